@@ -220,11 +220,6 @@ def _statement(
             pragma = f"{indent}#pragma hmppcg {word}\n" if pragmas and word else ""
             if pragmas and stmt.parts > 1:
                 pragma += f"{indent}#pragma looptune split {stmt.parts}\n"
-            if pragmas and stmt.staged:
-                ahead = f", buffers {stmt.buffers}" if stmt.buffers > 1 else ""
-                ahead += f", turned({', '.join(stmt.turned)})" if stmt.turned else ""
-                ahead += f", unroll {stmt.copies}" if stmt.copies else ""
-                pragma += f"{indent}#pragma looptune stage {', '.join(stmt.staged)}{ahead}\n"
             lines = [a.pragma() for a in said if pragmas and a not in around]
             pragma += "".join(f"{indent}{line}\n" for line in lines if line)
             mark = marks(stmt, mine) if marks is not None else ""

@@ -148,6 +148,14 @@ class Annotation(ABC):
     of_join: ClassVar[bool] = False
     """It is also for the kernel that joins the parts which several blocks made of a sum."""
 
+    def of_strips(self, parallel: bool) -> Self | None:
+        """What of it is for the loop over the strips of a loop that is tiled; ``parallel``: threads run that."""
+        return self
+
+    def of_points(self) -> Self | None:
+        """What of it is for the loop inside one strip of a loop that is tiled."""
+        return self
+
     @abstractmethod
     def pragma(self) -> str:
         """The line that says the same in C; "" where C has none for it."""
@@ -228,15 +236,8 @@ class Loop(Node):
     ``axis`` is the dimension of the grid that the loop was asked to have, "" where the nest decides; along z a block
     has one iteration, and so it has of the "parts" of sums; those of a "team" loop are shared by the threads of one
     block. ``parts``: so many blocks share the iterations of a loop that reduces, each making a part of the sums.
-    ``staged`` are the arrays whose tiles a block copies to shared memory before it runs the loop, ``buffers`` how many
-    of each there are: all but one are filled for later iterations of the loop around. In tiles of ``turned`` arrays
-    columns lie side by side; ``copies`` of its iterations are written out in one, 0: as many as one load reads.
     ``own`` are the local arrays of which each iteration has one of its own: nothing they hold goes from one iteration
     to another.
-    ``overlap``: of a sequential loop so many iterations are one launch on a GPU, each block of which takes a tile of
-    the arrays through them, and a thread so many rows of it; empty: each iteration launches what it holds.
-    ``persistent``: of a sequential loop all launches are one on a GPU, so many blocks a multiprocessor, which wait for
-    each other after each; 0: the host launches them.
     ``regroups``: the terms of the sums in it may be added up in other groups, see
     ``schedule.directives.reduction_simplification``.
     """
@@ -256,10 +257,6 @@ class Loop(Node):
     reduces: tuple[Reduction, ...] = field(default=(), kw_only=True, metadata=ASIDE)
     axis: Literal["", "x", "y", "z", "parts", "team"] = field(default="", kw_only=True)
     parts: int = field(default=1, kw_only=True)
-    staged: tuple[str, ...] = field(default=(), kw_only=True)
-    buffers: int = field(default=1, kw_only=True)
-    turned: tuple[str, ...] = field(default=(), kw_only=True)
-    copies: int = field(default=0, kw_only=True)
     own: tuple[str, ...] = field(default=(), kw_only=True)
     regroups: bool = field(default=False, kw_only=True)
     annotations: Annotations = field(default=NO_ANNOTATIONS, kw_only=True, repr=False)

@@ -21,6 +21,7 @@ from looptune.lower.host_loops import PERSISTENT, check_on_host, outermost_loops
 from looptune.lower.mapping import FROM, lower_to_plan
 from looptune.lower.passes import split_reduction, temporal_tiling
 from looptune.lower.plan import HostLoop, Kernel, host_loops, kernels_in
+from looptune.lower.staged_tiles import staging_loops
 
 
 def first_infeasible(codelet: Codelet, *, tiles: bool) -> tuple[str, InfeasibleDirective] | None:
@@ -90,4 +91,4 @@ def _waits(kernel: Kernel) -> bool:
     """Its threads meet at barriers."""
     if kernel.team is not None or kernel.time_tile is not None:
         return True
-    return any(isinstance(f, Loop) and f.staged for f in (*kernel.loops, *walk(kernel.body)))
+    return bool(staging_loops((*kernel.loops, *walk(kernel.body))))

@@ -77,6 +77,7 @@ from looptune.lower.plan import (
     kernels_in,
     with_kernels,
 )
+from looptune.lower.staged_tiles import staged_arrays
 from looptune.lower.team import (
     Team,
     has_disjoint_targets,
@@ -406,8 +407,7 @@ def _complete(
     private = own + made
     arrays = [p.name for p in codelet.params if isinstance(p, Array)] + [v.name for v in resident]
     arrays = [a for a in arrays if a in used - mine]
-    tiled = {a for f in (*kernel.loops, *walk(body)) if isinstance(f, Loop) for a in f.staged}
-    tiled |= kept
+    tiled = {*staged_arrays((*kernel.loops, *walk(body))), *kept}
     extents = {
         n
         for a in device_arrays(codelet, resident)
@@ -426,12 +426,8 @@ def _complete(
 
 def _packing(kernel: Kernel, body: tuple[Stmt, ...], loops: Sequence[Loop]) -> CompactGrid | None:
     """Of a kernel whose threads are on their own, or share tiles."""
-    if (
-        len(kernel.axes) < 2
-        or kernel.team is not None
-        or kernel.time_tile is not None
-        or not is_asked_to_compact(loops)
-    ):
+    alone = kernel.team is None and kernel.time_tile is None
+    if len(kernel.axes) < 2 or not alone or not is_asked_to_compact(loops):
         return None
     y, x = kernel.axes
     return compact_grid(x, y, (kernel.threads("x"), kernel.threads("y")), body)

@@ -24,6 +24,7 @@ from looptune.lower.passes import shared_memory
 from looptune.lower.passes.if_conversion import if_convert
 from looptune.lower.passes.lane_registers import LANE, keep_lane_elements
 from looptune.lower.plan import Dimension, Kernel, Plan, device_arrays, evaluate_size, kernels_in
+from looptune.lower.staged_tiles import staged_tiles, staging_loops
 
 MAX_THREADS = 1024
 """Threads per block, on every GPU since compute capability 2.0."""
@@ -153,7 +154,7 @@ def check_capability(plan: Plan, arch: str) -> None:
     if capability < grid_barrier.LEAST_CAPABILITY and any(k.steps for k in plan.launched):
         raise ResourceError(f"persistent needs sm_{grid_barrier.LEAST_CAPABILITY}, this is {arch}: leave it out")
     for k in plan.kernels:
-        ahead = any(f.staged and f.buffers > 1 for f in walk(k.body) if isinstance(f, Loop))
+        ahead = any(staged_tiles(f).buffers > 1 for f in staging_loops(walk(k.body)))
         if ahead and capability < memory_ops.LEAST_CAPABILITY:
             raise ResourceError(f"{k.name} fills tiles ahead, which needs sm_{memory_ops.LEAST_CAPABILITY}, "
                                 f"this is {arch}: stage with one buffer")  # fmt: skip

@@ -25,13 +25,14 @@ from looptune.backends.early_stop import run_in_batches
 from looptune.backends.opencl.writer import NAME, device_text, file_text
 from looptune.core.errors import ResourceError, TargetError
 from looptune.core.floating_point import Contract
-from looptune.ir.nodes import Loop, Scalar
+from looptune.ir.nodes import Scalar
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
 from looptune.lower.checkpoints import checkpoints
 from looptune.lower.fp_contraction import contracted
 from looptune.lower.passes.shared_memory import WIDE
 from looptune.lower.plan import Kernel, Plan, count, evaluate_size, grid_function, launches, split_persistent_launches
+from looptune.lower.staged_tiles import staging_loops
 
 _OPTIONS = ("-cl-std=CL1.2", "-cl-fp32-correctly-rounded-divide-sqrt")
 _PROBE = "__kernel void probe(__global float *x) { x[get_global_id(0)] = 1.0f; }"
@@ -141,7 +142,7 @@ class OpenCl(Backend):
 
 
 def _staged(kernel: Kernel) -> bool:
-    return any(isinstance(f, Loop) and f.staged for f in (*kernel.loops, *walk(kernel.body)))
+    return bool(staging_loops((*kernel.loops, *walk(kernel.body))))
 
 
 def _old_pocl() -> str:

@@ -21,6 +21,7 @@ from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Local, Loop
 from looptune.ir.rewrite import conjuncts, walk
 from looptune.ir.simplify import is_integer
 from looptune.lower.plan import Kernel, Plan
+from looptune.lower.staged_tiles import staged_arrays
 
 Given = tuple[Expr, ...]
 
@@ -34,7 +35,7 @@ def if_convert(kernel: Kernel, plan: Plan) -> Kernel:
         uses.setdefault(name, set()).add(given)
     scalars = (v for v in kernel.locals if not v.shape)
     only = {v.name: _common(uses[v.name]) for v in scalars if v.name in uses}
-    staged = frozenset(a for f in kernel.loops for a in f.staged)
+    staged = frozenset(staged_arrays(kernel.loops))
     env: dict[str, Range] = {}
     for axis in kernel.loops:
         env = body_ranges(replace(axis, body=()), env)
@@ -102,7 +103,7 @@ class _Speculation:
                     no = self.block(other, (*given, Const(0)), env, staged, around)
                     out.append(replace(stmt, then=yes, other=no))
                 case Loop(body=inner):
-                    tiled = staged | frozenset(stmt.staged)
+                    tiled = staged | frozenset(staged_arrays((stmt,)))
                     made = self.block(inner, given, body_ranges(stmt, env), tiled, (*around, stmt))
                     out.append(replace(stmt, body=made))
                 case _:

@@ -14,6 +14,7 @@ from looptune.ir.intervals import affine_terms
 from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Loop, Stmt, Var
 from looptune.ir.rewrite import map_blocks, substitute, walk
 from looptune.ir.simplify import add, sub
+from looptune.lower.staged_tiles import staged_tiles
 
 
 def normalize_loop(loop: Loop) -> Loop:
@@ -37,7 +38,7 @@ def unroll_loop(loop: Loop, vectors: Mapping[str, int]) -> Loop:
     ]
     match loop:
         case Loop(_, Const(0), Const(int(hi)), body) if loop.step == 1 and _straight(body):
-            most = loop.copies or max(along, default=1)
+            most = staged_tiles(loop).tile_unroll or max(along, default=1)
             copies = next(n for n in range(min(most, max(hi, 1)), 0, -1) if hi % n == 0)
             here = Var(loop.var, loop.dtype)
             moved = ({loop.var: add(here, Const(k, loop.dtype))} if k else {} for k in range(copies))

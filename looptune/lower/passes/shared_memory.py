@@ -30,6 +30,7 @@ from looptune.ir.rewrite import directly, rewrite, walk
 from looptune.ir.simplify import add, mul, sub
 from looptune.lower.passes.loop_normalization import max_trip_count, normalize_loop, unroll_loop
 from looptune.lower.plan import Kernel, Plan
+from looptune.lower.staged_tiles import staged_arrays, staged_tiles, staging_loops
 
 FIRST, THREAD = "__first", "__thread"
 """What names end with: the value of a grid's variable in the first thread of the block, and the thread's distance."""
@@ -97,9 +98,11 @@ class SharedTiles:
 
 def stage_tiles(kernel: Kernel, plan: Plan) -> SharedTiles | None:
     """None where nothing is staged; DirectiveError where it cannot be."""
-    asked = [f for f in (*kernel.loops, *walk(kernel.body)) if isinstance(f, Loop) and f.staged]
+    asked = staging_loops((*kernel.loops, *walk(kernel.body)))
     if asked and kernel.team is not None:
-        raise _refused(asked[0], asked[0].staged, "a team of threads shares a loop that reduces in this kernel")
+        raise _refused(
+            asked[0], staged_arrays(asked[:1]), "a team of threads shares a loop that reduces in this kernel"
+        )
     return _Stager(kernel, plan).run() if asked else None
 
 
@@ -132,15 +135,15 @@ class _Stager:
     across: tuple[str, ...] = ()
 
     def run(self) -> SharedTiles:
-        self.whole = tuple(dict.fromkeys(a for f in self.kernel.loops for a in f.staged))
+        self.whole = staged_arrays(self.kernel.loops)
         when, body = _asked(self.kernel.body)
         body = self.block(body, True)
         tiles: tuple[Tile, ...] = ()
-        several = next((f for f in self.kernel.loops if f.staged and f.buffers > 1), None)
+        several = next((f for f in self.kernel.loops if staged_tiles(f).buffers > 1), None)
         if several is not None:
-            raise _refused(several, several.staged, _alone(several))
+            raise _refused(several, staged_arrays((several,)), _alone(several))
         if self.whole:
-            self.across = tuple(a for f in self.kernel.loops for a in f.turned)
+            self.across = tuple(a for f in self.kernel.loops for a in staged_tiles(f).transposed_tiles)
             nest = Loop("", Const(0), Const(1), body, span=self.kernel.loops[0].span)
             done, tiles = self.tiled(nest, self.whole)
             body = done.body
@@ -156,8 +159,9 @@ class _Stager:
                 arrays = self.mine(stmt)
                 if not together or not self.same((stmt.lo, stmt.hi)):
                     raise _refused(stmt, arrays, "threads of a block do not come to it together")
-                self.buffers, self.ahead = stmt.buffers, self.filled_again(stmt, arrays) if stmt.buffers > 1 else ""
-                self.across = stmt.turned
+                asked = staged_tiles(stmt)
+                self.buffers, self.across = asked.buffers, asked.transposed_tiles
+                self.ahead = self.filled_again(stmt, arrays) if asked.buffers > 1 else ""
                 done, tiles = self.tiled(stmt, arrays)
                 self.buffers, self.ahead, self.across = 1, "", ()
                 self.at[id(done)] = tiles
@@ -180,8 +184,8 @@ class _Stager:
 
     def mine(self, loop: Loop) -> tuple[str, ...]:
         """The arrays staged at the loop itself: neither for the whole kernel nor at a loop inside."""
-        inside = {a for n in walk(loop.body) if isinstance(n, Loop) for a in n.staged}
-        return tuple(a for a in loop.staged if a not in self.whole and a not in inside)
+        inside = staged_arrays(walk(loop.body))
+        return tuple(a for a in staged_arrays((loop,)) if a not in self.whole and a not in inside)
 
     def same(self, exprs: tuple[Expr, ...]) -> bool:
         """They have one value in all threads of the block."""
@@ -384,7 +388,7 @@ def _known(terms: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
 
 
 def _alone(loop: Loop) -> str:
-    return f"with {loop.buffers} buffers it has to stand directly in a loop that is no grid's: tile it"
+    return f"with {staged_tiles(loop).buffers} buffers it has to stand directly in a loop that is no grid's: tile it"
 
 
 def _refused(loop: Loop, arrays: Sequence[str], why: str) -> DirectiveError:

@@ -28,6 +28,7 @@ from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, If, Load, Loc
 from looptune.ir.rewrite import rewrite, substitute, walk, walk_stmts
 from looptune.ir.simplify import add, max_of, sub
 from looptune.lower.host_loops import Found, check_on_host, outermost_loops_where
+from looptune.lower.staged_tiles import staging_loops
 from looptune.schedule.directives.grid import block_size
 from looptune.schedule.directives.overlap import TimeTile
 
@@ -299,7 +300,7 @@ class _Making:
             match n:
                 case While():
                     raise InfeasibleDirective(self.loop, "a while loop in it runs as often as data say")
-                case Loop() as f if f.staged or steps_together(f):
+                case Loop() as f if staging_loops((f,)) or steps_together(f):
                     raise InfeasibleDirective(self.loop, f"loop {n.var} inside of it has tiles of its own")
         self.sure(body)
         return self.placed(loops, body)
@@ -318,7 +319,7 @@ class _Making:
 
     def plain(self, f: Loop) -> None:
         for what, so in (
-            ("reduces", f.reduces), ("is split into parts", f.parts > 1), ("has tiles of its own", f.staged),
+            ("reduces", f.reduces), ("is split into parts", f.parts > 1), ("has tiles of its own", staging_loops((f,))),
             ("is unrolled or tiled", f.step != 1),
         ):  # fmt: skip
             if so:

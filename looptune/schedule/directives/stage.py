@@ -25,12 +25,46 @@ from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.def_use import written_names
-from looptune.ir.nodes import Arg, Directive, Load
+from looptune.ir.nodes import Annotation, Arg, Directive, Load
 from looptune.ir.rewrite import walk
 from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, positive
 
 MOST_BUFFERS = 4
 MOST_COPIES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class StagedTiles(Annotation):
+    """A block copies tiles of these arrays to shared memory before it runs the loop.
+
+    Of each there are so many ``buffers``: all but one are filled for later iterations of the loop around. In
+    ``transposed_tiles`` columns lie side by side. ``tile_unroll`` iterations are written out in one, 0: as many as one
+    load reads.
+    """
+
+    word: ClassVar = "stage"
+
+    arrays: tuple[str, ...]
+    buffers: int = 1
+    transposed_tiles: tuple[str, ...] = ()
+    tile_unroll: int = 0
+
+    def pragma(self) -> str:
+        text = f"#pragma looptune stage {', '.join(self.arrays)}"
+        text += f", buffers {self.buffers}" if self.buffers > 1 else ""
+        text += f", turned({', '.join(self.transposed_tiles)})" if self.transposed_tiles else ""
+        return text + (f", unroll {self.tile_unroll}" if self.tile_unroll else "")
+
+    def of_strips(self, parallel: bool) -> Self | None:
+        """A grid's own loop stages for the whole kernel."""
+        return self if parallel else None
+
+    def with_more(self, other: Self) -> Self:
+        """What two directives for one loop say."""
+        arrays = dict.fromkeys((*self.arrays, *other.arrays))
+        transposed = dict.fromkeys((*self.transposed_tiles, *other.transposed_tiles))
+        buffers, unroll = max(self.buffers, other.buffers), max(self.tile_unroll, other.tile_unroll)
+        return replace(self, arrays=(*arrays,), buffers=buffers, transposed_tiles=(*transposed,), tile_unroll=unroll)
 
 
 @dataclass(frozen=True)
@@ -88,12 +122,10 @@ class Stage(Transform):
         line = next((a for a in self.turned if a.key in flat), None)
         if line is not None:
             raise DirectiveError(f"stage: {line.key} has one dimension, no rows and columns to be turned", line.span)
-        names = dict.fromkeys((*site.loop.staged, *(a.key for a in self.arrays)))
-        turned = dict.fromkeys((*site.loop.turned, *(a.key for a in self.turned)))
-        buffers, copies = max(site.loop.buffers, self.buffers), max(site.loop.copies, self.copies)
-        return Rewrite((
-            replace(site.loop, staged=tuple(names), buffers=buffers, turned=tuple(turned), copies=copies),
-        ))  # fmt: skip
+        arrays, transposed = (tuple(dict.fromkeys(a.key for a in some)) for some in (self.arrays, self.turned))
+        made = StagedTiles(arrays, self.buffers, transposed, self.copies)
+        before = site.loop.annotation(StagedTiles)
+        return Rewrite((site.loop.annotated(made if before is None else before.with_more(made)),))
 
 
 _COPY = "for (int i = 1; i < n; i++)\n    B[i] = A[i - 1] + A[i];"

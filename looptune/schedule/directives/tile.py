@@ -24,7 +24,7 @@ from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Binary, Const, Directive, Expr, Loop, Mode, Var
+from looptune.ir.nodes import Annotations, Binary, Const, Directive, Expr, Loop, Mode, Var
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import add, div, max_of, min_of, mul, sub
 from looptune.poly.loop_bounds import bounded_nest
@@ -172,8 +172,9 @@ class _Block:
         loop = self.band.at_least_one_iteration(self.loop)
         count = div(add(sub(loop.hi, loop.lo), sub(self.width, Const(1, loop.dtype))), self.width)
         reduces = loop.reduces if mode == "parallel" or loop.parts > 1 else ()
+        kept = (a.of_strips(mode == "parallel") for a in loop.annotations)
         return replace(loop, var=self.outer, lo=Const(0, loop.dtype), hi=count, step=1, mode=mode, number=0,
-                       reduces=reduces, staged=loop.staged if mode == "parallel" else ())  # fmt: skip
+                       reduces=reduces, annotations=Annotations(a for a in kept if a is not None))  # fmt: skip
 
     def points(self) -> Loop:
         """The part of the loop that is in the block."""
@@ -183,7 +184,8 @@ class _Block:
         if not self.from_the_first:
             lo = round_up_to_step(loop, max_of(start, loop.lo))
         hi, own = min_of(add(start, self.width), loop.hi), self.band.own(self.loop)
-        return replace(loop, lo=lo, hi=hi, mode=mode, reduces=(), parts=1, own=own)
+        kept = Annotations(a for a in (a.of_points() for a in loop.annotations) if a is not None)
+        return replace(loop, lo=lo, hi=hi, mode=mode, reduces=(), parts=1, own=own, annotations=kept)
 
     @property
     def from_the_first(self) -> bool:

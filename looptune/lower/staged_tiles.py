@@ -1,0 +1,26 @@
+"""What loops ask of shared memory: the arrays of which a block copies tiles, and how it does; see ``stage``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from looptune.ir.nodes import Loop, Node
+from looptune.schedule.directives.stage import StagedTiles
+
+_NONE = StagedTiles(())
+
+
+def staged_tiles(loop: Loop) -> StagedTiles:
+    """The tiles that a block copies before it runs the loop; of no array where no directive asks for any."""
+    said = loop.annotation(StagedTiles)
+    return _NONE if said is None else said
+
+
+def staging_loops(nodes: Iterable[Node]) -> list[Loop]:
+    """The loops among these nodes before which tiles are copied."""
+    return [n for n in nodes if isinstance(n, Loop) and n.annotation(StagedTiles) is not None]
+
+
+def staged_arrays(nodes: Iterable[Node]) -> tuple[str, ...]:
+    """The arrays whose tiles are copied before one of the loops among these nodes, in order, each once."""
+    return tuple(dict.fromkeys(a for f in staging_loops(nodes) for a in staged_tiles(f).arrays))
