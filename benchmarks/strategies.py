@@ -16,6 +16,7 @@ from pathlib import Path
 
 from looptune.report import search_table
 from looptune.report.figures import versions
+from looptune.report.table import csv_text
 from looptune.tune.replay import load, simulate
 
 SMALLEST = 100
@@ -48,7 +49,7 @@ def main() -> None:
     if given.output is not None:
         given.output.mkdir(parents=True, exist_ok=True)
         (given.output / "searches.md").write_text(search_table.markdown(comparisons))
-        (given.output / "searches.csv").write_text(search_table.csv_text(comparisons))
+        (given.output / "searches.csv").write_text(csv_text(search_table.COLUMNS, search_table.records(comparisons)))
         if versions.available():
             versions.searches(comparisons, given.output / "searches")
 

@@ -212,6 +212,7 @@ def simulate(
     """Compare search strategies on what was measured: looptune's stores and exports, files of other tools."""
     from looptune.report import result_table, search_table
     from looptune.report.figures import versions
+    from looptune.report.table import csv_text
     from looptune.tune.replay import load as recorded
     from looptune.tune.replay import simulate
 
@@ -232,7 +233,7 @@ def simulate(
         click.echo(search_table.summary(comparisons))
     if output is not None:
         write(output / "searches.md", search_table.markdown(comparisons))
-        write(output / "searches.csv", search_table.csv_text(comparisons))
+        write(output / "searches.csv", csv_text(search_table.COLUMNS, search_table.records(comparisons)))
         write(output / "searches.json", json.dumps(list(search_table.records(comparisons)), indent=1) + "\n")
         if versions.available():
             versions.searches(comparisons, output / "searches")

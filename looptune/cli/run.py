@@ -326,7 +326,7 @@ def _compare(results: Sequence[Any], db: Path, say: Callable[[str], Any]) -> Non
     kernels, used = {r.kernel for r in results}, {r.target for r in results}
     found = compiler_table.compared([s for s in studies.read((db,), sorted(kernels)) if s.context.target in used])
     if found:
-        say("\n" + compiler_table.plain(found))
+        say("\n" + compiler_table.grid(found).text())
     for kernel in sorted(kernels):
         tuned = {r.target: us for r in results if r.kernel == kernel and (us := r.median_us("tuned")) is not None}
         if tuned:

@@ -8,8 +8,6 @@ the quartiles of its runs do not meet the other's.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +15,7 @@ from statistics import median
 
 from looptune.core.cache_file import replace_text
 from looptune.report.result_table import time_text
-from looptune.report.table import Column, Table
+from looptune.report.table import Column, Table, csv_text, plain_columns
 from looptune.runtime.outcome import Timed
 from looptune.tune.results.study import KernelStudy, timed_rows
 
@@ -27,12 +25,10 @@ SHOWN = 10
 """Configurations of a kernel on the page, the fastest of either compiler; the CSV has all."""
 COLUMNS = ("kernel", "sizes", "dtype", "device", "first", "second", "first_us", "second_us", "ratio", "verdict",
            "configuration")  # fmt: skip
-_SUMMARY = (
-    Column("kernel", "kernel"), Column("sizes", "sizes"), Column("targets", "targets"),
-    Column("versions", "versions", "number"), Column("best", "best of each", "number"),
-    Column("ratio", "ratio", "number"), Column("median_ratio", "median ratio", "number"),
-    Column("faster", "faster", "number"), Column("alike", "alike", "number"), Column("slower", "slower", "number"),
-)  # fmt: skip
+_SUMMARY = plain_columns(
+    ("kernel", "sizes", "targets", "versions", "best of each", "ratio", "median ratio", "faster", "alike", "slower"),
+    ("versions", "best of each", "ratio", "median ratio", "faster", "alike", "slower"),
+)
 NOTE = """\
 Times are medians of the screening, in which every version runs a few times; those that were cut off or failed through
 one compiler are left out. A ratio is the first target's time over the second's: above 1 the second is faster. It counts
@@ -111,13 +107,6 @@ def _timed(study: KernelStudy) -> dict[str, Timed]:
     return {text: outcome for text, outcome in found.items() if outcome is not None}
 
 
-def plain(comparisons: Sequence[Comparison]) -> str:
-    table = [tuple(c.heading for c in _SUMMARY), *(c.row for c in comparisons)]
-    widths = [max(len(row[k]) for row in table) for k in range(len(_SUMMARY))]
-    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in table]
-    return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
-
-
 def grid(comparisons: Sequence[Comparison]) -> Table:
     """A row for each kernel."""
     caption = "The same configurations through several compilers: above 1 the second is faster"
@@ -146,15 +135,12 @@ def markdown(comparisons: Sequence[Comparison]) -> str:
 
 def write(comparisons: Sequence[Comparison], folder: Path) -> Path:
     """``compilers.md``, and ``compilers.csv`` with every configuration; the path of the page."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for c in comparisons:
-        own = (c.study.kernel, c.study.sizes, c.study.result.dtype, c.study.device, c.first, c.second)
-        for p in c.pairs:
-            times = (p.first.median_us, p.second.median_us, round(p.ratio, 4))
-            writer.writerow((*own, *times, p.verdict, "; ".join(p.directives.splitlines())))
-    replace_text(folder / "compilers.csv", out.getvalue())
+    rows = (
+        (c.study.kernel, c.study.sizes, c.study.result.dtype, c.study.device, c.first, c.second, p.first.median_us,
+         p.second.median_us, round(p.ratio, 4), p.verdict, "; ".join(p.directives.splitlines()))
+        for c in comparisons for p in c.pairs
+    )  # fmt: skip
+    replace_text(folder / "compilers.csv", csv_text(COLUMNS, rows))
     page = folder / "compilers.md"
     replace_text(page, markdown(comparisons))
     return page

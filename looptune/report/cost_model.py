@@ -7,12 +7,13 @@ kernel gemm_0: 16 x 64 x 1 blocks of 32 x 8 threads
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from looptune.ir.c_printer import expression_text
 from looptune.report.result_table import time_text
+from looptune.report.table import aligned
 from looptune.tune.cost_model.devices import Chip
 from looptune.tune.cost_model.estimate import Estimate, LaunchEstimate
 from looptune.tune.cost_model.ranking import Predicted, Ranking, Version
@@ -102,7 +103,7 @@ def _launched(alike: Sequence[LaunchEstimate], registers: int | None) -> Iterato
            f"{amount(moved.l2, 'B')} from L2, {amount(one.memory_bytes, 'B')} from memory")  # fmt: skip
     yield f"  unique        {amount(moved.unique, 'B')} in all, {amount(moved.block, 'B')} a block"
     yield f"  FLOP/B        {_intensity(one)}"
-    yield from (f"  {line}" for line in _table((HEAD, *_accesses(one))))
+    yield from aligned((HEAD, *_accesses(one)), "  ")
     bounds = sorted(one.times.bounds.items(), key=lambda b: -b[1])
     yield "  bounds        " + ", ".join(f"{name} {time_text(us)}" for name, us in bounds if us)
     yield f"  predicted     {time_text(one.times.time_us)} a launch"
@@ -143,12 +144,6 @@ def stride(u: AccessCount) -> str:
     if any(name not in (LANE["x"], LANE["y"]) and name.startswith("fill ") for name, _ in u.place.terms):
         return "tile"
     return str(u.place.along(LANE["x"]))
-
-
-def _table(rows: Iterable[Sequence[str]]) -> list[str]:
-    held = [tuple(r) for r in rows]
-    widths = [max(len(r[k]) for r in held) for k in range(len(held[0]))]
-    return ["  ".join(cell.ljust(w) for cell, w in zip(r, widths, strict=True)).rstrip() for r in held]
 
 
 def record(p: Predicted) -> dict[str, Any]:
@@ -196,7 +191,7 @@ def ranked(r: Ranking) -> str:
     """All versions, and how well they are ordered."""
     rows = [("predicted", "measured", "bound", "directives"), *(_version(v) for v in r.versions)]
     return (
-        "\n".join([_title(r.kernel, r.path, r.sizes), f"on {_chip(r.chip)}", "", *_table(rows), "", verdict(r)]) + "\n"
+        "\n".join([_title(r.kernel, r.path, r.sizes), f"on {_chip(r.chip)}", "", *aligned(rows), "", verdict(r)]) + "\n"
     )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from looptune.core.cache_file import replace_text
 from looptune.report.result_table import ratio_text, time_text
 from looptune.report.suite_table import ratio
+from looptune.report.table import Table, plain_columns
 from looptune.tune.results.result import Result
 from looptune.tune.results.study import sizes
 
@@ -35,7 +37,7 @@ def row(result: Result) -> tuple[str, ...]:
     shown = ("-" if t is None else time_text(t) for t in times)
     return (
         result.kernel, sizes(result), result.facts.name, *shown, "-" if over is None else ratio_text(over), tried,
-        "; ".join(result.directives.splitlines()),
+        result.directives,
     )  # fmt: skip
 
 
@@ -45,37 +47,23 @@ def _ordered(results: Sequence[Result]) -> list[Result]:
     return sorted(results, key=lambda r: kernels.index((r.kernel, sizes(r))))
 
 
+def _table(results: Sequence[Result]) -> Table:
+    """A line for each kernel on each device, whose name leads to the page."""
+    ordered = _ordered(results)
+    columns = list(plain_columns(HEADINGS, HEADINGS[3:8]))
+    columns[2] = replace(columns[2], links=tuple(f"{r.facts.slug}/{r.kernel}.md" for r in ordered))
+    columns[-1] = replace(columns[-1], kind="code")
+    return Table("models", "", tuple(columns), tuple(map(row, ordered)))
+
+
 def plain(results: Sequence[Result]) -> str:
-    table = [HEADINGS, *(row(result) for result in _ordered(results))]
-    widths = [max(len(r[c]) for r in table) for c in range(len(HEADINGS))]
-    lines = ["  ".join(cell.ljust(w) for cell, w in zip(r, widths, strict=True)).rstrip() for r in table]
-    return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
+    return _table(results).text()
 
 
 def markdown(results: Sequence[Result], command: str) -> str:
-    """The rows as a page; each device leads to its own."""
-    rows = [
-        (*cells[:2], f"[{cells[2]}]({result.facts.slug}/{result.kernel}.md)", *cells[3:8], _code(result.directives))
-        for result in _ordered(results)
-        for cells in [row(result)]
-    ]
-    table = ["| " + " | ".join(cells) + " |" for cells in (HEADINGS, *rows)]
-    table.insert(1, "|---|---|---|" + "---:|" * 5 + "---|")
-    return "\n".join(
-        [
-            f"# {len(grouped(results))} models of device, {results[0].dtype}",
-            "",
-            *table,
-            "",
-            f"Command: `{command}`",
-            "",
-            NOTE,
-        ]
-    )
-
-
-def _code(directives: str) -> str:
-    return "<br>".join(f"`{line.replace('|', chr(92) + '|')}`" for line in directives.splitlines())
+    """The rows as a page."""
+    head = f"# {len(grouped(results))} models of device, {results[0].dtype}"
+    return "\n".join([head, "", _table(results).markdown(), f"Command: `{command}`", "", NOTE])
 
 
 def write(results: Sequence[Result], reports: Path, command: str) -> Path:

@@ -6,15 +6,14 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from looptune.core.cache_file import replace_text
 from looptune.core.errors import UsageError
-from looptune.report.table import inert
+from looptune.report.table import Column, Table, aligned, csv_text, plain_columns
 from looptune.runtime.roofline import Peaks
 from looptune.tune.results.result import SHARES, VERSIONS, Entry, KernelOccupancy, Result
 
@@ -136,8 +135,7 @@ def earned(result: Result) -> tuple[tuple[str, str], ...]:
 
 def directive_gain_lines(result: Result) -> str:
     """The same as lines of text."""
-    width = max((len(line) for line, _ in earned(result)), default=0)
-    return "\n".join(f"  {line.ljust(width)}  {how}" for line, how in earned(result))
+    return "\n".join(aligned(earned(result), "  "))
 
 
 def guests(result: Result) -> tuple[tuple[str, str, str], ...]:
@@ -155,15 +153,14 @@ def transfer_lines(result: Result) -> str:
     )
 
 
-HELD = ("kernel", "threads a block", "registers", "shared memory", "spilled", "occupancy")
-
-
-def held(result: Result) -> tuple[tuple[str, ...], ...]:
-    """Each kernel of the winner on a GPU, a text for each of HELD."""
-    return tuple(
+def kernel_table(result: Result) -> Table:
+    """Each kernel of the winner on a GPU."""
+    headings = ("kernel", "threads a block", "registers", "shared memory", "spilled", "occupancy")
+    rows = (
         (h.kernel, str(h.threads), str(h.registers), f"{h.shared_bytes:,} B", f"{h.local_bytes:,} B", _occupancy(h))
         for h in result.held
     )
+    return Table("kernels", "", plain_columns(headings), tuple(rows))
 
 
 def _occupancy(held: KernelOccupancy) -> str:
@@ -172,22 +169,14 @@ def _occupancy(held: KernelOccupancy) -> str:
     return f"{held.warps / held.most:.0%}, {held.warps} of {held.most} warps, limited by {held.by}"
 
 
-def occupancy_lines(result: Result) -> str:
-    """The same as lines of text."""
-    return "\n".join(_aligned((HELD, *held(result)))) if result.held else ""
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(r[c]) for r in rows) for c in range(len(rows[0]))]
-    return ["  ".join(cell.ljust(w) for cell, w in zip(r, widths, strict=True)).rstrip() for r in rows]
+def _versions(result: Result) -> Table:
+    return Table("versions", "", plain_columns(HEADINGS), tuple(row(result, e) for e in result.entries))
 
 
 def plain(result: Result) -> str:
     """The table as lines of text."""
-    rows = [HEADINGS, *(row(result, e) for e in result.entries)]
-    rule = tuple("-" * max(len(r[c]) for r in rows) for c in range(len(HEADINGS)))
     first = [slower(result), ""] if slower(result) else []
-    return "\n".join([*first, title(result), "", *_aligned([HEADINGS, rule, *rows[1:]]), *disturbed(result)])
+    return "\n".join([*first, title(result), "", _versions(result).text(), *disturbed(result)])
 
 
 def disturbed(result: Result) -> tuple[str, ...]:
@@ -196,8 +185,6 @@ def disturbed(result: Result) -> tuple[str, ...]:
 
 
 def markdown(result: Result) -> str:
-    rows = ["| " + " | ".join(row(result, e)) + " |" for e in result.entries]
-    head = ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
     won = result.directives if result.directives else "(none: the file as annotated)"
     ties = (
         [f"As fast within the measurement: {'; '.join(t.replace(chr(10), ', ') for t in result.ties)}", ""]
@@ -215,18 +202,16 @@ def markdown(result: Result) -> str:
         f"Command: `{result.command}`",
     )
     first = [f"**{slower(result).capitalize()}.**", ""] if slower(result) else []
-    title_lines = [f"# {title(result)}", "", *first, *head, *rows, ""]
-    rows = [f"| `{line}` | {how} |" for line, how in earned(result)]
-    without = ["| directive | the winner over itself without it |", "|---|---|", *rows, ""] if rows else []
-    rows = ["| " + " | ".join(cells) + " |" for cells in (HELD, *held(result))]
-    kernels = [rows[0], "|" + "---|" * len(HELD), *rows[1:], ""] if result.held else []
-    rows = [
-        f"| {inert(of)} | {'<br>'.join(f'`{line}`' for line in text.splitlines())} | {inert(' '.join(how.split()))} |"
-        for of, text, how in guests(result)
-    ]
-    others = ["| best of | directives | over the winner |", "|---|---|---|", *rows, ""] if rows else []
-    winner = ["Winning directives:", "", "```", won, "```", "", *without, *kernels, *others, *ties]
-    return "\n".join([*title_lines, *winner, "  \n".join(facts), "", NOTE])
+    without = (Column("directive", "directive", "code"), Column("gain", "the winner over itself without it"))
+    others = (Column("of", "best of"), Column("directives", "directives", "code"), Column("gain", "over the winner"))
+    tables = (
+        Table("gains", "", without, earned(result)), kernel_table(result), Table("guests", "", others, guests(result)),
+    )  # fmt: skip
+    return "\n".join([
+        f"# {title(result)}", "", *first, _versions(result).markdown(),
+        "Winning directives:", "", "```", won, "```", "",
+        *(table.markdown() for table in tables if table.rows), *ties, "  \n".join(facts), "", NOTE,
+    ])  # fmt: skip
 
 
 def _peaks(peaks: Peaks) -> str:
@@ -287,11 +272,7 @@ def _write_csv(path: Path, record: dict[str, Any]) -> None:
         with path.open(newline="") as held:
             # A report of an earlier looptune lacks columns, which stay empty.
             rows = [r for r in csv.DictReader(held) if {*_KEY} <= set(r) and not _same(r, record)]
-    out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, restval="", extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows([*rows, record])
-    replace_text(path, out.getvalue())
+    replace_text(path, csv_text(COLUMNS, [*rows, record]))
 
 
 def _read_json(path: Path) -> list[dict[str, Any]]:

@@ -7,14 +7,12 @@ model      7 [7, 9]                  4.6 %   3.1 s   100 %   …
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from math import exp, inf, isfinite, log
 from typing import Any
 
 from looptune.report.result_table import time_text
-from looptune.report.table import inert
+from looptune.report.table import Table, aligned, inert, plain_columns
 from looptune.tune.replay.simulate import LEVELS, Comparison, Score, Spread
 
 HEADINGS = ("strategy", *(text for level in LEVELS for text in (
@@ -44,14 +42,6 @@ def records(comparisons: Sequence[Comparison]) -> Iterator[dict[str, Any]]:
                 yield dict(zip(COLUMNS, finite, strict=True))
 
 
-def csv_text(comparisons: Sequence[Comparison]) -> str:
-    out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records(comparisons))
-    return out.getvalue()
-
-
 def title(c: Comparison) -> str:
     r = c.recording
     device = f", {r.device}" if r.device else ""
@@ -60,12 +50,13 @@ def title(c: Comparison) -> str:
 
 def plain(c: Comparison) -> str:
     """The table of one recording."""
-    rows = [HEADINGS, *(_row(c, name) for name in c.traces)]
-    widths = [max(len(row[k]) for row in rows) for k in range(len(HEADINGS))]
-    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
     missing = c.recording.estimated
     note = [f"durations of {missing} of {c.recording.table.size} configurations are estimates"] if missing else []
-    return "\n".join([title(c), *lines, *note])
+    return "\n".join([title(c), *aligned([HEADINGS, *_rows(c)]), *note])
+
+
+def _rows(c: Comparison) -> tuple[tuple[str, ...], ...]:
+    return tuple(_row(c, name) for name in c.traces)
 
 
 def summary(comparisons: Sequence[Comparison]) -> str:
@@ -82,22 +73,15 @@ def summary(comparisons: Sequence[Comparison]) -> str:
             name, f"{sum(share <= AIM for share in shares)} of {len(shares)}",
             f"{fewer} of {len(against)}" if against else "-", f"{mean:.1%}", _percent(max(shares)),
         ))  # fmt: skip
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    table = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
     within = f"within {LEVELS[0] - 1:.0%} of the best, medians over seeds"
-    return "\n".join([f"{within}, {len(comparisons)} recordings; never counts as all", *table])
+    return "\n".join([f"{within}, {len(comparisons)} recordings; never counts as all", *aligned(rows)])
 
 
 def markdown(comparisons: Sequence[Comparison]) -> str:
     """The summary and every table, as one page."""
-    tables = [block for c in comparisons for block in (f"## {inert(title(c))}", "", *_markdown(c), "")]
+    columns = plain_columns(HEADINGS)
+    tables = [f"## {inert(title(c))}\n\n{Table('searches', '', columns, _rows(c)).markdown()}" for c in comparisons]
     return "\n".join(["# Search strategies compared", "", "```", summary(comparisons), "```", "", *tables])
-
-
-def _markdown(c: Comparison) -> list[str]:
-    rows = [HEADINGS, *(_row(c, name) for name in c.traces)]
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
-    return [lines[0], "|" + "---|" * len(HEADINGS), *lines[1:]]
 
 
 def _row(c: Comparison, name: str) -> tuple[str, ...]:

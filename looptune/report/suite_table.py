@@ -5,14 +5,14 @@ speed-up over default = default time / time        the mean of ratios is geometr
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from looptune.core.cache_file import replace_text
 from looptune.report.result_table import TIMELINE, counts, ratio_text, time_text, timeline
+from looptune.report.table import Column, Table, csv_text, plain_columns
 from looptune.tune.results.result import Result
 from looptune.tune.results.study import USUAL, sizes
 
@@ -74,13 +74,16 @@ def _shown(value: float | None) -> str:
     return "-" if value is None else ratio_text(value)
 
 
+def _table(results: Sequence[Result]) -> Table:
+    """A line for each kernel, then the means; each kernel's name leads to its page."""
+    kernel, *others = plain_columns(HEADINGS, HEADINGS[2:])
+    links = tuple(f"{result.kernel}.md" for result in results)
+    return Table("summary", "", (replace(kernel, links=links), *others), tuple(rows(results)), total=True)
+
+
 def plain(results: Sequence[Result]) -> str:
     """The summary as lines of text."""
-    table = [HEADINGS, *rows(results)]
-    widths = [max(len(r[c]) for r in table) for c in range(len(HEADINGS))]
-    lines = ["  ".join(cell.ljust(w) for cell, w in zip(r, widths, strict=True)).rstrip() for r in table]
-    rule = "  ".join("-" * w for w in widths)
-    return "\n".join([title(results), "", lines[0], rule, *lines[1:-1], rule, lines[-1]])
+    return "\n".join([title(results), "", _table(results).text()])
 
 
 def time_spent(results: Sequence[Result], elapsed_s: float) -> str:
@@ -99,23 +102,15 @@ def title(results: Sequence[Result]) -> str:
 
 
 def markdown(results: Sequence[Result], command: str, spent: str = "") -> str:
-    """The summary as a page, with the command that made it and what its time was ``spent`` on; each kernel's name leads
-    to its own."""
-    body = [
-        (f"[{row[0]}]({result.kernel}.md)", *row[1:]) for result, row in zip(results, rows(results)[:-1], strict=True)
-    ]
-    last = tuple(f"**{cell}**" if cell else "" for cell in rows(results)[-1])
-    table = ["| " + " | ".join(row) + " |" for row in (HEADINGS, *body, last)]
-    table.insert(1, "|---|---|" + "---:|" * (len(HEADINGS) - 2))
-    won = [
-        f"| {r.kernel}{_word(r, 'tuned')} | {'<br>'.join(f'`{line}`' for line in r.directives.splitlines())} |"
-        for r in results
-    ]
-    best = ["| kernel | winning directives |", "|---|---|", *won] if any(r.directives for r in results) else []
+    """The summary as a page, with the command that made it and what its time was ``spent`` on."""
+    won = tuple((f"{r.kernel}{_word(r, 'tuned')}", r.directives) for r in results)
+    columns = (Column("kernel", "kernel"), Column("directives", "winning directives", "code"))
+    best = [Table("winners", "", columns, won).markdown()] if any(r.directives for r in results) else []
     device = results[0].facts
     facts = f"Device: {device.name}, {device.arch}, {device.cores} cores, driver {device.driver}.  "
     how = [f"{spent.capitalize()}.  "] if spent else []
-    return "\n".join([f"# {title(results)}", "", *table, "", *best, "", facts, *how, f"Command: `{command}`", "", NOTE])
+    table = _table(results).markdown()
+    return "\n".join([f"# {title(results)}", "", table, *best, facts, *how, f"Command: `{command}`", "", NOTE])
 
 
 def write(results: Sequence[Result], reports: Path, command: str, spent: str = "") -> Path:
@@ -126,9 +121,7 @@ def write(results: Sequence[Result], reports: Path, command: str, spent: str = "
     usual = results[0].target in USUAL
     page = folder / f"summary-{results[0].dtype}{'' if usual else f'-{results[0].target}'}.md"
     replace_text(page, markdown(results, command, spent))
-    out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
+    records = []
     for result in results:
         ratios = {
             f"{other}_over_{base}".replace("-", ""): round(r, 4)
@@ -138,8 +131,8 @@ def write(results: Sequence[Result], reports: Path, command: str, spent: str = "
         record = result.record()
         named = " ".join(f"{n}={v}" for n, v in result.sizes.items())
         given = {"sizes": named, "asserted": " ".join(record["asserted"])}
-        writer.writerow(record | ratios | given)
-    replace_text(page.with_suffix(".csv"), out.getvalue())
+        records.append(record | ratios | given)
+    replace_text(page.with_suffix(".csv"), csv_text(COLUMNS, records))
     return page
 
 

@@ -1,4 +1,4 @@
-"""A table once, written as Markdown, CSV, LaTeX and HTML: headings, rows of texts, and what each column is.
+"""A table once, written as text, Markdown, CSV, LaTeX and HTML: headings, rows of texts, and what each column is.
 
 Cells are untrusted: directives, names and messages may hold anything, and each format escapes them.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from types import MappingProxyType
@@ -26,42 +27,55 @@ _TEX: Mapping[str, str] = MappingProxyType({
 })  # fmt: skip
 _WIDTHS: Mapping[Kind, str] = MappingProxyType({"code": "0.28", "prose": "0.09"})
 """Parts of the width of a line of text."""
+_ENDS = re.compile(r"[|`\\]")
+"""What may not stand between backquotes in a table."""
+_MARKS = re.compile(r"[|*`\[\\]|(?<![^\W_])_|_(?![^\W_])")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``key`` names it in CSV and JSON."""
+    """``key`` names it in CSV and JSON; ``links`` are the pages that its cells lead to in Markdown, from the top."""
 
     key: str
     heading: str
     kind: Kind = "text"
+    links: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """``rows`` hold one text a column; ``label`` is the LaTeX label, and names the files."""
+    """``rows`` hold one text a column; ``label`` is the LaTeX label, and names the files. With ``total`` the last row
+    sums up the others: text has a rule before it, and in Markdown it is bold."""
 
     label: str
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
+    total: bool = False
+
+    def text(self) -> str:
+        """The table alone, columns two spaces apart, with a rule below the headings."""
+        rows = [tuple(c.heading for c in self.columns)]
+        rows += [tuple("; ".join(cell.splitlines()) for cell in row) for row in self.rows]
+        rule = tuple("-" * max(map(len, cells)) for cells in zip(*rows, strict=True))
+        end = len(rows) - self.total
+        return "\n".join(aligned([rows[0], rule, *rows[1:end], *([rule] if self.total else []), *rows[end:]]))
 
     def markdown(self) -> str:
-        """The caption and the table; lines of code are set off by ``<br>``."""
-        head = "| " + " | ".join(_markdown(c.heading, "text") for c in self.columns) + " |"
+        """The caption, where there is one, and the table; lines of code are set off by ``<br>``."""
+        rows = [[_markdown(cell, c.kind) for cell, c in zip(row, self.columns, strict=True)] for row in self.rows]
+        for k, column in enumerate(self.columns):
+            for row, page in zip(rows, column.links, strict=False):
+                row[k] = f"[{row[k]}]({page})"
+        if self.total:
+            rows[-1] = [f"**{cell}**" if cell else "" for cell in rows[-1]]
         rule = "|" + "|".join("---:" if c.kind == "number" else "---" for c in self.columns) + "|"
-        body = [
-            "| " + " | ".join(_markdown(cell, c.kind) for cell, c in zip(row, self.columns, strict=True)) + " |"
-            for row in self.rows
-        ]
-        return "\n".join([_markdown(self.caption, "text"), "", head, rule, *body, ""])
+        head, *body = (f"| {' | '.join(cells)} |" for cells in ([_markdown(c.heading) for c in self.columns], *rows))
+        caption = [_markdown(self.caption), ""] if self.caption else []
+        return "\n".join([*caption, head, rule, *body, ""])
 
     def csv(self) -> str:
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([c.key for c in self.columns])
-        writer.writerows(self.rows)
-        return out.getvalue()
+        return csv_text([c.key for c in self.columns], self.rows)
 
     def latex(self) -> str:
         """A ``table*`` that needs the packages array and booktabs."""
@@ -90,6 +104,32 @@ class Table:
         )
 
 
+def plain_columns(headings: Iterable[str], numbers: Iterable[str] = ()) -> tuple[Column, ...]:
+    """Columns of texts; those of ``numbers`` are set to the right."""
+    right = set(numbers)
+    return tuple(Column(heading, heading, "number" if heading in right else "text") for heading in headings)
+
+
+def aligned(rows: Iterable[Sequence[str]], indent: str = "") -> list[str]:
+    """A line of text for each row, its cells two spaces apart and below each other.
+
+    >>> aligned([("loop", "line"), ("i", "12")])
+    ['loop  line', 'i     12']
+    """
+    held = list(rows)
+    widths = [max(map(len, cells)) for cells in zip(*held, strict=True)]
+    return [(indent + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True))).rstrip() for row in held]
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object] | Mapping[str, object]]) -> str:
+    """A line for the columns and one for each row; of a mapping the values of ``columns``, empty where it has none."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([row.get(c, "") for c in columns] if isinstance(row, Mapping) else row for row in rows)
+    return out.getvalue()
+
+
 def tex(text: str) -> str:
     """Text in LaTeX: every special character escaped, what is not ASCII replaced, line breaks as spaces.
 
@@ -112,17 +152,20 @@ def _tex_cell(text: str, kind: Kind) -> str:
     return tex(text)
 
 
-def _markdown(text: str, kind: Kind) -> str:
+def _markdown(text: str, kind: Kind = "text") -> str:
     lines = [" ".join(line.split()) for line in text.splitlines()]
     if kind == "code":
-        return "<br>".join(f"<code>{inert(line)}</code>" for line in lines)
+        return "<br>".join(f"<code>{inert(x)}</code>" if not x or _ENDS.search(x) else f"`{x}`" for x in lines)
     return " ".join(map(inert, lines))
 
 
 def inert(text: str) -> str:
-    """Neither HTML nor Markdown, and no end of a cell."""
-    marks = {"|": "&#124;", "*": "&#42;", "_": "&#95;", "`": "&#96;", "[": "&#91;", "\\": "&#92;"}
-    return "".join(marks.get(ch, ch) for ch in escape(text, quote=False))
+    """Neither HTML nor Markdown, and no end of a cell; an underscore inside a name means nothing.
+
+    >>> inert("gemm_0 <b> *x*")
+    'gemm_0 &lt;b&gt; &#42;x&#42;'
+    """
+    return _MARKS.sub(lambda match: f"&#{ord(match[0])};", escape(text, quote=False))
 
 
 def _html(text: str) -> str:

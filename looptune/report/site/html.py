@@ -22,7 +22,7 @@ from looptune.report.figures.transfer import transfers
 from looptune.report.result_table import (
     counts,
     directive_gain_lines,
-    occupancy_lines,
+    kernel_table,
     peak_texts,
     ratio_text,
     time_text,
@@ -190,7 +190,8 @@ def _winner(study: KernelStudy, name: str) -> str:
     time = "" if tuned is None or tuned.times is None else f", {time_text(tuned.times.median_us)}"
     lines = [
         ("Directives", result.directives if result.directives else "(none)"),
-        ("What each directive earns", directive_gain_lines(result)), ("Kernels", occupancy_lines(result)),
+        ("What each directive earns", directive_gain_lines(result)),
+        ("Kernels", kernel_table(result).text() if result.held else ""),
         ("As fast", "\n\n".join(result.ties)),
         ("Legality", result.proof), ("Versions", counts(result)),
         ("Command", result.command),

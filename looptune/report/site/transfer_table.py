@@ -7,8 +7,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +14,7 @@ from looptune.core.cache_file import replace_text
 from looptune.report.best_table import condensed
 from looptune.report.figures.transfer import Transfer, mean
 from looptune.report.result_table import ratio_text, time_text
-from looptune.report.table import Column, Table
+from looptune.report.table import Column, Table, csv_text
 from looptune.tune.results.study import KernelStudy
 
 NOTE = """\
@@ -92,11 +90,7 @@ def markdown(found: Sequence[Transfer]) -> str:
 
 def write(found: Sequence[Transfer], folder: Path) -> Path:
     """``transfer.md`` and ``transfer.csv``; the path of the page."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(map(_record, found))
-    replace_text(folder / "transfer.csv", out.getvalue())
+    replace_text(folder / "transfer.csv", csv_text(COLUMNS, map(_record, found)))
     page = folder / "transfer.md"
     replace_text(page, markdown(found))
     return page
