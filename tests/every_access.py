@@ -40,10 +40,10 @@ def trace(kernel: Kernel, plan: Plan, sizes: Mapping[str, int]) -> Trace:
         for thread in range(width * height):
             within = {"x": thread % width, "y": thread // width, "z": 0}
             env = dict(sizes)
-            for dim, axis in kernel.sides:
+            for dim, axis in kernel.grid_axes:
                 first = at[dim] * kernel.threads(dim) + within[dim]
                 env[axis.var] = evaluate_size(axis.lo, sizes) + axis.step * first
-            if all(env[axis.var] < evaluate_size(axis.hi, sizes) for _, axis in kernel.sides):
+            if all(env[axis.var] < evaluate_size(axis.hi, sizes) for _, axis in kernel.grid_axes):
                 for load, write, iteration, copy in _run(kernel.body, env, ()):
                     turn = tuple(number_ for _, _, number_ in iteration)
                     names = {**env, **{var: v for var, v, _ in iteration}}

@@ -54,9 +54,9 @@ def test_which_are_moved(name: str) -> None:
     text, firsts = BEGUN[name]
     (kernel,) = lower_to_plan(reducing.scheduled(HEAD + text, *lines(name)).codelet, blocks=True).kernels
     assert kernel.team is not None
-    assert all(a.first is None for t in kernel.team.trees for a in t.into), "the plan has them where they were"
+    assert all(a.first is None for t in kernel.team.trees for a in t.accumulators), "the plan has them where they were"
     (tree,) = _trees(fuse_initializers(kernel.team.phases))
-    assert [None if a.first is None else a.first.value for a in tree.into] == firsts
+    assert [None if a.first is None else a.first.value for a in tree.accumulators] == firsts
 
 
 def _trees(phases: tuple[object, ...]) -> list[TeamReduce]:

@@ -120,7 +120,7 @@ def faulty_measurer(job: Job) -> Callable[[Built, Incumbent | None], Outcome | N
     measure = measurer(job)
 
     def faulted(built: Built, best: Incumbent | None) -> Outcome | NextStep:
-        if "unroll 6" in built.binary.plan.note:
+        if "unroll 6" in built.binary.plan.schedule_text:
             os.kill(os.getpid(), signal.SIGKILL)
         return measure(built, best)
 

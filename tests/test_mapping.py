@@ -127,7 +127,7 @@ void f(int n, float x[n], float r[2]) {
 """
     done = planned(text)
     assert sketch(done.steps) == ["grid() 1x1 thread(i)", "grid(i) 256x1 thread()", "grid() 1x1 thread()"]
-    assert [v.name for v in done.resident] == ["s"], "a kernel writes s and another reads it"
+    assert [v.name for v in done.device_locals] == ["s"], "a kernel writes s and another reads it"
     assert [v.name for v in done.kernels[0].locals][:1] != ["s"]
 
 
@@ -141,7 +141,7 @@ void f(int n, float x[n], float y[n]) {
 }
 """
     done = planned(text)
-    assert done.resident == ()
+    assert done.device_locals == ()
     assert [[v.name for v in k.locals] for k in done.kernels] == [["t"], ["t"]]
 
 
@@ -155,7 +155,7 @@ void f(int n, float x[n], float y[n]) {
 }
 """
     done = planned(text)
-    assert [v.name for v in done.resident] == ["t"]
+    assert [v.name for v in done.device_locals] == ["t"]
     assert all("t" in k.arrays for k in done.kernels)
     assert "n" in done.kernels[1].scalars
 

@@ -90,7 +90,7 @@ def launched(loops: Made) -> Made:
     known = dict(zip("nm", loops.only[0], strict=True)) if len(loops.only) == 1 else {}
     planned = lower_to_plan(specialize(small, known))
     return replace(
-        loops, finished=plan_as_loops(planned), shared=frozenset(v.name for v in planned.resident if not v.shape)
+        loops, finished=plan_as_loops(planned), shared=frozenset(v.name for v in planned.device_locals if not v.shape)
     )
 
 

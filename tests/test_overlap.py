@@ -367,4 +367,4 @@ def test_a_tile_too_large_is_an_error_with_both_numbers() -> None:
 
 def test_a_codelet_is_left_alone_without_it() -> None:
     codelet: Codelet = load(FIELDS).codelet
-    assert lower_to_plan(codelet, blocks=True).resident == ()
+    assert lower_to_plan(codelet, blocks=True).device_locals == ()

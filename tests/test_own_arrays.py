@@ -62,14 +62,14 @@ def test_wherever_it_is_declared_each_thread_has_its_own(text: str) -> None:
     (kernel,) = made.kernels
     assert [axis.var for axis in kernel.axes] == ["i"]
     assert [v.name for v in kernel.locals] == ["h"]
-    assert made.resident == ()
+    assert made.device_locals == ()
     assert prove_plan(load(text).codelet, made).verdict == "proved"
 
 
 def test_one_that_carries_values_stays_in_memory() -> None:
     """Iterations that use what others left in it run in order."""
     made = planned(CARRIED)
-    assert [v.name for v in made.resident] == ["h"]
+    assert [v.name for v in made.device_locals] == ["h"]
     assert next(f for f in walk(made.codelet.body) if isinstance(f, Loop) and f.var == "i").mode == "sequential"
     assert prove_plan(load(CARRIED).codelet, made).verdict == "proved"
 
@@ -121,9 +121,9 @@ def test_loops_side_by_side_share_no_thread() -> None:
     apart = AT_THE_TOP.replace("}\n}\n", f"}}\n{again}}}\n")
     made = planned(apart)
     assert [[v.name for v in k.locals] for k in made.kernels] == [["h"], ["h"]]
-    assert made.resident == ()
+    assert made.device_locals == ()
     left = AT_THE_TOP.replace("}\n}\n", "}\n  for (int i = 0; i < n; i++) B[i][0] += h[0];\n}\n")
-    assert [v.name for v in planned(left).resident] == ["h"]
+    assert [v.name for v in planned(left).device_locals] == ["h"]
 
 
 def test_an_order_refused_for_passes_over_it_has_a_witness() -> None:
@@ -140,7 +140,7 @@ def test_an_order_refused_for_passes_over_it_has_a_witness() -> None:
           for (int d = 0; d < 6; d++) A[i][m][d] = h[d];
         }
     }"""
-    assert lower_to_plan(scheduled(passes, "loop m: unroll 4, jam")).resident == ()
+    assert lower_to_plan(scheduled(passes, "loop m: unroll 4, jam")).device_locals == ()
     with pytest.raises(IllegalTransform, match=r"unroll 2, split is illegal: iteration .* must run before"):
         scheduled(passes, "loop 4: unroll 2, split")
     rows = scheduled(passes, "loop m: unroll 4, jam", "loop i: unroll 2, split")

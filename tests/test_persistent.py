@@ -146,16 +146,16 @@ def test_it_is_proved_and_is_one_launch(name: str) -> None:
     done = planned(case.text, case.lines, sizes)
     proof = prove_plan(original, done, sizes)
     assert proof.verdict == "proved", proof.reason
-    whole, *others = [k for k in done.launched if k.steps]
+    whole, *others = [k for k in done.compiled_kernels if k.steps]
     assert len(others) == (name == "steps written out"), "what is left of the steps is another loop"
     assert count(done.steps, sizes) == len(list(launches(done.steps, sizes)))
     assert whole.name in {k.name for k, _ in launches(done.steps, sizes)}
-    assert len(split_persistent_launches(done).launched) == len(done.kernels)
+    assert len(split_persistent_launches(done).compiled_kernels) == len(done.kernels)
     if oracle.CUDA:
         from looptune.backends.numba_cuda.backend import NumbaCuda
 
         used = {r.kernel: r for r in NumbaCuda().build(done).resources}
-        assert used.keys() == {k.name for k in done.launched}
+        assert used.keys() == {k.name for k in done.compiled_kernels}
         assert used[whole.name].shared_bytes == shared_bytes(done, whole)
         assert used[whole.name].threads == max(k.block[0] * k.block[1] for k in done.kernels)
 
@@ -203,7 +203,7 @@ def test_refusals(text: str, lines: tuple[str, ...], why: str) -> None:
         planned(text, lines)
     kept = schedule(Analysis(load(text).codelet), parse_lines(lines), keep_going=True)
     assert [s.proof for s in kept.steps if s.directive.name == "persistent"] == ["refused"]
-    assert not any(k.steps for k in lower_to_plan(kept.codelet, blocks=True).launched)
+    assert not any(k.steps for k in lower_to_plan(kept.codelet, blocks=True).compiled_kernels)
 
 
 def test_blocks_of_several_sizes_where_nobody_waits() -> None:
@@ -211,12 +211,12 @@ def test_blocks_of_several_sizes_where_nobody_waits() -> None:
     lines = ("loop 1: persistent", "loop 2: grid blocksize 8x2", "loop 4: grid blocksize 8x8")
     done = planned(STEPS, lines)
     assert [k.block for k in done.kernels] == [(8, 2), (8, 8)]
-    assert done.launched[0].block == (64, 1)
+    assert done.compiled_kernels[0].block == (64, 1)
 
 
 def test_launchbounds_do_not_say_how_many_blocks_there_are() -> None:
     done = planned(STEPS, ("loop 1: persistent 2", "codelet: launchbounds 4", SMALL))
-    assert [launch_bounds(k) for k in done.launched] == [(32, 2)]
+    assert [launch_bounds(k) for k in done.compiled_kernels] == [(32, 2)]
 
 
 def test_loops_of_one_name_are_told_apart() -> None:

@@ -63,7 +63,7 @@ def test_what_is_written_is_the_place(e: Expr, counted: set[str], values: tuple[
     at = dict(zip(NAMES, values, strict=True))
     want = exact(e, at)
     if 0 <= want < 2**31:
-        text = writer(counted).far(e)
+        text = writer(counted).global_index(e)
         here = {**at, "uint32": lambda n: n % 2**32, "uint64": lambda n: n % 2**64, "int64": int}
         assert eval(text, here) % 2**64 == want, text
 
@@ -85,7 +85,7 @@ def test_what_is_written_is_the_place(e: Expr, counted: set[str], values: tuple[
 def test_known_places(place: str, text: str) -> None:
     """k is what a loop of the thread counts. What may be negative before the constant is added stays in 32 bits."""
     names = {name: _Sum(Var(name)) for name in NAMES}
-    assert writer({"k"}).far(eval(place, names).e if place != "7" else Const(7)) == text
+    assert writer({"k"}).global_index(eval(place, names).e if place != "7" else Const(7)) == text
 
 
 def test_neighbours_share_what_varies() -> None:
@@ -101,10 +101,10 @@ def test_what_is_known_of_a_variable_is_forgotten_with_it() -> None:
     made = writer(set())
     one_less = Binary("-", Const(9), Var("v1__once"))
     made.known("v1__once", Binary("%", Var("i"), Const(4)))
-    assert made.far(one_less) == "uint64(uint32(3 - v1__once)) + uint64(6)"
+    assert made.global_index(one_less) == "uint64(uint32(3 - v1__once)) + uint64(6)"
     made.unbind("v1__once")
     made.known("v1__once", Binary("*", Var("i"), Const(4)))
-    assert made.far(one_less) == "uint32(9 - v1__once)"
+    assert made.global_index(one_less) == "uint32(9 - v1__once)"
 
 
 class _Sum:

@@ -272,7 +272,7 @@ void f(int n, int m, double A[24][24], double x[24], double z[24]) {
 """
     before = load(text).codelet
     made = lower_to_plan(schedule(Analysis(before), parse_lines(["loop 3: split 2"])).codelet)
-    assert any(v.shape for v in made.resident)
+    assert any(v.shape for v in made.device_locals)
     assert prove(before, plan_as_loops(made), shared=frozenset()).verdict == "proved"
 
 

@@ -156,7 +156,7 @@ def check_accepted(analysis: Analysis, done: ScheduleResult, lines: list[str], c
     conditional = any(isinstance(n, If) and any(isinstance(x, Load) for x in walk(n.cond)) for n in walk(original.body))
     small: Codelet = rewrite(lambda n: n.annotated(BlockSize((3, 2))) if isinstance(n, Loop) else None, done.codelet)
     planned = lower_to_plan(small)
-    launched, shared = plan_as_loops(planned), frozenset(v.name for v in planned.resident if not v.shape)
+    launched, shared = plan_as_loops(planned), frozenset(v.name for v in planned.device_locals if not v.shape)
     note(c_printer.body(launched))
     for n, m in random_nests.SIZES:
         want, instances = random_nests.outcome(original, n, m)

@@ -182,8 +182,8 @@ def test_blocks_for_each_row(case: tuple[str, tuple[str, ...], tuple[dict[str, i
     """So many; what is launched is proved."""
     text, lines, every, count = case
     made = planned(text, lines, every[0])
-    adding = next(k for k in made.kernels if made.parts[0][0] in k.arrays and not k.makes_parts)
-    assert (0 if adding.deep is None else evaluate_size(adding.deep.hi, {})) == count
+    adding = next(k for k in made.kernels if made.partial_sums[0][0] in k.arrays and not k.makes_parts)
+    assert (0 if adding.z_axis is None else evaluate_size(adding.z_axis.hi, {})) == count
     for sizes in every:
         assert prove_plan(load(text).codelet, planned(text, lines, sizes), sizes).verdict == "proved"
 
@@ -191,7 +191,7 @@ def test_blocks_for_each_row(case: tuple[str, tuple[str, ...], tuple[dict[str, i
 def test_a_cpu_adds_them_up_in_one_pass() -> None:
     text, lines, _, _ = ROWS["between statements"]
     done = schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet
-    assert all(k.deep is None or k.makes_parts for k in lower_to_plan(done).kernels)
+    assert all(k.z_axis is None or k.makes_parts for k in lower_to_plan(done).kernels)
 
 
 @pytest.mark.wide

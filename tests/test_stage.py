@@ -235,8 +235,8 @@ def test_rows_that_a_thread_reads_side_by_side_are_turned(
     case = Case(ITSELF, lines, sized((64, 12), (23, 7)), ())
     done = planned(case, case.sizes[0])
     tiles = [t for k in done.kernels if (s := stage_tiles(k, done)) is not None for t in s.tiles]
-    assert [(t.rows, t.pitch, t.turned) for t in tiles] == turned
-    assert [t.together for t in tiles if t.turned] == [4] * sum(t.turned for t in tiles)
+    assert [(t.rows, t.pitch, t.transposed) for t in tiles] == turned
+    assert [t.vector_width for t in tiles if t.transposed] == [4] * sum(t.transposed for t in tiles)
     codelet, programs, wants = load(ITSELF).codelet, [], {}
     for sizes in case.sizes[1:]:
         start = oracle.arguments(codelet, sizes)

@@ -119,8 +119,8 @@ def _in_scalars(loop: Loop, targets: list[Load], taken: set[str], made: list[Loc
     for a in sums:
         where = accumulation_guard((loop,), a.target)
         always = where.sure and where.given is None
-        before.append(Assign(a.own, a.target if always else a.identity))
-        added = Assign(a.target, a.own) if always else a.update
+        before.append(Assign(a.private, a.target if always else a.identity))
+        added = Assign(a.target, a.private) if always else a.update
         after.append(added if where.given is None else If(where.given, (added,)))
     return If(Binary("<", loop.lo, loop.hi), (*before, inner, *after))
 

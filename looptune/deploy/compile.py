@@ -108,7 +108,7 @@ class CompiledKernel:
     def _take(self, chosen: SelectedPlan) -> None:
         """Run this from now on."""
         self.match, self.plan, self._program = chosen.match, chosen.plan, chosen.program
-        self.directives, self.source = chosen.plan.note, chosen.source
+        self.directives, self.source = chosen.plan.schedule_text, chosen.source
 
     def _placed(self, p: Array, array: Any, scalars: Mapping[str, int | float]) -> tuple[Any, bool]:
         """The array where the kernel can use it, and whether that is a copy."""
@@ -229,7 +229,16 @@ def _best_kernel(unit: Unit, target: Target, db: Path, floats: Floats) -> Compil
     whole = all(p.name in known for p in unit.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
     chosen = best.at(known) if whole else best.default()
     kernel = CompiledKernel(
-        unit.codelet, chosen.source, chosen.plan.note, chosen.plan, target.name, chosen.program, machine, None, (), best
+        unit.codelet,
+        chosen.source,
+        chosen.plan.schedule_text,
+        chosen.plan,
+        target.name,
+        chosen.program,
+        machine,
+        None,
+        (),
+        best,
     )
     kernel.match = chosen.match if whole else None
     return kernel

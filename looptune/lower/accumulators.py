@@ -14,17 +14,17 @@ _BITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63, "uint8": 8, "uint16":
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """The local ``own`` in which a lane accumulates for ``target``; ``other`` holds a partner's value meanwhile.
+    """The local ``private`` in which a lane accumulates for ``target``; ``partner`` holds another's value meanwhile.
 
-    ``quiet``: written as ``fmin`` or ``fmax``, which pass over a NaN on either side. ``first``: a value to begin with
-    in place of the target's own.
+    ``ignores_nan``: written as ``fmin`` or ``fmax``, which pass over a NaN on either side. ``first``: a value to begin
+    with in place of the target's own.
     """
 
     op: str
     target: Var | Load
-    own: Var
-    other: Var
-    quiet: bool
+    private: Var
+    partner: Var
+    ignores_nan: bool
     first: Const | None = None
 
     @property
@@ -35,7 +35,7 @@ class Accumulator:
         >>> Accumulator("min", x, x, x, False).identity
         Const(value=2147483647, dtype='int32')
         """
-        dtype = self.own.dtype
+        dtype = self.private.dtype
         match self.op:
             case "+" | "*":
                 unit = int(self.op == "*")
@@ -44,35 +44,36 @@ class Accumulator:
                 most = 2 ** _BITS[dtype] - 1
                 least = 0 if dtype.startswith("u") else -most - 1
                 return Const(most if self.op == "min" else least, dtype)
-        return Const(math.nan if self.quiet else math.inf if self.op == "min" else -math.inf, dtype)
+        return Const(math.nan if self.ignores_nan else math.inf if self.op == "min" else -math.inf, dtype)
 
     @property
     def update(self) -> Stmt:
-        """``target op= own``. An element into which nothing was accumulated is left alone: there may be none such."""
-        return self.where_some(self.updated(self.target))
+        """``target op= private``. One into which nothing was accumulated is left alone: it may not exist."""
+        return self.if_nonempty(self.updated(self.target))
 
     @property
     def fetched(self) -> Stmt:
-        """``other = target``, for ``updated``."""
-        return self.where_some(Assign(self.other, self.target))
+        """``partner = target``, for ``updated``."""
+        return self.if_nonempty(Assign(self.partner, self.target))
 
     def updated(self, before: Expr) -> Assign:
-        return Assign(self.target, self.joined(before if self.first is None else self.first, self.own))
+        return Assign(self.target, self.combine(before if self.first is None else self.first, self.private))
 
-    def where_some(self, stmt: Stmt) -> Stmt:
+    def if_nonempty(self, stmt: Stmt) -> Stmt:
         """Under the condition that something was accumulated, where that counts."""
         if isinstance(self.target, Var) or self.first is not None:
             return stmt
         nothing = self.identity
-        some = Binary("==", self.own, self.own) if nothing.value != nothing.value else Binary("!=", self.own, nothing)
+        is_nan = nothing.value != nothing.value
+        some = Binary("==", self.private, self.private) if is_nan else Binary("!=", self.private, nothing)
         return If(some, (stmt,))
 
-    def joined(self, a: Expr, b: Expr) -> Expr:
+    def combine(self, a: Expr, b: Expr) -> Expr:
         """``a op b``; of a minimum or maximum ``a`` where ``b`` is a NaN, as for the terms."""
         match self.op:
             case "+" | "*":
                 return Binary(self.op, a, b)
-        if self.quiet:
+        if self.ignores_nan:
             return Call(f"f{self.op}", (a, b), a.dtype)
         return Select(Binary("<" if self.op == "min" else ">", b, a), b, a)
 

@@ -114,7 +114,7 @@ def lower_to_plan(codelet: Codelet, note: str = "", asserted: tuple[str, ...] = 
     ready = with_ping_pong_arrays(whole.codelet) if blocks else whole.codelet
     steps = HostScheduler(blocks, ready).steps(ready.body, sizes - written_names(codelet.body))
     done = _finish(ready, steps, note, whole.sums)
-    return replace(done, parts=tuple(whole.parts.items()), asserted=asserted)
+    return replace(done, partial_sums=tuple(whole.parts.items()), asserted=asserted)
 
 
 def _check_names(codelet: Codelet) -> None:
@@ -282,7 +282,7 @@ def _deep(loop: Loop, known: frozenset[str]) -> Kernel | None:
         shares = needs_team(loop.body) and privates_stay_local(loop)
         kernel = _bare((), block_size(loop), loop.body, Team("xy")) if shares else None
     alone = replace(loop, body=())
-    return replace(_bare((), DEFAULT_BLOCK, loop.body) if kernel is None else kernel, deep=alone)
+    return replace(_bare((), DEFAULT_BLOCK, loop.body) if kernel is None else kernel, z_axis=alone)
 
 
 def _shared(loop: Loop, known: frozenset[str]) -> Kernel | None:
@@ -317,7 +317,9 @@ def _encloses(outer: Loop, inner: Loop) -> bool:
 def _bare(axes: tuple[Loop, ...], threads: tuple[int, int], body: tuple[Stmt, ...], team: Team | None = None) -> Kernel:
     """A kernel whose parameters are not known yet."""
     x, y = threads
-    dimensions = len(axes) + (0 if team is None else 2 if team.along == "xy" and is_two_level_reduction(body) else 1)
+    dimensions = len(axes) + (
+        0 if team is None else 2 if team.block_axis == "xy" and is_two_level_reduction(body) else 1
+    )
     shape = (1, 1) if not dimensions else (x * y, 1) if dimensions == 1 else (x, y)
     return Kernel("", axes, shape, body, (), (), (), team)
 
@@ -329,7 +331,7 @@ def _tiled(whole: TemporalTile) -> Kernel:
         for d, (extent, step) in enumerate(zip(whole.extents, whole.core, strict=True))
     ]
     deep = axes.pop(0) if len(axes) > 2 else None
-    return replace(_bare(tuple(axes), block_size(whole.loop), (whole.loop,)), deep=deep, time_tile=whole)
+    return replace(_bare(tuple(axes), block_size(whole.loop), (whole.loop,)), z_axis=deep, time_tile=whole)
 
 
 def _finish(codelet: Codelet, steps: tuple[Step, ...], note: str, parted: tuple[SharedSum, ...]) -> Plan:
@@ -398,7 +400,7 @@ def _complete(
     if tiles is not None:
         tiles = replace(tile_in_time(whole[0], codelet, tiles=False), back=tiles.back, spares=tiles.spares)
         made = tiles.registers(codelet)
-    elif team is None or team.along != "xy":
+    elif team is None or team.block_axis != "xy":
         body, more = scalar_replaced(body, taken, kernel.axes, within=team is not None and team.outer)
         made += more
     kept = {a for pair in tiles.spares for a in pair} if tiles is not None else set()

@@ -48,7 +48,7 @@ class Kernel:
 
     ``block`` is (x, y) threads; ``arrays`` and ``scalars`` are the parameters it needs, in the codelet's order;
     ``locals`` live in each thread. With a ``team``, ``body`` is what each of its threads would do if it were alone,
-    and the one axis, if there is one, has the other dimension of the block. ``deep`` is a loop along z, each of whose
+    and the one axis, if there is one, has the other dimension of the block. ``z_axis`` is a loop along z, each of whose
     iterations has blocks of its own: an axis like the others, or one over the parts of sums. With a ``time_tile``,
     ``body`` is the loop whose steps the blocks take, and the axes go from the core of one tile to that of the next.
     ``sums``: what those of its locals stand for that hold sums. ``annotations``: what it inherits of the loops in it.
@@ -66,7 +66,7 @@ class Kernel:
     scalars: tuple[str, ...]
     locals: tuple[Local, ...]
     team: Team | None = None
-    deep: Loop | None = None
+    z_axis: Loop | None = None
     time_tile: TemporalTile | None = None
     sums: tuple[SharedSum, ...] = ()
     blocks_per_sm: int = 0
@@ -80,17 +80,17 @@ class Kernel:
         return find_annotation(self.annotations, kind)
 
     @property
-    def sides(self) -> tuple[tuple[Dimension, Loop], ...]:
+    def grid_axes(self) -> tuple[tuple[Dimension, Loop], ...]:
         """Each axis with its dimension of the grid, x first."""
-        along: tuple[tuple[Dimension, Loop], ...] = (("z", self.deep),) if self.deep is not None else ()
+        along: tuple[tuple[Dimension, Loop], ...] = (("z", self.z_axis),) if self.z_axis is not None else ()
         if self.team is None:
             return (*zip(_DIMENSIONS, reversed(self.axes), strict=False), *along)
-        return (*(("y" if self.team.along == "x" else "x", axis) for axis in self.axes), *along)
+        return (*(("y" if self.team.block_axis == "x" else "x", axis) for axis in self.axes), *along)
 
     @property
     def makes_parts(self) -> bool:
         """Each iteration along z makes parts of sums."""
-        return self.deep is not None and self.deep.axis == "parts"
+        return self.z_axis is not None and self.z_axis.axis == "parts"
 
     @property
     def grid(self) -> tuple[Loop, ...]:
@@ -100,7 +100,7 @@ class Kernel:
     @property
     def loops(self) -> tuple[Loop, ...]:
         """Of which each iteration is a thread or a team, outermost first."""
-        return self.axes if self.deep is None else (self.deep, *self.axes)
+        return self.axes if self.z_axis is None else (self.z_axis, *self.axes)
 
     def threads(self, dimension: Dimension) -> int:
         """How many a block has along it, each with an iteration of its own there."""
@@ -117,7 +117,7 @@ class Kernel:
     def lanes(self) -> int:
         """How many threads share the iterations of a loop that reduces."""
         x, y = self.block
-        return 1 if self.team is None else {"x": x, "y": y, "xy": x * y}[self.team.along]
+        return 1 if self.team is None else {"x": x, "y": y, "xy": x * y}[self.team.block_axis]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,16 +149,16 @@ Step = Launch | HostLoop | HostIf
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``resident`` are the codelet's locals that live in device memory; a scalar there is an array of one element.
+    """``device_locals`` are the codelet's locals that live in device memory; a scalar there is an array of one element.
 
-    ``parts``: what each array of parts holds parts of, see ``lower/passes/split_reduction``.
+    ``partial_sums``: what each array of parts holds parts of, see ``lower/passes/split_reduction``.
     """
 
     codelet: Codelet
     steps: tuple[Step, ...]
-    resident: tuple[Local, ...]
-    note: str = ""
-    parts: tuple[tuple[str, Reduction], ...] = ()
+    device_locals: tuple[Local, ...]
+    schedule_text: str = ""
+    partial_sums: tuple[tuple[str, Reduction], ...] = ()
     asserted: tuple[str, ...] = ()
 
     @property
@@ -166,13 +166,15 @@ class Plan:
         return tuple(kernels_in(self.steps))
 
     @property
-    def launched(self) -> tuple[Kernel, ...]:
+    def compiled_kernels(self) -> tuple[Kernel, ...]:
         """What there is to compile: the kernels, and in place of those in a persistent loop the one that it is."""
         return tuple(_launched(self.steps))
 
     def array(self, name: str) -> Array | Local:
         """One in device memory, or one that each thread has for itself."""
-        return next(a for a in (*device_arrays(self.codelet, self.resident), *self.codelet.locals) if a.name == name)
+        return next(
+            a for a in (*device_arrays(self.codelet, self.device_locals), *self.codelet.locals) if a.name == name
+        )
 
     def dtype(self, scalar: str) -> str:
         """The type of a scalar parameter or host loop variable."""
@@ -240,7 +242,7 @@ def split_persistent_launches(plan: Plan) -> Plan:
         return step
 
     steps = tuple(map(made, plan.steps))
-    return replace(plan, steps=steps, resident=tuple(v for v in plan.resident if v.name != ARRIVED))
+    return replace(plan, steps=steps, device_locals=tuple(v for v in plan.device_locals if v.name != ARRIVED))
 
 
 def with_kernels(steps: tuple[Step, ...], rule: Callable[[Kernel], Kernel]) -> tuple[Step, ...]:
@@ -364,8 +366,8 @@ def extent(kernel: Kernel, env: Mapping[str, int]) -> tuple[int, ...]:
 
 def grid(kernel: Kernel) -> tuple[Expr, ...]:
     """How many blocks lie along each of the ``sides``; 0 or less where the kernel does not run."""
-    per = (Const(axis.step * kernel.threads(dim), axis.dtype) for dim, axis in kernel.sides)
-    axes = (axis for _, axis in kernel.sides)
+    per = (Const(axis.step * kernel.threads(dim), axis.dtype) for dim, axis in kernel.grid_axes)
+    axes = (axis for _, axis in kernel.grid_axes)
     return tuple(div(add(sub(a.hi, a.lo), sub(p, Const(1, a.dtype))), p) for a, p in zip(axes, per, strict=True))
 
 
@@ -374,7 +376,7 @@ def launched_grid(kernel: Kernel) -> tuple[Expr, ...]:
     if kernel.packing is None:
         return grid(kernel)
     along = dict(zip("xy", kernel.packing.blocks, strict=True))
-    counts = zip(kernel.sides, grid(kernel), strict=True)
+    counts = zip(kernel.grid_axes, grid(kernel), strict=True)
     return tuple(Const(along[dim]) if dim in along else count for (dim, _), count in counts)
 
 
@@ -392,7 +394,7 @@ def launched_blocks(kernel: Kernel, env: Mapping[str, int]) -> Blocks:
 
 
 def _blocks(kernel: Kernel, counts: Sequence[Expr], env: Mapping[str, int]) -> Blocks:
-    along = {dim: max(0, evaluate_size(count, env)) for (dim, _), count in zip(kernel.sides, counts, strict=True)}
+    along = {dim: max(0, evaluate_size(count, env)) for (dim, _), count in zip(kernel.grid_axes, counts, strict=True)}
     return along.get("x", 1), along.get("y", 1), along.get("z", 1)
 
 

@@ -39,7 +39,7 @@ def prove_plan(
     blocks: bool = True,
 ) -> Proof:  # fmt: skip
     """As ``prove``, of what the plan launches; without ``blocks`` each iteration of an axis is a thread of its own."""
-    shared = frozenset(v.name for v in plan.resident if not v.shape)
+    shared = frozenset(v.name for v in plan.device_locals if not v.shape)
     return prove(original, plan_as_loops(plan, blocks=blocks), sizes, reassociate=reassociate, shared=shared)
 
 
@@ -47,7 +47,7 @@ def plan_as_loops(plan: Plan, *, blocks: bool = True) -> Codelet:
     """The plan as a codelet."""
     drawn = _Drawing(replace(plan, steps=with_kernels(plan.steps, _apart)), blocks, _elements(plan))
     body = drawn.steps(drawn.plan.steps)
-    return verify(replace(plan.codelet, body=body, locals=(*plan.resident, *drawn.private)))
+    return verify(replace(plan.codelet, body=body, locals=(*plan.device_locals, *drawn.private)))
 
 
 def _apart(kernel: Kernel) -> Kernel:
@@ -61,7 +61,9 @@ def _elements(plan: Plan) -> tuple[tuple[str, str], ...]:
     """The arrays and locals that parts are made of, each with an operation."""
     terms = [s for k in plan.kernels for sum_ in k.sums for some in sum_.terms for s in walk_stmts(some)]
     adding = [s for s in terms if isinstance(s, Assign)]
-    found = [(target_name(s.target), "+") for s in adding] + [(target_name(r.target), r.op) for _, r in plan.parts]
+    found = [(target_name(s.target), "+") for s in adding] + [
+        (target_name(r.target), r.op) for _, r in plan.partial_sums
+    ]
     return tuple(dict.fromkeys(found))
 
 
@@ -72,9 +74,9 @@ class _Drawing:
         self.plan = plan
         self.blocks = blocks
         self.sums = sums
-        self.parts = dict(plan.parts)
-        self.scalars = {v.name: v.dtype for v in plan.resident if not v.shape}
-        self.taken = {p.name for p in plan.codelet.params} | {v.name for v in plan.resident}
+        self.parts = dict(plan.partial_sums)
+        self.scalars = {v.name: v.dtype for v in plan.device_locals if not v.shape}
+        self.taken = {p.name for p in plan.codelet.params} | {v.name for v in plan.device_locals}
         self.taken |= {n for k in plan.kernels for n in referenced_names((*k.loops, *k.body))} | _counters(plan.steps)
         self.private: list[Local] = []
 
@@ -131,7 +133,7 @@ class _Drawing:
         guards: list[Expr] = []
         env: dict[str, Expr] = {}
         numbers: dict[str, Expr] = {}
-        for (dim, axis), count in zip(kernel.sides, grid(kernel), strict=True):
+        for (dim, axis), count in zip(kernel.grid_axes, grid(kernel), strict=True):
             size, block, thread = kernel.threads(dim), self.fresh(f"block_{axis.var}"), self.fresh(f"thread_{axis.var}")
             every = Loop(block, Const(0, axis.dtype), count, (), mode="parallel", dtype=axis.dtype, axis=axis.axis)
             counters.append(every)
@@ -184,7 +186,7 @@ class _Drawing:
             return kernel.body
         if kernel.team is None:
             return _in_order(kernel.body)
-        lanes = {"x": (kernel.block[0],), "y": (kernel.block[1],), "xy": kernel.block[::-1]}[kernel.team.along]
+        lanes = {"x": (kernel.block[0],), "y": (kernel.block[1],), "xy": kernel.block[::-1]}[kernel.team.block_axis]
         return self.phases(kernel.team.phases, lanes)
 
     def phases(self, phases: tuple[Phase, ...], lanes: tuple[int, ...]) -> tuple[Stmt, ...]:
@@ -195,7 +197,7 @@ class _Drawing:
                 case TeamSingle(body):
                     out += _in_order(body)
                 case TeamReduce(loop, into, deep):
-                    targets = {a.own.name: a.target for a in into}
+                    targets = {a.private.name: a.target for a in into}
                     out.append(self.shared(substitute(loop, targets), lanes if deep else (prod(lanes),)))
                 case TeamFor(loop):
                     out.append(self.shared(loop, (prod(lanes),)))

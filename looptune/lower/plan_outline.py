@@ -68,13 +68,13 @@ def _kernel(kernel: Kernel, env: Mapping[str, int] | None) -> str:
         grids, inside = [_tiles(kernel.time_tile)], ""
     reduced, spread = ([f.var for f in shared if bool(f.reduces) == sums] for sums in (True, False))
     grids += [f"{what} {', '.join(names)}" for what, names in (("reduction", reduced), ("shared", spread)) if names]
-    grids += [f"parts {kernel.deep.var}"] if kernel.deep is not None and kernel.makes_parts else []
+    grids += [f"parts {kernel.z_axis.var}"] if kernel.z_axis is not None and kernel.makes_parts else []
     grid = ", ".join(grids)
     if env is None:
         return f"{grid}: blocks of {threads} threads{inside}"
     along = launched_blocks(kernel, env)
     count = f"{along[0]}" if flat else f"{along[0]} x {along[1]}"
-    count += f" x {along[2]}" if kernel.deep is not None else ""
+    count += f" x {along[2]}" if kernel.z_axis is not None else ""
     return f"{grid}: {count} block{'s' if along != (1, 1, 1) else ''} of {threads} threads{inside}"
 
 

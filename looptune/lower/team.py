@@ -29,22 +29,22 @@ from looptune.lower.passes.scalar_replacement import replace_with_scalars
 
 @dataclass(frozen=True, slots=True)
 class TeamSingle:
-    """``known`` are the scalars of the team that the other lanes have to be told. ``by_all``: every lane does it, as
-    it sets such scalars to constants and nothing else."""
+    """``broadcast`` are the scalars of the team that the other lanes have to be told. ``by_all``: every lane does it,
+    as it sets such scalars to constants and nothing else."""
 
     body: tuple[Stmt, ...]
-    known: tuple[Var, ...] = ()
+    broadcast: tuple[Var, ...] = ()
     by_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TeamReduce:
-    """``loop`` accumulates into the accumulators' ``own``. ``deep``: its only statement is another such loop, which a
-    block shares out along x where the outer one has y."""
+    """``loop`` accumulates into what is ``private`` of the accumulators. ``two_level``: its only statement is another
+    such loop, which a block shares out along x where the outer one has y."""
 
     loop: Loop
-    into: tuple[Accumulator, ...]
-    deep: bool = False
+    accumulators: tuple[Accumulator, ...]
+    two_level: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +72,12 @@ Phase = TeamSingle | TeamReduce | TeamFor | TeamLoop | TeamBranch
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """``along``: the dimension of the block that is the team's; "xy" where that is the whole block.
+    """``block_axis``: the dimension of the block that is the team's; "xy" where that is the whole block.
 
     ``outer``: the loop reduced stands around the grid's loop in the codelet, ``for i: for j (grid): s[j] += …``.
     """
 
-    along: Literal["x", "y", "xy"]
+    block_axis: Literal["x", "y", "xy"]
     outer: bool = False
     phases: tuple[Phase, ...] = ()
 
@@ -92,7 +92,7 @@ class Team:
         for p in _all(self.phases):
             match p:
                 case TeamReduce(loop, _, deep):
-                    found += (loop, *(f for f in loop.body if isinstance(f, Loop) and deep and self.along == "xy"))
+                    found += (loop, *(f for f in loop.body if isinstance(f, Loop) and deep and self.block_axis == "xy"))
                 case TeamFor(loop):
                     found.append(loop)
         return tuple(found)
@@ -113,7 +113,7 @@ class Team:
     @property
     def told(self) -> tuple[Var, ...]:
         """The scalars that lane 0 makes known to the others."""
-        return tuple(dict.fromkeys(v for p in _all(self.phases) if isinstance(p, TeamSingle) for v in p.known))
+        return tuple(dict.fromkeys(v for p in _all(self.phases) if isinstance(p, TeamSingle) for v in p.broadcast))
 
 
 def _all(phases: Iterable[Phase]) -> Iterator[Phase]:
@@ -309,7 +309,7 @@ class _Maker:
 
     def tree(self, loop: Loop) -> TeamReduce:
         into = tuple(self.accumulator(r, quiet(loop, r.target)) for r in loop.reduces)
-        env = {a.target: a.own for a in into}
+        env = {a.target: a.private for a in into}
 
         def rule(n: Node) -> Node | None:
             return env.get(n) if isinstance(n, (Var, Load)) else None

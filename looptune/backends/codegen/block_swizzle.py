@@ -42,40 +42,40 @@ def emit_block_index(kernel: Kernel, writer: KernelWriter, indent: str) -> Itera
 
 def is_swizzled(kernel: Kernel) -> bool:
     """Its grid has two dimensions, and blocks take strips of it."""
-    return kernel.annotation(BlockSwizzle) is not None and {"x", "y"} <= {dim for dim, _ in kernel.sides}
+    return kernel.annotation(BlockSwizzle) is not None and {"x", "y"} <= {dim for dim, _ in kernel.grid_axes}
 
 
 def _swizzle(kernel: Kernel, swizzle: BlockSwizzle, writer: KernelWriter, indent: str) -> Iterator[str]:
-    along = {dim: whole(count, writer) for (dim, _), count in zip(kernel.sides, launched_grid(kernel), strict=True)}
+    along = {dim: whole(count, writer) for (dim, _), count in zip(kernel.grid_axes, launched_grid(kernel), strict=True)}
     most = writer.unsigned(str(swizzle.swizzle_rows))
-    yield indent + writer.new("uint32", COLUMNS, along["x"])
-    yield indent + writer.new("uint32", ALL, along["y"])
+    yield indent + writer.declare("uint32", COLUMNS, along["x"])
+    yield indent + writer.declare("uint32", ALL, along["y"])
     at = f"{writer.block_number('y', 'uint32')} * {COLUMNS} + {writer.block_number('x', 'uint32')}"
-    yield indent + writer.new("uint32", NUMBER, at)
-    yield indent + writer.new("uint32", STRIP, f"{writer.quotient(NUMBER, f'({most} * {COLUMNS})')} * {most}")
+    yield indent + writer.declare("uint32", NUMBER, at)
+    yield indent + writer.declare("uint32", STRIP, f"{writer.quotient(NUMBER, f'({most} * {COLUMNS})')} * {most}")
     yield indent + writer.set(NUMBER, f"{NUMBER} - {STRIP} * {COLUMNS}", "uint32")
     left = f"{ALL} - {STRIP}"
-    yield indent + writer.new("uint32", ROWS, writer.pick(f"{left} < {most}", left, most))
-    yield indent + writer.new("uint32", "y__raster", f"{STRIP} + {NUMBER} % {ROWS}")
-    yield indent + writer.new("uint32", "x__raster", writer.quotient(NUMBER, ROWS))
+    yield indent + writer.declare("uint32", ROWS, writer.select(f"{left} < {most}", left, most))
+    yield indent + writer.declare("uint32", "y__raster", f"{STRIP} + {NUMBER} % {ROWS}")
+    yield indent + writer.declare("uint32", "x__raster", writer.quotient(NUMBER, ROWS))
 
 
 def _pack(packing: CompactGrid, writer: KernelWriter, indent: str) -> Iterator[str]:
     x, y = "x__pack", "y__pack"
-    yield indent + writer.new("uint32", ALONG, writer.block_number("x", "uint32"))
-    yield indent + writer.new("uint32", DOWN, writer.block_number("y", "uint32"))
+    yield indent + writer.declare("uint32", ALONG, writer.block_number("x", "uint32"))
+    yield indent + writer.declare("uint32", DOWN, writer.block_number("y", "uint32"))
     for name in (DOWN, y):
         writer.bind(name, True)
-    yield indent + writer.new("uint32", MINE, whole(_length(packing, DOWN), writer))
+    yield indent + writer.declare("uint32", MINE, whole(_length(packing, DOWN), writer))
     here = f"{ALONG} < {MINE}"
     below = f"{writer.unsigned(str(packing.rows - 1))} - {DOWN}"
-    yield indent + writer.new("uint32", y, writer.pick(here, DOWN, below))
-    before = writer.pick(here, writer.unsigned("0"), MINE)
+    yield indent + writer.declare("uint32", y, writer.select(here, DOWN, below))
+    before = writer.select(here, writer.unsigned("0"), MINE)
     if not packing.exact:
         beyond = writer.either(f"{y} == {DOWN}", f"{ALONG} - {MINE} >= {whole(_length(packing, y), writer)}")
-        yield indent + writer.when(writer.both(f"{ALONG} >= {MINE}", f"({beyond})"))
+        yield indent + writer.if_(writer.both(f"{ALONG} >= {MINE}", f"({beyond})"))
         yield f"{indent}    {writer.leave}"
-    yield indent + writer.new("uint32", x, f"{whole(_first(packing, y), writer)} + {ALONG} - ({before})")
+    yield indent + writer.declare("uint32", x, f"{whole(_first(packing, y), writer)} + {ALONG} - ({before})")
     for name in (DOWN, y):
         writer.unbind(name)
 

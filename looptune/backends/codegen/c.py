@@ -92,25 +92,25 @@ class CWriter(CValues):
             names = ", ".join(self.name(n) for n, d in own.items() if d == dtype)
             yield f"    {self.types[dtype]} {names};"
 
-    def new(self, kind: str, name: str, value: str, *, fits: bool = False) -> str:
+    def declare(self, kind: str, name: str, value: str, *, fits: bool = False) -> str:
         return f"{self.types['int32' if kind == 'bool' else kind]} {name} = {value};"
 
     def set(self, name: str, value: str, kind: str = "") -> str:
         return f"{name} = {value};"
 
-    def put(self, array: str, place: str, value: str) -> str:
+    def store(self, array: str, place: str, value: str) -> str:
         return f"{array}[{place}] = {value};"
 
     def scope(self, indent: str) -> tuple[tuple[str, ...], str]:
         return (f"{indent}{{",), indent + "    "
 
-    def when(self, condition: str) -> str:
+    def if_(self, condition: str) -> str:
         return f"if ({condition}) {{"
 
-    def otherwise(self) -> str:
+    def else_(self) -> str:
         return "else {"
 
-    def repeat(self, condition: str) -> str:
+    def while_(self, condition: str) -> str:
         return f"while ({condition}) {{"
 
     def both(self, *conditions: str) -> str:
@@ -125,7 +125,7 @@ class CWriter(CValues):
     def quotient(self, a: str, b: str) -> str:
         return f"{a} / {b}"
 
-    def pick(self, condition: str, a: str, b: str) -> str:
+    def select(self, condition: str, a: str, b: str) -> str:
         return f"{condition} ? {a} : {b}"
 
     def zero(self, dtype: str) -> str:
@@ -148,7 +148,7 @@ class CWriter(CValues):
     def statement(self, stmt: Stmt, indent: str) -> Iterator[str]:
         match stmt:
             case Assign(Var(name, dtype), value) if name.endswith(VALUE) and name not in self.taken:
-                yield indent + self.new(dtype, name, self.value(value), fits=True)
+                yield indent + self.declare(dtype, name, self.value(value), fits=True)
             case Assign(target, value):
                 if isinstance(target, Var):
                     self.assigned[target.name] = target.dtype
@@ -156,13 +156,13 @@ class CWriter(CValues):
             case Loop():
                 yield from self.loop(stmt, indent)
             case If(cond, then, other):
-                yield indent + self.when(self.condition(cond))
+                yield indent + self.if_(self.condition(cond))
                 yield from self.block(then, indent + "    ")
                 if other:
-                    yield indent + self.otherwise()
+                    yield indent + self.else_()
                     yield from self.block(other, indent + "    ")
             case While(cond, body):
-                yield indent + self.repeat(self.condition(cond))
+                yield indent + self.while_(self.condition(cond))
                 yield from self.block(body, indent + "    ")
 
     def assignment(self, target: Var | Load, value: Expr) -> str:

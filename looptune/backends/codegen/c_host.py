@@ -41,17 +41,17 @@ def steps(found: tuple[Step, ...], writer: CWriter, indent: str, spelled: Spelle
                 yield from steps(body, writer, indent + "    ", spelled)
                 del writer.kinds[var]
             case HostIf(cond, then, other):
-                yield indent + writer.when(writer.condition(cond))
+                yield indent + writer.if_(writer.condition(cond))
                 yield from steps(then, writer, indent + "    ", spelled)
                 if other:
-                    yield indent + writer.otherwise()
+                    yield indent + writer.else_()
                     yield from steps(other, writer, indent + "    ", spelled)
 
 
 def _launch(kernel: Kernel, writer: CWriter, indent: str, spelled: Spelled) -> Iterator[str]:
     """Without blocks there is nothing to launch."""
     counts = []
-    for dim, axis in kernel.sides:
+    for dim, axis in kernel.grid_axes:
         per = axis.step * kernel.threads(dim)
         hi = writer.wide(axis.hi, LEVEL["-"])
         lo = writer.bound(axis.lo, LEVEL["-"] + 1)
@@ -67,6 +67,6 @@ def _launch(kernel: Kernel, writer: CWriter, indent: str, spelled: Spelled) -> I
     yield from opened
     text = ", ".join(f"{name} = {value}" for name, value in counts)
     yield f"{inside}const {writer.types['int64']} {text};"
-    yield inside + writer.when(writer.both(*(f"{name} > 0" for name, _ in counts)))
-    along = dict(zip((dim for dim, _ in kernel.sides), (name for name, _ in counts), strict=True))
+    yield inside + writer.if_(writer.both(*(f"{name} > 0" for name, _ in counts)))
+    along = dict(zip((dim for dim, _ in kernel.grid_axes), (name for name, _ in counts), strict=True))
     yield f"{inside}    " + spelled(kernel, [along.get(dim, "1") for dim in ("x", "y", "z")])

@@ -50,7 +50,7 @@ def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[s
     if memory_ops.is_vectorized(kernel):
         yield from (f"    {line}" for line in writer.aligned(kernel.arrays))
     for v in (v for v in kernel.locals if v.shape):
-        yield f"    {writer.owned(writer.name(v.name), prod(evaluate_size(e, {}) for e in v.shape), v.dtype)}"
+        yield f"    {writer.local_array(writer.name(v.name), prod(evaluate_size(e, {}) for e in v.shape), v.dtype)}"
     launched = writer.own
     yield from block_swizzle.emit_block_index(kernel, writer, "    ")
     if kernel.time_tile is not None:
@@ -64,10 +64,10 @@ def _threads(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
     """What each thread does, by where it is."""
     stage = shared_memory.stage_tiles(kernel, plan)
     bounds, live = [], []
-    for dim, axis in kernel.sides:
+    for dim, axis in kernel.grid_axes:
         var, unsigned = writer.name(axis.var), never_negative(axis.lo, writer.nonnegative)
         yield from (f"    {line}" for line in _axis(kernel, dim, axis, writer, stage is not None))
-        if axis is not kernel.deep and not (stage is not None and _even(kernel, dim, axis)):
+        if axis is not kernel.z_axis and not (stage is not None and _even(kernel, dim, axis)):
             bounds.append(f"{var} >= {writer.limit(axis, unsigned)}")
             live.append(f"{var} < {writer.limit(axis, unsigned)}")
     for axis in kernel.loops:
@@ -81,7 +81,7 @@ def _threads(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
         yield from team.emit_team_body(kernel, writer, writer.both(*live))
     else:
         if bounds:
-            yield "    " + writer.when(writer.either(*bounds))
+            yield "    " + writer.if_(writer.either(*bounds))
             yield f"        {writer.leave}"
         yield from writer.block(kernel.body, "    ")
     for axis in kernel.loops:
@@ -94,16 +94,16 @@ def _axis(kernel: Kernel, dim: Dimension, axis: Loop, writer: KernelWriter, stag
     var, unsigned = writer.name(axis.var), never_negative(axis.lo, writer.nonnegative)
     kind = "uint32" if unsigned else "int64"
     counter = writer.block_number(dim, kind)
-    if axis is not kernel.deep:
+    if axis is not kernel.z_axis:
         counter = f"{counter} * {kernel.threads(dim)} + {writer.thread(dim)}"
     scaled = counter if axis.step == 1 else f"({counter}) * {axis.step}"
     lo = writer.bound(axis.lo)
-    yield writer.new(kind, var, scaled if lo == "0" else f"{lo} + {scaled}")
-    if staged and axis is not kernel.deep:
+    yield writer.declare(kind, var, scaled if lo == "0" else f"{lo} + {scaled}")
+    if staged and axis is not kernel.z_axis:
         own = axis.var + shared_memory.THREAD
-        yield writer.new("uint32", own, writer.thread(dim))
+        yield writer.declare("uint32", own, writer.thread(dim))
         back = f"{own} * {axis.step}" if axis.step > 1 else own
-        yield writer.new(kind, axis.var + shared_memory.FIRST, f"{var} - {back}")
+        yield writer.declare(kind, axis.var + shared_memory.FIRST, f"{var} - {back}")
         writer.bind(own, True)
         writer.bind(axis.var + shared_memory.FIRST, unsigned)
 
@@ -129,7 +129,7 @@ def shared_bytes(plan: Plan, kernel: Kernel) -> int:
 def check_limits(plan: Plan) -> None:
     """ResourceError where a block has too many threads, or needs too much shared memory; see ``check_elements``."""
     check_elements(plan)
-    for k in plan.launched:
+    for k in plan.compiled_kernels:
         _check(k.name, k.block[0] * k.block[1], "threads", MAX_THREADS)
         if k.steps and k.blocks_per_sm * k.block[0] > MAX_THREADS_AT_ONCE:
             most = MAX_THREADS_AT_ONCE // k.block[0]
@@ -140,7 +140,7 @@ def check_limits(plan: Plan) -> None:
 
 def check_elements(plan: Plan) -> None:
     """ResourceError where an array of known extents has more elements than places in 32 bits tell apart."""
-    for array in device_arrays(plan.codelet, plan.resident):
+    for array in device_arrays(plan.codelet, plan.device_locals):
         extents = [int(n.value) for n in array.shape if isinstance(n, Const)]
         if len(extents) == len(array.shape) and prod(extents) > MOST_ELEMENTS:
             said = f"{array.name} has {prod(extents)} elements, the limit is {MOST_ELEMENTS}"
@@ -151,7 +151,7 @@ def check_capability(plan: Plan, arch: str) -> None:
     """ResourceError where a kernel copies to shared memory while it computes, or its blocks wait for each other, and
     the device cannot do that."""
     capability = int(arch.removeprefix("sm_"))
-    if capability < grid_barrier.LEAST_CAPABILITY and any(k.steps for k in plan.launched):
+    if capability < grid_barrier.LEAST_CAPABILITY and any(k.steps for k in plan.compiled_kernels):
         raise ResourceError(f"persistent needs sm_{grid_barrier.LEAST_CAPABILITY}, this is {arch}: leave it out")
     for k in plan.kernels:
         ahead = any(staged_tiles(f).buffers > 1 for f in staging_loops(walk(k.body)))

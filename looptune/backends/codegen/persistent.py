@@ -31,11 +31,11 @@ AT = "__step"
 
 def persistent_lines(plan: Plan, kernel: Kernel, writer: KernelWriter, body: Body) -> Iterator[str]:
     """The lines between the kernel's parameters and its end."""
-    yield "    " + writer.new("int64", MET, "0")
+    yield "    " + writer.declare("int64", MET, "0")
     leave, writer.leave = writer.leave, writer.leave.replace("return", "continue")
     yield from _Persistent(plan, kernel, writer, body).steps(kernel.steps, "    ")
     writer.leave = leave
-    yield "    " + writer.left(writer.name(ARRIVED), MET)
+    yield "    " + writer.grid_barrier_exit(writer.name(ARRIVED), MET)
 
 
 class _Persistent:
@@ -51,22 +51,22 @@ class _Persistent:
             match step:
                 case Launch(kernel):
                     yield from self.launch(kernel, indent)
-                    yield indent + writer.meet(writer.name(ARRIVED), MET)
+                    yield indent + writer.grid_barrier(writer.name(ARRIVED), MET)
                 case HostLoop(var, lo, hi, stride, inner):
                     at = writer.name(var) + AT
                     opened, inside = writer.scope(indent)
                     yield from opened
-                    yield inside + writer.new("int64", at, self.number(lo))
-                    yield inside + writer.repeat(f"{at} < {self.number(hi)}")
-                    yield inside + "    " + writer.new(self.kinds[var], writer.name(var), at)
+                    yield inside + writer.declare("int64", at, self.number(lo))
+                    yield inside + writer.while_(f"{at} < {self.number(hi)}")
+                    yield inside + "    " + writer.declare(self.kinds[var], writer.name(var), at)
                     yield inside + "    " + writer.set(at, f"{at} + {stride}")
                     yield from self.steps(inner, inside + "    ")
                 case HostIf(cond, then, other):
                     self.known()
-                    yield indent + writer.when(writer.condition(cond))
+                    yield indent + writer.if_(writer.condition(cond))
                     yield from self.steps(then, indent + "    ") if then else writer.nothing(indent + "    ")
                     if other:
-                        yield indent + writer.otherwise()
+                        yield indent + writer.else_()
                         yield from self.steps(other, indent + "    ")
 
     def launch(self, kernel: Kernel, indent: str) -> Iterator[str]:
@@ -74,29 +74,29 @@ class _Persistent:
         writer = self.writer
         opened, inside = writer.scope(indent)
         yield from opened
-        counts = {dim: f"{dim}__{BLOCKS}" for dim, _ in kernel.sides}
+        counts = {dim: f"{dim}__{BLOCKS}" for dim, _ in kernel.grid_axes}
         for name, count in zip(counts.values(), launched_grid(kernel), strict=True):
-            yield inside + writer.new("uint32", name, self.number(max_of(count, Const(0, count.dtype))))
-        yield inside + writer.new("uint32", BLOCKS, " * ".join(counts.values()) or "1")
-        yield inside + writer.new("uint32", BLOCK, writer.block_number("x", "uint32"))
-        yield inside + writer.repeat(f"{BLOCK} < {BLOCKS}")
+            yield inside + writer.declare("uint32", name, self.number(max_of(count, Const(0, count.dtype))))
+        yield inside + writer.declare("uint32", BLOCKS, " * ".join(counts.values()) or "1")
+        yield inside + writer.declare("uint32", BLOCK, writer.block_number("x", "uint32"))
+        yield inside + writer.while_(f"{BLOCK} < {BLOCKS}")
         at = inside + "    "
         own: dict[str, str] = {}
         before = ""
         for dim, name in counts.items():
             own[f"block {dim}"] = f"{dim}__{BLOCK}"
             ahead = f"({writer.quotient(BLOCK, before)})" if before else BLOCK
-            yield at + writer.new("uint32", own[f"block {dim}"], f"{ahead} % {name}")
+            yield at + writer.declare("uint32", own[f"block {dim}"], f"{ahead} % {name}")
             before = f"{before} * {name}" if before else name
         yield at + writer.set(BLOCK, f"{BLOCK} + {writer.grid_width}", "uint32")
         x, y = kernel.block
         if y > 1:
             own |= {"thread x": "thread__x", "thread y": "thread__y"}
             thread = writer.unsigned(writer.thread("x"))
-            yield at + writer.new("uint32", "thread__x", f"{thread} % {writer.unsigned(str(x))}")
-            yield at + writer.new("uint32", "thread__y", writer.quotient(thread, writer.unsigned(str(x))))
+            yield at + writer.declare("uint32", "thread__x", f"{thread} % {writer.unsigned(str(x))}")
+            yield at + writer.declare("uint32", "thread__y", writer.quotient(thread, writer.unsigned(str(x))))
         if x * y < self.kernel.block[0]:
-            yield at + writer.when(f"{writer.thread('x')} < {x * y}")
+            yield at + writer.if_(f"{writer.thread('x')} < {x * y}")
             at += "    "
         writer.own = own
         yield from (at[4:] + line for text in self.body(kernel) for line in text.split("\n"))

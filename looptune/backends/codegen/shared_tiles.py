@@ -35,17 +35,19 @@ STRAIGHT = 16
 def emit_tiled_body(kernel: Kernel, stage: SharedTiles, writer: KernelWriter, live: str) -> Iterator[str]:
     """The body of the kernel, its axes being assigned; ``live``: the thread has an iteration, "" for always."""
     threads = kernel.block[0] * kernel.block[1]
-    yield "    " + writer.new("uint32", "slot", f"{writer.thread('y')} * {kernel.block[0]} + {writer.thread('x')}")
+    yield "    " + writer.declare("uint32", "slot", f"{writer.thread('y')} * {kernel.block[0]} + {writer.thread('x')}")
     for tile in stage.tiles:
-        yield "    " + writer.shared(tile.name, tile.buffers * tile.size, tile.dtype, WIDE if tile.together > 1 else 0)
+        yield "    " + writer.shared(
+            tile.name, tile.buffers * tile.size, tile.dtype, WIDE if tile.vector_width > 1 else 0
+        )
     live = writer.both(live, writer.condition(stage.when) if stage.when is not None else "")
     at_once = set() if live else _opening(stage.body)
     for local in (v for v in kernel.locals if not v.shape and v.name not in at_once):
         yield from writer.statement(Assign(Var(local.name, local.dtype), Const(0, local.dtype)), "    ")
     if live:
-        yield "    " + writer.new("bool", "live", live, fits=True)
+        yield "    " + writer.declare("bool", "live", live, fits=True)
     if stage.when is not None:  # of a triangle about half the blocks have nothing to do
-        yield "    " + writer.when(writer.negated(writer.any_thread("live")))
+        yield "    " + writer.if_(writer.negated(writer.block_any("live")))
         yield f"        {writer.leave}"
     emission = _Emission(kernel, stage, writer, "live" if live else "", threads)
     yield from emission.fill(stage.all, "    ", emission.blocks())
@@ -71,12 +73,12 @@ class _Emission:
     def blocks(self) -> dict[str, Range]:
         """Where the first threads of blocks may be."""
         found: dict[str, Range] = {}
-        for dim, axis in self.kernel.sides:
+        for dim, axis in self.kernel.grid_axes:
             match axis.lo, axis.hi:
                 case Const(int(lo)), Const(int(hi)) if hi > lo:
                     per = axis.step * self.kernel.threads(dim)
                     found[axis.var + FIRST] = lo, lo + (hi - lo - 1) // per * per
-                    if axis is self.kernel.deep:
+                    if axis is self.kernel.z_axis:
                         found[axis.var] = lo, hi - 1
         return found
 
@@ -98,13 +100,13 @@ class _Emission:
         """What every thread does for itself."""
         if body:
             if self.live:
-                yield indent + self.writer.when(self.live)
+                yield indent + self.writer.if_(self.live)
             yield from self.writer.block(body, indent + "    " if self.live else indent)
 
     def statement(self, stmt: Stmt, indent: str, env: Mapping[str, Range]) -> Iterator[str]:
         match stmt:
             case Loop() if id(stmt) in self.stage.at:
-                if not any(t.ahead for t in self.stage.at[id(stmt)]):
+                if not any(t.prefetch_loop for t in self.stage.at[id(stmt)]):
                     yield from self.fill(self.stage.at[id(stmt)], indent, env)
                 vectors = {t.name: t.vector for t in self.stage.at[id(stmt)]}
                 yield from self.own(split_full_strips(stmt, vectors), indent)
@@ -114,15 +116,15 @@ class _Emission:
                 inner = body_ranges(stmt, env)
                 yield from self.writer.loop(stmt, indent, within=lambda at: self.block(body, at, inner))
             case If(cond, then, other):
-                yield indent + self.writer.when(self.writer.condition(cond))
+                yield indent + self.writer.if_(self.writer.condition(cond))
                 yield from self.block(then, indent + "    ", env)
                 if other:
-                    yield indent + self.writer.otherwise()
+                    yield indent + self.writer.else_()
                     yield from self.block(other, indent + "    ", env)
 
     def later(self, loop: Loop) -> tuple[Tile, ...]:
         """The tiles that are filled for later iterations of the loop."""
-        return tuple(t for s in directly(loop.body) for t in self.stage.at.get(id(s), ()) if t.ahead)
+        return tuple(t for s in directly(loop.body) for t in self.stage.at.get(id(s), ()) if t.prefetch_loop)
 
     def ahead(self, loop: Loop, indent: str, env: Mapping[str, Range]) -> Iterator[str]:
         """The loop, beginning the copies of a later iteration's tiles in each; see ``cuda_ahead``."""
@@ -133,14 +135,14 @@ class _Emission:
         moved = [replace(t, origin=substitute(t.origin, {var: Var(var + AHEAD, loop.dtype)})) for t in tiles]
 
         def begin(into: Expr, at: str) -> Iterator[str]:
-            yield at + writer.when(f"{var}{AHEAD} < {end}")
+            yield at + writer.if_(f"{var}{AHEAD} < {end}")
             for tile in moved:
                 yield from self.copy(tile, at + "    ", env, into)
-            yield from (at + line for line in writer.begun())
+            yield from (at + line for line in writer.commit_group())
             yield at + writer.set(f"{var}{AHEAD}", f"{var}{AHEAD} + {loop.step}", kind)
 
         def body(at: str) -> Iterator[str]:
-            yield from (at + line for line in writer.awaited(count - 2))
+            yield from (at + line for line in writer.wait_group(count - 2))
             yield f"{at}{writer.barrier}"
             yield from begin(Var(var + NEXT), at)
             yield from self.block(loop.body, at, inner)
@@ -150,14 +152,14 @@ class _Emission:
         opened, at = writer.scope(indent)
         yield from opened
         yield f"{at}{writer.barrier}"
-        yield at + writer.new(kind, f"{var}{AHEAD}", start, fits=True)
+        yield at + writer.declare(kind, f"{var}{AHEAD}", start, fits=True)
         for name in (var + AHEAD, buffer, var + NEXT):
             writer.bind(name, name != var + AHEAD or kind == "uint32")
         writer.count(replace(loop, var=var + AHEAD), 1)
         for k in range(count - 1):
             yield from begin(Const(k), at)
-        yield at + writer.new("uint32", buffer, "0")
-        yield at + writer.new("uint32", f"{var}{NEXT}", str(count - 1))
+        yield at + writer.declare("uint32", buffer, "0")
+        yield at + writer.declare("uint32", f"{var}{NEXT}", str(count - 1))
         yield from writer.loop(loop, at, within=body)
         for name in (var + AHEAD, buffer, var + NEXT):
             writer.unbind(name)
@@ -177,15 +179,15 @@ class _Emission:
         opened, indent = self.writer.scope(indent)
         yield from opened
         if rounds > STRAIGHT:
-            yield indent + self.writer.new("uint32", "copy__tile", "slot", fits=True)
-            yield indent + self.writer.repeat(f"copy__tile < {count}")
+            yield indent + self.writer.declare("uint32", "copy__tile", "slot", fits=True)
+            yield indent + self.writer.while_(f"copy__tile < {count}")
             yield from self.element(tile, "copy__tile", indent + "    ", env, buffer)
             yield f"{indent}    " + self.writer.set("copy__tile", f"copy__tile + {per}", "uint32")
             return
         for k in range(rounds):  # side by side, so that their loads overlap
             ragged = k == rounds - 1 and count % per
             if ragged:
-                yield indent + self.writer.when(f"slot < {count - k * per}")
+                yield indent + self.writer.if_(f"slot < {count - k * per}")
                 yield from self.element(tile, "slot", indent + "    ", env, buffer, k * per)
                 continue
             opened, at = self.writer.scope(indent)
@@ -203,15 +205,15 @@ class _Emission:
         for d in reversed(range(1, len(counts))):
             if later % counts[d]:
                 left, later = f"({left} + {later})", 0
-            yield indent + self.writer.new("uint32", places[d].name, f"{left} % {counts[d]}")
+            yield indent + self.writer.declare("uint32", places[d].name, f"{left} % {counts[d]}")
             rest, later = self.writer.quotient(left, str(counts[d])), later // counts[d]
             if d == len(counts) - 1:
-                yield indent + self.writer.new("uint32", places[0].name, rest)
+                yield indent + self.writer.declare("uint32", places[0].name, rest)
             else:
                 yield indent + self.writer.set(places[0].name, rest, "uint32")
             left = places[0].name
         if len(counts) == 1:
-            yield indent + self.writer.new("uint32", places[0].name, number)
+            yield indent + self.writer.declare("uint32", places[0].name, number)
         for v in places:
             self.writer.bind(v.name, True)
         where = {**env, **{v.name: (0, n - 1) for v, n in zip(places, counts, strict=True)}}
@@ -219,7 +221,7 @@ class _Emission:
         first, *inner = (*places[:-1], mul(Const(tile.vector), places[-1]))
         inside = (add(first, Const(later * (tile.vector if len(counts) == 1 else 1))), *inner)
         at = tuple(add(o, v) for o, v in zip(tile.origin, inside, strict=True))
-        target = self.writer.far(add(mul(buffer, Const(tile.size)), tile.place(inside)))
+        target = self.writer.global_index(add(mul(buffer, Const(tile.size)), tile.place(inside)))
         there = tuple(self.within(tile, at, where))
         source = Load(tile.array, at, tile.dtype)
         yield from (indent + line for line in self.stored(tile, target, source, there))
@@ -229,24 +231,26 @@ class _Emission:
     def stored(self, tile: Tile, target: str, source: Load, there: Sequence[str]) -> Iterator[str]:
         """``there``: the conditions under which the array has the element; where it has not, zero is."""
         writer, width = self.writer, tile.vector * np.dtype(tile.dtype).itemsize
-        later = bool(tile.ahead) and width in memory_ops.WIDTHS
+        later = bool(tile.prefetch_loop) and width in memory_ops.WIDTHS
         if tile.vector == 1 and not later:
             value, every = writer.element(source), writer.both(*there)
-            yield writer.put(tile.name, target, writer.pick(every, value, writer.zero(tile.dtype)) if every else value)
+            yield writer.store(
+                tile.name, target, writer.select(every, value, writer.zero(tile.dtype)) if every else value
+            )
             return
-        to, place = (tile.name, target), (writer.name(tile.array), writer.far(writer.place(source)))
+        to, place = (tile.name, target), (writer.name(tile.array), writer.global_index(writer.place(source)))
         if later:
-            yield writer.sent(width, to, place, there)
+            yield writer.copy_async(width, to, place, there)
             return
         every = writer.both(*there)
         if every:
-            yield writer.when(every)
+            yield writer.if_(every)
         yield "    " * bool(every) + writer.copied(width, to, place)
         if every:
-            yield writer.otherwise()
+            yield writer.else_()
             for k in range(tile.vector):
                 at = writer.unsigned(f"{target} + {k}")
-                yield "    " + writer.put(tile.name, at, writer.zero(tile.dtype))
+                yield "    " + writer.store(tile.name, at, writer.zero(tile.dtype))
 
     def within(self, tile: Tile, at: tuple[Expr, ...], env: Mapping[str, Range]) -> Iterator[str]:
         """That the element is there, as far as it is not known."""

@@ -60,7 +60,7 @@ def _arrays(kernel: Kernel) -> dict[str, tuple[str, bool]]:
     assert kernel.team is not None, "only a team shares memory"
     found: dict[str, tuple[str, bool]] = {}
     for tree in kernel.team.trees if kernel.lanes > 1 else ():
-        found |= {name: (a.own.dtype, False) for name, a in zip(_buffers(tree), tree.into, strict=True)}
+        found |= {name: (a.private.dtype, False) for name, a in zip(_buffers(tree), tree.accumulators, strict=True)}
     return found | {_slot(v): (v.dtype, True) for v in kernel.team.told}
 
 
@@ -68,9 +68,9 @@ def _buffers(tree: TeamReduce) -> list[str]:
     """The array of each accumulator; one tree uses them after the other."""
     seen: Counter[str] = Counter()
     made = []
-    for a in tree.into:
-        made.append(f"shared_{a.own.dtype}_{seen[a.own.dtype]}__team")
-        seen[a.own.dtype] += 1
+    for a in tree.accumulators:
+        made.append(f"shared_{a.private.dtype}_{seen[a.private.dtype]}__team")
+        seen[a.private.dtype] += 1
     return made
 
 
@@ -84,17 +84,17 @@ def emit_team_body(kernel: Kernel, writer: KernelWriter, live: str) -> Iterator[
     body = _Body(kernel, kernel.team, writer)
     x = kernel.block[0]
     flat = f"{writer.thread('y')} * {x} + {writer.thread('x')}" if kernel.block[1] > 1 else writer.thread("x")
-    lane = {"x": writer.thread("x"), "y": writer.thread("y"), "xy": flat}[kernel.team.along]
-    yield "    " + writer.new("uint32", "lane", lane)
-    yield "    " + writer.new("uint32", "slot", flat)
+    lane = {"x": writer.thread("x"), "y": writer.thread("y"), "xy": flat}[kernel.team.block_axis]
+    yield "    " + writer.declare("uint32", "lane", lane)
+    yield "    " + writer.declare("uint32", "slot", flat)
     for name, (dtype, known) in _arrays(kernel).items():
         count = _rows(kernel) if known else kernel.block[0] * kernel.block[1]
         yield "    " + writer.shared(name, count, dtype)
     if any(isinstance(n, Var) and n.name == LANE for f in kernel.team.shared for n in walk(f)):
-        yield "    " + writer.new("uint32", writer.name(LANE), "lane", fits=True)
+        yield "    " + writer.declare("uint32", writer.name(LANE), "lane", fits=True)
         writer.bind(LANE, True)
     if live:
-        yield "    " + writer.new("bool", "live", live, fits=True)
+        yield "    " + writer.declare("bool", "live", live, fits=True)
     body.phases(kernel.team.phases, "live" if live else "", "    ")
     yield from body.lines
     writer.unbind(LANE)
@@ -105,7 +105,7 @@ def _updates(into: Sequence[Accumulator]) -> list[Stmt]:
     if not are_disjoint(into):
         return [a.update for a in into]
     loads = [a.fetched for a in into if a.first is None]
-    return [*loads, *(a.where_some(a.updated(a.other)) for a in into)]
+    return [*loads, *(a.if_nonempty(a.updated(a.partner)) for a in into)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +135,8 @@ class _Body:
         self.lines: list[str] = []
         self.conditions = 0
         self.since: frozenset[_Touched] = frozenset()
-        self.row = {"x": writer.thread("y"), "y": writer.thread("x"), "xy": "0"}[team.along]
-        self.apart = kernel.block[0] if team.along == "y" else 1
+        self.row = {"x": writer.thread("y"), "y": writer.thread("x"), "xy": "0"}[team.block_axis]
+        self.apart = kernel.block[0] if team.block_axis == "y" else 1
 
     def phases(self, phases: tuple[Phase, ...], when: str, indent: str) -> None:
         for phase in phases:
@@ -156,7 +156,7 @@ class _Body:
     def guarded(self, when: str, indent: str) -> str:
         """The indentation of what stands under the condition."""
         if when:
-            self.lines.append(indent + self.writer.when(when))
+            self.lines.append(indent + self.writer.if_(when))
         return indent + "    " if when else indent
 
     def touch(self, touched: _Touched, indent: str) -> None:
@@ -202,21 +202,21 @@ class _Body:
         self.touch(own, indent)
         inside = self.guarded(self.writer.both(when, "lane == 0"), indent)
         self.lines += self.writer.block(phase.body, inside)
-        self.lines += [inside + self.writer.put(_slot(v), self.row, name(v.name)) for v in phase.known]
+        self.lines += [inside + self.writer.store(_slot(v), self.row, name(v.name)) for v in phase.broadcast]
         self.touch(told, indent)
-        if phase.known:
+        if phase.broadcast:
             # A team that takes no part has put nothing there.
             inside = self.guarded(when, indent)
-            self.lines += [inside + self.writer.set(name(v.name), f"{_slot(v)}[{self.row}]") for v in phase.known]
+            self.lines += [inside + self.writer.set(name(v.name), f"{_slot(v)}[{self.row}]") for v in phase.broadcast]
 
     def tree(self, phase: TeamReduce, when: str, indent: str) -> None:
         writer = self.writer
         terms, buffered, last, told = self.steps(phase)
-        for a in phase.into:
-            self.lines += writer.statement(Assign(a.own, a.identity), indent)
+        for a in phase.accumulators:
+            self.lines += writer.statement(Assign(a.private, a.identity), indent)
         self.touch(terms, indent)
         self.terms(phase, self.guarded(when, indent))
-        buffers = dict(zip(_buffers(phase), phase.into, strict=True))
+        buffers = dict(zip(_buffers(phase), phase.accumulators, strict=True))
         scalars = {b: a for b, a in buffers.items() if isinstance(a.target, Var)}
         several = self.kernel.lanes > 1
         first = "slot - lane" if self.apart == 1 else f"slot - lane * {self.apart}"
@@ -235,7 +235,7 @@ class _Body:
         self.touch(told, indent)
         for buffer, a in scalars.items():
             if several:
-                self.lines.append(indent + writer.set(writer.name(a.own.name), f"{buffer}[{first}]"))
+                self.lines.append(indent + writer.set(writer.name(a.private.name), f"{buffer}[{first}]"))
             self.lines += writer.statement(a.update, self.guarded(when, indent))
 
     def joined(self, buffers: Mapping[str, Accumulator], touched: _Touched, indent: str) -> int:
@@ -252,13 +252,15 @@ class _Body:
         return lanes
 
     def put(self, buffers: Mapping[str, Accumulator], indent: str) -> None:
-        self.lines += [indent + self.writer.put(b, "slot", self.writer.name(a.own.name)) for b, a in buffers.items()]
+        self.lines += [
+            indent + self.writer.store(b, "slot", self.writer.name(a.private.name)) for b, a in buffers.items()
+        ]
 
     def terms(self, phase: TeamReduce, indent: str) -> None:
         """The loop of one lane."""
         x, y = self.kernel.block
         match phase.loop.body:
-            case (Loop() as inner,) if phase.deep and self.team.along == "xy":
+            case (Loop() as inner,) if phase.two_level and self.team.block_axis == "xy":
                 within = partial(self.writer.loop, inner, lane=self.writer.thread("x"), lanes=x)
                 self.lines += self.writer.loop(phase.loop, indent, self.writer.thread("y"), y, within)
             case _:
@@ -275,14 +277,14 @@ class _Body:
         opened, at = writer.scope(indent)
         self.lines += [
             *opened,
-            at + writer.new("uint32", turn, "1"),
-            at + writer.repeat(f"{turn} < {-(-lanes // left)}"),
+            at + writer.declare("uint32", turn, "1"),
+            at + writer.while_(f"{turn} < {-(-lanes // left)}"),
         ]
         inside = self.guarded(f"lane + {turn} * {left} < {lanes}" if lanes % left else "", f"{at}    ")
         for buffer, a in buffers.items():
             other = f"{buffer}[slot + {turn} * {left * self.apart}]"
-            self.lines.append(inside + writer.set(writer.name(a.other.name), other))
-            self.lines += writer.statement(Assign(a.own, a.joined(a.own, a.other)), inside)
+            self.lines.append(inside + writer.set(writer.name(a.partner.name), other))
+            self.lines += writer.statement(Assign(a.private, a.combine(a.private, a.partner)), inside)
         self.lines.append(f"{at}    " + writer.set(turn, f"{turn} + 1", "uint32"))
 
     def repeat(self, phase: TeamLoop, when: str, indent: str) -> None:
@@ -291,7 +293,7 @@ class _Body:
         self.touch(self.asked(loop.lo, loop.hi), indent)
         before = self.since
         self.since |= set(self.steps(phase))  # those of the iteration before
-        if self.team.along == "xy":
+        if self.team.block_axis == "xy":
             self.lines += writer.loop(loop, self.guarded(when, indent), within=partial(self.inside, phase.body))
             self.since |= before
             return
@@ -300,15 +302,16 @@ class _Body:
         opened, at = writer.scope(indent)
         self.lines += opened
         if when:
-            self.lines += [at + writer.new(kind, name, "0") for name in (var, f"{var}__end")]
+            self.lines += [at + writer.declare(kind, name, "0") for name in (var, f"{var}__end")]
             inside = self.guarded(when, at)
             self.lines += [inside + writer.set(var, start), inside + writer.set(f"{var}__end", end)]
         else:
             self.lines += [
-                at + writer.new(kind, name, value, fits=True) for name, value in ((var, start), (f"{var}__end", end))
+                at + writer.declare(kind, name, value, fits=True)
+                for name, value in ((var, start), (f"{var}__end", end))
             ]
         more = writer.both(when, f"{var} < {var}__end")
-        self.lines.append(at + writer.repeat(writer.any_thread(more)))
+        self.lines.append(at + writer.while_(writer.block_any(more)))
         self.since = frozenset()
         writer.bind(loop.var, kind == "uint32")
         self.phases(phase.body, self.condition(more, at + "    "), at + "    ")
@@ -337,5 +340,5 @@ class _Body:
         """A variable that holds it."""
         self.conditions += 1
         name = f"live{self.conditions}__team"
-        self.lines.append(indent + self.writer.new("bool", name, text, fits=True))
+        self.lines.append(indent + self.writer.declare("bool", name, text, fits=True))
         return name

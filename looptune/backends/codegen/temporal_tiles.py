@@ -69,10 +69,10 @@ class _Emission:
             yield indent + writer.shared(s.name, s.count, s.dtype)
         yield from self.places(indent)
         if whole.fixed:
-            yield indent + writer.new("bool", INSIDE, writer.condition(conjunction(tuple(self.inside()))))
-            yield indent + writer.when(INSIDE)
+            yield indent + writer.declare("bool", INSIDE, writer.condition(conjunction(tuple(self.inside()))))
+            yield indent + writer.if_(INSIDE)
             yield from self.body(indent + "    ", asking=False)
-            yield indent + writer.otherwise()
+            yield indent + writer.else_()
             yield from self.body(indent + "    ", asking=True)
         else:
             yield from self.body(indent, asking=True)
@@ -94,22 +94,24 @@ class _Emission:
         writer, whole = self.writer, self.whole
         along = ALONG[len(whole.shape) - 1]
         for own in (d for d in reversed(along) if d != "z"):
-            yield indent + writer.new("uint32", thread(own), writer.thread(own))
+            yield indent + writer.declare("uint32", thread(own), writer.thread(own))
             writer.bind(thread(own), True)
         for d, (dim, core, halo) in enumerate(zip(along, whole.core, whole.halo, strict=True)):
             start = f"{writer.block_number(dim, 'int64')} * {core}"
             back = f" - {halo[0]}" if halo[0] else ""
-            yield indent + writer.new("int32", first(d).name, start + back)
+            yield indent + writer.declare("int32", first(d).name, start + back)
             mine = first(d).name + ("" if dim == "z" else f" + {thread(dim)}")
             if d:
-                yield indent + writer.new("int32", point(d).name, mine)
+                yield indent + writer.declare("int32", point(d).name, mine)
                 continue
             if dim == "y":
-                yield indent + writer.new("uint32", ROW, thread(dim) + (f" * {whole.rows}" if whole.rows > 1 else ""))
+                yield indent + writer.declare(
+                    "uint32", ROW, thread(dim) + (f" * {whole.rows}" if whole.rows > 1 else "")
+                )
                 mine = f"{first(d).name} + {ROW}"
                 writer.bind(ROW, True)
             for row in range(whole.rows):
-                yield indent + writer.new("int32", outermost(row).name, mine + (f" + {row}" if row else ""))
+                yield indent + writer.declare("int32", outermost(row).name, mine + (f" + {row}" if row else ""))
 
     def loads(self, indent: str) -> Iterator[str]:
         """Zero where the array has no such element."""
@@ -157,7 +159,7 @@ class _Emission:
         """A variable for the place of the thread's first row, from which the others are so many rows further."""
         first = Load(array, self.rows.at(0), self.plan.array(array).dtype)
         place = self.writer.unsigned_index(self.writer.place(first))
-        yield indent + self.writer.new("uint32", started(array).name, place, fits=True)
+        yield indent + self.writer.declare("uint32", started(array).name, place, fits=True)
         self.writer.bind(started(array).name, True)
 
     def further(self, array: str, there: str, row: int) -> Load:
@@ -194,7 +196,7 @@ class _Emission:
 
     def under(self, conditions: Sequence[Expr], indent: str) -> Iterator[str]:
         if conditions:
-            yield indent + self.writer.when(self.writer.condition(conjunction(conditions)))
+            yield indent + self.writer.if_(self.writer.condition(conjunction(conditions)))
 
     def inside(self) -> Iterator[Expr]:
         """The block's tile lies within all arrays and every nest that has all dimensions, and outside of the others."""

@@ -1,7 +1,7 @@
 """What the text of a kernel is made of, whatever the language: ``kernel_text`` asks for it line by line.
 
-    writer.new("uint32", "slot", "a + b")     slot = uint32(a + b)         unsigned int slot = a + b;
-    writer.when("slot < 8")                   if slot < 8:                 if (slot < 8) {
+    writer.declare("uint32", "slot", "a + b")     slot = uint32(a + b)         unsigned int slot = a + b;
+    writer.if_("slot < 8")                        if slot < 8:                 if (slot < 8) {
     writer.set("slot", "slot + 4", "uint32")      slot = uint32(slot + 4)      slot = slot + 4;
 
 Indentation says what belongs to what; a language with braces has them closed by it.
@@ -48,7 +48,7 @@ class TargetSyntax(ABC):
         """The number of the block in the grid, where a ``kind`` is computed of it."""
 
     @abstractmethod
-    def new(self, kind: str, name: str, value: str, *, fits: bool = False) -> str:
+    def declare(self, kind: str, name: str, value: str, *, fits: bool = False) -> str:
         """A variable of the type ``kind`` ("bool" for a truth value); ``fits``: the value has that type."""
 
     @abstractmethod
@@ -56,14 +56,14 @@ class TargetSyntax(ABC):
         """Another value for it, made one of ``kind`` where the language would not."""
 
     @abstractmethod
-    def put(self, array: str, place: str, value: str) -> str: ...
+    def store(self, array: str, place: str, value: str) -> str: ...
 
     @abstractmethod
     def shared(self, name: str, count: int, dtype: str, alignment: int = 0) -> str:
         """An array that the threads of a block share; it begins at a multiple of ``alignment`` bytes."""
 
     @abstractmethod
-    def owned(self, name: str, count: int, dtype: str) -> str:
+    def local_array(self, name: str, count: int, dtype: str) -> str:
         """An array of which each thread has its own."""
 
     def aligned(self, arrays: Sequence[str]) -> tuple[str, ...]:
@@ -75,16 +75,16 @@ class TargetSyntax(ABC):
         """What opens a block of its own for new variables, and the indentation of what stands in it."""
 
     @abstractmethod
-    def when(self, condition: str) -> str: ...
+    def if_(self, condition: str) -> str: ...
 
     @abstractmethod
-    def otherwise(self) -> str: ...
+    def else_(self) -> str: ...
 
     @abstractmethod
-    def repeat(self, condition: str) -> str: ...
+    def while_(self, condition: str) -> str: ...
 
     @abstractmethod
-    def any_thread(self, condition: str) -> str:
+    def block_any(self, condition: str) -> str:
         """Whether it holds for a thread of the block, all of which meet here."""
 
     @abstractmethod
@@ -102,7 +102,7 @@ class TargetSyntax(ABC):
         """Of numbers that are not negative."""
 
     @abstractmethod
-    def pick(self, condition: str, a: str, b: str) -> str: ...
+    def select(self, condition: str, a: str, b: str) -> str: ...
 
     @abstractmethod
     def zero(self, dtype: str) -> str: ...
@@ -116,15 +116,15 @@ class TargetSyntax(ABC):
         """``width`` bytes from a place of an array to one of another."""
 
     @abstractmethod
-    def sent(self, width: int, to: tuple[str, str], source: tuple[str, str], there: Sequence[str]) -> str:
+    def copy_async(self, width: int, to: tuple[str, str], source: tuple[str, str], there: Sequence[str]) -> str:
         """The same bytes are on their way; zeros where one of the conditions ``there`` does not hold."""
 
     @abstractmethod
-    def begun(self) -> tuple[str, ...]:
+    def commit_group(self) -> tuple[str, ...]:
         """The copies on their way since the last call are a group."""
 
     @abstractmethod
-    def awaited(self, groups: int) -> tuple[str, ...]:
+    def wait_group(self, groups: int) -> tuple[str, ...]:
         """All groups but so many have arrived."""
 
     @property
@@ -133,12 +133,12 @@ class TargetSyntax(ABC):
         """How many blocks the grid has along x, as a uint32."""
 
     @abstractmethod
-    def meet(self, arrived: str, met: str) -> str:
+    def grid_barrier(self, arrived: str, met: str) -> str:
         """All blocks of the grid wait for each other and see then what all have written. ``arrived``: the counter that
         they share; ``met``: how many have arrived there before, which it counts on."""
 
     @abstractmethod
-    def left(self, arrived: str, met: str) -> str:
+    def grid_barrier_exit(self, arrived: str, met: str) -> str:
         """The block will not meet others any more; the last one to say so sets the counter back to zero."""
 
 
@@ -199,7 +199,7 @@ class KernelWriter(TargetSyntax):
     def long(self, e: Expr) -> str:
         """``e``, which 32 bits hold, in 64 unsigned bits."""
 
-    def far(self, e: Expr) -> str:
+    def global_index(self, e: Expr) -> str:
         """``e`` as a place in an array in global memory."""
         place = split_address(e, self.counted, self.nonnegative, self.most)
         if place is None or place.single:
@@ -227,7 +227,7 @@ class KernelWriter(TargetSyntax):
             ):
                 match stmt:
                     case Assign(Var(name), place) if name.endswith(PLACE) and name not in self.taken:
-                        yield indent + self.new("uint32", name, self.unsigned_index(place), fits=True)
+                        yield indent + self.declare("uint32", name, self.unsigned_index(place), fits=True)
                         self.bind(name, True)
                         held.append(name)
                     case Assign(Var(name), value) if name.endswith(VALUE) and name not in self.taken:

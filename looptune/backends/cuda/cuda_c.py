@@ -46,15 +46,15 @@ class CudaC(Backend):
         check_limits(plan)
         check_capability(plan, self.arch)
         plan = contracted(plan, self.contract)
-        built = {k.name: self._cubin(plan, k) for k in plan.launched}
-        used = tuple(cubin.resources(plan, k, built[k.name][1]) for k in plan.launched)
+        built = {k.name: self._cubin(plan, k) for k in plan.compiled_kernels}
+        used = tuple(cubin.resources(plan, k, built[k.name][1]) for k in plan.compiled_kernels)
         objects = {name: code for name, (code, _) in built.items()}
         return Binary(self.name, plan, file_text(plan), objects, used, time.perf_counter() - start)
 
     def ptx(self, plan: Plan) -> str:
         """The PTX of every kernel; needs no GPU."""
         plan = contracted(plan, self.contract)
-        return "\n".join(self._ptx(kernel_text(plan, k), k.name) for k in plan.launched)
+        return "\n".join(self._ptx(kernel_text(plan, k), k.name) for k in plan.compiled_kernels)
 
     def load(self, binary: Binary) -> CudaProgram:
         return CudaProgram(binary, CallingConvention(slice(DATA, DATA + 1), ENTRY))

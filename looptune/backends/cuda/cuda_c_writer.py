@@ -94,13 +94,13 @@ class CudaCWriter(CWriter):
         aligned = f"__align__({alignment}) " if alignment else ""
         return f"__shared__ {aligned}{self.types[dtype]} {name}[{count}];"
 
-    def owned(self, name: str, count: int, dtype: str) -> str:
+    def local_array(self, name: str, count: int, dtype: str) -> str:
         return f"{self.types[dtype]} {name}[{count}];"
 
     def aligned(self, arrays: Sequence[str]) -> tuple[str, ...]:
         return tuple(f"__builtin_assume(((size_t){self.name(a)} & {shared_memory.WIDE - 1}) == 0);" for a in arrays)
 
-    def any_thread(self, condition: str) -> str:
+    def block_any(self, condition: str) -> str:
         return f"__syncthreads_or({condition})"
 
     def special(self, value: float, dtype: str) -> str:
@@ -120,28 +120,28 @@ class CudaCWriter(CWriter):
         self.functions[name] = _COPY
         return f"{name}(&{to[0]}[{to[1]}], &{source[0]}[{source[1]}]);"
 
-    def sent(self, width: int, to: tuple[str, str], source: tuple[str, str], there: Sequence[str]) -> str:
+    def copy_async(self, width: int, to: tuple[str, str], source: tuple[str, str], there: Sequence[str]) -> str:
         name = f"copy_{width}_bytes_ahead"
         # Past the L1 where that is possible: nobody else on this multiprocessor reads it.
         cache = "cg" if width == shared_memory.WIDE else "ca"
         self.functions[name] = _AHEAD.format(name=name, cache=cache, width=width)
         return f"{name}(&{to[0]}[{to[1]}], &{source[0]}[{source[1]}], {self.both(*there) or 'true'});"
 
-    def begun(self) -> tuple[str, ...]:
+    def commit_group(self) -> tuple[str, ...]:
         return (self._order("begin_copies", "cp.async.commit_group"),)
 
-    def awaited(self, groups: int) -> tuple[str, ...]:
+    def wait_group(self, groups: int) -> tuple[str, ...]:
         return (self._order(f"await_copies_{groups}", f"cp.async.wait_group {groups}"),)
 
     @property
     def grid_width(self) -> str:
         return "gridDim.x"
 
-    def meet(self, arrived: str, met: str) -> str:
+    def grid_barrier(self, arrived: str, met: str) -> str:
         self.functions[MEET] = CUDA_MEET
         return f"{met} = {MEET}({arrived}, {met});"
 
-    def left(self, arrived: str, met: str) -> str:
+    def grid_barrier_exit(self, arrived: str, met: str) -> str:
         self.functions[LEAVE] = CUDA_LEAVE
         return f"{LEAVE}({arrived}, {met});"
 
@@ -160,11 +160,11 @@ def kernel_text(plan: Plan, kernel: Kernel) -> str:
 def file_text(plan: Plan) -> str:
     """A whole ``.cu``."""
     writer = CudaCWriter(plan, extent_names(plan))
-    kernels = [writer.kernel(k) for k in plan.launched]
+    kernels = [writer.kernel(k) for k in plan.compiled_kernels]
     host = "\n".join(braced(_host(plan, host_writer(plan, writer)))) + "\n"
     said = comment(made_of(plan, NAME))
     functions = (writer.functions[name] for name in sorted(writer.functions))
-    together = [CUDA_LAUNCH] if any(k.steps for k in plan.launched) else []
+    together = [CUDA_LAUNCH] if any(k.steps for k in plan.compiled_kernels) else []
     return "\n".join([f"/* {said}*/\n#include <cuda_runtime.h>\n", *functions, *kernels, *together, host])
 
 
@@ -176,16 +176,16 @@ def _host(plan: Plan, writer: CWriter) -> Iterator[str]:
     parameters = [f"{writer.types[p.dtype]} {'*' * isinstance(p, Array)}{name(p.name)}" for p in codelet.params]
     yield listed(f'extern "C" cudaError_t {name(codelet.name)}(', [*parameters, "cudaStream_t stream"])
     yield "{"
-    own = [local.name for local in plan.resident]
+    own = [local.name for local in plan.device_locals]
     for array in (a for a in aligned(plan) if a not in own):
         yield f"    if ((size_t){name(array)} % {shared_memory.WIDE} != 0) {{"
         yield "        return cudaErrorMisalignedAddress;"
-    for local in plan.resident:
+    for local in plan.device_locals:
         count = " * ".join(writer.wide(e, 10) for e in local.shape) if local.shape else "1"
         kind = writer.types[local.dtype]
         yield f"    {kind} *{name(local.name)} = 0;"
         yield f"    const size_t {local.name}__bytes = sizeof({kind}) * ({count});"
-    for local in plan.resident:
+    for local in plan.device_locals:
         yield f"    if (cudaMallocAsync(&{name(local.name)}, {local.name}__bytes, stream) != cudaSuccess) {{"
         yield from (f"        cudaFreeAsync({name(n)}, stream);" for n in own[: own.index(local.name)])
         yield "        return cudaGetLastError();"

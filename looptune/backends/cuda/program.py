@@ -66,8 +66,8 @@ class CudaProgram(Program):
             name: driver.CUfunction(int(m.get_kernel(_entry(binary.objects[name], self.convention.entry)).handle))
             for name, m in self.modules.items()
         }
-        self.grids = {k.name: grid_function(k) for k in binary.plan.launched if not k.steps}
-        self.together = {k.name: _fitting(k, self.entries[k.name]) for k in binary.plan.launched if k.steps}
+        self.grids = {k.name: grid_function(k) for k in binary.plan.compiled_kernels if not k.steps}
+        self.together = {k.name: _fitting(k, self.entries[k.name]) for k in binary.plan.compiled_kernels if k.steps}
         self.wide = aligned(binary.plan)
         self.resident: dict[str, Any] = {}
         self.last: object = None
@@ -114,7 +114,7 @@ class CudaProgram(Program):
             if layouts[name][DATA] % WIDE:
                 raise UsageError(unaligned(name))
         return layouts, {
-            k.name: _Frame(self.plan, k, layouts, scalars, self.convention.words) for k in self.plan.launched
+            k.name: _Frame(self.plan, k, layouts, scalars, self.convention.words) for k in self.plan.compiled_kernels
         }
 
     def _launch(self, frames: Mapping[str, _Frame], scalars: Mapping[str, int | float], stream: Any) -> None:
@@ -149,7 +149,7 @@ class CudaProgram(Program):
     def _residents(self, scalars: Mapping[str, int | float]) -> dict[str, Any]:
         """The codelet's own variables on the device, allocated once for given sizes."""
         env = {n: int(v) for n, v in scalars.items() if float(v).is_integer()}
-        for local in self.plan.resident:
+        for local in self.plan.device_locals:
             count = int(np.prod([evaluate_size(e, env) for e in local.shape], dtype=np.int64)) if local.shape else 1
             held = self.resident.get(local.name)
             if held is None or held.size != count:

@@ -208,7 +208,7 @@ def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
 
 def _function(kernel: Kernel, writer: _Writer) -> Iterator[str]:
     tree = _alone(kernel)
-    extra = [*map(_parts, tree.into), "cores"] if tree is not None else []
+    extra = [*map(_parts, tree.accumulators), "cores"] if tree is not None else []
     names = [*(ident(n) for n in (*kernel.arrays, *kernel.scalars)), *extra]
     yield f"def {kernel.name}({', '.join([*(('start', 'stop') if _spans(kernel) else ()), *names])}):"
     for v in (v for v in kernel.locals if v.shape):
@@ -231,8 +231,8 @@ def _chunk(tree: TeamReduce, writer: _Writer) -> Iterator[str]:
     loop = tree.loop
     yield f"    trips = max(0, {_trips(loop, writer)})"
     yield "    for chunk in range(start, stop):"
-    for a in tree.into:
-        yield from writer.statement(Assign(a.own, a.identity), "        ")
+    for a in tree.accumulators:
+        yield from writer.statement(Assign(a.private, a.identity), "        ")
     yield "        first, last = chunk * trips // cores, (chunk + 1) * trips // cores"
     lo, step = writer.bound(loop.lo, LEVEL["+"]), loop.step
     ends = [f"{step} * {end}" if step > 1 else end for end in ("first", "last")]
@@ -243,13 +243,13 @@ def _chunk(tree: TeamReduce, writer: _Writer) -> Iterator[str]:
     own = marked(loop) if writer.reorders else loop
     yield from writer.block(unswitch_innermost(own.body, referenced_names((loop,))), "            ")
     writer.nonnegative.discard(loop.var)
-    for a in tree.into:
-        yield f"        {_parts(a)}[chunk] = {ident(a.own.name)}"
+    for a in tree.accumulators:
+        yield f"        {_parts(a)}[chunk] = {ident(a.private.name)}"
 
 
 def _parts(a: Accumulator) -> str:
     """The array of the chunks' results."""
-    return f"{a.own.name}__team"
+    return f"{a.private.name}__team"
 
 
 def _axes(kernel: Kernel, writer: _Writer) -> Iterator[str]:
@@ -304,7 +304,7 @@ def _driver(plan: Plan, writer: _Writer, *, stops: bool) -> Iterator[str]:
     yield f"def {ident(plan.codelet.name)}({params}):"
     if any(CORES.name in kernel.scalars for kernel in plan.kernels):
         yield f"    {CORES.name} = cores"
-    for local in plan.resident:
+    for local in plan.device_locals:
         shape = ", ".join(writer.bound(e) for e in local.shape) if local.shape else "1"
         yield f"    {ident(local.name)} = np.zeros(({shape},), {typed(local.dtype)})"
     yield from _steps(plan.steps, writer, "    ", stops)
@@ -354,14 +354,14 @@ def _trips(loop: Loop, writer: _Writer) -> str:
 
 
 def _joined(kernel: Kernel, tree: TeamReduce, names: str, writer: _Writer, indent: str) -> Iterator[str]:
-    parts = ", ".join(map(_parts, tree.into))
-    for a in tree.into:
-        yield f"{indent}{_parts(a)} = np.empty(cores, {typed(a.own.dtype)})"
+    parts = ", ".join(map(_parts, tree.accumulators))
+    for a in tree.accumulators:
+        yield f"{indent}{_parts(a)} = np.empty(cores, {typed(a.private.dtype)})"
     given = f"{names}, {parts}, cores" if names else f"{parts}, cores"
     yield f"{indent}{kernel.name}{SHARE}({kernel.name}, 0, 1, cores, cores, ({given},))"
     yield f"{indent}for chunk in range(cores):"
-    for a in tree.into:
-        yield f"{indent}    {ident(a.own.name)} = {_parts(a)}[chunk]"
+    for a in tree.accumulators:
+        yield f"{indent}    {ident(a.private.name)} = {_parts(a)}[chunk]"
         yield from writer.statement(a.update, indent + "    ")
 
 
@@ -375,7 +375,7 @@ def _types(plan: Plan, kernel: Kernel) -> Iterator[str]:
         yield typed(plan.dtype(name)) if name in known else "int64"
     tree = _alone(kernel)
     if tree is not None:
-        yield from (_array_type(a.own.dtype, 1) for a in tree.into)
+        yield from (_array_type(a.private.dtype, 1) for a in tree.accumulators)
         yield "int64"
 
 

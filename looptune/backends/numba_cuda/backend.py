@@ -88,13 +88,16 @@ def parts(plan: Plan, contract: Contract = "cc") -> KernelSources:
     check_limits(plan)
     plan = contracted(plan, contract)
     imports, helpers, kernels = _kernels(plan)
-    types = {k.name: tuple(map(_named, argument_types(plan, k))) for k in plan.launched}
+    types = {k.name: tuple(map(_named, argument_types(plan, k))) for k in plan.compiled_kernels}
     writer = HostWriter(plan, set())
     zeros = {ARRIVED: ", zeros=True"}
-    new = [f"    {ident(v.name)} = new({_count(v, writer)}, {v.dtype!r}{zeros.get(v.name, '')})" for v in plan.resident]
+    new = [
+        f"    {ident(v.name)} = new({_count(v, writer)}, {v.dtype!r}{zeros.get(v.name, '')})"
+        for v in plan.device_locals
+    ]
     host = (*new, *_steps(plan.steps, writer, "    ", _called))
     made = {k: (text.rstrip() + "\n", types[k]) for k, text in kernels.items()}
-    own = {v.name for v in plan.resident}
+    own = {v.name for v in plan.device_locals}
     wide = tuple(name for name in aligned(plan) if name not in own)
     return KernelSources(imports, (*helpers, *(host_helper(h) for h in sorted(writer.used))), made, host, wide)
 
@@ -126,7 +129,7 @@ class NumbaCuda(Backend):
         host = HostWriter(plan, set())
         steps = list(_host(plan, host))
         helpers = [f"{host_helper(h)}\n" for h in sorted(host.used)]
-        helpers += [_AT_ONCE] if any(k.steps for k in plan.launched) else []
+        helpers += [_AT_ONCE] if any(k.steps for k in plan.compiled_kernels) else []
         return "\n".join([header(plan, self.name), opening, *kernels.values(), *helpers, *steps]) + "\n"
 
     def measuring(self) -> Backend:
@@ -139,8 +142,10 @@ class NumbaCuda(Backend):
         plan = contracted(plan, self.contract)
         opening, texts = _texts(plan)
         name = ident(plan.codelet.name)
-        built = {k.name: self._cubin(plan, k, opening, alpha_rename(texts[k.name], name)) for k in plan.launched}
-        resources = tuple(cubin.resources(plan, k, built[k.name][1]) for k in plan.launched)
+        built = {
+            k.name: self._cubin(plan, k, opening, alpha_rename(texts[k.name], name)) for k in plan.compiled_kernels
+        }
+        resources = tuple(cubin.resources(plan, k, built[k.name][1]) for k in plan.compiled_kernels)
         objects = {name: code for name, (code, _) in built.items()}
         source = self._module(plan, opening, texts)
         return Binary(self.name, plan, source, objects, resources, time.perf_counter() - start)
@@ -149,7 +154,7 @@ class NumbaCuda(Backend):
         """The PTX of every kernel; needs no GPU."""
         plan = contracted(plan, self.contract)
         opening, texts = _texts(plan)
-        return "\n".join(self._ptx(plan, k, f"{opening}\n{texts[k.name]}", k.name) for k in plan.launched)
+        return "\n".join(self._ptx(plan, k, f"{opening}\n{texts[k.name]}", k.name) for k in plan.compiled_kernels)
 
     def _ptx(self, plan: Plan, kernel: Kernel, source: str, entry: str) -> str:
         module: dict[str, Any] = {"__name__": entry}
@@ -183,13 +188,13 @@ def _texts(plan: Plan) -> tuple[str, dict[str, str]]:
 def _kernels(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]:
     """Imports and device functions that the kernels need, and the kernels."""
     writer = CudaWriter(plan, extent_names(plan))
-    kernels = {k.name: "\n".join(_kernel(plan, k, writer)) for k in plan.launched}
+    kernels = {k.name: "\n".join(_kernel(plan, k, writer)) for k in plan.compiled_kernels}
     helpers = [f"@cuda.jit(device=True, inline='always')\n{HELPERS[h]}" for h in sorted(writer.used)]
     copying = [COPY_TEXT] if any(f"{COPY}(" in text for text in kernels.values()) else []
     copying += [ALIGNED_TEXT] if any(f"{ALIGNED}(" in text for text in kernels.values()) else []
     copying += [PRODUCT_TEXT] if any(f"{PRODUCT}(" in text for text in kernels.values()) else []
     copying += memory_ops.helpers(kernels.values())
-    meeting = [grid_barrier.NUMBA] if any(k.steps for k in plan.launched) else []
+    meeting = [grid_barrier.NUMBA] if any(k.steps for k in plan.compiled_kernels) else []
     imports = [
         f"from numba import cuda, {', '.join(imported(plan))}",
         *(memory_ops.IMPORTS if copying or meeting else ()),
@@ -233,11 +238,11 @@ def _host(plan: Plan, writer: CudaWriter) -> Iterator[str]:
     for p in plan.codelet.params:
         if isinstance(p, Array) and len(p.shape) > 1:
             yield f"    {ident(p.name)} = {ident(p.name)}.reshape({ident(p.name)}.size)"
-    own = {local.name for local in plan.resident}
+    own = {local.name for local in plan.device_locals}
     for array in (name for name in aligned(plan) if name not in own):
         yield f"    if {ident(array)}.__cuda_array_interface__['data'][0] % {shared_memory.WIDE}:"
         yield f'        raise ValueError("{unaligned(array)}")'
-    for local in plan.resident:
+    for local in plan.device_locals:
         made = f"({_count(local, writer)}, np.{local.dtype})"
         made = f"to_device(np.zeros{made}, stream=stream)" if local.name == ARRIVED else f"device_array{made}"
         yield f"    {ident(local.name)} = cuda.{made}"
@@ -287,7 +292,7 @@ def _launch(kernel: Kernel, writer: CudaWriter, indent: str, spelled: Spelled) -
         span = hi if lo == "0" else f"{hi} - {lo}"
         return f"({span} + {per - 1}) // {per}" if per > 1 else span
 
-    along = {dim: count(axis, kernel.threads(dim)) for dim, axis in kernel.sides}
+    along = {dim: count(axis, kernel.threads(dim)) for dim, axis in kernel.grid_axes}
     if kernel.packing is not None:
         along["x"], along["y"] = map(str, kernel.packing.blocks)
     dimensions: tuple[Dimension, ...] = ("x", "y", "z")

@@ -42,35 +42,35 @@ class NumbaSpelling(KernelWriter):
     def block_number(self, dimension: Dimension, kind: str) -> str:
         return self.own.get(f"block {dimension}", f"cuda.blockIdx.{dimension}")
 
-    def new(self, kind: str, name: str, value: str, *, fits: bool = False) -> str:
+    def declare(self, kind: str, name: str, value: str, *, fits: bool = False) -> str:
         return self.set(name, value, "" if fits else kind)
 
     def set(self, name: str, value: str, kind: str = "") -> str:
         return f"{name} = {kind}({value})" if kind else f"{name} = {value}"
 
-    def put(self, array: str, place: str, value: str) -> str:
+    def store(self, array: str, place: str, value: str) -> str:
         return f"{array}[{place}] = {value}"
 
     def shared(self, name: str, count: int, dtype: str, alignment: int = 0) -> str:
         aligned = f", alignment={alignment}" if alignment else ""
         return f"{name} = cuda.shared.array({count}, {typed(dtype)}{aligned})"
 
-    def owned(self, name: str, count: int, dtype: str) -> str:
+    def local_array(self, name: str, count: int, dtype: str) -> str:
         return f"{name} = cuda.local.array({count}, {typed(dtype)})"
 
     def scope(self, indent: str) -> tuple[tuple[str, ...], str]:
         return (), indent
 
-    def when(self, condition: str) -> str:
+    def if_(self, condition: str) -> str:
         return f"if {condition}:"
 
-    def otherwise(self) -> str:
+    def else_(self) -> str:
         return "else:"
 
-    def repeat(self, condition: str) -> str:
+    def while_(self, condition: str) -> str:
         return f"while {condition}:"
 
-    def any_thread(self, condition: str) -> str:
+    def block_any(self, condition: str) -> str:
         return f"cuda.syncthreads_or(int32({condition}))"
 
     def both(self, *conditions: str) -> str:
@@ -85,7 +85,7 @@ class NumbaSpelling(KernelWriter):
     def quotient(self, a: str, b: str) -> str:
         return f"{a} // {b}"
 
-    def pick(self, condition: str, a: str, b: str) -> str:
+    def select(self, condition: str, a: str, b: str) -> str:
         return f"{a} if {condition} else {b}"
 
     def zero(self, dtype: str) -> str:
@@ -97,24 +97,24 @@ class NumbaSpelling(KernelWriter):
     def copied(self, width: int, to: tuple[str, str], source: tuple[str, str]) -> str:
         return f"{memory_ops.COPY}({', '.join((*to, *source))})"
 
-    def sent(self, width: int, to: tuple[str, str], source: tuple[str, str], there: Sequence[str]) -> str:
+    def copy_async(self, width: int, to: tuple[str, str], source: tuple[str, str], there: Sequence[str]) -> str:
         every = " & ".join(f"({c})" for c in there) or "True"  # not "and", which is a branch
         return f"{memory_ops.copy(width)}({', '.join((*to, *source, every))})"
 
-    def begun(self) -> tuple[str, ...]:
+    def commit_group(self) -> tuple[str, ...]:
         return (f"{memory_ops.BEGIN}()",)
 
-    def awaited(self, groups: int) -> tuple[str, ...]:
+    def wait_group(self, groups: int) -> tuple[str, ...]:
         return (f"{memory_ops.wait_group_name(groups)}()",)
 
     @property
     def grid_width(self) -> str:
         return "uint32(cuda.gridDim.x)"
 
-    def meet(self, arrived: str, met: str) -> str:
+    def grid_barrier(self, arrived: str, met: str) -> str:
         return f"{met} = {grid_barrier.MEET}({arrived}, {met})"
 
-    def left(self, arrived: str, met: str) -> str:
+    def grid_barrier_exit(self, arrived: str, met: str) -> str:
         return f"{grid_barrier.LEAVE}({arrived}, {met})"
 
     def nothing(self, indent: str) -> Iterator[str]:
@@ -141,8 +141,8 @@ class CudaWriter(Writer, NumbaSpelling):
 
     def element(self, load: Load) -> str:
         if load.array in self.tiles:
-            return f"{load.array}[{self.far(load.index[0])}]"
-        return f"{ident(load.array)}[{self.far(self.place(load))}]"
+            return f"{load.array}[{self.global_index(load.index[0])}]"
+        return f"{ident(load.array)}[{self.global_index(self.place(load))}]"
 
     def long(self, e: Expr) -> str:
         return f"uint64({self.unsigned_index(e)})"

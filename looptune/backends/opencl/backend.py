@@ -219,7 +219,7 @@ class OpenClProgram(Program):
     def _residents(self, scalars: Mapping[str, int | float]) -> dict[str, DeviceArray]:
         """The codelet's own variables on the device, allocated once for given sizes."""
         env = {n: int(v) for n, v in scalars.items() if float(v).is_integer()}
-        for local in self.plan.resident:
+        for local in self.plan.device_locals:
             shape = tuple(evaluate_size(e, env) for e in local.shape)
             held = self.resident.get(local.name)
             if held is None or held.shape != shape:

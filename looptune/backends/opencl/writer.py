@@ -90,10 +90,10 @@ class OpenClWriter(CWriter):
         aligned = f" __attribute__((aligned({alignment})))" if alignment else ""
         return f"__local {self.types[dtype]} {name}[{count}]{aligned};"
 
-    def owned(self, name: str, count: int, dtype: str) -> str:
+    def local_array(self, name: str, count: int, dtype: str) -> str:
         return f"{self.types[dtype]} {name}[{count}];"
 
-    def any_thread(self, condition: str) -> str:
+    def block_any(self, condition: str) -> str:
         self.asks = True
         self.functions["any_of_block"] = _ANY
         return f"any_of_block(&any__flag, {condition})"
@@ -113,24 +113,24 @@ class OpenClWriter(CWriter):
         self.functions[name] = _COPY.format(name=name, kind=_WIDE[width])
         return f"{name}(&{to[0]}[{to[1]}], &{source[0]}[{source[1]}]);"
 
-    def sent(self, width: int, to: tuple[str, str], source: tuple[str, str], there: Sequence[str]) -> str:
+    def copy_async(self, width: int, to: tuple[str, str], source: tuple[str, str], there: Sequence[str]) -> str:
         name = f"copy_{width}_bytes_or_zeros"
         self.functions[name] = _COPY_OR_ZEROS.format(name=name, kind=_WIDE[width])
         return f"{name}(&{to[0]}[{to[1]}], &{source[0]}[{source[1]}], {self.both(*there) or '1'});"
 
-    def begun(self) -> tuple[str, ...]:
+    def commit_group(self) -> tuple[str, ...]:
         return ()
 
-    def awaited(self, groups: int) -> tuple[str, ...]:
+    def wait_group(self, groups: int) -> tuple[str, ...]:
         return ()
 
     # Its work groups cannot wait for each other.
     grid_width = ""
 
-    def meet(self, arrived: str, met: str) -> str:
+    def grid_barrier(self, arrived: str, met: str) -> str:
         raise AssertionError("the host makes every launch")
 
-    left = meet
+    grid_barrier_exit = grid_barrier
 
 
 def device_text(plan: Plan) -> str:
@@ -161,7 +161,7 @@ def _host(plan: Plan, writer: CWriter) -> Iterator[str]:
     yield ""
     for array in shared_memory.vector_copied_arrays(plan):
         yield f"{writer.name(array)} begins at a multiple of {shared_memory.WIDE} bytes."
-    for local in plan.resident:
+    for local in plan.device_locals:
         count = " * ".join(writer.wide(e, 10) for e in local.shape) if local.shape else "1"
         yield f"{writer.name(local.name)} is a buffer of {count} x {writer.types[local.dtype]}."
     yield from steps(plan.steps, writer, "", lambda kernel, blocks: _queued(kernel, blocks, writer))

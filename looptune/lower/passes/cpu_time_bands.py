@@ -101,7 +101,7 @@ class _Bands:
     above: RowLags
 
     def kernels(self) -> tuple[Kernel, Kernel]:
-        plain = replace(self.kernel, deep=None, time_tile=None, locals=(), scalars=(*self.kernel.scalars, CORES.name))
+        plain = replace(self.kernel, z_axis=None, time_tile=None, locals=(), scalars=(*self.kernel.scalars, CORES.name))
         least = 2 * (self.last(self.below) + self.last(self.above) + 1)
         number = max_of(min_of(CORES, div(self.whole.extents[0], Const(least))), Const(1))
         band = Loop(BAND.name, Const(0, "int64"), number, (), dtype="int64")

@@ -51,11 +51,11 @@ def _inside(phase: Phase) -> Phase:
 
 
 def _moved(alone: TeamSingle, tree: TeamReduce) -> tuple[TeamSingle, TeamReduce]:
-    if not are_disjoint(tree.into):
+    if not are_disjoint(tree.accumulators):
         return alone, tree
     left: list[Stmt] = []
     first: dict[Var | Load, Const] = {}
-    targets = {a.target for a in tree.into}
+    targets = {a.target for a in tree.accumulators}
     for stmt in reversed(alone.body):
         match stmt:
             case Assign(target, value) if target in targets - first.keys():
@@ -64,8 +64,10 @@ def _moved(alone: TeamSingle, tree: TeamReduce) -> tuple[TeamSingle, TeamReduce]
                     first[target] = begins
                     continue
         left.insert(0, stmt)
-    kept = replace(alone, body=tuple(left), known=tuple(v for v in alone.known if v.name in written_names(left)))
-    return kept, replace(tree, into=tuple(replace(a, first=first.get(a.target)) for a in tree.into))
+    kept = replace(
+        alone, body=tuple(left), broadcast=tuple(v for v in alone.broadcast if v.name in written_names(left))
+    )
+    return kept, replace(tree, accumulators=tuple(replace(a, first=first.get(a.target)) for a in tree.accumulators))
 
 
 def _constant(value: Expr, dtype: str) -> Const | None:

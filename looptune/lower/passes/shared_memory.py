@@ -43,8 +43,9 @@ WIDE = 16
 @dataclass(frozen=True, slots=True)
 class Tile:
     """``origin``: the subscripts of its first element, the same for all threads; ``shape`` in elements, rows ``pitch``
-    apart, or columns where it is ``turned``; ``vector``: so many elements are copied at once, and where one of them is
-    in the array all are. Of several ``buffers`` the loop reads the one that ``ahead``, the loop around, says."""
+    apart, or columns where it is ``transposed``; ``vector``: so many elements are copied at once, and where one of them
+    is in the array all are. Of several ``buffers`` the loop reads the one that ``prefetch_loop``, the loop around,
+    says."""
 
     name: str
     array: str
@@ -54,8 +55,8 @@ class Tile:
     pitch: int
     vector: int = 1
     buffers: int = 1
-    ahead: str = ""
-    turned: bool = False
+    prefetch_loop: str = ""
+    transposed: bool = False
 
     @property
     def rows(self) -> int:
@@ -65,19 +66,19 @@ class Tile:
     @property
     def size(self) -> int:
         """Elements of shared memory, of one buffer."""
-        return (self.shape[-1] if self.turned else self.rows) * self.pitch
+        return (self.shape[-1] if self.transposed else self.rows) * self.pitch
 
     @property
-    def together(self) -> int:
+    def vector_width(self) -> int:
         """So many of its elements are read at once."""
-        return WIDE // np.dtype(self.dtype).itemsize if self.turned else self.vector
+        return WIDE // np.dtype(self.dtype).itemsize if self.transposed else self.vector
 
     def place(self, inside: Sequence[Expr]) -> Expr:
         """Where one element is, by its subscripts in the tile."""
         row: Expr = Const(0)
         for e, n in zip(inside[:-1], self.shape[:-1], strict=True):
             row = add(mul(row, Const(n)), e)
-        major, minor = (inside[-1], row) if self.turned else (row, inside[-1])
+        major, minor = (inside[-1], row) if self.transposed else (row, inside[-1])
         return add(mul(major, Const(self.pitch)), minor)
 
 
@@ -189,7 +190,7 @@ class _Stager:
 
     def same(self, exprs: tuple[Expr, ...]) -> bool:
         """They have one value in all threads of the block."""
-        own = {a.var for a in self.kernel.loops if a is not self.kernel.deep} | {v.name for v in self.kernel.locals}
+        own = {a.var for a in self.kernel.loops if a is not self.kernel.z_axis} | {v.name for v in self.kernel.locals}
         return not names_in(exprs) & own and not any(isinstance(n, Load) for n in walk(exprs))
 
     def tiled(self, loop: Loop, arrays: Sequence[str]) -> tuple[Loop, tuple[Tile, ...]]:
@@ -238,7 +239,7 @@ class _Stager:
         axes: dict[str, int] = {}
         inner: dict[str, int] = {}
         rest: dict[Expr, int] = {}
-        threads = {a.var for a in self.kernel.loops if a is not self.kernel.deep}
+        threads = {a.var for a in self.kernel.loops if a is not self.kernel.z_axis}
         while terms:
             term, factor = terms.popitem()
             match term:
@@ -265,7 +266,7 @@ class _Stager:
 
     def steps(self, p: _Place, ranges: Mapping[str, tuple[Expr, int, int]]) -> Iterator[tuple[int, int]]:
         for name, factor in p.axes:
-            dim, axis = next((d, a) for d, a in self.kernel.sides if a.var == name)
+            dim, axis = next((d, a) for d, a in self.kernel.grid_axes if a.var == name)
             yield factor * axis.step, self.kernel.threads(dim)
         for name, factor in p.inner:
             _, step, most = ranges[name]
@@ -295,7 +296,7 @@ class _Stager:
         spread = [max(p[d].constant for p in group) - min(p[d].constant for p in group) for d in range(len(first))]
         shape = tuple(self.extent(p, ranges) + s for p, s in zip(first, spread, strict=True))
         origin = tuple(self.origin(p, min(g[d].constant for g in group), ranges) for d, p in enumerate(first))
-        x = next((axis.var for dim, axis in self.kernel.sides if dim == "x"), "")
+        x = next((axis.var for dim, axis in self.kernel.grid_axes if dim == "x"), "")
         strided = any(name == x for p in first[:-1] for name, _ in p.axes)
         dtype = self.plan.array(array).dtype
         turned = len(shape) > 1 and (array in self.across or self.turned(first, spread, x))
@@ -327,10 +328,10 @@ class _Stager:
 
     def stride(self, term: Expr) -> int:
         """A divisor of what the threads of a block share: the first value of an axis, or a loop's variable."""
-        for dim, axis in self.kernel.sides:
+        for dim, axis in self.kernel.grid_axes:
             if term == Var(axis.var + FIRST, axis.dtype):
                 return gcd(self.divisor(axis.lo), axis.step * self.kernel.threads(dim))
-            if axis is self.kernel.deep and term == Var(axis.var, axis.dtype):
+            if axis is self.kernel.z_axis and term == Var(axis.var, axis.dtype):
                 return gcd(self.divisor(axis.lo), axis.step)
         around = [f for f in self.around if isinstance(term, Var) and f.var == term.name]
         return gcd(self.divisor(around[-1].lo), around[-1].step) if around else 1
@@ -362,8 +363,8 @@ class _Stager:
                 e = _plus(e, factor, Var(name))
             inside.append(e)
         flat = tile.place(inside)
-        if tile.ahead:
-            flat = add(mul(Const(tile.size), Var(tile.ahead + BUFFER)), flat)
+        if tile.prefetch_loop:
+            flat = add(mul(Const(tile.size), Var(tile.prefetch_loop + BUFFER)), flat)
         return Load(tile.name, (flat,), tile.dtype)
 
 

@@ -253,9 +253,9 @@ class _Dealing:
         begin = tuple(Assign(v, Const(0, v.dtype)) for v in own)
         stored = (s for v, g in zip(own, sums.given, strict=True) for s in _under(g, (Assign(held[v], v),)))
         adding = [(self.accumulator(r, (sums.loop,)), g) for r, g in zip(sums.loop.reduces, sums.given, strict=True)]
-        parts = (s for a, g in adding for s in _under(g, (Assign(a.own, a.joined(a.own, held[a.target])),)))
-        first = (Assign(a.own, a.identity) for a, _ in adding)
-        after = substitute(sums.after, {a.target.name: a.own for a, _ in adding if isinstance(a.target, Var)})
+        parts = (s for a, g in adding for s in _under(g, (Assign(a.private, a.combine(a.private, held[a.target])),)))
+        first = (Assign(a.private, a.identity) for a, _ in adding)
+        after = substitute(sums.after, {a.target.name: a.private for a, _ in adding if isinstance(a.target, Var)})
         added = (*first, replace(every, body=share_conditions(parts), mode="sequential"), *after)
         return (*begin, _share(sums.loop, part, {}, varying), *share_conditions(stored)), added
 
@@ -436,12 +436,14 @@ def _added(
 
     Not ``sure``: a target that nothing was added to is not touched, for it may be no element, or another iteration's.
     """
-    loop = replace(every, body=tuple(Assign(a.own, a.joined(a.own, held[a.target])) for a in sums), mode="sequential")
+    loop = replace(
+        every, body=tuple(Assign(a.private, a.combine(a.private, held[a.target])) for a in sums), mode="sequential"
+    )
     if team:
-        loop = replace(loop, mode="parallel", reduces=tuple(Reduction(a.op, a.own) for a in sums))
+        loop = replace(loop, mode="parallel", reduces=tuple(Reduction(a.op, a.private) for a in sums))
     if not sure:
-        return *(Assign(a.own, a.identity) for a in sums), loop, *(a.update for a in sums)
-    return *(Assign(a.own, a.target) for a in sums), loop, *(Assign(a.target, a.own) for a in sums)
+        return *(Assign(a.private, a.identity) for a in sums), loop, *(a.update for a in sums)
+    return *(Assign(a.private, a.target) for a in sums), loop, *(Assign(a.target, a.private) for a in sums)
 
 
 def _some(loops: Sequence[Loop]) -> Expr | None:

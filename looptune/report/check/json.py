@@ -104,7 +104,7 @@ def _runs(r: ExecutionOutline) -> Json:
                 "axes": [a.var for a in k.grid],
                 "team": [] if k.team is None else [f.var for f in k.team.shared],
                 "extents": None if extents is None else list(extents),
-                "parts": k.deep.var if k.deep is not None and k.makes_parts else None,
+                "parts": k.z_axis.var if k.z_axis is not None and k.makes_parts else None,
                 "block": list(k.block),
                 "host_loops": list(around),
             }

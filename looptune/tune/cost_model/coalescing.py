@@ -57,7 +57,7 @@ class Memory:
 
     @property
     def _buffers(self) -> tuple[str, ...]:
-        return tuple(t.ahead + BUFFER for t in self.tiles.values() if t.ahead)
+        return tuple(t.prefetch_loop + BUFFER for t in self.tiles.values() if t.prefetch_loop)
 
     def buffered(self, warps: Warps) -> Warps:
         """In the first of several buffers: others are the same."""
@@ -152,7 +152,7 @@ def _wide(uses: Sequence[AccessCount], here: AccessContext, memory: Memory) -> l
 def _vector(u: AccessCount, memory: Memory) -> int:
     """So many elements can one access have that begins at a multiple of them."""
     if u.shared:
-        return 1 if u.write else memory.tiles[u.load.array].together
+        return 1 if u.write else memory.tiles[u.load.array].vector_width
     if not memory.vectors or u.place is None:
         return 1
     return gcd(VECTOR_BYTES // u.itemsize, *(c for _, c in u.place.terms))
@@ -186,7 +186,7 @@ def copied(
     at, place = _source(tile, whole, here.scope, memory.pitch[tile.array], columns)
     itemsize = memory.itemsize[tile.array]
     row, column = whole.env["fill"] // columns, whole.env["fill"] % columns * tile.vector
-    into = column * tile.pitch + row if tile.turned else row * tile.pitch + column
+    into = column * tile.pitch + row if tile.transposed else row * tile.pitch + column
     source = Load(tile.array, tile.origin, tile.dtype)
     uses = [
         used(source, at, place, whole, itemsize, tile.vector, write=False, shared=False),

@@ -45,7 +45,7 @@ class KernelWork:
 def count(kernel: Kernel, plan: Plan, at: Mapping[str, int], sample: Sample) -> KernelWork:
     """One launch of the kernel; ``at``: sizes and the variables of host loops."""
     kernel = if_convert(kernel, plan) if kernel.time_tile is None else kernel
-    kernel = keep_lane_elements(kernel, Var(LANE[kernel.team.along])) if kernel.team is not None else kernel
+    kernel = keep_lane_elements(kernel, Var(LANE[kernel.team.block_axis])) if kernel.team is not None else kernel
     held = stage_tiles(kernel, plan) if kernel.time_tile is None else None
     tiles = held.tiles if held is not None else _shared(kernel, plan)
     memory = Memory.of(kernel, plan, tiles, at)
@@ -222,14 +222,14 @@ class _Walker:
             level.barriers += 1
             match phase:
                 case TeamSingle(body):
-                    first = here.warps.integer(Var(LANE[team.along]))
+                    first = here.warps.integer(Var(LANE[team.block_axis]))
                     assert first is not None, "a lane knows its number"
                     own = _Level()
                     self.block(body, here.where(np.broadcast_to(first == 0, here.warps.active.shape)), own)
                     level.inner.append(self.made("", 1.0, here.warps, own))
                 case TeamReduce(loop, into, deep):
-                    self.shared(loop, here, level, deep=deep and team.along == "xy")
-                    level.more(Instructions(other=joining(lanes, team.along) * len(into) * here.warps.requests))
+                    self.shared(loop, here, level, deep=deep and team.block_axis == "xy")
+                    level.more(Instructions(other=joining(lanes, team.block_axis) * len(into) * here.warps.requests))
                     level.barriers += 1 + len(list(levels(lanes)))
                 case TeamFor(loop):
                     self.shared(loop, here, level, deep=False)
@@ -249,7 +249,7 @@ class _Walker:
             case _:
                 team = self.kernel.team
                 assert team is not None, "lanes are a team's"
-                outer = loop if loop.mode == "sequential" else lane_share(loop, team.along, self.kernel.lanes)
+                outer = loop if loop.mode == "sequential" else lane_share(loop, team.block_axis, self.kernel.lanes)
         self.loop(outer, here, level, partial(self.block, outer.body))
 
 

@@ -98,7 +98,7 @@ def scope_of(kernel: Kernel, at: Mapping[str, int]) -> Scope:
     known: dict[str, LinearForm | None] = {name: constant(v) for name, v in at.items()}
     known |= {LANE[d]: counter(LANE[d]) for d in "xy"}
     known[LANE["xy"]] = LinearForm(0, {LANE["x"]: 1, LANE["y"]: width})
-    for dim, axis in kernel.sides:
+    for dim, axis in kernel.grid_axes:
         first = constant(evaluate_size(axis.lo, at)).plus(counter(block(dim), axis.step * kernel.threads(dim)))
         here = counter(LANE[dim]) if dim != "z" else ZERO
         known |= {axis.var: first.plus(here, axis.step), axis.var + FIRST: first, axis.var + THREAD: here}

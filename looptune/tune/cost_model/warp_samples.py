@@ -126,7 +126,7 @@ def lanes(kernel: Kernel, at: Mapping[str, int], sample: Sample) -> Warps:
     env |= {LANE["x"]: within["x"], LANE["y"]: within["y"], LANE["xy"]: thread}
     active = thread < width * height
     threads = prod(kernel.block) * prod(counts)
-    for dim, axis in kernel.sides:
+    for dim, axis in kernel.grid_axes:
         first = evaluate_size(axis.lo, at) + axis.step * kernel.threads(dim) * place[dim][:, None]
         env |= {axis.var: first + axis.step * within[dim], axis.var + FIRST: first, axis.var + THREAD: within[dim]}
         if kernel.time_tile is None:

@@ -102,10 +102,10 @@ class BuildStep:
         """``odd``: the odd sizes, of a codelet that has any."""
         codelet, timed = self.plans.codelet, self.plans.timed
         if self.edge and codelet is not None:
-            return lower_to_plan(codelet, timed.note, blocks=True)
+            return lower_to_plan(codelet, timed.schedule_text, blocks=True)
         if not self.odd or codelet is None or odd is None:
             return timed
-        return lower_to_plan(specialize(codelet, odd.values), timed.note, blocks=True)
+        return lower_to_plan(specialize(codelet, odd.values), timed.schedule_text, blocks=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class KernelBuilder:
     def prepare(self, configuration: Configuration) -> PreparedVersion | Outcome:
         try:
             plans = plans_of(self.job, self.scheduled(configuration).codelet, configuration.text)
-            emitted = self.backend.emit(replace(plans.timed, note=""))
+            emitted = self.backend.emit(replace(plans.timed, schedule_text=""))
         except (DirectiveError, IllegalTransform, ParseError) as error:
             return Illegal(error.message)
         return PreparedVersion(hashlib.sha256(emitted.encode()).hexdigest(), pickled(first_step(self.job, plans)))
