@@ -218,8 +218,6 @@ def _statement(
                 sums = dict.fromkeys(f"{r.op}:{_names(r.target)}" for r in stmt.reduces)
                 word += f", reduce({', '.join(sums)})"
             pragma = f"{indent}#pragma hmppcg {word}\n" if pragmas and word else ""
-            if pragmas and stmt.parts > 1:
-                pragma += f"{indent}#pragma looptune split {stmt.parts}\n"
             lines = [a.pragma() for a in said if pragmas and a not in around]
             pragma += "".join(f"{indent}{line}\n" for line in lines if line)
             mark = marks(stmt, mine) if marks is not None else ""

@@ -148,6 +148,10 @@ class Annotation(ABC):
     of_join: ClassVar[bool] = False
     """It is also for the kernel that joins the parts which several blocks made of a sum."""
 
+    in_parts: ClassVar[bool] = False
+    """The loop's iterations run in several parts at a time: it carries nothing but reductions, which it notes, though
+    one thread runs those of a part."""
+
     def of_strips(self, parallel: bool) -> Self | None:
         """What of it is for the loop over the strips of a loop that is tiled; ``parallel``: threads run that."""
         return self
@@ -235,7 +239,7 @@ class Loop(Node):
     ``reduces`` is what the iterations of a parallel loop accumulate into together; nothing else in them touches it.
     ``axis`` is the dimension of the grid that the loop was asked to have, "" where the nest decides; along z a block
     has one iteration, and so it has of the "parts" of sums; those of a "team" loop are shared by the threads of one
-    block. ``parts``: so many blocks share the iterations of a loop that reduces, each making a part of the sums.
+    block.
     ``own`` are the local arrays of which each iteration has one of its own: nothing they hold goes from one iteration
     to another.
     ``regroups``: the terms of the sums in it may be added up in other groups, see
@@ -256,7 +260,6 @@ class Loop(Node):
     counter: tuple[str, str] = field(default=("", ""), kw_only=True, compare=False, repr=False)
     reduces: tuple[Reduction, ...] = field(default=(), kw_only=True, metadata=ASIDE)
     axis: Literal["", "x", "y", "z", "parts", "team"] = field(default="", kw_only=True)
-    parts: int = field(default=1, kw_only=True)
     own: tuple[str, ...] = field(default=(), kw_only=True)
     regroups: bool = field(default=False, kw_only=True)
     annotations: Annotations = field(default=NO_ANNOTATIONS, kw_only=True, repr=False)
@@ -268,6 +271,11 @@ class Loop(Node):
     def annotated(self, *said: Annotation) -> Loop:
         """The loop with these annotations, each in place of one of its class."""
         return replace(self, annotations=Annotations((*self.annotations, *said)))
+
+    @property
+    def in_parts(self) -> bool:
+        """One of its annotations has its iterations run in several parts at a time."""
+        return any(a.in_parts for a in self.annotations)
 
     def without(self, *kinds: type[Annotation]) -> Loop:
         """The loop without its annotations of these classes."""

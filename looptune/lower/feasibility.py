@@ -27,7 +27,7 @@ from looptune.lower.staged_tiles import staging_loops
 def first_infeasible(codelet: Codelet, *, tiles: bool) -> tuple[str, InfeasibleDirective] | None:
     """The first directive that does not fit, by its name, with its loop and why; ``tiles``: nor one that leaves too
     little of a block's."""
-    name = "split"
+    name = split_reduction.SPLIT
     try:
         split_reduction.check_split_reductions(codelet)
         name = temporal_tiling.OVERLAP
@@ -46,7 +46,7 @@ def drop_annotation(codelet: Codelet, loop: Loop, name: str) -> Codelet:
         if not (isinstance(n, Loop) and n == loop):
             return None
         left = Annotations(a for a in n.annotations if a.word != name)
-        return replace(n, annotations=left, parts=1 if name == "split" else n.parts)
+        return replace(n, annotations=left)
 
     return replace(codelet, body=rewrite_stmts(rule, codelet.body))
 

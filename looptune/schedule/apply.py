@@ -325,7 +325,7 @@ class Scheduler:
 
         def rule(n: Stmt) -> Stmt | None:
             match n:
-                case Loop() if identity(n) in found and (n.mode == "parallel" or n.parts > 1):
+                case Loop() if identity(n) in found and (n.mode == "parallel" or n.in_parts):
                     return replace(n, reduces=found[identity(n)])
             return None
 

@@ -90,12 +90,12 @@ def serialize_carrying_loops(
     """
     ordered: set[tuple[Id, str]] = set()
     shared = (n for n in walk_stmts(loop.body) if isinstance(n, Loop))
-    for f in (n for n in shared if n.mode in ("parallel", "thread") or n.parts > 1):
+    for f in (n for n in shared if n.mode in ("parallel", "thread") or n.in_parts):
         witness = _carries(f, new, now, entries)
         if witness is None:
             continue
-        if identity(f) in asked or f.parts > 1:
-            how = "split" if f.parts > 1 else "parallel"
+        if identity(f) in asked or f.in_parts:
+            how = next((a.word for a in f.annotations if a.in_parts), "parallel")
             carries = f"loop {f.var}, which is to be {how}, would carry a dependence"
             what = f"{directive_text(b.directive)} is illegal: {carries}"
             raise IllegalTransform(explain_refusal(what, witness), b.directive.span, (witness.ends(b.directive.span),))

@@ -73,6 +73,7 @@ from looptune.lower.passes.init_fusion import fuse_initialization
 from looptune.lower.passes.row_groups import select_row, split_by_row
 from looptune.lower.team import needs_team
 from looptune.schedule.directives.reduction_simplification import SharedSum, SharedSums, regroupable_statements, shared
+from looptune.schedule.directives.split import ReductionParts
 
 SEVERAL = 16
 """So many parts of sums that one loop tells apart are added up by a team of threads: each load waits for the memory."""
@@ -106,8 +107,17 @@ def check_split_reductions(codelet: Codelet) -> None:
         _Dealing(replace(codelet, body=distribute_parallel_copies(codelet.body)), only_check=True).whole()
 
 
+SPLIT = ReductionParts.word
+
+
+def split_factor(loop: Loop) -> int:
+    """In how many parts blocks share the loop's iterations, 1 where no directive says that."""
+    said = loop.annotation(ReductionParts)
+    return 1 if said is None else said.split_factor
+
+
 def _divided(body: tuple[Stmt, ...]) -> bool:
-    return any(isinstance(s, Loop) and s.parts > 1 for s in walk_stmts(body))
+    return any(isinstance(s, Loop) and s.in_parts for s in walk_stmts(body))
 
 
 def distribute_parallel_copies(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -150,7 +160,7 @@ class _Dealing:
 
     def whole(self) -> tuple[Stmt, ...]:
         body = self.block(self.codelet.body, frozenset())
-        left = next((s for s in walk_stmts(body) if isinstance(s, Loop) and s.parts > 1), None)
+        left = next((s for s in walk_stmts(body) if isinstance(s, Loop) and s.in_parts), None)
         if left is not None:
             raise InfeasibleDirective(
                 left, "between it and parallel loops around only an if on loop variables and sizes may stand"
@@ -162,7 +172,7 @@ class _Dealing:
         out: list[Stmt] = []
         for stmt in body:
             chain, given, inside = _chain(stmt)
-            if any(isinstance(s, Loop) and s.parts > 1 for s in inside):
+            if any(isinstance(s, Loop) and s.in_parts for s in inside):
                 made = self.nests(chain, given, inside, host)
                 whole = fuse_initialization(out[-1], made) if out else None
                 out = [*out, *made] if whole is None else [*out[:-1], *whole]
@@ -178,10 +188,10 @@ class _Dealing:
         self, chain: tuple[Loop, ...], given: Expr | None, inside: tuple[Stmt, ...], host: frozenset[str]
     ) -> tuple[Stmt, ...]:
         """That of the parts, and that of the sums; ``inside`` runs where ``given`` holds."""
-        at = [k for k, s in enumerate(inside) if isinstance(s, Loop) and s.parts > 1]
+        at = [k for k, s in enumerate(inside) if isinstance(s, Loop) and s.in_parts]
         loops = [s for s in inside[at[0] : at[-1] + 1] if isinstance(s, Loop)]
         first = loops[0]
-        if len(loops) < at[-1] + 1 - at[0] or any(f.parts != first.parts for f in loops):
+        if len(loops) < at[-1] + 1 - at[0] or any(split_factor(f) != split_factor(first) for f in loops):
             raise InfeasibleDirective(first, "another statement stands between it and the rest of its iterations")
         ahead, behind = inside[: at[0]], inside[at[-1] + 1 :]
         _check(loops, (*ahead, *behind))
@@ -189,13 +199,13 @@ class _Dealing:
         made = assigned_targets(loops)
         targets = tuple(dict.fromkeys(r for f in loops for r in f.reduces if r.target in made))
         if not targets:  # with these sizes there is nothing to add up
-            left = tuple(replace(s, parts=1, mode="sequential") if s in loops else s for s in inside)
+            left = tuple(replace(s.without(ReductionParts), mode="sequential") if s in loops else s for s in inside)
             return _within(chain, _under(given, left))
         told = group_targets_by_loop(loops, targets)
         if told and (chain or len(inside) > len(loops) or not all(needs_team(f.body) for f in loops)):
             raise not_separable(first, told[0].each[0])
         groups = told or [TargetGroup((), targets)]
-        every = Loop(part.name, Const(0, part.dtype), Const(first.parts, part.dtype), (), dtype=part.dtype,
+        every = Loop(part.name, Const(0, part.dtype), Const(split_factor(first), part.dtype), (), dtype=part.dtype,
                      annotations=_of_join(first))  # fmt: skip
         varying = {f.var for f in chain}
         if not told and self.fixed(chain, host) and not self.only_check:
@@ -215,7 +225,7 @@ class _Dealing:
             begins = (_under(c.given, tuple(Assign(held[a.target], a.identity) for a in some)) for c, some in together)
             begin += _within(g.each, tuple(s for made in begins for s in made))
             chained = (*chain, *g.each)
-            team = len(chained) == 1 and first.parts >= SEVERAL
+            team = len(chained) == 1 and split_factor(first) >= SEVERAL
             each = ((c, _added(some, held, every, sure=c.sure, team=team)) for c, some in together)
             joined = share_conditions(s for c, some in each for s in _under(c.given, some))
             body = (*ahead, *_under(runs, joined), *behind)
@@ -297,7 +307,7 @@ class _Dealing:
 
     def array(self, r: Reduction, loop: Loop, shape: tuple[Expr, ...]) -> str:
         name = self.fresh(f"{target_name(r.target)}_parts")
-        self.made.append(Local(name, r.target.dtype, (Const(loop.parts, loop.dtype), *shape)))
+        self.made.append(Local(name, r.target.dtype, (Const(split_factor(loop), loop.dtype), *shape)))
         self.parts[name] = r
         return name
 
@@ -326,7 +336,9 @@ def _chain(stmt: Stmt) -> tuple[tuple[Loop, ...], Expr | None, tuple[Stmt, ...]]
     inside: tuple[Stmt, ...] = (stmt,)
     while True:
         match inside:
-            case (Loop(mode="parallel" | "thread", reduces=(), parts=1) as loop,) if chain or loop.mode == "parallel":
+            case (Loop(mode="parallel" | "thread", reduces=(), in_parts=False) as loop,) if (
+                chain or loop.mode == "parallel"
+            ):
                 chain.append(loop)
                 inside = loop.body
             case (If(cond, then, ()),) if chain and not names_in(cond) & written_names(then) and _plain(cond):
@@ -350,9 +362,9 @@ def _check(loops: Sequence[Loop], others: Sequence[Stmt]) -> None:
     """What the parts are made of is the same before everything else in the iteration; and only they are made."""
     for loop in loops:
         nested = [f for f in walk_stmts(loop.body) if isinstance(f, Loop)]
-        if any(f.parts > 1 for f in nested):
+        if any(f.in_parts for f in nested):
             raise InfeasibleDirective(
-                loop, f"loop {next(f.var for f in nested if f.parts > 1)} inside of it is split as well"
+                loop, f"loop {next(f.var for f in nested if f.in_parts)} inside of it is split as well"
             )
         own = {target_name(r.target) for r in loop.reduces}
         mine = {r.target for r in loop.reduces}
@@ -386,13 +398,15 @@ def _share(loop: Loop, part: Var, held: Mapping[Var | Load, Load], varying: set[
 
     They follow each other; where how many there are varies, each is ``parts`` after the one before, which is affine.
     """
-    own = _with(loop, held)
+    own = _with(loop.without(ReductionParts), held)
     step = Const(loop.step, loop.dtype)
     if names_in((loop.lo, loop.hi)) & varying:
-        return replace(own, lo=add(loop.lo, mul(step, part)), step=loop.step * loop.parts, parts=1)
-    width = mul(step, div(add(_trips(loop), Const(loop.parts - 1, loop.dtype)), Const(loop.parts, loop.dtype)))
+        return replace(own, lo=add(loop.lo, mul(step, part)), step=loop.step * split_factor(loop))
+    width = mul(
+        step, div(add(_trips(loop), Const(split_factor(loop) - 1, loop.dtype)), Const(split_factor(loop), loop.dtype))
+    )
     start = add(loop.lo, mul(width, part))
-    return replace(own, lo=start, hi=min_of(loop.hi, add(start, width)), parts=1)
+    return replace(own, lo=start, hi=min_of(loop.hi, add(start, width)))
 
 
 def _with(loop: Loop, env: Mapping[Var | Load, Expr]) -> Loop:

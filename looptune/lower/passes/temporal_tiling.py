@@ -319,7 +319,7 @@ class _Making:
 
     def plain(self, f: Loop) -> None:
         for what, so in (
-            ("reduces", f.reduces), ("is split into parts", f.parts > 1), ("has tiles of its own", staging_loops((f,))),
+            ("reduces", f.reduces), ("is split into parts", f.in_parts), ("has tiles of its own", staging_loops((f,))),
             ("is unrolled or tiled", f.step != 1),
         ):  # fmt: skip
             if so:

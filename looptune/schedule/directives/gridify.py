@@ -90,7 +90,7 @@ class Gridify(Transform):
                     return replace(n, mode="parallel", axis=axes.get(var, "")).annotated(*size)
                 case Loop():
                     mode: Mode = "sequential" if n.mode == "sequential" or n.reduces else "thread"
-                    reduces = n.reduces if n.parts > 1 else ()
+                    reduces = n.reduces if n.in_parts else ()
                     return replace(n, mode=mode, reduces=reduces).annotated(*size)
             return None
 

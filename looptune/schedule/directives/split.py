@@ -19,11 +19,27 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
-from looptune.ir.nodes import Directive, Loop
+from looptune.ir.nodes import Annotation, Directive, Loop
 from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, positive
 
 MOST_PARTS = 65535
 """Blocks along z of a grid, on every GPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReductionParts(Annotation):
+    """So many blocks share the iterations of the loop, each making a part of the sums."""
+
+    word: ClassVar = "split"
+    in_parts: ClassVar = True
+
+    split_factor: int
+
+    def pragma(self) -> str:
+        return f"#pragma looptune split {self.split_factor}"
+
+    def of_points(self) -> None:
+        """The strips are dealt out."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +71,8 @@ class Split(Transform):
         return (loop,)
 
     def apply(self, site: DirectiveSite) -> Rewrite:
-        return Rewrite((replace(site.loop, parts=self.parts),))
+        loop = site.loop.without(ReductionParts)
+        return Rewrite((loop.annotated(ReductionParts(self.parts)) if self.parts > 1 else loop,))
 
 
 _SUMS = "for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n      B[i] += D[i][j];"

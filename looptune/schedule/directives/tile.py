@@ -118,7 +118,7 @@ class Tile(Transform):
         assigned = band.assigned()
         if assigned is not None:
             raise site.refuse(f"tile: a statement before loop {assigned[1].var} assigns {assigned[0]}, which bounds it")
-        parted = next((f for f in band.sink_targets if f.parts > 1), None)
+        parted = next((f for f in band.sink_targets if f.in_parts), None)
         if parted is not None:
             raise site.refuse(
                 f"tile: loop {parted.var} is split into parts, and a statement beside it would run in one"
@@ -171,7 +171,7 @@ class _Block:
         """Over the blocks, where the loop's bounds do not depend on the band."""
         loop = self.band.at_least_one_iteration(self.loop)
         count = div(add(sub(loop.hi, loop.lo), sub(self.width, Const(1, loop.dtype))), self.width)
-        reduces = loop.reduces if mode == "parallel" or loop.parts > 1 else ()
+        reduces = loop.reduces if mode == "parallel" or loop.in_parts else ()
         kept = (a.of_strips(mode == "parallel") for a in loop.annotations)
         return replace(loop, var=self.outer, lo=Const(0, loop.dtype), hi=count, step=1, mode=mode, number=0,
                        reduces=reduces, annotations=Annotations(a for a in kept if a is not None))  # fmt: skip
@@ -185,7 +185,7 @@ class _Block:
             lo = round_up_to_step(loop, max_of(start, loop.lo))
         hi, own = min_of(add(start, self.width), loop.hi), self.band.own(self.loop)
         kept = Annotations(a for a in (a.of_points() for a in loop.annotations) if a is not None)
-        return replace(loop, lo=lo, hi=hi, mode=mode, reduces=(), parts=1, own=own, annotations=kept)
+        return replace(loop, lo=lo, hi=hi, mode=mode, reduces=(), own=own, annotations=kept)
 
     @property
     def from_the_first(self) -> bool:
