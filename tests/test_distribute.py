@@ -13,7 +13,7 @@ from looptune.ir.rewrite import walk
 from looptune.poly.translation_validation import prove
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import apply_distribution, schedule
-from looptune.schedule.directives.distribute import strongly_connected_components
+from looptune.schedule.directives.distribute import fission_part, strongly_connected_components
 from looptune.tune.space import space
 from looptune.tune.space.derive import derive
 
@@ -46,7 +46,7 @@ def pieces(body: str, *lines: str) -> list[list[str]]:
 
 
 def called(tree: Codelet) -> list[tuple[str, int, int]]:
-    return [(f.var, f.number, f.piece) for f in walk(tree.body) if isinstance(f, Loop)]
+    return [(f.var, f.number, fission_part(f)) for f in walk(tree.body) if isinstance(f, Loop)]
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def run(codelet: Codelet, sizes: Mapping[str, int]) -> list[Touch]:
 
     def touched(node: Load | Var, writes: bool, around: tuple[Loop, ...], stmt: Assign) -> Touch:
         array, index = (node.array, node.index) if isinstance(node, Load) else (node.name, ())
-        users = {f.var: machine.value(Var(f.var) if f.shown is None else f.shown) for f in around}
+        users = {f.var: machine.value(Var(f.var) if f.source_value is None else f.source_value) for f in around}
         counters = {f.number: machine.scalars[f.var] for f in around}
         span = node.span if node.span.line else stmt.span
         sums = node == stmt.target and any(n == node for n in walk(stmt.value))

@@ -195,7 +195,9 @@ def check_witness(analysis: Judging) -> str:
     """The pair refused runs in the old order, in the new one the other way round, and what that changes."""
     assert analysis.last is not None
     new, old, refused = analysis.last
-    counted = all(isinstance(f, Loop) and f.shown is None for s in analysis.model.statements.values() for f in s.loops)
+    counted = all(
+        isinstance(f, Loop) and f.source_value is None for s in analysis.model.statements.values() for f in s.loops
+    )
     if refused.because is not None or refused.array in analysis.model.stored or not counted:
         return "witness of a local, of what is not known, or of a loop that counts down: not run"
     sizes = {"n": 5, "m": 5, **refused.sizes}

@@ -106,7 +106,7 @@ def how(body: tuple[Stmt, ...]) -> dict[int, tuple[object, ...]]:
 
 def _annotations(n: Loop) -> tuple[object, ...]:
     return (n.mode, n.axis,
-            *(a.pragma() for a in n.annotations))  # fmt: skip
+            *filter(None, (a.pragma() for a in n.annotations)))  # fmt: skip
 
 
 def _same(a: tuple[Stmt, ...], b: tuple[Stmt, ...], usual: Annotations) -> bool:
@@ -371,7 +371,7 @@ class _Splicer:
         """The variables of the text that the new statements share with the rest of it, by the codelet's names;
         ``counters`` are those of the loops around."""
         found = {name: self.part.held[name] for name in used & self.part.held.keys()}
-        found |= {name: loop.counter[0] for name, loop in counters.items()}
+        found |= {name: loop.counter.name for name, loop in counters.items() if loop.counter is not None}
         for name in sorted(used & self.part.hidden):
             raise _Apart(f"a variable of the function hides the {name} that a function called here uses: rename one of "
                          "them", old[0].span)  # fmt: skip
@@ -397,7 +397,7 @@ class _Splicer:
         """A variable of the loop's name is declared inside of the loop."""
         head = self.token(loop)
         places = (self.layout.find(self.before.locals[n].span, ()) for n, text in self.part.variables.items()
-                  if text == loop.counter[0] and n in self.before.locals)  # fmt: skip
+                  if loop.counter is not None and text == loop.counter.name and n in self.before.locals)  # fmt: skip
         return head is None or any(place is not None and place > head for place in places)
 
     def named(
@@ -461,14 +461,14 @@ def _in_terms_of_the_text(stmts: tuple[Stmt, ...], around: Around) -> tuple[tupl
     counters: dict[str, Loop] = {}
     hiding: set[str] = set()
     for loop in reversed(around):
-        name, _ = loop.counter
+        name = "" if loop.counter is None else loop.counter.name
         hidden = name in hiding
         hiding.add(name)
         if loop.var not in referenced_names(stmts):
             continue
         if hidden or not name:
             raise _Apart(f"two variables of the text are called {name}: rename one of them", loop.span)
-        value = Var(loop.var, loop.dtype) if loop.shown is None else loop.shown
+        value = Var(loop.var, loop.dtype) if loop.source_value is None else loop.source_value
         own = Var(f"{loop.var}@", value.dtype)
         stmts = _put(stmts, value, own)
         counter = _solved(value, loop.var, own)

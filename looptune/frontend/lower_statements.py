@@ -19,7 +19,22 @@ from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.structured_jumps import without_continue
 from looptune.frontend.symbol_table import Scope, Storage, layout, refuse
 from looptune.ir.c_printer import arithmetic_type
-from looptune.ir.nodes import Assign, Binary, Const, Directive, Expr, If, Load, Local, Loop, Select, Stmt, Var, While
+from looptune.ir.nodes import (
+    Assign,
+    Binary,
+    Const,
+    Directive,
+    Expr,
+    If,
+    Load,
+    Local,
+    Loop,
+    Select,
+    SourceCounter,
+    Stmt,
+    Var,
+    While,
+)
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
 
@@ -382,6 +397,6 @@ class Statements:
         shown = None if form.value == counter else form.value
         return Loop(
             counter.name, form.lo, form.hi, body, form.step,
-            dtype=counter.dtype, directives=directives, shown=shown, own=own, span=item.span,
-            counter=(base(head.var), scope.scalars[head.var]),
+            dtype=counter.dtype, directives=directives, own=own, span=item.span,
+            counter=SourceCounter(base(head.var), scope.scalars[head.var], shown),
         )  # fmt: skip

@@ -227,14 +227,23 @@ class Reduction(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class SourceCounter(Node):
+    """The user's variable of a loop of the text, and what it holds in terms of the loop's own; None where it is that.
+
+    They differ where the text counts otherwise, such as downward.
+    """
+
+    name: str
+    dtype: str
+    value: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Loop(Node):
     """``number`` is its place in the codelet's text, from 1; 0 for a loop a transform made.
 
-    Where loop 2 has been distributed, its copies are ``piece`` 1, 2, ... in their order, called 2.1, 2.2, ...; else 0.
-
     ``annotations`` are what directives say of it to later stages.
-    ``shown`` is what the user's variable holds, in terms of ``var``, where the text counts otherwise (downward); None
-    where it is ``var``. ``counter`` is that variable, with its type, of a loop of the text.
+    ``counter`` is the variable that a loop of the text counts with; None for a loop a transform made.
 
     ``reduces`` is what the iterations of a parallel loop accumulate into together; nothing else in them touches it.
     ``axis`` is the dimension of the grid that the loop was asked to have, "" where the nest decides; along z a block
@@ -242,8 +251,6 @@ class Loop(Node):
     block.
     ``own`` are the local arrays of which each iteration has one of its own: nothing they hold goes from one iteration
     to another.
-    ``regroups``: the terms of the sums in it may be added up in other groups, see
-    ``schedule.directives.reduction_simplification``.
     """
 
     var: str
@@ -253,15 +260,12 @@ class Loop(Node):
     step: int = 1
     mode: Mode = "auto"
     number: int = field(default=0, kw_only=True, compare=False)
-    piece: int = field(default=0, kw_only=True, compare=False)
     directives: tuple[Directive, ...] = field(default=(), kw_only=True, compare=False, repr=False)
     dtype: str = field(default="int32", kw_only=True)
-    shown: Expr | None = field(default=None, kw_only=True, compare=False, repr=False, metadata=ASIDE)
-    counter: tuple[str, str] = field(default=("", ""), kw_only=True, compare=False, repr=False)
+    counter: SourceCounter | None = field(default=None, kw_only=True, compare=False, repr=False, metadata=ASIDE)
     reduces: tuple[Reduction, ...] = field(default=(), kw_only=True, metadata=ASIDE)
     axis: Literal["", "x", "y", "z", "parts", "team"] = field(default="", kw_only=True)
     own: tuple[str, ...] = field(default=(), kw_only=True)
-    regroups: bool = field(default=False, kw_only=True)
     annotations: Annotations = field(default=NO_ANNOTATIONS, kw_only=True, repr=False)
 
     def annotation(self, kind: type[A]) -> A | None:
@@ -276,6 +280,11 @@ class Loop(Node):
     def in_parts(self) -> bool:
         """One of its annotations has its iterations run in several parts at a time."""
         return any(a.in_parts for a in self.annotations)
+
+    @property
+    def source_value(self) -> Expr | None:
+        """What the user's variable holds, in terms of ``var``; None where it is ``var``."""
+        return None if self.counter is None else self.counter.value
 
     def without(self, *kinds: type[Annotation]) -> Loop:
         """The loop without its annotations of these classes."""

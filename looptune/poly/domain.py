@@ -89,9 +89,9 @@ class Statement:
         found: dict[str, int] = {}
         for f, value in zip(self.loops, values, strict=True):
             match f:
-                case Loop(var, shown=None):
+                case Loop(var, source_value=None):
                     found[var] = value
-                case Loop(var, shown=Node() as e):
+                case Loop(var, source_value=Node() as e):
                     held = computed(e, env)
                     found[var if held is not None else f"pass of {var}"] = value if held is None else held
                 case While():

@@ -239,7 +239,7 @@ def kind_of(a: Access, b: Access) -> Kind | None:
 
 
 def _mentioned(s: Statement, a: Access) -> set[str]:
-    counted = [f.shown for f in s.loops if isinstance(f, Loop) and f.shown is not None]
+    counted = [f.source_value for f in s.loops if isinstance(f, Loop) and f.source_value is not None]
     used = {name(v) for v in names_in((*a.subscripts, *counted))}
     return _words(" ".join([s.domain, *(e for e in a.index if e is not None)])) | used
 

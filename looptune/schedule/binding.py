@@ -20,6 +20,7 @@ from looptune.ir.nodes import Codelet, Directive, If, Loop, Stmt, While
 from looptune.ir.rewrite import map_blocks, walk_stmts
 from looptune.schedule import directives
 from looptune.schedule.directives.base import Transform
+from looptune.schedule.directives.distribute import FissionPart, fission_part
 
 EXCLUSIVE = ({"unroll", "tile", "fullunroll"}, {"parallel", "noparallel"})
 """Directives of which a loop has one: a placed one takes the place of the file's."""
@@ -29,7 +30,7 @@ Id = tuple[int, int]
 
 
 def identity(loop: Loop | While) -> Id:
-    return loop.number, loop.piece if isinstance(loop, Loop) else 0
+    return loop.number, fission_part(loop) if isinstance(loop, Loop) else 0
 
 
 def loop_label(loop: Loop | While) -> str:
@@ -218,7 +219,8 @@ def number_fission_parts(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         match stmt:
             case Loop():
                 seen[stmt.number] += 1
-                stmt = replace(stmt, piece=seen[stmt.number] if copies[stmt.number] > 1 else 0)
+                alone = copies[stmt.number] == 1
+                stmt = stmt.without(FissionPart) if alone else stmt.annotated(FissionPart(seen[stmt.number]))
         return map_blocks(lambda block: tuple(number(s) for s in block), stmt)
 
     return tuple(number(s) for s in body)

@@ -23,7 +23,7 @@ from typing import ClassVar, Self
 from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.core.source import location
 from looptune.ir.def_use import names_in, written_names
-from looptune.ir.nodes import Assign, Directive, If, Loop, Stmt, Unary, Var, While
+from looptune.ir.nodes import Annotation, Assign, Directive, If, Loop, Stmt, Unary, Var, While
 from looptune.ir.rewrite import map_blocks, walk
 from looptune.poly.dependence_graph import Graph, SharedLocal
 from looptune.poly.legality import Violation
@@ -59,6 +59,25 @@ class Cut(Transform):
     def apply(self, site: DirectiveSite) -> Rewrite:
         """A mark only: the ``distribute`` around it splits."""
         return Rewrite((site.loop,))
+
+
+@dataclass(frozen=True, slots=True)
+class FissionPart(Annotation):
+    """Where loop 2 has been distributed, its copies are parts 1, 2, ... in their order, called 2.1, 2.2, ...."""
+
+    word: ClassVar = "distribute"
+    compared: ClassVar = False
+
+    part: int
+
+    def pragma(self) -> str:
+        return ""
+
+
+def fission_part(loop: Loop) -> int:
+    """Which part of a loop that has been distributed it is, from 1; 0 where it has not been."""
+    said = loop.annotation(FissionPart)
+    return 0 if said is None else said.part
 
 
 @dataclass(frozen=True)

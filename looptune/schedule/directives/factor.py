@@ -12,7 +12,7 @@ Gain: a multiplication less for each term, and the sum is not loaded first. Cost
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from looptune.ir.nodes import Directive, Loop
@@ -24,7 +24,7 @@ from looptune.schedule.directives.base import (
     reject_arguments,
     statement_names,
 )
-from looptune.schedule.directives.reduction_simplification import simplify_reductions
+from looptune.schedule.directives.reduction_simplification import RegroupedSums, simplify_reductions
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Factor(Transform):
         loop = site.loop
         if not simplify_reductions((loop,), statement_names(loop.body), site.used_names)[2]:
             raise site.refuse(f"factor: no sum in loop {loop.var} has a factor that the loop does not change")
-        return Rewrite((replace(loop, regroups=True),))
+        return Rewrite((loop.annotated(RegroupedSums()),))
 
 
 _SUM = """for (int i = 0; i < n; i++)

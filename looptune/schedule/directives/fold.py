@@ -35,7 +35,7 @@ from looptune.schedule.directives.base import (
     restrict_schedule,
     statement_names,
 )
-from looptune.schedule.directives.reduction_simplification import simplify_reductions
+from looptune.schedule.directives.reduction_simplification import RegroupedSums, simplify_reductions
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def fold_nest(outer: Loop, inner: Loop) -> Loop | None:
     if not found or again != sum(isinstance(s, Assign) for s in walk_stmts(inner.body)):
         return None
     half = replace(inner, hi=add(i, Const(1, inner.dtype)), body=body)
-    return replace(outer, body=(half,), regroups=True)
+    return replace(outer, body=(half,)).annotated(RegroupedSums())
 
 
 def _alike(outer: Loop, inner: Loop) -> bool:

@@ -17,10 +17,12 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from typing import ClassVar
 
 from looptune.ir.def_use import names_in, share_conditions, written_names
 from looptune.ir.intervals import harmless, has_iteration
 from looptune.ir.nodes import (
+    Annotation,
     Assign,
     Binary,
     Cast,
@@ -124,11 +126,21 @@ def shared(loops: Sequence[Loop], names: Collection[str], taken: set[str]) -> Sh
     return SharedSums(loop, body[at + 1 :], own, given, made, found)
 
 
+@dataclass(frozen=True, slots=True)
+class RegroupedSums(Annotation):
+    """The terms of the sums in the loop may be added up in other groups, see ``simplify_reductions``."""
+
+    word: ClassVar = "factor"
+
+    def pragma(self) -> str:
+        return ""
+
+
 def regroupable_statements(around: Sequence[Loop], body: tuple[Stmt, ...]) -> frozenset[str]:
     """The statements of ``body`` whose sums a directive regroups, at a loop ``around`` it or in it."""
-    if any(f.regroups for f in around):
+    if any(f.annotation(RegroupedSums) for f in around):
         return statement_names(body)
-    inner = (f for f in walk_stmts(body) if isinstance(f, Loop) and f.regroups)
+    inner = (f for f in walk_stmts(body) if isinstance(f, Loop) and f.annotation(RegroupedSums))
     return frozenset().union(*map(statement_names, inner))
 
 
