@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 
 from looptune.report import search_table
-from looptune.report.figures import versions
+from looptune.report.figures import style
+from looptune.report.figures.searches import searches
 from looptune.report.table import csv_text
 from looptune.tune.replay import load, simulate
 
@@ -50,8 +51,8 @@ def main() -> None:
         given.output.mkdir(parents=True, exist_ok=True)
         (given.output / "searches.md").write_text(search_table.markdown(comparisons))
         (given.output / "searches.csv").write_text(csv_text(search_table.COLUMNS, search_table.records(comparisons)))
-        if versions.available():
-            versions.searches(comparisons, given.output / "searches")
+        if style.available():
+            style.save(lambda: searches(comparisons), given.output / "searches")
 
 
 if __name__ == "__main__":

@@ -11,10 +11,9 @@ import pytest
 from stored import BEST, GPU, OTHER, TIMES, database, fill, one, result
 
 from looptune.report.figures import index, style
-from looptune.report.figures.comparisons import spread_labels
 from looptune.report.figures.entries import bars, entries
 from looptune.report.figures.families import Curve, factors, orders
-from looptune.report.figures.roofline import rooflines, roofs
+from looptune.report.figures.roofline import rooflines, roofs, spread_labels
 from looptune.report.figures.sensitivity import sensitivity
 from looptune.report.figures.transfer import transfers
 from looptune.report.site import folder

@@ -14,7 +14,8 @@ from landscapes import SMALL, bowl, rugged
 from looptune.cli.main import cli
 from looptune.core.errors import UsageError
 from looptune.report import search_table
-from looptune.report.figures import versions
+from looptune.report.figures import style
+from looptune.report.figures.searches import searches
 from looptune.runtime.outcome import Illegal, Timed
 from looptune.tune.replay import load, simulate
 from looptune.tune.space.space import Configuration, parse
@@ -245,12 +246,12 @@ def test_the_table_and_the_summary_say_how_soon():
     assert rows[1]["evaluations_median"] is None
 
 
-@pytest.mark.skipif(not versions.available(), reason="matplotlib is missing")
+@pytest.mark.skipif(not style.available(), reason="matplotlib is missing")
 def test_the_plot_is_made(tmp_path: Path):
     """A PNG and an SVG, with a panel for each recording."""
     made = recording({c.text: rugged(c) for c in list(SMALL)[:60]})
     compared = simulate.compare(made, [ALL["random"], ALL["model"]], 3, 0, None)
-    paths = versions.searches([compared] * 5, tmp_path / "searches")
+    paths = style.save(lambda: searches([compared] * 5), tmp_path / "searches")
     assert [p.suffix for p in paths] == [".png", ".svg"]
     assert paths[0].read_bytes()[:4] == b"\x89PNG"
     assert "</svg>" in paths[1].read_text()

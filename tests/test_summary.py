@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from looptune.report import suite_table
-from looptune.report.figures import versions
+from looptune.report.figures import style
+from looptune.report.figures.speedups import speedups
 from looptune.runtime.device import DeviceInfo
 from looptune.runtime.timing import Summary
 from looptune.tune.results.result import Entry, Result
@@ -63,8 +64,9 @@ def test_files_and_picture(tmp_path: Path) -> None:
     assert float(rows[0]["tuned_over_default"]) == 4
     assert (rows[2]["handwritten_over_default"], rows[2]["sizes"]) == ("", "n=5")
     pytest.importorskip("matplotlib")
-    versions.speedups(SUITE, page.with_suffix(".png"))
-    assert page.with_suffix(".png").stat().st_size > 10_000
+    (drawn,) = style.save(lambda: speedups({"all": [(r.kernel, r) for r in SUITE]}), page.with_suffix(""), ("png",))
+    assert drawn == page.with_suffix(".png")
+    assert drawn.stat().st_size > 10_000
 
 
 def test_time_of_all_is_the_time_that_passed() -> None:

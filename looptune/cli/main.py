@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn
@@ -211,7 +212,8 @@ def simulate(
 ) -> int:
     """Compare search strategies on what was measured: looptune's stores and exports, files of other tools."""
     from looptune.report import result_table, search_table
-    from looptune.report.figures import versions
+    from looptune.report.figures import style
+    from looptune.report.figures.searches import searches
     from looptune.report.table import csv_text
     from looptune.tune.replay import load as recorded
     from looptune.tune.replay import simulate
@@ -235,8 +237,8 @@ def simulate(
         write(output / "searches.md", search_table.markdown(comparisons))
         write(output / "searches.csv", csv_text(search_table.COLUMNS, search_table.records(comparisons)))
         write(output / "searches.json", json.dumps(list(search_table.records(comparisons)), indent=1) + "\n")
-        if versions.available():
-            versions.searches(comparisons, output / "searches")
+        if style.available():
+            style.save(partial(searches, comparisons), output / "searches")
     return 0
 
 

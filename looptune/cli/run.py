@@ -7,6 +7,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -254,11 +255,12 @@ def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str]
 def _written(result: Any, reports: Path) -> Path:
     """The page of a result, its data and its figure."""
     from looptune.report import result_table
-    from looptune.report.figures import versions
+    from looptune.report.figures import style
+    from looptune.report.figures.versions import versions
 
     page = result_table.write(result, reports)
-    if len(result.times_us) > 1 and versions.available():
-        versions.versions(result, result.times_us, page.with_suffix(".png"))
+    if len(result.times_us) > 1 and style.available():
+        style.save(partial(versions, result, result.times_us), page.with_suffix(""), ("png",))
     return page
 
 
@@ -293,15 +295,17 @@ def _summarise(
     """One page for the several kernels of each model of device, and one for the models of each kernel."""
     from looptune.report import device_table as models
     from looptune.report import suite_table
-    from looptune.report.figures import versions
+    from looptune.report.figures import style
+    from looptune.report.figures.speedups import speedups
 
     by_device = models.grouped(results)
     for same in by_device.values():
         if len(same) > 1:
             spent = suite_table.time_spent(same, elapsed_s)
             page = suite_table.write(same, reports, command, spent)
-            if versions.available():
-                versions.speedups(same, page.with_suffix(".png"))
+            if style.available():
+                rows = {suite_table.title(same): [(r.kernel, r) for r in same]}
+                style.save(partial(speedups, rows), page.with_suffix(""), ("png",))
             lines = [*suite_table.failures(same), *([spent] if spent else []), f"summary: {page}"]
             say("\n".join(["", suite_table.plain(same), "", *lines]))
     if len(by_device) > 1:

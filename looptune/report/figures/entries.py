@@ -11,7 +11,6 @@ from math import log
 from typing import Any
 
 from looptune.report.figures import style
-from looptune.report.figures.comparisons import value_at
 from looptune.report.figures.style import BLUE, FAINT, GREEN, INK, ORANGE, PINK
 from looptune.report.result_table import time_text
 from looptune.tune.results.result import Entry
@@ -115,14 +114,14 @@ def _draw(axes: Any, x: float, bar: Bar) -> None:
     colour = COLOURS[bar.name]
     if bar.broken:
         _broken(axes, x, bar.shown, colour)
-        value_at(axes, x, bar.shown, bar.ratio)
+        style.value_at(axes, x, bar.shown, bar.ratio)
         return
     axes.bar(x, bar.ratio - 1, WIDTH, bottom=1, color=colour)
     low, high = axes.get_ylim()
     if abs(log(bar.ratio)) < _SEEN * log(high / low):
         axes.plot([x - WIDTH / 2, x + WIDTH / 2], [bar.ratio] * 2, color=colour, linewidth=3, solid_capstyle="butt")
     axes.plot([x, x], [bar.low, bar.high], color=INK, linewidth=0.9)
-    value_at(axes, x, bar.high if bar.ratio >= 1 else bar.low, bar.ratio)
+    style.value_at(axes, x, bar.high if bar.ratio >= 1 else bar.low, bar.ratio)
 
 
 def _broken(axes: Any, x: float, end: float, colour: str) -> None:

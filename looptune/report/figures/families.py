@@ -12,10 +12,13 @@ InPar 2012, are of two such families.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from looptune.report.best_table import condensed
+from looptune.report.figures import style
+from looptune.report.figures.style import AMBER, BLUE, FAINT, GREEN, INK, ORANGE, PINK
 from looptune.tune.results.study import KernelStudy
 
 _FACTOR = re.compile(r"(unroll|tile)\s+(?:[A-Za-z_]\w*\s*:\s*)?(\d+)\s*((?:,\s*[A-Za-z]+\s*)*)")
@@ -137,3 +140,76 @@ def _factor(what: str) -> list[tuple[str, int]]:
     copies = "split" if "split" in words else "contiguous"
     rest = next((w for w in words if w in ("guarded", "noremainder")), "remainder")
     return [(", ".join([copies, rest, *(["jam"] if "jam" in words else [])]), int(match[2]))]
+
+
+_PLACE_CHARACTERS = 62
+
+
+def factor_figure(found: Sequence[Factors]) -> Any:
+    """Speed-up over the default against the factor; colour is how copies lie, the stroke what is left over."""
+    figure, panels = style.panels(len(found))
+    handles: dict[str, Any] = {}
+    for axes, family in zip(panels, found, strict=True):
+        for curve in family.curves:
+            (handles[curve.scheme],) = axes.plot(*zip(*curve.points, strict=True), **_stroke(curve))
+        values = sorted({x for c in family.curves for x, _ in c.points})
+        if max(values) > 16:
+            axes.set_xscale("log", base=2)
+            values = [2**k for k in range(max(values).bit_length())]
+        axes.set_xticks(values, [f"{x:g}" for x in values])
+        axes.set_xticks([], minor=True)
+        axes.axhline(1, color=FAINT, linewidth=0.8, zorder=1)
+        style.ratio_axis(axes, [y for c in family.curves for _, y in c.points], one=False)
+        style.titled(axes, family.kernel, _versions(family.place, family.rest))
+    style.labelled(figure, "unroll or tile factor (1: without the directive)", "speed-up over default")
+    style.legend(figure, dict(sorted(handles.items())))
+    return figure
+
+
+def _versions(place: str, rest: Sequence[str]) -> str:
+    return f"{place}" + (f"; all with {style.wrapped(rest, _PLACE_CHARACTERS - len(place) - 10)}" if rest else "")
+
+
+def _stroke(curve: Curve) -> dict[str, Any]:
+    words = curve.scheme.replace(",", "").split()
+    if words[0] == "tile":
+        return {"color": GREEN, "marker": "^", "markersize": 3.5, "linewidth": 1.2, "label": curve.scheme}
+    split, jam = "split" in words, "jam" in words
+    colour = (PINK if jam else ORANGE) if split else (AMBER if jam else BLUE)
+    line = "--" if "guarded" in words else ":" if "noremainder" in words else "-"
+    return {
+        "color": colour, "linestyle": line, "marker": "s" if jam else "o", "markersize": 3.2, "linewidth": 1.2,
+        "markerfacecolor": "none" if "guarded" in words else colour,
+    }  # fmt: skip
+
+
+def order_figure(found: Sequence[Orders]) -> Any:
+    """Bars from 1 up or down, one for each order of the loops; a cross stands for an order that was cut off."""
+    figure, panels = style.panels(len(found))
+    handles: dict[str, Any] = {}
+    for axes, family in zip(panels, found, strict=True):
+        known = [ratio for _, ratio in family.orders if ratio is not None]
+        style.ratio_axis(axes, known, room=0.14)
+        width = 0.13 * max(3, len(family.orders)) if len(family.orders) < 6 else 0.7
+        for k, (order, ratio) in enumerate(family.orders):
+            if ratio is None:
+                handles["cut off, being far slower than the best"] = _cross(axes, k)
+            else:
+                axes.bar(k, ratio - 1, width, bottom=1, color=FAINT if "as written" in order else BLUE)
+                axes.plot([k - width / 2, k + width / 2], [ratio, ratio], color=INK, linewidth=1)
+                style.value_at(axes, k, ratio, ratio)
+        axes.axhline(1, color=INK, linewidth=0.8)
+        axes.set_xlim(-0.6, len(family.orders) - 0.4)
+        names = [order.replace(" (as", "\n(as").replace("as written", "as\nwritten") for order, _ in family.orders]
+        axes.set_xticks(range(len(names)), [n.replace("(as\n", "(as ") for n in names], fontsize=6.5)
+        style.titled(axes, family.kernel, _versions(family.place, family.rest))
+    style.labelled(figure, "order of the loops, outermost first", "speed-up over default")
+    style.legend(figure, handles)
+    return figure
+
+
+def _cross(axes: Any, k: float) -> Any:
+    (cross,) = axes.plot(
+        k, 0.04, "x", color=ORANGE, markersize=6, linestyle="none", transform=axes.get_xaxis_transform()
+    )
+    return cross

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from looptune.report import suite_table
-from looptune.report.figures import comparisons as draw
 from looptune.report.figures import style
 from looptune.report.figures.blocks import blocks, register_blocks
 from looptune.report.figures.entries import bars, entries
-from looptune.report.figures.families import factors, orders
+from looptune.report.figures.families import factor_figure, factors, order_figure, orders
 from looptune.report.figures.roofline import rooflines, roofs
-from looptune.report.figures.sensitivity import sensitivity
-from looptune.report.figures.transfer import transfer_figure as draw_transfers
-from looptune.report.figures.transfer import transfers
-from looptune.tune.results.study import KernelStudy, names_of
+from looptune.report.figures.sensitivity import sensitivity, sensitivity_figure
+from looptune.report.figures.speedups import speedups
+from looptune.report.figures.transfer import transfer_figure, transfers
+from looptune.tune.results.study import KernelStudy, alike, names_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +50,11 @@ def figures(studies: Sequence[KernelStudy]) -> list[Figure]:
 
 def _speedups(studies: Sequence[KernelStudy]) -> Figure:
     compared = [s for s in studies if suite_table.ratio(s.result, "default", "tuned") is not None]
+    rows = {
+        title: [*zip(names_of(same), (s.result for s in same), strict=True)] for title, same in alike(compared).items()
+    }
     return _figure(
-        "speedups", "Speed-up over the default", compared, draw.speedups,
+        "speedups", "Speed-up over the default", rows, speedups,
         "no kernel has both a default and a tuned time",
         "Tuned and hand-written kernels over the default, from the finals; on the right the geometric means.",
     )  # fmt: skip
@@ -70,7 +72,7 @@ def _times(studies: Sequence[KernelStudy]) -> Figure:
 def _transfers(studies: Sequence[KernelStudy]) -> Figure:
     found = transfers(studies)
     return _figure(
-        "transfer", "The best of one device on another", found if any(t.cost for t in found) else (), draw_transfers,
+        "transfer", "The best of one device on another", found if any(t.cost for t in found) else (), transfer_figure,
         "no configuration that is best on one device was measured on another: `looptune run FILE --sweep --also "
         "DATABASE` measures those of another database",
         "Time of each device's best directives over the device's own best, where both were measured, in the finals "
@@ -81,18 +83,18 @@ def _transfers(studies: Sequence[KernelStudy]) -> Figure:
 def _of_versions(studies: Sequence[KernelStudy]) -> list[Figure]:
     return [
         _figure(
-            "factors", "Speed-up by unroll and tile factor", _known(factors, studies), draw.factors,
+            "factors", "Speed-up by unroll and tile factor", _known(factors, studies), factor_figure,
             "no three versions differ in the factor of one directive alone",
             "Versions that differ in this one directive alone, from the screening: contiguous or split copies, the "
             "rest in a remainder loop or guarded, inner loops jammed or not.",
         ),
         _figure(
-            "orders", "Speed-up by order of the loops", _known(orders, studies), draw.orders,
+            "orders", "Speed-up by order of the loops", _known(orders, studies), order_figure,
             "no two versions differ in their permutation alone",
             "Versions that differ in their permutation alone, from the screening.",
         ),
         _figure(
-            "sensitivity", "How much each parameter matters", _known(sensitivity, studies), draw.sensitivities,
+            "sensitivity", "How much each parameter matters", _known(sensitivity, studies), sensitivity_figure,
             "no parameter has two values",
             "The best time with each value of a parameter, all others free, over the best time of all, from the "
             "screening; for each kernel the parameters that matter most.",
@@ -127,6 +129,6 @@ def _known(of: Callable[[KernelStudy], Any], studies: Sequence[KernelStudy]) -> 
 
 
 def _figure(
-    name: str, title: str, data: Sequence[Any], drawn: Callable[[Any], Any], missing: str, caption: str
+    name: str, title: str, data: Collection[Any], drawn: Callable[[Any], Any], missing: str, caption: str
 ) -> Figure:
     return Figure(name, title, caption, partial(drawn, data) if data else None, "" if data else missing)

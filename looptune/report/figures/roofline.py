@@ -17,7 +17,6 @@ from math import atan2, degrees, log10
 from typing import Any
 
 from looptune.report.figures import style
-from looptune.report.figures.comparisons import NAME, spread_labels
 from looptune.report.figures.style import BLUE, FAINT, GREEN, INK, ORANGE
 from looptune.tune.results.study import KernelStudy
 
@@ -150,7 +149,35 @@ def _label(axes: Any, roof: Roof, at: Sequence[float]) -> None:
     placed = spread_labels({str(k): share for k, share in enumerate(at)}, _LABEL_SHARE)
     for k, (share, p) in enumerate(zip(at, roof.points, strict=True)):
         axes.annotate(
-            style.wrapped([p.kernel], NAME), (share, 1), (placed[str(k)], 1.06), xycoords="axes fraction", rotation=90,
-            textcoords="axes fraction", ha="center", va="bottom", fontsize=7, color=INK, annotation_clip=False,
+            style.wrapped([p.kernel], style.NAME), (share, 1), (placed[str(k)], 1.06), xycoords="axes fraction",
+            rotation=90, textcoords="axes fraction", ha="center", va="bottom", fontsize=7, color=INK,
+            annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 0},
         )  # fmt: skip
+
+
+def spread_labels(at: Mapping[str, float], least: float) -> dict[str, float]:
+    """Positions for labels as near to ``at`` as they can be with ``least`` between neighbours, in the same order.
+
+    >>> spread_labels({"a": 0.5, "b": 0.5, "c": 0.9}, 0.2)
+    {'a': 0.4, 'b': 0.6, 'c': 0.9}
+    """
+    groups: list[tuple[list[str], float]] = []
+    for name, x in sorted(at.items(), key=lambda item: item[1]):
+        members, centre = [name], x
+        # Groups that would overlap are one, centred on the mean of where its labels belong.
+        while groups and centre - least * (len(members) - 1) / 2 - least < _end(groups[-1], least) - 1e-9:
+            before, _ = groups.pop()
+            members = [*before, *members]
+            centre = sum(at[m] for m in members) / len(members)
+        groups.append((members, centre))
+    return {
+        name: round(centre + least * (k - (len(members) - 1) / 2), 9)
+        for members, centre in groups
+        for k, name in enumerate(members)
+    }
+
+
+def _end(group: tuple[list[str], float], least: float) -> float:
+    members, centre = group
+    return centre + least * (len(members) - 1) / 2

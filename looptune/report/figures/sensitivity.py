@@ -9,10 +9,13 @@ Figures 7 and 8 of Jiang and Snir, Automatic Tuning Matrix Multiplication Perfor
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
+from looptune.report.figures import style
+from looptune.report.figures.style import CYCLE, INK, MARKERS
 from looptune.tune.results.study import KernelStudy
 from looptune.tune.space.space import Configuration
 from looptune.tune.space.table_view import coordinates
@@ -72,3 +75,23 @@ def _joined(names: list[str]) -> str:
     return ", ".join(
         f"{word}({', '.join(loops)}){more}" if loops else word + more for (word, more), loops in inside.items()
     )
+
+
+def sensitivity_figure(found: Sequence[Sensitivity]) -> Any:
+    """The best time with each value of a parameter over the best of all; beside a panel its parameters."""
+    figure, panels = style.panels(len(found), 3, inches=(4.1, 2.35))
+    for axes, one in zip(panels, found, strict=True):
+        for k, (name, curve) in enumerate(one.axes.items()):
+            axes.plot(curve.keys(), curve.values(), color=CYCLE[k], marker=MARKERS[k], markersize=3.5, linewidth=1.1,
+                      label=style.wrapped([name], 22))  # fmt: skip
+        values = {v for curve in one.axes.values() for v in curve}
+        if min(values) > 0:
+            axes.set_xscale("log", base=2)
+            axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
+        style.ratio_axis(axes, [y for curve in one.axes.values() for y in curve.values()])
+        shown = f"{len(one.axes)} of {len(one.axes) + one.left_out}" if one.left_out else None
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.02), fontsize=6.5, frameon=False, labelcolor=INK,
+                    title=shown, title_fontsize=6.5, alignment="left", borderaxespad=0)  # fmt: skip
+        style.titled(axes, one.kernel)
+    style.labelled(figure, "value of the parameter", "best time with this value over the best of all")
+    return figure

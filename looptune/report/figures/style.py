@@ -1,10 +1,10 @@
-"""How every figure looks: the palette, the panels, the file formats. With ``report.figures.versions`` the importer of
-matplotlib, which is optional: see ``available``."""
+"""How every figure looks: the palette, the panels, the file formats. The importer of matplotlib, which is optional: see
+``available``."""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil, floor, log10
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ BLUE, ORANGE, GREEN, PINK, SKY, AMBER = "#0072b2", "#d55e00", "#009e73", "#cc79a
 CYCLE = (BLUE, ORANGE, GREEN, PINK, SKY, AMBER)
 MARKERS = ("o", "s", "^", "D", "v", "P")
 PANEL_INCHES = (3.4, 2.35)
+NAME = 24
+"""Characters of a name that are shown."""
 
 
 def available() -> bool:
@@ -98,6 +100,14 @@ def legend(figure: Any, handles: dict[str, Any]) -> None:
         )  # fmt: skip
 
 
+def value_at(axes: Any, x: float, end: float, ratio: float) -> None:
+    """The number beyond ``end``, which is where the bar ends, or what is drawn over it."""
+    up = ratio >= 1
+    text = f"{ratio:.0f}" if ratio >= 99.5 else f"{ratio:.3g}" if ratio >= 0.1 else f"{ratio:.2g}"
+    axes.annotate(text, (x, end), (0, 2 if up else -2), textcoords="offset points", ha="center",
+                  va="bottom" if up else "top", fontsize=6.5, color=INK)  # fmt: skip
+
+
 def labelled(figure: Any, x: str, y: str) -> None:
     figure.supxlabel(x, fontsize=9, color=INK)
     figure.supylabel(y, fontsize=9, color=INK)
@@ -110,17 +120,21 @@ def titled(axes: Any, title: str, below: str = "") -> None:
         axes.text(0, 1.03, below, transform=axes.transAxes, fontsize=6.5, color=INK, va="bottom")
 
 
-def save(draw: Callable[[], Any], stem: Path) -> tuple[Path, Path]:
+def save(draw: Callable[[], Any], stem: Path, kinds: Sequence[str] = ("png", "svg")) -> list[Path]:
     """What ``draw`` makes as ``stem``.png and ``stem``.svg; equal figures are equal files, and a $ in a name is a $."""
     from matplotlib import rc_context
 
-    png, svg = (stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg"))
+    options: Mapping[str, Mapping[str, Any]] = {
+        "png": {"dpi": 150},
+        "svg": {"metadata": {"Date": None, "Creator": None}, "transparent": True},
+    }
+    paths = [stem.with_name(f"{stem.name}.{kind}") for kind in kinds]
     with rc_context({"svg.hashsalt": stem.name, "text.parse_math": False}):
         figure = draw()
         _plain_ticks(figure)
-        figure.savefig(png, dpi=150)
-        figure.savefig(svg, metadata={"Date": None, "Creator": None}, transparent=True)
-    return png, svg
+        for path, kind in zip(paths, kinds, strict=True):
+            figure.savefig(path, **options[kind])
+    return paths
 
 
 def _plain_ticks(figure: Any) -> None:

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from looptune.report.figures import style
-from looptune.report.figures.comparisons import NAME, value_at
 from looptune.report.figures.style import CYCLE, FAINT, INK
 from looptune.runtime.outcome import Timed, WrongResult
 from looptune.runtime.timing import Speedup, paired_speedup, summary
@@ -158,7 +157,7 @@ def transfer_figure(found: Sequence[Transfer]) -> Any:
         style.titled(axes, title)
     style.labelled(figure, "", "time over that of the device's own best")
     last = {_FAILED: handles.pop(_FAILED)} if _FAILED in handles else {}
-    style.legend(figure, {style.wrapped([f"best of {s}"], 2 * NAME): h for s, h in handles.items()} | last)
+    style.legend(figure, {style.wrapped([f"best of {s}"], 2 * style.NAME): h for s, h in handles.items()} | last)
     return figure
 
 
@@ -191,7 +190,7 @@ def _panel(
             [x for x, _ in bars], [c - 1 for _, c in bars], _WIDTH / len(sources), bottom=1, color=colours[source]
         )
         for x, cost in bars:
-            value_at(axes, x, cost, cost)
+            style.value_at(axes, x, cost, cost)
         for t in (t for t in own if t.cost is None):
             (handles[_FAILED],) = axes.plot(
                 names.index(named[id(t)]) + shift, 0.04, "x", color=INK, markersize=5, linestyle="none",
@@ -230,5 +229,5 @@ def _names(found: Sequence[Transfer]) -> dict[int, tuple[str, str]]:
 
 
 def _label(kernel: str, sizes: str, alone: bool) -> str:
-    short = style.wrapped([kernel], NAME)
+    short = style.wrapped([kernel], style.NAME)
     return short if alone and len(sizes) > _SIZES else f"{short}\n{style.wrapped([sizes], _SIZES)}"
