@@ -19,7 +19,7 @@ from looptune.frontend.unit import FunctionPart
 from looptune.ir import c_printer
 from looptune.ir.def_use import locals_declared_in, referenced_names
 from looptune.ir.nodes import Assign, Binary, Cast, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
-from looptune.ir.rewrite import rewrite, substitute, walk
+from looptune.ir.rewrite import renaming, rewrite, substitute, walk
 from looptune.ir.simplify import add, div, fold, is_integer, sub
 from looptune.schedule import directives
 
@@ -413,19 +413,15 @@ class _Splicer:
                 taken.add(fresh)
                 rename[name] = fresh
 
+        plain = renaming(rename)
+
         def rule(n: Node) -> Node | tuple[Node, ...] | None:
             match n:
                 case Load(array, _) if array in self.part.held:
                     return Var(rename[array], n.dtype, span=n.span)
                 case Assign(Var(a), Var(b)) if a == b:
                     return ()
-                case Var(name) if name in rename:
-                    return replace(n, name=rename[name])
-                case Load(array) if array in rename:
-                    return replace(n, array=rename[array])
-                case Loop(var):
-                    return replace(n, var=rename.get(var, var), own=tuple(rename.get(a, a) for a in n.own))
-            return None
+            return plain(n)
 
         local = {rename.get(name, name): replace(v, name=rename.get(name, name)) for name, v in private.items()}
         stmts: tuple[Stmt, ...] = rewrite(rule, new)

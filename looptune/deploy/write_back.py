@@ -15,8 +15,8 @@ from looptune.core.source import Span
 from looptune.deploy.text_edits import Annotations, Edit, Version, edits, unchanged
 from looptune.frontend import FunctionPart, Unit
 from looptune.ir.def_use import referenced_names
-from looptune.ir.nodes import Assign, Codelet, If, Load, Loop, Node, Stmt, Var
-from looptune.ir.rewrite import rewrite, walk
+from looptune.ir.nodes import Assign, Codelet, If, Loop, Node, Stmt
+from looptune.ir.rewrite import renaming, rewrite, walk
 
 Warn = Callable[[Span, str], object]
 
@@ -92,20 +92,7 @@ def _renamed(part: FunctionPart, codelet: Codelet, stmts: tuple[Stmt, ...]) -> V
     rename = dict(_clear(part.names, used)) | dict(part.names)
     own = {rename.get(v.name, v.name): v for v in codelet.locals if v.name in used}
     locals_ = {name: replace(v, name=name) for name, v in own.items()}
-
-    def rule(n: Node) -> Node | None:
-        match n:
-            case Var(name) if name in rename:
-                return replace(n, name=rename[name])
-            case Load(array) if array in rename:
-                return replace(n, array=rename[array])
-            case Loop(var) if var in rename:
-                return replace(n, var=rename[var], own=tuple(rename.get(a, a) for a in n.own))
-            case Loop(own=(_, *_) as arrays):
-                return replace(n, own=tuple(rename.get(a, a) for a in arrays))
-        return None
-
-    return Version(_computing(rewrite(rule, stmts)), locals_)
+    return Version(_computing(rewrite(renaming(rename), stmts)), locals_)
 
 
 def _clear(back: Mapping[str, str], used: set[str]) -> Iterator[tuple[str, str]]:

@@ -102,6 +102,26 @@ def conjuncts(cond: Expr) -> tuple[Expr, ...]:
     return (cond,)
 
 
+def renaming(names: Mapping[str, str]) -> Callable[[Node], Node | None]:
+    """A rule for ``rewrite`` that calls variables, arrays and loops by other names.
+
+    >>> rewrite(renaming({"i": "j"}), Binary("+", Var("i"), Const(1)))
+    Binary(op='+', lhs=Var(name='j', dtype='int32'), rhs=Const(value=1, dtype='int32'))
+    """
+
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Var(name) if name in names:
+                return replace(n, name=names[name])
+            case Load(array) if array in names:
+                return replace(n, array=names[array])
+            case Loop(var, own=own) if var in names or not names.keys().isdisjoint(own):
+                return replace(n, var=names.get(var, var), own=tuple(names.get(a, a) for a in own))
+        return None
+
+    return rule
+
+
 def substitute(node: Any, env: Mapping[str, Expr]) -> Any:
     """Replace each ``Var`` named in ``env``, folding the constants this makes.
 

@@ -168,7 +168,7 @@ class Plan:
     @property
     def compiled_kernels(self) -> tuple[Kernel, ...]:
         """What there is to compile: the kernels, and in place of those in a persistent loop the one that it is."""
-        return tuple(_launched(self.steps))
+        return tuple(kernels_in(self.steps, fused=True))
 
     def array(self, name: str) -> Array | Local:
         """One in device memory, or one that each thread has for itself."""
@@ -182,26 +182,18 @@ class Plan:
         return given.get(scalar, "int32")
 
 
-def kernels_in(steps: Iterable[Step]) -> Iterator[Kernel]:
+def kernels_in(steps: Iterable[Step], *, fused: bool = False) -> Iterator[Kernel]:
+    """Every kernel in order; with ``fused`` a persistent loop is the one kernel that is compiled for it."""
     for step in steps:
         match step:
             case Launch(kernel):
                 yield kernel
+            case HostLoop() if fused and step.blocks_per_sm:
+                yield fuse_persistent_launches(step)
             case HostLoop(body=body):
-                yield from kernels_in(body)
+                yield from kernels_in(body, fused=fused)
             case HostIf(_, then, other):
-                yield from kernels_in((*then, *other))
-
-
-def _launched(steps: Iterable[Step]) -> Iterator[Kernel]:
-    for step in steps:
-        match step:
-            case Launch(kernel):
-                yield kernel
-            case HostLoop(body=body):
-                yield from (fuse_persistent_launches(step),) if step.blocks_per_sm else _launched(body)
-            case HostIf(_, then, other):
-                yield from _launched((*then, *other))
+                yield from kernels_in((*then, *other), fused=fused)
 
 
 def fuse_persistent_launches(loop: HostLoop) -> Kernel:

@@ -145,7 +145,7 @@ def _translated(text: Text, folder: Path, *more: str) -> str:
     for path, contents in text.files:
         copy = files / path
         copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text(_without(contents, dict(text.macros)))
+        copy.write_text(without_macros(contents, dict(text.macros)))
     flags = [*text.flags, *more]
     if text.types:
         (folder / "types.h").write_text("\n".join(text.types) + "\n")
@@ -178,7 +178,7 @@ def ran(program: Path, text: Text, arrays: Arrays, scalars: Mapping[str, int | f
         return Ran({name: memory.array(name).copy() for name in wanted}, memory.times_us())
 
 
-def _without(text: str, macros: Mapping[str, str]) -> str:
+def without_macros(text: str, macros: Mapping[str, str]) -> str:
     """The text without its own definitions of what is given with -D."""
     for name in macros:
         text = re.sub(

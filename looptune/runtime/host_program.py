@@ -31,6 +31,7 @@ from looptune.ir.c_printer import C_TYPES
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Array, Assign, Scalar
 from looptune.ir.rewrite import walk
+from looptune.runtime.c_program import without_macros
 from looptune.runtime.pipe import Ended, Late, Link
 from looptune.runtime.problem_sizes import problem, shapes
 
@@ -371,11 +372,7 @@ def _copied(path: str, text: str, hooks: Sequence[_Hook], macros: Mapping[str, s
     for at, k, hook in sorted(own, reverse=True):
         inside = at + (text[at] == "{")
         text = text[:inside] + _call(k, hook) + text[inside:]
-    for name in macros:
-        text = re.sub(
-            rf"^[ \t]*#[ \t]*(?:define|undef)[ \t]+{name}\b(?!\()(?:\\\n|[^\n])*",
-            lambda m: "\n" * m[0].count("\n"), text, flags=re.MULTILINE,
-        )  # fmt: skip
+    text = without_macros(text, macros)
     made = _mirrored(Path(path), folder)
     made.parent.mkdir(parents=True, exist_ok=True)
     shown = path.replace("\\", "\\\\").replace('"', '\\"')

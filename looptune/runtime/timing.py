@@ -180,9 +180,7 @@ def speedup(
     """
     assert len(base_us) == len(other_us) > 0, "the runs are paired by round"
     base, other = np.asarray(base_us, dtype=np.float64), np.asarray(other_us, dtype=np.float64)
-    low, high = np.percentile(list(_ratios(base, other, seed, resamples)), (2.5, 97.5))
-    ratio = float(np.median(base) / np.median(other))
-    return Speedup(ratio, float(low), float(high), _verdict(float(low), float(high), margin))
+    return _speedup(base, other, list(_ratios(base, other, seed, resamples)), margin)
 
 
 def unpaired_speedup(
@@ -196,9 +194,13 @@ def unpaired_speedup(
     def drawn(runs: np.ndarray) -> float:
         return float(np.median(rng.choice(runs, len(runs))))
 
-    low, high = np.percentile([drawn(base) / drawn(other) for _ in range(resamples)], (2.5, 97.5))
-    ratio = float(np.median(base) / np.median(other))
-    return Speedup(ratio, float(low), float(high), _verdict(float(low), float(high), margin))
+    return _speedup(base, other, [drawn(base) / drawn(other) for _ in range(resamples)], margin)
+
+
+def _speedup(base: np.ndarray, other: np.ndarray, ratios: Sequence[float], margin: float) -> Speedup:
+    """Of the medians, with the interval that 95 % of the drawn ``ratios`` lie in."""
+    low, high = map(float, np.percentile(ratios, (2.5, 97.5)))
+    return Speedup(float(np.median(base) / np.median(other)), low, high, _verdict(low, high, margin))
 
 
 def paired_speedup(base_us: Sequence[float], other_us: Sequence[float], seed: int) -> Speedup | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import keyword
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -34,7 +34,7 @@ from looptune.ir.nodes import (
 )
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import as_min_max, is_integer, widens
-from looptune.lower.plan import Plan, kernels_in
+from looptune.lower.plan import HostIf, HostLoop, Launch, Plan, Step, kernels_in
 
 DTYPES = (
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
@@ -291,6 +291,31 @@ class Writer(ABC):
     def wide_variable(self, name: str, dtype: str) -> str:
         """A difference of two unsigned ones would wrap."""
         return f"int64({ident(name)})" if dtype.startswith("u") else ident(name)
+
+
+Launched = Callable[[Launch | HostLoop, str], Iterator[str]]
+"""The lines of a launch, or of a persistent loop, at an indentation."""
+
+
+def host_steps(
+    steps: tuple[Step, ...], writer: Writer, indent: str, launched: Launched, opening: Sequence[str] = ()
+) -> Iterator[str]:
+    """The loops and conditions around launches; ``opening`` are the first lines of every loop's body."""
+    if not steps:
+        yield f"{indent}pass"
+    for step in steps:
+        match step:
+            case HostLoop(var, lo, hi, stride, body) if not step.blocks_per_sm:
+                yield f"{indent}for {ident(var)} in range({writer.bound(lo)}, {writer.bound(hi)}, {stride}):"
+                yield from (f"{indent}    {line}" for line in opening)
+                yield from host_steps(body, writer, indent + "    ", launched, opening)
+            case Launch() | HostLoop():
+                yield from launched(step, indent)
+            case HostIf(cond, then, other):
+                yield f"{indent}if {writer.condition(cond)}:"
+                yield from host_steps(then, writer, indent + "    ", launched, opening)
+                yield f"{indent}else:"
+                yield from host_steps(other, writer, indent + "    ", launched, opening)
 
 
 def enclosed(text: str, own: int, level: int) -> str:

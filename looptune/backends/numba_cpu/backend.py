@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import ClassVar
 
 from looptune.backends.base import Backend, Binary, Program, header
-from looptune.backends.codegen.python import HELPERS, LEVEL, SHARE, SPELLED, Writer, ident, imported, typed
+from looptune.backends.codegen.python import HELPERS, LEVEL, SHARE, SPELLED, Writer, host_steps, ident, imported, typed
 from looptune.backends.numba_cpu.program import CpuProgram
 from looptune.core.cache_file import replace_file
 from looptune.core.floating_point import USUAL, Floats
@@ -32,7 +32,7 @@ from looptune.lower.accumulators import Accumulator
 from looptune.lower.passes.cpu_reassociation import IN_ANY_ORDER, accumulating, marked
 from looptune.lower.passes.cpu_time_bands import CORES, with_bands
 from looptune.lower.passes.unswitch import unswitch_innermost
-from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, has_host_loop
+from looptune.lower.plan import HostLoop, Kernel, Launch, Plan, has_host_loop
 from looptune.lower.team import TeamReduce
 
 ANY_ORDER = (*IN_ANY_ORDER.values(), "fused")
@@ -307,29 +307,14 @@ def _driver(plan: Plan, writer: _Writer, *, stops: bool) -> Iterator[str]:
     for local in plan.device_locals:
         shape = ", ".join(writer.bound(e) for e in local.shape) if local.shape else "1"
         yield f"    {ident(local.name)} = np.zeros(({shape},), {typed(local.dtype)})"
-    yield from _steps(plan.steps, writer, "    ", stops)
 
+    def launched(step: Launch | HostLoop, indent: str) -> Iterator[str]:
+        assert isinstance(step, Launch), "a CPU has no persistent kernels"
+        yield from _launch(step.kernel, writer, indent)
+        if stops:
+            yield f"{indent}told[1] += 1"
 
-def _steps(steps: tuple[Step, ...], writer: _Writer, indent: str, stops: bool) -> Iterator[str]:
-    if not steps:
-        yield f"{indent}pass"
-    for step in steps:
-        match step:
-            case Launch(kernel):
-                yield from _launch(kernel, writer, indent)
-                if stops:
-                    yield f"{indent}told[1] += 1"
-            case HostLoop(var, lo, hi, stride, body):
-                yield f"{indent}for {ident(var)} in range({writer.bound(lo)}, {writer.bound(hi)}, {stride}):"
-                if stops:
-                    yield f"{indent}    if told[0]:"
-                    yield f"{indent}        return"
-                yield from _steps(body, writer, indent + "    ", stops)
-            case HostIf(cond, then, other):
-                yield f"{indent}if {writer.condition(cond)}:"
-                yield from _steps(then, writer, indent + "    ", stops)
-                yield f"{indent}else:"
-                yield from _steps(other, writer, indent + "    ", stops)
+    yield from host_steps(plan.steps, writer, "    ", launched, ("if told[0]:", "    return") if stops else ())
 
 
 def _launch(kernel: Kernel, writer: _Writer, indent: str) -> Iterator[str]:

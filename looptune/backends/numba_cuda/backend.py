@@ -23,7 +23,7 @@ from looptune.backends.codegen import grid_barrier, memory_ops
 from looptune.backends.codegen.kernel import check_capability, check_limits, kernel_lines
 from looptune.backends.codegen.memory_ops import ALIGNED, ALIGNED_TEXT, COPY, COPY_TEXT, aligned, unaligned
 from looptune.backends.codegen.persistent import persistent_lines
-from looptune.backends.codegen.python import HELPERS, LEVEL, ident, imported
+from looptune.backends.codegen.python import HELPERS, LEVEL, host_steps, ident, imported
 from looptune.backends.codegen.register_limits import launch_bounds, max_registers
 from looptune.backends.codegen.signature import extent_names, scalar_type
 from looptune.backends.cuda import cubin
@@ -42,12 +42,10 @@ from looptune.lower.passes import shared_memory
 from looptune.lower.plan import (
     ARRIVED,
     Dimension,
-    HostIf,
     HostLoop,
     Kernel,
     Launch,
     Plan,
-    Step,
     fuse_persistent_launches,
 )
 
@@ -95,7 +93,7 @@ def parts(plan: Plan, contract: Contract = "cc") -> KernelSources:
         f"    {ident(v.name)} = new({_count(v, writer)}, {v.dtype!r}{zeros.get(v.name, '')})"
         for v in plan.device_locals
     ]
-    host = (*new, *_steps(plan.steps, writer, "    ", _called))
+    host = (*new, *_steps(plan, writer, _called))
     made = {k: (text.rstrip() + "\n", types[k]) for k, text in kernels.items()}
     own = {v.name for v in plan.device_locals}
     wide = tuple(name for name in aligned(plan) if name not in own)
@@ -246,7 +244,7 @@ def _host(plan: Plan, writer: CudaWriter) -> Iterator[str]:
         made = f"({_count(local, writer)}, np.{local.dtype})"
         made = f"to_device(np.zeros{made}, stream=stream)" if local.name == ARRIVED else f"device_array{made}"
         yield f"    {ident(local.name)} = cuda.{made}"
-    yield from _steps(plan.steps, writer, "    ", partial(_indexed, plan))
+    yield from _steps(plan, writer, partial(_indexed, plan))
 
 
 def _count(local: Local, writer: CudaWriter) -> str:
@@ -265,24 +263,16 @@ def _indexed(plan: Plan, kernel: Kernel, grid: str, block: tuple[int, ...]) -> s
     return f"{kernel.name}[{grid}, {block}, stream]({', '.join(args)})"
 
 
-def _steps(steps: tuple[Step, ...], writer: CudaWriter, indent: str, spelled: Spelled) -> Iterator[str]:
-    if not steps:
-        yield f"{indent}pass"
-    for step in steps:
+def _steps(plan: Plan, writer: CudaWriter, spelled: Spelled) -> Iterator[str]:
+    def launched(step: Launch | HostLoop, indent: str) -> Iterator[str]:
         match step:
             case Launch(kernel):
                 yield from _launch(kernel, writer, indent, spelled)
-            case HostLoop() if step.blocks_per_sm:
+            case HostLoop():
                 kernel = fuse_persistent_launches(step)
                 yield f"{indent}{spelled(kernel, str(kernel.blocks_per_sm), kernel.block[:1])}"
-            case HostLoop(var, lo, hi, stride, body):
-                yield f"{indent}for {ident(var)} in range({writer.bound(lo)}, {writer.bound(hi)}, {stride}):"
-                yield from _steps(body, writer, indent + "    ", spelled)
-            case HostIf(cond, then, other):
-                yield f"{indent}if {writer.condition(cond)}:"
-                yield from _steps(then, writer, indent + "    ", spelled)
-                yield f"{indent}else:"
-                yield from _steps(other, writer, indent + "    ", spelled)
+
+    return host_steps(plan.steps, writer, "    ", launched)
 
 
 def _launch(kernel: Kernel, writer: CudaWriter, indent: str, spelled: Spelled) -> Iterator[str]:

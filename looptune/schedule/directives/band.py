@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from looptune.ir.def_use import names_in, written_names
-from looptune.ir.nodes import Binary, Const, Expr, If, Loop, Node, Stmt, Var
-from looptune.ir.rewrite import rewrite, walk
+from looptune.ir.nodes import Binary, Const, Expr, If, Loop, Stmt, Var
+from looptune.ir.rewrite import renaming, rewrite, walk
 from looptune.ir.simplify import add, div, max_of, mul, sub
 from looptune.poly.loop_bounds import bounded_nest, can_be_bounded, inside
 from looptune.poly.scop import Order, SchedulePiece, name
@@ -197,16 +197,7 @@ def _renamed(body: tuple[Stmt, ...], names: Collection[str], taken: Collection[s
     other: dict[str, str] = {}
     for var in inner:
         other[var] = fresh_name(var, {*taken, *names, *other.values()})
-
-    def rule(n: Node) -> Node | None:
-        match n:
-            case Loop(var) if var in other:
-                return replace(n, var=other[var])
-            case Var(var) if var in other:
-                return replace(n, name=other[var])
-        return None
-
-    renamed: tuple[Stmt, ...] = rewrite(rule, body)
+    renamed: tuple[Stmt, ...] = rewrite(renaming(other), body)
     return renamed
 
 

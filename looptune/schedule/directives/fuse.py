@@ -23,8 +23,8 @@ from typing import ClassVar, Self
 from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.core.source import location
 from looptune.ir.def_use import names_in, written_names
-from looptune.ir.nodes import Binary, Const, Directive, Expr, If, Load, Loop, Node, Stmt, Var
-from looptune.ir.rewrite import rewrite, substitute, walk
+from looptune.ir.nodes import Binary, Const, Directive, Expr, If, Load, Loop, Stmt, Var
+from looptune.ir.rewrite import renaming, rewrite, substitute, walk
 from looptune.ir.simplify import add, max_of, min_of, sub
 from looptune.poly.scop import Order, SchedulePiece
 from looptune.schedule.directives.base import (
@@ -326,22 +326,8 @@ def _body(member: _Member, site: DirectiveSite) -> tuple[Stmt, ...]:
     if all(f.var != var for f in walk(body) if isinstance(f, Loop)):
         return substitute(body, {own: value})
     aside = fresh_name(var, site.used_names)
-    body = substitute(_renamed(body, var, aside), {own: value})
-    return _renamed(body, aside, own)
-
-
-def _renamed(body: tuple[Stmt, ...], old: str, new: str) -> tuple[Stmt, ...]:
-    """The loops in ``body`` called ``old`` under another name."""
-
-    def rule(n: Node) -> Node | None:
-        match n:
-            case Loop(var) if var == old:
-                return replace(n, var=new)
-            case Var(var) if var == old:
-                return replace(n, name=new)
-        return None
-
-    renamed: tuple[Stmt, ...] = rewrite(rule, body)
+    body = substitute(rewrite(renaming({var: aside}), body), {own: value})
+    renamed: tuple[Stmt, ...] = rewrite(renaming({aside: own}), body)
     return renamed
 
 

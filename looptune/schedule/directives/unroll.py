@@ -17,14 +17,14 @@ Source: HMPP Workbench's directives as used by Grauer-Gray et al., InPar 2012, f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.def_use import referenced_names
-from looptune.ir.nodes import Arg, Binary, Const, Directive, Expr, If, Load, Local, Loop, Node, Stmt, Var
-from looptune.ir.rewrite import rewrite, substitute
+from looptune.ir.nodes import Arg, Binary, Const, Directive, Expr, If, Local, Loop, Stmt, Var
+from looptune.ir.rewrite import renaming, rewrite, substitute
 from looptune.ir.simplify import add, div, mod, mul, sub
 from looptune.poly.scop import SchedulePiece
 from looptune.schedule.directives.base import (
@@ -226,23 +226,8 @@ def _own_locals(
             taken.add(own[v.name])
         made += [replace(v, name=own[v.name]) for v in mine]
         copies |= {copy: local for local, copy in own.items()}
-        out.append(_renamed(body, own))
+        out.append(rewrite(renaming(own), body))
     return out, tuple(made), copies
-
-
-def _renamed(body: tuple[Stmt, ...], names_: Mapping[str, str]) -> tuple[Stmt, ...]:
-    def rule(n: Node) -> Node | None:
-        match n:
-            case Var(name) if name in names_:
-                return replace(n, name=names_[name])
-            case Load(array) if array in names_:
-                return replace(n, array=names_[array])
-            case Loop(own=(_, *_) as own):
-                return replace(n, own=tuple(names_.get(a, a) for a in own))
-        return None
-
-    renamed: tuple[Stmt, ...] = rewrite(rule, body)
-    return renamed
 
 
 def _guard(cond: Expr, many: tuple[Stmt, ...], one: tuple[Stmt, ...], *, sink: bool) -> tuple[Stmt, ...]:

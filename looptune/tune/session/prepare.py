@@ -21,7 +21,6 @@ from looptune.frontend import Unit, load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import interpreter, operation_count
 from looptune.ir.nodes import Array, Codelet, Expr, Scalar
-from looptune.ir.simplify import is_integer
 from looptune.ir.specialize import specialize
 from looptune.lower.plan import evaluate_size
 from looptune.poly.out_of_bounds import unsure
@@ -451,7 +450,3 @@ def _context(request: TuningRequest, unit: Unit, job: Job, facts: DeviceInfo) ->
 def _data(job: Job) -> dict[str, str]:
     """What the inputs are, where they are not random: the cache names them by their contents."""
     return {} if job.problem.data is None else {"data": job.problem.data.stem}
-
-
-def _is_size(unit: Unit, name: str) -> bool:
-    return any(isinstance(p, Scalar) and p.name == name and is_integer(p.dtype) for p in unit.codelet.params)
