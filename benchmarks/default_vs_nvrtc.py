@@ -17,7 +17,7 @@ from cuda.core import Device, LaunchConfig, Program, ProgramOptions, Stream, lau
 
 from looptune.frontend import load
 from looptune.ir.specialize import specialize
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime.device import Run
 from looptune.runtime.problem_sizes import problem
 from looptune.runtime.targets import CACHE, resolve

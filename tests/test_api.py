@@ -16,7 +16,7 @@ from looptune.backends.codegen.python import ident
 from looptune.core.errors import LooptuneError, TargetError, UsageError
 from looptune.ir.nodes import Expr, Load
 from looptune.ir.rewrite import walk
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis

@@ -11,8 +11,8 @@ import reducing
 
 from looptune.ir.nodes import Const, Load, Var
 from looptune.lower.accumulators import Accumulator
-from looptune.lower.mapping import lower_to_plan
 from looptune.lower.passes.init_fusion import are_disjoint, fuse_initializers
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.team import TeamReduce
 
 HEAD = "void f(int n, int m, double A[n][m], double B[n][m], float x[n], double y[n + 1], float z[n])\n"

@@ -15,7 +15,7 @@ from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Assign, Codelet, If, Loop, Node, Stmt, Unary
 from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.specialize import specialize
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan_check import prove_plan
 from looptune.poly import dataflow as flow
 from looptune.poly.data_conditions import conjuncts

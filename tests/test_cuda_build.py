@@ -18,7 +18,7 @@ from looptune.backends.numba_cuda.alpha_renaming import alpha_rename
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.specialize import specialize
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan, grid_function
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis

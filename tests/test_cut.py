@@ -14,7 +14,7 @@ from fake_lab import FakeLab, ran, run
 from looptune.backends import early_stop
 from looptune.backends.base import Progress
 from looptune.frontend import load
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime.outcome import CutOff, Timed, WrongResult, from_json, to_json
 from looptune.runtime.roofline import MinimumWork, Peaks, Rate, Roofline
 from looptune.runtime.timing import unpaired_speedup

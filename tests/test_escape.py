@@ -24,7 +24,7 @@ from looptune.deploy.best_versions import measured
 from looptune.deploy.runtime.lookup import Device
 from looptune.frontend import load
 from looptune.frontend.directive_lines import canonical, parse_lines
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime.outcome import NotBuilt, from_json, to_json
 from looptune.runtime.targets import emit
 from looptune.schedule.analysis import Analysis

@@ -12,7 +12,7 @@ from affine import CODES
 from explained import ANNOTATED, HARD, explained, integers
 
 from looptune.frontend import load
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import count, launches
 from looptune.report.check import json
 from looptune.report.check import text as loops

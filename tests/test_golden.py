@@ -21,7 +21,7 @@ from looptune.core.floating_point import Floats
 from looptune.deploy import source_to_source
 from looptune.deploy.compile import scheduled
 from looptune.frontend import load
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime import targets
 
 ROOT = Path(__file__).parent.parent

@@ -31,7 +31,7 @@ import looptune
 from looptune.backends.base import TimeLimit
 from looptune.cli.main import cli
 from looptune.frontend import load
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime import peak_rates, targets
 from looptune.runtime.device_compare import Comparison
 from looptune.runtime.outcome import CutOff, Timed

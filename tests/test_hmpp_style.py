@@ -19,7 +19,7 @@ from looptune.deploy.source_to_source import emit, transform
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Array, Codelet, Loop
 from looptune.ir.rewrite import walk
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis

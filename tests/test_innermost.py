@@ -13,8 +13,8 @@ from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.def_use import referenced_names
 from looptune.ir.nodes import Assign, Codelet, If, Load, Local, Loop, Var
 from looptune.ir.rewrite import walk
-from looptune.lower.mapping import lower_to_plan
 from looptune.lower.passes.unswitch import unswitch_innermost
+from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule

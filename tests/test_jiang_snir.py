@@ -22,7 +22,7 @@ from looptune.backends.codegen.python import ident
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.specialize import specialize
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.report.figures import index as every
 from looptune.report.figures.blocks import Blocks, Column, blocks, register_blocks

@@ -19,8 +19,8 @@ from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Const, Var
 from looptune.ir.specialize import specialize
-from looptune.lower.mapping import lower_to_plan
 from looptune.lower.passes.lane_registers import LANE, keep_lane_elements
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule

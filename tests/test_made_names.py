@@ -13,7 +13,7 @@ from looptune.backends.codegen import python
 from looptune.core.errors import UnsupportedError
 from looptune.frontend import load
 from looptune.lower import mapping
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 
 ROOT = Path(python.__file__).parents[2]
 FILES = [p for folder in ("backends", "lower") for p in (ROOT / folder).rglob("*.py")]

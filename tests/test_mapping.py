@@ -11,7 +11,7 @@ from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Loop
 from looptune.ir.rewrite import walk
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, extent, launches
 from looptune.lower.plan_check import plan_as_loops, prove_plan
 from looptune.schedule.analysis import Analysis

@@ -24,7 +24,7 @@ from looptune.ir.nodes import Codelet, Loop, Scalar
 from looptune.ir.rewrite import rewrite
 from looptune.ir.simplify import is_integer
 from looptune.ir.specialize import specialize
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan_check import plan_as_loops
 from looptune.poly.translation_validation import Proof, prove
 from looptune.schedule import directives

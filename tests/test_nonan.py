@@ -15,7 +15,7 @@ from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Binary, Const, Select
 from looptune.ir.simplify import as_min_max
 from looptune.ir.specialize import specialize
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime.targets import ptx
 from looptune.schedule.analysis import Analysis

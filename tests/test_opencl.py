@@ -22,7 +22,7 @@ from looptune.cli.main import cli
 from looptune.core.errors import ResourceError, TargetError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
 from looptune.runtime.device import Device

@@ -17,7 +17,7 @@ from operators import Table
 
 import looptune
 from looptune.core.errors import TargetError
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis

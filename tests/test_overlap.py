@@ -19,8 +19,8 @@ from looptune.core.errors import DirectiveError, ResourceError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet
-from looptune.lower.mapping import lower_to_plan
 from looptune.lower.passes import cpu_time_bands
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import HostLoop, count
 from looptune.lower.plan_check import prove_plan
 from looptune.schedule.analysis import Analysis

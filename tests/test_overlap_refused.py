@@ -8,7 +8,7 @@ from test_overlap import FIELDS
 from looptune.core.errors import DirectiveError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 

@@ -14,7 +14,7 @@ from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
 from looptune.ir.nodes import Codelet, Loop
 from looptune.ir.rewrite import walk
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.lower.plan_check import prove_plan
 from looptune.poly.translation_validation import prove

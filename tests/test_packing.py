@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.specialize import specialize
-from looptune.lower.mapping import lower_to_plan
 from looptune.lower.passes.grid_compaction import CompactGrid
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan, blocks, launched_blocks, with_kernels
 from looptune.lower.plan_check import prove_plan
 from looptune.schedule.analysis import Analysis

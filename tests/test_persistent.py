@@ -16,7 +16,7 @@ from looptune.core.errors import DirectiveError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.lower.checkpoints import checkpoints
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import count, has_host_loop, launches, split_persistent_launches
 from looptune.lower.plan_check import prove_plan
 from looptune.lower.plan_outline import summarize_plan

@@ -10,7 +10,7 @@ from looptune.backends.numba_cuda.backend import NumbaCuda
 from looptune.backends.numba_cuda.writer import CudaWriter
 from looptune.frontend import load
 from looptune.ir.nodes import Binary, Const, Expr, Var
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 

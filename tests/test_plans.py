@@ -13,7 +13,7 @@ import pytest
 
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.lower.plan_outline import summarize_plan
 from looptune.schedule.analysis import Analysis

@@ -17,7 +17,7 @@ from looptune.backends.codegen.python import ident
 from looptune.deploy import source_to_source
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Array
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime import targets
 from looptune.runtime.host_program import Recorded, record
 from looptune.runtime.problem_sizes import prime_sizes, problem

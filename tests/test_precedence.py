@@ -19,7 +19,7 @@ from looptune.ir.c_printer import expression_text
 from looptune.ir.interpreter import run
 from looptune.ir.nodes import Assign, Binary, Cast, Codelet, Const, Expr, Load, Local, Select, Unary, Var
 from looptune.ir.simplify import truncdiv
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 
 STARTS = {"n / 2 - 1": 4, "c_lo / 2 + c_lo": 10, "2 * (n / 2 - c_lo) + 5": 1, "n - (n / 2 - 1)": 6, "c_lo - 1": 6}
 """The first iteration of a loop up to n = 10, where c_lo is 7."""

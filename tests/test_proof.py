@@ -13,7 +13,7 @@ from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Assign, Codelet, Const, Loop, Node
 from looptune.ir.rewrite import rewrite, walk
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan_check import plan_as_loops
 from looptune.poly.translation_validation import TOO_INVOLVED, Proof, prove
 from looptune.schedule.analysis import Analysis

@@ -33,7 +33,7 @@ from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer, interpreter
 from looptune.ir.nodes import Codelet, If, Load, Loop, Select
 from looptune.ir.rewrite import rewrite, walk
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan_check import plan_as_loops
 from looptune.poly import legality
 from looptune.poly.dependence import Dependence

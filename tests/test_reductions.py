@@ -18,7 +18,7 @@ from looptune.ir.def_use import assigned_targets
 from looptune.ir.nodes import Codelet, Loop, Node, Scalar
 from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.specialize import specialize
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan_check import prove_plan
 from looptune.poly.translation_validation import prove
 from looptune.schedule.analysis import Analysis

@@ -17,7 +17,7 @@ from messages import Template, templates
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.suggest import schedule_with_suggestions
 

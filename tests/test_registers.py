@@ -16,13 +16,13 @@ from looptune.ir import c_printer
 from looptune.ir.nodes import Binary, Codelet, Const, Expr, Load, Loop, Var
 from looptune.ir.rewrite import walk
 from looptune.ir.verify import verify
-from looptune.lower.mapping import lower_to_plan
 from looptune.lower.passes.scalar_replacement import (
     affine_terms,
     never_alias,
     replace_team_scalars,
     replace_with_scalars,
 )
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan_check import prove_plan
 from looptune.runtime import targets
 from looptune.runtime.targets import CACHE

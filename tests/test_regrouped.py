@@ -19,7 +19,7 @@ from looptune.ir import c_printer, interpreter
 from looptune.ir.nodes import Assign, Binary, Loop, Stmt, Var
 from looptune.ir.rewrite import walk, walk_stmts
 from looptune.ir.specialize import specialize
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Kernel, Plan, with_kernels
 from looptune.lower.plan_check import prove_plan
 from looptune.schedule.analysis import Analysis

@@ -17,8 +17,8 @@ from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
 from looptune.ir.nodes import If, Loop, Stmt
 from looptune.ir.specialize import specialize
-from looptune.lower.mapping import lower_to_plan
 from looptune.lower.passes.row_groups import split_by_row
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan, evaluate_size
 from looptune.lower.plan_check import prove_plan
 from looptune.schedule.analysis import Analysis

@@ -25,8 +25,8 @@ from looptune.ir import c_printer, interpreter
 from looptune.ir.nodes import Codelet, Loop
 from looptune.ir.rewrite import walk
 from looptune.ir.verify import verify
-from looptune.lower.mapping import lower_to_plan
 from looptune.lower.passes.scalar_replacement import replace_with_scalars
+from looptune.lower.pipeline import lower_to_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 

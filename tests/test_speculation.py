@@ -13,8 +13,8 @@ from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Assign, Const, If, Loop, Stmt
 from looptune.ir.rewrite import walk
 from looptune.ir.specialize import specialize
-from looptune.lower.mapping import lower_to_plan
 from looptune.lower.passes.if_conversion import if_convert
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule

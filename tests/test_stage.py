@@ -14,8 +14,8 @@ from looptune.core.errors import DirectiveError, ResourceError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.specialize import specialize
-from looptune.lower.mapping import lower_to_plan
 from looptune.lower.passes.shared_memory import stage_tiles
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule

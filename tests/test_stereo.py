@@ -17,7 +17,7 @@ from PIL import Image
 
 from looptune.frontend import Unit, load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime import images
 from looptune.runtime.inputs import from_files

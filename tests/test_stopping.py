@@ -14,7 +14,7 @@ from looptune.backends.base import PartialRun, Progress, TimeLimit
 from looptune.backends.early_stop import LOOKS, run_in_batches
 from looptune.frontend import load
 from looptune.lower.checkpoints import PARTS, Checkpoints, checkpoints
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import blocks, extent, grid_function, has_host_loop, launches
 from looptune.runtime import targets
 from looptune.runtime.outcome import from_json, to_json

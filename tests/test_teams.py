@@ -15,7 +15,7 @@ from looptune.frontend import load
 from looptune.ir.c_printer import function
 from looptune.ir.nodes import Assign, Const, Load
 from looptune.ir.specialize import specialize
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Launch, Plan
 from looptune.lower.plan_check import prove_plan
 from looptune.lower.team import Phase, TeamFor, TeamSingle

@@ -20,7 +20,7 @@ import importlib.metadata, sys, warnings
 real = importlib.metadata.version
 importlib.metadata.version = lambda name: {"numba-cuda": "0.99.1"}.get(name) or real(name)
 from looptune.frontend import load
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime import targets
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")

@@ -13,7 +13,7 @@ from looptune.ir import c_printer
 from looptune.ir.nodes import Codelet, Loop
 from looptune.ir.rewrite import walk
 from looptune.ir.verify import verify
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan_check import prove_plan
 from looptune.poly.translation_validation import prove
 from looptune.schedule import directives

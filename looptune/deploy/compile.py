@@ -26,8 +26,8 @@ from looptune.frontend import Unit, load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Array, Codelet, Scalar
 from looptune.ir.simplify import is_integer, wrap
-from looptune.lower.mapping import lower_to_plan
 from looptune.lower.passes.cpu_reassociation import vectorised
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan, evaluate_size
 from looptune.poly.reach_data import accesses
 from looptune.runtime import targets

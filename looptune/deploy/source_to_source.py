@@ -17,7 +17,7 @@ from looptune.deploy.write_back import write_back
 from looptune.frontend import Unit, load
 from looptune.frontend.preprocess import as_written, encoding, read_source
 from looptune.ir.rewrite import walk
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
 from looptune.schedule.apply import ScheduleResult

@@ -18,8 +18,9 @@ from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Annotations, Codelet, Loop, Stmt
 from looptune.ir.rewrite import rewrite_stmts, walk
 from looptune.lower.host_loops import PERSISTENT, check_on_host, outermost_loops_where, persistent_blocks
-from looptune.lower.mapping import FROM, lower_to_plan
+from looptune.lower.mapping import FROM
 from looptune.lower.passes import split_reduction, temporal_tiling
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import HostLoop, Kernel, host_loops, kernels_in
 from looptune.lower.staged_tiles import staging_loops
 

@@ -33,13 +33,11 @@ from looptune.ir.def_use import (
     privatizable_arrays,
     read_names,
     referenced_names,
-    stride_parameters,
     upward_exposed_uses,
     written_names,
 )
 from looptune.ir.nodes import (
     Annotation,
-    Array,
     Binary,
     Call,
     Cast,
@@ -57,13 +55,10 @@ from looptune.ir.nodes import (
     Unary,
     Var,
 )
-from looptune.ir.rewrite import rewrite, rewrite_stmts, walk, walk_stmts
+from looptune.ir.rewrite import rewrite, walk, walk_stmts
 from looptune.ir.simplify import add, is_integer, min_of
 from looptune.lower.host_loops import persistent_blocks
-from looptune.lower.passes.grid_compaction import CompactGrid, compact_grid, is_asked_to_compact
-from looptune.lower.passes.scalar_replacement import replace_team_scalars
-from looptune.lower.passes.split_reduction import expand_split_reductions
-from looptune.lower.passes.temporal_tiling import TemporalTile, steps_together, tile_in_time, with_ping_pong_arrays
+from looptune.lower.passes.temporal_tiling import TemporalTile, steps_together, tile_in_time
 from looptune.lower.plan import (
     ARRIVED,
     HostIf,
@@ -72,12 +67,10 @@ from looptune.lower.plan import (
     Launch,
     Plan,
     Step,
-    device_arrays,
     host_loops,
     kernels_in,
     with_kernels,
 )
-from looptune.lower.staged_tiles import staged_arrays
 from looptune.lower.team import (
     Team,
     has_disjoint_targets,
@@ -86,11 +79,8 @@ from looptune.lower.team import (
     is_two_level_reduction,
     needs_team,
     privates_stay_local,
-    scalar_replaced,
-    team_phases,
 )
 from looptune.schedule.directives.grid import DEFAULT_BLOCK, block_size
-from looptune.schedule.directives.reduction_simplification import SharedSum, regroupable_statements, simplify_reductions
 
 FROM = "__from"
 """What the name of a host loop's variable ends with whose launches take several steps."""
@@ -104,20 +94,7 @@ MADE = (
 ``backends.codegen.python`` tells from the program's own."""
 
 
-def lower_to_plan(codelet: Codelet, note: str = "", asserted: tuple[str, ...] = (), *, blocks: bool = False) -> Plan:
-    """``codelet``, all modes decided, as host steps and kernels; ``note`` says which schedule made it, ``asserted``
-    which of its directives are not proved. ``blocks``: of threads, as on a GPU; one that is alone does what stands
-    beside its loop as well, which saves launches. Without them a team's loop is a parallel one."""
-    _check_names(codelet)
-    sizes = frozenset(p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
-    whole = expand_split_reductions(codelet if blocks else _without_teams(codelet), rows=blocks)
-    ready = with_ping_pong_arrays(whole.codelet) if blocks else whole.codelet
-    steps = HostScheduler(blocks, ready).steps(ready.body, sizes - written_names(codelet.body))
-    done = _finish(ready, steps, note, whole.sums)
-    return replace(done, partial_sums=tuple(whole.parts.items()), asserted=asserted)
-
-
-def _check_names(codelet: Codelet) -> None:
+def check_names(codelet: Codelet) -> None:
     """UnsupportedError where one of the program's variables might be taken for one that is made here."""
     loops = (s for s in walk_stmts(codelet.body) if isinstance(s, Loop))
     named = [*((v.name, v.span) for v in (*codelet.params, *codelet.locals)), *((f.var, f.span) for f in loops)]
@@ -128,13 +105,48 @@ def _check_names(codelet: Codelet) -> None:
                                    "another one", span)  # fmt: skip
 
 
-def _without_teams(codelet: Codelet) -> Codelet:
-    """Loops that were given to a team are parallel ones."""
+def map_loops(plan: Plan, *, blocks: bool) -> Plan:
+    """Give the codelet of ``plan`` its host steps and kernels, whose parameters are not known yet.
 
-    def rule(stmt: Stmt) -> Stmt | None:
-        return replace(stmt, axis="") if isinstance(stmt, Loop) and stmt.axis == "team" else None
+    ``blocks``: threads come in blocks, as on a GPU; one that is alone does what stands beside its loop as well, which
+    saves launches. Without them a team's loop is a parallel one, see ``split_reduction``.
+    """
+    codelet = plan.codelet
+    sizes = frozenset(p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
+    steps = HostScheduler(blocks, codelet).steps(codelet.body, sizes - written_names(codelet.body))
+    kernels = list(kernels_in(steps))
+    own = [_private(k, kernels, codelet) for k in kernels]
+    shared = {n for k, mine in zip(kernels, own, strict=True) for n in referenced_names(k.body) - mine}
+    shared |= {spare for k in kernels if k.time_tile is not None for _, spare in k.time_tile.spares}
+    resident = tuple(v for v in codelet.locals if v.name in shared)
+    taken, called = plan.taken, codelet.name
+    while any(f"{called}_{i}" in taken for i in range(len(kernels))):
+        called += "_"
+    done = {
+        id(k): _named(k, f"{called}_{i}", plan, resident, mine)
+        for i, (k, mine) in enumerate(zip(kernels, own, strict=True))
+    }
+    made = with_kernels(steps, lambda k: done[id(k)])
+    counter = (Local(ARRIVED, "int64"),) if any(loop.blocks_per_sm for loop in host_loops(made)) else ()
+    return replace(plan, steps=made, device_locals=(*resident, *counter))
 
-    return replace(codelet, body=rewrite_stmts(rule, codelet.body))
+
+def _named(kernel: Kernel, name: str, plan: Plan, resident: tuple[Local, ...], mine: set[str]) -> Kernel:
+    """The kernel with its name, its locals ``mine``, and the scalars in device memory read and written there."""
+    scalars = {v.name: v.dtype for v in resident if not v.shape and v.name not in mine}
+
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Var(v) if v in scalars:
+                return Load(v, (Const(0),), scalars[v])
+        return None
+
+    body = rewrite(rule, kernel.body)
+    loops = [f for f in (*kernel.loops, *walk_stmts(body)) if isinstance(f, Loop)]
+    return replace(
+        kernel, name=name, body=body, locals=tuple(v for v in plan.codelet.locals if v.name in mine),
+        sums=tuple(s for s in plan.block_sums if s.own in mine), annotations=_inherited(loops),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,26 +346,6 @@ def _tiled(whole: TemporalTile) -> Kernel:
     return replace(_bare(tuple(axes), block_size(whole.loop), (whole.loop,)), z_axis=deep, time_tile=whole)
 
 
-def _finish(codelet: Codelet, steps: tuple[Step, ...], note: str, parted: tuple[SharedSum, ...]) -> Plan:
-    """``parted``: sums of which blocks make parts."""
-    kernels = list(kernels_in(steps))
-    own = [_private(k, kernels, codelet) for k in kernels]
-    shared = {n for k, mine in zip(kernels, own, strict=True) for n in referenced_names(k.body) - mine}
-    shared |= {spare for k in kernels if k.time_tile is not None for _, spare in k.time_tile.spares}
-    resident = tuple(v for v in codelet.locals if v.name in shared)
-    taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | referenced_names(codelet.body)
-    called = codelet.name
-    while any(f"{called}_{i}" in taken for i in range(len(kernels))):
-        called += "_"
-    done = {
-        id(k): _complete(k, f"{called}_{i}", codelet, resident, mine, parted)
-        for i, (k, mine) in enumerate(zip(kernels, own, strict=True))
-    }
-    made = with_kernels(steps, lambda k: done[id(k)])
-    counter = (Local(ARRIVED, "int64"),) if any(loop.blocks_per_sm for loop in host_loops(made)) else ()
-    return Plan(codelet, made, (*resident, *counter), note)
-
-
 def _private(kernel: Kernel, kernels: list[Kernel], codelet: Codelet) -> set[str]:
     """The scalar locals each thread of ``kernel`` owns: written before read, and read by no later kernel; and the
     arrays that each iteration of a loop around all their uses has its own of."""
@@ -367,72 +359,6 @@ def _private(kernel: Kernel, kernels: list[Kernel], codelet: Codelet) -> set[str
         return mine | kept
     elsewhere = [read_names(k.body) & upward_exposed_uses(k.body) for k in kernels if k is not kernel]
     return mine.difference(*elsewhere) | kept
-
-
-def _complete(
-    kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local, ...], mine: set[str],
-    parted: tuple[SharedSum, ...],
-) -> Kernel:  # fmt: skip
-    scalars = {v.name: v.dtype for v in resident if not v.shape and v.name not in mine}
-
-    def rule(n: Node) -> Node | None:
-        match n:
-            case Var(v) if v in scalars:
-                return Load(v, (Const(0),), scalars[v])
-        return None
-
-    taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | referenced_names(codelet.body)
-    whole, team = rewrite(rule, kernel.body), kernel.team
-    own = tuple(v for v in codelet.locals if v.name in mine)
-    body, holding, sums = (
-        simplify_reductions(whole, regroupable_statements(kernel.loops, whole), taken)
-        if team is None
-        else (whole, (), ())
-    )
-    sums += tuple(s for s in parted if s.own in mine)
-    own, taken = own + holding, taken | {v.name for v in holding}
-    made: tuple[Local, ...] = ()
-    if team is not None:
-        together, known = replace_team_scalars(whole, taken, kernel.axes)
-        shared, made = team_phases(together, own + known, taken, kernel.axes)
-        team, made = replace(team, phases=shared), known + made
-    tiles = kernel.time_tile
-    if tiles is not None:
-        tiles = replace(tile_in_time(whole[0], codelet, tiles=False), back=tiles.back, spares=tiles.spares)
-        made = tiles.registers(codelet)
-    elif team is None or team.block_axis != "xy":
-        body, more = scalar_replaced(body, taken, kernel.axes, within=team is not None and team.outer)
-        made += more
-    kept = {a for pair in tiles.spares for a in pair} if tiles is not None else set()
-    used = kept | referenced_names(body) | {n for a in kernel.loops for n in referenced_names((replace(a, body=()),))}
-    inner = {f.var for f in walk(body) if isinstance(f, Loop)} | {a.var for a in kernel.loops}
-    private = own + made
-    arrays = [p.name for p in codelet.params if isinstance(p, Array)] + [v.name for v in resident]
-    arrays = [a for a in arrays if a in used - mine]
-    tiled = {*staged_arrays((*kernel.loops, *walk(body))), *kept}
-    extents = {
-        n
-        for a in device_arrays(codelet, resident)
-        if a.name in arrays
-        for n in (names_in(a.shape) if a.name in tiled else stride_parameters(a))
-    }
-    given = {p.name for p in codelet.params if isinstance(p, Scalar)}
-    free = (used | extents) - inner - {v.name for v in private} - set(arrays)
-    order = [p.name for p in codelet.params if p.name in free & given]
-    loops = [f for f in (*kernel.loops, *walk_stmts(whole)) if isinstance(f, Loop)]
-    return replace(
-        kernel, name=name, body=body, arrays=tuple(arrays), locals=private, scalars=(*order, *sorted(free - given)),
-        team=team, time_tile=tiles, sums=sums, packing=_packing(kernel, body, loops), annotations=_inherited(loops),
-    )  # fmt: skip
-
-
-def _packing(kernel: Kernel, body: tuple[Stmt, ...], loops: Sequence[Loop]) -> CompactGrid | None:
-    """Of a kernel whose threads are on their own, or share tiles."""
-    alone = kernel.team is None and kernel.time_tile is None
-    if len(kernel.axes) < 2 or not alone or not is_asked_to_compact(loops):
-        return None
-    y, x = kernel.axes
-    return compact_grid(x, y, (kernel.threads("x"), kernel.threads("y")), body)
 
 
 def _inherited(loops: Sequence[Loop]) -> tuple[Annotation, ...]:

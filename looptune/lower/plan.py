@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from looptune.ir.def_use import names_in, written_names
+from looptune.ir.def_use import names_in, referenced_names, written_names
 from looptune.ir.nodes import (
     A,
     Annotation,
@@ -151,7 +151,8 @@ Step = Launch | HostLoop | HostIf
 class Plan:
     """``device_locals`` are the codelet's locals that live in device memory; a scalar there is an array of one element.
 
-    ``partial_sums``: what each array of parts holds parts of, see ``lower/passes/split_reduction``.
+    ``partial_sums``: what each array of parts holds parts of, and ``block_sums`` the locals of which blocks make them,
+    see ``lower/passes/split_reduction``. ``passes``: the names of the passes that made it, see ``lower/pipeline``.
     """
 
     codelet: Codelet
@@ -160,6 +161,14 @@ class Plan:
     schedule_text: str = ""
     partial_sums: tuple[tuple[str, Reduction], ...] = ()
     asserted: tuple[str, ...] = ()
+    block_sums: tuple[SharedSum, ...] = ()
+    passes: tuple[str, ...] = ()
+
+    @property
+    def taken(self) -> set[str]:
+        """The names of the codelet, which nothing that is made may have."""
+        variables = {v.name for v in (*self.codelet.params, *self.codelet.locals)}
+        return variables | referenced_names(self.codelet.body)
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:

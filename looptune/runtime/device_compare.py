@@ -16,7 +16,7 @@ import numpy as np
 
 from looptune.backends.base import Backend, Program
 from looptune.frontend import load
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime.device import Device
 from looptune.runtime.host_program import C_TYPES

@@ -27,7 +27,7 @@ from looptune.core.version import toolchain
 from looptune.frontend import load
 from looptune.ir.nodes import Array
 from looptune.ir.specialize import specialize
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime.device import Device, DeviceInfo, Run
 from looptune.runtime.roofline import FloatType, Peaks, Rate

@@ -25,7 +25,7 @@ from looptune.deploy import source_to_source
 from looptune.deploy.build import as_c, as_python
 from looptune.frontend import Unit, load
 from looptune.ir.specialize import specialize
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 
 LIMIT_S = 60

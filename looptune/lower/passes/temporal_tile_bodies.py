@@ -7,7 +7,7 @@ a__tile[...]      what other threads read of it, in shared memory: of all rows, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
 from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Loop, Node, Stmt, Var
@@ -21,11 +21,22 @@ from looptune.lower.passes.temporal_tiling import (
     constant_offset,
     point,
     register,
+    tile_in_time,
 )
 from looptune.lower.plan import Dimension, Kernel, Plan
 
 ALONG: tuple[tuple[Dimension, ...], ...] = (("x",), ("y", "x"), ("z", "y", "x"))
 """The dimension of the block along each dimension of space, by how many there are."""
+
+
+def hold_tiles(kernel: Kernel, plan: Plan) -> Kernel:
+    """Return the kernel with what its threads hold of the tiles that they take through several steps as locals."""
+    if kernel.time_tile is None:
+        return kernel
+    made, (loop,) = kernel.time_tile, kernel.body
+    assert isinstance(loop, Loop), "the kernel is the loop over the steps"
+    whole = replace(tile_in_time(loop, plan.codelet, tiles=False), back=made.back, spares=made.spares)
+    return replace(kernel, time_tile=whole, locals=(*kernel.locals, *whole.registers(plan.codelet)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from looptune.frontend.directive_lines import DirectiveLine
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import If, Loop, Scalar, Stmt, While
 from looptune.ir.simplify import is_integer
-from looptune.lower.mapping import lower_to_plan
 from looptune.lower.passes.cpu_reassociation import vectorised
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, count, extent
 from looptune.lower.plan import Step as HostStep
 from looptune.lower.plan_outline import summarize_plan

@@ -27,7 +27,7 @@ from looptune.core.errors import DirectiveError, IllegalTransform, ParseError, R
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet
 from looptune.ir.specialize import specialize
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan, count, has_host_loop
 from looptune.runtime import peak_rates
 from looptune.runtime.device import Device, Run

@@ -26,7 +26,7 @@ from looptune.ir import interpreter, operation_count
 from looptune.ir.nodes import Array, Codelet, Loop, Scalar
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime import numpy_files
 from looptune.runtime.c_reference import CReference, NoReference, Ran
 from looptune.runtime.problem_sizes import Problem, integers, is_interpretable, shapes

@@ -13,7 +13,7 @@ from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet, Loop, Node
 from looptune.ir.rewrite import rewrite, walk_stmts
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime.c_reference import NoReference
 from looptune.runtime.device import Cpu
 from looptune.schedule.analysis import Analysis

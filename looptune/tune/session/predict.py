@@ -16,7 +16,7 @@ from looptune.frontend import Unit
 from looptune.frontend.directive_lines import DirectiveLine, parse_lines
 from looptune.ir import operation_count
 from looptune.ir.specialize import specialize
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime import peak_rates, targets, work_bounds
 from looptune.runtime.problem_sizes import Problem, integers, problem

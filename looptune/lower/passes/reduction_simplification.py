@@ -1,0 +1,18 @@
+"""Sums with a factor or terms in common, added up once in locals: the directive of the same name, for every thread."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from looptune.lower.plan import Kernel, Plan
+from looptune.schedule.directives.reduction_simplification import regroupable_statements, simplify_reductions
+
+
+def share_sums(kernel: Kernel, plan: Plan) -> Kernel:
+    """Return the kernel with such sums in locals; a team of threads adds up by itself, and what a block
+    takes through several steps stays as it is."""
+    if kernel.team is not None or kernel.time_tile is not None:
+        return kernel
+    suitable = regroupable_statements(kernel.loops, kernel.body)
+    body, holding, sums = simplify_reductions(kernel.body, suitable, plan.taken)
+    return replace(kernel, body=body, locals=kernel.locals + holding, sums=sums + kernel.sums)

@@ -1,0 +1,21 @@
+"""Elements that a thread uses again and again, in registers of its own: see ``scalar_replacement``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from looptune.lower.plan import Kernel, Plan
+from looptune.lower.team import scalar_replaced
+
+
+def keep_in_scalars(kernel: Kernel, plan: Plan) -> Kernel:
+    """Return the kernel whose threads hold such elements in locals.
+
+    The lanes of a team that is a whole block do so in its phases, and blocks that take several steps in their tiles.
+    """
+    team = kernel.team
+    if kernel.time_tile is not None or (team is not None and team.block_axis == "xy"):
+        return kernel
+    taken = plan.taken | {v.name for v in kernel.locals}
+    body, made = scalar_replaced(kernel.body, taken, kernel.axes, within=team is not None and team.outer)
+    return replace(kernel, body=body, locals=(*kernel.locals, *made))

@@ -1,0 +1,154 @@
+"""Lowering as a list: a codelet, all modes of its loops decided, becomes a plan of host steps and kernels.
+
+    lower_to_plan(codelet)        the passes for every target, on which proofs, predictions and backends rest
+    finish_plan(plan, machine)    those for one kind of target, which a backend asks for before it writes text
+
+``PASSES`` is the order, each with the reason for its place. ``looptune emit FILE --after PASS`` prints what one leaves.
+A plan says in ``passes`` which it went through, so that none of them runs twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from looptune.core.floating_point import Contract
+from looptune.ir.nodes import Codelet, Loop, Stmt
+from looptune.ir.rewrite import rewrite_stmts, walk
+from looptune.lower.fp_contraction import contracted
+from looptune.lower.mapping import check_names, map_loops
+from looptune.lower.passes.grid_compaction import compact_grid, is_asked_to_compact
+from looptune.lower.passes.kernel_parameters import find_parameters
+from looptune.lower.passes.reduction_simplification import share_sums
+from looptune.lower.passes.split_reduction import expand_split_reductions
+from looptune.lower.passes.temporal_tile_bodies import hold_tiles
+from looptune.lower.passes.temporal_tiling import with_ping_pong_arrays
+from looptune.lower.passes.thread_scalars import keep_in_scalars
+from looptune.lower.passes.thread_teams import divide_into_phases
+from looptune.lower.plan import Kernel, Plan, with_kernels
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What lowering has to know of a target. ``blocks``: threads come in blocks, as on a GPU; ``contract``: which
+    products its compiler may contract with sums, where it does so by itself; ``reorder``: sums and products of
+    innermost loops may be taken in any order."""
+
+    blocks: bool
+    contract: Contract = "fast"
+    reorder: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """``of``: the targets that it is for; ``reason``: why it stands where it does. ``early``: proofs and predictions
+    are made of what it leaves."""
+
+    name: str
+    reason: str
+    run: Callable[[Plan, Machine], Plan]
+    of: Literal["all", "gpu", "cpu"] = "all"
+    early: bool = True
+
+    def concerns(self, machine: Machine) -> bool:
+        return self.of == "all" or (self.of == "gpu") == machine.blocks
+
+
+def _each(rule: Callable[[Kernel, Plan], Kernel]) -> Callable[[Plan, Machine], Plan]:
+    """A rewriting of kernels as one of plans."""
+
+    def run(plan: Plan, machine: Machine) -> Plan:
+        return replace(plan, steps=with_kernels(plan.steps, lambda kernel: rule(kernel, plan)))
+
+    return run
+
+
+def _split_reductions(plan: Plan, machine: Machine) -> Plan:
+    codelet = plan.codelet if machine.blocks else _without_teams(plan.codelet)
+    made = expand_split_reductions(codelet, rows=machine.blocks)
+    return replace(plan, codelet=made.codelet, partial_sums=tuple(made.parts.items()), block_sums=made.sums)
+
+
+def _without_teams(codelet: Codelet) -> Codelet:
+    """Loops that were given to a team are parallel ones."""
+
+    def rule(stmt: Stmt) -> Stmt | None:
+        return replace(stmt, axis="") if isinstance(stmt, Loop) and stmt.axis == "team" else None
+
+    return replace(codelet, body=rewrite_stmts(rule, codelet.body))
+
+
+def _ping_pong(plan: Plan, machine: Machine) -> Plan:
+    return replace(plan, codelet=with_ping_pong_arrays(plan.codelet))
+
+
+def _map(plan: Plan, machine: Machine) -> Plan:
+    return map_loops(plan, blocks=machine.blocks)
+
+
+def _compact(kernel: Kernel, plan: Plan) -> Kernel:
+    """Of a kernel whose threads are on their own, or share tiles."""
+    loops = [f for f in (*kernel.loops, *walk(kernel.body)) if isinstance(f, Loop)]
+    alone = kernel.team is None and kernel.time_tile is None
+    if len(kernel.axes) < 2 or not alone or not is_asked_to_compact(loops):
+        return kernel
+    y, x = kernel.axes
+    return replace(kernel, packing=compact_grid(x, y, (kernel.threads("x"), kernel.threads("y")), kernel.body))
+
+
+def _contract(plan: Plan, machine: Machine) -> Plan:
+    return contracted(plan, machine.contract)
+
+
+PASSES = (
+    Pass("split-reduction", "makes the loops over parts of sums, which become an axis of a grid", _split_reductions),
+    Pass("ping-pong-arrays", "adds the arrays between which launches of several steps go, which kernels are given",
+         _ping_pong, of="gpu"),
+    Pass("map-loops", "needs all loops; from here on there are kernels, which own what no other one reads", _map),
+    Pass("temporal-tiling", "needs to know which scalars are in memory; the steps of a tile are taken as they stand",
+         _each(hold_tiles)),
+    Pass("reduction-simplification", "sums a thread owns may share terms, before what they read is in registers",
+         _each(share_sums)),
+    Pass("thread-teams", "needs the locals of a kernel, which lane 0 makes known to the others",
+         _each(divide_into_phases)),
+    Pass("scalar-replacement", "needs the sums where they stay", _each(keep_in_scalars)),
+    Pass("kernel-parameters", "needs the last name that the kernel's body has", _each(find_parameters)),
+    Pass("grid-compaction", "needs the conditions around the whole body, as they are launched", _each(_compact)),
+    Pass("fp-contraction", "needs all kernels, for what one computes another one decides by", _contract, of="gpu",
+         early=False),
+)  # fmt: skip
+"""In this order."""
+
+
+def names() -> tuple[str, ...]:
+    """The names of all passes, in their order."""
+    return tuple(p.name for p in PASSES)
+
+
+def lower_to_plan(
+    codelet: Codelet, schedule_text: str = "", asserted: tuple[str, ...] = (), *, blocks: bool = False
+) -> Plan:
+    """Lower ``codelet``, all modes decided, by the passes for every target of its kind.
+
+    ``schedule_text`` says which schedule made it, ``asserted`` which of its directives are not proved; ``blocks``:
+    threads come in blocks, as on a GPU. UnsupportedError where a name of the program might be taken for one that
+    lowering makes; DirectiveError where a directive does not fit.
+    """
+    check_names(codelet)
+    plan = Plan(codelet, (), (), schedule_text, asserted=asserted)
+    return run(plan, Machine(blocks), [p for p in PASSES if p.early])
+
+
+def finish_plan(plan: Plan, machine: Machine) -> Plan:
+    """Run the passes for ``machine`` that the plan has not gone through."""
+    return run(plan, machine, PASSES)
+
+
+def run(plan: Plan, machine: Machine, passes: Sequence[Pass]) -> Plan:
+    """The plan after those of ``passes`` that concern the machine and have not made it yet."""
+    for step in passes:
+        if step.concerns(machine) and step.name not in plan.passes:
+            done = step.run(plan, machine)
+            plan = replace(done, passes=(*done.passes, step.name))
+    return plan
