@@ -63,8 +63,10 @@ def replace_by(path: Path, write: Callable[[BinaryIO], Any]) -> None:
 
 
 def read_file(path: Path, most: int = LARGEST) -> bytes:
-    """The bytes of a file or a pipe; OSError where they are more than ``most``, where nothing is written into the pipe,
-    and where it cannot be read."""
+    """Return the bytes of a file or a pipe.
+
+    Raises OSError if there are more than ``most``, if nothing is written into the pipe, or if it cannot be read.
+    """
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
             waiting = select.poll()
@@ -79,7 +81,7 @@ def read_file(path: Path, most: int = LARGEST) -> bytes:
 
 
 def _mode(path: Path) -> int | None:
-    """What kind of file is there, and its permissions; None where there is none."""
+    """Return the type and the permissions of the file, or None if there is none."""
     try:
         return path.stat().st_mode
     except FileNotFoundError:
@@ -87,12 +89,12 @@ def _mode(path: Path) -> int | None:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """The same with UTF-8; what names of files have that is none is spelt out."""
+    """Write a text as ``replace_bytes`` writes bytes, in UTF-8; undecodable bytes of file names are escaped."""
     replace_file(path, text.encode("utf-8", "backslashreplace"))
 
 
 def published(path: Path) -> bytes | None:
-    """What was published there; None where there is nothing, or no longer what was."""
+    """Return the bytes that were published there, or None if there is nothing or the checksum differs."""
     try:
         whole = path.read_bytes()
     except OSError:

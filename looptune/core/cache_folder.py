@@ -27,7 +27,7 @@ _KEPT = ("peaks.json", _STAMP)
 
 @cache
 def chosen() -> tuple[Path, str]:
-    """The folder, and what the user should know of it: "" for nothing."""
+    """Return the folder, and a message for the user ("" for none)."""
     try:
         usual = Path.home() / ".cache" / "looptune"
         usual.mkdir(parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ def chosen() -> tuple[Path, str]:
 
 
 def _temporary() -> Path:
-    """A folder that nobody else can write to: what lies in it is run."""
+    """Return a folder to which nobody else can write, since the files in it are executed."""
     own = Path(tempfile.gettempdir()) / f"looptune-cache-{os.getuid()}"
     with suppress(OSError):
         own.mkdir(mode=0o700, exist_ok=True)
@@ -90,12 +90,12 @@ def limit_gb() -> float:
 
 
 def mark() -> str:
-    """What names of temporary files begin with, so that they say whose they are: this process and its start."""
+    """Return the prefix of temporary file names, which identifies this process and its start."""
     return f"looptune-{os.getpid()}-{_started(os.getpid())}-"
 
 
 def _started(pid: int) -> str:
-    """The tick a process began at; "0" where there is none."""
+    """Return the tick a process began at; "0" where there is none."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):

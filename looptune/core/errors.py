@@ -30,36 +30,47 @@ class LooptuneError(Exception):
         self.notes = notes
 
 
-class UsageError(LooptuneError): ...
+class UsageError(LooptuneError):
+    """The user's request is wrong: an option, an argument, or a file that does not fit."""
 
 
-class ParseError(LooptuneError): ...
+class ParseError(LooptuneError):
+    """The C text or a line of directives cannot be parsed."""
 
 
-class UnsupportedError(LooptuneError): ...
+class UnsupportedError(LooptuneError):
+    """The C text is valid but looptune does not support it."""
 
 
-class DirectiveError(LooptuneError): ...
+class DirectiveError(LooptuneError):
+    """A directive is misspelt, misplaced, or has wrong arguments."""
 
 
-class IllegalTransform(LooptuneError): ...
+class IllegalTransform(LooptuneError):
+    """A directive would reverse a dependence."""
 
 
-class ResourceError(LooptuneError): ...
+class ResourceError(LooptuneError):
+    """A kernel exceeds a limit of the device."""
 
 
-class TargetError(LooptuneError): ...
+class TargetError(LooptuneError):
+    """A target cannot be used, or cannot build a kernel."""
 
 
-class StoreError(LooptuneError): ...
+class StoreError(LooptuneError):
+    """A results database cannot be read or written."""
 
 
-class PluginError(LooptuneError): ...
+class PluginError(LooptuneError):
+    """A plug-in cannot be used."""
 
 
 class InfeasibleDirective(Exception):
-    """A loop that its directive does not fit, now that the nest is finished: the message says why. ``schedule`` makes
-    it an error at the directive."""
+    """A loop that its directive does not fit, now that the nest is finished: the message says why.
+
+    ``schedule`` makes it an error at the directive.
+    """
 
     def __init__(self, loop: Any, why: str) -> None:
         super().__init__(why)

@@ -37,6 +37,8 @@ _ANSWER_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Floats:
+    """What floating-point transformations are allowed: reordering of recognised sums, and contraction."""
+
     reorder: bool = True
     contract: Contract = "cc"
 
@@ -46,7 +48,10 @@ class Floats:
         return c_compiler_contracts() if self.contract == "cc" else self.contract == "fast"
 
     def options(self, target: str) -> dict[str, bool | str]:
-        """What a time on the target depends on, as databases keep it: ``contract`` where it is not the usual one."""
+        """Return the options on which a time on the target depends, as databases store them.
+
+        ``contract`` only if it is not the default.
+        """
         if target == "numba-cpu":
             contract, usual = ("fast" if self.contracts_here else "off"), "off"
         else:
@@ -61,7 +66,10 @@ STRICT = Floats(reorder=False, contract="off")
 
 
 def chosen(*, strict: bool = False, contract: str | None = None) -> Floats:
-    """What ``--strict-float`` and ``--fp-contract`` say together; UsageError where they contradict each other."""
+    """Return the settings for ``--strict-float`` and ``--fp-contract``.
+
+    Raises UsageError if they contradict each other.
+    """
     if contract not in (None, *CONTRACTS):
         raise UsageError(f"unknown contraction {contract!r}: choose one of {', '.join(CONTRACTS)}")
     if strict and contract not in (None, "off"):
@@ -71,8 +79,10 @@ def chosen(*, strict: bool = False, contract: str | None = None) -> Floats:
 
 
 def c_compiler_contracts() -> bool:
-    """Whether the C compiler of this machine (CC, else cc) contracts products with sums at -O2 and the CFLAGS; not
-    where there is none."""
+    """Whether the C compiler of this machine (CC, else cc) contracts products with sums at -O2 and the CFLAGS.
+
+    Not where there is none.
+    """
     return _contracts(os.environ.get("CC", "cc"), os.environ.get("CFLAGS", ""))
 
 

@@ -63,11 +63,15 @@ def installed() -> tuple[Plugin, ...]:
 
 
 def names(kind: Kind) -> tuple[str, ...]:
+    """Return the names of the installed plug-ins of this kind."""
     return tuple(dict.fromkeys(p.name for p in installed() if p.kind == kind))
 
 
 def find_plugin(kind: Kind, name: str, *, built_in: bool) -> Plugin | None:
-    """The one of this name, None where there is none. PluginError where there are two, or looptune has one itself."""
+    """Return the plug-in of this name, or None if there is none.
+
+    Raises PluginError if there are two, or if looptune has one itself.
+    """
     here = [p for p in installed() if (p.kind, p.name) == (kind, name)]
     if here and built_in:
         raise here[0].refused(f"looptune has a {kind} of this name itself; uninstall {here[0].package} or rename it")

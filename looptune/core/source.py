@@ -31,7 +31,7 @@ NOWHERE = Span("<built>", 0, 0, 0)
 
 
 def caret(span: Span, message: str) -> str:
-    """The message with its line and carets under the span, in the form compilers use.
+    """Return the message with its line and carets under the span, in the form compilers use.
 
     >>> print(caret(Span("a.c", 1, 6, 3, "for (itr = 0;;)"), "unknown loop"))
     a.c:1:6: unknown loop

@@ -20,11 +20,12 @@ COMPILERS = MappingProxyType({"cuda-c": ("nvidia-cuda-nvrtc",), "opencl": ("pyop
 
 
 def lowering(target: str) -> str:
+    """Return the version of looptune's code generator for a target, which is part of the key of a measurement."""
     return LOWERINGS.get(target, LOWERING)
 
 
 def toolchain(target: str = "") -> dict[str, str]:
-    """The versions installed of all that turns emitted source into machine code, for a target."""
+    """Return the versions of the installed packages that turn emitted source into machine code, for a target."""
     installed = _installed()
     names = ("numba", "llvmlite", "numpy", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink", *COMPILERS.get(target, ()))
     return {name: installed[name] for name in names if name in installed}
@@ -32,7 +33,10 @@ def toolchain(target: str = "") -> dict[str, str]:
 
 @cache
 def _installed() -> Mapping[str, str]:
-    """Looked up once: it takes tenths of a second, and many files may be swept by one command. Of a package that is
-    there twice the first is imported."""
+    """Return the installed versions, looked up once.
+
+    This takes tenths of a second, and one command may sweep many files. Of a package that is installed twice, the one
+    that is imported counts.
+    """
     found = [(d.metadata["Name"], d.version) for d in importlib.metadata.distributions()]
     return dict(reversed(found))
