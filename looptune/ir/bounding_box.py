@@ -15,7 +15,7 @@ from looptune.ir.simplify import div, fold, mul, sub, widens
 
 
 def rectangular_hull(loop: Loop, outer: Loop) -> Loop | None:
-    """The loop with bounds that do not depend on ``outer``; None where it has no such bounds."""
+    """Return the loop with bounds that do not depend on ``outer``, or None where it has no such bounds."""
     found = bounds(loop, (outer,))
     return None if found is None else guarded_between(loop, *found)
 
@@ -34,7 +34,7 @@ def bounds(loop: Loop, around: Sequence[Loop]) -> tuple[Expr, Expr] | None:
 
 
 def guarded_between(loop: Loop, lo: Expr, hi: Expr) -> Loop:
-    """The loop from ``lo`` to ``hi``, which are not inside its own bounds; its body asks for these."""
+    """Return the loop from ``lo`` to ``hi``, which contain its own bounds. A condition for these is around its body."""
     var = Var(loop.var, loop.dtype)
     asked = [Binary(">=", var, loop.lo)] if lo != loop.lo else []
     asked += [Binary("<", var, loop.hi)] if hi != loop.hi else []
@@ -43,7 +43,7 @@ def guarded_between(loop: Loop, lo: Expr, hi: Expr) -> Loop:
 
 
 def _extreme(e: Expr, outer: Loop, *, greatest: bool) -> Expr | None:
-    """A bound of what ``e`` is in any iteration of ``outer``; None where it may rise and fall."""
+    """Return a bound of ``e`` over all iterations of ``outer``, or None if ``e`` is not known to be monotonic in it."""
     match e:
         case _ if outer.var not in names_in(e):
             return e

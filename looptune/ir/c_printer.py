@@ -54,7 +54,7 @@ _COMPARED = ("<", "<=", ">", ">=", "==", "!=")
 
 
 def arithmetic_type(a: str, b: str) -> str:
-    """The type C computes ``a op b`` in: the usual arithmetic conversions.
+    """Return the type C computes ``a op b`` in: the usual arithmetic conversions.
 
     >>> arithmetic_type("float32", "int32"), arithmetic_type("int8", "int8"), arithmetic_type("uint32", "int64")
     ('float32', 'int32', 'int64')
@@ -102,11 +102,12 @@ LEAST = (-(2**31), -(2**63))
 
 
 def opens_with_minus(c: Const) -> bool:
-    """The constant is written as the negative of another."""
+    """Tell whether the constant is written with a leading minus sign."""
     return math.copysign(1, c.value) < 0 and not (is_integer(c.dtype) and c.value in LEAST)
 
 
 def constant(c: Const) -> str:
+    """Return the constant as C text whose type is that of the constant."""
     if is_integer(c.dtype):
         if c.value in LEAST:
             return f"({int(c.value) + 1}{'L' if c.dtype == 'int64' else ''} - 1)"
@@ -118,7 +119,7 @@ def constant(c: Const) -> str:
 
 
 def decimal(c: Const) -> str:
-    """The shortest decimal that is read as the value of a float type, in one step or by way of a double.
+    """Return the shortest decimal that is read as the value of a float type, in one step or by way of a double.
 
     >>> decimal(Const(0.1, "float32")), decimal(Const(0.1, "float64"))
     ('0.1', '0.1')
@@ -129,7 +130,7 @@ def decimal(c: Const) -> str:
 
 
 def drop_implicit_casts(lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
-    """The operands without the casts that C's usual arithmetic conversions would insert again."""
+    """Return the operands without the casts that C's usual arithmetic conversions would insert again."""
     a, b = _uncast(lhs), _uncast(rhs)
     for x, y in ((a, b), (a, rhs), (lhs, b)):
         if arithmetic_type(x.dtype, y.dtype) == lhs.dtype == rhs.dtype:
@@ -148,6 +149,7 @@ def _uncast(e: Expr) -> Expr:
 
 
 def assignment(target: Var | Load, value: Expr) -> str:
+    """Return the assignment as a C statement; compound operators are used where they compute the same."""
     plain = _uncast(value)
     match plain:
         case Binary("+" | "-" | "*" | "/" as op, lhs, rhs) if _uncast(lhs) == target:
@@ -169,7 +171,7 @@ def statements(
     around: Annotations = NO_ANNOTATIONS,
     marks: Marks | None = None,
 ) -> str:
-    """The statements of a block, one a line; ``locals_`` are the block's own, each declared where it belongs.
+    """Return the statements of a block, one per line; each of the block's own ``locals_`` is declared where it belongs.
 
     ``pragmas``: loops say how they run, and their annotations but for those that they inherit from ``around``;
     ``marks``: what else stands before a loop.
@@ -243,11 +245,11 @@ def declaration(variable: Array | Scalar | Local) -> str:
 
 
 def body(codelet: Codelet, indent: str = "  ", pragmas: bool = False, marks: Marks | None = None) -> str:
-    """The codelet's statements with its locals declared, without the braces around them."""
+    """Return the codelet's statements with its locals declared, without the braces around them."""
     return statements(codelet.body, {v.name: v for v in codelet.locals}, indent, pragmas, marks=marks)
 
 
 def function(codelet: Codelet, pragmas: bool = False, marks: Marks | None = None) -> str:
-    """The codelet as one C function."""
+    """Return the codelet as one C function."""
     params = ", ".join(declaration(p) for p in codelet.params)
     return f"void {codelet.name}({params})\n{{\n{body(codelet, pragmas=pragmas, marks=marks)}\n}}\n"

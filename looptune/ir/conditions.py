@@ -109,7 +109,7 @@ def _facts(e: Expr) -> Iterator[_LinearInequality]:
 
 
 def _fact(e: Expr) -> _LinearInequality | None:
-    """A comparison of sums of variables."""
+    """Return a comparison of sums of variables."""
     match e:
         case Binary(">=" | ">" | "<=" | "<" as op, lhs, rhs) if cannot_overflow(lhs) and cannot_overflow(rhs):
             more, less = (lhs, rhs) if op.startswith(">") else (rhs, lhs)
@@ -125,7 +125,7 @@ def _fact(e: Expr) -> _LinearInequality | None:
 
 
 def _said(fact: _LinearInequality, e: Expr) -> Expr:
-    """The comparison as it was written where it is in lowest terms already."""
+    """Return the comparison as it was written where it is in lowest terms already."""
     assert isinstance(e, Binary)
     (p, _), (q, _) = affine_terms(e.lhs), affine_terms(e.rhs)
     if gcd(*p.values(), *q.values()) == 1:

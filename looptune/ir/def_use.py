@@ -1,5 +1,6 @@
-"""Where a local lives: the smallest block that writes it before reading it on every pass; an array in the body of the
-innermost loop around all its uses each iteration of which has its own.
+"""Where a local lives: the smallest block that writes it before reading it on every pass.
+
+An array in the body of the innermost loop around all its uses each iteration of which has its own.
 
 A local declared in such a block is private to each iteration of the loops around it, and to each thread.
 """
@@ -26,12 +27,12 @@ def referenced_names(stmts: Iterable[Stmt]) -> set[str]:
 
 
 def target_name(target: Var | Load) -> str:
-    """The scalar or array that an assignment writes."""
+    """Return the scalar or array that an assignment writes."""
     return target.name if isinstance(target, Var) else target.array
 
 
 def written_names(stmts: Iterable[Stmt]) -> set[str]:
-    """The scalars and arrays the statements assign."""
+    """Return the scalars and arrays the statements assign."""
     return {target_name(n.target) for n in walk_stmts(tuple(stmts)) if isinstance(n, Assign)}
 
 
@@ -63,18 +64,21 @@ def _under_one_condition(group: Sequence[Stmt]) -> If:
 
 
 def assigned_targets(stmts: Iterable[Stmt]) -> set[Var | Load]:
-    """The scalars and elements that the statements assign, as they are written."""
+    """Return the scalars and elements that the statements assign, as they are written."""
     return {n.target for n in walk_stmts(tuple(stmts)) if isinstance(n, Assign)}
 
 
 def restrict_reductions(loop: Loop, body: tuple[Stmt, ...]) -> Loop:
-    """The loop with less of its body, and of what it reduces only what is assigned there."""
+    """Return the loop with fewer statements in its body.
+
+    Its reductions are restricted to what is still assigned there.
+    """
     made = assigned_targets(body)
     return replace(loop, body=body, reduces=tuple(r for r in loop.reduces if r.target in made))
 
 
 def read_names(stmts: Iterable[Stmt]) -> set[str]:
-    """The scalars and arrays whose value the statements use."""
+    """Return the scalars and arrays whose value the statements use."""
     found: set[str] = set()
     for node in walk(tuple(stmts)):
         match node:
@@ -90,6 +94,7 @@ def read_names(stmts: Iterable[Stmt]) -> set[str]:
 
 
 def names_in(expr: object) -> set[str]:
+    """Return the names of the variables and arrays in the expression."""
     return {n.name if isinstance(n, Var) else n.array for n in walk(expr) if isinstance(n, (Var, Load))}
 
 
@@ -98,7 +103,7 @@ MOST_OWN_BYTES = 4096
 
 
 def private_bytes(local: Local) -> int | None:
-    """The size of a local array, None where it is not constant.
+    """Return the size of a local array, or None where it is not constant.
 
     >>> private_bytes(Local("h", "float32", (Const(3), Const(5))))
     60
@@ -112,20 +117,22 @@ def private_bytes(local: Local) -> int | None:
 
 
 def can_be_private(local: Local) -> bool:
-    """A local array of which every thread can have its own."""
+    """Tell whether a local array may have a copy in each thread."""
     size = private_bytes(local) if local.shape else None
     return size is not None and size <= MOST_OWN_BYTES
 
 
 def privatizable_arrays(body: Iterable[Stmt], arrays: Iterable[str], around: Iterable[str] = ()) -> set[str]:
-    """Of the ``arrays``, those that are used in ``body`` only inside loops which own them; ``around`` are owned by one
-    of the loops around."""
+    """Of the ``arrays``, those that are used in ``body`` only inside loops which own them.
+
+    ``around`` are owned by one of the loops around.
+    """
     left = set(arrays) & referenced_names(body)
     return left - (_outside_owners(tuple(body)) - set(around)) if left else left
 
 
 def _outside_owners(body: tuple[Stmt, ...]) -> set[str]:
-    """What is named outside loops that own it."""
+    """Return the names that are used outside the loops that own them."""
     found: set[str] = set()
     for stmt in body:
         match stmt:
@@ -167,12 +174,12 @@ def is_defined_before_use(block: tuple[Stmt, ...], name: str) -> bool:
 
 
 def upward_exposed_uses(block: tuple[Stmt, ...]) -> set[str]:
-    """The names that some pass over ``block`` may read before it is sure to have assigned them."""
+    """Return the names that ``block`` may read before it is sure to have assigned them."""
     return _first_uses(block)[0]
 
 
 def _first_uses(block: tuple[Stmt, ...]) -> tuple[set[str], set[str]]:
-    """What may be read first, and what is surely written first."""
+    """Return the names that may be read first, and those that are surely written first."""
     first_read: set[str] = set()
     first_written: set[str] = set()
     for stmt in block:
@@ -215,5 +222,5 @@ def _fits(users: list[Stmt], name: str) -> bool:
 
 
 def stride_parameters(array: Array | Local) -> set[str]:
-    """The parameters that the strides of an array are computed from: every extent but the first."""
+    """Return the parameters that the strides of an array are computed from: every extent but the first."""
     return {n.name for n in walk(tuple(e for e in array.shape[1:] if e is not None)) if isinstance(n, Var)}

@@ -98,7 +98,7 @@ class Interpreter:
         return where
 
     def _meaning(self, e: Expr) -> Meaning:
-        """A function that gives its value, made once: expressions are evaluated many times."""
+        """Return a function that gives its value, made once: expressions are evaluated many times."""
         known = self._known.get(id(e))
         if known is None:
             known = self._known[id(e)] = (self._made(e), e)
@@ -208,6 +208,7 @@ def run(
 
 
 def allocate(machine: Interpreter, local: Local) -> None:
+    """Allocate the local, filled with zeros."""
     if local.shape:
         machine.arrays[local.name] = np.zeros([int(machine.value(e)) for e in local.shape], local.dtype)
     else:

@@ -52,7 +52,7 @@ def affine_terms(e: Expr) -> Terms:
 
 
 def never_equal(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
-    """Indices of one array that are never the same: a subscript of one is that of the other and a constant."""
+    """Tell whether two index tuples of one array never denote the same element: one subscript differs by a constant."""
     differences = (affine_terms(Binary("-", x, y)) for x, y in zip(a, b, strict=True))
     return any(constant and not terms for terms, constant in differences)
 
@@ -84,7 +84,7 @@ def _statement(stmt: Stmt, env: Mapping[str, Range]) -> Stmt:
 
 
 def _in_step(loop: Loop, body: tuple[Stmt, ...]) -> Loop:
-    """The loop with ``body``, whose statements are those of its own one by one, and what it reduces then."""
+    """Return the loop with ``body``, whose statements correspond to its own, and with the reductions that remain."""
     now: dict[Var | Load, list[Var | Load]] = {}
     if loop.reduces:
         for before, after in zip(walk_stmts(loop.body), walk_stmts(body), strict=True):
@@ -95,7 +95,7 @@ def _in_step(loop: Loop, body: tuple[Stmt, ...]) -> Loop:
 
 
 def body_ranges(loop: Loop, env: Mapping[str, Range]) -> dict[str, Range]:
-    """The ranges in the loop's body."""
+    """Return the ranges in the loop's body."""
     inner = {k: v for k, v in env.items() if k != loop.var and k not in written_names(loop.body)}
     first, last = range_of(loop.lo, env), range_of(loop.hi, env)
     if first is not None and last is not None and first[0] < last[1]:
@@ -104,13 +104,18 @@ def body_ranges(loop: Loop, env: Mapping[str, Range]) -> dict[str, Range]:
 
 
 def surely_iterates(loop: Loop, env: Mapping[str, Range], around: Sequence[Loop] = ()) -> bool:
-    """It has an iteration whenever it is reached. ``around``: the loops with invariant bounds that it is in,
-    outermost first."""
+    """Tell whether the loop has an iteration whenever it is reached.
+
+    ``around``: the loops with invariant bounds that enclose it, outermost first.
+    """
     return all(_leaves(end, loop.lo, env, around) for end in _ends(loop.hi, "min"))
 
 
 def has_iteration(loop: Loop, around: Sequence[Loop]) -> Expr | None:
-    """The condition that it has one; None where it always does in the loops ``around``, outermost first."""
+    """Return the condition that the loop has an iteration.
+
+    None if it always has one in the loops ``around``, outermost first.
+    """
     known = [f for f in around if has_invariant_bounds(f)]
     if surely_iterates(loop, reduce(lambda env, f: body_ranges(f, env), known, {}), known):
         return None
@@ -121,7 +126,7 @@ def has_iteration(loop: Loop, around: Sequence[Loop]) -> Expr | None:
 
 
 def harmless(e: Expr) -> bool:
-    """It has a value whatever its variables are."""
+    """Tell whether the expression has a defined value for all values of its variables."""
     divisors = (n.rhs for n in walk(e) if isinstance(n, Binary) and n.op in ("/", "%"))
     return all(isinstance(d, Const) and d.value not in (0, -1) for d in divisors)
 
@@ -134,7 +139,7 @@ def _leaves(hi: Expr, lo: Expr, env: Mapping[str, Range], around: Sequence[Loop]
 
 
 def _ends(e: Expr, op: str) -> Iterator[Expr]:
-    """What ``e`` is the least of, for ``min``, or the greatest."""
+    """Yield what ``e`` is the least of, for ``min``, or the greatest."""
     match e:
         case Binary(made, lhs, rhs) if made == op:
             yield from _ends(lhs, op)
@@ -151,7 +156,7 @@ def has_invariant_bounds(loop: Loop) -> bool:
 
 
 def _lowest(sum_of: Terms, around: Sequence[Loop]) -> float:
-    """What a sum is at least in any iteration of these loops, whatever the sizes are; -inf where that is not known.
+    """Return a lower bound of the sum over all iterations of these loops, for all sizes; -inf if none is known.
 
     From the innermost loop to the outermost its variable gives way to one of its bounds.
     """
@@ -170,12 +175,15 @@ def _lowest(sum_of: Terms, around: Sequence[Loop]) -> float:
 
 
 def _from_below(loop: Loop) -> Iterator[tuple[Terms, int]]:
-    """What the variable is not less than, and divided by what."""
+    """Yield lower bounds of the loop variable, each with a divisor."""
     yield from ((affine_terms(lo), 1) for lo in _ends(loop.lo, "max") if cannot_overflow(lo))
 
 
 def _from_above(loop: Loop, outer: Sequence[Loop], factor: int) -> Iterator[tuple[Terms, int]]:
-    """What the variable is not more than, and divided by what: a divisor of ``factor``, so that nothing is rounded."""
+    """Yield upper bounds of the loop variable, each with a divisor.
+
+    It divides ``factor``, so that nothing is rounded.
+    """
     for hi in _ends(loop.hi, "min"):
         match _bare(hi):
             case Binary("/", x, Const(int(d))) if d > 0 and factor % d == 0 and cannot_overflow(x):
@@ -196,7 +204,7 @@ def _bare(e: Expr) -> Expr:
 
 
 def _plus(a: Terms, limit: tuple[Terms, int], factor: int) -> Terms:
-    """``a`` and ``factor`` times a limit."""
+    """Return ``a`` and ``factor`` times a limit."""
     (p, c), ((q, d), divisor) = a, limit
     total = {t: p.get(t, 0) + factor // divisor * q.get(t, 0) for t in (*p, *q)}
     return {t: k for t, k in total.items() if k}, c + factor // divisor * d
@@ -244,17 +252,17 @@ def _compared(op: str, apart: Range | None, n: Binary) -> Expr | None:
 
 
 def difference_range(a: Expr, b: Expr, env: Mapping[str, Range]) -> Range | None:
-    """The range of ``a - b``; None where it is not known."""
+    """Return the range of ``a - b``, or None where it is not known."""
     return _sum(*_differing(a, b), env)
 
 
 def _differing(a: Expr, b: Expr) -> Terms:
-    """``a - b``."""
+    """Return ``a - b``."""
     return _plus(affine_terms(a), (affine_terms(b), 1), -1)
 
 
 def range_of(e: Expr, env: Mapping[str, Range]) -> Range | None:
-    """The range of ``e``; None where it is not known."""
+    """Return the range of ``e``, or None where it is not known."""
     match e:
         case Const(int(value)):
             return value, value
@@ -315,8 +323,10 @@ def never_negative(e: Expr, known: Collection[str]) -> bool:
 
 
 def may_wrap(e: Expr, known: Collection[str]) -> bool:
-    """A sum, difference or product in it is of an unsigned type, whose rule it is to wrap, and is not just made of
-    sizes and counters (``known`` variables), which are small."""
+    """Tell whether the expression contains a sum, difference or product of an unsigned type, which may wrap.
+
+    Those made only of sizes and counters (``known`` variables) are exempt, since these are small.
+    """
     sums = (n for n in walk(e) if isinstance(n, Binary) and n.op in ("+", "-", "*") and n.dtype.startswith("uint"))
     return not all(_small_sum(n, known) for n in sums)
 

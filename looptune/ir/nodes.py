@@ -36,17 +36,23 @@ ASIDE: Mapping[str, bool] = MappingProxyType({"aside": True})
 
 @dataclass(frozen=True, slots=True)
 class Node:
+    """Base of all nodes; ``span`` is the position in the source, which does not take part in comparisons."""
+
     span: Span = field(default=NOWHERE, kw_only=True, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Const(Node):
+    """A constant."""
+
     value: int | float
     dtype: str = "int32"
 
 
 @dataclass(frozen=True, slots=True)
 class Var(Node):
+    """A scalar or loop variable."""
+
     name: str
     dtype: str = "int32"
 
@@ -110,6 +116,8 @@ class Select(Node):
 
 @dataclass(frozen=True, slots=True)
 class Cast(Node):
+    """A conversion of ``arg`` to ``dtype``."""
+
     dtype: str
     arg: Expr
 
@@ -153,19 +161,22 @@ class Annotation(ABC):
     one thread runs those of a part."""
 
     def of_strips(self, parallel: bool) -> Self | None:
-        """What of it is for the loop over the strips of a loop that is tiled; ``parallel``: threads run that."""
+        """Return the part of this annotation that applies to the loop over the strips of a tiled loop, or None.
+
+        ``parallel``: threads run that loop.
+        """
         return self
 
     def of_points(self) -> Self | None:
-        """What of it is for the loop inside one strip of a loop that is tiled."""
+        """Return the part of this annotation that applies to the loop inside one strip of a tiled loop, or None."""
         return self
 
     @abstractmethod
     def pragma(self) -> str:
-        """The line that says the same in C; "" where C has none for it."""
+        """Return the equivalent pragma in C, or "" if C has none."""
 
     def merge(self, other: Self) -> Self:
-        """What holds for a kernel that does the work of two, for which ``self`` and ``other`` were said."""
+        """Return the annotation of a kernel that does the work of two, to which ``self`` and ``other`` applied."""
         return self
 
 
@@ -173,6 +184,7 @@ A = TypeVar("A", bound=Annotation)
 
 
 def find_annotation(annotations: Iterable[Annotation], kind: type[A]) -> A | None:
+    """Return the annotation of this class, or None."""
     return next((a for a in annotations if isinstance(a, kind)), None)
 
 
@@ -269,11 +281,11 @@ class Loop(Node):
     annotations: Annotations = field(default=NO_ANNOTATIONS, kw_only=True, repr=False)
 
     def annotation(self, kind: type[A]) -> A | None:
-        """The annotation of this class, None where the loop has none."""
+        """Return the annotation of this class, or None where the loop has none."""
         return find_annotation(self.annotations, kind)
 
     def annotated(self, *said: Annotation) -> Loop:
-        """The loop with these annotations, each in place of one of its class."""
+        """Return the loop with these annotations, each of which replaces one of its class."""
         return replace(self, annotations=Annotations((*self.annotations, *said)))
 
     @property
@@ -287,13 +299,15 @@ class Loop(Node):
         return None if self.counter is None else self.counter.value
 
     def without(self, *kinds: type[Annotation]) -> Loop:
-        """The loop without its annotations of these classes."""
+        """Return the loop without its annotations of these classes."""
         kept = Annotations(a for a in self.annotations if not isinstance(a, kinds))
         return self if len(kept) == len(self.annotations) else replace(self, annotations=kept)
 
 
 @dataclass(frozen=True, slots=True)
 class While(Node):
+    """A ``while`` loop."""
+
     cond: Expr
     body: tuple[Stmt, ...]
     number: int = field(default=0, kw_only=True, compare=False)
@@ -302,6 +316,8 @@ class While(Node):
 
 @dataclass(frozen=True, slots=True)
 class If(Node):
+    """A condition with its two branches."""
+
     cond: Expr
     then: tuple[Stmt, ...]
     other: tuple[Stmt, ...] = ()
@@ -340,6 +356,8 @@ class Local(Node):
 
 @dataclass(frozen=True, slots=True)
 class Codelet(Node):
+    """A function to compile: its parameters, locals and statements."""
+
     name: str
     params: tuple[Array | Scalar, ...]
     locals: tuple[Local, ...]

@@ -28,7 +28,7 @@ Cost = Callable[[Assign], int]
 
 
 def count(body: Sequence[Stmt], sizes: Mapping[str, int]) -> int | None:
-    """The operations of one run, None where it depends on data or takes too long to count."""
+    """Return the number of operations of one run, or None if it depends on data or takes too long to count."""
     changed = written_names(body)
     try:
         return _run(body, sizes, lambda assign: operations(assign, changed))
@@ -37,7 +37,7 @@ def count(body: Sequence[Stmt], sizes: Mapping[str, int]) -> int | None:
 
 
 def statements(body: Sequence[Stmt], sizes: Mapping[str, int], limit: int) -> int | None:
-    """The assignments of one run, or ``limit`` where there are more to look at; None where it depends on data."""
+    """Return the number of assignments of one run, or ``limit`` if there are more, or None if it depends on data."""
     try:
         return min(limit, _run(body, sizes, lambda _: 1))
     except _TooMany:
@@ -57,17 +57,19 @@ class _TooMany(Exception):
 @dataclass(frozen=True, slots=True)
 class _Points:
     """Places in the nest, each with the values of names there and how many times a run comes by: arrays of one length.
-    Those that inner bounds and conditions cannot tell apart are one."""
+
+    Those that inner bounds and conditions cannot tell apart are one.
+    """
 
     env: Mapping[str, np.ndarray]
     times: np.ndarray
 
     def at(self, places: np.ndarray, **more: np.ndarray) -> _Points:
-        """Some of them, by number or by whether."""
+        """Return the points that an index array or a mask selects."""
         return _Points({name: values[places] for name, values in self.env.items()} | more, self.times[places])
 
     def alike(self, names: Collection[str]) -> _Points:
-        """One for all that have the same values of these."""
+        """Return one point for all that have equal values of these names."""
         env = {name: values for name, values in self.env.items() if name in names}
         key, spans = np.zeros(len(self.times), np.int64), 1.0
         for values in env.values():
@@ -123,7 +125,7 @@ def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _asked(body: Sequence[Stmt]) -> set[str]:
-    """The names in bounds and conditions: what the number of operations depends on."""
+    """Return the names in bounds and conditions: what the number of operations depends on."""
     found: set[str] = set()
     for node in walk(tuple(body)):
         match node:
@@ -135,12 +137,15 @@ def _asked(body: Sequence[Stmt]) -> set[str]:
 
 
 def _values(e: Expr, points: _Points) -> np.ndarray:
-    """An integer expression at each of the points."""
+    """Return an integer expression at each of the points."""
     return np.broadcast_to(evaluate(e, points.env), points.times.shape)
 
 
 def evaluate(e: Expr, env: Mapping[str, np.ndarray]) -> np.ndarray:
-    """An integer expression of names that have many values at once; shapes are broadcast. OfData where it is none."""
+    """Return the value of an integer expression whose names have arrays of values; shapes are broadcast.
+
+    Raises OfData if it depends on data.
+    """
     match e:
         case Const(v):
             return np.asarray(int(v), np.int64)
@@ -174,7 +179,10 @@ _OPERATIONS: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 
 def operations(assign: Assign, changed: Collection[str]) -> int:
-    """``changed``: what loops set, which is no factor to be taken out."""
+    """Return the operations in ``body``.
+
+    ``changed``: names that loops set, so that expressions of them cannot be moved out.
+    """
     total = sum(_costs(n) for n in walk(assign.value))
     match _plain(assign.value):
         case Binary("+" | "-", lhs, rhs) if _plain(lhs) == assign.target:
@@ -183,6 +191,7 @@ def operations(assign: Assign, changed: Collection[str]) -> int:
 
 
 def is_operation(n: object) -> bool:
+    """Tell whether the node is an operation that counts."""
     return _costs(n) > 0
 
 
@@ -196,7 +205,7 @@ def _costs(n: object) -> int:
 
 
 def _factors(e: Expr, changed: Collection[str]) -> int:
-    """The constant factors of a product."""
+    """Return the constant factors of a product."""
     match e:
         case Binary("*", lhs, rhs):
             return sum(_is_factor(x, changed) + _factors(x, changed) for x in (_plain(lhs), _plain(rhs)))

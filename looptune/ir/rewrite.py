@@ -17,7 +17,10 @@ N = TypeVar("N", bound=Node)
 
 @cache
 def _children(cls: Any) -> tuple[tuple[str, bool], ...]:
-    """The fields of a node class that can hold nodes, and whether each is a tuple; spans and directives are kept."""
+    """Return the fields of a node class that can hold nodes, and whether each is a tuple.
+
+    Spans and directives are kept.
+    """
     plain = ("str", "int", "bool", "Mode", "Literal", "tuple[int", "tuple[str", "Annotations")
     held = (f for f in fields(cls) if f.name not in ("span", "directives") and not str(f.type).startswith(plain))
     return tuple((f.name, str(f.type).startswith("tuple")) for f in held)
@@ -53,7 +56,10 @@ def _mapped(rule: Callable[[Any], Any], old: tuple[Any, ...]) -> tuple[Any, ...]
 
 
 def map_blocks(rule: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]], stmt: Stmt) -> Stmt:
-    """The statement with ``rule`` applied to each block it holds, in textual order; the same where nothing changed."""
+    """Return the statement with ``rule`` applied to each block it holds, in textual order.
+
+    The same where nothing changed.
+    """
     match stmt:
         case Loop(body=body) | While(body=body):
             new = rule(body)
@@ -95,7 +101,7 @@ def rewrite_stmts(rule: Callable[[Stmt], Stmt | tuple[Stmt, ...] | None], body: 
 
 
 def conjuncts(cond: Expr) -> tuple[Expr, ...]:
-    """What all has to hold for the condition to hold, in the order in which C asks for it."""
+    """Return the conditions whose conjunction is ``cond``, in the order in which C evaluates them."""
     match cond:
         case Binary("&&", lhs, rhs):
             return (*conjuncts(lhs), *conjuncts(rhs))
@@ -152,7 +158,7 @@ def substitute(node: Any, env: Mapping[str, Expr]) -> Any:
 
 @cache
 def _parts(cls: Any) -> Callable[[Any], tuple[Any, ...]] | None:
-    """What ``walk`` goes through, the last field first: not what is ``ASIDE``."""
+    """Return what ``walk`` goes through, the last field first: not what is ``ASIDE``."""
     aside = {f.name for f in fields(cls) if f.metadata == ASIDE}
     found = [name for name, _ in reversed(_children(cls)) if name not in aside]
     if len(found) == 1:
@@ -177,7 +183,7 @@ def walk(node: Any) -> Iterator[Node]:
 
 
 def walk_stmts(body: Stmt | tuple[Stmt, ...]) -> Iterator[Stmt]:
-    """The statements among what ``walk`` gives, without going through their expressions."""
+    """Yield the statements among the nodes that ``walk`` yields, without traversing expressions."""
     stack: list[Stmt | tuple[Stmt, ...]] = [body]
     while stack:
         here = stack.pop()
@@ -193,7 +199,7 @@ def walk_stmts(body: Stmt | tuple[Stmt, ...]) -> Iterator[Stmt]:
 
 
 def directly(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
-    """The statements that are in no loop inside."""
+    """Yield the statements that are not in an inner loop."""
     for stmt in body:
         yield stmt
         match stmt:

@@ -15,6 +15,7 @@ _BITS = {
 
 
 def is_integer(dtype: str) -> bool:
+    """Tell whether the type is an integer type."""
     return dtype in _BITS
 
 
@@ -43,8 +44,12 @@ def fits(value: int, dtype: str) -> bool:
 
 
 def overflows_never(dtype: str) -> bool:
-    """A sum or a product of the integer type is that of the numbers: of a signed type, whose overflow C leaves
-    undefined, while those of unsigned ones wrap. Of types narrower than int, C has none."""
+    """Tell whether sums and products of the integer type are exact.
+
+    In signed types, overflow is undefined in C, and unsigned types wrap.
+
+    C has no arithmetic in types narrower than int.
+    """
     return dtype in ("int32", "int64")
 
 
@@ -71,8 +76,9 @@ def widens(dtype: str, of: str) -> bool:
 
 
 def is_lossless_index_cast(to: str, of: str) -> bool:
-    """A cast of an index or a bound from the type ``of`` changes no value: of 32 bits or more because ints hold the
-    places that they are used for, of fewer only where every value fits.
+    """Tell whether a cast of an index or a bound from the type ``of`` preserves every value.
+
+    From 32 bits or more it does, since positions fit in an int; from fewer only if every value fits.
 
     >>> [is_lossless_index_cast(*pair) for pair in (("int64", "int32"), ("int32", "int64"), ("uint8", "int32"))]
     [True, True, False]
@@ -93,7 +99,7 @@ def truncdiv(a: int, b: int) -> int:
 
 
 def evaluate(op: str, a: int, b: int) -> int | None:
-    """``a op b`` on C integers, None where C leaves it undefined."""
+    """Return ``a op b`` on C integers, or None if it is undefined in C."""
     match op:
         case "+":
             return a + b
@@ -195,32 +201,39 @@ def _fold_identity(e: Binary, op: str, lhs: Expr, rhs: Expr) -> Expr:
 
 
 def add(a: Expr, b: Expr) -> Expr:
+    """Return ``a + b``, simplified."""
     return fold(Binary("+", a, b))
 
 
 def sub(a: Expr, b: Expr) -> Expr:
+    """Return ``a - b``, simplified."""
     return fold(Binary("-", a, b))
 
 
 def mul(a: Expr, b: Expr) -> Expr:
+    """Return ``a * b``, simplified."""
     return fold(Binary("*", a, b))
 
 
 def div(a: Expr, b: Expr) -> Expr:
+    """Return ``a / b``, simplified."""
     return fold(Binary("/", a, b))
 
 
 def mod(a: Expr, b: Expr) -> Expr:
+    """Return ``a % b``, simplified."""
     if b == Const(1, b.dtype):
         return Const(0, b.dtype)
     return fold(Binary("%", a, b))
 
 
 def min_of(a: Expr, b: Expr) -> Expr:
+    """Return ``min(a, b)``, simplified."""
     return fold(Binary("min", a, b))
 
 
 def max_of(a: Expr, b: Expr) -> Expr:
+    """Return ``max(a, b)``, simplified."""
     return fold(Binary("max", a, b))
 
 

@@ -14,7 +14,9 @@ from looptune.ir.simplify import is_integer
 
 
 def specialize(codelet: Codelet, values: Mapping[str, int | float]) -> Codelet:
-    """The codelet with the integer parameters in ``values`` as constants, and what can no longer run removed.
+    """Return the codelet with the integer parameters in ``values`` replaced by constants.
+
+    Code that can no longer run is removed.
 
     The parameters stay in the signature, so that a caller need not know.
     """

@@ -31,7 +31,7 @@ _MIXED = frozenset({"<<", ">>", "&&", "||"})
 
 
 def verify(codelet: Codelet) -> Codelet:
-    """The codelet itself; an assertion with the broken invariant otherwise."""
+    """Return the codelet itself. Raises AssertionError, with the invariant, if it violates one."""
     scope = {p.name: p.dtype for p in codelet.params if isinstance(p, Scalar)}
     scope |= {v.name: v.dtype for v in codelet.locals if not v.shape}
     ranks = {p.name: (len(p.shape), p.dtype) for p in codelet.params if isinstance(p, Array)}
