@@ -41,7 +41,7 @@ class Access:
     exact: bool = False
 
     def commutes(self, reassociate: bool) -> bool:
-        """It belongs to an accumulation that may be reordered."""
+        """Tell whether the access belongs to an accumulation that may be reordered."""
         return self.reduces is not None and (reassociate or self.exact)
 
 
@@ -55,7 +55,10 @@ def memory(codelet: Codelet) -> Callable[[str], bool]:
 
 
 def accesses(statement: Statement, nest: IterationDomains, storage: Callable[[str], bool]) -> tuple[Access, ...]:
-    """The write first, then the reads. An asking writes nothing."""
+    """Return the accesses of the statement, the write first, then the reads.
+
+    The evaluation of a condition writes nothing.
+    """
     target, value, conditions = statement.assign.target, statement.assign.value, statement.conditions
     into = accumulation(statement.assign, statement.guard)
     own = [n for n in _named((value, conditions[-1:]), storage) if n == target and into is not None][:1]
@@ -105,7 +108,7 @@ def _access(
 
 
 def written_as(node: Load | Var) -> str:
-    """The access as the user wrote it; as C of the tree where the text has something else, such as a macro.
+    """Return the access as the user wrote it, or as C of the tree if the text has something else, such as a macro.
 
     >>> from dataclasses import replace
     >>> line = Span("f.c", 1, 7, 8, "  x = A[ n-1-i ];")

@@ -102,7 +102,7 @@ def _division(op: str, a: str, c: int, never_negative: bool) -> str:
 
 
 def condition_to_isl(e: Expr, want: bool = True, least: Least = NOTHING) -> tuple[str, bool]:
-    """A condition that holds wherever ``e`` is true (``want``) or false, and whether it holds nowhere else.
+    """Return a condition that holds wherever ``e`` is true (``want``) or false, and whether it is exact.
 
     What is not affine may be either: it becomes "true", and not exact.
 
@@ -127,7 +127,7 @@ def condition_to_isl(e: Expr, want: bool = True, least: Least = NOTHING) -> tupl
 
 
 def constant(e: Expr) -> int | None:
-    """The value of an integer expression of constants only."""
+    """Return the value of an integer expression that contains only constants."""
     if not is_integer(e.dtype):
         return None
     match e:
@@ -146,7 +146,7 @@ def constant(e: Expr) -> int | None:
 
 
 def lower_bound(e: Expr, least: Least) -> int | None:
-    """A lower bound of ``e`` from those of its variables, None where none is known."""
+    """Return a lower bound of ``e`` from those of its variables, or None if none is known."""
     match e:
         case Const(value) if is_integer(e.dtype):
             return int(value)
@@ -187,7 +187,7 @@ def _never_negative(e: Expr, least: Least) -> bool:
 
 
 def _keeps(cast: Cast, least: Least, exact: bool) -> bool:
-    """The cast changes no value, given that ints hold the indices they are used for."""
+    """Tell whether the cast changes no value, given that ints hold the indices they are used for."""
     to, of = cast.dtype, cast.arg.dtype
     if not is_lossless_index_cast(to, of):
         return False
@@ -196,7 +196,7 @@ def _keeps(cast: Cast, least: Least, exact: bool) -> bool:
 
 
 def _narrowed(inner: str, dtype: str) -> str | None:
-    """What a type of fewer bits than an int holds of a value: isl's ``mod`` is never negative."""
+    """Return what a type of fewer bits than an int holds of a value: isl's ``mod`` is never negative."""
     values = 1 << bits(dtype)
     if bits(dtype) >= 32 or dtype == "bool":
         return None
@@ -206,4 +206,5 @@ def _narrowed(inner: str, dtype: str) -> str | None:
 
 
 def bits(dtype: str) -> int:
+    """Return the number of bits of an integer type."""
     return 1 if dtype == "bool" else int(dtype.removeprefix("u").removeprefix("int"))

@@ -44,15 +44,19 @@ Subscripts = tuple[Expr, ...]
 
 def accesses(codelet: Codelet, *, sure: bool = False) -> Iterator[tuple[Load, Subscripts, Around]]:
     """Each array access with its subscripts, in which locals are replaced by what they stand for, and its loops.
-    ``sure``: without those that stand under a condition."""
+
+    ``sure``: without those that stand under a condition.
+    """
     known = scan(codelet).known
     for load, around in _accesses(codelet.body, (), sure):
         yield load, tuple(substitute(e, known) for e in load.index), around
 
 
 def bound(e: Expr, around: Around, sizes: frozenset[str], *, exact: bool = False) -> Poly | None:
-    """What ``e`` stays below in every iteration of the loops; None where that is not known. ``exact``: and is but one
-    below in one of them, if they run."""
+    """Return an exclusive upper bound of ``e`` over all iterations of the loops, or None if none is known.
+
+    ``exact``: some iteration, if there is one, attains the bound minus 1.
+    """
     made = polynomial(e, sizes | {f.var for f in around})
     for k, loop in reversed(tuple(enumerate(around))):
         if made is None or (exact and not _plain(loop)):
@@ -62,8 +66,10 @@ def bound(e: Expr, around: Around, sizes: frozenset[str], *, exact: bool = False
 
 
 def reaches(codelet: Codelet) -> dict[str, tuple[str, ...]]:
-    """By array parameter its extents: those that the text declares, and how far the first is reached where that is
-    open; "?" where that is not known."""
+    """By array parameter its extents.
+
+    Those that the text declares, and how far the first is reached where that is open; "?" where that is not known.
+    """
     sizes = sizes_of(codelet)
     arrays = [p for p in codelet.params if isinstance(p, Array)]
     found: dict[str, list[Poly | None]] = {p.name: [] for p in arrays}
@@ -76,7 +82,7 @@ def reaches(codelet: Codelet) -> dict[str, tuple[str, ...]]:
 
 
 def sizes_of(codelet: Codelet) -> frozenset[str]:
-    """The integer parameters that no statement assigns."""
+    """Return the integer parameters that no statement assigns."""
     return frozenset(p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)) - {
         *written_names(codelet.body)
     }
@@ -112,7 +118,8 @@ def polynomial(e: Expr, names: frozenset[str]) -> Poly | None:
 
 
 def shown(p: Poly) -> str:
-    """
+    """Return the polynomial as text.
+
     >>> shown({("m", "n"): 1, ("n",): -2, (): 3})
     'm * n + 3 - 2 * n'
     """
@@ -162,7 +169,7 @@ def _surely(e: Expr) -> Iterator[Load]:
 
 
 def _plain(loop: Loop) -> bool:
-    """It takes each value between its bounds, which are sums."""
+    """Tell whether it takes each value between its bounds, which are sums."""
     return loop.step == 1 and not any(
         isinstance(n, Binary) and n.op in ("min", "max") for n in walk((loop.lo, loop.hi))
     )

@@ -24,8 +24,11 @@ Place = Literal["inside", "outside", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class EvaluationContext:
-    """Where something is evaluated: in the iterations of ``domain``, called ``instance`` over ``dims``, or, where that
-    is not ``exact``, in some of them."""
+    """Where something is evaluated.
+
+    In the iterations of ``domain``, called ``instance`` over ``dims``, or, where that is not ``exact``, in some of
+    them.
+    """
 
     model: Scop
     span: Span
@@ -74,7 +77,7 @@ def check_bounds(model: Scop) -> Iterator[tuple[str, Place]]:
 
 
 def expressions(model: Scop, s: Statement) -> Iterator[tuple[Expr, EvaluationContext]]:
-    """What the statement evaluates, and the conditions on data that it stands under."""
+    """Yield the expressions that the statement evaluates, and the conditions on data around it."""
     context = model.space.context()
     for k, a in enumerate(s.asked):
         dims = s.dims[: a.loops]
@@ -87,6 +90,7 @@ def expressions(model: Scop, s: Statement) -> Iterator[tuple[Expr, EvaluationCon
 
 
 def evaluated(e: Expr, here: EvaluationContext) -> Iterator[tuple[Load, EvaluationContext]]:
+    """Yield the loads that the expression evaluates, each with the conditions under which it is evaluated."""
     match e:
         case Select(cond, then, other):
             yield from evaluated(cond, here)

@@ -36,7 +36,10 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pair:
-    """``map``: { first[iteration] -> then[iteration] : these two accesses are of one element, in this order }"""
+    """Two accesses that carry a dependence.
+
+    ``map``: { first[iteration] -> then[iteration] : both access one element, in this order }.
+    """
 
     first: Access
     then: Access

@@ -15,7 +15,7 @@ _Sets = TypeVar("_Sets", isl.Set, isl.Map)
 
 
 def merged(found: _Sets) -> _Sets:
-    """The same set, or map, of fewer pieces where isl finds that some make up one."""
+    """Return an equal set or map with fewer pieces, if isl finds some that can be merged."""
     if _pieces(found) < 2:
         return found
     return found.detect_equalities().remove_redundancies().coalesce()

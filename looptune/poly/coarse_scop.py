@@ -15,7 +15,7 @@ from looptune.poly.isl_objects import Space
 
 
 def coarse(space: Space, reason: TooInvolved, names: Collection[str]) -> tuple[Space, tuple[Unanalysable, ...]]:
-    """The nest with the statements ``names`` running whenever, on any element, and what is to be said of each."""
+    """Return the nest in which the statements ``names`` may run at any time on any element, and a message for each."""
     statements, accesses = dict(space.nest.statements), dict(space.accesses)
     unknown: list[Unanalysable] = []
     for name in names:

@@ -21,7 +21,10 @@ from looptune.poly.reduction import accumulation
 
 
 def separate_conditions(nest: IterationDomains) -> IterationDomains:
-    """The nest with the askings as statements that write nothing, ``asks`` being whose condition it is."""
+    """Return the nest with the evaluations of conditions as statements that write nothing.
+
+    ``asks`` maps each to the statement of its condition.
+    """
     statements: dict[str, Statement] = {}
     for s in nest.statements.values():
         for asking in _askings(s):
@@ -40,7 +43,7 @@ def stands_apart(s: Statement, k: int) -> bool:
 
 
 def condition_instance_name(s: Statement, k: int) -> str:
-    """What the asking of the ``k``-th condition on data is called."""
+    """Return the name of the statement that evaluates the ``k``-th condition on data."""
     return f"{s.name}_if{k}"
 
 
@@ -51,7 +54,7 @@ def _askings(s: Statement) -> Iterator[Statement]:
 
 
 def _asking(s: Statement, k: int, a: DataCondition) -> Statement:
-    """It may not be reached where another condition on data comes before it."""
+    """Return the evaluation as a statement. Another condition on data before it may prevent it."""
     place = 2 * a.loops
     time = (*_spaced(s.time[:place]), str(2 * a.place - 1), *("0" for _ in s.time[place + 1 :]))
     target = Var(condition_instance_name(s, k), a.cond.dtype)

@@ -36,7 +36,7 @@ class DataCondition:
 
 
 def conjuncts(cond: Expr, wanted: bool) -> Iterator[tuple[Expr, bool]]:
-    """What must be true, or false, for ``cond`` to be as ``wanted``, in the order in which C looks at it.
+    """Yield what must be true, or false, for ``cond`` to be ``wanted``, in the order in which C evaluates it.
 
     >>> i, p, q = Var("i"), Var("p"), Var("q")
     >>> [(e.name, wanted) for e, wanted in conjuncts(Unary("!", Binary("||", i, Unary("!", Binary("&&", p, q)))), True)]

@@ -65,8 +65,11 @@ def flows(space: Space, codelet: Codelet, array: str, *, reassociate: bool) -> F
 
 
 def _sure(space: Space, name: str, known: int) -> isl.Set:
-    """{ S[iteration] : it runs, whatever the data say }, where the outermost ``known`` conditions on data are as they
-    must be: for ``j < 2 && x > 0`` to be false, where j is 2 or more"""
+    """Return { S[iteration] : it runs, whatever the data say }.
+
+    The outermost ``known`` conditions on data have their required values: for ``j < 2 && x > 0`` to be false, where j
+    is 2 or more.
+    """
     s = space.nest.statements[name]
     domain = space.domain(name)
     for a in s.asked[known:]:
@@ -78,8 +81,10 @@ def _sure(space: Space, name: str, known: int) -> isl.Set:
 def _last(
     space: Space, reads: isl.UnionMap, certain: isl.UnionMap, writes: isl.UnionMap
 ) -> tuple[isl.UnionMap, isl.UnionMap]:
-    """{ write -> read : of one element, the write before the read, and no certain one between them }, and the
-    { read -> element } with no certain write before.
+    """Return the last writes before each read.
+
+    These are { write -> read : of one element, the write before the read, and no certain write between them }, and the
+    { read -> element } without a certain write before.
 
     Taken from the definition: isl's own flow analysis names a write that is not the last one where iterations are
     every second one (islpy 2026.2.2), and then a wrong schedule could be called legal.
@@ -93,7 +98,7 @@ def _last(
 
 
 def _reaches(space: Space, some: isl.UnionMap, others: isl.UnionMap) -> isl.UnionMap:
-    """{ write -> other : of one element, and before it }, where an other may be a [read -> element]"""
+    """Return { write -> other : of one element, and before it }, where an other may be a [read -> element]."""
     found = isl.UnionMap(f"{space.prefix}{{ }}")
     for part in _maps(some.apply_range(others.reverse())):
         write, wrapped = part.get_tuple_name(isl.dim_type.in_), part.range_is_wrapping()
@@ -129,7 +134,10 @@ def _unwritten(found: isl.UnionMap) -> dict[str, isl.Set]:
 
 
 def _local_to_blocks(space: Space, codelet: Codelet, array: str, found: Iterable[Flow]) -> Iterator[Flow]:
-    """The flows, without those into a block that writes ``array`` before it reads it, or has an array of its own."""
+    """Yield the flows that are not into a block with its own values.
+
+    Such a block writes ``array`` before it reads it, or has an array of its own.
+    """
     scalar = any(v.name == array and not v.shape for v in codelet.locals)
     local = any(v.name == array for v in codelet.locals)
     owners = list((_owners if scalar else _declarers)(space, codelet.body, array, 0, 0)) if local else []
@@ -150,8 +158,11 @@ def _local_to_blocks(space: Space, codelet: Codelet, array: str, found: Iterable
 def _not_hidden(
     space: Space, accesses: Collection[Access], found: Iterable[Flow], *, reassociate: bool
 ) -> Iterator[Flow]:
-    """The flows, without what a write hides that runs because data decided the same for it and for the read, or for it
-    and for the earlier write, and where else data are asked, they do not matter."""
+    """Yield the flows that no other write hides.
+
+    A write hides an earlier one if it runs whenever the read does, or whenever the earlier write does, because data
+    decided the same for both; elsewhere, conditions on data are ignored.
+    """
     scalar = all(not a.index for a in accesses)
     writes = [a.statement for a in accesses if scalar and a.write and not a.commutes(reassociate)]
     for flow in found:
@@ -170,8 +181,10 @@ def _not_hidden(
 
 
 def must_execute_with(space: Space, write: Statement, other: Statement) -> isl.Map:
-    """{ write[iteration] -> other[iteration] : the write surely runs if the other does, for the branches that the two
-    stand in together are taken by both }"""
+    """Return { write[iteration] -> other[iteration] : the write surely runs if the other does }.
+
+    Both take the branches in which they stand together.
+    """
     return space.memoized(("runs with", write.name, other.name), lambda: _runs_with(space, write, other))
 
 
@@ -186,7 +199,10 @@ def _runs_with(space: Space, write: Statement, other: Statement) -> isl.Map:
 
 
 def guards_of(read: Statement, array: str) -> bool:
-    """What is read decides on a branch around the statement, so that a write in that branch comes after it."""
+    """Tell whether the value read decides on a branch around the statement.
+
+    A write in that branch then comes after it.
+    """
     own = accumulation(read.assign, read.guard)
     before = read.conditions[:-1] if own is not None and own.asked is not None else read.conditions
     return array in names_in(before)
@@ -201,7 +217,7 @@ def _same_branches(write: Statement, other: Statement) -> int:
 def _owners(
     space: Space, body: tuple[Stmt, ...], array: str, depth: int, ifs: int
 ) -> Iterator[tuple[int, frozenset[str]]]:
-    """The blocks that write the scalar first, with how many loops are around them and what runs in them.
+    """Yield the blocks that write the scalar first, with how many loops are around them and what runs in them.
 
     ``ifs`` are around the body: what they ask is not asked in it. Where a bound or condition reads the scalar, what is
     inside counts as reading it too, and that comes before all that the block writes.
@@ -227,7 +243,7 @@ def _owners(
 def _declarers(
     space: Space, body: tuple[Stmt, ...], array: str, depth: int, ifs: int
 ) -> Iterator[tuple[int, frozenset[str]]]:
-    """The same for a local array: the bodies of the loops each iteration of which has its own."""
+    """Yield the same for a local array: the bodies of the loops each iteration of which has its own."""
     for stmt in body:
         match stmt:
             case Loop(own=own, body=inner):
@@ -245,7 +261,7 @@ def _declarers(
 
 
 def _same(space: Space, flow: Flow, depth: int) -> isl.Map:
-    """{ write[iteration] -> read[iteration] : both in one iteration of the ``depth`` loops around }"""
+    """Return { write[iteration] -> read[iteration] : both in one iteration of the ``depth`` loops around }."""
     s, t = (space.nest.statements[n] for n in (flow.write, flow.read))
     primed = [f"{d}'" for d in t.dims]
     equal = " and ".join(f"{a} = {b}" for a, b in zip(s.dims[:depth], primed[:depth], strict=True)) or "true"

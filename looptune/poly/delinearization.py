@@ -23,7 +23,8 @@ Polynomial = Mapping[tuple[str, ...], int]
 
 
 def polynomial(e: Expr) -> Polynomial | None:
-    """
+    """Return the expression as a sum of products, or None if it is none.
+
     >>> polynomial(Binary("+", Binary("*", Var("i"), Var("n")), Const(1)))
     {('i', 'n'): 1, (): 1}
     """
@@ -69,7 +70,7 @@ class _Subscript:
 
 
 def delinearize(space: Space, accesses: Mapping[str, tuple[Access, ...]]) -> dict[str, tuple[Access, ...]]:
-    """The accesses, with those of flat arrays given a row and columns where that is exact."""
+    """Return the accesses, in which subscripts of flat arrays become row and column where that is exact."""
     flat: dict[str, list[Access]] = {}
     for access in (a for mine in accesses.values() for a in mine if len(a.subscripts) == 1):
         flat.setdefault(access.array, []).append(access)

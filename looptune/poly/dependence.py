@@ -79,7 +79,10 @@ def _between(space: Space, array: str, first: str, then: str) -> Iterator[Depend
 
 
 def shared_op(s: list[Access], t: list[Access]) -> str | None:
-    """The op by which both statements accumulate into the array, None where either writes it in another way."""
+    """Return the operator by which both statements accumulate into the array.
+
+    None if either writes it in another way.
+    """
     ops = {a.reduces for a in (*s, *t) if a.write}
     both = any(a.write for a in s) and any(a.write for a in t)
     return ops.pop() if both and len(ops) == 1 else None
@@ -100,5 +103,5 @@ def _kept(
 
 
 def conflict(space: Space, a: Access, b: Access) -> isl.Map:
-    """{ S[iteration] -> T[iteration] : both accesses are of one element }"""
+    """Return { S[iteration] -> T[iteration] : both accesses are of one element }."""
     return space.touched(a).apply_range(space.touched(b).reverse())

@@ -81,7 +81,7 @@ class Statement:
     asks: str = ""
 
     def shown(self, values: tuple[int, ...], sizes: Mapping[str, int]) -> dict[str, int]:
-        """An iteration by the user's names and in the user's values; a ``while`` counts its passes.
+        """Return an iteration in the user's names and values; a ``while`` counts its passes.
 
         ``sizes`` are the integer parameters by name.
         """
@@ -99,12 +99,12 @@ class Statement:
         return found
 
     def counters(self, values: tuple[int, ...]) -> dict[str, int]:
-        """An iteration by the variables of the tree's loops."""
+        """Return an iteration by the variables of the tree's loops."""
         return {f.var: v for f, v in zip(self.loops, values, strict=True) if isinstance(f, Loop)}
 
 
 def computed(e: Expr, env: Mapping[str, int]) -> int | None:
-    """The value of an integer expression, None where it is made of more than ``env`` holds."""
+    """Return the value of an integer expression, or None if it contains names that are not in ``env``."""
     used = {n.name: n.dtype for n in walk(e) if isinstance(n, Var)}
     value = substitute(e, {v: Const(env[v], dtype) for v, dtype in used.items() if v in env})
     return int(value.value) if isinstance(value, Const) else None
@@ -132,7 +132,7 @@ class IterationDomains:
         return _affine(e, self.known, {*dims, *self.parameters})
 
     def condition(self, e: Expr, wanted: bool, dims: tuple[str, ...]) -> tuple[str, bool]:
-        """What holds wherever ``e`` is true (or false), as isl text, and whether that says all of it."""
+        """Return a condition, as isl text, that holds wherever ``e`` is true (or false), and whether it is exact."""
         return affine_part(e, wanted, self.known, {*dims, *self.parameters})
 
 
@@ -144,6 +144,7 @@ def _affine(e: Expr, known: Mapping[str, Expr], scope: set[str], least: Least | 
 
 
 def scan(codelet: Codelet) -> IterationDomains:
+    """Return the iteration domains of the codelet's statements."""
     scalars = [p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)]
     assigned = written_names(codelet.body)
     parameters = tuple(p for p in scalars if p not in assigned)

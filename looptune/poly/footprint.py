@@ -42,7 +42,7 @@ def elements(model: Scop, sizes: Mapping[str, int]) -> dict[str, int]:
 
 
 def _chooses(n: object) -> bool:
-    """What stands in it may not be looked at."""
+    """Tell whether what stands in it may not be looked at."""
     match n:
         case Select() | Binary("&&" | "||"):
             return True

@@ -30,7 +30,7 @@ def happens_before(model: Scop, first: str, then: str, array: str, op: str | Non
 
 
 def _earlier(time: Sequence[str], later: Sequence[str], threads: Container[int]) -> str:
-    """That one is before the other, as words are in a dictionary, but for the places in ``threads``."""
+    """Return that one is before the other, as words are in a dictionary, but for the places in ``threads``."""
     cases, same = list[str](), list[str]()
     for k, (a, b) in enumerate(zip(time, later, strict=True)):
         known = int(b) - int(a) if a.isdecimal() and b.isdecimal() else None
@@ -45,18 +45,20 @@ def _earlier(time: Sequence[str], later: Sequence[str], threads: Container[int])
 
 @lru_cache(maxsize=1024)
 def _map(prefix: str, here: tuple[str, ...], there: tuple[str, ...], condition: str) -> isl.Map:
-    """The copies of one assignment have few such orders among them, and what reads the text takes its time."""
+    """Return the copies of one assignment have few such orders among them, and what reads the text takes its time."""
     return isl.Map(f"{prefix}{{ [{', '.join(here)}] -> [{', '.join(there)}] : {condition} }}")
 
 
 def is_parallel(loop: object) -> bool:
+    """Tell whether threads run the loop."""
     return isinstance(loop, Loop) and loop.mode in ("parallel", "thread")
 
 
 def reduces(loop: object, array: str, op: str | None) -> bool:
-    """The threads that run the loop join what they have accumulated by ``op`` into ``array``."""
+    """Tell whether the threads that run the loop combine what they have accumulated by ``op`` into ``array``."""
     return isinstance(loop, Loop) and any(into(r) == (array, op) for r in loop.reduces)
 
 
 def into(r: Reduction) -> tuple[str, str]:
+    """Return the name of the reduction's target and its operator."""
     return r.target.name if isinstance(r.target, Var) else r.target.array, r.op

@@ -32,7 +32,9 @@ class Unprovable(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InstanceMaps:
-    """``of``: the original statement of each copy. ``at``: { copy[iteration] -> original[iteration] : it runs }
+    """The instances of the copies of each statement.
+
+    ``of``: the original statement of each copy. ``at``: { copy[iteration] -> original[iteration] : it runs }.
 
     ``asked``: the original's asking for each of a copy's, which have an ``at`` too. ``names``: of the locals that a
     copy or an asking reads, None where it computes something else; ``unlike`` are the copies that ask something else.
@@ -52,15 +54,15 @@ class InstanceMaps:
         return self.of[name] if name in self.of else self.asked[name]
 
     def named(self, statement: str) -> list[str]:
-        """The copies of a statement, or the askings for which an asking stands."""
+        """Return the copies of a statement, or the evaluations that correspond to the evaluation of a condition."""
         return [c for c, s in (*self.of.items(), *self.asked.items()) if s == statement]
 
     def between(self, first: str, dependence: isl.Map, then: str) -> isl.Map:
-        """{ first copy[iteration] -> then copy[iteration] } of a map of the original iterations"""
+        """Return { first copy[iteration] -> then copy[iteration] } of a map of the original iterations."""
         return self.at[first].apply_range(dependence).apply_range(self.at[then].reverse())
 
     def back(self, first: str, between: isl.Map, then: str) -> isl.Map:
-        """{ original[iteration] -> original[iteration] } of a map of two copies' iterations"""
+        """Return { original[iteration] -> original[iteration] } of a map of two copies' iterations."""
         return self.at[first].reverse().apply_range(between).apply_range(self.at[then])
 
 
@@ -133,7 +135,7 @@ class _Comparing:
         return found
 
     def asking_at(self, mine: Statement, c: Statement, s: Statement, theirs: Statement) -> isl.Map:
-        """{ the copy's asking[iteration] -> the original's asking[iteration] : the answer decides on the same }"""
+        """Return { the copy's evaluation[iteration] -> the original's[iteration] : it decides on the same }."""
         (outer, inner) = (
             isl.Map(f"{space.prefix}{{ {space.instance(a)} -> {space.instance(b)} }}")
             for space, a, b in ((self.after.space, mine, c), (self.before.space, theirs, s))
@@ -142,7 +144,10 @@ class _Comparing:
 
 
 def on_data(original: Scop, a: DataCondition) -> bool:
-    """It may be either way in one iteration at one size, so that no rewriting can have decided it."""
+    """Tell whether the condition may be true or false in one iteration at one size.
+
+    No rewriting can then have decided it.
+    """
     named = {v.name for v in original.codelet.locals} - original.space.nest.known.keys()
     return any(
         isinstance(n, Load) or (isinstance(n, Var) and (not is_integer(n.dtype) or n.name in named))

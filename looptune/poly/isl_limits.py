@@ -34,7 +34,8 @@ class TooInvolved(Exception):
 
 
 def said(operations: int) -> str:
-    """
+    """Return a number of operations as text.
+
     >>> said(20_000_000)
     '20 million'
     """

@@ -19,8 +19,10 @@ from looptune.poly.domain import IterationDomains, Statement
 
 @dataclass(frozen=True, slots=True)
 class SchedulePiece:
-    """Some instances of a statement and when they run: isl text over its loop variables and the codelet's integer
-    parameters. A ``when`` of "" is: all instances."""
+    """Some instances of a statement and when they run.
+
+    Isl text over its loop variables and the codelet's integer parameters. A ``when`` of "" is: all instances.
+    """
 
     time: tuple[str, ...]
     when: str = ""
@@ -46,19 +48,19 @@ class Space:
         return f"{statement.name}[{', '.join(statement.dims)}]"
 
     def domain(self, name: str) -> isl.Set:
-        """{ S[iteration] }: where S runs, or may run."""
+        """Return { S[iteration] }: where S runs, or may run."""
         return self.memoized(("domain", name), lambda: self._domain(self.nest.statements[name]))
 
     def _domain(self, s: Statement) -> isl.Set:
         return isl.Set(f"{self.prefix}{{ {self.instance(s)} : {s.domain or 'true'} }}").intersect_params(self.context())
 
     def context(self) -> isl.Set:
-        """{ : sizes that the codelet can be called with }"""
+        """Return { : sizes that the codelet can be called with }."""
         condition = " and ".join(self.nest.context) or "true"
         return self.memoized(("context",), lambda: isl.Set(f"{self.prefix}{{ : {condition} }}"))
 
     def touched(self, access: Access) -> isl.Map:
-        """{ S[iteration] -> [element] }"""
+        """Return { S[iteration] -> [element] }."""
         return self.memoized(("touched", access.statement, access.index), lambda: self._touched(access))
 
     def _touched(self, access: Access) -> isl.Map:
@@ -68,7 +70,7 @@ class Space:
         return merged(everywhere.intersect_domain(self.domain(s.name)))
 
     def time(self, name: str, pieces: tuple[SchedulePiece, ...], length: int) -> isl.Map:
-        """{ S[iteration] -> [time] }, times padded with 0 to ``length``"""
+        """Return { S[iteration] -> [time] }, times padded with 0 to ``length``."""
         return self.memoized(("time", name, pieces, length), lambda: self._time(name, pieces, length))
 
     def _time(self, name: str, pieces: tuple[SchedulePiece, ...], length: int) -> isl.Map:
@@ -79,7 +81,7 @@ class Space:
         return isl.Map(f"{self.prefix}{{ {'; '.join(parts)} }}")
 
     def before(self, first: str, then: str) -> isl.Map:
-        """{ S[iteration] -> T[iteration] : S's runs before T's in the original nest }"""
+        """Return { S[iteration] -> T[iteration] : S's runs before T's in the original nest }."""
         return self.memoized(("before", first, then), lambda: self._before(first, then))
 
     def _before(self, first: str, then: str) -> isl.Map:
@@ -91,7 +93,7 @@ class Space:
     def later(
         self, first: str, then: str, at_first: tuple[SchedulePiece, ...], at_then: tuple[SchedulePiece, ...]
     ) -> isl.Map:
-        """{ S[iteration] -> T[iteration] : S's time is greater than T's }"""
+        """Return { S[iteration] -> T[iteration] : S's time is greater than T's }."""
         length = max(len(p.time) for p in (*at_first, *at_then))
 
         def compare() -> isl.Map:
@@ -100,7 +102,7 @@ class Space:
         return self.memoized(("later", first, then, at_first, at_then), compare)
 
     def never(self, first: str, then: str) -> isl.Map:
-        """{ S[iteration] -> T[iteration] : false }"""
+        """Return { S[iteration] -> T[iteration] : false }."""
         return self.memoized(("never", first, then), lambda: isl.Map.empty(self.before(first, then).get_space()))
 
     def memoized(self, question: Any, answer: Callable[[], Any]) -> Any:

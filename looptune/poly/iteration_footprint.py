@@ -30,7 +30,7 @@ class ElementSets:
     changed: str
 
     def may_alias(self, other: ElementSets) -> bool:
-        """True also where isl gives up."""
+        """Tell whether the two may denote one element. True also if isl exceeds its limit."""
         try:
             with isl_operation_limit(QUESTION):
                 pairs = (self.changed, other.touched), (self.touched, other.changed)

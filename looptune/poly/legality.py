@@ -56,7 +56,7 @@ class ScheduleChange:
     reassociate: bool
 
     def reversed(self, d: Dependence) -> isl.Map | None:
-        """{ s -> t : the dependence is there, and new(s) > new(t) }, None where that is empty."""
+        """Return { s -> t : the dependence is there, and new(s) > new(t) }, None where that is empty."""
         if self.is_kept(d):
             return None
         bad = d.map.intersect(self.after(d.source, d.sink))
@@ -69,7 +69,7 @@ class ScheduleChange:
         return preserved_syntactically(self.model.space, d, self.new[d.source], self.new[d.sink])
 
     def after(self, first: str, then: str) -> isl.Map:
-        """{ s -> t : new(s) > new(t) }"""
+        """Return { s -> t : new(s) > new(t) }."""
         return self.model.space.later(first, then, self.new[first], self.new[then])
 
     def broken(
@@ -82,7 +82,7 @@ class ScheduleChange:
         )
 
     def locals(self) -> set[str]:
-        """The locals that listed statements assign."""
+        """Return the locals that the listed statements assign."""
         model = self.model
         return {a.array for name in self.new for a in model.space.accesses[name] if a.write and a.array in model.stored}
 
@@ -111,12 +111,14 @@ class ScheduleChange:
                 yield from self.between(flow)
 
     def crosses(self, flows: Collection[Flow]) -> bool:
-        """A value goes into or out of the statements listed."""
+        """Tell whether a value flows into or out of the listed statements."""
         return any((f.write in self.new) != (f.read in self.new) for f in flows)
 
     def at_once(self, flow: Flow) -> bool:
-        """Write and read run at the same time, so whatever comes between them came between them before: an iteration of
-        a loop that was reordered stays whole."""
+        """Write and read run at the same time, so whatever comes between them came between them before.
+
+        An iteration of a loop that was reordered stays whole.
+        """
         space = self.model.space
         ends = space.memoized(flow, lambda: Dependence(flow.write, flow.read, flow.array, None, flow.map))
         return simultaneous(space, ends, self.new[flow.write], self.new[flow.read])
@@ -127,7 +129,7 @@ class ScheduleChange:
             yield self.broken(flow.write, flow.read, bad, flow.array, "flow")
 
     def between(self, flow: Flow) -> Iterator[ViolatedDependence]:
-        """Writes x of the same element that were not between the write w and the read r, and now are."""
+        """Yield the writes of the same element that the new order puts between the write and the read of ``flow``."""
         w, r, array, space = flow.write, flow.read, flow.array, self.model.space
         for x in self.new:
             if not any(a.write and a.array == array for a in space.accesses[x]):
@@ -151,7 +153,7 @@ class ScheduleChange:
         return shared_op(*mine) is not None and all(a.commutes(self.reassociate) for side in mine for a in side)
 
     def same(self, array: str, s: str, t: str, *, sink_writes: bool) -> isl.Map:
-        """{ s -> t : s writes an element that t writes (or reads) }"""
+        """Return { s -> t : s writes an element that t writes (or reads) }."""
         pairs = [(a, b) for a in self.of(s, array) for b in self.of(t, array) if a.write and b.write == sink_writes]
         return union(conflict(self.model.space, a, b) for a, b in pairs)
 
@@ -159,7 +161,7 @@ class ScheduleChange:
         return [a for a in self.model.space.accesses[statement] if a.array == array]
 
     def runs_before(self, s: str, t: str) -> isl.Map:
-        """{ s -> t : s runs before t in the new order, ties as in the old }"""
+        """Return { s -> t : s runs before t in the new order, ties as in the old }."""
         return self.model.space.later(t, s, self.whole(t), self.whole(s)).reverse()
 
     def whole(self, name: str) -> tuple[SchedulePiece, ...]:
@@ -201,7 +203,10 @@ class Verdict:
 def parallel(
     model: Scop, statements: Collection[str], depth: int, *, order: Order | None = None, reassociate: bool = True
 ) -> Verdict:
-    """The loop whose dimension is entry ``depth`` of the times in ``order``, around ``statements``."""
+    """Return the verdict on a loop around ``statements``.
+
+    Its dimension is entry ``depth`` of the times in ``order``.
+    """
     loop = LoopDependences(model, frozenset(statements), depth, order if order is not None else model.order())
     left, private = loop.carries()
     plain = [(d, bad) for d, bad in left if not d.commutes(reassociate)]
@@ -230,13 +235,16 @@ class LoopDependences:
     order: Mapping[str, tuple[SchedulePiece, ...]]
 
     def carries(self) -> tuple[list[tuple[Dependence, isl.Map]], frozenset[str]]:
-        """The dependences between its iterations, and the locals left out because each iteration has its own."""
+        """Return the dependences between iterations of the loop.
+
+        Locals that were ignored, because each iteration has its own, are returned too.
+        """
         carried = [(d, bad) for d in self.model.dependences if (bad := self.carried(d)) is not None]
         private = {a for a in {d.array for d, _ in carried} if a in self.model.stored and self.owns(a)}
         return [(d, bad) for d, bad in carried if d.array not in private], frozenset(private)
 
     def carried(self, d: Dependence) -> isl.Map | None:
-        """{ s -> t : dependent, in one iteration of the loops around and different ones of this }; None where empty."""
+        """Return { s -> t : dependent, in one iteration of the loops around and different ones of this }, or None."""
         if d.source not in self.inside or d.sink not in self.inside:
             return None
         # By times, not by instances: of these there are as many pieces as an unrolled loop has copies, and what is left
@@ -251,7 +259,7 @@ class LoopDependences:
         return d.map.intersect(first.apply_range(apart).apply_range(then.reverse()))
 
     def mixed(self, reducing: Collection[str]) -> frozenset[str]:
-        """What statements ``reducing`` accumulate into, and something inside touches in another way."""
+        """Return the targets of ``reducing`` statements that something else in the loop accesses."""
         plain = [d for d in self.model.dependences if d.op is None and {d.source, d.sink} <= self.inside]
         plain = [d for d in plain if d.source in reducing or d.sink in reducing]
         into = {self.model.space.accesses[s][0].array for s in reducing}
@@ -260,23 +268,23 @@ class LoopDependences:
         return frozenset(d.array for d in near) | asked
 
     def reads_its_sum(self, statement: str) -> bool:
-        """A condition that decides on an accumulation looks at what it accumulates into."""
+        """Tell whether a condition that decides on an accumulation reads the target of that accumulation."""
         target, *others = self.model.space.accesses[statement]
         plain = [a for a in others if a.array == target.array and a.reduces is None]
         met = (conflict(self.model.space, target, a) for a in plain)
         return any(not m.intersect(isl.Map.identity(m.get_space())).is_empty() for m in met)
 
     def both(self, d: Dependence) -> isl.Map:
-        """{ s -> t : in one iteration of the loops around }"""
+        """Return { s -> t : in one iteration of the loops around }."""
         return self.together(d.source, d.sink, self.depth)
 
     def together(self, s: str, t: str, length: int) -> isl.Map:
-        """{ s -> t : the first ``length`` entries of their times are equal }"""
+        """Return { s -> t : the first ``length`` entries of their times are equal }."""
         a, b = (self.model.space.time(n, self.cut(n, length), length) for n in (s, t))
         return a.apply_range(b.reverse())
 
     def cut(self, statement: str, length: int) -> tuple[SchedulePiece, ...]:
-        """The first entries of its times."""
+        """Return the first ``length`` entries of the times of a statement."""
         return tuple(SchedulePiece(p.time[:length], p.when) for p in self.order[statement])
 
     def owns(self, array: str) -> bool:
@@ -294,7 +302,7 @@ class LoopDependences:
 
 
 def _apart(times: isl.Map, depth: int) -> isl.Map:
-    """{ s -> t : the entries before ``depth`` are equal, and the one there is not }"""
+    """Return { s -> t : the entries before ``depth`` are equal, and the one there is not }."""
     ends = isl.dim_type.in_, isl.dim_type.out
     equal = isl.Map.universe(times.get_space())
     for k in range(depth):

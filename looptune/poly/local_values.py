@@ -1,5 +1,7 @@
-"""Locals have no place in memory that counts: what counts is which write each read gets its value from, and that the
-write was made by the reader's own thread, or surely before.
+"""Locals have no place in memory that counts.
+
+What counts is which write each read gets its value from, and that the write was made by the reader's own thread, or
+surely before.
 
     for i: { t = A[i]; if (B[i] > 0) t = 0; C[i] = t }        S2[i] reads t from S0[i], or from S1[i] if that ran
 
@@ -30,17 +32,20 @@ Sources = Mapping[tuple[str, str], Mapping[str, isl.Map]]
 
 
 def scalars(model: Scop) -> set[str]:
-    """What has a copy in every thread that writes it: all that is stored, but the local arrays."""
+    """Return the locals that have a copy in every thread: everything that is stored, except the local arrays."""
     return set(model.stored - arrays(model))
 
 
 def arrays(model: Scop) -> set[str]:
-    """The local arrays: threads share them, but for those that a loop's iterations have their own of."""
+    """Return the local arrays. Threads share them, except for those that a loop's iterations own."""
     return {v.name for v in model.codelet.locals if v.shape}
 
 
 def one_place(model: Scop, d: Dependence) -> isl.Map:
-    """The dependence where both ends touch one array: that of one iteration of the innermost loop that owns it."""
+    """Return the dependence where both ends access one copy of the array.
+
+    That of one iteration of the innermost loop that owns it.
+    """
     s, t = model.statements[d.source], model.statements[d.sink]
     depth = _owner(s, d.array)
     if depth != _owner(t, d.array) or any(a is not b for a, b in zip(s.loops[:depth], t.loops[:depth], strict=True)):
@@ -54,14 +59,17 @@ def _owner(s: Statement, array: str) -> int:
 
 
 def _together(model: Scop, s: Statement, t: Statement, conditions: Iterable[str]) -> isl.Map:
-    """{ s[iteration] -> t[iteration'] : all of the conditions }"""
+    """Return { s[iteration] -> t[iteration'] : all of the conditions }."""
     primed = ", ".join(f"{d}'" for d in t.dims)
     condition = " and ".join(conditions) or "true"
     return isl.Map(f"{model.space.prefix}{{ {model.space.instance(s)} -> {t.name}[{primed}] : {condition} }}")
 
 
 def changed_reads(copies: InstanceMaps, reassociate: bool) -> Wrong | None:
-    """A read that may get its value from another write than it did, whatever the scalars are called now."""
+    """Return a read that may get its value from another write than in the original, or None.
+
+    Names of scalars do not matter.
+    """
     model = copies.original
     flows = [f for flow in _flows(model, reassociate) for f in _needed(copies, flow)]
     before = _gathered((f.read, f.array, f.write, f.map) for f in flows)
@@ -89,7 +97,10 @@ def _flows(model: Scop, reassociate: bool) -> Iterator[Flow]:
 
 
 def _needed(copies: InstanceMaps, flow: Flow) -> Iterator[Flow]:
-    """What a condition reads where no iteration of its statement depends on it has no copy, and matters to nobody."""
+    """Yield the flows into conditions that matter.
+
+    What a condition reads where no iteration of its statement depends on it has no copy.
+    """
     if not copies.original.statements[flow.read].asks:
         yield flow
         return
@@ -107,8 +118,10 @@ def _gathered(flows: Iterable[tuple[str, str, str, isl.Map]]) -> Sources:
 
 
 def _read_back(copies: InstanceMaps, reassociate: bool) -> Iterator[tuple[str, str, str, isl.Map]]:
-    """The flows of the finished tree in original statements, iterations and names; "" where a copy reads a local that
-    stands for nothing in its original."""
+    """Yield the flows of the finished tree in original statements, iterations and names.
+
+    "" where a copy reads a local that stands for nothing in its original.
+    """
     for f in _visible(copies, _flows(copies.finished, reassociate)):
         names = copies.names[f.read]
         assert names is not None, "a copy that computes something else has failed"
@@ -121,9 +134,11 @@ def _read_back(copies: InstanceMaps, reassociate: bool) -> Iterator[tuple[str, s
 
 
 def _visible(copies: InstanceMaps, flows: Iterable[Flow]) -> Iterator[Flow]:
-    """The finished tree's flows, without what a copy of a write hides whose original runs whenever the reader's does,
-    or whenever the earlier write's does: the two may stand in one branch there, and here in branches of their own that
-    data decide alike."""
+    """Yield the flows of the finished tree that no copy of another write hides.
+
+    The original of that write runs whenever the reader's does, or whenever the earlier write's does; in the finished
+    tree, the two may stand in different branches that data decide alike.
+    """
     space, finished = copies.original.space, copies.finished.space
     for f in flows:
         read, left = copies.original.statements[copies.stands_for(f.read)], f.map
@@ -142,7 +157,7 @@ def _visible(copies: InstanceMaps, flows: Iterable[Flow]) -> Iterator[Flow]:
 
 
 def _writes(copies: InstanceMaps, scalar: str) -> Iterator[str]:
-    """The copies that assign the scalar where data decide, and do not accumulate in it."""
+    """Yield the copies that assign the scalar where data decide, and do not accumulate in it."""
     finished = copies.finished.space
     for c in copies.of:
         s = finished.nest.statements[c]
@@ -169,7 +184,7 @@ def _overtaken(copies: InstanceMaps, flows: Iterable[Flow], reassociate: bool) -
 
 
 def _same_element(model: Scop, a: Flow, b: Flow) -> isl.Map:
-    """{ a's write[iteration] -> b's write[iteration] : of one element }; of a scalar all are."""
+    """Return { a's write[iteration] -> b's write[iteration] : of one element }; of a scalar all are."""
     ends = [[x for x in model.space.accesses[f.write] if x.array == f.array and x.write] for f in (a, b)]
     return union(conflict(model.space, x, y) for x in ends[0] for y in ends[1])
 
@@ -191,7 +206,10 @@ def _kept(copies: InstanceMaps, first: str, pairs: isl.Map, then: str) -> bool:
 
 
 def cross_thread_reads(copies: InstanceMaps, reassociate: bool, shared: frozenset[str]) -> str | None:
-    """A thread reads what it wrote itself; of what several share, one thread at a time is at work on an element."""
+    """Return a message if a thread may read a value that another thread wrote, or None.
+
+    Of shared elements, only one thread works on each at a time.
+    """
     finished = copies.finished
     for array in sorted(scalars(finished) - shared):
         for flow in _visible(copies, finished.flows(array, reassociate=reassociate).flows):
@@ -205,7 +223,7 @@ def cross_thread_reads(copies: InstanceMaps, reassociate: bool, shared: frozense
 
 
 def _one_thread(model: Scop, flow: Flow, reassociate: bool) -> isl.Map:
-    """{ write[iteration] -> read[iteration] : the loops around the write give both to one thread }
+    """Return { write[iteration] -> read[iteration] : the loops around the write give both to one thread }.
 
     What threads reduce together all of them have afterwards.
     """

@@ -50,7 +50,10 @@ class Nested:
 
 
 def signed(e: Expr) -> Expr:
-    """A condition in integers that do not wrap: it is asked outside the iterations it was written for, too."""
+    """Return the condition in integers that do not wrap.
+
+    It is evaluated also outside the iterations for which it was written.
+    """
     match e:
         case Binary(op, lhs, rhs) if lhs.dtype.startswith("u"):
             return Binary(op, _wide(lhs), _wide(rhs))
@@ -75,7 +78,7 @@ def can_be_bounded(reach: LoopContext, loops: Sequence[Loop]) -> bool:
 
 
 def inside(loop: Loop) -> tuple[Expr, ...]:
-    """What holds of the variable in an iteration of ``loop``."""
+    """Return the conditions that hold for the variable in an iteration of ``loop``."""
     var = Var(loop.var, loop.dtype)
     found = [Binary(">=", var, e) for e in _parts("max", loop.lo)] + [
         Binary("<", var, e) for e in _parts("min", loop.hi)
@@ -93,7 +96,9 @@ def _parts(op: str, e: Expr) -> tuple[Expr, ...]:
 
 
 def bounded_nest(reach: LoopContext, loops: Sequence[Loop], asked: Sequence[Sequence[Expr]], count: int = 0) -> Nested:
-    """The ``loops``, in their new order, with bounds for all iterations where one of the lists of conditions holds.
+    """Return the ``loops``, in their new order, with bounds.
+
+    They cover all iterations that satisfy one of the lists of conditions.
 
     Only the first ``count`` of them where that is not 0. The bounds they come with, which can be analysed, may depend
     on each other in any way. TooInvolved where isl gives up.
@@ -151,7 +156,7 @@ class _Within:
         return None
 
     def where(self, conditions: Iterable[Expr]) -> isl.Set:
-        """{ [dims] : the loops are reached, and the conditions hold }"""
+        """Return { [dims] : the loops are reached, and the conditions hold }."""
         return self.set(len(self.dims), [self.given, *(f"({self.condition(c)})" for c in conditions)])
 
     def any_of(self, lists: Iterable[Iterable[Expr]]) -> isl.Set:
@@ -164,7 +169,7 @@ class _Within:
         return isl.Set(f"[{sizes}] -> {{ [{', '.join(self.dims[:count])}] : {given} }}")
 
     def onto(self, box: isl.Set, count: int) -> isl.Set:
-        """{ [dims around, the first ``count`` loops] : the others have some value }"""
+        """Return { [dims around, the first ``count`` loops] : the others have some value }."""
         first = self.outer + count
         return box.project_out(isl.dim_type.set, first, len(self.dims) - first)
 
@@ -210,7 +215,7 @@ def _bounded(within: _Within, loop: Loop, whole: isl.Set, around: isl.Set, strid
 
 
 def _one(within: _Within, on: isl.Set, ends: Sequence[Expr], op: Callable[[Expr, Expr], Expr], best: str) -> Expr:
-    """The least or greatest of the expressions, without those that another one always beats."""
+    """Return the least or greatest of the expressions, without those that another one always beats."""
     kept = list(dict.fromkeys(ends))
     for e in tuple(kept):
         if any(within.holds(on, o, best, e) for o in kept if o is not e):
@@ -219,7 +224,7 @@ def _one(within: _Within, on: isl.Set, ends: Sequence[Expr], op: Callable[[Expr,
 
 
 def _as_written(within: _Within, on: isl.Set, outer: Collection[str], made: Expr, written: Expr) -> Expr:
-    """What stands in the text, where it has the same value and names no loop further in."""
+    """Return what stands in the text, where it has the same value and names no loop further in."""
     counters = {v.name for d, v in within.variables.items() if d in within.dims}
     # Outside its iterations an unsigned bound may wrap.
     inner = counters if written.dtype.startswith("u") else counters - set(outer)
@@ -255,7 +260,7 @@ Linear = Mapping[str, int]
 
 
 def _rest(within: _Within, c: isl.Constraint, last: int) -> dict[str, int] | None:
-    """The constraint without its last dimension; None where it is made of what the code has no name for."""
+    """Return the constraint without its last dimension, or None where it is made of what the code has no name for."""
     found = {"": c.get_constant_val().to_python()}
     for kind, names in ((isl.dim_type.param, within.nest.parameters), (isl.dim_type.set, within.dims[:last])):
         for k, v in enumerate(names):
@@ -309,7 +314,7 @@ class _Stride:
     dtype: str
 
     def aligned(self, within: _Within, on: isl.Set, lo: Expr) -> Expr:
-        """The first of the values that is not below ``lo``."""
+        """Return the first of the values that is not below ``lo``."""
         match lo:
             case Binary("min", lhs, rhs):
                 return min_of(self.aligned(within, on, lhs), self.aligned(within, on, rhs))
@@ -351,6 +356,6 @@ def _strides(within: _Within, loops: Sequence[Loop]) -> dict[str, _Stride]:
 
 
 def _near(c: int, step: int, v: str) -> int:
-    """The number nearest to 0 that leaves the same rest."""
+    """Return the number nearest to 0 that leaves the same rest."""
     c %= step
     return c - step if v and 2 * c > step else c

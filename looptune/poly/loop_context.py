@@ -42,7 +42,10 @@ class LoopContext:
         return tuple(Var(p.name, p.dtype) for p in scalars if name(p.name) in self.nest.parameters)
 
     def holds(self, lhs: Expr, op: Literal["<=", ">=", "="], rhs: Expr) -> bool:
-        """False also where an expression cannot be analysed."""
+        """Tell whether ``lhs op rhs`` holds on every entry to the loop.
+
+        False also if it cannot be proved or analysed.
+        """
         if lhs == rhs:
             return True
         dims, given = self.place

@@ -40,7 +40,8 @@ class Leaves:
     unless: str
 
     def __str__(self) -> str:
-        """
+        """Return the message for the user.
+
         >>> str(Leaves("a[i]", "a[n]", Span("f.c", 1, 2), {"i": 1}, {"n": 1}, True, ""))
         'a[i] leaves a[n]: i = 1 when n = 1'
         """
@@ -63,7 +64,7 @@ class Unsure:
 
 
 def unsure(model: Scop) -> tuple[Unsure, ...]:
-    """The accesses of which it depends on data whether they are made or where they are, in textual order."""
+    """Return the accesses that depend on data, in whether or where they are made, in textual order."""
     shapes = _shapes(model)
     found: dict[tuple[str, Span], Unsure] = {}
     for s in (s for s in model.statements.values() if not s.asks):
@@ -82,7 +83,7 @@ def unsure(model: Scop) -> tuple[Unsure, ...]:
 
 
 def _undecided(load: Load, reached: EvaluationContext, s: Statement, shape: tuple[Expr | None, ...]) -> str | None:
-    """What decides; None where it is inside its array, or outside as far as can be told."""
+    """Return what decides, or None where it is inside its array, or outside as far as can be told."""
     nest, reached = reached.model.space.nest, _with_elements(reached, shape)
     for subscript, extent in zip(load.index, shape, strict=False):
         e = nest.affine(subscript, reached.dims)
@@ -169,7 +170,7 @@ def _leaves(
 
 
 def _text(sizes: isl.Set) -> str:
-    """The condition, where it is a short one."""
+    """Return the condition, where it is a short one."""
     parts = [str(part).partition(":")[2].strip(" }") for part in sizes.get_basic_sets()]
     said = " or ".join(parts)
     return said if len(said) <= 80 and "exists" not in said else ""

@@ -45,7 +45,7 @@ def accesses(codelet: Codelet) -> tuple[Data, ...]:
 
 
 def all_sure(codelet: Codelet, found: Sequence[Data]) -> set[str]:
-    """The arrays of which no access is left out of what was ``found``."""
+    """Return the arrays all of whose accesses are in ``found``."""
     made = Counter(n.array for n in walk(codelet.body) if isinstance(n, Load))
     kept = Counter(_arrays(found))
     return {array for array, count in made.items() if kept[array] >= count}
@@ -107,7 +107,7 @@ class _Reader:
                     yield ("at", array, place)
 
     def place(self, index: tuple[Expr, ...], shape: tuple[Expr | None, ...]) -> Data | None:
-        """Counted in elements, which has no type to fit."""
+        """Return counted in elements, which has no type to fit."""
         at: Data = 0
         for subscript, extent in zip(index, shape, strict=True):
             e, n = self.data(subscript), 1 if extent is None else self.data(extent)
@@ -117,7 +117,7 @@ class _Reader:
         return at
 
     def data(self, e: Expr) -> Data | None:
-        """An integer expression; None where it is made of more than parameters and loop variables."""
+        """Return an integer expression, or None where it is made of more than parameters and loop variables."""
         whole: Expr = substitute(e, self.known)
         return None if names_in(whole) & self.changing else _data(whole)
 

@@ -38,7 +38,7 @@ class ReorderedReduction:
 
 
 def reordered(model: Scop, new: Order, old: Order) -> tuple[ReorderedReduction, ...]:
-    """The sums with two terms that ``new`` lets change places, and ``old``, the order until now, does not.
+    """Return the reductions of which ``new`` reorders two terms and ``old``, the order until now, does not.
 
     ``new`` lists the statements being reordered, and may stop where instances run as in ``old``.
     """
@@ -53,7 +53,7 @@ def reordered(model: Scop, new: Order, old: Order) -> tuple[ReorderedReduction, 
 
 
 def parallel_reductions(model: Scop, verdict: Verdict) -> tuple[ReorderedReduction, ...]:
-    """The sums whose terms the threads that run a loop add up apart, ``verdict`` being the loop's."""
+    """Return the reductions whose terms the threads of the loop of ``verdict`` add up in separate partial sums."""
     sure = (r.statement for r in verdict.reductions if verdict.kind == "reduction" or not r.assumed)
     return sums(model, frozenset(sure))
 
@@ -70,7 +70,7 @@ def sums(model: Scop, statements: Iterable[str]) -> tuple[ReorderedReduction, ..
 
 
 def _links(model: Scop) -> Iterator[tuple[str, str, isl.Map]]:
-    """{ s -> t : two terms of one sum, in this order }, for a local those that follow each other."""
+    """Return { s -> t : two terms of one sum, in this order }, for a local those that follow each other."""
     for d in model.dependences:
         if d.array not in model.stored and d.commutes(True) and not d.commutes(False):
             yield d.source, d.sink, d.map

@@ -59,7 +59,7 @@ def accumulation(assign: Assign, guard: Expr | None = None) -> Accumulation | No
 
 
 def _whole(value: Expr, x: Var | Load, op: str) -> bool:
-    """What x is cast to on the way has all of its bits; and for an extreme, the same numbers."""
+    """Tell whether every type to which x is cast has all of its bits and, for an extreme, the same numbers."""
     casts = [n for n in walk(value) if isinstance(n, Cast) and any(m == x for m in walk(n))]
     casts = [n for n in casts if is_integer(n.dtype) and is_integer(n.arg.dtype)]
     if op in ("min", "max"):
@@ -68,13 +68,13 @@ def _whole(value: Expr, x: Var | Load, op: str) -> bool:
 
 
 def _cuts(value: Expr) -> bool:
-    """An integer is narrowed, so that the least value need not stay the least."""
+    """Tell whether an integer is narrowed, so that the least value need not stay the least."""
     casts = [n for n in walk(value) if isinstance(n, Cast) and is_integer(n.dtype) and is_integer(n.arg.dtype)]
     return any(bits(n.dtype) < bits(n.arg.dtype) for n in casts)
 
 
 def _calls(value: Expr) -> bool:
-    """The chain is one of ``fmin`` or ``fmax``."""
+    """Tell whether the chain is one of ``fmin`` or ``fmax``."""
     match _plain(value):
         case Call("fmin" | "fmax"):
             return True
@@ -82,7 +82,10 @@ def _calls(value: Expr) -> bool:
 
 
 def _grouped(value: Expr, x: Var | Load, op: str | None) -> str | None:
-    """The op of a chain of one op that x is an operand of, such as ``(x + a) + b``; casts may widen and narrow."""
+    """Return the op of a chain of one op that x is an operand of, such as ``(x + a) + b``.
+
+    Casts may widen and narrow.
+    """
     if value == x:
         return op
     match value:
@@ -127,8 +130,10 @@ def _guarded(value: Expr, x: Var | Load, guard: Expr) -> Accumulation | None:
 
 
 def _compared(cond: Expr, x: Var | Load, e: Expr, value: Expr) -> str | None:
-    """``max`` where ``cond`` says that e is greater than x, ``min`` where it says that it is less; None where it asks
-    of other numbers than x and the ``value`` that x becomes, such as these without a sign."""
+    """``max`` where ``cond`` says that e is greater than x, ``min`` where it says that it is less.
+
+    None where it asks of other numbers than x and the ``value`` that x becomes, such as these without a sign.
+    """
     match cond:
         case Unary("!", Binary(op, lhs, rhs)) if op in NEGATED:
             return _compared(Binary(NEGATED[op], lhs, rhs), x, e, value)
@@ -148,7 +153,7 @@ def _keeps(e: Expr) -> bool:
 
 
 def _rounds(cond: Expr) -> bool:
-    """A float is compared after it lost digits, so that different values may count as equal."""
+    """Tell whether a float is compared after it lost digits, so that different values may count as equal."""
     casts = [n for n in walk(cond) if isinstance(n, Cast)]
     return any(n.dtype == "float32" and n.arg.dtype == "float64" for n in casts)
 

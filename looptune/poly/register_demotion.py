@@ -61,7 +61,10 @@ class _Register:
 
 
 def demote_registers(codelet: Codelet) -> Codelet:
-    """The codelet with every element in its own place. Misheld where that is not the same."""
+    """Return the codelet with every register replaced by its array element.
+
+    Raises Misheld if that changes the result.
+    """
     if all(s.name for s in walk_stmts(codelet.body) if isinstance(s, Assign)):
         return codelet
     called: dict[str, str] = {}
@@ -134,7 +137,7 @@ class _Opening:
         return tuple(out)
 
     def loads(self, before: tuple[Stmt, ...]) -> list[Assign]:
-        """The assignments right before a loop that fill a register, and empty none of a loop before."""
+        """Return the assignments right before a loop that fill a register, and empty none of a loop before."""
         found: list[Assign] = []
         for stmt in reversed(before):
             moves = _moves_in(stmt)
@@ -150,7 +153,7 @@ class _Opening:
         return False
 
     def begun(self, body: tuple[Stmt, ...], at: int, name: str, element: Load, depth: int) -> tuple[Stmt, ...]:
-        """The block without a register that one of its statements assigns first and the one ``at`` stores."""
+        """Return the block without a register that one of its statements assigns first and the one ``at`` stores."""
         uses = [sum(isinstance(n, Var) and n.name == name for n in walk(s)) for s in body]
         first = next(k for k, count in enumerate(uses) if count)
         begin, store = body[first], body[at]
@@ -202,7 +205,10 @@ class _Opening:
 
 
 def _moves_in(stmt: Stmt) -> tuple[Assign, ...]:
-    """The loads and stores that the statement is or, under a condition, consists of; none where it is another."""
+    """Return the loads and stores that the statement is or, under a condition, consists of.
+
+    None where it is another.
+    """
     match stmt:
         case Assign(name=name) if name.startswith(_MOVE):
             return (stmt,)
@@ -213,7 +219,7 @@ def _moves_in(stmt: Stmt) -> tuple[Assign, ...]:
 
 
 def _store(after: tuple[Stmt, ...], register: str, element: Load | Var) -> Assign | None:
-    """The assignment right after the loop that puts the register back into the element."""
+    """Return the assignment right after the loop that puts the register back into the element."""
     for moves in takewhile(bool, map(_moves_in, after)):
         for move in moves:
             if move.target == element and isinstance(move.value, Var) and move.value.name == register:
@@ -244,7 +250,7 @@ def _check(codelet: Codelet, registers: Iterable[_Register]) -> None:
 
 
 def _asked_in(r: _Register, s: Statement) -> bool:
-    """A condition on data that is looked at in the register's loop, not before it."""
+    """Tell whether a condition on data is evaluated in the register's loop, not before it."""
     return s.asks in r.inside and len(s.loops) > r.depth
 
 
@@ -259,14 +265,14 @@ def _covered(space: Space, r: _Register, made: Iterable[str], by: Iterable[str],
 
 
 def _around(space: Space, statement: str, depth: int) -> isl.Set:
-    """{ [iteration of the outermost ``depth`` loops] : the statement runs, or may run }"""
+    """Return { [iteration of the outermost ``depth`` loops] : the statement runs, or may run }."""
     domain = space.domain(statement)
     inner = domain.dim(isl.dim_type.set) - depth
     return domain.project_out(isl.dim_type.set, depth, inner).reset_tuple_id()
 
 
 def _meets(space: Space, r: _Register, load: Access, a: Access) -> bool:
-    """The access is of the element that was loaded in the same iteration of the loops around."""
+    """Tell whether the access is of the element that was loaded in the same iteration of the loops around."""
     same = conflict(space, load, a)
     for d in range(r.depth):
         same = same.equate(isl.dim_type.in_, d, isl.dim_type.out, d)
@@ -278,7 +284,7 @@ def _meets(space: Space, r: _Register, load: Access, a: Access) -> bool:
 def _restored(
     body: tuple[Stmt, ...], called: Mapping[str, str], registers: Mapping[str, _Register]
 ) -> tuple[Stmt, ...]:
-    """The assignments ``called`` something, by that, each register's element being where it is outside."""
+    """Return the assignments ``called`` something, by that, each register's element being where it is outside."""
 
     def rule(n: Node) -> Node | tuple[Node, ...] | None:
         match n:

@@ -145,7 +145,7 @@ def build(codelet: Codelet, *, asked_apart: bool = False) -> Scop:
 
 
 def settled(model: Scop, effort: Effort) -> Scop:
-    """The model with its dependences found.
+    """Return the model with its dependences computed.
 
     It is coarser in the statements between which they are too involved, or as a whole where that is no help.
     """

@@ -47,12 +47,17 @@ class StatementMatcher:
         return {v: substitute(e, self.env) for v, e in self.before.space.nest.known.items()}
 
     def names(self, theirs: Expr, ours: Expr) -> Names | None:
-        """The names in an expression of the original and in one of the copy; None where they are not the same."""
+        """Return the mapping of names in an expression of the original to those in one of the copy.
+
+        None if the expressions differ.
+        """
         return self.same(substitute(theirs, self.env), ours)
 
     def asked(self) -> Iterator[tuple[int, Expr, bool]]:
-        """The original's conditions on data in terms of the copy's loops, each with its number and what it must be,
-        without what is so in all iterations of the copy, whatever the data."""
+        """Yield the original's conditions on data in terms of the copy's loops, with number and required value.
+
+        Conditions that all iterations of the copy satisfy for any data are left out.
+        """
         space, c = self.after.space, self.copy
         for k, a in enumerate(self.original.asked):
             for part, wanted in conjuncts(substitute(a.cond, self.env), a.wanted):

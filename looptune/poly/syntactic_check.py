@@ -39,7 +39,10 @@ def preserved_syntactically(
 def simultaneous(
     space: Space, d: Dependence, first: tuple[SchedulePiece, ...], then: tuple[SchedulePiece, ...]
 ) -> bool:
-    """The ends of every pair run at the same time: by the same text, of what is the same at both."""
+    """Tell whether the ends of every pair run at the same time.
+
+    Their times have the same text, in names that are equal at both.
+    """
     changing = unequal_dims(space, d)
     same = all(not (_words(" ".join(p.time)) | _words(p.when)) & changing for p in first)
     return same and {*first} == {*then}
@@ -51,7 +54,7 @@ def _other(p: SchedulePiece, q: SchedulePiece, whens: Collection[str], same: Cal
 
 
 def unequal_dims(space: Space, d: Dependence) -> frozenset[str]:
-    """The loop variables that need not be the same at both ends of the dependence."""
+    """Return the loop variables that may differ between the two ends of the dependence."""
     return space.memoized(("differing", d), lambda: _differing(space, d))
 
 
@@ -67,7 +70,10 @@ def _differing(space: Space, d: Dependence) -> frozenset[str]:
 
 
 def _earlier(p: SchedulePiece, q: SchedulePiece, same: Callable[[str], bool]) -> bool:
-    """The first entry in which the texts differ is a smaller constant, and all before it are of one value."""
+    """Tell whether the first entry in which the texts differ is a smaller constant.
+
+    All entries before it must be equal in value.
+    """
     for a, b in zip(p.time, q.time, strict=False):
         if a != b:
             return a.isdecimal() and b.isdecimal() and int(a) < int(b)
@@ -83,7 +89,7 @@ def _words(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _conjuncts(when: str) -> tuple[str, ...]:
-    """The condition, and what it is made of where it is ``(a) and (b)``."""
+    """Return the condition, and what it is made of where it is ``(a) and (b)``."""
     depth = 0
     for k, ch in enumerate(when):
         depth += (ch == "(") - (ch == ")")

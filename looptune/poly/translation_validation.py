@@ -83,7 +83,7 @@ def prove(
 
 
 def _proved(copies: InstanceMaps, reassociate: bool, shared: frozenset[str]) -> Proof:
-    """What fails for certain, before what is only doubted."""
+    """Return what fails for certain, before what is only doubted."""
     doubt: Proof | None = None
     for check in (_once, _begun, _meaning, _order, _reduced, _values):
         failure = check(copies, reassociate)
@@ -127,7 +127,7 @@ def _begun(copies: InstanceMaps, reassociate: bool) -> Proof | None:
 
 
 def _once(copies: InstanceMaps, reassociate: bool) -> Proof | None:
-    """The copies' iterations are the original's, and no two of them are the same one."""
+    """Return a failure unless the copies' iterations are the original's, each exactly once."""
     for name, statement in copies.original.statements.items():
         if statement.asks:
             continue
@@ -204,7 +204,7 @@ def _order(copies: InstanceMaps, reassociate: bool) -> Proof | None:
 
 
 def _reduced(copies: InstanceMaps, reassociate: bool) -> Proof | None:
-    """What the threads of a loop hold parts of is touched by nothing in it but what accumulates by the loop's op."""
+    """Return a failure if anything but the reducing accumulations accesses the targets of partial sums."""
     model = copies.finished
     summing = {id(f): (d, f) for s in model.statements.values() for d, f in enumerate(s.loops)
                if isinstance(f, Loop) and f.reduces}  # fmt: skip

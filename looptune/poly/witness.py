@@ -54,7 +54,8 @@ class Violation:
     element: tuple[int, ...] | None = None
 
     def __str__(self) -> str:
-        """
+        """Return the message for the user.
+
         >>> here = Span("f.c", 7, 5)
         >>> str(Violation("A", "flow", here, here, "A[i]", "A[i - 1]", {"i": 1}, {"i": 2}, {"n": 3}, "S0", "S0"))
         'iteration (i=1) must run before (i=2) when n=3'
@@ -91,7 +92,8 @@ class Violation:
         return f"{self.kind} on {self.array}: {', '.join(said)}{assumed}"
 
     def detail(self) -> str:
-        """
+        """Return the two accesses of the dependence with their positions.
+
         >>> a, b = Span("f.c", 7, 5), Span("f.c", 7, 15)
         >>> Violation("A", "flow", a, b, "A[i]", "A[i - 1]", {"i": 1}, {"i": 2}, {"n": 3}, "S0", "S0").detail()
         'flow dependence on A: A[i] written at f.c:7:5, A[i - 1] read at f.c:7:15'
@@ -104,8 +106,10 @@ class Violation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ViolatedDependence:
-    """``map``: { first[iteration] -> then[iteration] : must stay in this order, and does not }. ``array`` "" is any but
-    those in ``without``, ``kind`` None is any; ``reductions``: accumulations count too."""
+    """``map``: { first[iteration] -> then[iteration] : must stay in this order, and does not }.
+
+    ``array`` "" is any but those in ``without``, ``kind`` None is any; ``reductions``: accumulations count too.
+    """
 
     first: str
     then: str
@@ -118,7 +122,7 @@ class ViolatedDependence:
 
 
 def find_witness(space: Space, names: Mapping[str, str], broken: list[ViolatedDependence]) -> Violation:
-    """A small example, one that is certain before one that is assumed.
+    """Return a small example of a violation; one that is certain is preferred to one that is assumed.
 
     ``names`` gives the user's name of each parameter.
     """
@@ -132,8 +136,10 @@ def _rank(r: Violation) -> tuple[object, ...]:
 
 
 def _example(space: Space, names: Mapping[str, str], b: ViolatedDependence) -> Violation:
-    """The least pair that is in the map and touches one element: isl at times makes a map larger, where it projects
-    strides and remainders out."""
+    """Return the least pair that is in the map and touches one element.
+
+    Isl at times makes a map larger, where it projects strides and remainders out.
+    """
     point = Point.of(space, b.first, b.then, b.map)
     ends = list(_ends(space, b, point))
     if not ends:
@@ -156,7 +162,7 @@ class Point:
 
     @staticmethod
     def of(space: Space, first: str, then: str, found: isl.Map) -> Point:
-        """The smallest pair of { first[iteration] -> then[iteration] }."""
+        """Return the smallest pair of { first[iteration] -> then[iteration] }."""
         point, n, dims = lexmin_pair(found), len(space.nest.parameters), len(space.nest.statements[first].dims)
         return Point(dict(zip(space.nest.parameters, point[:n], strict=True)), point[n : n + dims], point[n + dims :])
 
@@ -168,7 +174,10 @@ class Point:
 def shown(
     space: Space, names: Mapping[str, str], point: Point, end: tuple[Access, Access, Kind], mentions: str = ""
 ) -> Violation:
-    """The example at ``point`` as the user sees it: variables in the user's values, the sizes that matter."""
+    """Return the example at ``point`` in terms of the user.
+
+    Variables in the user's values, and the sizes that matter.
+    """
     a, c, kind = end
     s, t = space.nest.statements[a.statement], space.nest.statements[c.statement]
     mentioned = _mentioned(s, a) | _mentioned(t, c) | _words(mentions)
@@ -182,7 +191,10 @@ def shown(
 
 
 def lexmin_pair(found: isl.Map) -> tuple[int, ...]:
-    """The parameters and both iterations: least sum of sizes, then sizes, then iterations, preferring none negative."""
+    """Return the parameters and both iterations of the smallest pair.
+
+    Least sum of sizes, then sizes, then iterations, preferably none negative.
+    """
     counts = [found.dim(side) for side in (isl.dim_type.param, isl.dim_type.in_, isl.dim_type.out)]
     flat = found.move_dims(isl.dim_type.in_, 0, isl.dim_type.param, 0, counts[0]).wrap().flatten()
     dims = [f"x{k}" for k in range(sum(counts))]
@@ -195,7 +207,10 @@ def lexmin_pair(found: isl.Map) -> tuple[int, ...]:
 
 
 def _least(part: isl.BasicSet) -> tuple[int, ...]:
-    """The lexicographic minimum, any value where a dimension has none. (isl_set_lexmin gives void points at times.)"""
+    """Return the lexicographic minimum, any value where a dimension has none.
+
+    (isl_set_lexmin gives void points at times.)
+    """
     left, point = isl.Set.from_basic_set(part), []
     for k in range(left.dim(isl.dim_type.set)):
         least = left.dim_min_val(k)
@@ -207,7 +222,7 @@ def _least(part: isl.BasicSet) -> tuple[int, ...]:
 
 
 def _ends(space: Space, b: ViolatedDependence, point: Point) -> Iterator[tuple[Access, Access, Kind]]:
-    """The pairs of accesses that make these two iterations depend on each other."""
+    """Yield the pairs of accesses that make these two iterations depend on each other."""
     given = " and ".join(f"{p} = {v}" for p, v in point.sizes.items()) or "true"
     pair = f"{b.first}[{_commas(point.first)}] -> {b.then}[{_commas(point.then)}]"
     here = isl.Map(f"{space.prefix}{{ {pair} : {given} }}")
@@ -215,7 +230,7 @@ def _ends(space: Space, b: ViolatedDependence, point: Point) -> Iterator[tuple[A
 
 
 def _pairs(space: Space, b: ViolatedDependence) -> Iterator[tuple[Access, Access, Kind]]:
-    """The pairs of accesses that may make iterations of the two statements depend on each other."""
+    """Yield the pairs of accesses that may make iterations of the two statements depend on each other."""
     for a in space.accesses[b.first]:
         for c in space.accesses[b.then]:
             kind = kind_of(a, c)
@@ -232,7 +247,7 @@ def _end_rank(end: tuple[Access, Access, Kind]) -> tuple[object, ...]:
 
 
 def kind_of(a: Access, b: Access) -> Kind | None:
-    """What ``b`` after ``a`` is; None where both read, or they touch different arrays."""
+    """Return the kind of the dependence of ``b`` on an earlier ``a``, or None if both read or their arrays differ."""
     if a.array != b.array or not (a.write or b.write):
         return None
     return "output" if a.write and b.write else "flow" if a.write else "anti"
