@@ -60,7 +60,7 @@ def load(
     target: str | None = None,
     float_literals: bool = False,
 ) -> Unit:
-    """The codelet of a C file, or of C text (a string with a newline in it).
+    """Return the codelet of a C file, or of C text (a string that contains a newline).
 
     A file with several hmpp codelets is one program: they are run in call order, as one codelet. ``kernel`` names a
     function, an hmpp label, a group or one of its codelets (``group.label``). ``defines`` are -D macros, or values of
@@ -98,7 +98,7 @@ def load(
 
 
 def _hinted(error: LooptuneError, source: Preprocessed) -> LooptuneError:
-    """The error, with the header whose absence may be its cause."""
+    """Return the error, with the header whose absence may be its cause."""
     if not source.missing or "was not found" in error.message:
         return error
     return type(error)(f"{error.message} ({source.missing[0][0]} was not found: add its folder with -I)", error.span)
@@ -258,7 +258,7 @@ def _excerpt(program: _Program, parts: Sequence[reference_text.Run], codelet: Co
 
 
 def _name(program: _Program, order: Sequence[CodeletCall], label: str) -> str:
-    """A C name for the whole: the file's, else the group's, else those of its codelets."""
+    """Return a C name for the whole: the file's, else the group's, else those of its codelets."""
     stem = re.sub(r"\W", "_", Path(program.path).stem)
     if program.path != "<source>" and re.fullmatch(r"[A-Za-z_]\w*", stem):
         return stem
@@ -282,7 +282,7 @@ def _part(program: _Program, chosen: CodeletFunction, built: Built) -> FunctionP
 
 
 def _file_values(program: _Program, chosen: CodeletFunction, codelet: Codelet) -> dict[str, int | float]:
-    """What the text says of the scalars apart from the calls."""
+    """Return what the text says of the scalars apart from the calls."""
     scalars = {p.name: p for p in codelet.params if isinstance(p, Scalar)}
     own = {p.name for p in chosen.function.params}
     values = constant_propagation.initial(
@@ -292,7 +292,7 @@ def _file_values(program: _Program, chosen: CodeletFunction, codelet: Codelet) -
 
 
 def _call_values(program: _Program, run: CodeletCall) -> dict[str, int | float]:
-    """The constants that one call passes, those given with -D first."""
+    """Return the constants that one call passes, those given with -D first."""
     found: dict[str, int | float] = {}
     if run.caller is not None and run.call is not None:
         around = constant_propagation.at_calls(program.file, run.caller.function, program.options, program.given)
@@ -313,7 +313,7 @@ def _of_params(codelet: Codelet, values: Mapping[str, int | float]) -> dict[str,
 
 
 def _typed(param: Scalar, value: int | float) -> int | float:
-    """A value as its parameter holds it; only -D can give an integer a value that is none."""
+    """Return a value as its parameter holds it; only -D can give an integer a value that is none."""
     if not is_integer(param.dtype):
         return _real(param.name, value)
     if not math.isfinite(value) or int(value) != value:
@@ -362,7 +362,7 @@ def _sizes(codelet: Codelet, chosen: CodeletFunction) -> dict[str, int]:
 
 
 def _extent(source: Preprocessed, path: str, function: s.Function, region: Region | None) -> tuple[int, int]:
-    """The offsets of the text that the codelet's body is."""
+    """Return the offsets of the text that the codelet's body is."""
     text = source.sources[path]
     starts = [0, *(m.end() for m in re.finditer("\n", text)), len(text) + 1]
 

@@ -20,11 +20,15 @@ from looptune.frontend.pragma import Pragma
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
+    """Base of the nodes of the C syntax tree."""
+
     span: Span = field(default=NOWHERE, kw_only=True, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Number(Syntax):
+    """A constant, as written."""
+
     text: str
 
 
@@ -38,6 +42,8 @@ class Name(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Index(Syntax):
+    """An element ``base[index]``."""
+
     base: Expr
     index: Expr
 
@@ -53,6 +59,8 @@ class Unary(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Binary(Syntax):
+    """An operation with two operands."""
+
     op: str
     lhs: Expr
     rhs: Expr
@@ -60,6 +68,8 @@ class Binary(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Ternary(Syntax):
+    """A conditional expression ``cond ? then : other``."""
+
     cond: Expr
     then: Expr
     other: Expr
@@ -67,12 +77,16 @@ class Ternary(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Cast(Syntax):
+    """A cast."""
+
     type: Type
     arg: Expr
 
 
 @dataclass(frozen=True, slots=True)
 class Call(Syntax):
+    """A call of a function."""
+
     name: str
     args: tuple[Expr, ...]
 
@@ -88,6 +102,8 @@ class Assignment(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Comma(Syntax):
+    """Expressions separated by commas."""
+
     parts: tuple[Expr, ...]
 
 
@@ -109,17 +125,23 @@ class Unsupported(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Basic:
+    """An arithmetic type, or void."""
+
     dtype: str
     """A NumPy name, or "void"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
+    """A pointer type."""
+
     to: Type
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayOf:
+    """An array type; ``extent`` is None where it is open."""
+
     of: Type
     extent: Expr | None
 
@@ -133,8 +155,10 @@ class UnsupportedType:
 
 @dataclass(frozen=True, slots=True)
 class Declare(Syntax):
-    """``c`` is its text after preprocessing, without storage class: as that of a parameter, an array being a pointer,
-    and with its initial value."""
+    """``c`` is its text after preprocessing, without storage class.
+
+    As that of a parameter, an array being a pointer, and with its initial value.
+    """
 
     name: str
     type: Type
@@ -146,16 +170,22 @@ class Declare(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Evaluate(Syntax):
+    """An expression as a statement."""
+
     expr: Expr
 
 
 @dataclass(frozen=True, slots=True)
 class Block(Syntax):
+    """A block of declarations and statements."""
+
     items: tuple[Item, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class For(Syntax):
+    """A ``for`` loop."""
+
     init: tuple[Item, ...]
     cond: Expr | None
     next: Expr | None
@@ -164,6 +194,8 @@ class For(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class While(Syntax):
+    """A ``while`` or ``do`` loop."""
+
     cond: Expr
     body: Block
     after: bool = False
@@ -172,6 +204,8 @@ class While(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class If(Syntax):
+    """A condition with its two branches."""
+
     cond: Expr
     then: Block
     other: Block
@@ -179,6 +213,8 @@ class If(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Return(Syntax):
+    """A ``return`` statement."""
+
     value: Expr | None
 
 
@@ -198,8 +234,10 @@ class PragmaItem(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Function(Syntax):
-    """``marks`` are the pragmas in front of it; ``open`` and ``close`` the places of its braces; ``types`` the text of
-    the types that are declared inside."""
+    """``marks`` are the pragmas in front of it.
+
+    ``open`` and ``close`` the places of its braces; ``types`` the text of the types that are declared inside.
+    """
 
     name: str
     params: tuple[Declare, ...]
@@ -213,6 +251,8 @@ class Function(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class File:
+    """A parsed file."""
+
     functions: tuple[Function, ...]
     globals: tuple[Declare, ...]
     """Variables at file scope, and enumeration constants as const ints."""
@@ -224,7 +264,7 @@ Item = Declare | Evaluate | Block | For | While | If | Return | Jump | PragmaIte
 
 
 def children(node: Any) -> Iterator[Any]:
-    """The parts of a node in textual order, declared types' extents included."""
+    """Yield the parts of a node in textual order, including the extents of declared types."""
     for part in fields(node):
         value = getattr(node, part.name)
         for item in value if isinstance(value, tuple) else (value,):
@@ -233,14 +273,14 @@ def children(node: Any) -> Iterator[Any]:
 
 
 def every(node: Any) -> Iterator[Any]:
-    """The node and all below it, parents first."""
+    """Yield the node and all nodes below it, parents first."""
     yield node
     for child in children(node):
         yield from every(child)
 
 
 def mapped(rule: Callable[[Any], Any], node: Any) -> Any:
-    """The node with ``rule`` applied to each of its parts."""
+    """Return the node with ``rule`` applied to each of its parts."""
     changed = {}
     for part in fields(node):
         value = getattr(node, part.name)
@@ -254,4 +294,5 @@ def mapped(rule: Callable[[Any], Any], node: Any) -> Any:
 
 
 def has_loop(node: Any) -> bool:
+    """Tell whether the node contains a ``for`` or ``while`` loop."""
     return any(isinstance(n, For | While) for n in every(node))

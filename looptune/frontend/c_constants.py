@@ -29,7 +29,7 @@ _BASE = {"0x": 16, "0X": 16, "0b": 2, "0B": 2}
 
 
 def number(text: str, span: Span, float_literals: bool = False) -> Const:
-    """A C constant with C's type for it; ``float_literals``: those of type double are float.
+    """Return the C constant with its type in C; ``float_literals``: constants of type double become float.
 
     >>> number("0x10u", Span("", 0, 0)), number("1.5f", Span("", 0, 0)).dtype
     (Const(value=16, dtype='uint32'), 'float32')
@@ -49,7 +49,7 @@ def number(text: str, span: Span, float_literals: bool = False) -> Const:
 
 
 def integer(text: str, span: Span) -> Const:
-    """The first of the types that C tries in which the value fits.
+    """Return the first of the types that C tries in which the value fits.
 
     >>> [number(t, Span("", 0, 0)).dtype for t in ("2147483648", "0x80000000", "1u", "1l")]
     ['int64', 'uint32', 'uint32', 'int64']
@@ -80,7 +80,9 @@ def _short(text: str) -> str:
 
 
 def character(text: str, span: Span) -> Const:
-    """What GCC makes of it: a plain one is an int with the value of a (signed) char, several are its bytes.
+    """Return the value that gcc gives a character constant.
+
+    A plain one is an int with the value of a (signed) char, several characters are its bytes.
 
     >>> [number(t, Span("", 0, 0)).value for t in (r"'\\x41'", r"'\\377'", "'ab'", r"'\\0'")]
     [65, -1, 24930, 0]
@@ -118,7 +120,7 @@ def _code(m: re.Match[str], plain: bool, span: Span) -> tuple[int, ...]:
 
 
 def rounded(text: str, dtype: str) -> float:
-    """The value of the float type that is nearest to a constant without its suffix; of two, the even one.
+    """Return the value of the float type nearest to a constant without its suffix; ties go to the even one.
 
     >>> rounded("0x1.000001000000001p0", "float32") > 1, rounded("1e999", "float64")
     (True, inf)

@@ -33,7 +33,7 @@ from looptune.ir.simplify import is_integer
 
 
 def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], bool]) -> s.File:
-    """The file's functions and variables; ``float`` and ``double`` both become ``dtype`` where it is given.
+    """Return the functions and variables of the file; ``float`` and ``double`` both become ``dtype`` if it is given.
 
     ``needed(name, text)`` says of a function pycparser cannot read whether to give up at it.
     Raises ParseError at the first place that is no C.
@@ -74,10 +74,12 @@ class _Lexer(CLexer):
 
 
 class _Reader:
-    """pycparser's tree to ours. ``types`` holds the typedefs that are visible at the place being read, and under
-    ``enum TAG`` the enumerated types; ``constants`` the enumeration constants that no declaration list has yet;
-    ``numbers`` the values of those that are visible;
-    ``targets`` the labels that the function's jumps name."""
+    """pycparser's tree to ours.
+
+    ``types`` holds the typedefs that are visible at the place being read, and under ``enum TAG`` the enumerated types;
+    ``constants`` the enumeration constants that no declaration list has yet; ``numbers`` the values of those that are
+    visible; ``targets`` the labels that the function's jumps name.
+    """
 
     def __init__(self, source: Preprocessed, dtype: str | None, assumed: Mapping[str, str]) -> None:
         self.source = source
@@ -92,7 +94,7 @@ class _Reader:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """A block of C: the types that it declares end with it."""
+        """Yield a block of C: the types that it declares end with it."""
         outer, numbers = self.types, self.numbers
         self.types, self.numbers = dict(outer), dict(numbers)
         try:
@@ -101,7 +103,7 @@ class _Reader:
             self.types, self.numbers = outer, numbers
 
     def declared_constants(self) -> tuple[s.Declare, ...]:
-        """The enumeration constants read since the last call."""
+        """Return the enumeration constants read since the last call."""
         found = tuple(self.constants)
         self.constants.clear()
         return found
@@ -222,8 +224,10 @@ class _Reader:
         return self.expr(node)
 
     def enumerated(self, node: Any) -> s.Type:
-        """An enumerated type, whose constants are declared where it lists them. The type is gcc's: unsigned where no
-        constant is negative."""
+        """Return an enumerated type, whose constants are declared where it lists them.
+
+        The type is gcc's: unsigned where no constant is negative.
+        """
         tag = f"enum {node.name}"
         if node.values is None:
             return self.types.get(tag, s.Basic("uint32"))
@@ -254,7 +258,7 @@ class _Reader:
         return made
 
     def evaluated(self, e: s.Expr) -> int | s.Expr:
-        """The value of an integer constant expression, or the expression where it is none that is read."""
+        """Return the value of an integer constant expression, or the expression where it is none that is read."""
         try:
             value = Expressions(Scope(s.File((), ()), Options(), bound=dict(self.numbers))).value(e)
         except (ParseError, UnsupportedError):
@@ -293,7 +297,7 @@ class _Reader:
         return classify(SourceText.at(node.string.value[1:-1].replace('\\"', '"'), at))
 
     def block(self, node: Any) -> s.Block:
-        """A statement as a block; pragmas that one ``&`` joins become one."""
+        """Return a statement as a block; pragmas that one ``&`` joins become one."""
         match node:
             case None:
                 return s.Block(())
@@ -442,7 +446,7 @@ class _Reader:
                 return s.Unsupported("this expression", "plain arithmetic", parts, span=span)
 
     def within(self, node: Any) -> Iterator[s.Expr]:
-        """The variables that are named in something that is not read further."""
+        """Yield the variables that are named in something that is not read further."""
         for _, child in node.children():
             match child:
                 case c_ast.ID():
@@ -454,7 +458,7 @@ class _Reader:
 
 
 def _targets(node: Any) -> Iterator[str]:
-    """The labels that a ``goto`` names, all of them where one is computed."""
+    """Yield the labels that a ``goto`` names, all of them where one is computed."""
     match node:
         case c_ast.Goto():
             yield node.name
@@ -463,7 +467,10 @@ def _targets(node: Any) -> Iterator[str]:
 
 
 def _written(node: Any) -> tuple[str, str]:
-    """A declaration as C has it: as that of a parameter, an array being a pointer, and with its initial value."""
+    """Return a declaration as C has it.
+
+    As that of a parameter, an array being a pointer, and with its initial value.
+    """
     if not isinstance(node, c_ast.Decl):
         return "", ""
     whole, param = copy(node), copy(node)
@@ -474,7 +481,7 @@ def _written(node: Any) -> tuple[str, str]:
 
 
 def _with_operator(span: Span, op: str) -> Span:
-    """The span with the operator in front of it, where that is the text that stands there."""
+    """Return the span with the operator in front of it, where that is the text that stands there."""
     before = span.text[: span.col - 1].rstrip(" (")
     if not before.endswith(op):
         return span
@@ -491,7 +498,9 @@ def _merged(functions: list[s.Function]) -> tuple[s.Function, ...]:
 
 
 def _enumerated_type(values: Sequence[int]) -> str:
-    """The type that gcc gives an enumeration: an int, unsigned where no value is negative, or a long of the kind.
+    """Return the type that gcc gives an enumeration.
+
+    An int, unsigned where no value is negative, or a long of the kind.
 
     >>> _enumerated_type([0, 3]), _enumerated_type([-1, 2]), _enumerated_type([2**31, -1])
     ('uint32', 'int32', 'int64')

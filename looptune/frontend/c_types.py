@@ -23,7 +23,10 @@ _WORDS = {
 
 
 def named_type(names: Sequence[str], types: Mapping[str, c_ast.Type], dtype: str | None) -> c_ast.Type:
-    """The type that the words say, given the typedefs; floating-point ones become ``dtype`` where it is given."""
+    """Return the type that the words denote with these typedefs.
+
+    Floating-point types become ``dtype`` if it is given.
+    """
     if len(names) == 1 and names[0] in types:
         return types[names[0]]
     words = [w for w in names if w not in ("signed", "int")]

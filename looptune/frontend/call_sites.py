@@ -57,7 +57,7 @@ def callers(file: c_ast.File, members: Sequence[CodeletFunction]) -> tuple[Calle
 
 
 def runs(around: Sequence[Caller], members: Sequence[CodeletFunction], warn: list[str]) -> tuple[CodeletCall, ...]:
-    """The codelets in the order they run.
+    """Return the codelets in the order in which they run.
 
     The calls marked as call sites count; a codelet without one runs at its first call. Where nothing is called, the
     codelets run in textual order.

@@ -45,9 +45,11 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class MemberShare:
-    """What one member has of the group: its statements, its own names, and why it cannot be written back; ``params``:
-    the group's names of its own parameters, ``elements`` those that are an element of an array of the group, which is
-    named where it is the first."""
+    """What one member has of the group: its statements, its own names, and why it cannot be written back.
+
+    ``params``: the group's names of its own parameters, ``elements`` those that are an element of an array of the
+    group, which is named where it is the first.
+    """
 
     run: CodeletCall
     statements: frozenset[str]
@@ -72,7 +74,10 @@ class _Slot:
 
 
 def _directed(codelet: Codelet) -> tuple[Stmt, ...]:
-    """The body with the directives before the function on its outermost loops, which may have one of that name."""
+    """Return the body with the directives of the function on its outermost loops.
+
+    Such a loop may have one of that name.
+    """
 
     def given(loop: Loop) -> Loop:
         own = {d.name.lower() for d in loop.directives}
@@ -85,7 +90,7 @@ def _directed(codelet: Codelet) -> tuple[Stmt, ...]:
 def merge_codelets(
     members: Sequence[Member], name: str, label: str
 ) -> tuple[Codelet, dict[str, int | float], list[MemberShare]]:
-    """The members one after the other, what is known of the scalars, and what of it is whose.
+    """Return the members as one codelet, the known values of scalars, and which parts belong to which member.
 
     Raises UnsupportedError where they use one array in ways that cannot be told apart.
     """
@@ -118,7 +123,7 @@ def merge_codelets(
 
 
 def _slots(members: Sequence[Member]) -> tuple[list[_Slot], list[dict[str, _Element]]]:
-    """The parameters of the whole; and of each member, the scalars whose value an earlier one computes."""
+    """Return the parameters of the whole; and of each member, the scalars whose value an earlier one computes."""
     slots: dict[Key, _Slot] = {}
     handed: list[dict[str, _Element]] = []
     for k, m in enumerate(members):
@@ -155,7 +160,7 @@ def _check_parts(members: Sequence[Member], slots: Sequence[_Slot]) -> None:
 
 
 def _place(m: Member, p: Param) -> Span:
-    """The argument a parameter has at the call, else its declaration."""
+    """Return the argument a parameter has at the call, else its declaration."""
     own = [d.name for d in m.run.chosen.function.params]
     if m.run.call is not None and p.name in own and own.index(p.name) < len(m.run.call.args):
         return m.run.call.args[own.index(p.name)].span
@@ -182,7 +187,7 @@ class _Names:
     taken: set[str]
 
     def fresh(self, wanted: str, other: str | None = None) -> str:
-        """``wanted`` where it is free, else ``other``, else ``wanted_2`` …"""
+        """Return ``wanted`` if it is free, else ``other``, else ``wanted_2`` and so on."""
         numbers = (f"{wanted}_{k}" for k in count(2))
         found = next(n for n in chain((wanted,), () if other is None else (other,), numbers) if n not in self.taken)
         self.taken.add(found)
@@ -190,14 +195,14 @@ class _Names:
 
 
 def _outside(key: Key) -> str | None:
-    """The variable's own name in the program, where it has one."""
+    """Return the variable's own name in the program, where it has one."""
     if key[1] == "global":
         return str(key[2])
     return base(str(key[3])) if key[1] == "local" and "part" not in key else None
 
 
 def _renaming(index: int, m: Member, slots: Sequence[_Slot], names: _Names) -> dict[str, str]:
-    """The group's name of each of a member's parameters and locals."""
+    """Return the group's name of each of a member's parameters and locals."""
     made = {p.name: slot.name for slot in slots for k, p in slot.uses if k == index}
     return made | {v.name: names.fresh(v.name) for v in m.codelet.locals}
 
@@ -210,7 +215,7 @@ def _local(v: Local, rename: Mapping[str, str]) -> Local:
 
 
 def _held(index: int, m: Member, handed: Mapping[str, _Element]) -> dict[str, Load]:
-    """The element each scalar is in that an earlier codelet computes."""
+    """Return the element each scalar is in that an earlier codelet computes."""
     made: dict[str, Load] = {}
     for name, element in handed.items():
         array = element.slot.first
@@ -226,13 +231,13 @@ def _held(index: int, m: Member, handed: Mapping[str, _Element]) -> dict[str, Lo
 
 
 def _inner(p: Param, rename: Mapping[str, str]) -> tuple[int, tuple[Expr, ...]]:
-    """The rank and the inner extents: what an index means."""
+    """Return the rank and the inner extents: what an index means."""
     shape = p.shape if isinstance(p, Array) else ()
     return len(shape), tuple(renamed(e, rename) for e in shape[1:] if e is not None)
 
 
 def _flattened(index: int, slots: Sequence[_Slot], renames: Sequence[Mapping[str, str]]) -> dict[str, tuple[Expr, ...]]:
-    """The inner extents of a member's arrays that are indexed by one number."""
+    """Return the inner extents of a member's arrays that are indexed by one number."""
     uses = ((k, p) for slot in slots if slot.flat for k, p in slot.uses)
     return {p.name: _inner(p, renames[k])[1] for k, p in uses if k == index}
 
@@ -261,7 +266,7 @@ def _check_extents(m: Member, p: Array, rename: Mapping[str, str]) -> None:
 
 
 def _extent(p: Array, rename: Mapping[str, str], flat: bool) -> Expr | None:
-    """The first extent, or all elements where the array is indexed by one number."""
+    """Return the first extent, or all elements where the array is indexed by one number."""
     if p.shape[0] is None:
         return None
     sizes = [renamed(e, rename) for e in (p.shape if flat else p.shape[:1]) if e is not None]
@@ -270,8 +275,11 @@ def _extent(p: Array, rename: Mapping[str, str], flat: bool) -> Expr | None:
 
 
 def _io(members: Sequence[Member], uses: Sequence[tuple[int, Array]]) -> Io:
-    """First use in, any write out. Where the first codelet only writes, and its clause does not say that it writes
-    all, what it leaves is as it was before."""
+    """First use in, any write out.
+
+    Where the first codelet only writes, and its clause does not say that it writes all, what it leaves is as it was
+    before.
+    """
     said = [p.io for _, p in uses]
     if all(io == "in" for io in said):
         return "in"

@@ -48,9 +48,11 @@ class CodeletFunction:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The statements between ``#pragma scop`` and ``#pragma endscop``, or in the block after an ``hmpp region``: what
-    is declared before them, what follows in the same block, the function without them, the places of the two pragmas
-    (of the brace that opens the block, twice)."""
+    """The statements between ``#pragma scop`` and ``#pragma endscop``, or in the block after an ``hmpp region``.
+
+    What is declared before them, what follows in the same block, the function without them, the places of the two
+    pragmas (of the brace that opens the block, twice).
+    """
 
     declared: tuple[c_ast.Declare, ...]
     items: tuple[c_ast.Item, ...]
@@ -62,7 +64,7 @@ class Region:
 
 
 def codelets(file: c_ast.File) -> tuple[CodeletFunction, ...]:
-    """The functions with a ``#pragma hmpp … codelet``, in textual order."""
+    """Return the functions with a ``#pragma hmpp … codelet``, in textual order."""
     found: list[CodeletFunction] = []
     for function in file.functions:
         for mark in function.marks:
@@ -73,7 +75,7 @@ def codelets(file: c_ast.File) -> tuple[CodeletFunction, ...]:
 
 
 def external(source: Preprocessed, file: c_ast.File) -> tuple[tuple[str, Span], ...]:
-    """The functions marked as codelets that the file does not define, each with the place of the mark."""
+    """Return the functions that are marked as codelets but not defined in the file, each with the span of the mark."""
     defined = {f.name for f in file.functions}
     found = ((_function_after(source.text, k), source.pragmas[k].span) for k in _marks(source))
     return tuple((name, span) for name, span in found if name is not None and name not in defined)
@@ -92,14 +94,16 @@ def check_scops(source: Preprocessed, file: c_ast.File) -> None:
 
 
 def _marks(source: Preprocessed) -> list[int]:
-    """The numbers of the ``#pragma hmpp … codelet`` lines."""
+    """Return the numbers of the ``#pragma hmpp … codelet`` lines."""
     lines = ((k, p.body.text) for k, p in enumerate(source.pragmas) if p.family == "hmpp")
     return [k for k, text in lines if re.search(r"\bcodelet\s*(,|&|$)", text, re.IGNORECASE)]
 
 
 def choose(file: c_ast.File, kernel: str | None, path: str) -> tuple[CodeletFunction, ...]:
-    """The codelets called ``kernel`` (one, or all of a group); else all that are marked; else the only function with
-    a scop, the only one with loops.
+    """Return the codelets called ``kernel`` (one, or all of a group).
+
+    Without a name, these are all that are marked, or else the only function with a scop, or else the only one with
+    loops.
 
     Raises UsageError where there is none, or where functions without a mark leave the choice open.
     """
@@ -181,8 +185,10 @@ def _is_region(node: Any) -> bool:
 
 
 def region(body: c_ast.Block) -> Region | None:
-    """The scop of a function, or its hmpp region; None where it has none. Raises where they are unpaired or more than
-    one."""
+    """Return the scop of a function, or its hmpp region, or None.
+
+    Raises ParseError if they are unpaired or more than one.
+    """
     kinds: tuple[tuple[Callable[[Any], bool], Ends, str, str], ...] = (
         (_is_scop, _scop_at, "#pragma scop", "has no #pragma endscop in its block"),
         (_is_region, _region_at, "hmpp region", "stands before no block"),
@@ -219,7 +225,7 @@ def _scop_at(items: tuple[c_ast.Item, ...], k: int) -> int | None:
 
 
 def _region_at(items: tuple[c_ast.Item, ...], k: int) -> int | None:
-    """The block that follows the pragma, other pragmas apart."""
+    """Return the block that follows the pragma, other pragmas apart."""
     if not _is_region(items[k]):
         return None
     follows = next((j for j in range(k + 1, len(items)) if not isinstance(items[j], c_ast.PragmaItem)), None)

@@ -40,7 +40,7 @@ class _Value:
 
 
 def evaluated(text: str, span: Span) -> int:
-    """The value of an expression whose macros are expanded; names that are left are 0.
+    """Return the value of a preprocessor expression whose macros are expanded; remaining names are 0.
 
     Raises ParseError, at ``span``, where the text is no such expression.
 

@@ -23,13 +23,16 @@ Number = int | float
 def known(
     file: c_ast.File, function: c_ast.Function, options: Options, given: Mapping[str, Number]
 ) -> dict[str, Number]:
-    """The value of each scalar parameter that every call passes the same constant for; ``given`` values hold anyway."""
+    """Return the value of each scalar parameter for which every call passes the same constant.
+
+    ``given`` values take precedence.
+    """
     found = at_calls(file, function, options, dict(given))
     return {**found, **given}
 
 
 def initial(file: c_ast.File, borrowed: Mapping[str, Scalar], options: Options) -> dict[str, Number]:
-    """The values that scalars at file scope start with."""
+    """Return the initial values of scalars at file scope."""
     found: dict[str, Number] = {}
     scope = Scope(file, options)
     for name in borrowed:
@@ -44,7 +47,7 @@ def initial(file: c_ast.File, borrowed: Mapping[str, Scalar], options: Options) 
 def at_calls(
     file: c_ast.File, function: c_ast.Function, options: Options, given: Mapping[str, Number], depth: int = 0
 ) -> dict[str, Number]:
-    """The value of each scalar parameter that every call passes the same constant for."""
+    """Return the value of each scalar parameter for which every call passes the same constant."""
     agreed: dict[str, Number | None] = {}
     for caller in file.functions:
         if caller.name == function.name or depth > _DEEPEST:
@@ -66,8 +69,10 @@ def at_calls(
 def variables(
     file: c_ast.File, caller: c_ast.Function, body: c_ast.Block, options: Options, values: Mapping[str, Number]
 ) -> Expressions:
-    """The caller's variables that have one constant value: its parameters, those assigned once, those a function
-    it calls fills in through a pointer."""
+    """Return the variables of the caller that have one constant value.
+
+    Its parameters, those assigned once, and those that a function sets through a pointer.
+    """
     scope = Scope(file, options)
     exprs = Expressions(scope)
     for param in caller.params:
@@ -127,14 +132,17 @@ def _const(value: Number, dtype: str | None = None) -> Const:
 
 
 def converted(exprs: Expressions, kind: c_ast.Type, e: c_ast.Expr | c_ast.InitializerList) -> Number | None:
-    """The constant that a scalar of the type is given, None where it is none; floats are not rounded to it."""
+    """Return the constant converted to the type of the scalar, or None if it has no such value.
+
+    Floats are not rounded.
+    """
     if not isinstance(kind, c_ast.Basic) or isinstance(e, c_ast.InitializerList):
         return None
     return value_of(exprs, c_ast.Cast(kind, e, span=e.span) if is_integer(kind.dtype) else e)
 
 
 def value_of(exprs: Expressions, e: c_ast.Expr | c_ast.InitializerList) -> Number | None:
-    """The constant an expression is, None where it is none."""
+    """Return the constant value of an expression, or None if it has none."""
     if isinstance(e, c_ast.InitializerList):
         return None
     try:
@@ -145,7 +153,10 @@ def value_of(exprs: Expressions, e: c_ast.Expr | c_ast.InitializerList) -> Numbe
 
 
 def constant(e: Expr) -> Number | None:
-    """The number a tree of constants is. Floats round as double: a size or a coefficient, not a result."""
+    """Return the value of a tree of constants.
+
+    Floats round as double: the value is a size or a coefficient, not a result.
+    """
     match e:
         case Const(value):
             return value

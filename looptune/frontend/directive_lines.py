@@ -52,7 +52,10 @@ class DirectiveLine:
 
 
 def parse_lines(lines: Iterable[str], file: str = "--with") -> tuple[DirectiveLine, ...]:
-    """The directives of ``lines``, each of which may itself hold several lines; blank ones and comments are skipped."""
+    """Return the directives of ``lines``, each of which may hold several lines.
+
+    Blank lines and comments are skipped.
+    """
     texts = (text for line in lines for text in (line.splitlines() if line else [""]))
     return tuple(_parse_line(text, span) for text, span in numbered(texts, file))
 
@@ -77,7 +80,7 @@ def numbered(texts: Iterable[str], file: str) -> Iterator[tuple[str, Span]]:
 
 
 def parse_address(text: str, span: Span) -> tuple[Address, str, Span]:
-    """The place a line opens with, what follows the colon, and the span of that."""
+    """Return the place at the beginning of a line, the text after the colon, and the span of that text."""
     found = _PLACE.match(text)
     if found is None:
         raise ParseError("expected `loop NAME: …`, `nest NAME: …` or `codelet: …`", span)
@@ -90,7 +93,7 @@ def parse_address(text: str, span: Span) -> tuple[Address, str, Span]:
 
 
 def inside(span: Span, start: int, width: int) -> Span:
-    """The part of ``span`` that opens ``start`` characters into it."""
+    """Return the span that begins ``start`` characters into ``span``."""
     return Span(span.file, span.line, span.col + start, max(1, width), span.text)
 
 

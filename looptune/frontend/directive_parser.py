@@ -49,7 +49,10 @@ def parse(text: str, span: Span, target: str | None = None) -> Directive:
 
 
 def parse_pragma(pragma: Pragma) -> Directive:
-    """The directive of a ``#pragma hmppcg`` or ``#pragma looptune``; one with choices in braces is left as text."""
+    """Return the directive of a ``#pragma hmppcg`` or ``#pragma looptune``.
+
+    One with choices in braces keeps its text.
+    """
     body = pragma.body.stripped()
     if not body.text.strip():
         raise ParseError(f"the directive's name is missing after {pragma.family}", pragma.span)
@@ -65,7 +68,10 @@ def parse_pragma(pragma: Pragma) -> Directive:
 
 
 def is_cut(pragma: Pragma) -> bool:
-    """It stands before a statement of any kind, where other directives stand before a loop."""
+    """Tell whether the pragma is a ``cut``, which stands before a statement of any kind.
+
+    Other directives stand before a loop.
+    """
     return re.match(r"\s*cut\b", pragma.body.text, re.IGNORECASE) is not None
 
 
@@ -143,7 +149,7 @@ class _Parser:
         return Arg(key, span=token.span)
 
     def group(self) -> tuple[int | str | Arg, ...]:
-        """What stands in an item's parentheses: values, each under the operator before it."""
+        """Return what stands in an item's parentheses: values, each under the operator before it."""
         found: list[int | str | Arg] = []
         for item in self.items(closing=True):
             bare = not item.values

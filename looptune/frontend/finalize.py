@@ -16,6 +16,7 @@ FINAL = "final"
 
 
 def scalars_in(*nodes: object) -> frozenset[str]:
+    """Return the names of the scalars in the nodes."""
     return frozenset(n.name for n in walk(tuple(nodes)) if isinstance(n, Var))
 
 
@@ -48,7 +49,7 @@ def live(stmts: tuple[Stmt, ...], after: frozenset[str]) -> tuple[tuple[Stmt, ..
 
 
 def _repeated(body: tuple[Stmt, ...], after: frozenset[str]) -> tuple[tuple[Stmt, ...], frozenset[str]]:
-    """A body that may run again: what is live before it is live after it too."""
+    """Return a body that may run again: what is live before it is live after it too."""
     while True:
         new, before = live(body, after)
         if before <= after:
@@ -96,8 +97,10 @@ class _Namer:
 def named(
     stmts: tuple[Stmt, ...], locals_: Mapping[str, Local], params: Iterable[str], hidden: Collection[str]
 ) -> tuple[tuple[Stmt, ...], tuple[Local, ...], dict[str, str]]:
-    """The statements and the locals they use, under the names the user knows them by; and those of the text's own
-    variables among the locals that are not ``hidden``, by their new names."""
+    """Return the statements and their locals under the user's names.
+
+    The new names of the variables among the locals that are not ``hidden`` are returned too.
+    """
     used = {n.name if isinstance(n, Var) else n.array for n in walk(stmts) if isinstance(n, Var | Load)}
     namer = _Namer(set(params), {})
     # loops choose first, so that directives reach them by the user's names

@@ -49,7 +49,7 @@ class Clause:
     span: Span
 
     def covers(self, position: int, name: str) -> bool:
-        """The clause speaks of the parameter at ``position``, called ``name``."""
+        """Tell whether the clause applies to the parameter at ``position``, called ``name``."""
         return any(_covers(wanted, position, name) for wanted in self.names)
 
 
@@ -80,7 +80,10 @@ def _covers(wanted: str, position: int, name: str) -> bool:
 
 
 def parse(pragma: Pragma) -> Hmpp:
-    """Raises ParseError where the verb is none of VERBS, UnsupportedError where it is one looptune has nothing for."""
+    """Return the parsed pragma.
+
+    Raises ParseError if the verb is none of VERBS, and UnsupportedError if looptune does not support it.
+    """
     body = pragma.body.stripped()
     head = _HEAD.match(body.text)
     assert head is not None, "the pattern matches the empty text"
@@ -118,13 +121,13 @@ def _shifted(match: re.Match[str], by: int) -> tuple[int, int]:
 
 
 def _names(body: SourceText, start: int) -> Clause:
-    """The names after ``mapbyname``, however they are separated."""
+    """Return the names after ``mapbyname``, however they are separated."""
     found = tuple(re.findall(r"\w+", body.text[start:]))
     return Clause(found, "", "", body.span(start, len(body.text)))
 
 
 def _parts(body: SourceText, start: int, problems: list[Problem]) -> list[tuple[int, int]]:
-    """The stretches between top-level commas; an ``&`` that joins two lines separates like a comma."""
+    """Return the stretches between top-level commas; an ``&`` that joins two lines separates like a comma."""
     parts: list[tuple[int, int]] = []
     depth, quoted = 0, False
     for k, ch in enumerate(body.text[start:], start):
@@ -167,7 +170,7 @@ def _clause(body: SourceText, start: int, end: int, problems: list[Problem]) -> 
 
 
 def io_of(clauses: Sequence[Clause], position: int, name: str) -> str | None:
-    """What the clauses say of a parameter's direction; the last one that speaks of it by name counts most."""
+    """Return the direction that the clauses give a parameter; the last one that names it takes precedence."""
     found: str | None = None
     for clause in sorted(clauses, key=lambda c: "*" not in c.names):
         if clause.key == "io" and clause.covers(position, name):
@@ -178,7 +181,7 @@ def io_of(clauses: Sequence[Clause], position: int, name: str) -> str | None:
 
 
 def size_of(clauses: Sequence[Clause], position: int, name: str) -> tuple[str, ...]:
-    """The extents of ``args[A].size={n,m}``, as text."""
+    """Return the extents of ``args[A].size={n,m}``, as text."""
     for clause in clauses:
         if clause.key == "size" and clause.covers(position, name):
             return tuple(part.strip() for part in clause.value.strip("{} ").split(",") if part.strip())

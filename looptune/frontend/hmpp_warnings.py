@@ -29,11 +29,12 @@ def lines(file: c_ast.File) -> Iterator[Pragma]:
 
 
 def maps(file: c_ast.File) -> tuple[hmpp.Hmpp, ...]:
-    """The ``map`` and ``mapbyname`` lines."""
+    """Return the ``map`` and ``mapbyname`` lines."""
     return tuple(said for said in _readable(file, []) if said.verb in ("map", "mapbyname"))
 
 
 def warnings(file: c_ast.File, chosen: Sequence[CodeletFunction]) -> list[str]:
+    """Return warnings of mistakes in the ``#pragma hmpp`` lines of the file that do not prevent reading it."""
     found: list[str] = []
     known = codelets(file)
     labels = {c.label.lower() for c in known}

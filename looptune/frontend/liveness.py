@@ -18,18 +18,20 @@ Names = frozenset[str]
 
 
 def live_after(function: c_ast.Block, region: Sequence[c_ast.Item], statics: Names) -> Names:
-    """The variables of ``function`` that may be read after the items of ``region`` have run and before they are
-    written. ``statics`` keep their values from one call to the next, and so does what stands at file scope."""
+    """Return the variables of ``function`` that may be read after ``region`` has run and before they are written.
+
+    ``statics``, and variables at file scope, keep their values from one call to the next.
+    """
     return _at_end(function, region, statics)[1]
 
 
 def live_before(function: c_ast.Function) -> Names:
-    """The names at file scope that the function may read before it writes them."""
+    """Return the names at file scope that the function may read before it writes them."""
     return _at_end(resolve(function.body, {p.name: f"{p.name}#0" for p in function.params}), (), frozenset())[0]
 
 
 def pointed(function: c_ast.Block) -> Names:
-    """The variables whose address is taken."""
+    """Return the variables whose address is taken."""
     return frozenset(
         n.arg.name for n in c_ast.every(function)
         if isinstance(n, c_ast.Unary) and n.op == "&" and isinstance(n.arg, c_ast.Name)
@@ -37,7 +39,10 @@ def pointed(function: c_ast.Block) -> Names:
 
 
 def repeats(function: c_ast.Block, region: Sequence[c_ast.Item], name: str) -> bool:
-    """The region can run again without the declaration of ``name`` having run again, so that a value stays in it."""
+    """Tell whether the region can run again without a new execution of the declaration of ``name``.
+
+    Its value then survives.
+    """
     if any(isinstance(n, c_ast.Jump) and n.word == "goto" for n in c_ast.every(function)):
         return True
     around = _path(function, region)
@@ -54,7 +59,7 @@ def repeats(function: c_ast.Block, region: Sequence[c_ast.Item], name: str) -> b
 
 
 def _path(node: Any, region: Sequence[c_ast.Item]) -> list[Any]:
-    """The statements around the region, outermost first."""
+    """Return the statements around the region, outermost first."""
     if isinstance(node, c_ast.Block) and any(i is region[0] for i in node.items if region):
         return [node]
     for child in c_ast.children(node):
@@ -144,7 +149,10 @@ class _Flow:
 
 
 def expression(e: Any, after: Names) -> Names:
-    """What is live before ``e`` is computed. Only assignments that are sure to happen end a life."""
+    """Return the variables that are live before ``e`` is computed.
+
+    Only assignments that surely happen end a live range.
+    """
     match e:
         case c_ast.Comma(parts):
             for part in reversed(parts):

@@ -38,6 +38,7 @@ class Joined:
 
 
 def joined(text: str) -> Joined:
+    """Return the text with continued lines joined and digraphs replaced; it maps each character to its position."""
     if "\\" not in text:
         return Joined(standard(text), (0,), (0,))
     pieces: list[str] = []
@@ -67,7 +68,7 @@ def joined(text: str) -> Joined:
 
 
 def standard(text: str) -> str:
-    """The text with its digraphs written as what they stand for, and a blank."""
+    """Return the text with digraphs replaced by what they stand for, each followed by a blank."""
     if not any(digraph in text for digraph in _DIGRAPHS):
         return text
     return _DIGRAPH.sub(lambda found: _DIGRAPHS.get(found[0], found[0]), text)

@@ -33,8 +33,11 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A counted loop. ``start`` is None where the variable keeps the value it has; ``before`` runs first and
-    ``after`` at the end of each iteration."""
+    """A counted loop.
+
+    ``start`` is None where the variable keeps the value it has; ``before`` runs first and ``after`` at the end of each
+    iteration.
+    """
 
     var: str
     start: c_ast.Expr | None
@@ -47,7 +50,7 @@ class Header:
 
 
 def header(loop: c_ast.For) -> Header | None:
-    """The header of a loop that counts, as far as its form says; None for any other."""
+    """Return the header of a counted loop, as far as its syntax determines it, or None for any other loop."""
     if loop.cond is None or loop.next is None:
         return None
     parts = loop.next.parts if isinstance(loop.next, c_ast.Comma) else (loop.next,)
@@ -96,7 +99,7 @@ def _limits(cond: c_ast.Expr, var: str) -> tuple[Limit, ...] | None:
 
 
 def _offset(e: c_ast.Expr, var: str) -> tuple[tuple[str, c_ast.Expr], ...] | None:
-    """What is added to ``var`` in ``e``; None where ``e`` is more than that."""
+    """Return what is added to ``var`` in ``e``, or None where ``e`` is more than that."""
     match e:
         case c_ast.Name(name) if name == var:
             return ()
@@ -121,7 +124,7 @@ def _stays(loop: c_ast.For, var: str, limits: Sequence[Limit], step: c_ast.Expr,
 def _start(
     init: tuple[c_ast.Item, ...], var: str
 ) -> tuple[c_ast.Expr | None, c_ast.Declare | None, tuple[c_ast.Item, ...]]:
-    """The first value of ``var``, its declaration where that is here, and the other initialisations."""
+    """Return the first value of ``var``, its declaration where that is here, and the other initialisations."""
     flat: list[c_ast.Item] = []
     for item in init:
         match item:
@@ -157,7 +160,9 @@ class CanonicalLoop:
 def canonicalize(
     counter: Var, start: Expr, limits: Sequence[tuple[str, Expr]], down: bool, step: Expr
 ) -> CanonicalLoop | None:
-    """The half-open form. ``limits`` are pairs of relation and bound, all of the counter's type, which is signed.
+    """Return the half-open form of the loop.
+
+    ``limits`` are pairs of a relation and a bound, all of the counter's signed type.
 
     None where the direction and the relation do not fit: such a loop runs not at all or for ever. A step that is no
     constant may be negative: a loop that begins at its end or beyond runs not at all whatever the step.
@@ -197,7 +202,7 @@ def canonicalize(
 
 
 def _after(start: Expr, lo: Expr, hi: Expr, step: int) -> Expr:
-    """The first of ``lo, lo + step, …`` that is not below ``hi``."""
+    """Return the first of ``lo, lo + step, …`` that is not below ``hi``."""
     if step == 1:
         return max_of(lo, hi)
     by = Const(step, lo.dtype)

@@ -73,7 +73,7 @@ def to(e: Expr, dtype: str) -> Expr:
 
 
 def limits_of(dtype: str) -> tuple[int, int]:
-    """The least and the greatest value of an integer type.
+    """Return the least and the greatest value of an integer type.
 
     >>> limits_of("uint8"), limits_of("int16")
     ((0, 255), (-32768, 32767))
@@ -100,7 +100,7 @@ def ends(own: str, start: Expr, asked: Sequence[Asked], down: bool, step: Expr, 
 
 
 def _lasting(own: str, asked: Sequence[Asked]) -> list[Asked]:
-    """What is asked but for what always holds."""
+    """Return what is asked but for what always holds."""
     left = [a for a in asked if not _always(own, a)]
     if not left:
         var = asked[0].var
@@ -150,7 +150,10 @@ def _limit(own: str, start: Expr, a: Asked, down: bool, by: int | None, known: N
 
 
 def _within(a: Asked, shown: str) -> Expr:
-    """The bound in the counter's type; a constant beyond it as the value that ends the loop as early or as late."""
+    """Return the bound in the counter's type.
+
+    A constant beyond it as the value that ends the loop as early or as late.
+    """
     if not isinstance(a.moved, Const):
         return to(a.moved, shown)
     least, most = limits_of(shown)
@@ -200,7 +203,10 @@ def _tame(e: Expr, known: Nonnegative) -> bool:
 
 
 def _ends_first(own: str, start: Expr, a: Asked, down: bool, by: int | None) -> bool:
-    """The loop ends before its counter wraps, or else never does; a signed one of 32 bits or more does not wrap."""
+    """Tell whether the loop ends before its counter wraps, or else never does.
+
+    A signed one of 32 bits or more does not wrap.
+    """
     if own in ("int32", "int64"):
         return True
     if by is None:
@@ -221,7 +227,10 @@ def _const(a: Asked) -> Const | None:
 
 
 def _leaves_room(own: str, a: Asked, size: int) -> bool:
-    """The last value downward is a step away from the least there is, or the type too wide to come around."""
+    """Tell whether the loop can count down without wrapping.
+
+    The last value is a step away from the least one, or the type is too wide to wrap.
+    """
     end = _const(a)
     if end is not None and int(end.value) + (a.op == ">") - size >= limits_of(own)[0]:
         return True
@@ -229,7 +238,7 @@ def _leaves_room(own: str, a: Asked, size: int) -> bool:
 
 
 def _meets(own: str, start: Expr, a: Asked, down: bool) -> bool:
-    """Steps of one come to the bound before the counter wraps."""
+    """Tell whether steps of one come to the bound before the counter wraps."""
     end = _const(a)
     if end is not None and isinstance(start, Const):
         return (start.value >= end.value) if down else (start.value <= end.value)

@@ -33,9 +33,12 @@ from looptune.ir.verify import verify
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A codelet, and the scop it is where the function has one. ``variables`` are the text's names of the locals that
-    stand in it, ``held`` those of the variables that the codelet has as arrays of one element. ``hidden`` are the names
-    of the file that it uses and that mean something else somewhere in the function."""
+    """A codelet, and the scop it is where the function has one.
+
+    ``variables`` are the text's names of the locals that stand in it, ``held`` those of the variables that the codelet
+    has as arrays of one element. ``hidden`` are the names of the file that it uses and that mean something else
+    somewhere in the function.
+    """
 
     codelet: Codelet
     region: Region | None
@@ -45,7 +48,7 @@ class Built:
 
 
 def build(file: c_ast.File, chosen: CodeletFunction, options: Options) -> Built:
-    """Raises ParseError and UnsupportedError at the place in the C text."""
+    """Return the codelet. Raises ParseError and UnsupportedError at the position in the C text."""
     builder = _Builder(file, chosen, options)
     codelet = builder.codelet()
     held = {p.name: base(name) for name, p in builder.results.items()}
@@ -72,8 +75,10 @@ class _Builder:
         self.hidden: frozenset[str] = frozenset()
 
     def leaving(self) -> dict[str, Array]:
-        """Scalars around the codelet that it writes and that are read afterwards, each as an array of one element:
-        under its own name, or that of a loop's variable or of a parameter with ``_last`` after it."""
+        """Scalars around the codelet that it writes and that are read afterwards, each as an array of one element.
+
+        Under its own name, or that of a loop's variable or of a parameter with ``_last`` after it.
+        """
         region = self.region
         items = self.items if region is None else region.items
         kinds: dict[str, c_ast.Declare] = {f"{d.name}#0": d for d in self.file.globals if self.is_counter(d)}
@@ -91,7 +96,7 @@ class _Builder:
         return found
 
     def read_after(self, kinds: Mapping[str, c_ast.Declare]) -> frozenset[str]:
-        """The scalars that may be read once the codelet has run."""
+        """Return the scalars that may be read once the codelet has run."""
         others = [f for f in self.file.functions if f.name != self.function.name]
         at_file = {n for n in kinds if n.endswith("#0") and n[:-2] not in {p.name for p in self.function.params}}
         by_others = frozenset(n for n in at_file if any(n[:-2] in live_before(f) for f in others)) if at_file else None
@@ -108,7 +113,10 @@ class _Builder:
         return isinstance(p.type, c_ast.Basic) and p.name in self.written
 
     def is_counter(self, d: c_ast.Declare) -> bool:
-        """An integer at file scope that only ``for`` headers write: the loops count with a variable of their own."""
+        """Tell whether it is an integer at file scope that only ``for`` headers write.
+
+        The loops count with a variable of their own.
+        """
         if not isinstance(d.type, c_ast.Basic) or not is_integer(d.type.dtype) or d.name not in self.written:
             return False
         return d.name not in assigned(_without_headers(self.function.body.items))
@@ -139,7 +147,7 @@ class _Builder:
     # -- parameters -----------------------------------------------------------------------------
 
     def parameters(self) -> tuple[list[Array | Scalar], list[Stmt]]:
-        """The function's parameters, and the copies of those it writes."""
+        """Return the function's parameters, and the copies of those it writes."""
         shapes: list[tuple[c_ast.Declare, str, tuple[c_ast.Expr | None, ...]]] = []
         prologue: list[Stmt] = []
         mentioned = plainly_used(self.items)
@@ -174,7 +182,7 @@ class _Builder:
         return self.array(p.name, p, dtype, extents)
 
     def array(self, key: str, p: c_ast.Declare, dtype: str, extents: tuple[c_ast.Expr | None, ...]) -> Array:
-        """An array under its own name; a pointer used as ``*x`` only is the thing it points to."""
+        """Return an array under its own name; a pointer used as ``*x`` only is the thing it points to."""
         starred = key in self.starred and isinstance(p.type, c_ast.Pointer)
         if starred:
             extents = extents[1:] if len(extents) > 1 else (c_ast.Number("1"),)
@@ -184,11 +192,14 @@ class _Builder:
         return Array(base(p.name), dtype, shape, span=p.span)
 
     def extent(self, exprs: Expressions, e: c_ast.Expr) -> Expr:
-        """An extent says what the caller passed, so a parameter the codelet writes counts with its first value."""
+        """Return the extent of an array dimension.
+
+        It describes what the caller passed, so a parameter that the codelet writes counts with its first value.
+        """
         return exprs.index(e)
 
     def described(self, position: int, p: Array | Scalar, stmts: tuple[Stmt, ...]) -> Array | Scalar:
-        """The parameter with its direction, and the extents that only an hmpp clause gives."""
+        """Return the parameter with its direction, and the extents that only an hmpp clause gives."""
         if isinstance(p, Scalar):
             return p
         clauses = () if self.chosen.directive is None else self.chosen.directive.clauses
@@ -203,19 +214,19 @@ class _Builder:
         return replace(p, io=io, shape=shape)
 
     def size(self, text: str) -> Expr | None:
-        """The extent a clause names, where it is a number or a parameter."""
+        """Return the extent a clause names, where it is a number or a parameter."""
         if text.isdecimal() and len(text) < 19:
             return Const(int(text))
         dtype = self.scope.scalars.get(text)
         return Var(text, dtype) if dtype is not None and text in self.scope.fixed and is_integer(dtype) else None
 
     def table(self, d: c_ast.Declare) -> tuple[Stmt, ...]:
-        """The assignments that fill a constant array of the file, where nothing of the function is visible."""
+        """Return the assignments that fill a constant array of the file, where nothing of the function is visible."""
         statements = Statements(self.scope.inner(base(d.name)), frozenset())
         return statements.declare_array(d, *layout(d.type, base(d.name), d.span))
 
     def borrowed(self) -> list[Array | Scalar]:
-        """What the codelet uses from file scope, in the order of the file, and then from around its scop."""
+        """Return what the codelet uses from file scope, in the order of the file, and then from around its scop."""
         for p in self.function.params:
             if p.name in self.scope.borrowed:
                 raise UnsupportedError(f"{p.name} is a parameter, and a function that is called here uses the "
@@ -263,7 +274,7 @@ class _Builder:
                     self.scope.locals[f"{d.name}#0"] = Local(f"{d.name}#0", dtype, span=d.span)
 
     def enters(self, d: c_ast.Declare, dtype: str) -> list[Stmt]:
-        """A scalar with a value of its own when the scop begins."""
+        """Return a scalar with a value of its own when the scop begins."""
         assert self.region is not None, "only a scop has surroundings"
         name = base(d.name)
         if d.name in self.results:
@@ -281,7 +292,7 @@ class _Builder:
         return [Assign(Var(d.name, dtype), Var(name, dtype), name=FINAL, span=d.span)]
 
     def needed(self, params: list[Array | Scalar], body: tuple[Stmt, ...]) -> list[Array | Scalar]:
-        """The parameters; of those of ``main`` only what the codelet uses, as nobody calls it with them."""
+        """Return the parameters; of those of ``main`` only what the codelet uses, as nobody calls it with them."""
         if self.region is None or self.function.name != "main":
             return params
         read = scalars_in(body, *(p.shape for p in (*params, *self.outer.values()) if isinstance(p, Array)))
@@ -293,7 +304,7 @@ class _Builder:
         return [p for p in self.outer.values() if isinstance(p, Scalar) and p.name in read]
 
     def epilogue(self, statements: Statements) -> list[Stmt]:
-        """What leaves the codelet is stored."""
+        """Return what leaves the codelet is stored."""
         made: list[Stmt] = []
         for name, result in self.results.items():
             value = statements.exprs.value(c_ast.Name(name, span=result.span))
@@ -306,7 +317,7 @@ def _declared(body: c_ast.Block) -> set[str]:
 
 
 def _without_headers(items: Iterable[c_ast.Item]) -> tuple[Any, ...]:
-    """The statements with every ``for`` reduced to its body."""
+    """Return the statements with every ``for`` reduced to its body."""
     found: list[Any] = []
     for item in items:
         match item:
@@ -322,7 +333,7 @@ def _without_headers(items: Iterable[c_ast.Item]) -> tuple[Any, ...]:
 
 
 def _without_declarations(items: Iterable[c_ast.Item]) -> tuple[Any, ...]:
-    """What the statements do, declarations apart, ``for`` headers included."""
+    """Return what the statements do, declarations apart, ``for`` headers included."""
     return tuple(n for item in items for n in c_ast.every(item) if isinstance(n, c_ast.Assignment | c_ast.Unary))
 
 

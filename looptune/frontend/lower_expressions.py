@@ -59,11 +59,15 @@ _HEADER_CONSTANTS: dict[str, Const] = {
 
 
 def cast(e: Expr, dtype: str) -> Expr:
+    """Return the expression converted to the type, simplified."""
     return e if e.dtype == dtype else fold(Cast(dtype, e, span=e.span))
 
 
 def constant_only(e: Expr, fixed: set[str]) -> bool:
-    """The expression has one value wherever it stands: constants and scalars that never change."""
+    """Tell whether the expression has the same value everywhere.
+
+    It contains only constants and scalars that never change.
+    """
     return all(
         isinstance(n, Const | Binary | Unary | Select | Cast) or (isinstance(n, Var) and n.name in fixed)
         for n in walk(e)
@@ -77,7 +81,7 @@ class Expressions:
         self.scope = scope
 
     def value(self, e: c_ast.Expr) -> Expr:
-        """The value of ``e``. Raises UnsupportedError for what is no plain arithmetic."""
+        """Return the IR of ``e``. Raises UnsupportedError if it is not plain arithmetic."""
         match e:
             case c_ast.Number(text):
                 return number(text, e.span, self.scope.options.float_literals)
@@ -124,7 +128,7 @@ class Expressions:
         raise scope.undeclared(e)
 
     def global_value(self, e: c_ast.Name, declared: c_ast.Declare) -> Expr | None:
-        """A scalar at file scope: its value where it is const, else a parameter more. Arrays enter the scope."""
+        """Return a scalar at file scope: its value if it is const, or else a new parameter. Arrays enter the scope."""
         scope = self.scope
         dtype, extents = layout(declared.type, e.name, e.span)
         if extents:
@@ -137,7 +141,7 @@ class Expressions:
         return Var(e.name, dtype, span=e.span)
 
     def borrow_array(self, declared: c_ast.Declare, dtype: str, extents: tuple[c_ast.Expr | None, ...]) -> None:
-        """An array at file scope: a parameter more, or a local table where it is const and has its values."""
+        """Add an array at file scope: a new parameter, or a local table if it is const and has its values."""
         scope = self.scope
         name = declared.name
         if declared.const and isinstance(declared.init, c_ast.InitializerList):
@@ -153,7 +157,7 @@ class Expressions:
         scope.borrowed[name] = Array(name, dtype, shape, span=declared.span)
 
     def storage(self, name: c_ast.Name) -> Storage | None:
-        """The array of a name, entering it from file scope where it comes from there."""
+        """Return the array of a name, after it has been added to the scope if it is at file scope."""
         scope = self.scope
         if name.name in scope.arrays or name.name in scope.bound or name.name in scope.scalars:
             return scope.arrays.get(name.name)
@@ -166,7 +170,7 @@ class Expressions:
         return scope.arrays.get(name.name)
 
     def access(self, e: c_ast.Expr) -> tuple[Storage, tuple[Expr, ...], Expr | None]:
-        """An lvalue taken apart: array, indices, and what pointer arithmetic adds to the next index."""
+        """Return the array of an lvalue, its indices, and the offset that pointer arithmetic adds to the next index."""
         match e:
             case c_ast.Name():
                 storage = self.storage(e)
@@ -227,11 +231,11 @@ class Expressions:
         return cast(index, arithmetic_type(index.dtype, "int32"))
 
     def counts(self, e: Node) -> bool:
-        """It is what the variable of a loop stands for that is unsigned in C."""
+        """Tell whether the expression stands for a loop variable that is unsigned in C."""
         return isinstance(e, Cast) and e.arg in self.scope.counters
 
     def load(self, e: c_ast.Expr) -> Load:
-        """The element an lvalue names."""
+        """Return the element that an lvalue denotes."""
         storage, indices, offset = self.access(e)
         if storage.starred and not indices and storage.rank == 1:
             indices = (Const(0),)
@@ -323,7 +327,7 @@ class Expressions:
             raise ParseError(f"{e.name} takes {want} argument{'s' * (want > 1)}, not {len(e.args)}", e.span)
 
     def math(self, e: c_ast.Call) -> Expr:
-        """A function of math.h: double, or float by its f form."""
+        """Return the call of a function of math.h, in double, or in float for its f form."""
         fn, dtype = e.name, "float64"
         if fn not in MATH and fn.endswith("f"):
             fn, dtype = fn[:-1], "float32"
@@ -340,7 +344,7 @@ class Expressions:
         return Call(fn, tuple(cast(a, dtype) for a in args), dtype, span=e.span)
 
     def inline(self, function: c_ast.Function, e: c_ast.Call) -> Expr:
-        """The value of a function that declares variables, tests and returns, and does nothing else."""
+        """Return the value of a call of a function that only declares variables, tests and returns."""
         if function.name in self.scope.inlining:
             raise refuse(f"{e.name}, which calls itself,", "a loop", e.span)
         self.count(e, len(function.params))

@@ -59,7 +59,10 @@ class Statements:
         self.positive: set[Expr] = set()
 
     def block(self, items: Iterable[c_ast.Item]) -> tuple[Stmt, ...]:
-        """Raises ParseError for a directive with no loop, or a cut with no statement, after it in its block."""
+        """Return the statements of a block.
+
+        Raises ParseError if no loop follows a directive, or no statement follows a cut, in its block.
+        """
         before = len(self.pending)
         out: list[Stmt] = []
         cuts: tuple[Directive, ...] = ()
@@ -182,7 +185,7 @@ class Statements:
         return tuple(out)
 
     def flat(self, init: c_ast.Expr | c_ast.InitializerList, sizes: Sequence[int]) -> list[Expr | None]:
-        """The values of a list in storage order, None for elements it leaves out."""
+        """Return the values of an initialiser list in storage order, with None for elements it leaves out."""
         if not sizes:
             if isinstance(init, c_ast.InitializerList):
                 raise refuse("a list for one element", "one value", init.span)
@@ -243,7 +246,9 @@ class Statements:
         return self.exprs.binary(op, old, new, span) if op else new
 
     def assign_scalar(self, name: str, value: Expr, span: Span) -> tuple[Stmt, ...]:
-        """A variable written once with what never changes stands for it, so that bounds and indices stay affine.
+        """Return the assignment, or nothing for a variable that is written once with a constant value.
+
+        The value replaces it, so that bounds and indices stay affine.
 
         A float stands for it only where nothing is computed again wherever it is used: coefficients in the text do.
         """
@@ -271,7 +276,7 @@ class Statements:
         return (Assign(go, Const(1), span=item.span), loop)
 
     def taken(self) -> tuple[Directive, ...]:
-        """The directives that wait for a loop."""
+        """Return the directives that precede the loop, and forget them."""
         found = tuple(self.pending)
         self.pending.clear()
         return found
@@ -283,7 +288,7 @@ class Statements:
         return Var(name, like.dtype, span=span)
 
     def loop(self, item: c_ast.For) -> tuple[Stmt, ...]:
-        """A counted loop where the header is one, else the ``while`` that C says a ``for`` is."""
+        """Return a counted loop if the header is one, or else the ``while`` that is equivalent to the ``for``."""
         if item.cond is None:
             raise refuse("a for without a condition", "the condition that ends it", item.span)
         directives = self.taken()
@@ -350,7 +355,7 @@ class Statements:
         return (*setup, loop, final)
 
     def asked(self, var: str, limit: Limit, shown: str) -> Asked:
-        """What the condition compares, and in which types."""
+        """Return the operands of the condition and the type in which they are compared."""
         bound = moved = self.exprs.value(limit.bound)
         side = shown
         added: int | None = 0
@@ -379,7 +384,10 @@ class Statements:
     def run(
         self, item: c_ast.For, head: Header, counter: Var, form: CanonicalLoop, directives: tuple[Directive, ...]
     ) -> Loop:
-        """The loop with its body lowered, the user's variable standing for its value in terms of the counter."""
+        """Return the loop with its body lowered.
+
+        The user's variable is replaced by its value in terms of the counter.
+        """
         scope = self.scope
         scope.bound[head.var] = form.value
         if self.nonnegative(form.lo):

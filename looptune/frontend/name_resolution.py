@@ -17,7 +17,7 @@ TABLE = "#table"
 
 
 def base(name: str) -> str:
-    """The name as the user wrote it.
+    """Return the name as the user wrote it.
 
     >>> base("i#3"), base("i#3@1"), base("n")
     ('i', 'i', 'n')
@@ -26,7 +26,7 @@ def base(name: str) -> str:
 
 
 def resolve(body: c_ast.Block, env: Mapping[str, str]) -> c_ast.Block:
-    """The body with one name per variable; ``env`` renames what is declared around it."""
+    """Return the body with one name per variable; ``env`` renames what is declared outside it."""
     return _Resolver().block(body, dict(env))
 
 
@@ -60,7 +60,7 @@ class _Resolver:
 
 
 def root(expr: Any) -> str | None:
-    """The variable an lvalue is part of: ``A`` of ``A[i][j]``, ``p`` of ``*(p + 1)``."""
+    """Return the variable to which an lvalue belongs: ``A`` for ``A[i][j]``, ``p`` for ``*(p + 1)``."""
     match expr:
         case c_ast.Name(name):
             return name
@@ -157,7 +157,7 @@ class _Walk:
                 self.parts((item,))
 
     def parts(self, nodes: Iterable[Any]) -> None:
-        """Reads, and writes buried in an expression."""
+        """Record the reads, and the writes inside an expression."""
         for top in nodes:
             for node in c_ast.every(top) if top is not None else ():
                 match node:

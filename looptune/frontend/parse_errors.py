@@ -11,7 +11,7 @@ from looptune.frontend.preprocess import Preprocessed, Token
 
 
 def explain(source: Preprocessed, problem: str, last: Any) -> tuple[ParseError, int]:
-    """pycparser's complaint in words, and the index of the token it stumbled over."""
+    """Return pycparser's complaint as an error for the user, and the index of the token that caused it."""
     if not source.tokens:
         return ParseError("the file holds no C"), 0
     place = re.match(r"(?:.*?:(?P<line>\d+):(?P<col>\d+): |:? ?)(?P<what>.*)", problem, re.DOTALL)
@@ -40,7 +40,10 @@ _GNU_WORDS = {
 
 
 def _foreign(tokens: Sequence[Token], at: int) -> tuple[str, Token] | None:
-    """What stands at a token, or before it in its statement, that no standard C is; and the token it begins with."""
+    """Return what stands at a token, or before it in its statement, that no standard C is.
+
+    And the token it begins with.
+    """
     first = at
     while first and tokens[first - 1].text not in (";", "{", "}"):
         first -= 1
@@ -62,7 +65,7 @@ def _foreign(tokens: Sequence[Token], at: int) -> tuple[str, Token] | None:
 
 
 def _nested(tokens: Sequence[Token], first: int, at: int) -> bool:
-    """A type, a name and parentheses, which are not those of a condition."""
+    """Tell whether the tokens are a type, a name and parentheses that are not those of a condition."""
     words = [t.text for t in tokens[first:at]]
     return len(words) > 3 and re.match(r"[A-Za-z_]", words[0]) is not None and words[1] != "(" and (
         words[0] not in ("else", "do", "return", "for", "while", "if", "switch")
@@ -70,7 +73,7 @@ def _nested(tokens: Sequence[Token], first: int, at: int) -> bool:
 
 
 def _message(what: str, token: Token, before: Token | None) -> tuple[str, Token]:
-    """The complaint, and the token to point at."""
+    """Return the complaint, and the token to point at."""
     if what == "Invalid declaration" and re.match(r"[A-Za-z_]", token.text):
         return f"unknown type name {token.text!r}", token
     if "omments are not supported" in what:
@@ -93,7 +96,7 @@ def _hint(source: Preprocessed) -> str:
 
 
 def skippable_range(source: Preprocessed, at: int, needed: Callable[[str, str], bool]) -> tuple[int, int] | None:
-    """The offsets of the function body or declaration around a token, where it can be done without."""
+    """Return the offsets of the function body or declaration around a token that parsing can skip."""
     depth = 0
     start, opened, name = 0, None, None
     for k, token in enumerate(source.tokens):

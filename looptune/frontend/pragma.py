@@ -44,7 +44,7 @@ class SourceText:
         return cls(text, tuple(places))
 
     def span(self, start: int, end: int) -> Span:
-        """The place of ``text[start:end]``; of what stands before it where that is empty."""
+        """Return the span of ``text[start:end]``, or of what precedes it if that is empty."""
         if not self.places:
             return Span("", 0, 0)
         start = min(start, len(self.places) - 1)
@@ -90,7 +90,7 @@ class Pragma:
 
 
 def read(lines: Sequence[Span], macros: Mapping[str, str]) -> Pragma:
-    """The pragma of some physical lines joined by backslashes, comments left out; each span is a whole line."""
+    """Return the pragma of physical lines that backslashes join, without comments; each span is a whole line."""
     whole = SourceText("", ())
     for k, line in enumerate(lines):
         text = line.text.rstrip()
@@ -104,7 +104,7 @@ def read(lines: Sequence[Span], macros: Mapping[str, str]) -> Pragma:
 
 
 def classify(whole: SourceText) -> Pragma:
-    """What stands after ``#pragma``, taken apart as far as every family shares it."""
+    """Return the parts that all families of pragmas share of the text after ``#pragma``."""
     head = _HEAD.match(whole.text)
     assert head is not None, "the pattern matches the empty text"
     family = head[1].lower()

@@ -53,7 +53,10 @@ _MACHINES = {
 
 
 def predefined() -> Mapping[str, str]:
-    """The macros of the machine's C compiler, each with its text; functions' parameters stand in their names."""
+    """Return the macros of the machine's C compiler with their texts.
+
+    Parameters of function-like macros are in their names.
+    """
     compiler = shutil.which("cc")
     if compiler is not None:
         found = _asked(compiler, Path(compiler).stat().st_mtime_ns)
@@ -63,14 +66,14 @@ def predefined() -> Mapping[str, str]:
 
 
 def fixed() -> dict[str, str]:
-    """What stands for the compiler's macros where there is no compiler: gcc's on this system and processor."""
+    """Return the macros that are used if there is no compiler: those of gcc on this system and processor."""
     names = (*_SYSTEMS.get(sys.platform, ()), *_MACHINES.get(platform.machine(), ()))
     return {**_FIXED, **dict.fromkeys(names, "1")}
 
 
 @lru_cache(maxsize=8)
 def _asked(compiler: str, changed: int) -> dict[str, str]:
-    """What the compiler says; empty where it says nothing. ``changed`` makes a new compiler another key."""
+    """Return what the compiler says; empty where it says nothing. ``changed`` makes a new compiler another key."""
     command = [compiler, "-dM", "-E", "-x", "c", "-"]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False)

@@ -44,8 +44,10 @@ _SUFFIX = re.compile(r"[uUlL]+")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """``text`` at ``offset`` of the preprocessed text; ``macro`` is the innermost macro it comes from. ``place`` is
-    where it begins and ends in its file, None where a macro's body has it."""
+    """``text`` at ``offset`` of the preprocessed text; ``macro`` is the innermost macro it comes from.
+
+    ``place`` is where it begins and ends in its file, None where a macro's body has it.
+    """
 
     text: str
     offset: int
@@ -56,9 +58,11 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Preprocessed:
-    """``pragmas[k]`` is what the line ``#pragma k`` of ``text`` stands for; ``skipped`` names headers not read,
-    ``missing`` those of them that the text has in quotes, with the place; ``defined`` are the lines that define or
-    undefine a macro."""
+    """``pragmas[k]`` is what the line ``#pragma k`` of ``text`` stands for.
+
+    ``skipped`` names headers not read, ``missing`` those of them that the text has in quotes, with the place;
+    ``defined`` are the lines that define or undefine a macro.
+    """
 
     text: str
     tokens: tuple[Token, ...]
@@ -71,12 +75,15 @@ class Preprocessed:
     defined: tuple[Span, ...] = ()
 
     def token_at(self, line: int, col: int) -> int:
-        """The index of the token at a place of ``text`` (counted from 1), or of the last one before it."""
+        """Return the index of the token at a position of ``text``, or of the last one before it.
+
+        Lines and columns count from 1.
+        """
         offset = self.starts[min(line, len(self.starts)) - 1] + col - 1
         return max(0, bisect_right(self.tokens, offset, key=lambda t: t.offset) - 1)
 
     def closing(self, brace: Span) -> Span:
-        """The place of the ``}`` that closes the ``{`` at ``brace``."""
+        """Return the position of the ``}`` that closes the ``{`` at ``brace``."""
         depth = 0
         for token in self.tokens[next(k for k, t in enumerate(self.tokens) if t.span == brace) :]:
             depth += (token.text == "{") - (token.text == "}")
@@ -86,7 +93,7 @@ class Preprocessed:
 
 
 def read_source(path: Path) -> bytes:
-    """The bytes of a source file. ParseError where it is a device or larger than a source can be."""
+    """Return the bytes of a source file. Raises ParseError if it is a device or too large."""
     mode = path.stat().st_mode
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
         raise ParseError(f"{path} is a device, not a source file")
@@ -108,12 +115,12 @@ def encoding(data: bytes) -> str:
 
 
 def as_written(data: bytes) -> str:
-    """The text of a source file to the letter, a byte order mark and line ends included."""
+    """Return the exact text of a source file, including a byte order mark and line ends."""
     return data.decode(encoding(data), errors="replace")
 
 
 def decode(data: bytes, path: str) -> str:
-    """The text of a source file; lines end in one newline."""
+    """Return the text of a source file; lines end in one newline."""
     text = as_written(data).removeprefix("\ufeff")
     if "\0" in text:
         raise UsageError(f"not a text file: {path}")
@@ -160,15 +167,17 @@ class _Preprocessor(pcpp.Preprocessor):
             self.add_path(str(folder))
 
     def line_span(self, file: str, line: int) -> Span:
-        """The whole of one line, its first non-blank column first."""
+        """Return the whole of one line, its first non-blank column first."""
         if file not in self.lines:
             self.lines[file] = self.sources.get(file, "").split("\n")
         text = self.lines[file][line - 1] if 0 < line <= len(self.lines[file]) else ""
         return Span(file, line, len(text) - len(text.lstrip()) + 1, max(1, len(text.strip())), text)
 
     def group_lines(self, input: str, abssource: str) -> Iterator[list[Any]]:
-        """The tokens of each logical line. ``input`` has its trigraphs replaced, which gcc leaves as they are: the text
-        as it was opened counts."""
+        """Yield the tokens of each logical line.
+
+        ``input`` has its trigraphs replaced, which gcc leaves as they are: the text as it was opened counts.
+        """
         file = abssource if self.seen_main else self.main
         self.seen_main = True
         source = self.opened
@@ -191,7 +200,10 @@ class _Preprocessor(pcpp.Preprocessor):
             yield [*line, last]
 
     def lexed(self, text: str, file: str) -> Iterator[Any]:
-        """pcpp's tokens, those of ``5ULL`` as one: it reads a suffix of up to two letters. ``width`` is in the text."""
+        """Yield pcpp's tokens with constants such as ``5ULL`` as one: pcpp reads a suffix of up to two letters.
+
+        ``width`` is in the text.
+        """
         lexer = self.lexer.clone()
         lexer.input(text)
         lexer.lineno = 1
@@ -271,7 +283,10 @@ class _Preprocessor(pcpp.Preprocessor):
         return True
 
     def expand_macros(self, tokens: list[Any], expanding_from: Sequence[str] = ()) -> list[Any]:
-        """The tokens with their macros expanded. ParseError where a line or a macro grows beyond what can be read."""
+        """Return the tokens with their macros expanded.
+
+        Raises ParseError where a line or a macro grows beyond what can be read.
+        """
         before = len(tokens)
         named = next((t for t in tokens if getattr(t, "origin", None) is not None), None)
         self.expanding = self.expanding if named is None else self.line_span(*named.origin[:2])
@@ -281,7 +296,7 @@ class _Preprocessor(pcpp.Preprocessor):
         return found
 
     def evalexpr(self, tokens: list[Any]) -> tuple[int, None]:
-        """The value of the tokens after ``#if``."""
+        """Return the value of the tokens after ``#if``."""
         where = self.line_span(*self.lastdirective.origin[:2])
         expanded = self.expand_macros(self.with_defined(self.asking(tokens, frozenset()), where))
         text = ""
@@ -294,7 +309,10 @@ class _Preprocessor(pcpp.Preprocessor):
         return evaluated(text, where), None
 
     def asking(self, tokens: list[Any], inside: frozenset[str]) -> list[Any]:
-        """The tokens with the text of each macro that has ``defined`` in it: what it names is not to be expanded."""
+        """Return the tokens with the text of each macro that has ``defined`` in it.
+
+        What it names is not to be expanded.
+        """
         out: list[Any] = []
         for token in tokens:
             macro = self.macros.get(token.value)
@@ -305,7 +323,7 @@ class _Preprocessor(pcpp.Preprocessor):
         return out
 
     def with_defined(self, tokens: list[Any], where: Span) -> list[Any]:
-        """The tokens with 1 or 0 for each ``defined NAME``."""
+        """Return the tokens with 1 or 0 for each ``defined NAME``."""
         out: list[Any] = []
         rest = iter(tokens)
         for token in rest:
@@ -327,7 +345,7 @@ class _Preprocessor(pcpp.Preprocessor):
         return out
 
     def answered(self, toks: list[Any]) -> list[Any]:
-        """The condition with 1 or 0 for each question such as ``__has_include(<x.h>)``."""
+        """Return the condition with 1 or 0 for each question such as ``__has_include(<x.h>)``."""
         out: list[Any] = []
         rest = iter(toks)
         for token in rest:
@@ -369,7 +387,7 @@ class _Preprocessor(pcpp.Preprocessor):
         return None
 
     def objects(self, toks: list[Any]) -> dict[str, str]:
-        """The text of each macro without arguments that the tokens name."""
+        """Return the text of each macro without arguments that the tokens name."""
         found: dict[str, str] = {}
         for token in toks:
             macro = self.macros.get(token.value)
@@ -381,7 +399,7 @@ class _Preprocessor(pcpp.Preprocessor):
 
 @lru_cache(maxsize=4)
 def _begun(macros: tuple[tuple[str, str], ...]) -> Mapping[str, Any]:
-    """The macros that every file begins with, as pcpp has them."""
+    """Return the macros that every file begins with, as pcpp has them."""
     machine = pcpp.Preprocessor()
     own = set(machine.macros)
     for name, value in (*macros, *GNU.items()):
@@ -392,7 +410,7 @@ def _begun(macros: tuple[tuple[str, str], ...]) -> Mapping[str, Any]:
 
 
 def _copy(token: Any) -> Any:
-    """The token as part of a macro's body: what it expands to stands where the macro is named."""
+    """Return the token as part of a macro's body: what it expands to stands where the macro is named."""
     new = type(token)()
     new.__dict__.update(token.__dict__)
     new.origin = new.place = None
@@ -400,7 +418,7 @@ def _copy(token: Any) -> Any:
 
 
 def _write(machine: _Preprocessor) -> Preprocessed:
-    """The token stream as text. Macro bodies are kept apart where their characters would run together."""
+    """Return the token stream as text. Macro bodies are kept apart where their characters would run together."""
     out: list[str] = []
     tokens: list[Token] = []
     offset = 0
@@ -446,8 +464,10 @@ def _write(machine: _Preprocessor) -> Preprocessed:
 
 
 class _LeftOut:
-    """GNU C's attributes, and the assembler's names of functions, which pycparser does not read and which say nothing
-    of what is computed."""
+    """GNU C's attributes, and assembler names of functions, which do not affect results.
+
+    pycparser does not read them.
+    """
 
     def __init__(self) -> None:
         self.word = ""
@@ -483,8 +503,10 @@ def _would_glue(a: Any, b: Any) -> bool:
 
 
 def _place(machine: _Preprocessor, token: Any, cursor: Span) -> tuple[Span, str | None]:
-    """Where the token stands, else where the macro it comes from is named, at or after ``cursor``; and the macro
-    whose text it is."""
+    """Where the token stands, else where the macro it comes from is named, at or after ``cursor``.
+
+    And the macro whose text it is.
+    """
     expanded = getattr(token, "expanded_from", None)
     macro = expanded[0] if expanded else None
     origin = getattr(token, "origin", None)
@@ -500,7 +522,7 @@ def _place(machine: _Preprocessor, token: Any, cursor: Span) -> tuple[Span, str 
 
 
 def declared(text: str, name: str) -> bool:
-    """The text declares ``name`` (as a parameter or variable), so that it is no macro to be.
+    """Tell whether the text declares ``name`` as a parameter or variable, so that it cannot be a macro to define.
 
     >>> declared("void f(int n, double *x)", "n"), declared("#define n 3", "n"), declared("return n;", "n")
     (True, False, False)

@@ -41,7 +41,8 @@ _DIRECTIVE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """``files``: all that was read, by path, the first is compiled, and the entry stands in it or in one it includes;
+    """``files``: all that was read, by path, the first is compiled, and the entry stands in it or in one it includes.
+
     ``macros`` are given with -D. The entry takes the addresses of ``scalars`` and of ``arrays``, in this order.
 
     ``dtype``: what takes the place of float and double, behind the ``headers`` of the system; ``float_literals``:
@@ -64,8 +65,11 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A function that the codelet is, or a part of it: ``names`` are the whole codelet's of its own parameters, where
-    they differ; ``handed`` those of its scalars that are the first element of an array of the codelet's."""
+    """A function that the codelet is, or a part of it.
+
+    ``names`` are the whole codelet's of its own parameters, where they differ; ``handed`` those of its scalars that are
+    the first element of an array of the codelet's.
+    """
 
     function: c_ast.Function
     codelet: Codelet
@@ -135,7 +139,7 @@ def _place(name: str, places: Mapping[str, str]) -> str:
 def _file_scope(
     codelet: Codelet, own: Collection[str], globals_: Sequence[c_ast.Declare], place: Callable[[str], str]
 ) -> tuple[list[str], list[str]]:
-    """The lines that set the codelet's variables at file scope, and those that fetch what is in its arrays."""
+    """Return the lines that set the codelet's variables at file scope, and those that fetch what is in its arrays."""
     before, after = [], []
     for p in (p for p in codelet.params if p.name not in own):
         declared = [d for d in globals_ if d.name == p.name]
@@ -155,7 +159,7 @@ def _file_scope(
 def _scop(
     run: Run, region: Region, text: str, globals_: Sequence[c_ast.Declare], places: Mapping[str, str]
 ) -> Iterator[str]:
-    """The variables around it, each with what is given for it or with its own initial value, and the scop."""
+    """Yield the variables around it, each with what is given for it or with its own initial value, and the scop."""
     params = {p.name: p for p in run.codelet.params}
     inside = _declared(region)
     mentioned = {base(name) for name in used((*region.items, *inside))} | params.keys()
@@ -182,7 +186,7 @@ def _scop(
 
 
 def _declared(region: Region) -> list[c_ast.Declare]:
-    """What the scop names of the variables around it, and what these are made of."""
+    """Return what the scop names of the variables around it, and what these are made of."""
     wanted = set(used(region.items))
     for d in reversed(region.declared):
         if d.name in wanted:
@@ -191,7 +195,7 @@ def _declared(region: Region) -> list[c_ast.Declare]:
 
 
 def _in_place(text: str, run: Run, entry: str) -> str:
-    """The text with the entry in the place of the function around the scop."""
+    """Return the text with the entry in the place of the function around the scop."""
     start, end = run.body
     opening, closing = _offset(text, run.function.open), _offset(text, run.function.close)
     types = "".join(f"{t};\n" for t in run.function.types)
@@ -205,7 +209,7 @@ def _offset(text: str, span: Span) -> int:
 
 
 def directives(text: str) -> str:
-    """The lines of a text that define macros, and those that decide which are read.
+    """Return the lines that define macros, and those that decide which lines are read.
 
     >>> directives("int i;\\n#define N 3 /* x */\\n// #undef N\\ni = N;")
     '#define N 3  \\n'

@@ -16,6 +16,8 @@ from looptune.ir.simplify import add, mul
 
 
 def renamed(e: Expr, rename: Mapping[str, str]) -> Expr:
+    """Return the expression with its variables renamed."""
+
     def rule(n: Node) -> Node | None:
         return replace(n, name=rename[n.name]) if isinstance(n, Var) and n.name in rename else None
 
@@ -70,4 +72,5 @@ def _linear(index: tuple[Expr, ...], extents: tuple[Expr, ...]) -> tuple[Expr, .
 
 
 def as_dtype(e: Expr, dtype: str) -> Expr:
+    """Return the expression with a cast to the type, if it has another."""
     return e if e.dtype == dtype else Cast(dtype, e)

@@ -31,7 +31,10 @@ Param = Array | Scalar
 
 
 def holder(key: Key) -> tuple[Key, tuple[int, ...]]:
-    """The array that would hold a scalar's value: the variable itself, or what it is an element of; and the indices."""
+    """Return the array that would hold a scalar's value, and the indices.
+
+    It is the variable itself, or the array of which it is an element.
+    """
     if ELEMENT in key:
         at = key.index(ELEMENT)
         indices = key[at + 1]
@@ -43,7 +46,7 @@ def holder(key: Key) -> tuple[Key, tuple[int, ...]]:
 def keys(
     runs: Sequence[CodeletCall], codelets: Sequence[Codelet], variables: Variables, maps: Sequence[Hmpp]
 ) -> list[dict[str, Key]]:
-    """What each parameter of each run is."""
+    """Return a key for each parameter of each run; equal keys mean the same array or value."""
     found = [_at_call(k, run, codelet, variables) for k, (run, codelet) in enumerate(zip(runs, codelets, strict=True))]
     classes = list(_classes(runs, codelets, maps))
     for k, codelet in enumerate(codelets):
@@ -54,7 +57,7 @@ def keys(
 
 
 def _at_call(index: int, run: CodeletCall, codelet: Codelet, variables: Variables) -> dict[str, Key]:
-    """The parameters that a call or the file's scope decides."""
+    """Return the parameters that a call or the file's scope decides."""
     found: dict[str, Key] = {}
     own = [p.name for p in run.chosen.function.params]
     for p in codelet.params:
@@ -83,7 +86,7 @@ def _kinded(p: Param, key: Key) -> Key:
 def _classes(
     runs: Sequence[CodeletCall], codelets: Sequence[Codelet], maps: Sequence[Hmpp]
 ) -> Iterator[frozenset[tuple[str, str]]]:
-    """The (label, parameter) pairs that one ``map`` clause, or one name of ``mapbyname``, makes one."""
+    """Yield the (label, parameter) pairs that one ``map`` clause, or one name of ``mapbyname``, makes one."""
     labels = {(r.chosen.label, r.chosen.group): c for r, c in zip(runs, codelets, strict=True)}
     for line in maps:
         inside = {label: {p.name for p in c.params} for (label, group), c in labels.items() if group == line.group}
@@ -109,7 +112,7 @@ def _without_call(
     found: Sequence[Mapping[str, Key]],
     classes: Sequence[frozenset[tuple[str, str]]],
 ) -> Key:
-    """What ``map`` says a parameter is one with, else the first of the same name and type, else itself."""
+    """Return what ``map`` says a parameter is one with, else the first of the same name and type, else itself."""
     mapped = {pair for c in classes if (runs[index].chosen.label, p.name) in c for pair in c}
     for by_map in (True, False):
         for k, (run, codelet) in enumerate(zip(runs, codelets, strict=True)):
@@ -129,7 +132,10 @@ class Variables:
     runs: tuple[CodeletCall, ...]
 
     def array(self, caller: Caller, e: c_ast.Expr) -> Key | None:
-        """The array an argument is; None where it is no variable. A part of one has the expression in its key."""
+        """Return the array that an argument denotes, or None if it is no variable.
+
+        The key of a part of an array contains the expression.
+        """
         name = _whole(e)
         if name is not None:
             return self.variable(caller, name)
@@ -137,7 +143,7 @@ class Variables:
         return None if name is None else (*self.variable(caller, name), "part", repr(e))
 
     def scalar(self, caller: Caller, e: c_ast.Expr) -> Key | None:
-        """The value an argument is; None where it may be another one at each call."""
+        """Return the value that an argument denotes, or None if it may differ between calls."""
         while isinstance(e, c_ast.Cast):
             e = e.arg
         names = used((e,))
@@ -155,7 +161,7 @@ class Variables:
         return any(d.name == name and d.const for d in self.file.globals)
 
     def variable(self, caller: Caller, name: str, depth: int = 0) -> Key:
-        """The variable behind a name: a caller's parameter is what it was called with, a pointer what it is set to."""
+        """Return the variable behind a name: the argument of a parameter of the caller, or the target of a pointer."""
         if depth > _DEEPEST:
             return ("local", caller.function.name, name)
         if name in caller.parameters:
@@ -177,7 +183,7 @@ class Variables:
         return ("local", caller.function.name, name) if pointed is None else self.variable(caller, pointed, depth + 1)
 
     def changing(self, caller: Caller) -> frozenset[str]:
-        """The variables that are written between the first and the last of the caller's calls of a codelet."""
+        """Return the variables that are written between the first and the last call of a codelet in the caller."""
         calls = [id(r.call) for r in self.runs if r.caller is caller]
         nodes = list(c_ast.every(caller.body))
         at = [k for k, n in enumerate(nodes) if id(n) in calls]
@@ -188,7 +194,7 @@ class Variables:
 
 
 def _element(e: Any) -> tuple[str, tuple[int, ...]] | None:
-    """The variable and the indices of ``A[2][0]`` and ``*p``."""
+    """Return the variable and the indices of ``A[2][0]`` and ``*p``."""
     match e:
         case c_ast.Name(name):
             return name, ()
@@ -211,7 +217,7 @@ def _written(node: Any) -> str | None:
 
 
 def _whole(e: Any) -> str | None:
-    """The variable of ``A``, ``*A``, ``&A[0][0]``, ``(float *)A``: from its first element on."""
+    """Return the variable of ``A``, ``*A``, ``&A[0][0]``, ``(float *)A``: from its first element on."""
     match e:
         case c_ast.Name(name):
             return name
@@ -222,7 +228,7 @@ def _whole(e: Any) -> str | None:
 
 
 def _pointed(caller: Caller, name: str) -> str | None:
-    """The variable a pointer is set to, where it is set once: ``float *p = A``, ``p = &A[0]``."""
+    """Return the variable a pointer is set to, where it is set once: ``float *p = A``, ``p = &A[0]``."""
     if name not in written_once(caller.body):
         return None
     for value in _settings(caller, name):

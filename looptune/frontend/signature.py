@@ -37,9 +37,11 @@ _HEADERS = {"size_t": "stddef.h", "ptrdiff_t": "stddef.h", "wchar_t": "stddef.h"
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """``text`` is the declaration without a semicolon, ``before`` what it needs in front of it, ``headers`` those of C;
+    """``text`` is the declaration without a semicolon, ``before`` what it needs in front of it, ``headers`` those of C.
+
     ``end`` is the last statement; ``static`` the variables of the file that no other file can see; ``names`` those of
-    its parameters."""
+    its parameters.
+    """
 
     text: str
     before: tuple[str, ...] = ()
@@ -81,7 +83,10 @@ def head(function: c_ast.Function, codelet: Codelet, file: c_ast.File) -> Head:
 
 
 def _outside(p: Array | Scalar, file: c_ast.File) -> str:
-    """The declaration of what the codelet takes from the file, with its qualifiers; pointers are none of arrays."""
+    """Return the declaration of what the codelet takes from the file, with its qualifiers.
+
+    Pointers are none of arrays.
+    """
     d = next((d for d in file.globals if d.name == p.name), None)
     if d is None:  # the last value of a counter at file scope
         name = p.name.removesuffix("_last")
@@ -96,7 +101,7 @@ def _outside(p: Array | Scalar, file: c_ast.File) -> str:
 
 
 def _end(function: c_ast.Function) -> str:
-    """The ``return`` of a function that gives one constant."""
+    """Return the ``return`` of a function that gives one constant."""
     values = {
         n.value.text
         for n in c_ast.every(function.body)
@@ -128,7 +133,7 @@ def _c(kind: c_ast.Type) -> str:
 
 
 def _typedef(text: str) -> str:
-    """The name that a parameter's text has for its type, "" where that is C's own."""
+    """Return the name that a parameter's text has for its type, "" where that is C's own."""
     words = re.findall(r"[A-Za-z_]\w*", text)
     first = next((w for w in words if w not in ("const", "volatile", "restrict", "register")), "")
     return "" if first in _WORDS else first

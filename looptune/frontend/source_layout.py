@@ -75,7 +75,7 @@ class Layout:
     places: Mapping[tuple[str, int, int], Sequence[int]]
 
     def real(self, k: int) -> bool:
-        """The token stands in the file itself, under no macro."""
+        """Tell whether the token is in the file itself and not from a macro."""
         token = self.tokens[k]
         return token.macro is None and token.place is not None and token.span.file == self.path
 
@@ -114,7 +114,7 @@ class Layout:
         return last
 
     def find(self, span: Span, words: Sequence[str]) -> int | None:
-        """The token of the body at the place, one of ``words`` where these are given; None where it is not certain."""
+        """Return the token of the body at the position (one of ``words``, if given), or None if it is ambiguous."""
         low, high = self.body.pieces[0].first, self.body.pieces[-1].last
         at = self.places.get((span.file, span.line, span.col), ())
         found = [k for k in at if low <= k <= high and (not words or self.tokens[k].text in words)]
@@ -122,12 +122,12 @@ class Layout:
         return found[0] if certain else None
 
     def macro(self, span: Span) -> str:
-        """The macro that is named at the place, or what stands for it."""
+        """Return the macro that is used at the position, or its name."""
         named = [t.macro for t in self.tokens if t.macro is not None and t.span == span]
         return f"the macro {named[0]}" if named else "a macro"
 
     def run(self, first: int, last: int) -> Run | None:
-        """The statements of the innermost block that the tokens from ``first`` to ``last`` belong to."""
+        """Return the statements of the innermost block to which the tokens ``first`` to ``last`` belong."""
         block = self.body
         while True:
             ends = [_holds(block.pieces, k) for k in (first, last)]
@@ -152,8 +152,10 @@ def _within(block: Pieces, first: int, last: int) -> bool:
 def layout(
     path: str, text: str, tokens: tuple[Token, ...], brace: Span, within: tuple[int, int] | None = None
 ) -> Layout | None:
-    """The layout of the body whose opening brace is at ``brace``, or of the statements in it that stand in
-    ``text[within[0]:within[1]]``; None where its statements cannot be told apart."""
+    """Return the layout of the statements of a body, or None if they cannot be separated.
+
+    The opening brace is at ``brace``; ``within`` restricts it to ``text[within[0]:within[1]]``.
+    """
     opens = [k for k, t in enumerate(tokens) if t.text == "{" and t.span == brace]
     if len(opens) != 1:
         return None
@@ -170,7 +172,7 @@ def layout(
 
 
 def _part(whole: Layout, block: Pieces, within: tuple[int, int]) -> Pieces | None:
-    """The statements of the block, or of one inside it, that the text between two places is."""
+    """Return the statements of the block, or of one inside it, that the text between two places is."""
     inside = tuple(p for p in block.pieces if within[0] <= _start(whole, p) < within[1])
     if inside:
         return Pieces(inside, True)
@@ -184,7 +186,7 @@ def _start(whole: Layout, piece: Piece) -> int:
 
 
 def lines_of(text: str) -> Iterator[Line]:
-    """The preprocessor's lines of a file, backslashes at their ends included."""
+    """Yield the preprocessor lines of a file, with continued lines."""
     for found in _LINE.finditer(text):
         if found["line"] is None or text[text.rfind("\n", 0, found.start()) + 1 : found.start()].strip():
             continue
@@ -200,7 +202,7 @@ class _Statements:
         self.tokens = tokens
 
     def block(self, k: int) -> tuple[Pieces, int]:
-        """The block that opens at k, and the token after it."""
+        """Return the block that opens at k, and the token after it."""
         found: list[Piece] = []
         k += 1
         while self.tokens[k].text != "}":
@@ -252,7 +254,7 @@ class _Statements:
         return Piece(first, k), k + 1
 
     def closed(self, k: int) -> int:
-        """The token after the parenthesis that closes the one at k."""
+        """Return the token after the parenthesis that closes the one at k."""
         depth = 0
         while True:
             depth += (self.tokens[k].text == "(") - (self.tokens[k].text == ")")

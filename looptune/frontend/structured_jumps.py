@@ -10,12 +10,12 @@ from looptune.frontend import c_ast
 
 
 def without_continue(body: c_ast.Block) -> c_ast.Block:
-    """The loop body with every ``continue`` of its own gone."""
+    """Return the loop body without its own ``continue`` statements."""
     return replace(body, items=_rest(body.items, "continue"))
 
 
 def without_return(items: tuple[c_ast.Item, ...]) -> tuple[c_ast.Item, ...]:
-    """A function's statements with every ``return`` gone that is not inside a loop."""
+    """Return the statements of a function without the ``return`` statements that are outside loops."""
     return _rest(items, "return")
 
 
@@ -75,7 +75,7 @@ def _split(item: c_ast.Item, after: tuple[c_ast.Item, ...], word: str) -> tuple[
 
 
 def _leaves(block: c_ast.Block, word: str) -> bool:
-    """The block ends in the jump, so that nothing after it runs."""
+    """Tell whether the block ends in the jump, so that nothing after it runs."""
     if not block.items:
         return False
     match block.items[-1]:

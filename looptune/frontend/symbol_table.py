@@ -13,12 +13,15 @@ from looptune.ir.nodes import Array, Expr, Local, Scalar
 
 
 def refuse(what: str, instead: str, span: Span) -> UnsupportedError:
+    """Return the error for a construct that is not accepted, with the alternative."""
     message = f"{what} is not accepted in a codelet"
     return UnsupportedError(f"{message}: write {instead} instead" if instead else message, span)
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
+    """Options of the front end: whether float constants are float, and the macros that are defined."""
+
     float_literals: bool = False
     macros: Mapping[str, str] = field(default_factory=dict)
 
@@ -35,10 +38,12 @@ class Storage:
 
 @dataclass(slots=True)
 class Scope:
-    """Filled while a codelet is lowered. ``bound`` holds names that stand for an expression: loop variables,
-    variables assigned once, parameters of a function being inlined; ``fixed`` the scalars that never change;
-    ``counters`` what unsigned loop variables are in terms of the counter, before it is converted; ``sizes`` how many
-    operations an expression is, by the expression's id.
+    """Filled while a codelet is lowered.
+
+    ``bound`` holds names that stand for an expression: loop variables, variables assigned once, parameters of a
+    function being inlined; ``fixed`` the scalars that never change; ``counters`` what unsigned loop variables are in
+    terms of the counter, before it is converted; ``sizes`` how many operations an expression is, by the expression's
+    id.
     """
 
     file: c_ast.File
@@ -55,14 +60,14 @@ class Scope:
     sizes: dict[int, tuple[Expr, int]] = field(default_factory=dict)
 
     def inner(self, function: str) -> Scope:
-        """The scope of a function that is inlined: nothing of the caller's is visible in it."""
+        """Return the scope of an inlined function, in which nothing of the caller is visible."""
         return Scope(
             self.file, self.options, borrowed=self.borrowed, tables=self.tables, fixed=self.fixed,
             locals=self.locals, inlining=(*self.inlining, function), counters=self.counters, sizes=self.sizes,
         )  # fmt: skip
 
     def variable(self, name: str) -> c_ast.Declare | None:
-        """The declaration of ``name`` at file scope, one with an initialiser first."""
+        """Return the declaration of ``name`` at file scope, preferably one with an initialiser."""
         found = [d for d in self.file.globals if d.name == name]
         return next((d for d in found if d.init is not None), found[0] if found else None)
 

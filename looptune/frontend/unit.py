@@ -93,7 +93,7 @@ class Unit:
 
 
 def choices_of(codelet: Codelet) -> tuple[Codelet, tuple[PragmaChoices, ...]]:
-    """The codelet without the directives that hold choices, and these, in textual order."""
+    """Return the codelet without the directives that hold choices, and these directives, in textual order."""
     loops = [n for n in walk(codelet.body) if isinstance(n, Loop | While)]
     found = tuple(PragmaChoices(f.number, _text(d), d.span) for f in loops for d in f.directives if d.name == CHOICE)
 
