@@ -48,7 +48,7 @@ def reached(loops: Sequence[Any], sizes: Mapping[str, int]) -> dict[str, Reach]:
 
 
 def too_short(name: str, items: int, reach: Reach | None) -> str | None:
-    """What to say of an array that has not what the loops reach."""
+    """Return the message for an array that is shorter than the loops need."""
     if reach is None or 0 <= reach.least <= reach.most < items:
         return None
     if reach.least < 0:
@@ -114,7 +114,7 @@ def _value(op: str, args: Sequence[Any], env: Mapping[str, int]) -> int:
 
 
 def _fitting(value: int, dtype: str) -> int:
-    """What wraps is not told."""
+    """Return what wraps is not told."""
     if not dtype:
         return value
     bits = int(dtype.removeprefix("u").removeprefix("int"))

@@ -26,7 +26,7 @@ def floating(contracts: bool, machine: str = platform.machine()) -> tuple[str, .
 
 @cache
 def compiler() -> tuple[str, ...]:
-    """The command: CC, else cc, gcc or clang; () where there is none."""
+    """Return the command of the C compiler (CC, else cc, gcc or clang), or () if there is none."""
     given = os.environ.get("CC", "").split()
     commands = ([given] if given else []) + [["cc"], ["gcc"], ["clang"]]
     return next((tuple(command) for command in commands if shutil.which(command[0]) is not None), ())
@@ -34,7 +34,7 @@ def compiler() -> tuple[str, ...]:
 
 @cache
 def version() -> str:
-    """The command with the compiler's version, as ``cc 12.2.0``; "" where there is none."""
+    """Return the command with the version of the compiler, as ``cc 12.2.0``, or "" if there is none."""
     command = compiler()
     if not command:
         return ""

@@ -97,10 +97,13 @@ class Ran(NamedTuple):
 
 
 class Text(NamedTuple):
-    """``files``: by path below a folder of their own, the first is compiled; ``entry``: the function, which takes the
-    addresses of ``scalars``, each with its type, and of ``arrays``, in this order. ``macros`` are given with -D, and
-    ``types`` are lines before the text. ``folders`` of includes: below the folder of the files, and elsewhere or "".
-    ``contracts``: a product and a sum may round once; ``literals``: constants without a suffix are float."""
+    """``files``: by path below a folder of their own, the first is compiled.
+
+    ``entry``: the function, which takes the addresses of ``scalars``, each with its type, and of ``arrays``, in this
+    order. ``macros`` are given with -D, and ``types`` are lines before the text. ``folders`` of includes: below the
+    folder of the files, and elsewhere or "". ``contracts``: a product and a sum may round once; ``literals``: constants
+    without a suffix are float.
+    """
 
     files: tuple[tuple[str, str], ...]
     entry: str
@@ -122,7 +125,7 @@ class Text(NamedTuple):
 
 
 def compiled(text: Text, folder: Path) -> Path:
-    """The program, in ``folder``. NoReference where the compiler does not take it."""
+    """Return the program, compiled in ``folder``. Raises NoReference if the compiler refuses it."""
     populate = "MAP_POPULATE" if sys.platform == "linux" else "0"
     (folder / "main.c").write_text(MAIN)
     own = ["-O2", "-D_GNU_SOURCE", f"-DENTRY={text.entry}", f"-DSLOTS={SLOTS}", f"-DPOPULATE={populate}"]
@@ -133,14 +136,14 @@ def compiled(text: Text, folder: Path) -> Path:
 
 
 def shared(text: Text, folder: Path) -> Path:
-    """The text as a library, in ``folder``. NoReference as for ``compiled``."""
+    """Return the text compiled to a library, in ``folder``. Raises NoReference as ``compiled`` does."""
     made = folder / "text.so"
     _taken(complaint(["-shared", *own_symbols_first(), _translated(text, folder, "-fPIC"), "-lm", "-o", str(made)]))
     return made
 
 
 def _translated(text: Text, folder: Path, *more: str) -> str:
-    """The object file."""
+    """Return the object file."""
     files = folder / "files"
     for path, contents in text.files:
         copy = files / path
@@ -258,7 +261,7 @@ class Mapped(NamedTuple):
         return tuple(float(ns) / 1e3 for ns in numbers[3 : 3 + int(numbers[2])])
 
     def outside(self) -> str | None:
-        """The first array beside which something was written."""
+        """Return the first array beside which something was written."""
         for name, guards in zip(self.places, self._guards(), strict=True):
             if any(self.view[a:b] != bytes([_PATTERN]) * (b - a) for a, b in guards):
                 return name

@@ -49,12 +49,15 @@ class CReference:
         return f"{Path(self.excerpt.main).name} compiled by {c_compiler.version()}"
 
     def wider(self) -> CReference:
-        """The same text with double for float, in which its own rounding errors show."""
+        """Return the same reference with double for float, which shows its rounding errors."""
         scalars = tuple(replace(p, dtype=_wide(p.dtype)) for p in self.excerpt.scalars)
         return CReference(replace(self.excerpt, scalars=scalars), self.contracts, widened=True)
 
     def program(self, cache: Path) -> Path:
-        """The compiled program, from the cache where it is whole there. NoReference where it cannot be compiled."""
+        """Return the compiled program, from the cache if it is intact there.
+
+        Raises NoReference if it cannot be compiled.
+        """
         path = cache / f"reference-{self.key}"
         if not _is_whole(path):
             cache.mkdir(parents=True, exist_ok=True)
@@ -87,7 +90,7 @@ class CReference:
         )  # fmt: skip
 
     def portable(self) -> Text:
-        """The same without a path of this machine: what was read, and nothing else, is found."""
+        """Return the reference without paths of this machine: only the files that were read can be found."""
         text = self.text
         places = [*(path for path, _ in text.files), *(below for below, _ in text.folders)]
         root = os.path.commonpath([str(Path(path).parent) for path, _ in text.files] + [b for b, _ in text.folders])
@@ -115,7 +118,7 @@ def _wide(dtype: str) -> str:
 
 
 def _is_whole(path: Path) -> bool:
-    """The program is there with the contents that it was kept with."""
+    """Tell whether the program is there with the contents that it was kept with."""
     try:
         return path.with_suffix(".sha256").read_text() == hashlib.sha256(path.read_bytes()).hexdigest()
     except (OSError, UnicodeDecodeError):
@@ -123,7 +126,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def _keep(made: Path, path: Path) -> None:
-    """The program and its checksum, each there whole or not at all."""
+    """Store the program and its checksum, each completely or not at all."""
     contents = made.read_bytes()
     for target, data, mode in (
         (path, contents, 0o700),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 
 def cpu_name() -> str:
+    """Return the name of the processor."""
     info = Path("/proc/cpuinfo")
     if info.exists():
         for line in info.read_text().splitlines():

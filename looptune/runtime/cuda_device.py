@@ -24,7 +24,7 @@ class DeviceArray:
     """Device memory with a shape: what kernels and other libraries take through the CUDA Array Interface."""
 
     def __init__(self, shape: tuple[int, ...], dtype: str, inside: DeviceArray | None = None, start: int = 0) -> None:
-        """New memory, or the part of another array that begins at its element ``start``."""
+        """Allocate new memory, or refer to the part of another array that begins at its element ``start``."""
         self.shape, self.dtype, self.owner = shape, np.dtype(dtype), inside
         self.nbytes = math.prod(shape) * self.dtype.itemsize
         if inside is None:
@@ -37,7 +37,7 @@ class DeviceArray:
         return math.prod(self.shape)
 
     def reshape(self, *shape: int) -> DeviceArray:
-        """The same memory with another shape of as many elements."""
+        """Return the same memory with another shape of equally many elements."""
         assert math.prod(shape) == self.size, f"{self.shape} cannot be {shape}"
         return DeviceArray(shape, self.dtype.name, self)
 

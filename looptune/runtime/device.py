@@ -33,14 +33,15 @@ DEVICES: Mapping[str, str] = MappingProxyType({
 
 
 def on_gpu(target: str) -> bool:
-    """It runs on a GPU through CUDA's driver; what a package brings does not."""
+    """Tell whether the target runs on a GPU through the CUDA driver; targets of other packages do not."""
     return DEVICES.get(target) == "numba-cuda"
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceInfo:
-    """What is known of a device. ``target``: of those in DEVICES; ``arch`` is "sm_90" or the machine's architecture;
-    ``cores`` are SMs on a GPU.
+    """What is known of a device.
+
+    ``target``: of those in DEVICES; ``arch`` is "sm_90" or the machine's architecture; ``cores`` are SMs on a GPU.
 
     ``cache_bytes``: the last-level cache, a GPU's L2 or all L3 of a CPU; 0 where it is not known.
     """
@@ -65,7 +66,7 @@ class DeviceInfo:
 
 
 def slug(name: str) -> str:
-    """A device's name as a folder's.
+    """Return the name of a device as a folder name.
 
     >>> slug("NVIDIA H200")
     'nvidia-h200'
@@ -83,8 +84,11 @@ LINE = 64
 
 
 class Device(ABC):
-    """``stream``: what a Run is called with here. ``cold``: samplers begin with other data in the caches.
-    ``asynchronous``: runs are queued, and timed by the device's own clock."""
+    """``stream``: what a Run is called with here.
+
+    ``cold``: samplers begin with other data in the caches. ``asynchronous``: runs are queued, and timed by the device's
+    own clock.
+    """
 
     facts: DeviceInfo
     stream: Any = None
@@ -93,11 +97,11 @@ class Device(ABC):
 
     @abstractmethod
     def place(self, array: np.ndarray) -> Any:
-        """A copy of ``array`` in the device's memory."""
+        """Return a copy of ``array`` in the device's memory."""
 
     @abstractmethod
     def fetch(self, array: Any) -> np.ndarray:
-        """A copy in the host's memory, after all work queued has ended."""
+        """Return a copy in the host's memory, made after all queued work has ended."""
 
     @abstractmethod
     def copy(self, source: Any, target: Any) -> None:
@@ -105,22 +109,24 @@ class Device(ABC):
 
     @abstractmethod
     def inside(self, array: Any, start: int, shape: tuple[int, ...]) -> Any:
-        """The part of a one-dimensional placed array that begins at element ``start``, without a copy."""
+        """Return the part of a one-dimensional placed array that begins at element ``start``, without a copy."""
 
     @abstractmethod
     def flat(self, array: Any) -> Any:
-        """A placed array as one of one dimension, without a copy."""
+        """Return a placed array as a one-dimensional array, without a copy."""
 
     @abstractmethod
     def external_kernel(self, call: Callable[..., None], args: Sequence[Any]) -> Run:
-        """A hand-written kernel as a Run."""
+        """Return a hand-written kernel as a Run."""
 
     @abstractmethod
     def time_once(self, run: Run) -> float:
         """Run and wait; microseconds, host time included."""
 
     def sampler(self, run: Run, restore: Restore) -> Callable[[], float]:
-        """A function that runs once more and gives its microseconds; ``restore``: the arrays put back before it.
+        """Return a function that runs once more and returns its microseconds.
+
+        ``restore``: the arrays that are reset before it.
 
         A short run is sampled right after one that does not count, or after several where the device was asleep.
         """
@@ -145,8 +151,11 @@ class Device(ABC):
 
 
 class Cpu(Device):
-    """The host's cores. Where the system wakes two threads on one core it moves one milliseconds later: until then a
-    kernel of 40 us takes 4 ms."""
+    """The host's cores.
+
+    Where the system wakes two threads on one core it moves one milliseconds later: until then a kernel of 40 us takes 4
+    ms.
+    """
 
     def __init__(self) -> None:
         self._ended = -math.inf
@@ -157,8 +166,10 @@ class Cpu(Device):
         )
 
     def place(self, array: np.ndarray) -> np.ndarray:
-        """From the beginning of a cache line on: NumPy's large arrays begin 16 bytes after one, and every second vector
-        of 32 bytes would be a part of two lines."""
+        """From the beginning of a cache line on.
+
+        NumPy's large arrays begin 16 bytes after one, and every second vector of 32 bytes would be a part of two lines.
+        """
         memory = np.empty(array.nbytes + LINE, np.uint8)
         first = -memory.ctypes.data % LINE
         placed = memory[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
@@ -188,7 +199,7 @@ class Cpu(Device):
         return took_us
 
     def needs_warm_up(self, run: Run) -> bool:
-        """A foreign one may have threads of its own, asleep while others ran."""
+        """Tell whether the kernel may have threads of its own that were asleep while others ran."""
         return isinstance(run, _Foreign) or time.monotonic() - self._ended > ASLEEP_S
 
 
@@ -202,7 +213,7 @@ class _Foreign:
 
 
 def _cpu_cache_bytes() -> int:
-    """The largest caches of the system, each counted once however many cores share it."""
+    """Return the largest caches of the system, each counted once however many cores share it."""
     found: dict[tuple[int, str], int] = {}
     for cache in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cache/index[0-9]*"):
         try:

@@ -43,7 +43,7 @@ void off(int n, int lanes, int rows, TYPE got[n], TYPE want[n], TYPE allowed[n],
 
 
 def planned(dtype: str, gpu: bool) -> Plan:
-    """The kernel for arrays of one type, of any length."""
+    """Return the comparison kernel for arrays of one type and any length."""
     distance = {"float32": "fabsf(got[AT] - want[AT])", "float64": "fabs(got[AT] - want[AT])"}.get(dtype)
     bad = "got[AT] != want[AT]" if distance is None else f"!({distance} <= allowed[AT])"
     text = _TEXT.replace("BAD", bad).replace("AT", "j * lanes + b" if gpu else "b * rows + j")
@@ -95,7 +95,7 @@ class Comparison:
         return want.dtype.name in self._programs and want.size <= MOST
 
     def _held(self, name: str, want: np.ndarray) -> dict[str, Any]:
-        """What the kernel needs besides the result."""
+        """Return what the kernel needs besides the result."""
         if name not in self._placed:
             placed = {"want": self.machine.place(want.reshape(-1))}
             exact = want.dtype.kind != "f"

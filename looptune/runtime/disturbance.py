@@ -17,8 +17,10 @@ STOLEN = 0.02
 
 
 def waited_for_cores_s() -> float | None:
-    """Return the seconds since the system started in which a task was ready to run and had no core: Linux's pressure
-    stall information. None where there is none."""
+    """Return the seconds since the system started in which a task was ready to run and had no core.
+
+    Linux's pressure stall information. None where there is none.
+    """
     try:
         first = Path("/proc/pressure/cpu").read_text().splitlines()[0]
         return int(first.rpartition("total=")[2]) / 1e6

@@ -105,8 +105,10 @@ void looptune_hook(int which, int scalars, const unsigned long long *bytes, int 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Where an array of the program's begins, and how many bytes of what the loops may reach belong to it; all of them
-    where that is not known."""
+    """Where an array of the program's begins, and how many bytes of what the loops may reach belong to it.
+
+    All of them where that is not known.
+    """
 
     address: int
     bytes: int
@@ -123,8 +125,11 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class _Hook:
-    """A function of the codelet's: ``parts[c]`` is what its call number c is, and the function's own names of all that
-    any of them takes from it, with their types."""
+    """A function of the codelet's.
+
+    ``parts[c]`` is what its call number c is, and the function's own names of all that any of them takes from it, with
+    their types.
+    """
 
     path: str
     at: int
@@ -143,7 +148,7 @@ Sizes = Callable[[Mapping[str, Number]], Mapping[str, tuple[int, ...]]]
 
 
 def record(unit: Unit, include_dirs: Sequence[Path], limit_s: float = 60.0) -> Recorded:
-    """What the program calls ``unit``, read in the program's own types, with.
+    """Return the arguments with which the program calls ``unit``, read in the program's own types.
 
     Of a group, every parameter is what the first codelet that has it is called with. ``limit_s``: how long the program
     may go on without a call. UsageError where gcc is missing or refuses the program, and where the program crashes,
@@ -187,8 +192,10 @@ def _once(unit: Unit, include_dirs: Sequence[Path], limit_s: float, sizes: Sizes
 
 
 def _start(folder: Path, *, sanitized: bool) -> str:
-    """Programs with large arrays on the stack are common, and need more than the usual 8 MiB; a stack without a limit
-    is where the sanitizer keeps its own."""
+    """Programs with large arrays on the stack are common, and need more than the usual 8 MiB.
+
+    A stack without a limit is where the sanitizer keeps its own.
+    """
     if not sanitized:
         return 'ulimit -s unlimited 2>/dev/null; exec "$0"'
     options = ":".join(
@@ -200,7 +207,7 @@ def _start(folder: Path, *, sanitized: bool) -> str:
 
 
 def _reported(unit: Unit, folder: Path) -> str:
-    """What the sanitizer says of the program: the kind of access, and where."""
+    """Return what the sanitizer says of the program: the kind of access, and where."""
     said = "\n".join(path.read_text(errors="replace") for path in sorted(folder.glob("report*")))
     kind = re.search(r"AddressSanitizer: ([\w-]+)", said)
     named = {Path(path).resolve(): path for path in unit.sources}
@@ -223,7 +230,7 @@ def _taken(unit: Unit) -> list[dict[str, str]]:
 
 
 def _names(unit: Unit, part: FunctionPart) -> set[str]:
-    """What a part's statements name, and what the extents of its arrays are made of."""
+    """Return what a part's statements name, and what the extents of its arrays are made of."""
     own = [s for s in unit.codelet.body if any(isinstance(n, Assign) and n.name in part.statements for n in walk(s))]
     used = names_in(tuple(own))
     extents = [p.shape for p in unit.codelet.params if isinstance(p, Array) and p.name in used]
@@ -301,7 +308,7 @@ def _main(unit: Unit) -> str:
 def _built(
     unit: Unit, hooks: Sequence[_Hook], include_dirs: Sequence[Path], folder: Path, link: Link, *, sanitized: bool
 ) -> Path:
-    """The program with its hooks; UsageError with gcc's first complaint, or with what is undefined."""
+    """Return the program with its hooks; UsageError with gcc's first complaint, or with what is undefined."""
     macros = {name: value for name, value in unit.defines.items() if name not in unit.given}
     copies = {path: _copied(path, text, hooks, macros, folder) for path, text in unit.sources.items()}
     sanitizer = ["-fsanitize=address"] if sanitized else []
@@ -348,7 +355,7 @@ def _gcc(arguments: Sequence[str]) -> str | None:
 
 
 def _beside(sources: Mapping[str, str]) -> list[Path]:
-    """The .c files beside the headers that were read: ``utilities/polybench.c``."""
+    """Return the .c files beside the headers that were read: ``utilities/polybench.c``."""
     own = {Path(path).resolve() for path in sources}
     found = dict.fromkeys(path.with_suffix(".c") for path in sorted(own) if path.suffix == ".h")
     return [path for path in found if path not in own and path.is_file()]

@@ -84,8 +84,10 @@ def _whole(data: bytes) -> None:
 
 
 def write(path: Path, levels: np.ndarray) -> None:
-    """A picture of integers from 0 to 255, [height, width] or, of colours, [height, width, 3]: a binary PGM or PPM
-    where the name ends in .pgm, else a PNG. UsageError where it cannot be written."""
+    """Write an image of integers from 0 to 255. The shape is [height, width] or, in colour, [height, width, 3].
+
+    A binary PGM or PPM where the name ends in .pgm, else a PNG. UsageError where it cannot be written.
+    """
     assert ((levels >= 0) & (levels <= 255)).all(), f"levels from {levels.min()} to {levels.max()}"
     image = _pillow().fromarray(np.ascontiguousarray(levels, np.uint8))
     try:

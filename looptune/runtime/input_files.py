@@ -37,7 +37,7 @@ class InputFile:
     levels: bool = False
 
     def number(self, p: Scalar) -> Number:
-        """The value of a scalar; UsageError where it is none of its type."""
+        """Return the value of a scalar. Raises UsageError if it has no value of its type."""
         if self.content.size != 1:
             what = "is a picture" if self.levels else f"holds an array of {list(self.content.shape)} for it"
             raise UsageError(f"{p.name} is a number, but {self.path} {what}")
@@ -51,13 +51,16 @@ class InputFile:
         return int(number)
 
     def sizes(self, p: Array) -> Iterator[tuple[str, int]]:
-        """The parameters that are extents of ``p``, which is to hold this, or differ from one by a constant."""
+        """Yield the parameters that are extents of ``p``, or differ from an extent by a constant.
+
+        This file is the input for ``p``.
+        """
         content = self._shaped(p)
         if content.ndim == len(p.shape):
             yield from (found for e, n in zip(p.shape, content.shape, strict=True) if (found := _solved(e, n)))
 
     def fill(self, p: Array, reached: tuple[int, ...]) -> np.ndarray:
-        """The content as ``p``; ``reached`` is its shape, or for an open extent the least it must have."""
+        """Return the content as the array ``p``; ``reached`` is its shape, or the least extent of an open dimension."""
         shaped = self._shaped(p)
         open_ = p.shape[0] is None
         fits = shaped.ndim == len(reached) and shaped.shape[1:] == reached[1:]
@@ -92,7 +95,10 @@ class InputFile:
 
 
 def read(texts: Sequence[str], codelet: Codelet) -> dict[str, InputFile]:
-    """What the files of ``--data`` give, by parameter name; UsageError where one cannot be read or has no place."""
+    """Return the content of the files of ``--data`` by parameter name.
+
+    Raises UsageError if one cannot be read or does not fit.
+    """
     names = [p.name for p in codelet.params]
     held: dict[str, InputFile] = {}
     for text in texts:
@@ -144,7 +150,7 @@ def _start(path: Path) -> bytes:
 
 
 def _numpy(path: Path, kind: str) -> Any:
-    """The array of a .npy file, or the arrays of a .npz file by name."""
+    """Return the array of a .npy file, or the arrays of a .npz file by name."""
     try:
         return numpy_files.read(path)
     except numpy_files.Damaged as error:
@@ -152,7 +158,7 @@ def _numpy(path: Path, kind: str) -> Any:
 
 
 def _solved(extent: Expr | None, size: int) -> tuple[str, int] | None:
-    """The parameter that an extent is, but for a constant, and its value where the extent is ``size``."""
+    """Return the parameter that an extent is, but for a constant, and its value where the extent is ``size``."""
     match extent:
         case Var(name):
             return name, size

@@ -28,7 +28,7 @@ Held = Mapping[str, np.ndarray]
 
 
 def from_files(sources: Sequence[str], unit: Unit, cache: Path) -> Problem:
-    """The problem that the texts of --data describe: arrays and scalars by parameter name.
+    """Return the problem that the values of --data describe: arrays and scalars by parameter name.
 
     A size may come from a file, from -D, from the shape of an array, or from the program; the first three must agree
     where they say it, and the program's gives way. An array that is only written need not be there and begins as zeros.
@@ -51,7 +51,7 @@ def from_files(sources: Sequence[str], unit: Unit, cache: Path) -> Problem:
 
 
 def from_program(recorded: Recorded, unit: Unit, cache: Path) -> Problem:
-    """The problem that the program poses. ``unit`` may have other floating-point types than the program."""
+    """Return the problem that the program poses. ``unit`` may have other floating-point types than the program."""
     for name in sorted(unit.given.keys() & recorded.scalars.keys()):
         said, found = unit.values.get(name), recorded.scalars[name]
         if said is not None and said != found:
@@ -76,7 +76,7 @@ def _digest(arrays: Held) -> str:
 
 
 def save(arrays: Held, path: Path) -> Path:
-    """The arrays in a .npz file that is there whole or not at all; UsageError where it cannot be written."""
+    """Write the arrays to a .npz file, completely or not at all. Raises UsageError if it cannot be written."""
     try:
         numpy_files.write(path, arrays)
     except OSError as error:
@@ -85,7 +85,7 @@ def save(arrays: Held, path: Path) -> Path:
 
 
 def _values(unit: Unit, held: Mapping[str, InputFile]) -> dict[str, Number]:
-    """The scalars: the files', then sizes that are an array's extent, then the program's."""
+    """Return the scalars: the files', then sizes that are an array's extent, then the program's."""
     said: dict[str, tuple[Number, Path]] = {}
     for p in unit.codelet.params:
         if isinstance(p, Scalar) and p.name in held:

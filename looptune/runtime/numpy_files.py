@@ -28,7 +28,7 @@ class Damaged(Exception):
 
 
 def read(path: Path) -> np.ndarray | dict[str, np.ndarray]:
-    """The array of a .npy file, or the arrays of a .npz file by name; Damaged where there are none."""
+    """Return the array of a .npy file, or the arrays of a .npz file by name. Raises Damaged if there are none."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise Damaged("it is no regular file")
@@ -49,6 +49,6 @@ def _array(name: str, found: Any) -> np.ndarray:
 
 
 def write(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """A .npz file that others see whole or not at all; OSError where it cannot be written."""
+    """Write a .npz file, completely or not at all. Raises OSError if it cannot be written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_by(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]

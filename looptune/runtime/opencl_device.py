@@ -61,6 +61,7 @@ class OpenClDevice(Device):
 
 
 def facts() -> DeviceInfo:
+    """Return the facts of the OpenCL device."""
     own = device()
     return DeviceInfo(
         name=" ".join(own.name.split()), target="opencl", arch=" ".join(own.version.split()[:2]),

@@ -33,8 +33,10 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class CutOff:
-    """Given up, being too slow already: ``elapsed_us`` after ``launched`` of ``launches``, where the best version so
-    far takes ``best_us`` in all. ``verified`` and ``facts`` are as in Timed.
+    """Given up, being too slow already.
+
+    ``elapsed_us`` after ``launched`` of ``launches``, where the best version so far takes ``best_us`` in all.
+    ``verified`` and ``facts`` are as in Timed.
 
     Where ``best_at_cutoff_us`` is None, it would have taken longer than ``elapsed_us``; that is all that is known. Else
     the best took ``best_at_cutoff_us`` for the same: for a part of the host loop, or at the reduced sizes, that
@@ -135,7 +137,8 @@ _EARLIER: Mapping[str, str] = MappingProxyType({"ran_us": "elapsed_us", "there_u
 
 
 def to_json(outcome: Outcome) -> str:
-    """
+    """Return the outcome as JSON.
+
     >>> to_json(TimedOut(2.5))
     '{"status": "timed_out", "limit_s": 2.5}'
     """

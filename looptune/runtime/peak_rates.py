@@ -76,7 +76,7 @@ LINES = 64
 
 
 def fma_text(dtype: FloatType) -> str:
-    """The chains of one thread."""
+    """Return the source of the dependent multiply-adds of one thread."""
     chains, kind = range(CHAINS), "float" if dtype == "float32" else "double"
     return "\n".join([
         f"void fma(int n, int m, {kind} x[n], {kind} z[2]) {{",
@@ -97,7 +97,7 @@ def fma_text(dtype: FloatType) -> str:
 
 
 def planned(text: str, **sizes: int) -> Plan:
-    """The codelet of ``text`` as it is launched at these sizes."""
+    """Return the plan of the codelet in ``text`` at these sizes."""
     done = schedule(Analysis(load(text).codelet), (), sizes)
     return lower_to_plan(specialize(done.codelet, sizes), "")
 
@@ -107,7 +107,7 @@ KNOWN = ("numba-cuda", "numba-cpu")
 
 
 def measure(machine: Device, backend: Backend) -> Peaks:
-    """What this device does now: nothing else may be running on it."""
+    """Return the peak rates of this device, measured now; nothing else may be running on it."""
     gpu = machine.facts.target == "numba-cuda"
     count = _large_bytes(machine.facts) // 8
     copied = _runs(machine, backend, COPY, 16 * count, n=count)
@@ -160,7 +160,7 @@ def _repeated(machine: Device, run: Run, amount: int) -> Iterator[float]:
 
 
 def _rate(runs: Iterator[float], least: float = 0.0, clock: Callable[[], float] = time.perf_counter) -> Rate:
-    """The best of ``runs`` after the first, which warms up; more of them where none came up to ``least``."""
+    """Return the best of ``runs`` after the first, which warms up; more of them where none came up to ``least``."""
     start = clock()
     next(runs)
     found: list[float] = []
@@ -174,7 +174,7 @@ def _rate(runs: Iterator[float], least: float = 0.0, clock: Callable[[], float] 
 
 
 def known(facts: DeviceInfo, cache: Path) -> Peaks | None:
-    """What was measured on this device before."""
+    """Return the peak rates that were measured on this device before."""
     try:
         found = Peaks.of(_held(cache)[_key(facts)])
         return None if found.fma32 is None else found
@@ -196,8 +196,11 @@ def keep(facts: DeviceInfo, cache: Path, peaks: Peaks) -> None:
 
 
 def of(machine: Device, backend: Backend, cache: Path, *, fresh: bool = False) -> Peaks:
-    """The peaks known, else measured and kept; ``fresh`` measures again. What was disturbed is measured again by the
-    next process that asks, until its runs are alike; of each rate the best is kept."""
+    """Return the known peak rates, or measure and store them; ``fresh`` measures again.
+
+    Rates whose measurement was disturbed are measured again by later processes until their runs agree; the best of each
+    rate is kept.
+    """
     before = None if fresh else known(machine.facts, cache)
     key = (str(cache), _key(machine.facts))
     if before is not None and (key in _measured or not _disturbed(before)):

@@ -48,7 +48,7 @@ class Link:
             os.close(descriptor)
 
     def start(self, command: Sequence[str]) -> None:
-        """What the program prints is of no interest, and what it would read is not there."""
+        """Start the program; its output is discarded, and its input is empty."""
         nothing = subprocess.DEVNULL
         self._program = subprocess.Popen(
             command, stdin=nothing, stdout=nothing, stderr=nothing, pass_fds=self.theirs, start_new_session=True

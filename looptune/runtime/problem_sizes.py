@@ -58,7 +58,7 @@ Values = dict[str, int | float]
 
 
 def integers(codelet: Codelet, values: Mapping[str, int | float]) -> dict[str, int]:
-    """The values of the integer parameters, which sizes are among."""
+    """Return the values of the integer parameters, which include the sizes."""
     those = {p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
     return {name: int(value) for name, value in values.items() if name in those}
 
@@ -75,7 +75,7 @@ class Problem:
     data: Path | None = None
 
     def arrays(self, codelet: Codelet, seed: int) -> dict[str, np.ndarray]:
-        """New arrays, the same at each call; ``seed`` counts where they are random."""
+        """Return new arrays with the same contents at each call; ``seed`` matters if they are random."""
         if self.data is None:
             return inputs(codelet, self.values, seed, self.shapes)
         with np.load(self.data) as held:
@@ -83,12 +83,14 @@ class Problem:
 
 
 def shown(at: Problem) -> str:
-    """The sizes, as ``ni=257 nj=263``."""
+    """Return the sizes as text, ``ni=257 nj=263``."""
     return " ".join(f"{n}={v}" for n, v in at.values.items() if isinstance(v, int))
 
 
 def problem(codelet: Codelet, known: Mapping[str, int | float]) -> Problem:
-    """The problem at the sizes ``known``; UsageError naming an integer parameter that has none, or a bad extent.
+    """Return the problem at the sizes ``known``.
+
+    Raises UsageError for an integer parameter without a value, or a bad extent.
 
     A floating-point parameter without a value gets one between 0.5 and 1.5, always the same for its name.
     """
@@ -108,7 +110,7 @@ def problem(codelet: Codelet, known: Mapping[str, int | float]) -> Problem:
 
 
 def shapes(codelet: Codelet, sized: Problem) -> dict[str, tuple[int, ...]]:
-    """The shape of every array at one size; UsageError for a bad extent."""
+    """Return the shape of every array at one size. Raises UsageError for a bad extent."""
     arrays = [p for p in codelet.params if isinstance(p, Array)]
     return {p.name: sized.shapes[p.name] if p.name in sized.shapes else extents(p, sized.values) for p in arrays}
 
@@ -160,7 +162,7 @@ def _accesses(body: Sequence[Stmt], ranges: Ranges) -> Iterator[tuple[Load, Rang
 
 
 def _range(e: Expr, ranges: Ranges) -> tuple[int, int] | None:
-    """The least and greatest value of an integer expression, None where it has no bound."""
+    """Return the least and greatest value of an integer expression, or None where it has no bound."""
     match e:
         case Const(value):
             return int(value), int(value)
@@ -239,8 +241,9 @@ def _is_declared(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
 
 
 def screening_sizes(codelet: Codelet, known: Problem) -> Problem | None:
-    """Larger primes, in the order of the user's sizes: all different or, where the loops would leave an array, equal
-    where the user's are equal.
+    """Larger primes, in the order of the user's sizes.
+
+    All different or, where the loops would leave an array, equal where the user's are equal.
 
     None where the user's sizes are not much larger than the small ones either, or where it cannot be shown that the
     original loops stay inside their arrays: at these sizes they are compiled, and nothing would notice.
@@ -294,7 +297,7 @@ class _TooLong(Exception):
 
 
 def _many(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
-    """The loops run MOST statements or more, as far as that can be told without running them."""
+    """Tell whether the loops run MOST statements or more, as far as that can be told without running them."""
     sizes = {n: int(v) for n, v in values.items() if float(v).is_integer()}
     return operation_count.statements(codelet.body, sizes, MOST) == MOST
 

@@ -32,7 +32,7 @@ class Rate:
         return self.best * (1 + max(self.spread, LEAST_SPREAD))
 
     def with_runs_of(self, other: Rate) -> Rate:
-        """The better best, and how far the better median is below it."""
+        """Return the better best rate, and how far the better median is below it."""
         best, median = max(self.best, other.best), max(r.best * (1 - r.spread) for r in (self, other))
         return Rate(best, 1 - median / best)
 
@@ -44,8 +44,10 @@ METHOD = 2
 
 @dataclass(frozen=True, slots=True)
 class Peaks:
-    """``copy`` counts each byte read and each written, ``read`` those read, in GB/s; ``fma32`` and ``fma64`` count two
-    operations each, in GFLOP/s, and are None where what was measured once is none."""
+    """``copy`` counts each byte read and each written, ``read`` those read, in GB/s.
+
+    ``fma32`` and ``fma64`` count two operations each, in GFLOP/s, and are None where what was measured once is none.
+    """
 
     copy: Rate
     read: Rate
@@ -88,8 +90,10 @@ class Peaks:
 
 @dataclass(frozen=True, slots=True)
 class MinimumWork:
-    """``flops`` and ``bytes`` of one run, at least. ``dtype`` is what the operations are in: "float64" where all are,
-    else "float32", the faster."""
+    """``flops`` and ``bytes`` of one run, at least.
+
+    ``dtype`` is what the operations are in: "float64" where all are, else "float32", the faster.
+    """
 
     flops: int
     bytes: int
@@ -98,8 +102,10 @@ class MinimumWork:
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """What bounds the times of one codelet on one device. ``cache_bytes``: its last-level cache, 0 where unknown;
-    ``cold``: nothing of the arrays is in it when a run begins."""
+    """What bounds the times of one codelet on one device.
+
+    ``cache_bytes``: its last-level cache, 0 where unknown; ``cold``: nothing of the arrays is in it when a run begins.
+    """
 
     work: MinimumWork
     peaks: Peaks

@@ -36,8 +36,10 @@ CACHE = cache_folder.chosen()[0]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """How to make the backend and the machine of a target, in whichever process needs them; ``others`` are further
-    devices of the same model, which share the measuring."""
+    """How to make the backend and the machine of a target, in whichever process needs them.
+
+    ``others`` are further devices of the same model, which share the measuring.
+    """
 
     name: str
     backend: Callable[[], Backend]
@@ -63,7 +65,7 @@ class Model:
 
 
 def resolve(name: str, cache: Path, *, floats: Floats = USUAL, device: int = 0, warm: bool = False) -> Target:
-    """The target called ``name``; "auto" is the GPU where there is one, else the CPU.
+    """Return the target called ``name``; "auto" is the GPU if there is one, else the CPU.
 
     TargetError where a GPU is asked for and cannot be used, saying what to install.
     """
@@ -78,7 +80,9 @@ def resolve(name: str, cache: Path, *, floats: Floats = USUAL, device: int = 0, 
 def target(
     name: str, facts: DeviceInfo, numbers: Sequence[int], cache: Path, *, floats: Floats = USUAL, warm: bool = False
 ) -> Target:
-    """The target called ``name`` on a device, here or elsewhere; ``numbers``: of the GPUs of its model there.
+    """Return the target called ``name`` on a device, here or elsewhere.
+
+    ``numbers``: the numbers of the GPUs of its model.
 
     TargetError where it is a GPU and nothing here can compile for it.
     """
@@ -96,7 +100,7 @@ def target(
 
 
 def _cuda(name: str) -> Any:
-    """The class of a backend that compiles for a GPU."""
+    """Return the class of a backend that compiles for a GPU."""
     if not cuda_installed():
         raise TargetError(f"the target {name} needs the package numba-cuda; {_INSTALL}")
     module, kind = ("cuda.cuda_c", "CudaC") if name == "cuda-c" else ("numba_cuda.backend", "NumbaCuda")
@@ -111,7 +115,9 @@ def _facts(name: str) -> DeviceInfo:
 def models(
     name: str, cache: Path, devices: str | None = None, *, floats: Floats = USUAL, warm: bool = False
 ) -> tuple[Model, ...]:
-    """The models to measure on, in the order of their first devices: of the GPUs ``devices`` names, None the first.
+    """Return the models to measure on, in the order of their first devices.
+
+    ``devices`` names GPUs; None is the first one.
 
     UsageError where ``devices`` names none, or the target is the CPU, of which there is one.
     """
@@ -138,7 +144,7 @@ def models(
 
 
 def numbered(devices: str, found: Sequence[DeviceInfo]) -> tuple[int, ...]:
-    """The numbers that ``all``, numbers and names of models mean, separated by commas.
+    """Return the GPU numbers that ``all``, or numbers and names of models separated by commas, denote.
 
     A name is how a model's begins, without the vendor, in any case: ``h100`` means every H100.
     """
@@ -163,7 +169,7 @@ def _means(part: str, number: int, facts: DeviceInfo) -> bool:
 
 
 def _available(name: str) -> str:
-    """What the target is on this machine: itself, or what "auto" means."""
+    """Return what the target is on this machine: itself, or what "auto" means."""
     check_name(name)
     if name == "opencl":
         _opencl().device()
@@ -183,6 +189,7 @@ def names(own: Sequence[str] = NAMES) -> tuple[str, ...]:
 
 
 def check_name(name: str) -> None:
+    """Check the name of a target. Raises UsageError if it is unknown."""
     if name not in names():
         raise UsageError(f"unknown target '{name}': choose one of {', '.join(names())}")
 
@@ -195,7 +202,7 @@ def check_own(name: str, what: str) -> None:
 
 
 def plugin_target(name: str, cache: Path, *, floats: Floats = USUAL) -> Target | None:
-    """The target of this name that a package brings; PluginError where it cannot be used, None where it is none."""
+    """Return the target of this name from another package, or None. Raises PluginError if it cannot be used."""
     plugin = plugins.find_plugin("target", name, built_in=name in NAMES)
     if plugin is None:
         return None
@@ -211,7 +218,7 @@ def _gpu() -> Any:
 
 
 def _opencl() -> Any:
-    """The backend's module; TargetError where its library is not there."""
+    """Return the backend's module. Raises TargetError where its library is not there."""
     if importlib.util.find_spec("pyopencl") is None:
         raise TargetError("the target opencl needs pyopencl; install it with: pip install 'looptune[opencl]'")
     return importlib.import_module("looptune.backends.opencl.backend")
@@ -229,7 +236,10 @@ def specializes_sizes(name: str, cache: Path) -> bool:
 
 
 def emit(name: str, plan: Plan, cache: Path, arch: str = DEFAULT_ARCH, floats: Floats = USUAL) -> str:
-    """The source for a target, without a device, and for C without a library. ResourceError where no GPU can run it."""
+    """Return the source for a target, without a device or, for C, a library.
+
+    Raises ResourceError if no GPU can run it.
+    """
     check_name(name)
     written = {"cuda-c": cuda_c_writer.file_text, "opencl": writer.file_text}
     if name not in written:
@@ -242,7 +252,7 @@ def emit(name: str, plan: Plan, cache: Path, arch: str = DEFAULT_ARCH, floats: F
 
 
 def backend(name: str, cache: Path, arch: str = DEFAULT_ARCH, floats: Floats = USUAL) -> Backend:
-    """A backend to emit with: no device is needed, and "auto" is numba-cuda."""
+    """Return a backend for emitting, which needs no device; "auto" is numba-cuda."""
     check_name(name)
     other = plugin_target(name, cache)
     if other is not None:
@@ -266,7 +276,7 @@ def _check_arch(arch: str) -> None:
 
 
 def cuda_installed() -> bool:
-    """The libraries that CUDA code is compiled and launched with are there; a GPU may still be missing."""
+    """Tell whether the libraries for compiling and launching CUDA code are installed; a GPU may still be missing."""
     try:
         return all(importlib.util.find_spec(name) is not None for name in ("cuda.core", "cuda.bindings", "numba_cuda"))
     except ModuleNotFoundError:
@@ -281,7 +291,10 @@ def gpu_missing() -> str:
 
 
 def ptx(name: str, plan: Plan, arch: str, floats: Floats = USUAL) -> str:
-    """The PTX of every kernel of a plan, without a GPU; "auto" is numba-cuda. UsageError for a target without PTX."""
+    """Return the PTX of every kernel of a plan, without a GPU; "auto" is numba-cuda.
+
+    Raises UsageError for a target without PTX.
+    """
     check_name(name)
     if name not in ("auto", "numba-cuda", "cuda-c"):
         raise UsageError(f"--ptx is for NVIDIA GPUs, and the target is {name}: choose numba-cuda or cuda-c")
@@ -292,8 +305,10 @@ def ptx(name: str, plan: Plan, arch: str, floats: Floats = USUAL) -> str:
 
 
 def resources(plan: Plan, arch: str, cache: Path) -> tuple[Resources, ...]:
-    """What each kernel takes on this architecture, by the compiler; nothing where that is not installed, or does not
-    know the architecture."""
+    """Return the resources of each kernel on this architecture, as the compiler reports them.
+
+    Empty if it is not installed or does not know the architecture.
+    """
     if (
         not cuda_installed()
         or arch not in importlib.import_module("looptune.backends.numba_cuda.backend").architectures()
@@ -303,7 +318,7 @@ def resources(plan: Plan, arch: str, cache: Path) -> tuple[Resources, ...]:
 
 
 def all_targets(cache: Path) -> tuple[Target, ...]:
-    """A target for every device here, in the order of ``devices``."""
+    """Return a target for every device here, in the order of ``devices``."""
     opencl = [resolve("opencl", cache)] if opencl_facts() else []
     others = (name for name in names() if name not in NAMES)
     return (
@@ -314,7 +329,10 @@ def all_targets(cache: Path) -> tuple[Target, ...]:
 
 
 def devices() -> tuple[DeviceInfo, ...]:
-    """The facts of every device kernels can run on here, GPUs first. No GPU becomes the current one of this process."""
+    """Return the facts of every device of this machine on which kernels can run, GPUs first.
+
+    The current GPU of the process does not change.
+    """
     others = (target for target in all_targets(Path()) if not on_gpu(target.name))
     return (*(_gpu().facts(k) for k in _gpus()), *(target.machine().facts for target in others))
 

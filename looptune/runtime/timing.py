@@ -62,7 +62,7 @@ class Speedup:
 def screen(
     sample: Sampler, best_us: float | None, *, samples: int = 5, hopeless: float = 2.0, enough_us: float = 5e4
 ) -> tuple[float, ...]:
-    """The times of at most ``samples`` runs; fewer once their (lower) median is over ``hopeless`` times the best.
+    """Return the times of at most ``samples`` runs; fewer if their (lower) median exceeds ``hopeless`` times the best.
 
     One slow run alone condemns no version, for it can be a hiccup, unless it is ten times over already. Two runs
     that took ``enough_us`` together are enough: the longer a run, the less a hiccup changes it.
@@ -162,7 +162,8 @@ def _decided(times: Mapping[str, Sequence[float]], default: str | None, seed: in
 
 
 def summary(times_us: Sequence[float]) -> Summary:
-    """
+    """Return the median, the quartiles and the number of the times.
+
     >>> str(summary([4.0, 1.0, 2.0, 3.0, 5.0]))
     '3 us [2, 4] n=5'
     """

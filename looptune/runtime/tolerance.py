@@ -64,7 +64,7 @@ class Doubt(NamedTuple):
 
 
 def tolerance(name: str, expected: np.ndarray, terms: int, doubt: Doubt | None = None) -> np.ndarray:
-    """The error allowed for each element, float64, of ``expected``'s shape."""
+    """Return the allowed error of each element, as float64 of the shape of ``expected``."""
     finite = np.abs(np.where(np.isfinite(expected), expected, 0).astype(np.float64))
     nonzero = finite[finite > 0]
     scale = float(np.median(nonzero)) if nonzero.size else 0.0
@@ -81,14 +81,14 @@ def tolerance(name: str, expected: np.ndarray, terms: int, doubt: Doubt | None =
 
 
 def _error(expected: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """The difference of two results, 0 where one is not finite."""
+    """Return the difference of two results, 0 where one is not finite."""
     with np.errstate(invalid="ignore"):
         error = np.abs(expected.astype(np.float64) - other.astype(np.float64))
     return np.where(np.isfinite(error), error, 0.0)
 
 
 def nudged(arrays: Mapping[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
-    """Copies in which every float is the next one up or down: data that nobody could tell from the original.
+    """Return copies in which every float is the next one up or down: data within rounding of the original.
 
     How far results move is how far they mean anything: problems may be ill conditioned, as the linearly dependent
     columns are that PolyBench has orthogonalised.

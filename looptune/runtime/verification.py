@@ -1,4 +1,4 @@
-"""Is what a version computed what the original loop computes?
+"""Verify that a version computed what the original loops compute.
 
 What an element may be off by is in ``tolerance``. Inputs are random with a fixed seed for each array; canaries around
 an array show writes outside of it.
@@ -57,7 +57,7 @@ class ReferenceComparison:
             return bool((np.abs(have - want) <= self.allowed(name)).all())
 
     def allowed(self, name: str) -> np.ndarray:
-        """The error that each element may surely have, in the type of the array."""
+        """Return the error that each element may have in any case, in the type of the array."""
         if name not in self._allowed:
             want = self.expected[name]
             self._allowed[name] = tolerance(name, want, self.terms, self._known).astype(want.dtype)
@@ -65,7 +65,7 @@ class ReferenceComparison:
 
 
 def widened(codelet: Codelet) -> Codelet:
-    """The same loops with float64 for float32; constants keep the values they had."""
+    """Return the same loops with float64 for float32; constants keep their values."""
 
     def rule(n: Node) -> Node | None:
         match n:
@@ -103,7 +103,7 @@ class CanaryArray:
 
 
 def with_canaries(array: np.ndarray, pad: int = 64) -> CanaryArray:
-    """A copy of ``array`` with ``pad`` canaries on both sides; 64 keep the alignment that vector loads need.
+    """Return a copy of ``array`` with ``pad`` canaries on both sides; 64 preserve the alignment that vector loads need.
 
     A float canary is NaN, so that a version which reads outside the array cannot verify either.
     """
@@ -140,7 +140,7 @@ def inputs(
 
 
 def extents(array: Array, values: Mapping[str, int | float]) -> tuple[int, ...]:
-    """The array's shape for these sizes. UsageError where an extent is not declared, unknown or negative."""
+    """Return the array's shape for these sizes. Raises UsageError if an extent is not declared, unknown or negative."""
     sizes = {name: Const(int(value)) for name, value in values.items() if float(value).is_integer()}
     shape = []
     for extent in array.shape:

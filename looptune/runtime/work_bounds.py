@@ -36,7 +36,7 @@ _PLACE = Assign(Load("", (), "float32"), Binary("+", _ONE, _ONE))
 
 
 def minimum_work(model: Scop, sizes: Mapping[str, int]) -> MinimumWork:
-    """The work of the codelet that was analysed; ``sizes`` are its integer parameters."""
+    """Return the minimum work of the analysed codelet; ``sizes`` are its integer parameters."""
     codelet = model.codelet
     itemsize = {p.name: np.dtype(p.dtype).itemsize for p in codelet.params if isinstance(p, Array)}
     touched = sum(count * itemsize[name] for name, count in elements(model, sizes).items())
@@ -45,8 +45,10 @@ def minimum_work(model: Scop, sizes: Mapping[str, int]) -> MinimumWork:
 
 
 def _regrouped(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """With the sums made once that ``fold`` and ``factor`` may make so, each beginning with its first term: one
-    addition less, which is that to the element."""
+    """With the sums made once that ``fold`` and ``factor`` may make so, each beginning with its first term.
+
+    One addition less, which is that to the element.
+    """
     halved = rewrite_stmts(lambda s: triangular_half(s) if isinstance(s, Loop) else None, body)
     made, held, _ = simplify_reductions(halved, statement_names(halved), referenced_names(halved))
     own = {local.name for local in held}
@@ -61,7 +63,7 @@ def _regrouped(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 
 def least_flops(body: Sequence[Stmt], sizes: Mapping[str, int]) -> int:
-    """The operations that no version saves; 0 where that cannot be told.
+    """Return the number of operations that every version has to execute, or 0 if it is unknown.
 
     >>> from looptune.ir.nodes import Var
     >>> i, s, x, y = Var("i"), Var("s", "float32"), Var("x", "float32"), Var("y", "float32")
