@@ -19,9 +19,10 @@ STRICTER = "--strict-float rounds every operation on floats as C does it: in its
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One codelet at one size on one target. ``odd``: the sizes that no factor divides; None where it has none.
-    ``screens``: a version is tried there first, for they are large enough to tell how fast it is, and at the user's
-    sizes a slow one takes long.
+    """One codelet at one size on one target.
+
+    ``odd``: the sizes that no factor divides; None where it has none. ``screens``: a version is tried there first, for
+    they are large enough to tell how fast it is, and at the user's sizes a slow one takes long.
 
     ``threads``: cores that the original loops may take, because other kernels are swept meanwhile; None: all.
     A time that breaks the ``ceiling`` is refused; None where the device's peaks are not known. Without ``cuts`` every

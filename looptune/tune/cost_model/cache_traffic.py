@@ -31,8 +31,11 @@ Counts = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Of one launch. ``requested``: by every thread; ``sectors``: of its requests; ``l2`` and ``memory``: moved from
-    and to there; ``unique``: each byte once, by whole sectors."""
+    """Of one launch.
+
+    ``requested``: by every thread; ``sectors``: of its requests; ``l2`` and ``memory``: moved from and to there;
+    ``unique``: each byte once, by whole sectors.
+    """
 
     requested: float
     sectors: float
@@ -75,7 +78,7 @@ def _own(kernel: Kernel, counted: KernelWork) -> dict[str, float]:
 
 
 def _wave(grid: tuple[int, int, int], most: int) -> tuple[dict[str, float], float]:
-    """The blocks that run at once, and how many times as many there are."""
+    """Return the blocks that run at once, and how many times as many there are."""
     along: dict[str, float] = {}
     left = most
     for d, n in zip("xyz", grid, strict=True):
@@ -112,7 +115,10 @@ class _Level:
         return max(read, each + sum(self.moved(n, capacity) for n in nest.inner))
 
     def _strip(self, nest: LoopWork, capacity: float) -> int:
-        """The most of STRIPS that, one iteration after the other, touch no more than is held; 1: none of them."""
+        """Return the most of STRIPS that, one iteration after the other, touch no more than is held.
+
+        1: none of them.
+        """
         uses = [u for u in nest.every_use if not u.shared]
         possible = (n for n in STRIPS if nest.counter and nest.trips > n)
         held = (n for n in possible if self.touched(uses, replace(nest, trips=float(n))) <= capacity)

@@ -29,8 +29,11 @@ VECTOR_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Where arrays and tiles are: of each the elements between two rows, and bytes of an element and, where that is
-    known, of all. Arrays that a thread has for itself are not in it. ``vectors``: neighbours are accessed at once."""
+    """Where arrays and tiles are.
+
+    Of each the elements between two rows, and bytes of an element and, where that is known, of all. Arrays that a
+    thread has for itself are not in it. ``vectors``: neighbours are accessed at once.
+    """
 
     pitch: Mapping[str, tuple[int, ...]]
     itemsize: Mapping[str, int]
@@ -90,7 +93,7 @@ class AccessContext:
         )
 
     def forgetting(self, names: Collection[str]) -> AccessContext:
-        """What a loop or a branch has changed."""
+        """Return the context without what a loop or a branch has changed."""
         env = {n: v for n, v in self.warps.env.items() if n not in names}
         return AccessContext(replace(self.warps, env=env), {n: f for n, f in self.scope.items() if n not in names})
 
@@ -140,8 +143,10 @@ def used(
 
 
 def _wide(uses: Sequence[AccessCount], here: AccessContext, memory: Memory) -> list[AccessCount]:
-    """Accesses next to each other as one: reads of a tile that is read so, and aligned ones of arrays, if there are
-    vectors."""
+    """Return accesses next to each other as one.
+
+    Reads of a tile that is read so, and aligned ones of arrays, if there are vectors.
+    """
     near: dict[tuple[object, ...], list[AccessCount]] = {}
     for u in uses:
         alone = u.place is None or _vector(u, memory) == 1
@@ -159,7 +164,7 @@ def _vector(u: AccessCount, memory: Memory) -> int:
 
 
 def _vectors(uses: Sequence[AccessCount], vector: int, here: AccessContext, memory: Memory) -> list[AccessCount]:
-    """The widest first; of a tile there is one width."""
+    """Return the widest first; of a tile there is one width."""
     if vector == 1:
         return list(uses)
     found: dict[int, list[AccessCount]] = {}
@@ -198,7 +203,7 @@ def copied(
 def _source(
     tile: Tile, warps: Warps, scope: Scope, pitch: tuple[int, ...], columns: int
 ) -> tuple[np.ndarray | None, Place | None]:  # fmt: skip
-    """The element that each lane copies from, and the tile as counters of rows and columns."""
+    """Return the element that each lane copies from, and the tile as counters of rows and columns."""
     row, column = warps.env["fill"] // columns, warps.env["fill"] % columns * tile.vector
     total: np.ndarray | None = np.zeros((), np.int64)
     place: LinearForm | None = address(tile.origin, pitch, scope)

@@ -15,8 +15,10 @@ from looptune.runtime.roofline import Peaks
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """``fp32`` and ``fp64``: fused operations that a multiprocessor begins in a clock. ``l1_bytes`` holds its shared
-    memory as well, of which blocks may have ``shared_bytes`` together."""
+    """``fp32`` and ``fp64``: fused operations that a multiprocessor begins in a clock.
+
+    ``l1_bytes`` holds its shared memory as well, of which blocks may have ``shared_bytes`` together.
+    """
 
     name: str
     arch: str
@@ -59,7 +61,10 @@ DEFAULT = CHIPS[0]
 
 
 def named(name: str) -> Chip:
-    """The first whose name begins so, without the maker's words and in any case; UsageError where there is none."""
+    """Return the first device whose name begins so, without the vendor and in any case.
+
+    Raises UsageError if there is none.
+    """
     asked = slug(name)
     for chip in CHIPS:
         own = slug(chip.name)

@@ -29,9 +29,11 @@ FITS, MISSES = 0.7, 1.3
 
 @dataclass(frozen=True, slots=True)
 class LaunchEstimate:
-    """One launch as predicted; it stands for ``launches`` of them. ``at``: sizes and the variables of the host
-    loops ``around``. ``grid`` in blocks, without idle ones that ``pack`` leaves out. ``memory_bytes``: what of
-    ``moved.memory`` is not in the L2 from launches before."""
+    """One launch as predicted; it stands for ``launches`` of them.
+
+    ``at``: sizes and the variables of the host loops ``around``. ``grid`` in blocks, without idle ones that ``pack``
+    leaves out. ``memory_bytes``: what of ``moved.memory`` is not in the L2 from launches before.
+    """
 
     kernel: Kernel
     at: Mapping[str, int]
@@ -107,7 +109,10 @@ def estimate(
     plan: Plan, sizes: Mapping[str, int], chip: Chip, *, registers: Mapping[str, int] | None = None,
     sample: Sample | None = None,
 ) -> Estimate:  # fmt: skip
-    """``registers`` a thread of each kernel by its name, as far as they are known."""
+    """Return the estimate of a plan.
+
+    ``registers``: registers per thread of each kernel by its name, as far as they are known.
+    """
     known = registers if registers is not None else {}
     looked = sample if sample is not None else Sample()
     found = []
@@ -134,7 +139,7 @@ def _launched(
 def _some(
     steps: Sequence[Step], at: Mapping[str, int], times: float
 ) -> Iterator[tuple[Kernel, Mapping[str, int], float]]:
-    """Launches, each with how many it stands for."""
+    """Yield launches, each with how many it stands for."""
     for step in steps:
         match step:
             case Launch(kernel):

@@ -81,7 +81,7 @@ def chain(statements: Sequence[Assign]) -> int:
 
 
 def depth(statements: Sequence[Assign], memory: Iterable[str]) -> int:
-    """Loads of memory that wait for each other: two where one is in the subscript of another."""
+    """Return the length of the longest chain of dependent loads: two if one load is in the subscript of another."""
     arrays = set(memory)
 
     def of(n: Node) -> int:

@@ -67,7 +67,7 @@ def count(kernel: Kernel, plan: Plan, at: Mapping[str, int], sample: Sample) -> 
 
 
 def _shared(kernel: Kernel, plan: Plan) -> tuple[Tile, ...]:
-    """What blocks that take tiles through several steps have in shared memory."""
+    """Return what blocks that take tiles through several steps have in shared memory."""
     if kernel.time_tile is None:
         return ()
     found = ThreadRows(kernel, plan).shared.values()
@@ -170,7 +170,7 @@ class _Walker:
     def loop(
         self, loop: Loop, here: AccessContext, level: _Level, body: Callable[[AccessContext, _Level], None]
     ) -> None:
-        """The loop as a nest of its own, in which ``body`` goes on."""
+        """Count the loop as a nest of its own, in which ``body`` continues."""
         here = here.forgetting(written_names(loop.body))
         inside = here.warps.inside(loop, self.sample)
         if inside is None:
@@ -188,7 +188,7 @@ class _Walker:
         level.inner.append(self.made(name, inside.requests / here.warps.requests, inside, own))
 
     def fill(self, tiles: Sequence[Tile], here: AccessContext, level: _Level) -> None:
-        """The block copies tiles, and waits for all of its threads: before, and when that is done."""
+        """Count the copies of tiles by the block, with a barrier before and after."""
         if not tiles:
             return
         own = _Level(depth=1, barriers=2)
@@ -215,7 +215,7 @@ class _Walker:
         self.block(steps.stores, here, level)
 
     def phases(self, phases: Sequence[Phase], here: AccessContext, level: _Level) -> None:
-        """What a team does: its lanes share the iterations, and wait for each other in between."""
+        """Count what a team does: its lanes share the iterations, with barriers in between."""
         team, lanes = self.kernel.team, self.kernel.lanes
         assert team is not None, "phases are a team's"
         for phase in phases:
@@ -262,6 +262,6 @@ def joining(lanes: int, along: str) -> float:
 
 
 def lane_share(loop: Loop, along: str, lanes: int) -> Loop:
-    """What one of so many lanes runs of it."""
+    """Return the share of the iterations that one of this many lanes runs."""
     first = add(loop.lo, mul(Const(loop.step, loop.dtype), Var(LANE[along], loop.dtype)))
     return replace(loop, lo=first, step=loop.step * lanes)

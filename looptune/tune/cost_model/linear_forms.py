@@ -36,10 +36,12 @@ ZERO = LinearForm(0, {})
 
 
 def constant(number: int) -> LinearForm:
+    """Return the form of a constant."""
     return LinearForm(number, {})
 
 
 def counter(name: str, step: int = 1) -> LinearForm:
+    """Return the form of a counter that is multiplied by ``step``."""
     return LinearForm(0, {name: step})
 
 
@@ -88,12 +90,12 @@ def address(index: Sequence[Expr], strides: Iterable[int], scope: Scope) -> Line
 
 
 def block(side: str) -> str:
-    """The counter of the blocks along x, y or z."""
+    """Return the counter of the blocks along x, y or z."""
     return f"block {side}"
 
 
 def scope_of(kernel: Kernel, at: Mapping[str, int]) -> Scope:
-    """The names that a kernel's threads begin with."""
+    """Return the names that are defined at the start of a kernel's threads."""
     width = kernel.block[0]
     known: dict[str, LinearForm | None] = {name: constant(v) for name, v in at.items()}
     known |= {LANE[d]: counter(LANE[d]) for d in "xy"}

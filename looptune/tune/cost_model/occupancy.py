@@ -28,7 +28,10 @@ class Occupancy:
 
 
 def occupancy(chip: Chip, threads: int, shared_bytes: int, registers: int | None) -> Occupancy:
-    """``registers`` a thread; None where they are not known, and do not limit. 0 blocks where none fits."""
+    """Return the occupancy.
+
+    ``registers``: per thread, or None if they are unknown and do not limit. 0 blocks if none fits.
+    """
     warps = -(-threads // LANES)
     each = RESERVED_BYTES if chip.arch >= "sm_80" else 0
     limits = {"threads": chip.threads // (warps * LANES), "blocks": chip.blocks}

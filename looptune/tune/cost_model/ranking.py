@@ -13,9 +13,11 @@ from looptune.tune.cost_model.estimate import Estimate
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """One version. ``flops`` of the original loops, None where data decide how many; ``least_bytes``: each element
-    that they have to touch, once. ``registers`` by kernel, as far as a compiler said. ``measured_us``: None where it
-    was not."""
+    """One version.
+
+    ``flops`` of the original loops, None where data decide how many; ``least_bytes``: each element that they have to
+    touch, once. ``registers`` by kernel, as far as a compiler said. ``measured_us``: None where it was not.
+    """
 
     kernel: str
     path: str
@@ -67,8 +69,7 @@ class Ranking:
 
 
 def spearman(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """The correlation of the ranks; equal values share the mean of theirs. None where one of them is all the same, or
-    nothing is there.
+    """Return the rank correlation; equal values share their mean rank. None if one of the two is constant or empty.
 
     >>> spearman([1, 2, 3], [10, 20, 15])
     0.5

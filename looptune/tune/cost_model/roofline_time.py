@@ -80,7 +80,7 @@ def times(
 
 
 def _cycles(counted: KernelWork, moved: Traffic, memory_bytes: float) -> float:
-    """What a load takes, by how many of them miss the caches."""
+    """Return what a load takes, by how many of them miss the caches."""
     loads = sum(u.sectors for u in counted.nest.every_use if not u.shared) * 32
     missing = min(1.0, moved.l2 / loads) if loads else 0.0
     beyond = min(1.0, memory_bytes / loads) if loads else 0.0

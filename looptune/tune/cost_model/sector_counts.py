@@ -64,7 +64,7 @@ def _group(
 def _repeated(
     starts: np.ndarray, ends: np.ndarray, stride: int, count: int
 ) -> tuple[np.ndarray, np.ndarray, float]:  # fmt: skip
-    """The intervals at ``count`` places ``stride`` apart; and by how much more of them there is than that."""
+    """Return the intervals at ``count`` places ``stride`` apart; and by how much more of them there is than that."""
     if len(starts) == 1 and stride <= ends[0] - starts[0]:
         return starts, ends + stride * (count - 1), 1.0
     looked = min(count, max(4, MOST // len(starts)))

@@ -66,10 +66,12 @@ class Instructions:
 
 @dataclass(frozen=True, slots=True)
 class LoopWork:
-    """A loop of the kernel, or all of it. ``trips``: iterations each time it is come to; ``runs``: iterations that an
-    average warp makes in all, ``requests`` those of all warps. Of one iteration: ``depth`` loads of memory that wait
-    for each other, ``chain`` operations that do, ``barriers``; ``stores``: memory is written. ``ahead``: its loads are
-    waited for later."""
+    """A loop of the kernel, or all of it.
+
+    ``trips``: iterations each time it is come to; ``runs``: iterations that an average warp makes in all, ``requests``
+    those of all warps. Of one iteration: ``depth`` loads of memory that wait for each other, ``chain`` operations that
+    do, ``barriers``; ``stores``: memory is written. ``ahead``: its loads are waited for later.
+    """
 
     counter: str
     trips: float

@@ -71,7 +71,7 @@ class Warps:
             return None
 
     def inside(self, loop: Loop, sample: Sample) -> Warps | None:
-        """The same lanes in the iterations of a loop; None where how many there are is not known."""
+        """Return the same lanes in the iterations of a loop, or None if the trip count is unknown."""
         lo, hi = self.integer(loop.lo), self.integer(loop.hi)
         if lo is None or hi is None:
             return None
@@ -99,13 +99,16 @@ def _spread(each: np.ndarray, looked: int) -> np.ndarray:
 
 
 def _repeated(values: np.ndarray, warps: int, times: int) -> np.ndarray:
-    """What differs between warps, for each of their iterations."""
+    """Return what differs between warps, for each of their iterations."""
     return np.repeat(values, times, axis=0) if values.ndim == 2 and values.shape[0] == warps else values
 
 
 def lanes(kernel: Kernel, at: Mapping[str, int], sample: Sample) -> Warps:
-    """The warps that a launch has with these sizes and host loop variables. Names: the axes', with their first value in
-    the block and the distance from it; ``thread`` in the block, along x, y and both."""
+    """Return the warps of a launch with these sizes and host loop variables.
+
+    Names: those of the axes, with their first value in the block and the distance from it; ``thread`` in the block,
+    along x, y and both.
+    """
     counts = blocks(kernel, at)
     width, height = kernel.block
     own = -(-width * height // LANES)

@@ -134,7 +134,7 @@ class Cluster:
 
     @contextmanager
     def bench(self, setups: dict[str, Setup], limit_s: float) -> Iterator[str]:
-        """Processes on every worker, also on those to come, under the name yielded, until it is left."""
+        """Yield a name under which every worker, including later ones, has a process, until the context ends."""
         name = f"looptune-{uuid.uuid4().hex[:12]}"
         self.check()
         try:
@@ -149,7 +149,7 @@ class Cluster:
                     self.client.unregister_worker_plugin(name)
 
     def alone(self, target: str, model: DeviceInfo, setup: Setup, limit_s: float, *task: Any) -> Reply:
-        """The reply to one task on a worker with that model, with no other measurement on it."""
+        """Return the reply to one task on a worker with that model, without other measurements on it."""
         members = sorted(self.members.values(), key=lambda m: m.address)
         able = [m.address for m in members if any(f.model == model.model for f in m.measured(target))]
         if not able:
@@ -164,7 +164,10 @@ class Cluster:
             return reply
 
     def each(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]]) -> list[Reply]:
-        """The replies to tasks that any worker can do; a process each, as many at once as the workers have threads."""
+        """Return the replies to tasks that any worker can do.
+
+        As many processes run at once as the workers have threads.
+        """
         with self.bench({"each": setup}, limit_s) as name:
             submit = self.client.submit
             futures = [submit(perform, name, "each", slot, task, pure=False) for slot, task in enumerate(tasks)]
@@ -174,12 +177,12 @@ class Cluster:
                 self._gone()
 
     def _gone(self) -> NoReturn:
-        """A failed call is one of a scheduler that is gone, or the client's own state says what."""
+        """Raise the error of a failed call: the scheduler is gone, or what the client's own state says."""
         self.check()
         raise TargetError(f"the scheduler at {self.address} does not answer; what was measured is kept")
 
     def _check_scheduler(self) -> None:
-        """It reads the tasks that it hands on, so it needs the same looptune."""
+        """Check that the scheduler has the same looptune, since it reads the tasks that it hands on."""
         try:
             differs = version_mismatch(versions(), self.client.run_on_scheduler(versions))
         except ImportError as error:
@@ -192,7 +195,7 @@ class Cluster:
             )
 
     def _run(self, function: Callable[..., Any], addresses: list[str], **given: Any) -> dict[str, Any]:
-        """What the function gives on each worker, or the exception it ended in."""
+        """Return what the function gives on each worker, or the exception it ended in."""
         if not addresses:
             return {}
         try:
@@ -211,6 +214,7 @@ def _unfit(member: ClusterWorker) -> str:
 
 @contextmanager
 def connect(address: str, warn: Callable[[str], None]) -> Iterator[Cluster]:
+    """Yield the cluster at ``address`` ("local" starts one here); ``warn`` is called for workers that are left out."""
     # Dask tells of every lost connection with a traceback; ours is one message.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with ExitStack() as stack:
@@ -226,7 +230,7 @@ def connect(address: str, warn: Callable[[str], None]) -> Iterator[Cluster]:
 
 
 def _checked(address: str) -> str:
-    """A client that is given nonsense does not say so until it has tried for long."""
+    """Return a client that is given nonsense does not say so until it has tried for long."""
     try:
         get_address_host_port(address)
     except ValueError as error:
@@ -245,7 +249,7 @@ def _count(address: str) -> int:
 
 @contextmanager
 def _local(count: int) -> Iterator[SpecCluster]:
-    """A cluster of this machine: the first worker measures, on every GPU or on the cores, all of them compile."""
+    """Yield a cluster of this machine: the first worker measures, on every GPU or on the cores, all of them compile."""
     found, _ = gpus(None)
     resources = {"GPU": len(found)} if found else {"MEASURE": 1}
     scheduler = {

@@ -116,7 +116,7 @@ class Distributed:
         self._place()
 
     def warm(self, lab: int, count: int) -> None:
-        """A device is set up with its first version: nothing is known of when that will be."""
+        """Do nothing: a device is set up with its first version, and nothing is known of when that will be."""
 
     def measure(self, lab: int, key: Any, built: Any, best: Incumbent | None) -> None:
         self._queue.append(_Task(lab, key, True, (built, best)))
@@ -163,7 +163,7 @@ class Distributed:
         return reply
 
     def _fail(self, task: _Task, error: BaseException) -> None:
-        """A task's own failure is a reply; this one is the worker's, the scheduler's, or of a set-up."""
+        """Reply with the failure of the worker, the scheduler or a set-up; a task's own failure is a reply already."""
         match error, task.at:
             case KilledWorker(), _:
                 self._lose(task)
@@ -231,7 +231,7 @@ class Distributed:
         task.future.add_done_callback(partial(self._heard, task))
 
     def _heard(self, task: _Task, future: Any) -> None:
-        """Called in a thread of Dask's."""
+        """Record a finished task; Dask calls this in a thread of its own."""
         if task.future is future:
             self._said.append(task)
             self._news.set()
@@ -263,7 +263,7 @@ class Distributed:
         return next((at for at in self._slots(lab) if (at[0].address, at[1]) not in taken), None)
 
     def _free_thread(self) -> tuple[ClusterWorker, int] | None:
-        """A worker with the fewest tasks for its threads, and the first slot that is free on it."""
+        """Return a worker with the fewest tasks for its threads, and the first slot that is free on it."""
         taken = {(t.at[0].address, t.at[1]) for t in self._running if not t.measured and t.at is not None}
         busy = Counter(address for address, _ in taken)
         free = [m for m in self._members() if busy[m.address] < self._threads(m)]

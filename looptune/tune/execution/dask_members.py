@@ -23,14 +23,17 @@ PACKAGES = ("numba", "llvmlite", "numpy", "islpy", "numba-cuda", "nvidia-nvvm", 
 
 
 def resource(target: str) -> str:
-    """What has to be declared for a target."""
+    """Return the Dask resource that has to be declared for a target."""
     return RESOURCES[DEVICES[target]]
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterWorker:
-    """A Dask worker. ``devices``: by target what it measures on, one after the other the devices it sees; ``trouble``:
-    why one that it declares cannot be used."""
+    """A Dask worker.
+
+    ``devices``: by target what it measures on, one after the other the devices it sees; ``trouble``: why one that it
+    declares cannot be used.
+    """
 
     address: str
     host: str
@@ -40,7 +43,7 @@ class ClusterWorker:
     trouble: str = ""
 
     def measured(self, target: str) -> tuple[DeviceInfo, ...]:
-        """What it measures on for a target."""
+        """Return the device on which the worker measures for a target."""
         return self.devices.get(DEVICES[target], ())
 
     @property
@@ -59,7 +62,7 @@ def probe(dask_worker: Any) -> ClusterWorker:
 
 
 def gpus(wanted: int | None) -> tuple[tuple[DeviceInfo, ...], str]:
-    """The first GPUs seen here, None: all of them, or why there are fewer."""
+    """Return the numbers of the first GPUs seen here (None: all of them), or the reason why there are fewer."""
     if wanted == 0:
         return (), ""
     if any(importlib.util.find_spec(name) is None for name in ("cuda", "numba_cuda")):
@@ -96,14 +99,14 @@ def _digest() -> str:
 
 
 def version_mismatch(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
-    """What differs, ``numba 0.61.0 (here 0.68.1)``; "" where nothing does."""
+    """Return the versions that differ, as ``numba 0.61.0 (here 0.68.1)``, or ""."""
     names = (*ours, *(name for name in theirs if name not in ours))
     pairs = ((name, ours.get(name, "missing"), theirs.get(name, "missing")) for name in names)
     return ", ".join(f"{name} {there} (here {here})" for name, here, there in pairs if here != there)
 
 
 def models(members: Sequence[ClusterWorker], target: str) -> tuple[tuple[DeviceInfo, int], ...]:
-    """The models of device, and how many of each one worker has at most; in the order of their names."""
+    """Return the models of device with the greatest number that one worker has of each, ordered by name."""
     found: dict[tuple[str, str, int], DeviceInfo] = {}
     most: dict[tuple[str, str, int], int] = {}
     for member in members:

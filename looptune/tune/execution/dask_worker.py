@@ -90,7 +90,7 @@ class DaskWorkerPool(WorkerPlugin):
 
 
 def perform(name: str, setup: str, slot: int, task: tuple[Any, ...]) -> Reply:
-    """The task that Dask runs. ``name``: of the Bench."""
+    """Return the reply to the task; Dask runs this function. ``name``: that of the Bench."""
     bench = get_worker().plugins[name]
     assert isinstance(bench, DaskWorkerPool), f"the plugin {name} is a sweep's"
     return bench.perform(setup, slot, task)

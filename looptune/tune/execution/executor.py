@@ -28,6 +28,8 @@ NICE = 10
 
 @dataclass(frozen=True, slots=True)
 class TaskReply:
+    """The reply to one task of a lab: ``key`` identifies the task, ``measured`` says whether it ran on a device."""
+
     lab: int
     key: Any
     reply: Reply
@@ -59,8 +61,10 @@ class Executor(Protocol):
         """Whether a device of this lab has nothing to do."""
 
     def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False) -> None:
-        """Queue a task of the lab's ``compile_setup``; an urgent one before all others, and a "build" before a
-        "prepare"."""
+        """Queue a task of the lab's ``compile_setup``.
+
+        An urgent one before all others, and a "build" before a "prepare".
+        """
 
     def warm(self, lab: int, count: int) -> None:
         """Begin to set up so many devices: that many versions will come."""
@@ -72,7 +76,7 @@ class Executor(Protocol):
         """Until there may be a reply, at most ``timeout_s``. It takes nothing: an exception in it loses nothing."""
 
     def replies(self) -> Sequence[TaskReply]:
-        """The replies there are by now; queued tasks are handed on."""
+        """Return the replies that have arrived, after handing on queued tasks."""
 
 
 Opening = Callable[[Sequence[VersionBuilder]], AbstractContextManager[Executor]]
@@ -80,7 +84,7 @@ Opening = Callable[[Sequence[VersionBuilder]], AbstractContextManager[Executor]]
 
 
 def compilers(setups: Sequence[Setup]) -> Callable[..., Any]:
-    """The set-up of a process that compiles for several labs. What measures has the cores first."""
+    """Return the set-up of a process that compiles for several labs. Measuring processes get cores first."""
     os.setpriority(os.PRIO_PROCESS, 0, NICE)
     works = [setup() for setup in setups]
 

@@ -23,6 +23,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @dataclass(slots=True)
 class InterruptGate:
+    """A gate for Ctrl-C: interrupts are remembered, and raised only where the program opens the gate or checks it."""
+
     _open: bool = False
     _asked: bool = False
 
@@ -51,7 +53,7 @@ class InterruptGate:
 
 @contextmanager
 def deferred() -> Iterator[InterruptGate]:
-    """An interrupt that was remembered and never raised is raised at the end."""
+    """Yield while interrupts are deferred: one that was remembered and not raised is raised at the end."""
     gate = InterruptGate()
     ours = threading.current_thread() is threading.main_thread()
     former = [n for n in SIGNALS if ours and signal.getsignal(n) is signal.default_int_handler]

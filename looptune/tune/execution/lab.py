@@ -14,8 +14,10 @@ from looptune.tune.store.store import Context, Row
 
 @dataclass(frozen=True, slots=True)
 class PreparedVersion:
-    """``source_key``: hash of the emitted source, equal keys are one version. ``task``: what compiling needs, sealed
-    where it is large: the coordinator passes it on and reads nothing of it."""
+    """``source_key``: hash of the emitted source, equal keys are one version.
+
+    ``task``: what compiling needs, sealed where it is large: the coordinator passes it on and reads nothing of it.
+    """
 
     source_key: str
     task: Any
@@ -23,8 +25,10 @@ class PreparedVersion:
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """A version that has been run and is not done with: ``task`` is to be built, and that measured as well. ``so_far``:
-    its outcome where nothing comes of it; None where there is none yet."""
+    """A version that has been run and is not done with: ``task`` is to be built, and that measured as well.
+
+    ``so_far``: its outcome where nothing comes of it; None where there is none yet.
+    """
 
     task: Any
     so_far: Outcome | None = None

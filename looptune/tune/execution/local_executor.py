@@ -143,7 +143,9 @@ class Local:
             return None
 
     def _leave_cores(self) -> None:
-        """To kernels that set up, each on a core of its own: what is compiled waits for them. One is left anyway, and
-        of several devices of a kernel all but one wait for the original loops."""
+        """To kernels that set up, each on a core of its own: what is compiled waits for them.
+
+        One is left anyway, and of several devices of a kernel all but one wait for the original loops.
+        """
         setting_up = sum(any(measurer.setting_up for measurer in own) for own in self._measurers)
         self._pool.limit = max(1, len(self._pool.workers) - max(0, setting_up - 1))

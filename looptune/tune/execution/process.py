@@ -90,7 +90,7 @@ class WorkerProcess:
             self._send(pickled)
 
     def run(self, task: bytes) -> None:
-        """A pickled task for what is set up."""
+        """Run a pickled task on what is set up."""
         self._send(task)
 
     def end(self) -> None:
@@ -118,6 +118,7 @@ class WorkerProcess:
 
 
 def spawn(setup: Setup) -> WorkerProcess:
+    """Return a new process that is set up by ``setup``."""
     # Else its threads keep their cores for a tenth of a second after each product, which others are timed in.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "10")
     context = get_context("spawn")

@@ -18,6 +18,8 @@ COMPILING = "compiling"
 
 
 class ProcessCache:
+    """Idle processes by kind, which the next set-up of that kind reuses."""
+
     def __init__(self) -> None:
         self._idle: dict[str, list[WorkerProcess]] = {}
 

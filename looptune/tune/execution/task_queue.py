@@ -22,8 +22,10 @@ URGENT, USUAL = range(2)
 
 @dataclass(slots=True)
 class _Group:
-    """``members``: who has had one, and whether it is done; ``first_s``: what the first one took a member; ``more_s``:
-    what the ``more`` that followed took together."""
+    """``members``: who has had one, and whether it is done.
+
+    ``first_s``: what the first one took a member; ``more_s``: what the ``more`` that followed took together.
+    """
 
     waiting: deque[Any] = field(default_factory=deque)
     members: dict[int, bool] = field(default_factory=dict)
@@ -54,7 +56,7 @@ class Backlog:
         queue.append((task, group))
 
     def take(self, worker: int) -> tuple[Any, Hashable | None] | None:
-        """A task for an idle worker and the group it is of; None where there is none for it."""
+        """Return a task for an idle worker and its group, or None if there is none for it."""
         urgent, usual = self._queues
         own = [g for g in self._groups.values() if g.waiting and worker in g.members]
         if urgent:
@@ -73,7 +75,7 @@ class Backlog:
         return joined.waiting.popleft()
 
     def took(self, worker: int, group: Hashable, seconds: float) -> None:
-        """What a task of the group took a member."""
+        """Record the seconds that a worker spent on a task of the group."""
         known = self._groups[group]
         if known.members[worker]:
             known.more_s, known.more = known.more_s + seconds, known.more + 1

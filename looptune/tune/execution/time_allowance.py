@@ -75,8 +75,10 @@ def rests(pid: int) -> bool:
 
 
 def thread_seconds(pid: int) -> dict[int, float]:
-    """Return the CPU seconds of each thread of a process, in user and system mode; nothing where the process is gone or
-    the system does not tell."""
+    """Return the CPU seconds of each thread of a process, in user and system mode.
+
+    Nothing where the process is gone or the system does not tell.
+    """
     found = {}
     try:
         for task in os.listdir(f"/proc/{pid}/task"):

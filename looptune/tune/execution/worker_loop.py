@@ -70,7 +70,7 @@ _links: list[Connection] = []
 
 @contextlib.contextmanager
 def excluded_from_limit() -> Iterator[None]:
-    """What a task does meanwhile is not what it is timed for: its limit begins anew behind it."""
+    """Yield while the time limit of a task is suspended; the limit starts again afterwards."""
     for link in _links:
         link.send((OWN_WORK, ""))
     yield
@@ -79,7 +79,7 @@ def excluded_from_limit() -> Iterator[None]:
 
 
 def serve(link: Connection, setup: Callable[[], Callable[..., Any]], log: str) -> None:
-    """The main function of a worker; what it and its libraries print goes to the file ``log``."""
+    """Run the main loop of a worker; the output of it and its libraries goes to the file ``log``."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     recursion.allow()
     _die_with_parent()
@@ -116,7 +116,10 @@ def _served(link: Connection, setup: Callable[[], Callable[..., Any]]) -> bool:
 
 
 def _answer(run: Callable[..., Any], task: bytes) -> bytes:
-    """The pickled reply. This is the measuring boundary: whatever a task raises is kept, and the process lives on."""
+    """Return the pickled reply.
+
+    This is the measuring boundary: whatever a task raises is kept, and the process lives on.
+    """
     start = time.monotonic()
     try:
         value = run(*(v.opened() if isinstance(v, PickledValue) else v for v in pickle.loads(task)))

@@ -108,7 +108,10 @@ class Worker:
             self._send(self._life)
 
     def collect(self) -> tuple[Any, Reply] | None:
-        """What the process has said or, where its limit is used up, a TimedOut. TargetError where it cannot set up."""
+        """Return the reply of the process, or a TimedOut if its limit is used up.
+
+        Raises TargetError if it cannot be set up.
+        """
         life = self._life
         assert life is not None, "only a started worker is waited for"
         said = life.link.poll()
@@ -130,8 +133,10 @@ class Worker:
         return key, message
 
     def close(self) -> None:
-        """Be rid of the process: left to the spares where it is sound and idle, else killed. The worker may be used
-        again."""
+        """Be rid of the process: left to the spares where it is sound and idle, else killed.
+
+        The worker may be used again.
+        """
         life = self._life
         if self._spares is None or life is None or not (life.ready and self.idle and life.process.is_alive()):
             self.end()
@@ -153,7 +158,7 @@ class Worker:
                 life.process.kill()
 
     def _set_up(self, life: WorkerProcess, message: Any) -> None:
-        """What the process says of its set-up."""
+        """Record the reply of the process to its set-up."""
         match message:
             case (code, _) if code == READY:
                 life.ready, self._killed = True, 0
@@ -201,8 +206,10 @@ class Worker:
 
 
 class Pool:
-    """``size`` workers and a backlog of tasks before them. ``limit``: how many of them may have tasks at once from now
-    on."""
+    """``size`` workers and a backlog of tasks before them.
+
+    ``limit``: how many of them may have tasks at once from now on.
+    """
 
     def __init__(self, setup: Setup, size: int, limit_s: float, spares: ProcessCache | None = None) -> None:
         self.workers = tuple(Worker(setup, limit_s, spares=spares) for _ in range(size))
@@ -262,14 +269,14 @@ class Pool:
 
 
 def wait(workers: Iterable[Worker], timeout_s: float | None = None) -> list[tuple[Worker, Any, Reply]]:
-    """The replies there are, after at most ``timeout_s``; none at once when no worker has anything to do."""
+    """Return the replies that arrive within ``timeout_s``, or none at once if no worker is busy."""
     heard = sleep(workers, timeout_s)
     collected = [(worker, worker.collect()) for worker in heard]
     return [(worker, *reply) for worker, reply in collected if reply is not None]
 
 
 def alone(worker: Worker, *task: Any) -> Reply:
-    """The reply to one task, waited for."""
+    """Return the reply to one task, after waiting for it."""
     worker.submit(None, *task)
     while True:
         for _, _, reply in wait((worker,)):
@@ -286,7 +293,7 @@ def get_ready(workers: Iterable[Worker]) -> None:
 
 
 def each(pool: Pool, tasks: Sequence[tuple[Any, ...]]) -> list[Reply]:
-    """The replies to the tasks, in their order, when all are there."""
+    """Return the replies to all tasks, in their order."""
     for number, task in enumerate(tasks):
         pool.submit(number, *task)
     found: dict[int, Reply] = {}
@@ -297,8 +304,10 @@ def each(pool: Pool, tasks: Sequence[tuple[Any, ...]]) -> list[Reply]:
 
 
 def sleep(workers: Iterable[Worker], timeout_s: float | None = None) -> list[Worker]:
-    """Those that have something to say or are past their deadline, when there are some or after ``timeout_s``. It takes
-    nothing, so that an exception in the middle of it loses nothing."""
+    """Those that have something to say or are past their deadline, when there are some or after ``timeout_s``.
+
+    It takes nothing, so that an exception in the middle of it loses nothing.
+    """
     expected = [(worker, life) for worker in workers if (life := worker.waiting_for) is not None]
     start = time.monotonic()
     until = [life.deadline - start for _, life in expected]

@@ -19,7 +19,7 @@ from looptune.tune.store.searches import Search
 
 
 def chosen(found: Sequence[Search], kernel: str | None, db: Path) -> list[Search]:
-    """The searches of a kernel, the search of a name, or all; UsageError where there are none."""
+    """Return the searches of a kernel, the search of a name, or all. Raises UsageError if there are none."""
     having = ", ".join(search.name for search in found)
     if not found:
         raise UsageError(f"{db} holds no search: no version that was tried")

@@ -29,7 +29,7 @@ class JsonCursor:
     place: str = ""
 
     def refused(self, expected: str) -> UsageError:
-        """What to raise."""
+        """Return the exception to raise."""
         where = f"{self.file}: {self.place}" if self.place else str(self.file)
         return UsageError(f"{where}: expected {expected}, found {_shown(self.held)}")
 
@@ -41,7 +41,7 @@ class JsonCursor:
         raise self.refused("an object")
 
     def at(self, key: str) -> JsonCursor:
-        """The member of an object that has to be there."""
+        """Return the member of an object. Raises UsageError if it is missing."""
         members = self.members()
         if key not in members:
             where = f"{self.file}: {self.place}" if self.place else str(self.file)
@@ -49,7 +49,7 @@ class JsonCursor:
         return members[key]
 
     def get(self, key: str) -> JsonCursor | None:
-        """The member of an object, None where it is missing or null."""
+        """Return the member of an object, or None if it is missing or null."""
         found = self.members().get(key)
         return None if found is None or found.held is None else found
 
@@ -72,13 +72,13 @@ class JsonCursor:
         raise self.refused("a number")
 
     def amount(self) -> float:
-        """A number that is not negative."""
+        """Return a number that is not negative."""
         if self.number() < 0:
             raise self.refused("a number that is not negative")
         return self.number()
 
     def positive(self) -> float:
-        """A number greater than nothing."""
+        """Return a positive number."""
         if self.number() <= 0:
             raise self.refused("a number above 0")
         return self.number()
@@ -91,7 +91,7 @@ class JsonCursor:
 
 
 def parse(file: Path, text: str, endings: Sequence[str] = ("",)) -> JsonCursor:
-    """The JSON of a file; ``endings`` are what may be missing at its end."""
+    """Return the JSON of a file; ``endings`` may be missing at its end."""
     problem = ""
     for ending in endings:
         try:

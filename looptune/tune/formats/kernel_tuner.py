@@ -22,7 +22,10 @@ from looptune.tune.store.searches import Entry, Search
 
 
 def text(search: Search) -> str:
-    """The file, one line a configuration; by its last characters Kernel Tuner knows that it is whole."""
+    """Return the cache file, one line per configuration.
+
+    Kernel Tuner recognises a complete file by its last characters.
+    """
     own = records.of(search)
     head = {
         "device_name": search.context.device,

@@ -52,7 +52,7 @@ ERRORS: Mapping[str, str] = MappingProxyType(
 
 
 def about(search: Search, own: ParameterTable) -> dict[str, Any]:
-    """The block ``looptune`` of a file: what was searched, and what each parameter is here."""
+    """Return the block ``looptune`` of a file: the search, and the meaning of each parameter."""
     context = asdict(search.context)
     unpacked = {name: json.loads(context[name]) for name in ("sizes", "options")}
     return {
@@ -67,12 +67,12 @@ def of(search: Search) -> ParameterTable:
 
 
 def configuration(own: ParameterTable, number: int) -> dict[str, Scalar]:
-    """Configuration ``number`` by the names of its parameters."""
+    """Return configuration ``number`` by the names of its parameters."""
     return dict(zip(own.names, own.rows[number], strict=True))
 
 
 def extras(entry: Entry) -> dict[str, Any]:
-    """What ``tune.formats.records`` describes."""
+    """Return the additional fields that ``tune.formats.records`` describes."""
     measured = entry.measured
     cut = {} if measured.whole else {"cost_us": measured.cost_us, "runs_us": list(measured.runs_us)}
     return {
@@ -108,7 +108,7 @@ def runs_ms(entry: Entry) -> list[float]:
 
 
 def lengths(search: Search) -> list[int]:
-    """The sizes that are whole numbers, in the order of their names."""
+    """Return the sizes that are integers, in the order of their names."""
     sizes = json.loads(search.context.sizes)
     return [value for _, value in sorted(sizes.items()) if isinstance(value, int) and not isinstance(value, bool)]
 
@@ -125,7 +125,7 @@ _MOST = 2**53
 
 
 def foreign(given: Mapping[str, Any]) -> Configuration:
-    """The configuration of another tool: its parameters are its slots.
+    """Return the configuration of another tool, whose parameters are its slots.
 
     >>> foreign({"x": 16, "pad": True}).text
     'x=16\\npad=1'
@@ -135,7 +135,7 @@ def foreign(given: Mapping[str, Any]) -> Configuration:
 
 
 def own(extras: JsonCursor, cost_us: float | None, runs_us: tuple[float, ...]) -> Point:
-    """A measurement that looptune wrote; UsageError where a part of it is missing."""
+    """Return a measurement that looptune wrote. Raises UsageError if a part of it is missing."""
     text, outcome = extras.at("directives").text(), extras.at("outcome").text()
     took = extras.get("seconds")
     seconds = None if took is None else took.amount()
@@ -154,7 +154,7 @@ def recording(name: str, kernel: str, device: str, points: Iterable[Point]) -> R
 
 
 def called(file: JsonCursor, default: str) -> tuple[str, str]:
-    """The name of a search and its kernel, as looptune wrote them; else the default for both."""
+    """Return the names of a search and its kernel as looptune wrote them, or else the default for both."""
     about = file.get("looptune")
     return (default, default) if about is None else (about.at("name").text(), about.at("kernel").text())
 

@@ -33,7 +33,7 @@ _AXES = ("X", "Y", "Z")
 
 
 def text(search: Search, command: str = "") -> str:
-    """The file; ``command`` is the sweep's, which names the C file."""
+    """Return the T1 file; ``command`` is that of the sweep, which names the C file."""
     own = records.of(search)
     plainest = search.recording.table.parts()
     defaults = own.rows[plainest[0]] if plainest else ()
@@ -74,7 +74,7 @@ def _extents(texts: list[str]) -> dict[str, str]:
 
 
 def _file(kernel: str, command: str) -> str:
-    """The C file of a command; a guess where there is none."""
+    """Return the C file of a command; a guess where there is none."""
     words = shlex.split(command)[2:]
     return next((word for word in words if word.endswith(".c")), f"{kernel}.c")
 
@@ -89,7 +89,7 @@ _MOST = 100_000
 
 
 def space_text(path: Path, text: str) -> str:
-    """The space file that says the same; UsageError where the file is no T1 problem, or one of another tool."""
+    """Return the equivalent space file. Raises UsageError if the file is no T1 problem, or one of another tool."""
     file = json_cursor.parse(path, text)
     if not isinstance(file.held, dict) or "ConfigurationSpace" not in file.held:
         raise UsageError(f"{path} is no space: expected a T1 problem with a ConfigurationSpace, or a space file")

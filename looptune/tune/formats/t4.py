@@ -32,7 +32,7 @@ _APIS: Mapping[str, tuple[str, str]] = MappingProxyType({
 
 
 def text(search: Search) -> str:
-    """The file."""
+    """Return the T4 file."""
     own = records.of(search)
     api, platform = _APIS.get(search.context.target, ("CPU", search.context.target))
     newest = max((entry.row.started for entry in search.entries), default=0.0)
@@ -134,7 +134,7 @@ def _valid(result: JsonCursor) -> bool:
 
 
 def _cost_us(result: JsonCursor, runs_us: tuple[float, ...]) -> float | None:
-    """The first objective where that is a time, else the median of the runs."""
+    """Return the first objective where that is a time, else the median of the runs."""
     wanted = [objective.held for objective in _list(result.get("objectives"))][:1]
     for measurement in _list(result.get("measurements")):
         name, unit = measurement.get("name"), measurement.get("unit")

@@ -32,12 +32,12 @@ BEST = 5
 
 
 def key(search: Search) -> str:
-    """What Kernel Launcher would call it: the kernel and its type, in characters that a file name may have."""
+    """Return the name that Kernel Launcher uses: the kernel and its type, in characters that a file name may have."""
     return re.sub(r"[^\w.-]", "_", f"{search.context.kernel}_{search.context.dtype}", flags=re.ASCII)
 
 
 def text(searches: Sequence[Search]) -> str:
-    """The file; the searches are of one key."""
+    """Return the wisdom file; all searches have one key."""
     own = sheet([entry.configuration for search in searches for entry in search.entries])
     first = searches[0].context
     about = {

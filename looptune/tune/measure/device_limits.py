@@ -17,8 +17,10 @@ from looptune.schedule.directives.grid import GPU_THREADS
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Threads, registers and bytes of (static) shared memory a block, bytes of local memory a thread; the same on all
-    GPUs since compute capability 5.0."""
+    """Threads, registers and bytes of (static) shared memory a block, bytes of local memory a thread.
+
+    The same on all GPUs since compute capability 5.0.
+    """
 
     threads: int = GPU_THREADS
     registers: int = 65536
@@ -30,7 +32,7 @@ LIMITS = Limits()
 
 
 def exceeded(resources: Iterable[Resources], limits: Limits = LIMITS) -> str | None:
-    """The first limit that a kernel is over, with both numbers; None where all may run."""
+    """Return the first limit that a kernel exceeds, with both numbers, or None if all may run."""
     for used in resources:
         registers = _up(used.registers, 8) * _up(used.threads, 32)
         for needs, limit, what in (
@@ -45,7 +47,8 @@ def exceeded(resources: Iterable[Resources], limits: Limits = LIMITS) -> str | N
 
 
 def _up(number: int, unit: int) -> int:
-    """
+    """Return the number rounded up to a multiple of the unit.
+
     >>> _up(170, 8), _up(384, 32)
     (176, 384)
     """

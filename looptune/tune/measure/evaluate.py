@@ -65,7 +65,10 @@ from looptune.tune.store.store import Context
 
 
 def verified(judge: ReferenceComparison, odd: ReferenceComparison | None = None, sizes: str = "") -> str:
-    """What a version was compared with: by ``judge`` at the sizes timed, by ``odd`` at ``sizes``, where it was."""
+    """Return a description of the verification.
+
+    By ``judge`` at the sizes timed, and by ``odd`` at ``sizes``, if it took place.
+    """
     elsewhere = odd is not None and odd.against and sizes
     if judge.against:
         if odd is None or not elsewhere:
@@ -80,8 +83,11 @@ def verified(judge: ReferenceComparison, odd: ReferenceComparison | None = None,
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """``timed``: at the user's sizes. ``codelet``: what there is to plan at odd sizes, which not every version comes
-    to; None where one plan is for all sizes."""
+    """``timed``: at the user's sizes.
+
+    ``codelet``: what there is to plan at odd sizes, which not every version comes to; None where one plan is for all
+    sizes.
+    """
 
     timed: Plan
     codelet: Codelet | None
@@ -89,8 +95,11 @@ class Plans:
 
 @dataclass(frozen=True, slots=True)
 class BuildStep:
-    """What is to be built and measured of a version: at odd sizes, where ``odd``, at those at which loops do not run,
-    where ``edge``, or at the user's. ``checked``, ``timed``: what the step before has found."""
+    """What is to be built and measured of a version.
+
+    At odd sizes, where ``odd``, at those at which loops do not run, where ``edge``, or at the user's. ``checked``,
+    ``timed``: what the step before has found.
+    """
 
     plans: Plans
     odd: bool = False
@@ -110,6 +119,8 @@ class BuildStep:
 
 @dataclass(frozen=True, slots=True)
 class Built:
+    """A built version: the step it is for, and its binary."""
+
     step: BuildStep
     binary: Binary
 
@@ -150,7 +161,7 @@ class KernelBuilder:
         return PreparedVersion(hashlib.sha256(emitted.encode()).hexdigest(), pickled(first_step(self.job, plans)))
 
     def build(self, step: BuildStep) -> PickledValue | Outcome:
-        """What the measuring worker loads, or what the device has too little of for it."""
+        """Return the binary for the measuring worker, or the resource that exceeds a limit of the device."""
         try:
             binary = self.backend.build(step.plan(self.job.odd))
         except ResourceError as error:
@@ -162,7 +173,7 @@ class KernelBuilder:
 
 
 def plans_of(job: Job, codelet: Codelet, note: str) -> Plans:
-    """What is compiled: with the sizes baked in, at the user's and at odd ones, or once for all sizes."""
+    """Return the plans to compile: with constant sizes, at the user's and at the prime ones, or one for all sizes."""
     if not job.target.bakes:
         return Plans(lower_to_plan(codelet, note), None)
     timed = lower_to_plan(specialize(codelet, job.problem.values), note, blocks=True)
@@ -170,11 +181,12 @@ def plans_of(job: Job, codelet: Codelet, note: str) -> Plans:
 
 
 def first_step(job: Job, plans: Plans) -> BuildStep:
+    """Return the first step of a version: at prime sizes if the job screens there, else at the user's sizes."""
     return BuildStep(plans, odd=job.screens and plans.codelet is not None)
 
 
 def compiler(job: Job, context: Context) -> Callable[[str, Any], PreparedVersion | PickledValue | Outcome]:
-    """The set-up of a compiling worker."""
+    """Return the set-up of a compiling worker."""
     lab = KernelBuilder(job, context)
 
     def work(step: str, given: Any) -> PreparedVersion | PickledValue | Outcome:
@@ -186,7 +198,9 @@ def compiler(job: Job, context: Context) -> Callable[[str, Any], PreparedVersion
 @dataclass(frozen=True, slots=True)
 class FinalsRequest:
     """Who runs in the finals: versions by directive text, each a sealed Binary, and the hand-written kernels of a file.
-    All are compared with the fastest, and with the version ``default``; versions that are surely slower leave early."""
+
+    All are compared with the fastest, and with the version ``default``; versions that are surely slower leave early.
+    """
 
     binaries: Mapping[str, PickledValue]
     by_hand: Path | None
@@ -196,8 +210,11 @@ class FinalsRequest:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Microseconds of each round by name, paired by round; ``wrong``: why others have none. Versions that left early
-    have the first rounds only. ``disturbed``: what disturbed the machine meanwhile, "" for nothing."""
+    """Microseconds of each round by name, paired by round; ``wrong``: why others have none.
+
+    Versions that left early have the first rounds only. ``disturbed``: what disturbed the machine meanwhile, "" for
+    nothing.
+    """
 
     us: Mapping[str, tuple[float, ...]]
     wrong: Mapping[str, str] = field(default_factory=dict)
@@ -205,7 +222,7 @@ class Times:
 
 
 def measurer(job: Job) -> Callable[..., Outcome | NextStep | Times]:
-    """The set-up of the worker that measures on the job's first device, and runs the finals there."""
+    """Return the set-up of the worker that measures on the job's first device, and runs the finals there."""
     bench = MeasuringDevice(job)
 
     def work(given: Built | FinalsRequest, best: Incumbent | None = None) -> Outcome | NextStep | Times:
@@ -272,8 +289,10 @@ class MeasuringDevice:
         return self.at_edges_too(step, outcome, against)
 
     def at_edges_too(self, step: BuildStep, outcome: Outcome, against: Incumbent | None) -> Outcome | NextStep:
-        """What is promising is run where loops do not run, too: with sizes that are no constants, or there would be as
-        many kernels to compile as sizes."""
+        """Run a promising version also at sizes 0 and 1, at which loops do not run.
+
+        The sizes are not constants of that kernel, since it would otherwise need one kernel for each of them.
+        """
         if not self.edges or step.plans.codelet is None or not isinstance(outcome, Timed):
             return outcome
         if not promising(outcome.median_us, against):
@@ -316,7 +335,7 @@ class MeasuringDevice:
         return self._verified(Timed(times, s.median_us, s.q1_us, s.q3_us, "", facts), checked)
 
     def _verified(self, outcome: Timed, checked: PrimeSizeRun) -> Timed:
-        """What it was compared with; and the seconds at odd sizes, where it was run at any."""
+        """Return what it was compared with; and the seconds at odd sizes, where it was run at any."""
         judge = self.comparison.judge
         if not checked.sizes or self.odd is None:
             return replace(outcome, verified=verified(judge))
@@ -384,8 +403,10 @@ class MeasuringDevice:
         return Times({name: us for name, us in times.items() if name not in wrong}, wrong, disturbed)
 
     def by_hand(self, path: Path) -> tuple[dict[str, Callable[[], float]], dict[str, str]]:
-        """Samplers of the kernels that a file has and that are right, and what is wrong with the others: whatever a
-        user's own file raises costs it its times, and nobody else theirs."""
+        """Samplers of the kernels that a file has and that are right, and what is wrong with the others.
+
+        Whatever a user's own file raises costs it its times, and nobody else theirs.
+        """
         samplers, wrong = {}, {}
         try:
             runs = handwritten.runs(path, self.job, self.machine, self.arrays)
@@ -418,7 +439,7 @@ class MeasuringDevice:
             self.machine.copy(source, self.arrays[name])
 
     def pairs(self) -> dict[str, tuple[Any, Any]]:
-        """The arrays to put back before a run, each with its original contents."""
+        """Return the arrays to restore before a run, each with its original contents."""
         return {name: (self.arrays[name], source) for name, source in self.originals.items()}
 
 

@@ -14,8 +14,12 @@ from looptune.tune.job import Job
 
 
 def runs(path: Path, job: Job, machine: Device, arrays: Mapping[str, Any]) -> dict[str, Run]:
-    """The kernels that a file has for the job's target, called with the C function's parameters: "hand-written" and
-    "library". Raises what the file raises."""
+    """Return the kernels that a file has for the job's target: "hand-written" and "library".
+
+    They are called with the parameters of the C function. Raises what the file raises.
+
+    Raises what the file raises.
+    """
     spec = importlib.util.spec_from_file_location(f"handwritten_{path.stem}", path)
     assert spec is not None, f"{path} cannot be imported"
     assert spec.loader is not None, f"{path} has no loader"
@@ -31,7 +35,10 @@ def runs(path: Path, job: Job, machine: Device, arrays: Mapping[str, Any]) -> di
 
 
 def blame(path: Path, error: Exception) -> str:
-    """What a file's kernel raised, and where: ``gemm.py:12 raised NameError: name 'x' is not defined``."""
+    """Return the exception that a kernel of a file raised, and its position.
+
+    ``gemm.py:12 raised NameError: name 'x' is not defined``.
+    """
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
     said = " ".join(traceback.format_exception_only(error)[-1].split())
     line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None

@@ -1,4 +1,4 @@
-"""A version at the sizes that no factor divides: is it right there, inside its arrays, and how fast?
+"""Verify a version at prime sizes, where every remainder loop and guard executes, and time it there.
 
     canary | array | canary      put back ─▶ run ─▶ canaries fetched, arrays compared on the device ─▶ run once more
 
@@ -28,8 +28,11 @@ OpenCL buffer has to have: 128 bytes."""
 
 @dataclass(frozen=True, slots=True)
 class PrimeSizeRun:
-    """``sizes``: as ``ni=257 nj=263``, "" where a codelet has none; ``wrong``: the first element that differs, or a
-    write outside an array; ``us``: where all is right and versions are screened there; ``took_s``: all of it."""
+    """``sizes``: as ``ni=257 nj=263``, "" where a codelet has none.
+
+    ``wrong``: the first element that differs, or a write outside an array; ``us``: where all is right and versions are
+    screened there; ``took_s``: all of it.
+    """
 
     sizes: str = ""
     wrong: str | None = None
@@ -39,8 +42,10 @@ class PrimeSizeRun:
 
 @dataclass(slots=True)
 class PrimeSizeCheck:
-    """The arrays on the device, each between canaries, with copies of what they hold before a run. ``small``: arrays of
-    a few elements, which the host compares."""
+    """The arrays on the device, each between canaries, with copies of what they hold before a run.
+
+    ``small``: arrays of a few elements, which the host compares.
+    """
 
     job: Job
     machine: Device
@@ -73,7 +78,10 @@ class PrimeSizeCheck:
         return shown(self.at)
 
     def run(self, program: Program) -> PrimeSizeRun:
-        """A first run may include what the driver loads, or what the host was late with: the faster of two counts."""
+        """Return the verdict and the time.
+
+        The faster of two runs counts, since a first run may include loading by the driver or a delay of the host.
+        """
         start = time.monotonic()
         restore = {name: (self.wholes[name], original) for name, original in self.originals.items()}
         for target, source in restore.values():

@@ -45,16 +45,17 @@ def is_hopeless(reduced_us: float, sizes: str, best: Incumbent) -> bool:
 
 
 def promising(us: float, best: Incumbent | None) -> bool:
-    """It may be among the finalists; without a best whatever it takes."""
+    """Tell whether the version may be among the finalists; without a best time, every version may."""
     return best is None or us <= PROMISING * best.us
 
 
 def screened_out(reduced_us: float, sizes: str, best: Incumbent, launches: int, facts: tuple[Fact, ...]) -> CutOff:
+    """Return the outcome of a version that was too slow at reduced sizes, relative to the best."""
     return CutOff(reduced_us, best.us, 0, launches, _verified(sizes), facts, best.reduced_us, f"at {sizes}")
 
 
 def limit(best: Incumbent | None) -> TimeLimit:
-    """What a version may take; None: whatever it does."""
+    """Return the time limit of a version, or None for no limit."""
     if best is None:
         return TimeLimit(math.inf)
     pace = best.pace
@@ -63,6 +64,7 @@ def limit(best: Incumbent | None) -> TimeLimit:
 
 
 def limit_us(best_us: float) -> float:
+    """Return the time limit in microseconds of a version, given the best time so far."""
     return max(CUT * best_us, WORTH_US)
 
 
@@ -83,14 +85,17 @@ def _verified(sizes: str) -> str:
 
 
 def paced(ran: PartialRun | None, median_us: float) -> Progress | None:
-    """What is kept of a run to its end; by no mark it took longer than in all, when replayed without a wait."""
+    """Return the checkpoints of a complete run, none of them later than the total time of a replay without a wait."""
     if ran is None or ran.pace is None:
         return None
     return Progress(ran.pace.loop, tuple(min(us, median_us) for us in ran.pace.us))
 
 
 def once_is_enough(first_us: float, best_us: float | None) -> bool:
-    """The verifying run is the time of a version: a long one, or so slow that it does not matter how slow."""
+    """Tell whether the verifying run suffices as the time of a version.
+
+    It is long, or so slow that precision does not matter.
+    """
     if first_us > ONCE_US or best_us is None:
         return first_us > ONCE_US
     return first_us > HOPELESS * best_us or first_us > limit_us(best_us)

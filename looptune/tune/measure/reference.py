@@ -53,12 +53,15 @@ class ReferenceResult:
     seed: int
 
     def inputs(self) -> dict[str, np.ndarray]:
-        """New arrays, the same at each call."""
+        """Return new arrays with the same contents at each call."""
         return self.at.arrays(self.job.codelet, self.seed)
 
     def judge(self, given: Arrays) -> ReferenceComparison:
-        """``given``: the inputs, which stay as they are. Where other kernels wait for the device its doubt is worked
-        out beforehand, while they have it, unless that takes long."""
+        """``given``: the inputs, which stay as they are.
+
+        Where other kernels wait for the device its doubt is worked out beforehand, while they have it, unless that
+        takes long.
+        """
         expected, against = self._expected(given)
         doubt = cache(lambda: self._doubt(against))
         if self.job.threads is not None and not self._is_long():
@@ -66,7 +69,7 @@ class ReferenceResult:
         return ReferenceComparison(expected, reduction_terms(self.job.codelet, self.at.values), doubt, against)
 
     def text_us(self) -> float | None:
-        """What one run of the text took, where its results are kept here: other things may have been going on."""
+        """Return the time of one run of the text, if its results are cached here; other work may have been running."""
         text = self.job.text
         if text is None:
             return None
@@ -78,7 +81,7 @@ class ReferenceResult:
             return None
 
     def _expected(self, given: Arrays) -> tuple[dict[str, np.ndarray], str]:
-        """What the loops leave, and what ran them; "" where that was nothing independent."""
+        """Return what the loops leave, and what ran them; "" where that was nothing independent."""
         codelet, text = self.job.codelet, self.job.text
         if text is not None:
             with suppress(NoReference):
@@ -95,7 +98,7 @@ class ReferenceResult:
         return work is None or work > LONG_FLOPS
 
     def _doubt(self, against: str) -> Doubt:
-        """The same loops, run by the same means; the time it takes is no version's."""
+        """Return the same loops, run by the same means; the time it takes is no version's."""
         codelet, given = self.job.codelet, self.inputs()
         wide = widened(codelet)
         with excluded_from_limit():
@@ -151,8 +154,10 @@ class ReferenceResult:
     def _kept(
         self, made_by: tuple[str, ...], inputs: Arrays, like: Arrays, run: Callable[[], dict[str, np.ndarray]]
     ) -> dict[str, np.ndarray]:
-        """In a file: a restarted worker need not run them again. One that is damaged, or has not arrays ``like`` these,
-        is made again."""
+        """In a file: a restarted worker need not run them again.
+
+        One that is damaged, or has not arrays ``like`` these, is made again.
+        """
         wanted, path = _shapes(like), self._path(made_by, _shapes(inputs))
         with _alone(path):
             with suppress(numpy_files.Damaged):
@@ -176,8 +181,10 @@ def _alike(a: np.ndarray, b: np.ndarray) -> bool:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Nobody else on this machine makes this file meanwhile: the processes of several devices come here at once. Where
-    the file system has no locks each makes its own."""
+    """Nobody else on this machine makes this file meanwhile: the processes of several devices come here at once.
+
+    Where the file system has no locks each makes its own.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_suffix(".lock").open("w") as lock:
         with suppress(OSError):
@@ -190,11 +197,12 @@ def _shapes(arrays: Arrays) -> dict[str, tuple[int, ...]]:
 
 
 def outputs(codelet: Codelet) -> set[str]:
+    """Return the names of the arrays that the codelet writes."""
     return {p.name for p in codelet.params if isinstance(p, Array) and p.io != "in"}
 
 
 def reduction_terms(codelet: Codelet, values: Mapping[str, int | float]) -> int:
-    """The longest loop: a bound on the additions behind one element, per loop that reduces."""
+    """Return the trip count of the longest loop, a bound on the additions per element and reducing loop."""
     from_sizes = [
         int(v) for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype) for v in [values[p.name]]
     ]
@@ -203,5 +211,5 @@ def reduction_terms(codelet: Codelet, values: Mapping[str, int | float]) -> int:
 
 
 def _cast(codelet: Codelet, arrays: Arrays) -> dict[str, np.ndarray]:
-    """The arrays in the types that the codelet declares."""
+    """Return the arrays in the types that the codelet declares."""
     return {p.name: arrays[p.name].astype(p.dtype) for p in codelet.params if isinstance(p, Array)}

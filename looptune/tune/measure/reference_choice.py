@@ -15,7 +15,7 @@ NOT_INDEPENDENTLY = "not verified independently"
 
 
 def text_of(unit: Unit, cache: Path, floats: Floats = USUAL) -> tuple[CReference | None, str]:
-    """The unit's own text, compiled; or None, and why it cannot be."""
+    """Return the unit's own text, compiled, or None and the reason why it cannot be."""
     if unit.excerpt is None:
         return None, f"{unit.codelet.name} cannot be called from outside the program"
     if not c_compiler.compiler():

@@ -31,7 +31,7 @@ from looptune.schedule.legal_space import strip_directives
 
 @lru_cache(8)
 def interchange_for_locality(codelet: Codelet) -> Codelet:
-    """The codelet with its loops so ordered, and without its directives."""
+    """Return the codelet with its loops interchanged for locality, and without its directives."""
     analysis = Analysis(strip_directives(codelet), reassociate=False)
     lines: list[str] = []
     for outer in (n for n in walk(analysis.codelet.body) if isinstance(n, Loop)):
@@ -60,7 +60,7 @@ def laid_out(codelet: Codelet) -> tuple[Codelet, frozenset[str]]:
 
 
 def _may_be_turned(p: Array | Scalar, codelet: Codelet) -> bool:
-    """A matrix that is only read, at loop variables."""
+    """Tell whether the array is a matrix that is only read, at loop variables."""
     match p:
         case Array(name, _, (rows, _), "in") if rows is not None:
             loads = (n for n in walk(codelet.body) if isinstance(n, Load) and n.array == name)
@@ -87,8 +87,10 @@ def _hindrances(codelet: Codelet) -> int:
 
 
 def _hindered(codelet: Codelet) -> list[Loop]:
-    """The innermost of three loops or more that do not become vectors; where there are fewer a transposition costs as
-    much as it saves."""
+    """Return the innermost of three loops or more that do not become vectors.
+
+    Where there are fewer a transposition costs as much as it saves.
+    """
     inner = [band[-1] for band in _bands(codelet.body, whole=True) if len(band) > 2]
     return [loop for loop in inner if _hindrance(loop)]
 
@@ -106,7 +108,7 @@ def _is_chain(n: Node, var: str) -> bool:
 
 
 def _legal(analysis: Analysis, lines: Sequence[str], line: str) -> list[str]:
-    """The line, where it is legal after the others."""
+    """Return the line, where it is legal after the others."""
     try:
         schedule(analysis, parse_lines((*lines, line)))
     except (DirectiveError, IllegalTransform):

@@ -29,13 +29,15 @@ RUNS = 6
 
 
 def says(job: Job) -> str:
-    """What is timed."""
+    """Return a description of what is timed."""
     return "looptune's own, on one core" if job.text is None else f"{job.text.says} -O3, on one core"
 
 
 def version(analysis: Analysis, given: Sequence[str], values: Mapping[str, int | float]) -> tuple[Configuration, ...]:
-    """The version in which no loop is run by threads, with the lines that are ``given`` besides; none where that cannot
-    be said, or is the default."""
+    """Return the version in which threads run no loop, with the ``given`` lines.
+
+    None if it cannot be expressed, or if it is the default.
+    """
     try:
         usual = schedule(analysis, parse_lines(given, "configuration"), values).codelet
         if not any(loop.mode == "parallel" for loop in _loops(usual)):
@@ -52,8 +54,10 @@ def _loops(codelet: Codelet) -> list[Loop]:
 
 
 def sequential_timer(job: Job) -> Callable[[], tuple[float, ...]]:
-    """The set-up of a worker that times the original loops on one core: up to five runs after a first one, fewer where
-    they take long."""
+    """Return the set-up of a worker that times the original loops on one core.
+
+    Up to five runs after a first one, fewer if they take long.
+    """
     text = _of_text(job)
     own = _own(job) if text is None else None
 

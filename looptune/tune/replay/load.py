@@ -31,7 +31,7 @@ _UNCLOSED = ("", "}}", "}\n}")
 
 
 def read(path: Path) -> list[Recording]:
-    """The recordings of a file that hold at least two different times, by name."""
+    """Return the recordings of a file that hold at least two different times, by name."""
     return [r for r in every(path) if len({m.cost_us for m in r.measured if m.whole} - {None}) > 1]
 
 
@@ -48,7 +48,10 @@ def every(path: Path) -> list[Recording]:
 
 
 def select(paths: Sequence[Path], kernels: Sequence[str] = ()) -> list[Recording]:
-    """The recordings of several files, those of ``kernels`` where names are given; UsageError where there are none."""
+    """Return the recordings of several files, those of ``kernels`` where names are given.
+
+    Raises UsageError where there are none.
+    """
     found = [recording for path in paths for recording in read(path)]
     having = ", ".join(dict.fromkeys(r.kernel for r in found))
     unknown = [k for k in kernels if all(k not in (r.kernel, r.name) for r in found)]

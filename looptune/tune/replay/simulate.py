@@ -43,7 +43,7 @@ class Trace:
     evaluations: int
 
     def reached(self, cost_us: float) -> IncumbentChange | None:
-        """The first step at which the incumbent was so good."""
+        """Return the first step at which the incumbent reached this quality."""
         return next((step for step in self.steps if step.cost_us <= cost_us), None)
 
 
@@ -97,7 +97,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def chosen(asked: Sequence[str]) -> tuple[list[type[Strategy]], list[str]]:
-    """The strategies of these names, and notes on those left out of ``all`` because a package is missing."""
+    """Return the strategies of these names, and notes on those left out of ``all`` because a package is missing."""
     wanted = [part.strip() for name in asked for part in name.split(",")]
     if wanted != ["all"]:
         found = [named(name) for name in dict.fromkeys(wanted)]
@@ -175,7 +175,7 @@ class _Account:
         return not self._noisy and bool(self.steps) and self.steps[-1].cost_us <= self._book.recording.best_us
 
     def answer(self, number: int, trials: int | None) -> tuple[int, float | None]:
-        """The row and the cost told."""
+        """Return the row and the cost told."""
         measured = self._book.recording.measured[number]
         known = measured.source in self._seen
         self._seen.add(measured.source)

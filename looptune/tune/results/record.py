@@ -33,7 +33,7 @@ class Sources:
 
 
 def record(result: Result, sources: Sources) -> dict[str, Any]:
-    """A JSON object."""
+    """Return the result as a JSON object."""
     return {
         **{name: getattr(result, name) for name in _PLAIN},
         "facts": asdict(result.facts), "sizes": dict(result.sizes), "ties": list(result.ties),

@@ -39,8 +39,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class KernelOccupancy:
-    """One kernel of the tuned version on a GPU: threads a block, registers and local (spilled) bytes a thread, shared
-    bytes a block; ``warps`` of ``most`` that a multiprocessor holds at once, limited by ``by``. None: not known."""
+    """One kernel of the tuned version on a GPU.
+
+    Threads a block, registers and local (spilled) bytes a thread, shared bytes a block; ``warps`` of ``most`` that a
+    multiprocessor holds at once, limited by ``by``. None: not known.
+    """
 
     kernel: str
     threads: int
@@ -63,8 +66,10 @@ class DirectiveGain:
 
 @dataclass(frozen=True, slots=True)
 class TransferResult:
-    """The best configuration ``of`` another device, target or size, as a version here: its speed-up over the winner;
-    None: it was not in the finals, and ``why``."""
+    """The best configuration ``of`` another device, target or size, as a version here: its speed-up over the winner.
+
+    None: it was not in the finals, and ``why``.
+    """
 
     of: str
     directives: str
@@ -124,13 +129,16 @@ class Result:
         return self.flops / entry.times.median_us / 1e3
 
     def copy_share(self, entry: Entry) -> float | None:
-        """The compulsory bytes by the copy bandwidth, over the time: above 1 where a cache held some of them."""
+        """Return the compulsory bytes divided by copy bandwidth and time.
+
+        The ratio exceeds 1 if a cache held some of the data.
+        """
         if self.ceiling is None or not self.ceiling.work.bytes or not _on_device(entry) or entry.times is None:
             return None
         return self.ceiling.work.bytes / entry.times.median_us / 1e3 / self.ceiling.peaks.copy.best
 
     def fma_share(self, entry: Entry) -> float | None:
-        """The GFLOP/s over the FMA peak of the type that the arrays have."""
+        """Return the GFLOP/s divided by the FMA peak of the type of the arrays."""
         rate = self.gflops(entry)
         peak = None if self.ceiling is None else self.ceiling.peaks.fma(self.dtype)
         return None if peak is None or not _on_device(entry) or rate is None else rate / peak.best
@@ -181,7 +189,7 @@ class Result:
 
 
 def _on_device(entry: Entry) -> bool:
-    """The sequential loops run on one core of the host, of which nothing is known."""
+    """Tell whether the sequential loops run on one core of the host, of which nothing is known."""
     return entry.name != "sequential" and entry.times is not None and entry.times.median_us > 0
 
 

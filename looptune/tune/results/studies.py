@@ -51,8 +51,12 @@ class _Held:
 
 
 def read(paths: Sequence[Path], kernels: Sequence[str] = ()) -> list[KernelStudy]:
-    """The studies of these databases by kernel, size and type; of ``kernels`` alone where names are given, as reports
-    or the C call them. StoreError where a file cannot be read, UsageError where nothing was measured."""
+    """Return the studies of these databases by kernel, size and type.
+
+    Only of ``kernels``, if given, as reports or the C call them.
+
+    Raises StoreError if a file cannot be read, and UsageError if nothing was measured.
+    """
     held = _Held()
     for path in paths:
         with closing(Store.read(path)) as store:
@@ -75,7 +79,7 @@ def read(paths: Sequence[Path], kernels: Sequence[str] = ()) -> list[KernelStudy
 
 
 def best_of_databases(paths: Sequence[Path]) -> tuple[KernelStudy, ...]:
-    """What these databases' sweeps came to, without the rows. Errors as ``read``'s."""
+    """Return the results of the sweeps of these databases, without the rows. Raises what ``read`` raises."""
     swept = [s for s in read(paths) if any(row.role == "version" for row in s.rows)] if paths else []
     return tuple(replace(s, rows=(), result=replace(s.result, directives=_directives(s))) for s in swept)
 
@@ -127,7 +131,7 @@ def _with_counts(result: Result, versions: Sequence[Row]) -> Result:
 
 
 def _last_finals(rows: Iterable[Row]) -> dict[str, Timed | WrongResult]:
-    """What became of each in the newest finals, by directives; kernels of a file by their role."""
+    """Return what became of each in the newest finals, by directives; kernels of a file by their role."""
     done = [row for row in rows if row.role == "final"]
     if not done:
         return {}
@@ -140,7 +144,7 @@ def _last_finals(rows: Iterable[Row]) -> dict[str, Timed | WrongResult]:
 
 
 def _named(directives: str) -> str:
-    """A final of a kernel that is no version is called by its role and the hash of its file."""
+    """Return a final of a kernel that is no version is called by its role and the hash of its file."""
     role = directives.partition(" ")[0]
     return role if role in ("hand-written", "library") else directives
 
@@ -152,7 +156,7 @@ def _recovered(
     rows: Sequence[Row],
     commands: Mapping[str, str],
 ) -> Result:
-    """What the sweep would have reported, as far as rows tell."""
+    """Return what the sweep would have reported, as far as rows tell."""
     command = next((commands[row.sweep] for row in reversed(versions) if row.sweep in commands), "")
     options, counts = json.loads(context.options), Counter(row.status for row in versions)
     facts = DeviceInfo(context.device, context.target, context.capability, options.get("cores", 0), 0, 0, "")
@@ -168,8 +172,10 @@ def _recovered(
 def _entries(
     versions: Sequence[Row], last: Mapping[str, Timed], rows: Sequence[Row]
 ) -> tuple[str, tuple[str, ...], tuple[Entry, ...], Speedup | None]:
-    """The winner, what is as fast, the lines of the table, and the winner over the hand-written kernel; of the
-    screening where there were no finals."""
+    """Return the winner, what is as fast, the lines of the table, and the winner over the hand-written kernel.
+
+    Of the screening where there were no finals.
+    """
     screened = {row.directives: row.outcome for row in versions if isinstance(row.outcome, Timed)}
     texts = [text for text in last if text in screened]
     times = last if texts else screened
@@ -200,12 +206,12 @@ def _entry(name: str, one: Timed, base: Timed | None, judge: _Judge) -> Entry:
 
 
 def _unpaired(base: Sequence[float], other: Sequence[float], seed: int) -> Speedup | None:
-    """A few runs of the screening, not taken in turns, give no verdict."""
+    """Return a few runs of the screening, not taken in turns, give no verdict."""
     return None
 
 
 def _file_name(command: str, kernel: str) -> str:
-    """What reports call it: the file's name, or the kernel's where the user chose one of several.
+    """Return what reports call it: the file's name, or the kernel's where the user chose one of several.
 
     >>> _file_name("looptune run polybench/2dconv.c --target numba-cuda", "conv2d"), _file_name("", "f")
     ('2dconv', 'f')

@@ -23,8 +23,10 @@ USUAL = ("numba-cuda", "numba-cpu")
 
 @dataclass(frozen=True, slots=True)
 class KernelStudy:
-    """``rows`` are the default and the versions, in the order they were tried. ``sources`` None: the database is of an
-    earlier looptune, and ``result`` was put together from rows."""
+    """``rows`` are the default and the versions, in the order they were tried.
+
+    ``sources`` None: the database is of an earlier looptune, and ``result`` was put together from rows.
+    """
 
     context: Context
     result: Result
@@ -95,7 +97,7 @@ def unusual(context: Context) -> list[str]:
 
 
 def by_device(studies: Iterable[KernelStudy]) -> dict[str, list[KernelStudy]]:
-    """The studies of each device, by the name of its folder."""
+    """Return the studies of each device, by the name of its folder."""
     found: dict[str, list[KernelStudy]] = {}
     for study in studies:
         found.setdefault(slug(study.device), []).append(study)
@@ -103,8 +105,10 @@ def by_device(studies: Iterable[KernelStudy]) -> dict[str, list[KernelStudy]]:
 
 
 def alike(studies: Sequence[KernelStudy]) -> dict[str, list[KernelStudy]]:
-    """The studies of each type on each device, which have a mean in common; by the type, and by the device where there
-    are several."""
+    """Return the studies that can be averaged, those of one type on one device.
+
+    By the type, and by the device if there are several.
+    """
     several = len({s.device for s in studies}) > 1
     found: dict[str, list[KernelStudy]] = {}
     for s in sorted(studies, key=lambda s: (s.device, s.result.dtype)):
@@ -125,7 +129,7 @@ def names_of(studies: Sequence[KernelStudy]) -> list[str]:
 
 
 def timed_rows(study: KernelStudy) -> list[tuple[Row, Timed]]:
-    """The versions that have a time of their own."""
+    """Return the versions that have a time of their own."""
     return [(row, row.outcome) for row in study.rows if isinstance(row.outcome, Timed)]
 
 

@@ -9,8 +9,10 @@ from looptune.runtime.timing import speedup, summary
 
 
 def winner(times: Mapping[str, tuple[float, ...]], candidates: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """The best configuration, the plainest of those that are SAME as the fastest; and the others of these. Those that
-    left the finals early were slower."""
+    """Return the best configuration, the plainest of those that are SAME as the fastest, and the others of these.
+
+    Versions that left the finals early were slower.
+    """
     rounds = max(len(times[text]) for text in candidates)
     candidates = [text for text in candidates if len(times[text]) == rounds]
     fastest = min(candidates, key=lambda text: summary(times[text]).median_us)
@@ -20,7 +22,7 @@ def winner(times: Mapping[str, tuple[float, ...]], candidates: Sequence[str]) ->
 
 
 def simplest(texts: Iterable[str]) -> str:
-    """The one with the fewest directives, then the shortest."""
+    """Return the one with the fewest directives, then the shortest."""
     return min(texts, key=lambda text: (len(text.splitlines()), len(text), text))
 
 

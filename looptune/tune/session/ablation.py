@@ -115,12 +115,12 @@ class DirectiveGains:
 
 
 def _whole(lab: KernelBuilder) -> KernelBuilder:
-    """The laboratory that gives up no version: a slow one says what its directive earned."""
+    """Return the laboratory that gives up no version: a slow one says what its directive earned."""
     return KernelBuilder(replace(lab.job, cuts=False), lab.context)
 
 
 def _space(texts: Sequence[str]) -> Space:
-    """These versions; the one without directives is measured at any rate."""
+    """Return these versions; the one without directives is measured at any rate."""
     return parse("\n\nor\n\n".join(dict.fromkeys(t for t in texts if t)), "ablation") if any(texts) else Space(())
 
 

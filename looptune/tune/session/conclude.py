@@ -42,8 +42,10 @@ def finish(
     searched: Sequence[SweepResult],
     place: ExecutionSite,
 ) -> tuple[Result, ...]:
-    """The finals of each kernel on each model, and the results with their tables' entries. A sweep that was stopped has
-    no finals; seconds of what is done for several are shared out."""
+    """Return the finals of each kernel on each model, and the results with their table entries.
+
+    A sweep that was stopped has no finals; the seconds of shared work are divided among the kernels.
+    """
     matches = [_match(p, lab, store, s) for p, lab, s in zip(prepared, labs, searched, strict=True)]
     due = [n for n, (match, s) in enumerate(zip(matches, searched, strict=True)) if match.texts and not s.interrupted]
     short = [n for n in due if _affordable(prepared[n])]
@@ -97,7 +99,10 @@ def _with_ablation(
 
 
 def occupancy_of(resources: Sequence[Resources], arch: str) -> tuple[KernelOccupancy, ...]:
-    """What kernels take on a GPU of this architecture, and how many of their warps a multiprocessor holds."""
+    """Return the resources and the occupancy of kernels on a GPU of this architecture.
+
+    The occupancy is the number of their warps that a multiprocessor holds.
+    """
     chip = next((c for c in devices.CHIPS if c.arch == arch), None)
     return tuple(_held(r, None if chip is None else occupancy(chip, r.threads, r.shared_bytes, r.registers))
                  for r in resources)  # fmt: skip
@@ -109,7 +114,7 @@ def _held(r: Resources, of: Occupancy | None) -> KernelOccupancy:
 
 
 def source_functions(unit: Unit) -> str:
-    """The functions of the codelet as the file has them, each from the blank line before it."""
+    """Return the functions of the codelet as in the file, each from the blank line before it."""
     parts = []
     for part in unit.parts:
         start, end = part.body
@@ -239,13 +244,13 @@ def _failed(match: KernelFinals, default: str) -> str:
 
 
 def _affordable(prepared: PreparedRun) -> bool:
-    """The original loops on one core take no longer than anyone waits."""
+    """Tell whether the original loops on one core take no longer than anyone waits."""
     work = operation_count.count(prepared.unit.codelet.body, prepared.sizes)
     return work is None or work <= SLOWEST_FLOPS
 
 
 def _named(prepared: PreparedRun) -> dict[str, int]:
-    """The sizes as a user gives them with -D: by the macro NI where the text has one for the parameter ni."""
+    """Return the sizes as a user gives them with -D: by the macro NI where the text has one for the parameter ni."""
     unit = prepared.unit
     words = set(re.findall(r"[A-Za-z_]\w*", unit.text))
     named = {n.upper() if n.upper() in words else n: v for n, v in prepared.sizes.items()}

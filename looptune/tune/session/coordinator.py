@@ -69,8 +69,10 @@ class _Open:
 
 
 class Coordinator:
-    """``number``: of its lab in the executor, which other models may share. Without ``cuts`` every version is measured
-    whole."""
+    """``number``: of its lab in the executor, which other models may share.
+
+    Without ``cuts`` every version is measured whole.
+    """
 
     def __init__(
         self,
@@ -280,13 +282,16 @@ class Coordinator:
                 self._take(opened, other)
 
     def _claim(self, opened: _Open) -> Row | None:
-        """The row that is in the way, None for none; a version of which there is more to measure has its own."""
+        """Return the row that is in the way, None for none; a version of which there is more to measure has its own."""
         if opened.so_far is not None:
             return None
         return self._store.claim(opened.row, fresh=self._fresh, whole=self._whole(opened))
 
     def _whole(self, opened: _Open) -> bool:
-        """What everything is compared with is measured whole, even if a better one happens to be ready first."""
+        """Tell whether the version with which all others are compared is measured completely.
+
+        This holds also if a better one happens to be ready first.
+        """
         return not opened.proposed or not self._cuts
 
     def _stands(self, opened: _Open, row: Row) -> bool:
@@ -300,7 +305,7 @@ class Coordinator:
         return None
 
     def _take(self, opened: _Open, other: Row) -> None:
-        """The outcome of a row that another sweep has finished, of this configuration or of its source."""
+        """Record the outcome of a row that another sweep has finished, of this configuration or of its source."""
         assert other.outcome is not None, "a finished row has an outcome"
         self._tally.resumed += 1
         if other.key == opened.key:
@@ -365,7 +370,7 @@ class Coordinator:
         self._settle_measured(opened, outcome)
 
     def _record(self, opened: _Open, outcome: Outcome) -> None:
-        """The end of what cannot be built: of what never ran on the device, or of what has run as far as it can."""
+        """Record the outcome of a version that is not built, never ran, or has run as far as it can."""
         if opened.so_far is not None:
             self._settle_measured(opened, opened.so_far)
             return

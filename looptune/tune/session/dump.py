@@ -42,7 +42,10 @@ class DumpRequest:
 
 
 def parse_dump_options(texts: Sequence[str], codelet: Codelet) -> tuple[DumpRequest, ...]:
-    """What ``--dump`` asks for; UsageError, before anything is measured, where it could not be written in the end."""
+    """Return the requests of ``--dump``.
+
+    Raises UsageError, before anything is measured, if the files could not be written.
+    """
     found = []
     for text in texts:
         name, equals, rest = text.partition("=")
@@ -109,7 +112,7 @@ def _write(one: DumpRequest, arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def _runner(job: Job) -> Callable[[Plans], dict[str, np.ndarray]]:
-    """The set-up of the worker."""
+    """Return the set-up of the worker."""
     bench = MeasuringDevice(job)
 
     def run(plans: Plans) -> dict[str, np.ndarray]:

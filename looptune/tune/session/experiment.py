@@ -80,7 +80,7 @@ def run_all(
 def concurrent_groups(
     prepared: Sequence[Sequence[PreparedRun]], place: ExecutionSite
 ) -> Iterator[tuple[Sequence[PreparedRun], ...]]:
-    """The files, each on all its models, in the groups that ``run_all`` is to take at once.
+    """Yield the files, each on all its models, in the groups that ``run_all`` takes at once.
 
     A budget of time is a kernel's own, on all devices. The arrays of a group have room on each device.
     """
@@ -105,8 +105,10 @@ def _bytes(prepared: PreparedRun) -> int:
 
 
 def threads(work: Sequence[int | None]) -> tuple[int | None, ...]:
-    """Cores for the original loops of kernels that are set up at once, so that all end at about the same time: one at
-    least, the others by ``work``. None is all of them; where it is not known how much work one is all have as many.
+    """Cores for the original loops of kernels that are set up at once, so that all end at about the same time.
+
+    One at least, the others by ``work``. None is all of them; where it is not known how much work one is all have as
+    many.
 
     >>> threads([5])
     (None,)
@@ -128,7 +130,10 @@ def _with_share(prepared: PreparedRun, share: int | None) -> PreparedRun:
 
 
 def _with_ceiling(prepared: PreparedRun, place: ExecutionSite) -> PreparedRun:
-    """What the device can do is measured before the first sweep on it, and then known; not of another machine's."""
+    """Return what the device can do is measured before the first sweep on it, and then known.
+
+    Not of another machine's.
+    """
     job, machine = prepared.job, place.machine(prepared.model)
     if machine is None or machine.facts.target not in peak_rates.KNOWN:
         return prepared
@@ -139,14 +144,14 @@ def _with_ceiling(prepared: PreparedRun, place: ExecutionSite) -> PreparedRun:
 
 
 def _on_one_core(prepared: PreparedRun, lab: KernelBuilder, budget: Budget) -> tuple[Configuration, ...]:
-    """A sweep for a CPU looks at the version that no threads run, too: it may be the fastest."""
+    """Return a sweep for a CPU looks at the version that no threads run, too: it may be the fastest."""
     if not prepared.request.sweep or prepared.job.target.bakes or (budget.count is not None and budget.count < FEW):
         return ()
     return sequential.version(lab.analysis, prepared.annotated.lines, prepared.job.problem.values)
 
 
 def _strategy(prepared: PreparedRun, budget: Budget) -> Strategy:
-    """The one asked for, else the whole space in order where the budget allows it, or a sample of it."""
+    """Return the one asked for, else the whole space in order where the budget allows it, or a sample of it."""
     request = prepared.request
     space = prepared.space if request.sweep else Space(())
     usual = "random" if budget.count is not None and budget.count < space.size else "exhaustive"
@@ -154,8 +159,10 @@ def _strategy(prepared: PreparedRun, budget: Budget) -> Strategy:
 
 
 def dump_outputs(prepared: PreparedRun, result: Result) -> list[str]:
-    """Write what ``--dump`` asks for: the arrays that the best version leaves, or the file as annotated; returns what
-    there is to say of them."""
+    """Write what ``--dump`` asks for: the arrays that the best version leaves, or the file as annotated.
+
+    Returns what there is to say of them.
+    """
     files = dump.parse_dump_options(prepared.request.dump, prepared.job.codelet)
     if not files or not result.versions.get("timed") or result.interrupted:
         return []

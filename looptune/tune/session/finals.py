@@ -55,8 +55,11 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class WinnerSources:
-    """Of a version: the C that its directives make of the loops, the kernels as they are emitted, and what each of them
-    takes on a GPU."""
+    """Sources and resources of a finalist.
+
+    ``transformed``: the C after its directives; ``emitted``: the kernel source; ``resources``: registers and spill
+    bytes per thread, shared bytes per block, of each kernel.
+    """
 
     transformed: str
     emitted: str
@@ -65,9 +68,12 @@ class WinnerSources:
 
 @dataclass(frozen=True, slots=True)
 class Finals:
-    """``us``: microseconds of each round, by directive text, "hand-written" or "library"; of versions that left early
-    the first rounds. ``wrong``: why others have none; ``proofs``: of the winner and of the default, with the seconds
-    that they took, each in a process of its own; ``written``: the winner; ``disturbed``: what disturbed the machine."""
+    """``us``: microseconds of each round, by directive text, "hand-written" or "library".
+
+    Of versions that left early the first rounds. ``wrong``: why others have none; ``proofs``: of the winner and of the
+    default, with the seconds that they took, each in a process of its own; ``written``: the winner; ``disturbed``: what
+    disturbed the machine.
+    """
 
     us: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     wrong: Mapping[str, str] = field(default_factory=dict)
@@ -83,12 +89,13 @@ def scheduled(lab: KernelBuilder, text: str) -> ScheduleResult:
 
 
 def built(lab: KernelBuilder, text: str) -> PickledValue:
-    """It was verified at odd sizes when it was screened."""
+    """Return the built finalist; it was verified at prime sizes when it was screened."""
     plans = plans_of(replace(lab.job, odd=None), scheduled(lab, text).codelet, text)
     return pickled(lab.backend.build(plans.timed))
 
 
 def written(lab: KernelBuilder, text: str) -> WinnerSources:
+    """Return the sources and the resources of the version with the directives ``text``."""
     done = scheduled(lab, text).codelet
     timed = plans_of(replace(lab.job, odd=None), done, text).timed
     # It was built for the finals, and what was built is kept.
@@ -98,8 +105,10 @@ def written(lab: KernelBuilder, text: str) -> WinnerSources:
 def finals_worker(
     kernels: Sequence[tuple[Job, Context]],
 ) -> Callable[[Step, int, str], PickledValue | ProofSummary | WinnerSources]:
-    """The set-up of a process that builds finalists, proves and writes winners, of any of these kernels by its
-    number."""
+    """Return the set-up of a process that builds finalists, and proves and writes winners.
+
+    ``kernels`` are those to choose from, by number.
+    """
 
     @cache
     def lab(number: int) -> KernelBuilder:
@@ -119,7 +128,10 @@ def finals_worker(
 
 
 def select_finalists(timed: Sequence[Row]) -> tuple[str, ...]:
-    """The directives of the fastest few, and of every one that is as fast within the noise of screening."""
+    """Return the directives of the fastest few versions.
+
+    All versions that are equally fast within the noise of screening are among them.
+    """
     medians = [row.median_us for row in timed if row.median_us is not None]
     near = sum(m <= NEAR * medians[0] for m in medians) if medians else 0
     return tuple(row.directives for row in timed[: min(MOST, max(FINALISTS, near))])
@@ -133,9 +145,12 @@ def handwritten(file: Path) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class KernelFinals:
-    """The finals of one kernel on one model of device: between the versions ``texts`` and the hand-written kernels of a
-    file. ``default``: which of the versions all are compared with; ``sweep`` is its name; ``role``: of its rows;
-    ``screened_us``: what versions took when they were screened, where it is known."""
+    """The finals of one kernel on one model of device.
+
+    Between the versions ``texts`` and the hand-written kernels of a file. ``default``: which of the versions all are
+    compared with; ``sweep`` is its name; ``role``: of its rows; ``screened_us``: what versions took when they were
+    screened, where it is known.
+    """
 
     lab: KernelBuilder
     store: Store
@@ -150,7 +165,7 @@ class KernelFinals:
     screened_us: Mapping[str, float] = field(default_factory=dict)
 
     def held(self) -> Finals | None:
-        """The earlier finals between exactly these."""
+        """Return the earlier finals between exactly these finalists."""
         rows = self._rows()
         found = {} if self.fresh else self.store.lookup(row.key for row in rows.values())
         named = {name: found[row.key] for name, row in rows.items() if row.key in found}
@@ -168,7 +183,7 @@ class KernelFinals:
         )
 
     def kept(self, found: Times) -> Finals:
-        """What there is in the database now."""
+        """Return the finals that the database has now."""
         rounds = max(map(len, found.us.values()), default=0)
         us = {name: timed(us, rounds, found.disturbed) for name, us in found.us.items()}
         for name, outcome in us.items():
@@ -180,8 +195,10 @@ class KernelFinals:
 
     @property
     def likely(self) -> tuple[str, ...]:
-        """The versions that will probably be proved. Of those that are as fast as the fastest so far, which is the
-        first, the plainest wins."""
+        """The versions that will probably be proved.
+
+        Of those that are as fast as the fastest so far, which is the first, the plainest wins.
+        """
         if self.role != "final":
             return ()
         us = self.screened_us
@@ -189,7 +206,7 @@ class KernelFinals:
         return self._matter(simplest(near or self.texts[:1]))
 
     def due(self, found: Finals) -> list[tuple[Step, str]]:
-        """What is to be proved yet of the winner and of the default, and whether the winner is to be written."""
+        """Return what remains to be done: proofs of the winner and the default, and the sources of the winner."""
         right = [text for text in self.texts if text in found.us]
         if not right or self.role != "final":
             return []
@@ -201,7 +218,7 @@ class KernelFinals:
         return tuple(dict.fromkeys((best, *(text for text in self.texts if text == self.default))))
 
     def judged(self, found: Finals, text: str, proof: ProofSummary, took_s: float) -> Finals:
-        """What is proved wrong has no times."""
+        """Return the finals without the times of versions that are proved wrong."""
         found = replace(found, proofs_s=found.proofs_s + took_s)
         if not proof.wrong:
             return replace(found, proofs={**found.proofs, text: proof})
@@ -213,7 +230,7 @@ class KernelFinals:
         self.store.record(self._row(name), outcome)
 
     def sequential(self) -> tuple[float, ...]:
-        """The times of the original loops on one core that the database has, none where it has none."""
+        """Return the times of the original loops on one core in the database, or none."""
         row = self._sequential()
         held = None if self.fresh else self.store.lookup([row.key]).get(row.key)
         match held:
@@ -231,14 +248,14 @@ class KernelFinals:
         return {text: self._row(text) for text in (*self.texts, "hand-written", "library")}
 
     def _row(self, text: str) -> Row:
-        """The key of a hand-written kernel's times holds its source, so that an edited one is timed again."""
+        """Return the key of a hand-written kernel's times holds its source, so that an edited one is timed again."""
         if text not in ("hand-written", "library"):
             return Row(self.lab.context, text, self.role, self.sweep)
         source = hashlib.sha256(self.by_hand.read_bytes()).hexdigest()[:16] if self.by_hand is not None else ""
         return Row(self.lab.context, f"{text} {source}", self.role, self.sweep)
 
     def _impossible(self, times: Mapping[str, Sequence[float]]) -> bool:
-        """Some of these times cannot be: they were kept before it was known what the device can do."""
+        """Tell whether some of these times cannot be: they were kept before it was known what the device can do."""
         ceiling = self.lab.job.ceiling
         medians = (summary(us).median_us for us in times.values())
         return ceiling is not None and any(ceiling.violated_by(us) is not None for us in medians)
@@ -247,8 +264,10 @@ class KernelFinals:
 def run(
     matches: Sequence[KernelFinals], place: ExecutionSite, jobs: int, beside: Sequential | None = None
 ) -> list[Finals]:
-    """All finals: the database's, where they are there. ``jobs`` processes build the others, and prove and write the
-    winners. ``beside`` are the original loops."""
+    """All finals: the database's, where they are there.
+
+    ``jobs`` processes build the others, and prove and write the winners. ``beside`` are the original loops.
+    """
     found = {number: held for number, match in enumerate(matches) if (held := match.held()) is not None}
     new = [number for number in range(len(matches)) if number not in found]
     proofs = _race(new, matches, found, place, jobs, beside)
@@ -302,8 +321,10 @@ def _race(
     jobs: int,
     beside: Sequential | None,
 ) -> _Replies:
-    """Each on a device that has nothing else to do, while nothing compiles; kept as they end. What was proved before
-    them."""
+    """Each on a device that has nothing else to do, while nothing compiles; kept as they end.
+
+    What was proved before them.
+    """
     likely: list[tuple[Step, int, str]] = [("prove", n, text) for n in new for text in matches[n].likely]
     tasks = likely + [("build", n, text) for n in new for text in matches[n].texts]
     made = iter(place.each(_helper(matches), LIMIT_S, tasks, jobs))
@@ -343,8 +364,10 @@ def _facts(row: Row) -> tuple[Fact, ...]:
 
 
 def timed(times_us: Sequence[float], rounds: int, disturbed: str = "") -> Timed:
-    """Return the times of the first of ``rounds``: of all that are compared the same ones are kept. ``disturbed``: what
-    disturbed the machine."""
+    """Return the times of the first of ``rounds``: of all that are compared the same ones are kept.
+
+    ``disturbed``: what disturbed the machine.
+    """
     stride = -(-rounds // KEPT)
     kept = tuple(round(t, 3) for t in times_us[::stride])
     s = summary(kept)

@@ -18,8 +18,11 @@ from looptune.tune.space.space import Space, parse
 
 
 def find_space(file: Path, given: Path | None, unit: Unit, analysis: Analysis, *, gpu: bool) -> Space:
-    """Of ``file``: what the space file or T1 problem ``given`` says, else the file beside it, else its pragmas, else
-    derived. UsageError for a file that cannot be read, ParseError and DirectiveError at a line of it."""
+    """Return the space to sweep for ``file``.
+
+    It is that of the space file or T1 problem ``given``, else of the file beside it, else of its pragmas, else derived.
+    Raises UsageError for a file that cannot be read, ParseError and DirectiveError at a line of it.
+    """
     path = given if given is not None else space_file(file)
     if path is None:
         own = written(unit)

@@ -62,8 +62,10 @@ class PredictionInput:
 
 
 def prediction_input(unit: Unit, db: Path | None, device: str | None, *, reassociate: bool = True) -> PredictionInput:
-    """``db``: what was measured, None for no database. The chip is ``device``; where none is named that which was
-    measured on, else this machine's GPU, else the first there is. UsageError where sizes or the device are not known.
+    """``db``: what was measured, None for no database.
+
+    The chip is ``device``; where none is named that which was measured on, else this machine's GPU, else the first
+    there is. UsageError where sizes or the device are not known.
     """
     sized = problem(unit.codelet, unit.values)
     found = [] if db is None else _searches(db, unit, sized)
@@ -85,7 +87,7 @@ def _searches(db: Path, unit: Unit, sized: Problem) -> list[Search]:
 
 
 def _chip(search: Search | None) -> Chip:
-    """That of the search, with what this machine has measured of it; else one that is here."""
+    """Return that of the search, with what this machine has measured of it; else one that is here."""
     here = [f for f in targets.devices() if f.arch.startswith("sm_")] if not targets.gpu_missing() else []
     name = search.context.device if search is not None else next((f.name for f in here), devices.DEFAULT.name)
     chip = next((c for c in devices.CHIPS if c.name == name), None)
@@ -96,7 +98,10 @@ def _chip(search: Search | None) -> Chip:
 
 
 def predicted(what: PredictionInput, lines: Sequence[str]) -> Predicted:
-    """The version that these directives make. Registers are those that the compiler says, where it is installed."""
+    """Return the prediction for the version with these directives.
+
+    Registers are those that the compiler reports, if it is installed.
+    """
     placed = parse_lines("\n".join(lines).splitlines(), "directives")
     check_choices_decided(what.unit, placed)
     schedule_with_suggestions(what.analysis, placed, what.sized.values)

@@ -107,8 +107,11 @@ class TuningRequest:
 
 @dataclass(frozen=True, slots=True)
 class PreparedRun:
-    """Everything known before the first run. ``annotated`` is the configuration of the file as the user gave it;
-    ``name``: what reports call the kernel; ``reference``: what versions are compared with."""
+    """Everything known before the first run.
+
+    ``annotated`` is the configuration of the file as the user gave it; ``name``: what reports call the kernel;
+    ``reference``: what versions are compared with.
+    """
 
     request: TuningRequest
     unit: Unit
@@ -145,15 +148,17 @@ class PreparedRun:
 
     @property
     def guests(self) -> tuple[KernelStudy, ...]:
-        """What other databases have of these loops in this type, measured on another device or target or at other
-        sizes."""
+        """Return the studies of these loops in this type in other databases.
+
+        They were measured on another device or target or at other sizes.
+        """
         c = self.context
         alike = [s for s in self.request.also if _of(s, c) and s.context.source_hash == c.source_hash]
         return tuple(s for s in alike if _where(s.context) != _where(c))
 
 
 def single_version_command(prepared: PreparedRun) -> str:
-    """The command that measures one version of this kernel, at these sizes, with the directives still to be added.
+    """Return the command that measures one version of this kernel, at these sizes; the directives are added later.
 
     Sizes and target are those that were chosen, so that it does not depend on what a sweep makes of no sizes.
     """
@@ -182,8 +187,10 @@ def prepare(request: TuningRequest, place: ExecutionSite = HERE) -> PreparedRun:
 
 
 def prepare_all(request: TuningRequest, place: ExecutionSite = HERE) -> tuple[PreparedRun, ...]:
-    """Read, analyse and choose the target; every user error shows here, before anything is measured. One for each model
-    of device that the place has for the target."""
+    """Read, analyse and choose the target; every user error shows here, before anything is measured.
+
+    One for each model of device that the place has for the target.
+    """
     if request.strategy is not None:
         strategies.named(request.strategy).check()
     models = place.models(request.target, CACHE, floats=request.floats, warm=request.warm_l2)
@@ -249,8 +256,10 @@ def _check_reach(codelet: Codelet, values: Mapping[str, int | float]) -> None:
 
 
 def _check_passed(codelet: Codelet, recorded: Recorded) -> None:
-    """UsageError where the program passes an array that is shorter than the loops surely reach, or one that is written
-    and overlaps another."""
+    """Check the arrays that the program passes.
+
+    Raises UsageError if one is shorter than the loops surely reach, or is written and overlaps another.
+    """
     looked_at = accesses(codelet)
     reach = reached(looked_at, integers(codelet, recorded.scalars))
     whole = all_sure(codelet, looked_at)
@@ -274,8 +283,10 @@ def _check_passed(codelet: Codelet, recorded: Recorded) -> None:
 
 
 def _may_leave(codelet: Codelet, size: Problem) -> Iterator[str]:
-    """One warning of the accesses of which the analysis cannot tell whether they are inside their arrays. UsageError
-    where the user's data are such that they are not, if the interpreter can be asked."""
+    """One warning of the accesses of which the analysis cannot tell whether they are inside their arrays.
+
+    UsageError where the user's data are such that they are not, if the interpreter can be asked.
+    """
     found = unsure(build(specialize(codelet, integers(codelet, size.values))))
     if not found:
         return
@@ -297,7 +308,8 @@ def _extent(e: Expr, sizes: Mapping[str, int]) -> int | None:
 
 
 def _bytes(number: int) -> str:
-    """
+    """Return a number of bytes as text.
+
     >>> _bytes(4 * 10**12), _bytes(24 * 10**9)
     ('4 TB', '24 GB')
     """
@@ -349,14 +361,17 @@ def _heavy(unit: Unit, size: Problem) -> bool:
 
 
 def _on(prepared: PreparedRun, model: Model) -> PreparedRun:
-    """The same on another model of device."""
+    """Return the same on another model of device."""
     job = replace(prepared.job, target=model.target)
     context = _context(prepared.request, prepared.unit, job, model.facts)
     return replace(prepared, job=job, model=model, context=context)
 
 
 def _name(request: TuningRequest, unit: Unit) -> str:
-    """The file's; the kernel's where the user chose one of several, or has made one of the file by what is defined."""
+    """Return the name of the kernel in reports.
+
+    It is the file's, or the codelet's where the user chose one of several, or has made one of the file by definitions.
+    """
     if request.kernel is not None:
         return unit.codelet.name
     if not request.defines:
@@ -369,7 +384,7 @@ def _name(request: TuningRequest, unit: Unit) -> str:
 
 
 def _load(request: TuningRequest, **more: None) -> Unit:
-    """The request's codelet, with ``more`` macros defined."""
+    """Return the request's codelet, with ``more`` macros defined."""
     return load(
         request.file,
         kernel=request.kernel,
@@ -380,7 +395,7 @@ def _load(request: TuningRequest, **more: None) -> Unit:
 
 
 def _problem(request: TuningRequest, unit: Unit) -> Problem:
-    """The sizes and the data: random, of files, or the program's own."""
+    """Return the sizes and the data: random, of files, or the program's own."""
     dump.parse_dump_options(request.dump, unit.codelet)
     if request.data and request.run_main:
         raise UsageError("--data and --run-main both give the inputs: choose one")
@@ -395,7 +410,7 @@ def _problem(request: TuningRequest, unit: Unit) -> Problem:
 
 
 def _own_types(request: TuningRequest, unit: Unit) -> Unit:
-    """The unit in the floating-point types of the program, which gcc compiles as it is."""
+    """Return the unit in the floating-point types of the program, which gcc compiles as it is."""
     return load(request.file, kernel=request.kernel, defines=unit.defines, include_dirs=request.include_dirs)
 
 
@@ -448,5 +463,5 @@ def _context(request: TuningRequest, unit: Unit, job: Job, facts: DeviceInfo) ->
 
 
 def _data(job: Job) -> dict[str, str]:
-    """What the inputs are, where they are not random: the cache names them by their contents."""
+    """Return what the inputs are, where they are not random: the cache names them by their contents."""
     return {} if job.problem.data is None else {"data": job.problem.data.stem}

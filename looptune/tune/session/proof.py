@@ -24,8 +24,10 @@ Status = Literal["proved", "loops proved", "directives proved", "asserted", "wro
 
 @dataclass(frozen=True, slots=True)
 class ProofSummary:
-    """``said``: what the report says; ``wrong``: the part of it that condemns the version, "" for most; ``sums``: those
-    it rests on reordering."""
+    """``said``: what the report says.
+
+    ``wrong``: the part of it that condemns the version, "" for most; ``sums``: those it rests on reordering.
+    """
 
     said: str
     wrong: str = ""
@@ -53,8 +55,10 @@ def summarize_proof(
     blocks: bool,
     vectors: Sequence[ReorderedReduction] = (),
 ) -> ProofSummary:
-    """Of ``codelet`` at ``sizes``: the plan ``made`` of what is ``done``, scheduled with its sums; ``blocks``:
-    of threads, as on a GPU; ``vectors``: the sums that a CPU's compiler may take in any order besides."""
+    """Of ``codelet`` at ``sizes``: the plan ``made`` of what is ``done``, scheduled with its sums.
+
+    ``blocks``: of threads, as on a GPU; ``vectors``: the sums that a CPU's compiler may take in any order besides.
+    """
     # Where no directive reorders a sum none may be: what is proved is then the order itself.
     sums = tuple(map(str, done.sums)) if reassociate else ()
     plan = prove_plan(codelet, made, sizes, reassociate=bool(sums), blocks=blocks)

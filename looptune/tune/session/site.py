@@ -45,32 +45,42 @@ class DeviceTask:
 
 
 class SequentialBaselines(Protocol):
-    """A context: loops that are set up from its beginning, while other things are done, and timed one after the other
-    when nothing else is."""
+    """Context in which the original loops are timed on one core.
+
+    They are set up from its beginning, while other work is done, and timed one after the other when nothing else runs.
+    """
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *exception: object) -> None: ...
 
     def get_ready(self) -> None:
-        """Return when they are set up."""
+        """Wait until they are set up."""
 
     def next(self) -> Sequence[Worker]:
-        """The worker that times one of them, now at the latest; none when there is nothing to time beside races."""
+        """Return the worker that times one baseline, which starts now at the latest.
+
+        None if there is nothing to time beside races.
+        """
 
     def took(self, number: Any, reply: Reply) -> None:
-        """What such a worker replied."""
+        """Record the reply of a worker that timed a baseline."""
 
     def times_us(self) -> list[tuple[float, ...]]:
         """Of each, in their order, when all are there."""
 
 
 class ExecutionSite(Protocol):
+    """Where a sweep runs: the devices of this machine, or a Dask cluster."""
+
     def models(self, target: str, cache: Path, *, floats: Floats, warm: bool) -> tuple[Model, ...]:
-        """The models of device that ``target`` means here; every version is measured on each."""
+        """Return the models of device that ``target`` denotes here; every version is measured on each."""
 
     def opening(self, models: Sequence[Model], jobs: int, timeout_s: float) -> Opening:
-        """What makes the executor of a sweep on these models; ``jobs`` is for a place that has its own processes."""
+        """Return a factory of the executor for a sweep on these models.
+
+        ``jobs`` applies to a site with its own processes.
+        """
 
     def overlaps(self, target: str) -> bool:
         """Whether versions may compile while others are measured."""
@@ -81,17 +91,21 @@ class ExecutionSite(Protocol):
     def races(
         self, races: Sequence[DeviceTask], limit_s: float, beside: SequentialBaselines | None = None
     ) -> Iterator[tuple[int, Reply]]:
-        """The replies, as they come and with the number of the race, to tasks that need a device each, nothing else on
-        it: as many at once as there are devices. ``beside`` them, on one core more, original loops are timed."""
+        """Yield the replies to tasks that need a device each, exclusively, as they arrive, with the number of the race.
+
+        As many at once as there are devices.
+
+        ``beside`` them, original loops are timed on one more core.
+        """
 
     def each(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]], jobs: int) -> Sequence[Reply]:
-        """The replies to tasks that need no device, side by side; ``jobs`` as for ``opening``."""
+        """Return the replies to tasks that need no device, run in parallel; ``jobs`` as for ``opening``."""
 
     def originals(self, of: Sequence[tuple[Model, Job]]) -> SequentialBaselines:
-        """The original loops of each, for one core of the machine that has the model."""
+        """Return the original loops of each kernel, for one core of the machine that has the model."""
 
     def machine(self, model: Model) -> Any:
-        """The model's first device, None where it is not this process's to measure."""
+        """Return the first device of the model, or None if this process may not measure on it."""
 
     def require(self, paths: Sequence[Path], target: str) -> None:
         """TargetError where one of these files cannot be read where it is needed."""
@@ -219,8 +233,10 @@ class ClusterSite:
 
 
 class LocalBaselines:
-    """Each in a process of its own, as many at once as there are cores. Without ``ahead`` they are set up when they are
-    timed: for targets that need the cores until then."""
+    """Each in a process of its own, as many at once as there are cores.
+
+    Without ``ahead`` they are set up when they are timed: for targets that need the cores until then.
+    """
 
     def __init__(self, jobs: Sequence[Job], spares: ProcessCache | None, *, ahead: bool) -> None:
         self._workers = [Worker(partial(sequential_timer, job), SEQUENTIAL_S, spares=spares) for job in jobs]
@@ -255,7 +271,7 @@ class LocalBaselines:
         return self._times
 
     def _begun(self) -> Worker:
-        """The worker of the first that has no times, at work."""
+        """Return the worker of the first that has no times, at work."""
         number = len(self._times)
         worker = self._workers[number]
         if worker.idle:
@@ -265,6 +281,8 @@ class LocalBaselines:
 
 @dataclass(frozen=True, slots=True)
 class ClusterBaselines:
+    """The baselines of a cluster: a worker sets up and times the original loops when they are requested."""
+
     place: ClusterSite
     of: Sequence[tuple[Model, Job]]
 
@@ -275,7 +293,7 @@ class ClusterBaselines:
         """Nothing is set up here."""
 
     def get_ready(self) -> None:
-        """A worker of the cluster does all of it when it is asked."""
+        """Do nothing: a worker of the cluster sets up when it is asked."""
 
     def next(self) -> Sequence[Worker]:
         return ()
@@ -303,7 +321,7 @@ HERE = LocalSite()
 
 @contextmanager
 def open_site(cluster: str | None, devices: str | None, warn: Callable[[str], None]) -> Iterator[ExecutionSite]:
-    """The place that --cluster and --devices mean; ``warn`` hears of workers that a cluster leaves out."""
+    """Yield the site that --cluster and --devices denote; ``warn`` is called for workers that a cluster leaves out."""
     if cluster is None:
         with ProcessCache() as spares:
             yield LocalSite(devices, spares)

@@ -22,8 +22,10 @@ KEPT = 1000
 
 @dataclass(slots=True)
 class SweepStatistics:
-    """``versions``: the size of the space; ``first``: texts whose rows are kept whatever they took; ``devices``: how
-    many measure."""
+    """``versions``: the size of the space.
+
+    ``first``: texts whose rows are kept whatever they took; ``devices``: how many measure.
+    """
 
     versions: int
     first: Collection[str]

@@ -43,8 +43,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One model of device: its laboratory and its strategy. ``command``: with directives added, it measures one of the
-    rows again; kept with them. ``first``: what is evaluated before the strategy is asked, beside what is for all."""
+    """One model of device: its laboratory and its strategy.
+
+    ``command``: with directives added, it measures one of the rows again; kept with them. ``first``: what is evaluated
+    before the strategy is asked, beside what is for all.
+    """
 
     lab: VersionBuilder
     strategy: Strategy
@@ -67,8 +70,10 @@ def sweep(
     cuts: bool = True,
     command: str = "",
 ) -> SweepResult:
-    """``sweeps`` of one model, in processes here: ``jobs`` compile; ``timeout_s`` limits each compilation and each
-    measurement."""
+    """``sweeps`` of one model, in processes here: ``jobs`` compile.
+
+    ``timeout_s`` limits each compilation and each measurement.
+    """
     (result,) = sweeps(
         (Part(lab, strategy, command),), store, budget=budget, opening=partial(Local, jobs=jobs, timeout_s=timeout_s),
         progress=progress, first=first, overlap=overlap, fresh=fresh, cuts=cuts,
@@ -88,8 +93,10 @@ def sweeps(
     fresh: bool = False,
     cuts: bool = True,
 ) -> tuple[SweepResult, ...]:
-    """For each part evaluate ``first`` and its own, then what its strategy asks for, until the budget or the space is
-    used up, or Ctrl-C; the results in the order of the parts.
+    """Run the sweep of each part, and return the results in the order of the parts.
+
+    Each part evaluates ``first`` and its own configurations, then those that its strategy requests, until the budget or
+    the space is used up, or Ctrl-C.
 
     Without ``overlap`` nothing compiles while something is measured: for targets that run on the cores that compile.
     ``fresh`` runs again what the store already has, and without ``cuts`` what was cut off is measured whole. The budget

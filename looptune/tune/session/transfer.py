@@ -37,7 +37,10 @@ def measure(
     progress: Callable[[Progress], None],
     place: ExecutionSite,
 ) -> tuple[SweepResult, ...]:
-    """The sweeps with their guests among what was timed. Of those that the store knows nothing is measured again."""
+    """Return the sweeps with the transferred configurations among the timed versions.
+
+    What the store knows is not measured again.
+    """
     if any(s.interrupted for s in searched):
         return tuple(searched)
     wanted = {
@@ -68,7 +71,7 @@ def measure(
 
 
 def unmeasured(prepared: PreparedRun, searched: SweepResult, store: Store) -> list[str]:
-    """The guests of which nothing is known, or not as much as is wanted of them."""
+    """Return the transferred configurations that are not measured, or less thoroughly than required."""
     known = _rows(prepared, store)
     return [text for text in _texts(prepared) if not _stands(known.get(text), prepared, searched)]
 
@@ -88,7 +91,7 @@ def _listed(texts: Sequence[str]) -> tuple[Configuration, ...]:
 
 
 def _rows(prepared: PreparedRun, store: Store) -> dict[str, Row]:
-    """What the store has of each guest."""
+    """Return what the store has of each guest."""
     return _known(prepared, _texts(prepared), store)
 
 
@@ -99,7 +102,7 @@ def _known(prepared: PreparedRun, texts: Collection[str], store: Store) -> dict[
 
 
 def _joined(searched: SweepResult, rows: Collection[Row], extra: SweepResult | None) -> SweepResult:
-    """The sweep with the guests' ``rows``, and with what it took to measure those that were new."""
+    """Return the sweep with the guests' ``rows``, and with what it took to measure those that were new."""
     met = {row.directives for row in searched.timed}
     guests = [row for row in rows if row.median_us is not None and row.directives not in met]
     timed = sorted((*searched.timed, *guests), key=lambda row: (row.median_us, row.directives))
@@ -120,7 +123,10 @@ def _together(some: TimeBreakdown, more: TimeBreakdown) -> TimeBreakdown:
 
 
 def finalists(prepared: PreparedRun, searched: SweepResult, texts: Sequence[str]) -> tuple[str, ...]:
-    """The guests that are to run beside ``texts``: those with a time, and with kernels that none of these makes."""
+    """Return the transferred configurations that run beside ``texts``.
+
+    Those with a time whose kernels none of these has.
+    """
     rows = {row.directives: row for row in searched.timed}
     sources = {rows[text].emitted for text in texts if text in rows} - {""}
     found: list[str] = []
@@ -133,7 +139,10 @@ def finalists(prepared: PreparedRun, searched: SweepResult, texts: Sequence[str]
 
 
 def compare_transfers(prepared: PreparedRun, found: Finals, best: str, store: Store) -> tuple[TransferResult, ...]:
-    """What each came to beside the winner ``best``, or why there is nothing to say."""
+    """Return the result of each transferred configuration relative to the winner ``best``.
+
+    If there is none, the reason is returned.
+    """
     rows = _known(prepared, {*_texts(prepared), *found.us, *found.wrong}, store)
     made = []
     for study in prepared.guests:
@@ -145,7 +154,7 @@ def compare_transfers(prepared: PreparedRun, found: Finals, best: str, store: St
 
 
 def _alike(text: str, among: Collection[str], rows: Mapping[str, Row]) -> str | None:
-    """The one of ``among`` that has these directives or else makes the same kernels."""
+    """Return the one of ``among`` that has these directives or else makes the same kernels."""
     if text in among:
         return text
     source = rows[text].emitted if text in rows else ""

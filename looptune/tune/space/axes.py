@@ -48,7 +48,7 @@ class Axis:
 
 
 def axes_of(templates: Iterable[tuple[Template, str, Callable[[str], str]]]) -> tuple[Axis, ...]:
-    """The axes of a product; of each template its group, and what makes a directive's word a name."""
+    """Return the axes of a product: for each template its group, and how the word of a directive becomes a name."""
     made: list[Axis] = []
     counts: dict[str, int] = {}
     for template, group, name in templates:
@@ -71,7 +71,10 @@ class _Naming:
                     self.choice(part, within, counts)
 
     def choice(self, choice: Choice, within: tuple[int, int] | None, counts: dict[str, int]) -> None:
-        """The axis, then those inside its alternatives; only one alternative is taken, so all count from here."""
+        """Add the axis of the choice, then those inside its alternatives.
+
+        Only one alternative is taken, so all of them count from here.
+        """
         plain = self.name(choice.directive)
         count = counts[plain] = counts.get(plain, 0) + 1
         here = len(self.made)
@@ -103,7 +106,7 @@ def _values(choice: Choice) -> Sequence[Scalar]:
 
 
 def unpack(template: Template, index: int | None) -> Iterator[int]:
-    """The digits of number ``index``; all -1 where there is none."""
+    """Yield the digits of number ``index``; all -1 where there is none."""
     taken: list[int | None] = []
     for part in reversed(template.parts):
         if index is None:
@@ -134,7 +137,7 @@ def _unpack(choice: Choice, index: int | None) -> Iterator[int]:
 
 
 def pack(template: Template, digits: Iterator[int]) -> int:
-    """The number with these digits, which are taken from the iterator."""
+    """Return the number with these digits, which are taken from the iterator."""
     index = 0
     for part in template.parts:
         match part:

@@ -80,7 +80,7 @@ def parse(text: str, span: Span) -> Constraint:
 
 
 def facts(directives: Iterable[DirectiveLine]) -> dict[tuple[str, str], Value]:
-    """What ``directive(loop)`` is for each directive there is.
+    """Return the value of ``directive(loop)`` for each directive.
 
     >>> from looptune.ir.nodes import Directive
     >>> facts([DirectiveLine("loop", "i", Directive("unroll", (Arg("", (4,)), Arg("jam"))))])

@@ -61,7 +61,10 @@ DEEPEST = 4
 
 
 def derive(analysis: Analysis) -> str:
-    """The space as text, one section a line of thought; of a loop that the file distributes, for each of its pieces."""
+    """Return the derived space as text, one section for each idea.
+
+    For a loop that the file distributes, for each of its pieces.
+    """
     found = Patterns(analysis)
     thoughts = (
         ("Products: several rows and columns a thread, and what they read in shared memory; or the order that a CPU's "
@@ -135,8 +138,10 @@ def _in_tiles(found: Patterns) -> Iterator[str]:
 
 
 def _apart(found: Patterns) -> Iterator[str]:
-    """Products of which the rest of their nests was taken away, several rows at a time; with sums along columns in
-    strips of these, and what goes along rows and columns at once in squares."""
+    """Products of which the rest of their nests was taken away, several rows at a time.
+
+    With sums along columns in strips of these, and what goes along rows and columns at once in squares.
+    """
     fit = [p for p in found.sums if p.product and found.vector_order(p)]
     turned = [f"loop {loop_label(p.outer)}: permute {', '.join(found.vector_order(p))}" for p in fit]
     if not fit or not found.legal(turned):
@@ -154,7 +159,7 @@ def _apart(found: Patterns) -> Iterator[str]:
 
 
 def _factors(found: Patterns, products: Sequence[ReductionPattern]) -> list[str]:
-    """What terms are multiplied with alike, in them or with their sum."""
+    """Return what terms are multiplied with alike, in them or with their sum."""
     fit = [p.loop for p in products if found.legal([f"loop {loop_label(p.loop)}: factor"])]
     return [f"{_all(fit)}: {{ | factor }}"] if fit else []
 
@@ -162,8 +167,10 @@ def _factors(found: Patterns, products: Sequence[ReductionPattern]) -> list[str]
 def _staged(
     products: Sequence[ReductionPattern], outer: str, inner: str, strip: str, read: str, *, half: bool = False
 ) -> list[str]:
-    """Register tiles, and what they read in shared memory, the next tiles on their way; ``read``: see ``_tiles``;
-    ``half``: of a triangle."""
+    """Register tiles, and what they read in shared memory, the next tiles on their way.
+
+    ``read``: see ``_tiles``; ``half``: of a triangle.
+    """
     triangles = [p for p in products if p.triangular or half]
     boxes = [f"{_all(f for p in triangles for f in (p.outer, p.inner))}: box 8"] if triangles else []
     return [
@@ -196,7 +203,10 @@ def _steps(found: Patterns) -> Iterator[str]:
 
 
 def _beside(found: Patterns, sums: Iterable[ReductionPattern]) -> list[str]:
-    """A team of threads for each sum: along a row for one that goes along it, else along the columns beside it."""
+    """Return a team of threads for each sum.
+
+    Along a row for one that goes along it, else along the columns beside it.
+    """
     lines: list[str] = []
     for s in sums:
         whole = f"loop {loop_label(s.loop)}: parallel"
@@ -208,8 +218,10 @@ def _beside(found: Patterns, sums: Iterable[ReductionPattern]) -> list[str]:
 
 
 def _sums(found: Patterns) -> Iterator[str]:
-    """The loops that teams of threads can reduce, all of them together; those along columns otherwise, too, with what
-    stands beside them for the same threads."""
+    """Yield the loops that teams of threads can reduce, all of them together.
+
+    Those along columns otherwise, too, with what stands beside them for the same threads.
+    """
     lines: list[str] = []
     teams: list[ReductionPattern] = []
     for s in found.sums:
@@ -236,8 +248,10 @@ def _sums(found: Patterns) -> Iterator[str]:
 
 
 def _shared(found: Patterns, sums: Sequence[ReductionPattern], known: Sequence[str]) -> Iterator[str]:
-    """Teams that go along rows or columns as their sums do, with what stands beside these; nothing where that is what
-    is ``known``. What goes along columns and adds up nothing has rows of its own."""
+    """Teams that go along rows or columns as their sums do, with what stands beside these.
+
+    Nothing where that is what is ``known``. What goes along columns and adds up nothing has rows of its own.
+    """
     beside = _beside(found, sums)
     shared = [(s, f) for s in sums for f in found.beside(s)]
     alone = dict.fromkeys(loop_label(f) for s, f in shared if not s.around)
@@ -255,8 +269,10 @@ def _shared(found: Patterns, sums: Sequence[ReductionPattern], known: Sequence[s
 
 
 def _at_once(found: Patterns) -> Iterator[str]:
-    """Sums along the rows of an array and beside each other, from one read: rows in turn, by a block or a core with a
-    part of the others."""
+    """Yield sums along the rows of an array and beside each other, from one read.
+
+    Rows in turn, by a block or a core with a part of the others.
+    """
     rows = [s for s in found.sums if s.contiguous and len(s.around) == 1]
     columns = [s for s in found.sums if not s.contiguous and len(s.around) == 1]
     for row, column in ((r, c) for r in rows for c in columns):
@@ -282,7 +298,7 @@ def _at_once(found: Patterns) -> Iterator[str]:
 
 
 def _joined(found: Patterns, begun: Loop) -> Iterator[tuple[str, str]]:
-    """What makes one loop of this and the next: with the one before it as well, where that only begins it."""
+    """Yield what makes one loop of this and the next: with the one before it as well, where that only begins it."""
     before = found.ahead(begun)
     if before is not None:
         yield loop_label(before), "fuse 3"
@@ -290,15 +306,17 @@ def _joined(found: Patterns, begun: Loop) -> Iterator[tuple[str, str]]:
 
 
 def _first_values(found: Patterns, s: ReductionPattern) -> list[str]:
-    """The loops by themselves that only assign what the sum is added to."""
+    """Return the loops by themselves that only assign what the sum is added to."""
     loops = (f for f in found.body if isinstance(f, Loop) and f is not s.loop)
     alone = (f for f in loops if not any(isinstance(n, Loop | While) for n in walk(f.body)))
     return [loop_label(f) for f in alone if written_names(f.body) <= written_names(s.loop.body)]
 
 
 def _upright(found: Patterns, s: ReductionPattern) -> list[str] | None:
-    """What makes a sum along columns one that several blocks can share, with the columns beside each other; None where
-    nothing does."""
+    """Return what makes a sum along columns one that several blocks can share, with the columns beside each other.
+
+    None where nothing does.
+    """
     loop = loop_label(s.loop)
     turn = [f"loop {loop}: permute {s.around[-1].var}, {s.loop.var}"] if s.turned else []
     fits = bool(s.around) and not s.contiguous and found.legal([*turn, f"loop {loop}: split 4"])
@@ -345,7 +363,7 @@ def _loops(body: tuple[Stmt, ...]) -> Iterator[str]:
 
 
 def _band(loop: Loop) -> list[Loop]:
-    """The loop and, as long as there is just one, the loop inside."""
+    """Return the loop and, as long as there is just one, the loop inside."""
     band = [loop]
     while len(inner := [s for s in band[-1].body if isinstance(s, Loop)]) == 1:
         band.append(inner[0])

@@ -88,7 +88,7 @@ class ParameterTable:
 
 
 def sheet(configurations: Sequence[Configuration]) -> ParameterTable:
-    """The parameters of these configurations, in the order in which they are met."""
+    """Return the parameters of these configurations, in the order in which they first occur."""
     known = [coordinates(configuration)[0] for configuration in configurations]
     axes = list(dict.fromkeys(name for each in known for name in each))
     columns = {axis: [each.get(axis) for each in known] for axis in axes}
@@ -124,7 +124,10 @@ def _ordered(values: Sequence[Scalar]) -> Values:
 
 
 def _names(axes: Sequence[str], taken: set[str] | frozenset[str]) -> list[str]:
-    """Identifiers that are no word of a value: Kernel Tuner replaces names in a condition wherever they stand."""
+    """Return identifiers that are no word of a value.
+
+    Kernel Tuner replaces names in a condition wherever they stand.
+    """
     names: list[str] = []
     for axis in axes:
         plain = re.sub(r"\W+", "_", axis, flags=re.ASCII).strip("_")

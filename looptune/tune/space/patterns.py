@@ -30,10 +30,11 @@ from looptune.tune.space.space import parse
 
 @dataclass(frozen=True, slots=True)
 class ReductionPattern:
-    """``loop`` adds up in ``around``, of which the last two are ``outer`` and ``inner`` of a product; it may itself
-    stand around the last one. ``contiguous``: it goes through neighbours in memory; ``reused``: the arrays of which
-    several iterations of these two read an element; ``across``: those of them in whose rows it goes, one an iteration
-    of outer.
+    """``loop`` adds up in ``around``, of which the last two are ``outer`` and ``inner`` of a product.
+
+    It may itself stand around the last one. ``contiguous``: it goes through neighbours in memory; ``reused``: the
+    arrays of which several iterations of these two read an element; ``across``: those of them in whose rows it goes,
+    one an iteration of outer.
     """
 
     loop: Loop
@@ -85,7 +86,7 @@ class Patterns:
         return self.modes.get(identity(loop)) == "parallel"
 
     def legal(self, lines: Sequence[str]) -> bool:
-        """The first version of a section, after ``self.lines``."""
+        """Tell whether the first version of a section is legal after ``self.lines``."""
         version = next(iter(parse("\n".join((*self.lines, *lines)), "<derived>")))
         try:
             schedule(self.analysis, parse_lines(version.text.splitlines()))
@@ -152,13 +153,13 @@ class Patterns:
         return next(loop for _, loop in _nested(self.body) if loop is a or loop is b)
 
     def beside(self, found: ReductionPattern) -> tuple[Loop, ...]:
-        """The parallel loops without others inside that stand in the same block."""
+        """Return the parallel loops without inner loops that stand in the same block."""
         block = next(b for b in _blocks(self.body) if any(s is found.loop for s in b))
         loops = (s for s in block if isinstance(s, Loop) and self.parallel(s))
         return tuple(f for f in loops if not any(isinstance(n, (Loop, While)) for n in walk(f.body)))
 
     def ahead(self, loop: Loop) -> Loop | None:
-        """The loop right before it, of as many iterations and with no loop inside; None where there is none."""
+        """Return the loop directly before this one with as many iterations and no inner loop, or None."""
         for a, b in pairwise(self.body):
             if b is loop and isinstance(a, Loop) and not any(isinstance(n, Loop | While) for n in walk(a.body)):
                 return a if (a.lo, a.hi, a.step) == (loop.lo, loop.hi, loop.step) else None
@@ -172,8 +173,11 @@ class Patterns:
         return found.pop() if len(found) == 1 else 0
 
     def vector_order(self, found: ReductionPattern) -> tuple[str, ...]:
-        """The product's loops, the one innermost whose iterations are neighbours in memory, or at one place, in all
-        accesses; () where it is so as they stand, or nowhere."""
+        """Return the loops of a product in the order that suits vectors.
+
+        In it, the iterations of the innermost loop are adjacent in memory, or at one place, in all accesses. Returns ()
+        if they are so already, or cannot be.
+        """
         p, q, k = found.outer, found.inner, found.loop
         if _smooth(k, k.var) or not _smooth(k, q.var):
             return ()
@@ -192,8 +196,11 @@ class Patterns:
 
     @cached_property
     def perfected(self) -> Patterns:
-        """With the nests distributed of which a product's two parallel loops have more between them, so that both can
-        be a grid's: cut before the inner one, or wherever that is legal where more follows on it."""
+        """Return the patterns after distribution of imperfect products.
+
+        If there are statements between the two parallel loops of a product, the nest is cut before the inner one, or
+        wherever that is legal if statements follow it, so that both loops can form the grid.
+        """
         lines: list[str] = []
         for p in (s for s in self.sums if s.product and len(s.outer.body) > 1):
             cut = [f"loop {loop_label(p.inner)}: cut"] if p.outer.body[-1] is p.inner else []
@@ -204,8 +211,10 @@ class Patterns:
 
     @cached_property
     def parted(self) -> Patterns | None:
-        """With the loops distributed in which a sum along columns is followed by a parallel loop: what adds up is not
-        what goes along rows. None where there is none."""
+        """With the loops distributed in which a sum along columns is followed by a parallel loop.
+
+        What adds up is not what goes along rows. None where there is none.
+        """
         lines: list[str] = []
         for s in (s for s in self.sums if s.around and not s.contiguous and not s.turned):
             beside = self.beside(s)
@@ -230,7 +239,7 @@ class Patterns:
 
 
 def outermost(body: Iterable[Stmt]) -> Iterator[Loop]:
-    """The loops that are in no other, those under a condition included."""
+    """Yield the loops that are in no other, those under a condition included."""
     for stmt in body:
         match stmt:
             case Loop():
@@ -260,7 +269,7 @@ def _nested(body: Iterable[Stmt], around: tuple[Loop, ...] = ()) -> Iterator[tup
 
 
 def _perfect(loop: Loop) -> Iterator[Loop]:
-    """The loop, and as long as it is all there is the loop inside."""
+    """Yield the loop, and as long as it is all there is the loop inside."""
     yield loop
     match loop.body:
         case (Loop() as inner,):
@@ -268,14 +277,14 @@ def _perfect(loop: Loop) -> Iterator[Loop]:
 
 
 def _adds(assign: Assign, loop: Loop) -> bool:
-    """It accumulates in one place in all iterations of the loop."""
+    """Tell whether it accumulates in one place in all iterations of the loop."""
     index: tuple[Expr, ...] = assign.target.index if isinstance(assign.target, Load) else ()
     again = any(n == assign.target for n in walk(assign.value))
     return again and loop.var not in names_in(index)
 
 
 def _strides(load: Load, var: str) -> bool:
-    """Iterations of the loop are neighbours in memory."""
+    """Tell whether iterations of the loop are neighbours in memory."""
     *rows, last = load.index
     terms, _ = affine_terms(last)
     return var not in names_in(tuple(rows)) and any(t == Var(var) and k in (1, -1) for t, k in terms.items())

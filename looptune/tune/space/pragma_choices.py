@@ -23,7 +23,7 @@ from looptune.tune.space.space import Space
 
 
 def written(unit: Unit) -> Space | None:
-    """The product of the choices; None where the file holds none. ParseError at the pragma."""
+    """Return the product of the choices, or None if the file holds none. Raises ParseError at the pragma."""
     if not unit.choices:
         return None
     return space.product((f"loop {c.loop}", c.text, c.span) for c in unit.choices)
@@ -41,7 +41,7 @@ def check_choices_decided(unit: Unit, placed: Sequence[DirectiveLine]) -> None:
 
 
 def _decides(p: DirectiveLine, c: PragmaChoices, codelet: Codelet) -> bool:
-    """The directive is for the loop of the choice, or covers it, and of a kind that the choice is among."""
+    """Tell whether the directive applies to the loop of the choice and is of a kind that the choice selects."""
     addressed = tuple(original_loops_at(codelet, p.where, p.loop, p.directive.span))
     inner = walk_stmts(addressed) if directives.find(p.directive).applies_to_nested else addressed
     on = any(f.number == c.loop for f in inner if isinstance(f, (Loop, While)))

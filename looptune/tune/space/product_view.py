@@ -23,7 +23,7 @@ NEAR = 200
 
 
 def view_of(space: Space | SpaceView) -> SpaceView:
-    """The space as a list where it is small, else as the product it is."""
+    """Return the space as a table if it is small, or else as a product."""
     match space:
         case SpaceView():
             return space
@@ -56,7 +56,10 @@ class _Part:
         return self.first + index
 
     def moved(self, digits: Digits, axis: int, digit: int) -> int:
-        """The point with another digit; axes that become active keep what their name had, else take their first."""
+        """Return the point with another digit.
+
+        Axes that become active keep what their name had, else take their first.
+        """
         kept = {a.name: a.values[d] for a, d in zip(self.axes, digits, strict=True) if d >= 0}
 
         def wanted(k: int) -> int:
@@ -67,12 +70,14 @@ class _Part:
         return self.index(consistent_digits(self.axes, wanted))
 
     def carried(self, other: _Part, digits: Digits) -> int:
-        """The point of this part that has what ``digits`` of the other part name."""
+        """Return the point of this part that has what ``digits`` of the other part name."""
         kept = {a.name: a.values[d] for a, d in zip(other.axes, digits, strict=True) if d >= 0}
         return self.index(consistent_digits(self.axes, lambda k: _position(self.axes[k], kept)))
 
 
 class Product(SpaceView):
+    """View of a space that is too large to list: points are numbers, and moves are arithmetic on their digits."""
+
     def __init__(self, space: Space) -> None:
         self._space = space
         self._parts: list[_Part] = []
@@ -164,7 +169,7 @@ class Product(SpaceView):
 
 
 def _axes(section: Section) -> tuple[Axis, ...]:
-    """The axes of all lines, named as the slots of a configuration are."""
+    """Return the axes of all lines, named as the slots of a configuration are."""
 
     def naming(line: Line) -> Callable[[str], str]:
         return lambda directive: slot(line, directive)

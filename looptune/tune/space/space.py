@@ -62,6 +62,8 @@ DEFAULT = Configuration()
 
 @dataclass(frozen=True, slots=True)
 class Line:
+    """A line of a space file: its places, and its directive with choices."""
+
     addresses: tuple[Address, ...]
     template: Template
     span: Span
@@ -126,7 +128,7 @@ class Space:
         )
 
     def __getitem__(self, index: int) -> Configuration | None:
-        """Configuration number ``index``; None where a ``where`` forbids it."""
+        """Return configuration number ``index``, or None if a ``where`` forbids it."""
         if index < 0:
             raise IndexError(index)
         for section in self.sections:
@@ -145,7 +147,7 @@ class Space:
 
 
 def parse(text: str, file: str) -> Space:
-    """The space ``text`` describes; ``file`` names it in messages."""
+    """Return the space ``text`` describes; ``file`` names it in messages."""
     written = [Section((), ())]
     for content, span in numbered(text.splitlines(), file):
         section, where, only = written[-1], _WHERE.match(content), _FOR.match(content)
@@ -164,7 +166,7 @@ def parse(text: str, file: str) -> Space:
 
 
 def product(lines: Iterable[tuple[str, str, Span]]) -> Space:
-    """The space of one section: of each line the place, the directive with its choices, and where that stands."""
+    """Return the space of one section: for each line the place, the directive with its choices, and its span."""
     read = tuple(Line((parse_address(f"{place}:", span)[0],), template.parse(text, span), span)
                  for place, text, span in lines)  # fmt: skip
     section = Section(read, ())
@@ -188,7 +190,7 @@ def _line(content: str, span: Span) -> Line:
 
 
 def _addresses(content: str, span: Span) -> tuple[tuple[Address, ...], str, Span]:
-    """The places a line opens with, what follows the colon, and the span of that."""
+    """Return the places a line opens with, what follows the colon, and the span of that."""
     found = _LOOPS.match(content)
     if found is None:
         address, rest, after = parse_address(content, span)
@@ -236,7 +238,7 @@ class _Naming:
 
 
 def slot(line: Line, directive: str) -> str:
-    """What a choice of the line is called: ``unroll(k)``, ``blocksize``, or its place where it is among directives."""
+    """Return the name of a choice of the line: ``unroll(k)``, ``blocksize``, or its place if it selects a directive."""
     loop = ", ".join(address.loop for address in line.addresses)
     if not directive:
         return f"{line.addresses[0].where} {loop}".rstrip()

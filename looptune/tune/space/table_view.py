@@ -61,7 +61,7 @@ def coordinates(configuration: Configuration) -> tuple[Coordinates, dict[str, st
 
 
 def _quantity(text: str, group: str) -> str:
-    """What a number of a directive is called: ``unroll(i)``, ``blocksize``."""
+    """Return what a number of a directive is called: ``unroll(i)``, ``blocksize``."""
     words = re.findall(r"[A-Za-z_]\w*", text)
     word = "blocksize" if "blocksize" in words else words[0] if words else "number"
     return word if group == "codelet" else f"{word}({group})"
@@ -99,12 +99,16 @@ class Table(SpaceView):
         return self.rows[index]
 
     def parts(self) -> Sequence[int]:
-        """The plainest: no directives where that is one of them, else the fewest; the first of several."""
+        """Return the plainest row of each part: the one without directives, or else with the fewest.
+
+        The first of several.
+        """
         return [min(range(self.size), key=self._plainness)] if self.rows else []
 
     def starts(self) -> Sequence[int]:
-        """The plainest row of each structure, and of each component, in turn, those of the most rows first; before all
-        of them the plainest of all.
+        """Return the plainest row of each structure and of each component, in turn, those with the most rows first.
+
+        The plainest of all precedes them.
 
         structure     the rows with the same axes: blocks with tiles, blocks without
         component     the rows that changes of one loop at a time connect
@@ -155,7 +159,7 @@ class Table(SpaceView):
         return exact if exact is not None or self._axes[axis].numeric else self._nearest(index, axis, digit)
 
     def _nearest(self, index: int, axis: int, digit: int) -> int | None:
-        """The row with this digit that is as ``index`` in all other groups, and nearest within the group."""
+        """Return the row with this digit that is as ``index`` in all other groups, and nearest within the group."""
         group = self._axes[axis].group
         outside = [k for k, a in enumerate(self._axes) if a.group != group]
         same = (self._digits[:, outside] == self._digits[index, outside]).all(axis=1)
@@ -206,7 +210,7 @@ def _columns(axis: Axis) -> np.ndarray:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    """The whole and its items: two texts are as near as they have items in common."""
+    """Return the whole and its items: two texts are as near as they have items in common."""
     return tuple(dict.fromkeys((text, *(item.strip() for item in text.split(",")))))
 
 

@@ -33,6 +33,8 @@ Note = Callable[["Choice", "str | int"], None]
 
 @dataclass(frozen=True, slots=True)
 class Text:
+    """A text without choices."""
+
     text: str
     size: int = 1
 
@@ -96,7 +98,7 @@ class Template:
     source: str
 
     def pick(self, index: int, note: Note = lambda choice, value: None) -> str:
-        """The text number ``index``, ``0 <= index < size``."""
+        """Return the text number ``index``, ``0 <= index < size``."""
         digits = []
         for part in reversed(self.parts):
             index, digit = divmod(index, part.size)
@@ -119,7 +121,7 @@ def parse(text: str, span: Span) -> Template:
 
 
 def label(alternative: Template | Range, index: int) -> str | int:
-    """What stands for an alternative: its number, or its text with the choices in it."""
+    """Return the label of an alternative: its number, or its text with the choices in it."""
     match alternative:
         case Range():
             return alternative.first + index * alternative.step
@@ -128,7 +130,7 @@ def label(alternative: Template | Range, index: int) -> str | int:
 
 
 def _directive(lead: str) -> str:
-    """The directive whose argument follows ``lead``.
+    """Return the directive whose argument follows ``lead``.
 
     >>> [_directive(lead) for lead in ("unroll 4, ", "tile k:", "{ jam | unroll {1..8}, ", "grid blocksize ", "{ ")]
     ['unroll', 'tile', 'unroll', 'blocksize', '']
@@ -147,7 +149,7 @@ class _Reader:
     span: Span
 
     def template(self, start: int, stop: int) -> Template:
-        """The template in ``text[start:stop]``."""
+        """Return the template in ``text[start:stop]``."""
         parts: list[Text | Choice] = []
         at = start
         while at < stop:
@@ -191,12 +193,15 @@ class _Reader:
         return Choice(alternatives, sum(x.size for x in alternatives), directive)
 
     def _opens_directive(self, start: int, stop: int) -> bool:
-        """What a comma separates are whole directives, and not one directive's arguments: ``{unroll 2, jam}``."""
+        """Tell whether what a comma separates are whole directives, and not one directive's arguments.
+
+        ``{unroll 2, jam}``.
+        """
         word = re.match(r"\s*(\w*)", self.text[start:stop])
         return word is not None and word[1].lower() in directives.names()
 
     def _split(self, start: int, stop: int, mark: str) -> list[tuple[int, int]]:
-        """The pieces of ``text[start:stop]`` between marks outside brackets."""
+        """Return the pieces of ``text[start:stop]`` between marks outside brackets."""
         depth, at, pieces = 0, start, []
         for i in range(start, stop):
             depth += (self.text[i] in _OPEN) - (self.text[i] in _CLOSE)

@@ -19,6 +19,8 @@ from looptune.tune.space.space import Configuration
 
 
 class SpaceView(ABC):
+    """View of a space for a search: points with axes, moves along them, and neighbours."""
+
     @property
     @abstractmethod
     def size(self) -> int:
@@ -41,7 +43,7 @@ class SpaceView(ABC):
 
     @abstractmethod
     def parts(self) -> Sequence[int]:
-        """The plainest point of each part: points of one part have the same axes."""
+        """Return the plainest point of each part; the points of a part have the same axes."""
 
     def starts(self) -> Sequence[int]:
         """Where a search along loops begins, so that it comes to all, the plainest of all first: see ``Table``."""
@@ -49,18 +51,21 @@ class SpaceView(ABC):
 
     @abstractmethod
     def axes(self, index: int) -> tuple[Axis, ...]:
-        """The axes of the part that ``index`` is in."""
+        """Return the axes of the part to which ``index`` belongs."""
 
     @abstractmethod
     def digits(self, index: int) -> Digits: ...
 
     @abstractmethod
     def moved(self, index: int, axis: int, digit: int) -> int | None:
-        """The point with another digit, the rest as in ``index`` as far as it can be; None where there is none."""
+        """Return the point with one digit changed and the others as in ``index`` as far as possible.
+
+        None if there is none.
+        """
 
     @abstractmethod
     def varying(self, index: int, axes: Iterable[int]) -> Iterator[int]:
-        """The points, ``index`` among them, that differ from it in these axes only."""
+        """Yield the points, including ``index``, that differ from it in these axes only."""
 
     @abstractmethod
     def near(self, index: int, rng: random.Random) -> Iterator[int]:
@@ -75,7 +80,7 @@ class SpaceView(ABC):
         """``index`` in the part that ``other`` is in: the point that has the same as far as it can be."""
 
     def groups(self, index: int) -> list[list[int]]:
-        """The numbers of the axes by the loop they belong to, in the order written."""
+        """Return the numbers of the axes by the loop to which they belong, in the order written."""
         found: dict[str, list[int]] = {}
         for k, axis in enumerate(self.axes(index)):
             found.setdefault(axis.group, []).append(k)

@@ -49,7 +49,7 @@ def conclusions(store: Store) -> dict[str, Conclusion]:
 
 
 def take(db: sqlite3.Connection, other: sqlite3.Connection) -> None:
-    """The conclusions of another database, where they are newer than those here."""
+    """Copy the conclusions of another database that are newer than those here."""
     theirs = [tuple(r) for r in other.execute("SELECT context, sweep, record, finished FROM results")]
     db.executemany(
         "INSERT INTO results VALUES (?, ?, ?, ?) ON CONFLICT (context) DO UPDATE SET sweep = excluded.sweep, "

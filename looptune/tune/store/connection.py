@@ -68,7 +68,9 @@ MIGRATIONS = (
 
 
 def connect(path: Path, *, create: bool = True, repair: bool = True) -> tuple[sqlite3.Connection, tuple[str, ...]]:
-    """A connection to the database at ``path`` and what the user should know; StoreError where it cannot be.
+    """Return a connection to the database at ``path`` and a message for the user.
+
+    Raises StoreError if it cannot be opened.
 
     Without ``create`` there has to be one; without ``repair`` a damaged one is refused and left where it is.
     """
@@ -90,8 +92,10 @@ def connect(path: Path, *, create: bool = True, repair: bool = True) -> tuple[sq
 
 
 def examine(path: Path) -> tuple[sqlite3.Connection, int]:
-    """A connection for reading only, and the version of the schema in the file; an older database is read as a copy in
-    memory that is migrated."""
+    """Return a read-only connection, and the schema version of the file.
+
+    An older database is read as a copy in memory that is migrated.
+    """
     with refusals(path):
         _check_there(path)
         _check_own(path)
@@ -118,7 +122,7 @@ class Place:
         return cls(found.st_dev, found.st_ino)
 
     def is_at(self, path: Path) -> bool:
-        """It still does."""
+        """Tell whether the place still denotes the same file."""
         try:
             return Place.of(path) == self
         except FileNotFoundError:
@@ -142,13 +146,13 @@ def keep_copy(connection: sqlite3.Connection, path: Path) -> Path:
 
 
 def version(connection: sqlite3.Connection) -> int:
-    """The schema's."""
+    """Return the version of the schema."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 @contextmanager
 def refusals(path: Path) -> Iterator[None]:
-    """What SQLite or the file system refuses, as a StoreError."""
+    """Yield, with refusals of SQLite or the file system turned into StoreError."""
     try:
         yield
     except OSError as error:
@@ -176,7 +180,7 @@ def _check_there(path: Path) -> None:
 
 
 def _uri(path: Path, mode: str) -> str:
-    """What SQLite opens, whatever characters the name has."""
+    """Return what SQLite opens, whatever characters the name has."""
     return f"{path.absolute().as_uri()}?mode={mode}"
 
 
@@ -195,7 +199,10 @@ def _check_own(path: Path) -> None:
 
 
 def _reading(path: Path) -> tuple[sqlite3.Connection, int]:
-    """The file opened for reading or, where its schema is older, a migrated copy in memory; the version in the file."""
+    """Return the file opened for reading or, where its schema is older, a migrated copy in memory.
+
+    The version in the file.
+    """
     # A database in WAL mode cannot be opened in a folder that cannot be written, unless it is said not to change.
     still = not os.access(path.parent, os.W_OK)
     log = Path(f"{path}-wal")
@@ -216,7 +223,7 @@ def _reading(path: Path) -> tuple[sqlite3.Connection, int]:
 
 
 def _copied(path: Path, log: Path) -> tuple[sqlite3.Connection, int]:
-    """What a file and its log hold together, read from copies of both: SQLite has to write beside them."""
+    """Return what a file and its log hold together, read from copies of both: SQLite has to write beside them."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
         shutil.copyfile(path, copy)
@@ -228,7 +235,7 @@ def _copied(path: Path, log: Path) -> tuple[sqlite3.Connection, int]:
 
 
 def _in_memory(connection: sqlite3.Connection, path: Path) -> sqlite3.Connection:
-    """A copy with the present schema; the connection is closed."""
+    """Return a copy with the present schema; the connection is closed."""
     copied = sqlite3.connect(":memory:", isolation_level=None)
     try:
         schema = version(connection)
@@ -244,7 +251,7 @@ def _in_memory(connection: sqlite3.Connection, path: Path) -> sqlite3.Connection
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """An open connection to a file that is sound and has the present schema."""
+    """Return an open connection to a file that is sound and has the present schema."""
     connection = sqlite3.connect(_uri(path, "rwc"), uri=True, timeout=_BUSY_S, isolation_level=None)
     try:
         connection.row_factory = sqlite3.Row
@@ -278,7 +285,7 @@ def _schema() -> frozenset[tuple[str, ...]]:
 
 
 def _found(connection: sqlite3.Connection) -> frozenset[tuple[str, ...]]:
-    """The tables with their columns, the indexes, and all else that a file may define."""
+    """Return the tables with their columns, the indexes, and all else that a file may define."""
     made = connection.execute("SELECT type, name, tbl_name FROM sqlite_master").fetchall()
     own = [tuple(map(str, m)) for m in made if not str(m[1]).startswith("sqlite_")]
     columns = (
@@ -311,7 +318,10 @@ def _check_ours(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
-    """Changing the journal's mode needs the file for itself and does not wait for it: ask again until it is free."""
+    """Change the journal to WAL mode.
+
+    This needs exclusive access to the file and does not wait for it, so it is tried again.
+    """
     give_up = time.monotonic() + _BUSY_S
     while True:
         try:
@@ -338,7 +348,7 @@ def _move_aside(path: Path) -> Path:
 
 
 def _free(path: Path) -> Path:
-    """A path like this one that names nothing yet."""
+    """Return a path like this one that names nothing yet."""
     found, count = path, 1
     while found.exists():
         count += 1

@@ -28,8 +28,11 @@ _SECONDS = (("d", _DAY_S), ("w", 7 * _DAY_S), ("h", 3600.0), ("m", 60.0))
 
 @dataclass(frozen=True, slots=True)
 class MergeCounts:
-    """Numbers of rows: ``new``, ``replaced`` (here older or unfinished), ``kept`` (here as new or newer), ``running``
-    (left out: somebody is running them, here or there)."""
+    """Numbers of rows of a merge.
+
+    ``new``; ``replaced`` (here older or unfinished); ``kept`` (here equally new or newer); ``running`` (left out, since
+    a process here or there is running them).
+    """
 
     new: int
     replaced: int
@@ -39,8 +42,10 @@ class MergeCounts:
 
 @dataclass(frozen=True, slots=True)
 class PruneFilter:
-    """Which rows to remove: those that meet all that is given. ``classes``: none means any; ``before``: begun earlier,
-    in seconds since 1970."""
+    """Which rows to remove: those that meet all that is given.
+
+    ``classes``: none means any; ``before``: begun earlier, in seconds since 1970.
+    """
 
     kernel: str | None = None
     device: str | None = None
@@ -77,7 +82,7 @@ def merge(store: Store, other: Store) -> MergeCounts:
 
 
 def _taken(theirs: dict[str, object], ours: sqlite3.Row | None) -> str:
-    """What becomes of a row of another database: a field of Merged."""
+    """Return what becomes of a row of another database: a field of Merged."""
     if _runs(theirs["status"], theirs["owner"]) or (ours is not None and _runs(ours["status"], ours["owner"])):
         return "running"
     if ours is None:
@@ -125,7 +130,7 @@ def _meeting(db: sqlite3.Connection, c: PruneFilter) -> list[sqlite3.Row]:
 
 
 def _status(record: sqlite3.Row) -> str:
-    """A row left running by a process that is gone is that process's crash."""
+    """Return a row left running by a process that is gone is that process's crash."""
     return "crashed" if record["status"] == "running" else str(record["status"])
 
 
@@ -155,7 +160,7 @@ def age_s(text: str) -> float:
 
 
 def before(age: str | None) -> float | None:
-    """The moment ``age`` ago."""
+    """Return the time ``age`` before now."""
     return None if age is None else time.time() - age_s(age)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def process_token() -> str:
-    """This process."""
+    """Return the identity of this process."""
     return _token(os.getpid())
 
 

@@ -10,8 +10,9 @@ from looptune.tune.space.table_view import Table
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """``cost_us`` None: refused or failed; of a version that was cut off, what a search is told. ``seconds``: compiling
-    and measuring, None where the file does not say.
+    """``cost_us`` None: refused or failed; of a version that was cut off, what a search is told.
+
+    ``seconds``: compiling and measuring, None where the file does not say.
 
     ``source``: equal ones are one version, measured once. Not ``whole``: it was cut off, and cannot be the best.
     """

@@ -11,7 +11,7 @@ from looptune.ir.rewrite import walk
 
 
 def source_hash(unit: Unit) -> str:
-    """The same for two texts that lead to one codelet with the same directives in the same places."""
+    """Return a hash that is equal for texts that lead to one codelet with the same directives in the same places."""
     text = c_printer.function(unit.codelet) + repr([p.io for p in unit.codelet.params if isinstance(p, Array)])
     return hashlib.sha256("\n".join([text, *(repr(n) for n in _directives(unit))]).encode()).hexdigest()
 

@@ -110,13 +110,13 @@ def _columns(context: Context) -> Mapping[str, str]:
 
 
 def key(context: Context, directives: str, role: Role = "version") -> str:
-    """A default run is the version without directives: both have one key."""
+    """Return the key of a row. A default run has the key of the version without directives."""
     kind = "version" if role == "default" else role
     return _digest(json.dumps([context.hash, directives, kind]))
 
 
 def packed(values: Mapping[str, Any]) -> str:
-    """The canonical text of sizes and options.
+    """Return the canonical text of sizes and options.
 
     >>> packed({"n": 8, "m": 4})
     '{"m": 4, "n": 8}'
@@ -140,21 +140,24 @@ class Store:
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """The store at ``path``, made where there is none."""
+        """Return the store at ``path``, which is created if there is none."""
         path = Path(path)
         connection, warnings = connect(path)
         return cls(connection, path, len(MIGRATIONS), warnings, Place.of(path))
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """The store at ``path``, which has to be there, for reading only; the file stays as it is."""
+        """Return the existing store at ``path`` for reading only; the file does not change."""
         path = Path(path)
         connection, schema = examine(path)
         return cls(connection, path, schema)
 
     @classmethod
     def change(cls, path: str | Path, *, create: bool = False) -> Self:
-        """The store at ``path``; a damaged one is refused, and so is a path without one unless ``create``."""
+        """Return the store at ``path`` for changes.
+
+        Raises StoreError if it is damaged, or missing unless ``create``.
+        """
         path = Path(path)
         connection, warnings = connect(path, create=create, repair=False)
         return cls(connection, path, len(MIGRATIONS), warnings, Place.of(path))
@@ -188,7 +191,7 @@ class Store:
             db.execute("INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?)", (sweep, utf8(command), time.time()))
 
     def commands(self) -> dict[str, str]:
-        """The command of each sweep, which is one of a shell's."""
+        """Return the shell command of each sweep."""
         with refusals(self.path):
             found = dict(self.connection.execute("SELECT sweep, command FROM sweeps").fetchall())
         with self.reading("a sweep"):
@@ -199,7 +202,7 @@ class Store:
 
     @contextmanager
     def reading(self, what: str) -> Iterator[None]:
-        """What is wrong with a record, as a StoreError that says ``what`` it was of."""
+        """Yield, with errors in a record turned into a StoreError that names ``what`` it is about."""
         try:
             yield
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -234,7 +237,7 @@ class Store:
         return None
 
     def finish(self, key: str, outcome: Outcome) -> None:
-        """The outcome of a row that was begun."""
+        """Store the outcome of a row that was started."""
         median_us = outcome.median_us if isinstance(outcome, Timed) else None
         with self.transaction() as db:
             db.execute(
@@ -243,7 +246,7 @@ class Store:
             )
 
     def record(self, row: Row, outcome: Outcome) -> None:
-        """A row and its outcome at once, for what never ran on the device."""
+        """Store a row and its outcome at once, for a version that never ran on the device."""
         now = time.time()
         self._keep(replace(row, status=outcome.status, outcome=outcome, started=now, finished=now))
 
@@ -258,17 +261,17 @@ class Store:
             db.execute("DELETE FROM runs WHERE key = ? AND status = 'running' AND owner = ?", (key, self._owner))
 
     def lookup(self, keys: Iterable[str]) -> dict[str, Row]:
-        """The rows there are for ``keys``; those that another living process is running are not answers yet."""
+        """Return the rows for ``keys``, except for those that another living process is running."""
         found = (self._select("key = ?", (one,)) for one in keys)
         return {row.key: row for rows in found for row in rows if row.status != "running"}
 
     def versions(self, context: Context, emitted: str) -> list[Row]:
-        """The finished rows whose directives led to this source, duplicates left out, earliest first."""
+        """Return the finished rows whose directives led to this source, without duplicates, earliest first."""
         where = "context = ? AND emitted = ? AND status <> 'duplicate' ORDER BY number"
         return [row for row in self._select(where, (context.hash, emitted)) if row.status != "running"]
 
     def rows(self, **equal: str) -> Iterator[Row]:
-        """The rows whose columns equal these (``kernel="gemm", status="timed"``), in the order they were started."""
+        """Yield the rows whose columns equal these, in the order started (``kernel="gemm", status="timed"``)."""
         unknown = (
             equal.keys() - {f.name for f in fields(Context)} - {"directives", "role", "sweep", "emitted", "status"}
         )
@@ -277,7 +280,7 @@ class Store:
         return self._select(f"{where if where else '1'} ORDER BY number", tuple(equal.values()))
 
     def best(self, kernel: str, device: str, **equal: str) -> Row | None:
-        """The fastest timed default or version of this kernel on this device; further columns narrow it."""
+        """Return the fastest timed default or version of this kernel on this device; further columns narrow it."""
         allowed = equal.keys() <= {f.name for f in fields(Context)}
         assert allowed, f"no columns of a context: {sorted(equal)}"
         narrowed = "".join(f" AND {name} = ?" for name in equal)

@@ -40,6 +40,8 @@ PROBES, SHARE = 8, 1 / 40
 
 
 class Strategy(ABC):
+    """A search strategy: ``ask`` returns the next configuration, ``tell`` receives its cost in microseconds or None."""
+
     name: ClassVar[str]
     window: int = 256
     seeded: ClassVar[bool] = True
@@ -105,7 +107,7 @@ class Sequential(Strategy):
         self.window = max(1, len(self._open) + len(self._wave))
 
     def from_each(self, starts: Iterable[int], restarts: int) -> Iterator[int]:
-        """The first of ``starts``, the others in the seed's order, then random points."""
+        """Yield the first of ``starts``, the others in the seed's order, then random points."""
         first, others = [*starts][:1], [*starts][1:]
         self.rng.shuffle(others)
         yield from first
@@ -113,7 +115,7 @@ class Sequential(Strategy):
         yield from self.anywhere(restarts)
 
     def probed(self, starts: Sequence[int]) -> Steps[list[int]]:
-        """The starts in the order of what they cost, as far as they are tried; the others as they are."""
+        """Return the starts ordered by cost, as far as they were tried, then the others."""
         tried = starts[: max(PROBES, round(SHARE * self.view.size))]
         yield tried
         found: list[Best] = []

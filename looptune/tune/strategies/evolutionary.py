@@ -22,6 +22,8 @@ STALE = 60
 
 
 class Evolutionary(Sequential):
+    """A population of points, which are crossed loop by loop and mutated; the best survive."""
+
     name: ClassVar[str] = "evolutionary"
 
     def search(self) -> Search:

@@ -20,6 +20,8 @@ from looptune.tune.strategies.random import scouted
 
 
 class Exhaustive(Strategy):
+    """One configuration of each section, then all others, with the sections in turn."""
+
     name: ClassVar[str] = "exhaustive"
     seeded: ClassVar[bool] = False
 
@@ -33,7 +35,7 @@ class Exhaustive(Strategy):
         return next(self._remaining, None)
 
     def tell(self, configuration: Configuration, cost_us: float | None) -> None:
-        """The order is fixed: nothing to learn."""
+        """Ignore the cost: the order is fixed."""
 
 
 def _in_turn(space: Space | SpaceView) -> Iterator[int]:

@@ -23,6 +23,8 @@ RESTARTS = 10
 
 
 class GatlasNested(Sequential):
+    """The second nested search of GATLAS: numbers with fixed structure, structure with fixed numbers, in turn."""
+
     name: ClassVar[str] = "gatlas-nested"
 
     def search(self) -> Search:

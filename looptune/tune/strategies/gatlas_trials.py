@@ -25,6 +25,8 @@ SETTLED = 10
 
 
 class GatlasTrials(Strategy):
+    """The first nested search of GATLAS: one run of each configuration, then many runs of the best ones."""
+
     name: ClassVar[str] = "gatlas-trials"
     window = 8
 
@@ -54,7 +56,10 @@ class GatlasTrials(Strategy):
             self._least = min(self._least, cost_us)
 
     def _next(self) -> Configuration | None:
-        """The best not settled yet; while probes are still open, whatever its margin, since a better one may come."""
+        """Return the best not settled yet.
+
+        While probes are still open, whatever its margin, since a better one may come.
+        """
         waiting = any(self._open)
         if not self._best or self._settled == SETTLED or not (waiting or self._best[0][0] <= MARGIN * self._least):
             return None

@@ -24,12 +24,14 @@ DRAWN = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Shape:
+    """Parameters of the covariance: length scale and noise."""
+
     scale: float
     noise: float
 
 
 def targets(costs: np.ndarray) -> np.ndarray:
-    """What is fitted, of finite costs: mean 0, deviation 1."""
+    """Return the values to fit, from finite costs: mean 0, deviation 1."""
     logs = np.log(costs)
     median = np.median(logs)
     drawn = np.where(logs > median, median + DRAWN * (logs - median), logs)
@@ -37,13 +39,13 @@ def targets(costs: np.ndarray) -> np.ndarray:
 
 
 def shape(apart: np.ndarray, y: np.ndarray, features: int) -> Shape:
-    """The likeliest; ``apart`` are distances between the points that ``y`` is known of."""
+    """Return the most likely kernel parameters; ``apart`` are distances between the points of ``y``."""
     shapes = [Shape(s * sqrt(max(features, 1)), n) for s in SCALES for n in NOISES]
     return max(shapes, key=lambda one: _likelihood(apart, y, one))
 
 
 def _likelihood(apart: np.ndarray, y: np.ndarray, one: Shape) -> float:
-    """The logarithm, with the variance at its best value, but for a constant."""
+    """Return the logarithm, with the variance at its best value, but for a constant."""
     lower = _factor(apart, one)
     white = np.linalg.solve(lower, y)
     return float(-0.5 * len(y) * np.log(white @ white / len(y) + 1e-12) - np.log(np.diag(lower)).sum())
@@ -54,7 +56,10 @@ def _factor(apart: np.ndarray, one: Shape) -> np.ndarray:
 
 
 def weights(points: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """What a unit of each feature does by itself: ridge regression, that is with a prior of mean 0 and deviation 1."""
+    """Return the effect of a unit of each feature by itself.
+
+    Ridge regression, that is, with a prior of mean 0 and deviation 1.
+    """
     return np.linalg.solve(points.T @ points + np.eye(points.shape[1]), points.T @ y)
 
 
@@ -84,7 +89,7 @@ def improvement(
 
 
 def _below(z: np.ndarray) -> np.ndarray:
-    """The normal distribution function, to 1e-7: Abramowitz and Stegun, formula 26.2.17."""
+    """Return the normal distribution function, to 1e-7: Abramowitz and Stegun, formula 26.2.17."""
     t = 1 / (1 + 0.2316419 * np.abs(z))
     series = t * (0.319381530 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))))
     tail = np.exp(-0.5 * z * z) / sqrt(2 * np.pi) * series

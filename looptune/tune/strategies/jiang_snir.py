@@ -40,7 +40,9 @@ REDRAWN = 2
 
 
 def unimodal(probe: Probe, at: int, low: int, high: int) -> Steps[Best]:
-    """The position in ``low .. high`` where a sequence with one minimum is least, and its cost; begins at ``at``.
+    """Return the position in ``low .. high`` of the minimum of a unimodal sequence, and its cost.
+
+    The search begins at ``at``.
 
     What could not be timed is as high as anything, so strides over it go on until something was timed.
     """
@@ -67,6 +69,8 @@ def unimodal(probe: Probe, at: int, low: int, high: int) -> Steps[Best]:
 
 
 class JiangSnir(Sequential):
+    """The search of Jiang and Snir (PACT 2005), in phases that are the loops of the nest."""
+
     name: ClassVar[str] = "jiang-snir"
 
     def search(self) -> Search:
@@ -79,7 +83,10 @@ class JiangSnir(Sequential):
             yield from self._rounds(start)
 
     def _beside(self) -> int:
-        """The best with some loops as a random point has them, or what comes nearest to that and is not known."""
+        """Return the best point with some loops replaced by those of a random point.
+
+        If it is known, the nearest unknown point is returned.
+        """
         best = min(self.costs, key=lambda point: (self.costs[point], point))
         other = self.view.towards(self.rng.randrange(self.view.size), best)
         groups = self.view.groups(best)
@@ -147,7 +154,7 @@ class JiangSnir(Sequential):
         return (point, cost) if point is not None and cost < best[1] else best
 
     def _trade(self, best: Best) -> Steps[Best]:
-        """The first point that is better with one quantity doubled and another halved, else ``best``."""
+        """Return the first point that is better with one quantity doubled and another halved, else ``best``."""
         digits, axes = self.view.digits(best[0]), self.view.axes(best[0])
         numeric = [k for k, axis in enumerate(axes) if axis.numeric and digits[k] >= 0]
         twice = [(k, d) for k in numeric if (d := _times(axes[k], digits[k], 2.0)) is not None]
@@ -163,7 +170,7 @@ class JiangSnir(Sequential):
 
 
 def _times(axis: Axis, digit: int, factor: float) -> int | None:
-    """The digit of so many times the value, if the axis has it."""
+    """Return the digit of so many times the value, if the axis has it."""
     wanted = float(axis.values[digit]) * factor
     return next((d for d in axis.ascending if axis.values[d] == wanted), None)
 

@@ -19,6 +19,8 @@ RESTARTS = 20
 
 
 class Local(Sequential):
+    """Local search: move to the first better neighbour, nearest first; restart from random points."""
+
     name: ClassVar[str] = "local"
 
     def search(self) -> Search:

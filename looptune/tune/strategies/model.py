@@ -39,6 +39,11 @@ RECENT = 300
 
 
 class Model(Sequential):
+    """Bayesian optimisation: a linear trend and a Gaussian process predict the cost.
+
+    Points are selected by expected improvement.
+    """
+
     name: ClassVar[str] = "model"
 
     def __init__(self, space: Space | SpaceView, seed: int = 0) -> None:
@@ -73,7 +78,7 @@ class Model(Sequential):
             least = min(least, cost)
 
     def _ideas(self) -> list[int]:
-        """A version of each section that is written for this device; several of how the default is launched."""
+        """Return a version of each section that is written for this device; several of how the default is launched."""
         sections = self.space.sections if isinstance(self.space, Space) else ()
         firsts = accumulate((section.size for section in sections), initial=0)
         own = [(section, first) for section, first in zip(sections, firsts, strict=False) if section.device]
@@ -86,7 +91,7 @@ class Model(Sequential):
         return [point for point, _ in picked]
 
     def _pool(self, points: Iterable[int]) -> None:
-        """The table of the candidates: all of a listed space, else these, and at first random ones too."""
+        """Set the table of the candidates: all of a listed space, else these points, and at first random ones too."""
         match self.view:
             case Table():
                 self._table, self._points = self.view, list(range(self.view.size))
@@ -113,7 +118,7 @@ class Model(Sequential):
         return self.rng.choice([k for k, square in zip(rest, squares, strict=True) if square <= squares.min() + 1e-9])
 
     def _far(self, known: list[int], rest: list[int]) -> int:
-        """The plainest first, then of a few random ones the farthest from all."""
+        """Return the plainest first, then of a few random ones the farthest from all."""
         first = [k for k in self._table.parts() if k in rest]
         if not known and first:
             return first[0]

@@ -17,6 +17,8 @@ from looptune.tune.strategies.base import Search, Sequential
 
 
 class Optuna(Sequential):
+    """The tree-structured Parzen estimator of Optuna."""
+
     name: ClassVar[str] = "optuna"
     needs: ClassVar[str | None] = "optuna"
 

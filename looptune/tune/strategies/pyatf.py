@@ -22,6 +22,8 @@ REPEATED = 20
 
 
 class PyATF(Sequential):
+    """The ensemble of pyATF: simulated annealing, pattern search and Torczon's simplex under an AUC bandit."""
+
     name: ClassVar[str] = "pyatf"
     needs: ClassVar[str | None] = "pyatf"
 
@@ -60,7 +62,7 @@ class PyATF(Sequential):
 
 @contextmanager
 def _interrupts_kept() -> Iterator[None]:
-    """pyATF takes SIGINT as it is imported; whoever runs the search handles it."""
+    """Restore the handler of SIGINT, which pyATF replaces when it is imported."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield

@@ -1,5 +1,6 @@
-"""Every configuration once, in an order the seed fixes; first one of each section of the space, four of those that are
-written for the device.
+"""Every configuration once, in an order the seed fixes.
+
+First one of each section of the space, four of those that are written for the device.
 
 Sections try different ideas: with one of each it is soon known how fast a version can be, against which hopeless ones
 are given up, and a small budget has seen them all.
@@ -31,6 +32,8 @@ OWN = 4
 
 
 class Random(Strategy):
+    """Every configuration once, in a pseudorandom order that the seed determines."""
+
     name: ClassVar[str] = "random"
 
     def __init__(self, space: Space | SpaceView, seed: int = 0) -> None:
@@ -47,7 +50,7 @@ class Random(Strategy):
         yield from (found for n in chain(scouts, others) if (found := self.space[n]) is not None)
 
     def tell(self, configuration: Configuration, cost_us: float | None) -> None:
-        """Sampling without replacement: nothing to learn."""
+        """Ignore the cost: the order is fixed by the seed."""
 
 
 def scouted(space: Space | SpaceView, seed: int) -> Iterator[int]:
@@ -60,14 +63,16 @@ def scouted(space: Space | SpaceView, seed: int) -> Iterator[int]:
 
 
 def drawn(section: Section, seed: int) -> Iterator[tuple[int, Configuration]]:
-    """Configurations of a section that are allowed, and their numbers in it, in an order of the seed; of the first few
-    that it has."""
+    """Yield allowed configurations of a section with their numbers, in an order of the seed.
+
+    Only the first few that the section has are tried.
+    """
     tried = (permuted(k, section.size, seed) for k in range(min(section.size, TRIED)))
     yield from ((k, found) for k in tried if (found := section.configuration(k)) is not None)
 
 
 def permuted(index: int, size: int, seed: int) -> int:
-    """The image of ``index`` under a permutation of ``range(size)``.
+    """Return the image of ``index`` under a permutation of ``range(size)``.
 
     >>> sorted(permuted(i, 7, seed=1) for i in range(7))
     [0, 1, 2, 3, 4, 5, 6]

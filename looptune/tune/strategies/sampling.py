@@ -18,6 +18,8 @@ RESTARTS = 10
 
 
 class Sampling(Sequential):
+    """Sampling of one loop at a time (InPar 2012): vary its directives, keep the best, continue with the next loop."""
+
     name: ClassVar[str] = "sampling"
 
     def search(self) -> Search:
