@@ -55,7 +55,7 @@ class Assembly(ABC):
 
     @abstractmethod
     def add(self, plan: Plan, note: str) -> str:
-        """The name of the plan in the module: that of an earlier one, where it does the same."""
+        """Return the name of the plan in the module: that of an earlier one, if it does the same."""
 
     @abstractmethod
     def kernels(self) -> str: ...
@@ -64,7 +64,7 @@ class Assembly(ABC):
     def functions(self) -> str: ...
 
     def signatures(self) -> str:
-        """The types of the kernels' parameters, for what lays them out."""
+        """Return the types of the kernels' parameters, which determine their layout."""
         return "SIGNATURES: dict = {}\n"
 
     def table(self) -> str:
@@ -73,7 +73,7 @@ class Assembly(ABC):
         return f"PLANS = {{\n{''.join(lines)}}}\n"
 
     def kernel(self, plan: Plan, name: str, kernel: Kernel, key: str) -> Kernel:
-        """The one of the module that does the same; ``name`` is what it is called in its plan."""
+        """Return the kernel of the module that does the same; ``name`` is its name in its plan."""
         new = f"{plan.codelet.name}_{len(self.found)}"
         new = f"kernel_{new}" if new in self.taken else new
         text = kernel.text.replace(f"def {name}(", f"def {new}(", 1)
@@ -129,8 +129,10 @@ class Cuda(Assembly):
 
 @dataclass(slots=True)
 class Cpu(Assembly):
-    """For a CPU: what is compiled stands in functions, so that only what is used is; ``options``: Numba's, by name;
-    ``reorders``: sums of innermost loops may be taken in any order."""
+    """For a CPU: what is compiled stands in functions, so that only what is used is.
+
+    ``options``: Numba's, by name; ``reorders``: sums of innermost loops may be taken in any order.
+    """
 
     options: str = "OPTIONS"
     reorders: bool = False
@@ -163,7 +165,7 @@ class Cpu(Assembly):
 
 
 def quoted(value: Any) -> str:
-    """A Python literal with double quotes, as the rest of the module has them."""
+    """Return a Python literal with double quotes, as in the rest of the module."""
     match value:
         case str():
             return escape.quoted(value)
@@ -175,7 +177,8 @@ def quoted(value: Any) -> str:
 
 
 def tupled(items: Iterable[str]) -> str:
-    """
+    """Return the items as the text of a tuple.
+
     >>> tupled("a"), tupled("ab")
     ('(a,)', '(a, b)')
     """
@@ -192,6 +195,6 @@ def _indented(text: str) -> str:
 
 
 def _pairs(line: str) -> list[tuple[str, str]]:
-    """What an import statement of the form ``from a import b, c`` imports."""
+    """Return what an import statement of the form ``from a import b, c`` imports."""
     module, _, names = line.removeprefix("from ").partition(" import ")
     return [(module, name.strip()) for name in names.split(",")]

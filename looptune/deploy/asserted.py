@@ -40,6 +40,7 @@ class Asserted:
 
 
 def asserted(unit: Unit) -> Asserted:
+    """Return the checks of a call as C: sizes, overlaps and overflows."""
     codelet = unit.codelet
     name = f"{codelet.name}_looptune"
     checks = [*_sizes(codelet, name), *_overlaps(unit, name), *_overflows(codelet, name)]
@@ -98,7 +99,7 @@ def _overlaps(unit: Unit, name: str) -> Iterator[str]:
 
 
 def _bytes(codelet: Codelet, p: Array) -> str:
-    """What the text declares, or what the loops surely reach; "" where neither is known."""
+    """Return what the text declares, or what the loops surely reach; "" where neither is known."""
     sizes = array_extent.sizes_of(codelet)
     polys: list[Poly | None] = [None if e is None else array_extent.polynomial(e, sizes) for e in p.shape]
     if p.shape[0] is None:
@@ -113,7 +114,7 @@ def _bytes(codelet: Codelet, p: Array) -> str:
 
 
 def _reached(codelet: Codelet, name: str, sizes: frozenset[str]) -> Poly | None:
-    """The farthest of the formulas; None where there is none, or none that is."""
+    """Return the farthest of the formulas, or None where there is none, or none that is."""
     found = [
         bound for load, index, around in array_extent.accesses(codelet, sure=True) if load.array == name
         if (bound := array_extent.bound(index[0], around, sizes, exact=True)) is not None
@@ -137,7 +138,7 @@ def _overflows(codelet: Codelet, name: str) -> Iterator[str]:
 
 
 def _c(p: Poly) -> str | None:
-    """The formula in double, which no size overflows; None where C's text would be another."""
+    """Return the formula in double, which no size overflows, or None where C's text would be another."""
     terms = []
     for factors, k in sorted(p.items(), key=lambda item: (item[1] < 0, -len(item[0]), item[0])):
         if any(f.startswith("(") and re.fullmatch(r"\([\w +*()-]+ / [1-9]\d*\)", f) is None for f in factors):

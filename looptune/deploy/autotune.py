@@ -53,8 +53,10 @@ def autotune(
     strict_float: bool = False,
     fp_contract: str | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., None]]:
-    """A decorator for a function with the C parameters. ``budget``: of each search, a time or a number of versions; the
-    others are as for ``compile`` and ``looptune run``. No Python file beside the C file is run.
+    """Return a decorator for a function with the C parameters.
+
+    ``budget``: of each search, a time or a number of versions; the other arguments are those of ``compile`` and
+    ``looptune run``. No Python file beside the C file is executed.
 
     UsageError, when the function is decorated, where its parameters are not the C function's.
     """

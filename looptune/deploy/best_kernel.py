@@ -21,6 +21,8 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, slots=True)
 class SelectedPlan:
+    """A version that was selected from the database for some sizes: its plan, source and program."""
+
     match: Match
     plan: Plan
     source: str
@@ -57,7 +59,7 @@ class Best:
             )  # fmt: skip
 
     def at(self, sizes: Mapping[str, int]) -> SelectedPlan:
-        """What to run at these sizes; a warning, once, where nothing was measured there."""
+        """Return the version to run at these sizes, with one warning if nothing was measured there."""
         match = look_up(self._table, DEFAULT, self.device, sizes)
         kind = match.level
         if kind != "exact" and kind not in self._warned:

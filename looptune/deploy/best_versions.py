@@ -33,8 +33,11 @@ _OTHERS = ("hand-written", "library")
 
 @dataclass(frozen=True, slots=True)
 class BestVersion:
-    """``values`` are all scalar parameters at which it was measured, ``sizes`` the integers of them; ``default_us`` is
-    None where the default was not; ``finished``: seconds since 1970; ``command`` measures one version of it again."""
+    """``values`` are all scalar parameters at which it was measured, ``sizes`` the integers of them.
+
+    ``default_us`` is None where the default was not; ``finished``: seconds since 1970; ``command`` measures one version
+    of it again.
+    """
 
     context: Context
     values: Mapping[str, int | float]
@@ -57,8 +60,10 @@ class BestVersion:
 
 
 def measured(store: Store, unit: Unit, target: str, floats: Floats = USUAL) -> tuple[BestVersion, ...]:
-    """One for each device and sizes, in the order of their names and of the sizes; of what was measured with these
-    ``floats``."""
+    """One for each device and sizes, in the order of their names and of the sizes.
+
+    Of what was measured with these ``floats``.
+    """
     asked = floats.options(target)
     known = store.rows(kernel=unit.codelet.name, source_hash=source_hash(unit), target=target)
     groups: dict[tuple[str, int, str, tuple[int, ...]], dict[str, list[Row]]] = {}
@@ -112,7 +117,7 @@ def _won(rows: Sequence[Row], cores: int, sizes: Mapping[str, int], commands: Ma
 
 
 def _alone(rows: Sequence[Row]) -> float | None:
-    """What the sequential loops took on one core, by the newest row."""
+    """Return what the sequential loops took on one core, by the newest row."""
     own = [row for row in rows if row.role == "sequential" and isinstance(row.outcome, Timed)]
     newest = max(own, key=_finished, default=None)
     return newest.median_us if newest is not None else None

@@ -64,7 +64,10 @@ def _warned(unit: Unit, rows: Sequence[BestVersion], warn: Warn, instead: Callab
 def _found(
     unit: Unit, db: Path, target: str, default: bool, floats: Floats, order: Sequence[str]
 ) -> tuple[str, tuple[BestVersion, ...]]:
-    """The target and what was measured on it. UsageError where that is nothing, saying what measures it."""
+    """Return the target and what was measured on it.
+
+    Raises UsageError where that is nothing, saying what measures it.
+    """
     check_own(target, "kernels are built for")
     if target not in ("auto", GPU, CPU):
         raise UsageError(f"looptune build makes modules for {GPU} and {CPU}: looptune emit prints {target}")
@@ -87,7 +90,7 @@ def _named(unit: Unit) -> str:
 
 
 def _others(store: Store, unit: Unit) -> str:
-    """What it has of other texts of the kernel, or in other types."""
+    """Return what it has of other texts of the kernel, or in other types."""
     held = sorted({f"{row.context.dtype} for {row.context.target}" for row in store.rows(kernel=unit.codelet.name)})
     return f" (of this name it has other texts, types or targets: {', '.join(held)})" if held else ""
 

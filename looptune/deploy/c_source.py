@@ -29,7 +29,7 @@ from looptune.schedule.assumptions import assumed
 
 
 def text(request: Request, device: Device, sizes: Mapping[str, int]) -> str:
-    """What ``gcc -fopenmp`` compiles: the best on ``device`` at ``sizes``, or on what comes nearest to them."""
+    """Return C for ``gcc -fopenmp``: the best version on ``device`` at ``sizes``, or on the nearest ones."""
     unit = request.unit
     match, best = chosen(request.measured, device, sizes)
     directives = "" if best is None else plans.size_independent(best.directives)
@@ -65,8 +65,10 @@ def _wrapped(assumes: Sequence[str]) -> Iterator[str]:
 
 
 def _declared(unit: Unit) -> tuple[Head | None, list[str]]:
-    """How the file declares the function, and what is to be known of its parameters. UsageError where what is built
-    cannot be declared so."""
+    """How the file declares the function, and what is to be known of its parameters.
+
+    UsageError where what is built cannot be declared so.
+    """
     if isinstance(unit.head, str):
         raise UsageError(unit.head)
     name = Path(unit.path).name
@@ -83,7 +85,10 @@ def _declared(unit: Unit) -> tuple[Head | None, list[str]]:
 def chosen(
     measured: Sequence[BestVersion], device: Device, sizes: Mapping[str, int]
 ) -> tuple[Match, BestVersion | None]:
-    """The best on this device at these sizes, on any device where there is none nearer; None: nothing was measured."""
+    """Return the best version on this device at these sizes, or on any device if none is nearer.
+
+    None if nothing was measured.
+    """
     table = [
         {
             "device": m.context.device, "cores": m.cores, "capability": m.context.capability, "sizes": dict(m.sizes),

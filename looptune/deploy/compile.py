@@ -76,7 +76,7 @@ class CompiledKernel:
         return self.plan.asserted
 
     def __call__(self, *args: Any) -> None:
-        """Raises UsageError where an argument does not fit its parameter."""
+        """Run the kernel. Raises UsageError if an argument does not fit its parameter."""
         params = self.codelet.params
         if len(args) != len(params):
             names = ", ".join(p.name for p in params)
@@ -111,7 +111,7 @@ class CompiledKernel:
         self.directives, self.source = chosen.plan.schedule_text, chosen.source
 
     def _placed(self, p: Array, array: Any, scalars: Mapping[str, int | float]) -> tuple[Any, bool]:
-        """The array where the kernel can use it, and whether that is a copy."""
+        """Return the array where the kernel can use it, and whether that is a copy."""
         device = getattr(array, "__cuda_array_interface__", None)
         if device is not None and on_gpu(self.target):
             _check(p, tuple(device["shape"]), np.dtype(device["typestr"]), scalars)
@@ -153,7 +153,7 @@ def _overlap(a: Any, b: Any) -> bool:
 
 
 def _ends(array: Any) -> tuple[int, int]:
-    """The addresses that a device array without gaps lies between."""
+    """Return the addresses that a device array without gaps lies between."""
     facts = array.__cuda_array_interface__
     start = int(facts["data"][0])
     return start, start + math.prod(facts["shape"]) * np.dtype(facts["typestr"]).itemsize
@@ -173,7 +173,9 @@ def compile(
     strict_float: bool = False,
     fp_contract: str | None = None,
 ) -> CompiledKernel:
-    """The codelet of a C file (or of C text: a string with a newline) as a callable; a group of codelets is one.
+    """Return the codelet of a C file (or of C text: a string with a newline) as a callable.
+
+    A group of codelets is one callable.
 
     ``kernel``: a function, an hmpp label or a group, where the file has several; ``defines``: macros, as with -D;
     ``dtype``: "float32" or "float64", in place of the floating-point type of the file; ``directives``: lines such as
@@ -252,13 +254,14 @@ def scheduled(unit: Unit, directives: str | Sequence[str] | None, floats: Floats
 
 
 def lines_of(directives: str | Sequence[str] | None) -> str:
+    """Return the directives as text, one per line."""
     if directives is None:
         return ""
     return directives if isinstance(directives, str) else "\n".join(directives)
 
 
 def scalar(p: Scalar, given: Any) -> int | float:
-    """The value of an argument; UsageError where the parameter cannot hold it."""
+    """Return the value of an argument. Raises UsageError if the parameter cannot hold it."""
     if isinstance(given, np.ndarray) and given.ndim:
         raise UsageError(f"{p.name} is a scalar, got an array")
     number = given.item() if isinstance(given, np.ndarray | np.generic) else given
@@ -285,6 +288,7 @@ def _check(p: Array, shape: tuple[int, ...], dtype: np.dtype[Any], scalars: Mapp
 
 
 def extents_of(p: Array, scalars: Mapping[str, int | float]) -> list[int | None]:
+    """Return the extents of an array for these scalars, None where an extent is open."""
     from_sizes = {n: int(v) for n, v in scalars.items() if float(v).is_integer()}
     return [None if e is None else evaluate_size(e, from_sizes) for e in p.shape]
 

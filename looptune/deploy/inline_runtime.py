@@ -56,6 +56,7 @@ class InlinedRuntime:
 
 
 def included(modules: Sequence[str]) -> InlinedRuntime:
+    """Return the texts of the modules in one, with their imports and the names that they define."""
     imports: set[tuple[str, str]] = set()
     names: set[str] = set()
     texts = []
@@ -70,7 +71,7 @@ def included(modules: Sequence[str]) -> InlinedRuntime:
 
 
 def import_block(imports: Iterable[tuple[str, str]]) -> str:
-    """The standard library, then the others; one line a module."""
+    """Return the import statements: the standard library, then the others; one line per module."""
     own, others = list[str](), list[str]()
     plain = sorted({name for module, name in imports if not module})
     sources = sorted({module for module, _ in imports if module})
@@ -117,7 +118,7 @@ def _defined(tree: ast.Module) -> Iterator[str]:
 
 
 def _body(source: str, tree: ast.Module, name: str) -> str:
-    """What comes after the imports, under the first line of the docstring."""
+    """Return what comes after the imports, under the first line of the docstring."""
     lines = source.splitlines()
     last = max(n.end_lineno or 0 for n in tree.body if isinstance(n, ast.Import | ast.ImportFrom))
     said = ast.get_docstring(tree)

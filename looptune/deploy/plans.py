@@ -25,11 +25,13 @@ from looptune.tune.session.proof import summarize_proof
 
 
 def scheduled(analysis: Analysis, best: BestVersion, *, sums: bool = False) -> ScheduleResult:
+    """Return the schedule of the version's directives."""
     placed = parse_lines(best.directives.splitlines(), "configuration")
     return schedule(analysis, placed, best.values, sums=sums)
 
 
 def exact(analysis: Analysis, best: BestVersion) -> Plan:
+    """Return the plan for the sizes at which the version was measured."""
     return _exact(scheduled(analysis, best), best)
 
 
@@ -40,8 +42,11 @@ def _exact(done: ScheduleResult, best: BestVersion) -> Plan:
 
 
 def for_other_sizes(analysis: Analysis, best: BestVersion) -> Plan | None:
-    """None where the directives mean these sizes only, as ``fullunroll`` of a loop as long as one of them does, or
-    where a block would need more than a GPU has."""
+    """Return the plan for other sizes, or None.
+
+    There is none if the directives fit these sizes only, as ``fullunroll`` of a loop as long as one of them does, or if
+    a block would need more than a GPU has.
+    """
     try:
         made = default(analysis, size_independent(best.directives))
         if best.context.target == "numba-cuda":
@@ -52,7 +57,7 @@ def for_other_sizes(analysis: Analysis, best: BestVersion) -> Plan | None:
 
 
 def size_independent(directives: str) -> str:
-    """What the directives are where nothing is known of the sizes."""
+    """Return the directives for unknown sizes."""
     return re.sub(r"\bnoremainder\b", "remainder", directives, flags=re.IGNORECASE)
 
 
@@ -63,11 +68,12 @@ def default(analysis: Analysis, directives: str = "") -> Plan:
 
 
 def original(codelet: Codelet) -> Plan:
+    """Return the plan of the sequential loops."""
     return lower_to_plan(sequential(codelet))
 
 
 def sequential(codelet: Codelet) -> Codelet:
-    """The loops as they were written, one after the other."""
+    """Return the loops in the order written, without threads."""
 
     def rule(n: Node) -> Node | None:
         return replace(n, mode="sequential", reduces=()) if isinstance(n, Loop) else None
@@ -76,7 +82,7 @@ def sequential(codelet: Codelet) -> Codelet:
 
 
 def proof(analysis: Analysis, best: BestVersion) -> str:
-    """What the version rests on, at the sizes it was measured at."""
+    """Return the assumptions of the version at the sizes at which it was measured."""
     done = scheduled(analysis, best, sums=True)
     blocks = best.context.target == "numba-cuda"
     made = _exact(done, best)

@@ -18,8 +18,11 @@ Sizes = Literal["exact", "elsewhere"]
 
 
 def builder(of: Sequence[tuple[Codelet, BestVersion]], target: Target) -> Callable[[int, Sizes], PickledValue | None]:
-    """The set-up of such a process. It gives a version, by its number, as a sealed Binary; None where there is none for
-    other sizes, or it would need more than the device has."""
+    """Return the set-up of a process that builds versions.
+
+    It returns a version, by its number, as a sealed Binary, or None if there is none for other sizes, or if it needs
+    more than the device has.
+    """
     backend = target.backend()
 
     def build(number: int, sizes: Sizes) -> PickledValue | None:

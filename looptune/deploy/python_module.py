@@ -98,8 +98,10 @@ def text(request: Request) -> str:
 
 
 def runs_in_c(unit: Unit, best: BestVersion) -> bool:
-    """One core was faster, and the C text is a function that a module can call beside others: nothing of it is at file
-    scope, and no array of its own is on the stack."""
+    """One core was faster, and the C text is a function that a module can call beside others.
+
+    Nothing of it is at file scope, and no array of its own is on the stack.
+    """
     codelet, head = unit.codelet, unit.head
     if best.slower is None or best.context.target != "numba-cpu" or unit.excerpt is None or len(unit.parts) > 1:
         return False
@@ -163,7 +165,7 @@ def _one_core(row: _Row) -> Iterator[str]:
 
 
 def said_of(m: BestVersion, proof: str) -> Iterator[str]:
-    """What was measured where, in lines for a person."""
+    """Yield what was measured on which device, as lines for the user."""
     t = m.time
     date = time.strftime("%Y-%m-%d", time.gmtime(m.finished))
     over = (
@@ -220,7 +222,7 @@ class _Host(Writer):
 
 
 def _extents(codelet: Codelet) -> str:
-    """A function of the integer parameters."""
+    """Return a function of the integer parameters."""
     writer = _Host()
     whole = [p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)]
     arrays = [p for p in codelet.params if isinstance(p, Array)]
@@ -239,7 +241,7 @@ def _accesses(codelet: Codelet) -> str:
 
 
 def _text(unit: Unit, contracts: bool) -> str:
-    """The C text as a module keeps it, without a path of this machine."""
+    """Return the C text as a module keeps it, without a path of this machine."""
     if unit.excerpt is None:
         return "TEXT = None\n"
     text = CReference(unit.excerpt, contracts).portable()

@@ -42,9 +42,12 @@ def transform(
     warn: Warn = _silent,
     note: Warn = _silent,
 ) -> str:
-    """The whole C file with the loops that the directives change rewritten, and not a byte of it where there are none;
-    what was given with -D stands at its top. ``note`` is told which sums of floats the directives add up in another
-    order."""
+    """Return the C file with the loops rewritten that the directives change, and all other bytes unchanged.
+
+    Definitions by -D are at its top.
+
+    ``note`` is called with the sums of floats that the directives reorder.
+    """
     unit = _loaded(file, kernel, defines, include_dirs, dtype, warn)
     done = scheduled(unit, lines, floats)
     for turned in done.sums:
@@ -63,12 +66,12 @@ def transform(
 
 
 def encoded(file: Path, text: str) -> bytes:
-    """What ``transform`` gives in the encoding of the file that it was given."""
+    """Return the output of ``transform`` in the encoding of its input file."""
     return text.encode(encoding(read_source(file)) if file.is_file() else "utf-8", errors="backslashreplace")
 
 
 def _applied(unit: Unit, edits: Sequence[Edit], head: str) -> str:
-    """The file with the edits made: what they leave alone is as it was, line ends included."""
+    """Return the file with the edits made: what they leave alone is as it was, line ends included."""
     file = Path(unit.path)
     raw = as_written(read_source(file)) if file.is_file() else unit.text  # a pipe can be read once
     mark = "\ufeff" if raw.startswith("\ufeff") else ""
@@ -87,7 +90,7 @@ def _applied(unit: Unit, edits: Sequence[Edit], head: str) -> str:
 
 
 def _undefined(text: str, macros: Sequence[str]) -> list[Edit]:
-    """The text's own lines about ``macros``, whose values -D gives, left out."""
+    """Return the text's own lines about ``macros``, whose values -D gives, left out."""
     return [
         Edit(m.start(), m.end(), "")
         for name in macros
@@ -146,7 +149,10 @@ def emit(
     floats: Floats = USUAL,
     warn: Warn = _silent,
 ) -> str:
-    """The Python module of the kernels, their file of C, or their PTX. TargetError where the target cannot give it."""
+    """Return the Python module of the kernels, their C file, or their PTX.
+
+    Raises TargetError if the target has none.
+    """
     unit = _loaded(file, kernel, defines, include_dirs, dtype, warn)
     done = scheduled(unit, lines, floats)
     planned = lower_to_plan(

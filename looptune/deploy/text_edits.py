@@ -66,7 +66,7 @@ def edits(
     defined: Sequence[Span],
     warn: Callable[[Span, str], object],
 ) -> tuple[Edit, ...]:  # fmt: skip
-    """The changes of ``part``'s file that make ``before`` into ``after``; none where nothing differs.
+    """Return the edits of ``part``'s file that turn ``before`` into ``after``; none if nothing differs.
 
     ``usual`` is how the loops run without the directives that were given from outside; ``defined`` the lines that
     define macros. UnsupportedError where what differs has no text of its own.
@@ -95,7 +95,7 @@ def _unwritten(layout: Layout, token: int) -> str:
 
 
 def unchanged(before: Version, after: Version, usual: Annotations) -> bool:
-    """The two compute the same in the same order, and their loops run as they usually do."""
+    """Tell whether the two compute the same in the same order, and their loops run in the default way."""
     return _same(before.body, after.body, usual)
 
 
@@ -117,7 +117,7 @@ def _same(a: tuple[Stmt, ...], b: tuple[Stmt, ...], usual: Annotations) -> bool:
 
 
 def _same_head(a: Stmt, b: Stmt, usual: Annotations) -> bool:
-    """The statements are one but for what is inside them."""
+    """Tell whether the statements are one but for what is inside them."""
     match a, b:
         case Assign(), Assign():
             return (a.target, a.value) == (b.target, b.value)
@@ -132,7 +132,7 @@ def _same_head(a: Stmt, b: Stmt, usual: Annotations) -> bool:
 
 
 def _rewrites(stmt: Stmt) -> bool:
-    """A directive of the text changes more of the statement than how its loops run."""
+    """Tell whether a directive of the text changes more of the statement than how its loops run."""
     given = () if isinstance(stmt, Assign) else stmt.directives
     return any(directives.find(d).stage != "mode" for d in given)
 
@@ -153,8 +153,10 @@ def _ids(stmt: Stmt) -> frozenset[str]:
 def _groups(
     before: tuple[Stmt, ...], after: tuple[Stmt, ...], homes: Sequence[int | None]
 ) -> Iterator[tuple[tuple[Stmt, ...], tuple[Stmt, ...]]]:
-    """The shortest runs of statements that hold the same original statements, in order. Statements of one home, which
-    is a statement of the text, stay together."""
+    """Yield the shortest runs of statements that hold the same original statements, in order.
+
+    Statements of one home, which is a statement of the text, stay together.
+    """
     prefixes: dict[frozenset[str], int] = {frozenset(): 0}
     seen: frozenset[str] = frozenset()
     for k, stmt in enumerate(before, 1):
@@ -188,7 +190,7 @@ class _Splicer:
     warn: Callable[[Span, str], object]
 
     def aligned(self, before: tuple[Stmt, ...], after: tuple[Stmt, ...], around: Around) -> list[Edit]:
-        """The changes of a block's statements, which stand in the loops ``around``."""
+        """Return the changes of a block's statements, which stand in the loops ``around``."""
         made: list[Edit] = []
         for old, new in _groups(before, after, [self.home(stmt) for stmt in before]):
             if not _same(old, new, self.usual):
@@ -196,7 +198,7 @@ class _Splicer:
         return made
 
     def home(self, stmt: Stmt) -> int | None:
-        """The first token of the statement of the text that it comes from."""
+        """Return the first token of the statement of the text that it comes from."""
         k = self.token(stmt)
         run = None if k is None else self.layout.run(k, k)
         return None if run is None else run.tokens[0]
@@ -284,7 +286,7 @@ class _Splicer:
         return start, end
 
     def directives_before(self, first: int, start: int) -> list[Edit]:
-        """The pragmas in front of the run that say something of its first loop are gone."""
+        """Return the pragmas in front of the run that say something of its first loop are gone."""
         place = self.layout.tokens[first - 1].place if self.layout.real(first - 1) else None
         at = place[1] if place is not None else start
         made: list[Edit] = []
@@ -306,7 +308,7 @@ class _Splicer:
         return Span(self.part.path, text.count("\n", 0, opens) + 1, line.start - opens + 1, width, row)
 
     def kept_lines(self, start: int, end: int) -> str:
-        """The definitions that the replaced text held, for what comes after it."""
+        """Return the definitions that the replaced text held, for what comes after it."""
         text = self.layout.text
         inside = (line for line in self.layout.lines if start <= line.start < end)
         kept = [line for line in inside if line.word in _DEFINES and self.span(line).line in self.defined]
@@ -316,7 +318,7 @@ class _Splicer:
     # -- what -----------------------------------------------------------------------------------
 
     def text(self, run: Run, old: tuple[Stmt, ...], new: tuple[Stmt, ...], start: int, around: Around) -> str:
-        """The new statements under the names of the text."""
+        """Return the new statements under the names of the text."""
         new, counters = _in_terms_of_the_text(new, around)
         used, elsewhere = referenced_names(new), self.elsewhere(old)
         shared = {v for v in used & self.after.locals.keys() & self.before.locals.keys() if v in elsewhere}
@@ -337,7 +339,7 @@ class _Splicer:
         return f"\n{indent}{made}" if made.startswith("#") and before.strip() else made
 
     def check_macros(self, body: str, old: tuple[Stmt, ...]) -> None:
-        """The preprocessor leaves the new text as it is: its macros are expanded already."""
+        """Check that the preprocessor leaves the new text unchanged, in which macros are expanded already."""
         code = "\n".join(line for line in body.splitlines() if not line.lstrip().startswith("#"))
         for m in re.finditer(r"\b([A-Za-z_]\w*)(\s*\()?", code):
             if m[1] in self.macros and (m[2] is not None or not self.macros[m[1]]):
@@ -345,7 +347,7 @@ class _Splicer:
                              old[0].span)  # fmt: skip
 
     def elsewhere(self, old: tuple[Stmt, ...]) -> set[str]:
-        """What the statements that are not replaced name."""
+        """Return what the statements that are not replaced name."""
         gone = {id(s) for s in old}
         found: set[str] = set()
 
@@ -368,8 +370,10 @@ class _Splicer:
         self, shared: set[str], used: set[str], old: tuple[Stmt, ...], new: tuple[Stmt, ...],
         counters: Mapping[str, Loop],
     ) -> dict[str, str]:  # fmt: skip
-        """The variables of the text that the new statements share with the rest of it, by the codelet's names;
-        ``counters`` are those of the loops around."""
+        """Return the variables of the text that the new statements share with the rest of it, by the codelet's names.
+
+        ``counters`` are those of the loops around.
+        """
         found = {name: self.part.held[name] for name in used & self.part.held.keys()}
         found |= {name: loop.counter.name for name, loop in counters.items() if loop.counter is not None}
         for name in sorted(used & self.part.hidden):
@@ -394,7 +398,7 @@ class _Splicer:
         return found
 
     def hides(self, loop: Loop) -> bool:
-        """A variable of the loop's name is declared inside of the loop."""
+        """Tell whether a variable of the loop's name is declared inside of the loop."""
         head = self.token(loop)
         places = (self.layout.find(self.before.locals[n].span, ()) for n, text in self.part.variables.items()
                   if loop.counter is not None and text == loop.counter.name and n in self.before.locals)  # fmt: skip
@@ -403,7 +407,7 @@ class _Splicer:
     def named(
         self, new: tuple[Stmt, ...], outer: Mapping[str, str], private: Mapping[str, Local]
     ) -> tuple[tuple[Stmt, ...], dict[str, Local]]:
-        """The statements with their own variables renamed where they would hide one of the text."""
+        """Return the statements with their own variables renamed where they would hide one of the text."""
         bound = {n.var for n in walk(new) if isinstance(n, Loop)} | private.keys()
         taken = referenced_names(new) | set(outer.values())
         rename = dict(outer)
@@ -428,7 +432,7 @@ class _Splicer:
         return stmts, local
 
     def hoisted(self, run: Run, old: tuple[Stmt, ...], shared: set[str], indent: str) -> list[str]:
-        """Declarations among the replaced statements that the rest of the text needs."""
+        """Return declarations among the replaced statements that the rest of the text needs."""
         kept = []
         computed = {k for stmt in old for n in walk(stmt) if (k := self.token(n)) is not None}
         for piece in run.pieces:
@@ -448,8 +452,9 @@ class _Splicer:
 
 
 def _in_terms_of_the_text(stmts: tuple[Stmt, ...], around: Around) -> tuple[tuple[Stmt, ...], dict[str, Loop]]:
-    """The statements with the text's variables in place of the counters of the loops around, and the loops by the names
-    that stand for these variables.
+    """Return the statements with the text's variables in place of loop counters.
+
+    Loops are returned by the names that stand for these variables.
 
     A loop that the text writes ``for (k = n - 1; k >= 0; k--)`` has a counter that goes up: the ``n - 1 - counter`` of
     its statements is ``k`` there, and any other use of the counter is of ``n - 1 - k``.
@@ -477,13 +482,13 @@ def _in_terms_of_the_text(stmts: tuple[Stmt, ...], around: Around) -> tuple[tupl
 
 
 def _put(stmts: tuple[Stmt, ...], value: Expr, name: Var) -> tuple[Stmt, ...]:
-    """The statements with the name wherever they compute the value."""
+    """Return the statements with the name wherever they compute the value."""
     found: tuple[Stmt, ...] = rewrite(lambda n: name if n == value else None, stmts)
     return found
 
 
 def _solved(value: Expr, var: str, known: Expr) -> Expr | None:
-    """What ``var`` is where the ``value`` made of it is ``known``; None where moving terms does not tell."""
+    """Return what ``var`` is where the ``value`` made of it is ``known``, or None where moving terms does not tell."""
     if value.dtype != known.dtype:
         known = fold(Cast(value.dtype, known))
     match value:
@@ -511,7 +516,7 @@ def _mentioned(e: Expr) -> frozenset[str]:
 
 
 def _macros(defined: Sequence[Span]) -> dict[str, bool]:
-    """The macros that the lines define, wherever they hold; True for those that take arguments alone."""
+    """Return the macros that the lines define, wherever they hold; True for those that take arguments alone."""
     found: dict[str, bool] = {}
     for span in defined:
         m = re.match(r"\s*(?:#|%:)\s*define\s+(\w+)(\()?(.*)", span.text)
@@ -521,7 +526,7 @@ def _macros(defined: Sequence[Span]) -> dict[str, bool]:
 
 
 def _hollow(stmt: Stmt) -> Stmt:
-    """The statement without what is inside it."""
+    """Return the statement without what is inside it."""
     match stmt:
         case Loop() | While():
             return replace(stmt, body=())
@@ -535,7 +540,7 @@ def _is_one(stmts: tuple[Stmt, ...]) -> bool:
 
 
 def _conditionals(lines: Sequence[Line]) -> list[list[Line]]:
-    """The lines of each ``#if … #endif``."""
+    """Return the lines of each ``#if … #endif``."""
     done: list[list[Line]] = []
     open_: list[list[Line]] = []
     for line in lines:

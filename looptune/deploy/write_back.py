@@ -22,7 +22,7 @@ Warn = Callable[[Span, str], object]
 
 
 def write_back(unit: Unit, codelet: Codelet, usual: Annotations, warn: Warn) -> tuple[Edit, ...]:
-    """The changes of the file's text that make each function what the schedule makes of it.
+    """Return the edits of the file that give each function its scheduled loops.
 
     ``usual`` is how loops run without the directives that were given from outside. UnsupportedError where a loop holds
     statements of two functions, where their order has changed, and where a function that runs twice has become two;
@@ -70,7 +70,7 @@ def _computing(stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 
 def _split(unit: Unit, codelet: Codelet) -> list[tuple[Stmt, ...]]:
-    """The statements of each part."""
+    """Return the statements of each part."""
     split: list[list[Stmt]] = [[] for _ in unit.parts]
     last = 0
     for stmt in codelet.body:
@@ -87,7 +87,7 @@ def _split(unit: Unit, codelet: Codelet) -> list[tuple[Stmt, ...]]:
 
 
 def _renamed(part: FunctionPart, codelet: Codelet, stmts: tuple[Stmt, ...]) -> Version:
-    """The statements under the function's own names."""
+    """Return the statements under the function's own names."""
     used = referenced_names(stmts)
     rename = dict(_clear(part.names, used)) | dict(part.names)
     own = {rename.get(v.name, v.name): v for v in codelet.locals if v.name in used}

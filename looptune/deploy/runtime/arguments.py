@@ -28,8 +28,10 @@ class Parameter(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Device memory: address, number of items, and the stream that its last writer used, None where there is nothing to
-    wait for. ``held`` keeps it from being freed."""
+    """Device memory: address, number of items, and the stream that its last writer used.
+
+    The stream is None if there is nothing to wait for; ``held`` keeps the memory from being freed.
+    """
 
     pointer: int
     items: int
@@ -57,22 +59,27 @@ class Want(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """Of one type of arrays. ``pointers``: the addresses of those that are all exactly what is wanted; None where
-    ``on_device`` has to look. ``stream``: gives the one that whoever made them uses in this thread; None where they do
-    not say."""
+    """Of one type of arrays.
+
+    ``pointers``: the addresses of those that are all exactly what is wanted; None where ``on_device`` has to look.
+    ``stream``: gives the one that whoever made them uses in this thread; None where they do not say.
+    """
 
     pointers: Callable[[Sequence[Want], Sequence[Any]], tuple[int, ...] | None]
     stream: Callable[[], int] | None = None
 
 
 def want(p: Parameter, shape: Shape) -> Want:
+    """Return what the parameter requires of its argument at this shape."""
     items = math.prod(n for n in shape if n is not None)
     return Want(p.dtype, np.dtype(p.dtype), shape, items, p.written)
 
 
 def reader(kind: type) -> Reader:
-    """To find no attribute takes long, and what CuPy and torch export takes them microseconds: asked once for a type,
-    and kept in ``READERS``."""
+    """To find no attribute takes long, and what CuPy and torch export takes them microseconds.
+
+    Asked once for a type, and kept in ``READERS``.
+    """
     library = kind.__module__.partition(".")[0]
     cupys = library == "cupy" and hasattr(kind, "_c_contiguous")
     known = Reader(_tensors) if hasattr(kind, "data_ptr") else Reader(_cupys, cupys_stream) if cupys else None
@@ -81,6 +88,7 @@ def reader(kind: type) -> Reader:
 
 
 def cupys_stream() -> int:
+    """Return the current stream of CuPy."""
     return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
 
 
@@ -103,7 +111,7 @@ def _named(dtype: Any) -> str:
 
 
 def _cupys(wanted: Sequence[Want], arrays: Sequence[Any]) -> tuple[int, ...] | None:
-    """``flags`` would make an object for each."""
+    """Return ``flags`` would make an object for each."""
     kind, found = type(arrays[0]), []
     for (_, dtype, shape, _, _), array in zip(wanted, arrays):  # noqa: B905 (as many of each)
         if type(array) is not kind or array.dtype != dtype or array.shape != shape or not array._c_contiguous:
@@ -152,7 +160,7 @@ def on_device(p: Parameter, array: Any, shape: Shape, stream: int) -> Place | No
 
 
 def on_host(p: Parameter, array: Any, shape: Shape) -> np.ndarray:
-    """The array as a NumPy array that shares its memory."""
+    """Return the array as a NumPy array that shares its memory."""
     if hasattr(array, "data_ptr") and not array.is_cuda:
         array = array.detach().numpy()
     if not isinstance(array, np.ndarray):
@@ -211,7 +219,7 @@ _DEVICES = (2, 13)
 
 
 def _dlpack(p: Parameter, array: Any, shape: Shape, stream: int) -> Place | None:
-    """The producer makes ``stream`` wait for what it has queued; 1 is what DLPack calls the default stream."""
+    """Return the producer makes ``stream`` wait for what it has queued; 1 is what DLPack calls the default stream."""
     if array.__dlpack_device__()[0] not in _DEVICES:
         return None
     capsule = array.__dlpack__(stream=stream if stream else 1)

@@ -60,7 +60,7 @@ class Host(Function):
                     raise ValueError(f"{p.name} overlaps {q.name}, and one of them is written: pass a copy of one")
 
     def ready(self, values: tuple[int, ...]) -> Ready:
-        """The shapes of the arrays at these sizes, what runs there, compiled, and what the loops reach."""
+        """Return the shapes of the arrays at these sizes, the compiled function, and the extents that loops access."""
         shapes, device = self.shapes(values), self.device()
         match = self.look_up(device, values)
         self.warn(match, device, values, 4)
@@ -83,7 +83,10 @@ def this_cpu() -> Device:
 
 
 def _usable(array: np.ndarray, shape: Shape) -> np.ndarray:
-    """The array, or a copy, as compiled code takes it: rows one after the other, writeable, of the declared rank."""
+    """Return the array, or a copy, as compiled code takes it.
+
+    Rows one after the other, writeable, of the declared rank.
+    """
     if array.ndim == len(shape) and array.flags.c_contiguous and array.flags.writeable:
         return array
     shaped = array.reshape(-1) if len(shape) == 1 else array

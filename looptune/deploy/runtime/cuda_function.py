@@ -64,9 +64,11 @@ Stage = tuple[Parameter, Any, Place]
 
 
 class Ready(NamedTuple):
-    """What a call needs to know at its sizes. ``wanted``: of each array; ``counts``: their elements; ``wide``: the
-    numbers of those read WIDE bytes at a time; ``ordinal``: of the device; ``known``: addresses seen to be on it;
-    ``reach``: what the loops access."""
+    """What a call needs to know at its sizes.
+
+    ``wanted``: of each array; ``counts``: their elements; ``wide``: the numbers of those read WIDE bytes at a time;
+    ``ordinal``: of the device; ``known``: addresses seen to be on it; ``reach``: what the loops access.
+    """
 
     bound: Bound
     wanted: tuple[Want, ...]
@@ -78,6 +80,8 @@ class Ready(NamedTuple):
 
 
 class Gpu(Function):
+    """A tuned function on NVIDIA GPUs."""
+
     def __init__(self, tuned: Tuned) -> None:
         super().__init__(tuned)
         self.own = threading.local()
@@ -123,8 +127,13 @@ class Gpu(Function):
     def _each(
         self, ready: Ready, arrays: tuple[Any, ...], where: int
     ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[Stage, ...]]:
-        """The addresses of arrays of any types, how many elements they have, the streams that they were last written
-        on, and the copies of those that are on the host. TypeError and ValueError for what does not fit."""
+        """Return the addresses of arrays of any types, and what a launch needs of them.
+
+        These are their numbers of elements, the streams on which they were last written, and the copies of those on the
+        host.
+
+        TypeError and ValueError for what does not fit.
+        """
         places: list[Place] = []
         stages: list[Stage] = []
         for p, wanted, array in zip(self.arrays, ready.wanted, arrays, strict=True):
@@ -141,8 +150,11 @@ class Gpu(Function):
         return tuple(p.pointer for p in places), tuple(p.items for p in places), tuple(lasts), tuple(stages)
 
     def _checked(self, ready: Ready, pointers: tuple[int, ...], counts: tuple[int, ...]) -> None:
-        """ValueError where an array is on another device than the call, begins where it cannot be read, is too short
-        for the loops or overlaps another."""
+        """Check the arrays of a call.
+
+        Raises ValueError if one is on another device than the call, begins where it cannot be read, is too short for
+        the loops or overlaps another.
+        """
         for p, pointer, items in zip(self.arrays, pointers, counts, strict=True):
             if pointer not in ready.known:
                 _known(p, pointer, items, ready)
@@ -211,7 +223,7 @@ class Gpu(Function):
         return Bound(launches, params, self.tuned.signatures.__getitem__, loaded, where)
 
     def loaded(self, kernel: Any, arch: str) -> Any:
-        """The kernel's handle: compiled once for each architecture, whatever thread asks first."""
+        """Return the handle of the kernel, compiled once for each architecture whichever thread asks first."""
         with self.lock:
             if (arch, kernel) not in self.compiled:
                 code = cubin(kernel, self.tuned.signatures[kernel], arch)
@@ -244,7 +256,7 @@ def _known(p: Parameter, pointer: int, items: int, ready: Ready) -> None:
 
 
 def _stage(array: np.ndarray, where: int) -> Place:
-    """A copy on the device, made on the stream that will use it."""
+    """Return a copy on the device, made on the stream that will use it."""
     whole = np.ascontiguousarray(array)
     memory = Memory(whole.nbytes)
     if whole.nbytes:

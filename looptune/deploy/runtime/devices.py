@@ -29,7 +29,7 @@ def cubin(kernel: Any, signature: Sequence[str], arch: str) -> bytes:
 
 
 def ptx(kernel: Any, signature: Sequence[str], arch: str) -> str:
-    """What Numba makes of it."""
+    """Return the PTX that Numba generates."""
     major, minor = divmod(int(arch.removeprefix("sm_")), 10)
     args = tuple(numba_type(name) for name in signature)
     with readonly_apart():
@@ -46,14 +46,17 @@ def numba_type(name: str) -> Any:
 
 
 def entry_of(code: bytes, name: str) -> str:
-    """The mangled name of the kernel: Numba's mangling keeps the function's name and its length."""
+    """Return the mangled name of the kernel; Numba's mangling contains the function's name and its length."""
     found = re.search(rb"\.text\.(_ZN[\w]*?" + f"{len(name)}{name}".encode() + rb"[\w]*)", code)
     assert found is not None, f"no kernel {name} in its cubin"
     return found[1].decode()
 
 
 def handle(stream: Any) -> int:
-    """The driver's handle of a stream: an int, or an object of cuda-core, cuda-bindings, CuPy, torch or Numba."""
+    """Return the driver's handle of a stream.
+
+    An int, or an object of cuda-core, cuda-bindings, CuPy, torch or Numba.
+    """
     if isinstance(stream, int):
         return stream
     if hasattr(stream, "__cuda_stream__"):
@@ -68,7 +71,7 @@ def handle(stream: Any) -> int:
 
 
 def current() -> int:
-    """The context that is current; where there is none, the first GPU's primary one is made so."""
+    """Return the current context; if there is none, the primary context of the first GPU becomes current."""
     status, context = driver.cuCtxGetCurrent()
     found = int(context) if status == SUCCESS else 0
     if found:
@@ -78,7 +81,7 @@ def current() -> int:
 
 
 def device_of() -> Device:
-    """The current context's."""
+    """Return the device of the current context."""
     device = check(driver.cuCtxGetDevice())
     attribute = driver.CUdevice_attribute
 
@@ -93,13 +96,13 @@ def device_of() -> Device:
 
 
 def place_of(pointer: int) -> int:
-    """The number of the device that an address is on."""
+    """Return the number of the device on which an address is."""
     what = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
     return int(check(driver.cuPointerGetAttribute(what, pointer)))
 
 
 def order(first: int, then: int) -> None:
-    """What is queued on stream ``then`` from now on waits for what is queued on ``first`` by now."""
+    """Make work that is queued on stream ``then`` from now on wait for what is queued on ``first`` by now."""
     event = check(driver.cuEventCreate(UNTIMED))
     try:
         check(driver.cuEventRecord(event, driver.CUstream(first)))
@@ -110,8 +113,10 @@ def order(first: int, then: int) -> None:
 
 
 def capturing(stream: int) -> bool:
-    """Work on this stream goes into a graph; not so of the default stream while another captures, where the driver
-    gives an error instead."""
+    """Work on this stream goes into a graph.
+
+    Not so of the default stream while another captures, where the driver gives an error instead.
+    """
     status, found = driver.cuStreamIsCapturing(driver.CUstream(stream))
     return status == SUCCESS and int(found) == 1
 
@@ -129,7 +134,7 @@ class Memory:
 
 @cache
 def own_place(context: int) -> int:
-    """What ``place_of`` says of memory of the context, which is current."""
+    """Return the value of ``place_of`` for memory of the current context."""
     memory = Memory(1)  # it is freed with its last name, and what is freed has no place
     return place_of(memory.pointer)
 

@@ -22,17 +22,22 @@ class Mismatch(ArithmeticError):
 
 
 class Plan(NamedTuple):
-    """``launches``: on a GPU see ``Bound``, on a CPU what makes the compiled function; ``wide``: arrays that are read
-    16 bytes at a time."""
+    """``launches``: on a GPU see ``Bound``, on a CPU what makes the compiled function.
+
+    ``wide``: arrays that are read 16 bytes at a time.
+    """
 
     launches: Callable[..., Any]
     wide: tuple[str, ...] = ()
 
 
 class Tuned(NamedTuple):
-    """All that a module knows of its function. ``shapes``: of its arrays, by its integer parameters; ``signatures``:
-    the types of each kernel's parameters; ``original``: the loops as they were, on NumPy arrays; ``accesses``: what
-    they reach, see ``reach``; ``text``: the C that they were, None where it cannot be called."""
+    """All that a module knows of its function.
+
+    ``shapes``: of its arrays, by its integer parameters; ``signatures``: the types of each kernel's parameters;
+    ``original``: the loops as they were, on NumPy arrays; ``accesses``: what they reach, see ``reach``; ``text``: the C
+    that they were, None where it cannot be called.
+    """
 
     name: str
     params: tuple[Parameter, ...]
@@ -63,20 +68,20 @@ class Function(ABC):
 
     @abstractmethod
     def device(self) -> Device:
-        """The device that a call runs on."""
+        """Return the device on which a call runs."""
 
     @abstractmethod
     def copied(self, p: Parameter, array: Any, shape: Shape, stream: Any) -> np.ndarray:
-        """What the array holds once all work is done, on the host and in the declared shape."""
+        """Return the content of the array after all work has ended, on the host and in the declared shape."""
 
     def match(self, ints: tuple[Any, ...]) -> Match:
-        """What a call with these sizes runs."""
+        """Return the version that a call with these sizes runs."""
         return self.look_up(self.device(), self.values(ints))
 
     def checked(
         self, ints: tuple[Any, ...], floats: tuple[Any, ...], arrays: tuple[Any, ...], stream: Any = None
     ) -> None:
-        """A call, and the original loops on copies of its arrays; Mismatch where they differ."""
+        """Call the function, and the original loops on copies of its arrays. Raises Mismatch if they differ."""
         values = self.values(ints)
         shapes = self.shapes(values)
         before = [self.copied(p, a, s, stream) for p, a, s in zip(self.arrays, arrays, shapes, strict=True)]
@@ -101,8 +106,10 @@ class Function(ABC):
         return tuple(found.get(p.name) for p in self.arrays)
 
     def check_memory(self, reach: Sequence[Reach | None], places: Sequence[tuple[int, int]]) -> None:
-        """``places``: the address and the number of items of each array. ValueError where one is too short for the
-        loops, and where one that is written overlaps another."""
+        """``places``: the address and the number of items of each array.
+
+        ValueError where one is too short for the loops, and where one that is written overlaps another.
+        """
         ends = []
         for p, mine, (start, items) in zip(self.arrays, reach, places, strict=True):
             wrong = too_short(p.name, items, mine)

@@ -1,5 +1,7 @@
-"""The C text that a module was made of, compiled where the module runs: what a check is independent of, and what a call
-runs where one core was faster than all that was tuned."""
+"""The C text that a module was made of, compiled where the module runs.
+
+What a check is independent of, and what a call runs where one core was faster than all that was tuned.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from looptune.runtime.c_program import NoReference, Text, compiled, ran, shared
 def independent(
     text: Text | None, arrays: Mapping[str, np.ndarray], scalars: Mapping[str, int | float], wanted: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """What the text leaves in ``wanted``. NoReference, with the reason, where it cannot be asked."""
+    """Return the results of the text for ``wanted``. Raises NoReference, with the reason, if it cannot run."""
     if text is None:
         raise NoReference("the C text cannot be called from outside of its program")
     if not compiler():
@@ -29,8 +31,10 @@ def independent(
 
 
 def in_c(text: Text, names: Sequence[str], otherwise: Callable[[], Callable[..., None]]) -> Callable[..., None]:
-    """The text as a function of the parameters ``names`` and a number of threads, of which it uses one; where it cannot
-    be compiled what ``otherwise`` makes."""
+    """Return the text as a function of the parameters ``names`` and a number of threads, of which it uses one.
+
+    If it cannot be compiled, the result of ``otherwise``.
+    """
     if not compiler():
         return otherwise()
     try:
@@ -51,7 +55,7 @@ def in_c(text: Text, names: Sequence[str], otherwise: Callable[[], Callable[...,
 
 @cache
 def _folder() -> tempfile.TemporaryDirectory[str]:
-    """Removed when the process ends."""
+    """Return removed when the process ends."""
     return tempfile.TemporaryDirectory(prefix="tuned-")
 
 

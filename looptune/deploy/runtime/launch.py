@@ -63,8 +63,11 @@ class Scratch:
 
 
 class Frame:
-    """The parameters of one kernel in memory. ``arrays``: the words of each array of the call; ``floats`` and ``own``:
-    where the call's floats are, and the sizes and host loop variables in the order they are given."""
+    """The parameters of one kernel in memory.
+
+    ``arrays``: the words of each array of the call; ``floats`` and ``own``: where the call's floats are, and the sizes
+    and host loop variables in the order they are given.
+    """
 
     def __init__(self, kernel: Any, block: Sequence[int], types: Sequence[str], args: Sequence[Any]) -> None:
         self.kernel = kernel
@@ -99,17 +102,20 @@ class Frame:
         self.memory[word + DATA] = pointer
 
     def fill(self, args: Sequence[Any]) -> None:
-        """The sizes and host loop variables of one launch."""
+        """Set the sizes and host loop variables of one launch."""
         values = (a for a in args if isinstance(a, int))
         for slot, value in zip(self.own, values, strict=True):
             slot.value = value
 
 
 class Bound:
-    """``plan(launch, new, *params)`` calls ``launch(kernel, grid, block, *args)`` for each of its launches in turn and
-    ``new(count, dtype)`` for its own arrays, with ``zeros=True`` for what has to be zero; a grid that is a number says
-    how many blocks each multiprocessor is to run of a kernel whose blocks wait for each other. ``params`` are the
-    sizes, and a Given for every other parameter."""
+    """A plan that is bound to a device.
+
+    ``plan(launch, new, *params)`` calls ``launch(kernel, grid, block, *args)`` for each launch in turn, and
+    ``new(count, dtype)`` for its own arrays, with ``zeros=True`` for those that have to be zero. A grid that is a
+    number is the number of blocks that each multiprocessor runs of a kernel whose blocks wait for each other.
+    ``params`` are the sizes, and a Given for every other parameter.
+    """
 
     def __init__(
         self,
@@ -195,7 +201,7 @@ class Bound:
         self.plan(launch, self._new, *self.params)
 
     def _new(self, count: int, dtype: str, zeros: bool = False) -> Scratch:
-        """The same memory in every walk: it is asked for in the same order."""
+        """Return the same memory in every walk: it is asked for in the same order."""
         if self.made == len(self.scratch):
             self.scratch.append(Scratch(int(count), dtype, zeros))
         self.made += 1
@@ -232,7 +238,7 @@ class Bound:
 
 
 def _call(frame: Frame, kernel: Any, grid: Grid, stream: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """What launches a kernel, and all that the driver is told."""
+    """Return what launches a kernel, and all that the driver is told."""
     if not isinstance(grid, int):
         whole = _whole(kernel, grid)
         return driver.cuLaunchKernel, (frame.kernel, *whole, *frame.block, 0, stream, frame.at, 0)
@@ -243,7 +249,7 @@ def _call(frame: Frame, kernel: Any, grid: Grid, stream: Any) -> tuple[Callable[
 
 
 def _whole(kernel: Any, grid: Sequence[int]) -> tuple[int, ...]:
-    """The grid in three dimensions."""
+    """Return the grid in three dimensions."""
     x, y, z = (*grid, 1, 1)[:3]
     if max(y, z) > MAX_BLOCKS_Y:
         raise TooLarge(f"{kernel.__name__} needs {max(y, z)} blocks along y or z, the limit is {MAX_BLOCKS_Y}")

@@ -59,8 +59,10 @@ def look_up(table: Sequence[Mapping[str, Any]], default: str, device: Device, si
 
 
 def warned(name: str, match: Match, device: Device, sizes: Mapping[str, int], before: set[str], depth: int) -> None:
-    """Warn of a match that is not exact, once for each level and device; ``before``: of which there was a warning;
-    ``depth``: calls from the user's to this one."""
+    """Warn of a match that is not exact, once for each level and device.
+
+    ``before``: of which there was a warning; ``depth``: calls from the user's to this one.
+    """
     kind = f"{match.level} {device.name}"
     if match.level != "exact" and kind not in before:
         before.add(kind)
@@ -68,7 +70,8 @@ def warned(name: str, match: Match, device: Device, sizes: Mapping[str, int], be
 
 
 def named(sizes: Mapping[str, int]) -> str:
-    """
+    """Return sizes as text.
+
     >>> named({"ni": 3, "nj": 4})
     'ni=3 nj=4'
     """

@@ -14,6 +14,8 @@ from looptune.deploy.runtime.lookup import Device
 
 
 class Simulated(Function):
+    """A tuned function in Numba's CUDA simulator."""
+
     def __call__(
         self, ints: tuple[Any, ...], floats: tuple[Any, ...], arrays: tuple[Any, ...], stream: Any = None
     ) -> None:
