@@ -36,20 +36,21 @@ _TIMES = tuple(
 
 
 def best(studies: Sequence[KernelStudy]) -> Table:
-    """The best configuration of each; with a column for the device where there are several."""
+    """Return the best configuration of each kernel, with a column for the device if there are several."""
     rows = [(*_what(s, studies), *_best_row(s)) for s in studies]
     caption = f"The best configuration of each kernel on {devices(studies)}"
     return Table("best", caption, (*_what_columns(studies), *_BEST), tuple(rows))
 
 
 def times(studies: Sequence[KernelStudy]) -> Table:
-    """What the best is to be compared with, and how many versions were tried."""
+    """Return the times with which the best is compared, and the number of versions tried."""
     rows = [(*_what(s, studies), *_times_row(s.result, len(s.rows))) for s in studies]
     caption = f"Times of one run, and the versions tried, on {devices(studies)}"
     return Table("times", caption, (*_what_columns(studies), *_TIMES), tuple(rows))
 
 
 def devices(studies: Sequence[KernelStudy]) -> str:
+    """Return the names of the devices of the studies."""
     return ", ".join(dict.fromkeys(s.device for s in studies))
 
 
@@ -99,7 +100,7 @@ def condensed(directives: str) -> str:
 
 
 def tuned_entry(result: Result) -> Entry | None:
-    """The best there is: the tuned version, or the default where nothing else was timed."""
+    """Return the best entry: the tuned version, or the default if nothing else was timed."""
     tuned = result.entry("tuned")
     return tuned if tuned is not None else result.entry("default")
 

@@ -83,8 +83,10 @@ class Comparison:
 
 
 def compared(studies: Sequence[KernelStudy]) -> tuple[Comparison, ...]:
-    """Of every kernel that was measured through several compilers on one device at the same sizes; without those that
-    have no configuration in common."""
+    """Of every kernel that was measured through several compilers on one device at the same sizes.
+
+    Without those that have no configuration in common.
+    """
     groups: dict[tuple[str, ...], list[KernelStudy]] = {}
     for study in sorted((s for s in studies if s.context.target in ORDER), key=lambda s: ORDER.index(s.context.target)):
         c = study.context
@@ -101,20 +103,20 @@ def _comparison(first: KernelStudy, second: KernelStudy) -> Comparison:
 
 
 def _timed(study: KernelStudy) -> dict[str, Timed]:
-    """The versions by directives, those that repeat another with its time."""
+    """Return the versions by directives, those that repeat another with its time."""
     known = {row.key: outcome for row, outcome in timed_rows(study)}
     found = {row.directives: known.get(row.key if row.same_as is None else row.same_as) for row in study.rows}
     return {text: outcome for text, outcome in found.items() if outcome is not None}
 
 
 def grid(comparisons: Sequence[Comparison]) -> Table:
-    """A row for each kernel."""
+    """Return a row for each kernel."""
     caption = "The same configurations through several compilers: above 1 the second is faster"
     return Table("compilers", caption, _SUMMARY, tuple(c.row for c in comparisons))
 
 
 def details(c: Comparison, most: int) -> Table:
-    """A row for each configuration, at most so many."""
+    """Return a row for each configuration, at most so many."""
     rows = tuple(
         (p.directives, time_text(p.first.median_us), time_text(p.second.median_us), f"{p.ratio:.3g}", p.verdict)
         for p in c.pairs[:most]
@@ -129,6 +131,7 @@ def details(c: Comparison, most: int) -> Table:
 
 
 def markdown(comparisons: Sequence[Comparison]) -> str:
+    """Return the comparison of compilers as a Markdown page."""
     grids = [grid(comparisons), *(details(c, SHOWN) for c in comparisons)]
     return "\n".join(["# Compilers on the same configurations", "", NOTE, *(g.markdown() for g in grids)])
 

@@ -37,6 +37,7 @@ def amount(number: float, unit: str) -> str:
 
 
 def text(p: Predicted) -> str:
+    """Return the prediction as text."""
     chip, made = p.estimate.chip, p.estimate
     lines = [_title(p.kernel, p.path, p.sizes), *(f"  {line}" for line in p.directives or ("no directives",)), ""]
     lines += [f"on {_chip(chip)}", f"work: {_work(p)}", ""]
@@ -78,7 +79,7 @@ def _work(p: Predicted) -> str:
 
 
 def _alike(launched: Sequence[LaunchEstimate]) -> list[list[LaunchEstimate]]:
-    """Launches of one kernel that differ in nothing that is said are put together."""
+    """Return launches of one kernel that differ in nothing that is said are put together."""
     found: dict[object, list[LaunchEstimate]] = {}
     for one in launched:
         key = (one.kernel.name, one.grid, one.memory_bytes, one.times.time_us, one.counted.nest.all_instructions)
@@ -147,6 +148,7 @@ def stride(u: AccessCount) -> str:
 
 
 def record(p: Predicted) -> dict[str, Any]:
+    """Return the prediction as a JSON object."""
     made = p.estimate
     return {
         "kernel": p.kernel, "file": p.path, "sizes": dict(p.sizes), "directives": "\n".join(p.directives),
@@ -216,6 +218,7 @@ FIRST = 10
 
 
 def ranking_record(r: Ranking) -> dict[str, Any]:
+    """Return the ranking as a JSON object."""
     versions = [
         {"directives": v.directives, "predicted_us": v.predicted_us, "bound": v.bound, "measured_us": v.measured_us,
          "whole": v.whole}

@@ -47,7 +47,7 @@ class Part:
 
 
 def parts(rows: Iterable[Row]) -> list[Part]:
-    """The versions by context, kernels in alphabetical order."""
+    """Return the versions by context, with kernels in alphabetical order."""
     found: dict[Context, Part] = {}
     for row in rows:
         if row.role in VERSIONS:
@@ -89,8 +89,10 @@ def write_csv(rows: Iterable[Row], out: TextIO) -> None:
 
 
 def write_lines(rows: Iterable[Row], out: TextIO, concluded: Mapping[str, Conclusion] = NOTHING) -> None:
-    """One JSON object a row, with the outcome whole: every run, and what else was seen. Then one for each context of
-    these rows that came to a conclusion, whose role is ``result``."""
+    """One JSON object a row, with the outcome whole: every run, and what else was seen.
+
+    Then one for each context of these rows that came to a conclusion, whose role is ``result``.
+    """
     contexts: dict[str, None] = {}
     for row in rows:
         contexts[row.context.hash] = None
@@ -124,7 +126,8 @@ def _flat(row: Row) -> dict[str, Any]:
 
 
 def sizes_text(size_bytes: int) -> str:
-    """
+    """Return a size in bytes as text.
+
     >>> sizes_text(500), sizes_text(2_500_000)
     ('500 B', '2.5 MB')
     """

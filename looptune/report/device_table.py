@@ -22,7 +22,7 @@ device of the model. A speed-up is the default's time over the tuned version's, 
 
 
 def grouped(results: Sequence[Result]) -> Mapping[tuple[str, str, int], list[Result]]:
-    """The results by model, in the order in which they were measured."""
+    """Return the results by model, in the order of measurement."""
     found: dict[tuple[str, str, int], list[Result]] = {}
     for result in results:
         found.setdefault(result.facts.model, []).append(result)
@@ -30,7 +30,7 @@ def grouped(results: Sequence[Result]) -> Mapping[tuple[str, str, int], list[Res
 
 
 def row(result: Result) -> tuple[str, ...]:
-    """A text for each of HEADINGS."""
+    """Return a text for each of HEADINGS."""
     times = (result.median_us(name) for name in ("default", "hand-written", "tuned"))
     over = ratio(result, "default", "tuned")
     tried = f"{result.versions.get('timed', 0)} of {result.versions.get('space', 0)}"
@@ -42,13 +42,13 @@ def row(result: Result) -> tuple[str, ...]:
 
 
 def _ordered(results: Sequence[Result]) -> list[Result]:
-    """A kernel's rows together, for they are compared."""
+    """Return a kernel's rows together, for they are compared."""
     kernels = list(dict.fromkeys((r.kernel, sizes(r)) for r in results))
     return sorted(results, key=lambda r: kernels.index((r.kernel, sizes(r))))
 
 
 def _table(results: Sequence[Result]) -> Table:
-    """A line for each kernel on each device, whose name leads to the page."""
+    """Return a line for each kernel on each device, whose name leads to the page."""
     ordered = _ordered(results)
     columns = list(plain_columns(HEADINGS, HEADINGS[3:8]))
     columns[2] = replace(columns[2], links=tuple(f"{r.facts.slug}/{r.kernel}.md" for r in ordered))
@@ -57,11 +57,12 @@ def _table(results: Sequence[Result]) -> Table:
 
 
 def plain(results: Sequence[Result]) -> str:
+    """Return the results as text."""
     return _table(results).text()
 
 
 def markdown(results: Sequence[Result], command: str) -> str:
-    """The rows as a page."""
+    """Return the rows as a page."""
     head = f"# {len(grouped(results))} models of device, {results[0].dtype}"
     return "\n".join([head, "", _table(results).markdown(), f"Command: `{command}`", "", NOTE])
 

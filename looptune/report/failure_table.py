@@ -26,8 +26,11 @@ _SHOWN_LINES = 6
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One reason on one kernel, at one size, type and device. ``directives`` is the example's text, ``reason`` the
-    message with N for each number, ``configurations`` how many share it."""
+    """One reason on one kernel, at one size, type and device.
+
+    ``directives`` is the example's text, ``reason`` the message with N for each number, ``configurations`` how many
+    share it.
+    """
 
     context: Context
     status: str
@@ -49,7 +52,10 @@ class Failure:
 def collect(
     rows: Iterable[Row], commands: Mapping[str, str], classes: Collection[str] = FAILED, *, each: bool = False
 ) -> list[Failure]:
-    """The failures among ``rows``, by kernel, class and how many share them; with ``each`` none are put together."""
+    """Return the failures among ``rows``, by kernel and class, with the number of rows that share each.
+
+    With ``each``, none are merged.
+    """
     groups: dict[tuple[object, ...], list[tuple[Row, Outcome]]] = {}
     for row in rows:
         match row.outcome:
@@ -66,7 +72,7 @@ def collect(
 
 
 def reason(message: str) -> str:
-    """What messages of one cause have in common: the first line, numbers left out.
+    """Return the part that messages of one cause share: the first line, without numbers.
 
     >>> reason("C[3][0]: got 1.5e-7, expected 2 (1 of 9 elements)")
     'C[N][N]: got N, expected N (N of N elements)'

@@ -55,7 +55,7 @@ def time_text(us: float) -> str:
 
 
 def ratio_text(ratio: float) -> str:
-    """A speed-up; one far below 1 as the fraction it is.
+    """Return a speed-up as text; one far below 1 as a fraction.
 
     >>> ratio_text(1.534), ratio_text(0.52), ratio_text(0.0000866)
     ('1.53x', '0.52x', '1/11547x')
@@ -87,7 +87,7 @@ def _share(share: float | None) -> str:
 
 
 def slower(result: Result) -> str:
-    """What stands first where one core is faster than the best version; "" where it is not."""
+    """Return the first line of a result if one core is faster than the best version, or else ""."""
     alone = result.median_us("sequential")
     best = result.median_us("tuned") if result.entry("tuned") is not None else result.median_us("default")
     if alone is None or best is None or best <= SLOWER * alone:
@@ -96,11 +96,13 @@ def slower(result: Result) -> str:
 
 
 def title(result: Result) -> str:
+    """Return the title of a result: kernel, type, sizes and device."""
     sizes = " ".join(f"{n}={v}" for n, v in result.sizes.items())
     return f"{result.kernel} {result.dtype} {sizes}, {result.facts.name} ({result.target})"
 
 
 def counts(result: Result) -> str:
+    """Return the numbers of versions by outcome, as text."""
     parts = [f"{result.versions.get(n, 0)} {n.replace('_', ' ')}" for n in VERSIONS[1:] if result.versions.get(n)]
     same = result.versions.get("duplicate", 0)
     parts += [f"{same} the same as another"] if same else []
@@ -134,12 +136,15 @@ def earned(result: Result) -> tuple[tuple[str, str], ...]:
 
 
 def directive_gain_lines(result: Result) -> str:
-    """The same as lines of text."""
+    """Return the same as lines of text."""
     return "\n".join(aligned(earned(result), "  "))
 
 
 def guests(result: Result) -> tuple[tuple[str, str, str], ...]:
-    """The best of other databases: where, the directives, how they do over the winner or why not."""
+    """Return the table of transferred configurations.
+
+    Their origin, the directives, and the time relative to the winner or the reason why there is none.
+    """
     return tuple(
         (g.of, g.directives, g.why if g.speedup is None else f"{ratio_text(g.speedup.ratio)} {g.speedup.verdict}")
         for g in result.guests
@@ -147,7 +152,7 @@ def guests(result: Result) -> tuple[tuple[str, str, str], ...]:
 
 
 def transfer_lines(result: Result) -> str:
-    """The same as lines of text."""
+    """Return the same as lines of text."""
     return "\n".join(
         f"  {of}: {how}\n    {'; '.join(text.splitlines()) if text else '(none)'}" for of, text, how in guests(result)
     )
@@ -174,7 +179,7 @@ def _versions(result: Result) -> Table:
 
 
 def plain(result: Result) -> str:
-    """The table as lines of text."""
+    """Return the table as lines of text."""
     first = [slower(result), ""] if slower(result) else []
     return "\n".join([*first, title(result), "", _versions(result).text(), *disturbed(result)])
 
@@ -185,6 +190,7 @@ def disturbed(result: Result) -> tuple[str, ...]:
 
 
 def markdown(result: Result) -> str:
+    """Return the result as a Markdown page."""
     won = result.directives if result.directives else "(none: the file as annotated)"
     ties = (
         [f"As fast within the measurement: {'; '.join(t.replace(chr(10), ', ') for t in result.ties)}", ""]

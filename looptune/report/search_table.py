@@ -43,13 +43,14 @@ def records(comparisons: Sequence[Comparison]) -> Iterator[dict[str, Any]]:
 
 
 def title(c: Comparison) -> str:
+    """Return the title of a comparison: the recording, its number of versions and its best time."""
     r = c.recording
     device = f", {r.device}" if r.device else ""
     return f"{r.name}{device}: {r.versions} versions, best {time_text(r.best_us)}"
 
 
 def plain(c: Comparison) -> str:
-    """The table of one recording."""
+    """Return the table of one recording."""
     missing = c.recording.estimated
     note = [f"durations of {missing} of {c.recording.table.size} configurations are estimates"] if missing else []
     return "\n".join([title(c), *aligned([HEADINGS, *_rows(c)]), *note])
@@ -78,7 +79,7 @@ def summary(comparisons: Sequence[Comparison]) -> str:
 
 
 def markdown(comparisons: Sequence[Comparison]) -> str:
-    """The summary and every table, as one page."""
+    """Return the summary and every table, as one page."""
     columns = plain_columns(HEADINGS)
     tables = [f"## {inert(title(c))}\n\n{Table('searches', '', columns, _rows(c)).markdown()}" for c in comparisons]
     return "\n".join(["# Search strategies compared", "", "```", summary(comparisons), "```", "", *tables])

@@ -40,13 +40,13 @@ def ratio(result: Result, base: str, other: str) -> float | None:
 
 
 def mean(results: Sequence[Result], base: str, other: str) -> float | None:
-    """The geometric mean over the kernels where both were measured."""
+    """Return the geometric mean over the kernels where both were measured."""
     found = [r for result in results if (r := ratio(result, base, other)) is not None]
     return math.exp(sum(map(math.log, found)) / len(found)) if found else None
 
 
 def rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
-    """A text for each of HEADINGS: one line a kernel, then the means."""
+    """Return a text for each of HEADINGS: one line a kernel, then the means."""
     made = [_row(result) for result in results]
     means = (mean(results, base, other) for base, other in RATIOS)
     return [*made, ("geometric mean", "", "", "", "", *(_shown(m) for m in means), "")]
@@ -65,7 +65,7 @@ def _time(result: Result, name: str) -> str:
 
 
 def _word(result: Result, name: str) -> str:
-    """The mark of a version that rests on the user's word."""
+    """Return the mark of a version that rests on the user's word."""
     entry = result.entry(name)
     return " (asserted)" if entry is not None and entry.asserted else ""
 
@@ -75,20 +75,23 @@ def _shown(value: float | None) -> str:
 
 
 def _table(results: Sequence[Result]) -> Table:
-    """A line for each kernel, then the means; each kernel's name leads to its page."""
+    """Return a line for each kernel, then the means; each kernel's name leads to its page."""
     kernel, *others = plain_columns(HEADINGS, HEADINGS[2:])
     links = tuple(f"{result.kernel}.md" for result in results)
     return Table("summary", "", (replace(kernel, links=links), *others), tuple(rows(results)), total=True)
 
 
 def plain(results: Sequence[Result]) -> str:
-    """The summary as lines of text."""
+    """Return the summary as lines of text."""
     return "\n".join([title(results), "", _table(results).text()])
 
 
 def time_spent(results: Sequence[Result], elapsed_s: float) -> str:
-    """One line for all kernels: seconds of the device add up, though their sweeps ran at once, and nothing was measured
-    in the rest; "" where it is not known."""
+    """Return how the time was spent, in one line for all kernels.
+
+    Device seconds add up, though their sweeps ran at once; nothing was measured in the rest of the time. "" if it is
+    unknown.
+    """
     if not all(r.seconds for r in results):
         return ""
     spent = {name: math.fsum(r.seconds.get(name, 0.0) for r in results) for r in results for name in r.seconds}
@@ -97,12 +100,13 @@ def time_spent(results: Sequence[Result], elapsed_s: float) -> str:
 
 
 def title(results: Sequence[Result]) -> str:
+    """Return the title of a summary: number of kernels, type and device."""
     first = results[0]
     return f"{len(results)} kernels, {first.dtype}, {first.facts.name} ({first.target})"
 
 
 def markdown(results: Sequence[Result], command: str, spent: str = "") -> str:
-    """The summary as a page, with the command that made it and what its time was ``spent`` on."""
+    """Return the summary as a page, with the command that made it and on what its time was ``spent``."""
     won = tuple((f"{r.kernel}{_word(r, 'tuned')}", r.directives) for r in results)
     columns = (Column("kernel", "kernel"), Column("directives", "winning directives", "code"))
     best = [Table("winners", "", columns, won).markdown()] if any(r.directives for r in results) else []
@@ -114,8 +118,10 @@ def markdown(results: Sequence[Result], command: str, spent: str = "") -> str:
 
 
 def write(results: Sequence[Result], reports: Path, command: str, spent: str = "") -> Path:
-    """``summary-<dtype>.md`` and ``.csv`` in the folder of the device, of an unusual target by its name; the path of
-    the page."""
+    """``summary-<dtype>.md`` and ``.csv`` in the folder of the device, of an unusual target by its name.
+
+    The path of the page.
+    """
     folder = reports / results[0].facts.slug
     folder.mkdir(parents=True, exist_ok=True)
     usual = results[0].target in USUAL
@@ -137,6 +143,6 @@ def write(results: Sequence[Result], reports: Path, command: str, spent: str = "
 
 
 def failures(results: Sequence[Result]) -> list[str]:
-    """What went wrong in any sweep, by kernel: wrong results, crashes, time-outs, versions that were not built."""
+    """Return the failures of all sweeps by kernel: wrong results, crashes, time-outs, versions that were not built."""
     bad = ("wrong", "crashed", "timed_out", "not_built", "over_limit")
     return [f"{r.kernel}: {counts(r)}" for r in results if any(r.versions.get(b) for b in bad)]

@@ -44,8 +44,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """``rows`` hold one text a column; ``label`` is the LaTeX label, and names the files. With ``total`` the last row
-    sums up the others: text has a rule before it, and in Markdown it is bold."""
+    """``rows`` hold one text a column; ``label`` is the LaTeX label, and names the files.
+
+    With ``total`` the last row sums up the others: text has a rule before it, and in Markdown it is bold.
+    """
 
     label: str
     caption: str
@@ -54,7 +56,7 @@ class Table:
     total: bool = False
 
     def text(self) -> str:
-        """The table alone, columns two spaces apart, with a rule below the headings."""
+        """Return the table alone, columns two spaces apart, with a rule below the headings."""
         rows = [tuple(c.heading for c in self.columns)]
         rows += [tuple("; ".join(cell.splitlines()) for cell in row) for row in self.rows]
         rule = tuple("-" * max(map(len, cells)) for cells in zip(*rows, strict=True))
@@ -62,7 +64,7 @@ class Table:
         return "\n".join(aligned([rows[0], rule, *rows[1:end], *([rule] if self.total else []), *rows[end:]]))
 
     def markdown(self) -> str:
-        """The caption, where there is one, and the table; lines of code are set off by ``<br>``."""
+        """Return the caption, if there is one, and the table; lines of code are separated by ``<br>``."""
         rows = [[_markdown(cell, c.kind) for cell, c in zip(row, self.columns, strict=True)] for row in self.rows]
         for k, column in enumerate(self.columns):
             for row, page in zip(rows, column.links, strict=False):
@@ -78,7 +80,7 @@ class Table:
         return csv_text([c.key for c in self.columns], self.rows)
 
     def latex(self) -> str:
-        """A ``table*`` that needs the packages array and booktabs."""
+        """Return a ``table*`` that needs the packages array and booktabs."""
         columns = "".join(_tex_column(c.kind) for c in self.columns)
         body = [" & ".join(map(_tex_cell, row, (c.kind for c in self.columns))) + r" \\" for row in self.rows]
         return "\n".join([
@@ -91,7 +93,7 @@ class Table:
         ])  # fmt: skip
 
     def html(self) -> str:
-        """A table whose headings the page's script turns into buttons that sort."""
+        """Return a table whose headings the page's script turns into buttons that sort."""
         head = "".join(f'<th scope="col" class="{c.kind}">{escape(c.heading)}</th>' for c in self.columns)
         rows = (
             "<tr>" + "".join(f'<td class="{c.kind}">{_html(x)}</td>' for x, c in zip(row, self.columns, strict=True))
@@ -111,7 +113,7 @@ def plain_columns(headings: Iterable[str], numbers: Iterable[str] = ()) -> tuple
 
 
 def aligned(rows: Iterable[Sequence[str]], indent: str = "") -> list[str]:
-    """A line of text for each row, its cells two spaces apart and below each other.
+    """Return a line of text for each row, its cells two spaces apart and below each other.
 
     >>> aligned([("loop", "line"), ("i", "12")])
     ['loop  line', 'i     12']
@@ -122,7 +124,10 @@ def aligned(rows: Iterable[Sequence[str]], indent: str = "") -> list[str]:
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object] | Mapping[str, object]]) -> str:
-    """A line for the columns and one for each row; of a mapping the values of ``columns``, empty where it has none."""
+    """Return a line for the columns and one for each row.
+
+    For a mapping, the values of ``columns``, empty if missing.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
@@ -169,7 +174,7 @@ def inert(text: str) -> str:
 
 
 def _html(text: str) -> str:
-    """A verdict is marked as what it is, for the page to colour."""
+    """Return a verdict is marked as what it is, for the page to colour."""
     lines = "<br>".join(map(escape, text.splitlines()))
     verdict = text.rpartition(" ")[2]
     return lines.replace(verdict, f'<b class="{verdict}">{verdict}</b>') if verdict in _VERDICTS else lines

@@ -98,9 +98,11 @@ class ExecutionOutline:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """``permitted`` only where everything was asked for. ``vectors``: the sums of floats that a CPU's compiler may take
-    in any order. ``assumes``: what is taken for granted; ``brief``: in short; ``leaves``: the accesses outside of their
-    arrays."""
+    """``permitted`` only where everything was asked for.
+
+    ``vectors``: the sums of floats that a CPU's compiler may take in any order. ``assumes``: what is taken for granted;
+    ``brief``: in short; ``leaves``: the accesses outside of their arrays.
+    """
 
     codelet: str
     path: str

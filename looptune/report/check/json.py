@@ -14,6 +14,7 @@ Json = dict[str, Any]
 
 
 def record(e: Explanation) -> Json:
+    """Return the explanation as a JSON object."""
     return {
         "codelet": e.codelet,
         "file": e.path,

@@ -43,7 +43,7 @@ def text(e: Explanation, *, colour: bool = False) -> str:
 
 
 def _assumed(brief: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """A line or a few of each kind."""
+    """Yield a line or a few of each kind."""
     width = max((len(kind) for kind, _ in brief), default=0)
     if brief:
         yield "  assumed"

@@ -70,7 +70,8 @@ def blocks(study: KernelStudy) -> Blocks | None:
 
 
 def _may_nest(outer: str, inner: str) -> bool:
-    """
+    """Tell whether the loops may be nested in this order, by their names.
+
     >>> _may_nest("loop i", "loop j"), _may_nest("loop 1", "loop 4"), _may_nest("loop 7.2", "loop 8")
     (True, False, True)
     """
@@ -104,6 +105,7 @@ _LIGHT_INK = 0.55
 
 
 def register_blocks(found: Sequence[Blocks]) -> Any:
+    """Return a figure with a panel for each pair of jammed loops."""
     shades = style.shades(_SHADES)
     widest, tallest = max(len(b.across) for b in found), max(len(b.down) for b in found)
     inches = (max(3.4, 0.42 * widest + 0.8), 0.3 * tallest + 1.1)

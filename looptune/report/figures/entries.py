@@ -25,8 +25,11 @@ BEYOND = 1.3
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """``ratio``: how many times faster than the default, in the median; ``low`` and ``high``: by the third and the
-    first quartile of its runs. ``broken``: it is drawn up to ``shown`` alone."""
+    """``ratio``: how many times faster than the default, in the median.
+
+    ``low`` and ``high``: by the third and the first quartile of its runs. ``broken``: it is drawn up to ``shown``
+    alone.
+    """
 
     name: str
     time_us: float
@@ -50,7 +53,7 @@ class Bars:
 
 
 def entries(studies: Sequence[KernelStudy]) -> list[Bars]:
-    """The kernels whose default was timed, and something besides."""
+    """Return the kernels whose default and at least one other version were timed."""
     names = names_of(studies)
     made = [_bars(name, study) for name, study in zip(names, studies, strict=True)]
     return [one for one in made if len(one.bars) > 1 and any(bar.name == "default" for bar in one.bars)]
@@ -90,7 +93,7 @@ _TEAR, _SLANT = 0.045, 0.03
 
 
 def bars(found: Sequence[Bars]) -> Any:
-    """A panel for each kernel; a bar that is too long for it is broken, and its number says how long it is."""
+    """Return a panel for each kernel; a bar that is too long is broken and labelled with its length."""
     figure, panels = style.panels(len(found))
     for axes, one in zip(panels, found, strict=True):
         style.ratio_axis(axes, [v for bar in one.bars for v in _ends(bar)], room=0.16)

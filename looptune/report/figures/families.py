@@ -56,8 +56,10 @@ class Orders:
 
 
 def factors(study: KernelStudy) -> Factors | None:
-    """The family with the most factors and schemes, the fastest of several; None where no scheme has three
-    factors, 1 among them."""
+    """Return the family with the most factors and schemes, the fastest of several.
+
+    None if no scheme has three factors including 1.
+    """
     found: list[tuple[tuple[float, ...], Factors]] = []
     times, base_us = _costs(study), study.default_us
     for (place, rest), lines in _families(times, _is_factor).items():
@@ -80,7 +82,10 @@ def factors(study: KernelStudy) -> Factors | None:
 
 
 def orders(study: KernelStudy) -> Orders | None:
-    """The family without other directives, else that with the most orders; None where none has two that were timed."""
+    """Return the family without other directives, or else the one with the most orders.
+
+    None if none has two that were timed.
+    """
     found: list[tuple[tuple[float, ...], Orders]] = []
     times, base_us = _costs(study), study.default_us
     sources = {tuple(condensed(row.directives).splitlines()): row.emitted for row in study.rows}
@@ -126,7 +131,7 @@ def _is_factor(what: str) -> bool:
 
 
 def _factor(what: str) -> list[tuple[str, int]]:
-    """The scheme in full and the factor.
+    """Return the scheme in full and the factor.
 
     >>> _factor("unroll 4, split, jam"), _factor("tile k:8")
     ([('split, remainder, jam', 4)], [('tile', 8)])

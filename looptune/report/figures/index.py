@@ -123,7 +123,7 @@ def write(wanted: Sequence[Figure], folder: Path) -> list[Drawn]:
 
 
 def _known(of: Callable[[KernelStudy], Any], studies: Sequence[KernelStudy]) -> list[Any]:
-    """What there is to draw of each, under a name that no other has."""
+    """Return what there is to draw of each, under a name that no other has."""
     made = ((name, of(study)) for name, study in zip(names_of(studies), studies, strict=True))
     return [replace(one, kernel=name) for name, one in made if one is not None]
 

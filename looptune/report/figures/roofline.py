@@ -96,7 +96,7 @@ def rooflines(roofs: Sequence[Roof]) -> Any:
 
 
 def _one_roof(axes: Any, roof: Roof) -> None:
-    """The two lines and what they are; only the slope where no FMA peak is known."""
+    """Draw the two lines of a roofline and their labels; only the slope if no FMA peak is known."""
     (low, high), (bottom, top) = axes.get_xlim(), axes.get_ylim()
     flat = high * roof.copy if roof.fma is None else roof.fma
     ridge, at = min(high, flat / roof.copy), max(low, bottom / roof.copy)

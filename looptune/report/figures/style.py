@@ -20,11 +20,12 @@ NAME = 24
 
 
 def available() -> bool:
+    """Tell whether matplotlib is installed."""
     return importlib.util.find_spec("matplotlib") is not None
 
 
 def panels(count: int, columns: int = 3, *, inches: tuple[float, float] = PANEL_INCHES) -> tuple[Any, list[Any]]:
-    """A figure and ``count`` axes, in rows of ``columns``."""
+    """Return a figure and ``count`` axes, in rows of ``columns``."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -41,7 +42,7 @@ def panels(count: int, columns: int = 3, *, inches: tuple[float, float] = PANEL_
 
 
 def plain(axes: Any) -> None:
-    """The two axes that count, and a faint grid behind what is drawn."""
+    """Leave only the two axes that matter, and a faint grid behind the data."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(INK)
     axes.tick_params(labelsize=7.5, colors=INK, which="both")
@@ -50,15 +51,18 @@ def plain(axes: Any) -> None:
 
 
 def shades(colours: Sequence[str]) -> Any:
-    """A function from 0 .. 1 to what lies between these colours."""
+    """Return a function from 0 .. 1 to the shades between these colours."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("shades", colours)
 
 
 def ratio_axis(axes: Any, values: Iterable[float], *, one: bool = True, room: float = 0.06) -> None:
-    """A logarithmic y axis of ratios around these, with ticks that say 0.5x, 1x, 20x, few of them; ``one``: 1 has to be
-    seen; ``room``: the share of the axis left free at either end. Noise is not blown up: it spans a quarter."""
+    """Make the y axis a logarithmic axis of ratios, with few ticks that say 0.5x, 1x, 20x.
+
+    ``one``: 1 has to be seen; ``room``: the share of the axis left free at either end. Noise is not blown up: it spans
+    a quarter.
+    """
     values = [v for v in values if v > 0]
     low, high = min([1.0, *values] if one else values), max([1.0, *values] if one else values)
     widen = max(1.0, 1.25 / (high / low)) ** 0.5
@@ -109,6 +113,7 @@ def value_at(axes: Any, x: float, end: float, ratio: float) -> None:
 
 
 def labelled(figure: Any, x: str, y: str) -> None:
+    """Label the axes of the figure."""
     figure.supxlabel(x, fontsize=9, color=INK)
     figure.supylabel(y, fontsize=9, color=INK)
 

@@ -30,9 +30,11 @@ UNKNOWN = "not measured"
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """The best ``directives`` of ``own`` in the place of ``there``. ``times_us``: theirs, and those of the best of
-    ``there``; None where they have none, and ``why``. ``speedup``: theirs over that best, in finals; None: both times
-    are of the screening, a few runs each."""
+    """The best ``directives`` of ``own`` in the place of ``there``.
+
+    ``times_us``: theirs, and those of the best of ``there``; None where they have none, and ``why``. ``speedup``:
+    theirs over that best, in finals; None: both times are of the screening, a few runs each.
+    """
 
     own: KernelStudy
     there: KernelStudy
@@ -76,7 +78,7 @@ def _from(others: Sequence[KernelStudy], there: KernelStudy) -> list[Transfer]:
 
 
 def mean(found: Iterable[Transfer]) -> float | None:
-    """The geometric mean of the costs that are known."""
+    """Return the geometric mean of the costs that are known."""
     costs = [t.cost for t in found if t.cost is not None]
     return math.exp(math.fsum(map(math.log, costs)) / len(costs)) if costs else None
 
@@ -92,8 +94,10 @@ def _kind(study: KernelStudy) -> tuple[str, ...]:
 
 
 def _taken(own: KernelStudy, there: KernelStudy) -> Transfer:
-    """Of the best and of those that are as fast: the best itself where it failed there, else the first that was in the
-    finals there, else the first that was tried."""
+    """Of the best and of those that are as fast.
+
+    The best itself where it failed there, else the first that was in the finals there, else the first that was tried.
+    """
     tried = [_tried(own, there, text) for text in (own.result.directives, *own.result.ties)]
     first = tried[0]
     if first.known and first.times_us is None:
@@ -102,7 +106,7 @@ def _taken(own: KernelStudy, there: KernelStudy) -> Transfer:
 
 
 def _tried(own: KernelStudy, there: KernelStudy, text: str) -> Transfer:
-    """The directives ``text`` there."""
+    """Return the directives ``text`` there."""
     rows = {row.directives: row for row in there.rows}
     best = _final(there.result.directives, there, rows)
     taken = _final(text, there, rows)
@@ -122,7 +126,7 @@ def _tried(own: KernelStudy, there: KernelStudy, text: str) -> Transfer:
 
 
 def _final(text: str, study: KernelStudy, rows: dict[str, Row]) -> Timed | WrongResult | None:
-    """What became of these directives in the finals, or of others that make the same kernels."""
+    """Return what became of these directives in the finals, or of others that make the same kernels."""
     if text in study.raced:
         return study.raced[text]
     source = rows[text].emitted if text in rows else ""
@@ -173,7 +177,7 @@ def _grouped(found: Sequence[Transfer]) -> dict[str, list[Transfer]]:
 def _panel(
     axes: Any, found: Sequence[Transfer], of: Mapping[tuple[str, str], str], colours: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The bars; what stands for each source."""
+    """Return the bars; what stands for each source."""
     named = _names(found)
     names = sorted({named[id(t)] for t in found if t.known})
     sources = [s for s in colours if any(of[_own(t)] == s for t in found)]
@@ -210,15 +214,17 @@ def _own(t: Transfer) -> tuple[str, str]:
 
 
 def _sources(found: Sequence[Transfer]) -> dict[tuple[str, str], str]:
-    """What each is called: the device, with the target where it has several."""
+    """Return what each is called: the device, with the target where it has several."""
     every = sorted({_own(t) for t in found})
     several = {device for device, _ in every if sum(device == other for other, _ in every) > 1}
     return {(device, target): f"{device} ({target})" if device in several else device for device, target in every}
 
 
 def _names(found: Sequence[Transfer]) -> dict[int, tuple[str, str]]:
-    """Of each, by its identity, the kernel and the sizes in the place; those that it was tuned at as well where one
-    device has several of a kernel to give."""
+    """Of each, by its identity, the kernel and the sizes in the place.
+
+    Those that it was tuned at as well where one device has several of a kernel to give.
+    """
     given = Counter((_own(t), t.there.kernel, t.there.sizes) for t in found)
     several = {(kernel, sizes) for (_, kernel, sizes), count in given.items() if count > 1}
     names: dict[int, tuple[str, str]] = {}

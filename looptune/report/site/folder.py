@@ -34,7 +34,7 @@ class Written:
 
 
 def write(studies: Sequence[KernelStudy], reports: Path) -> list[Written]:
-    """A folder for each device and, where there are several, one across them."""
+    """Write a folder for each device and, if there are several, one that compares them; return the files."""
     folders = by_device(studies)
     made = [_folder(same, reports / name) for name, same in folders.items()]
     return [*made, _folder(studies, reports / ACROSS)] if len(folders) > 1 else made
@@ -66,7 +66,7 @@ def _folder(studies: Sequence[KernelStudy], folder: Path) -> Written:
 
 
 def _searches(folder: Path) -> list[Picture]:
-    """What ``looptune simulate`` drew here, which takes minutes and is not done again."""
+    """Return what ``looptune simulate`` drew here, which takes minutes and is not done again."""
     path = folder / f"{_SEARCHES}.svg"
     if not path.exists():
         return []

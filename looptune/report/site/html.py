@@ -45,7 +45,7 @@ _LINKS = (("best", "Best"), ("times", "Times"), ("figures", "Figures"), ("every"
 
 
 def page(studies: Sequence[KernelStudy], pictures: Sequence[Picture], notes: Sequence[str]) -> str:
-    """The page; ``notes`` say what is not on it, and why."""
+    """Return the page; ``notes`` say what is not on it, and why."""
     script = files("looptune.report.site").joinpath("page.js").read_text()
     style = files("looptune.report.site").joinpath("page.css").read_text()
     allowed = b64encode(sha256(script.encode()).digest()).decode()
@@ -96,7 +96,7 @@ def _means(results: Sequence[Result], what: str) -> list[tuple[str, str]]:
 
 
 def _facts(studies: Sequence[KernelStudy]) -> list[str]:
-    """A line for each device: what it is, and what it was measured to do."""
+    """Return a line for each device: what it is, and what it was measured to do."""
     lines = {}
     for s in studies:
         f = s.result.facts
@@ -149,7 +149,10 @@ def _choice(identity: str, label: str, values: Sequence[str]) -> str:
 
 
 def versions(studies: Sequence[KernelStudy]) -> list[dict[str, Any]]:
-    """A record for every row, the fastest of a study first; of a duplicate the times are those it repeats."""
+    """Return a record for every row, the fastest of a study first.
+
+    A duplicate has the times of the row that it repeats.
+    """
     return [record for study, name in zip(studies, names_of(studies), strict=True) for record in _records(study, name)]
 
 

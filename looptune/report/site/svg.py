@@ -27,7 +27,7 @@ class Picture:
 
 
 def inlined(picture: Picture) -> str:
-    """The ``<svg>`` element, as wide as it was drawn at most."""
+    """Return the ``<svg>`` element, at most as wide as it was drawn."""
     own = f"{re.sub('[^a-z0-9]', '', picture.name.lower())}-"
     text = _GONE.sub("", picture.svg).strip()
     text = _ID.sub(lambda m: f'id="{own}{m[1]}"', text)

@@ -50,7 +50,7 @@ def pairs(found: Sequence[Transfer]) -> dict[tuple[str, str, str], list[Transfer
 
 
 def means(found: Sequence[Transfer]) -> Table:
-    """A row for each ordered pair."""
+    """Return a row for each ordered pair."""
     rows = []
     for (own, there, dtype), same in pairs(found).items():
         costs = [t.cost for t in same if t.cost is not None]
@@ -64,7 +64,7 @@ def means(found: Sequence[Transfer]) -> Table:
 
 
 def grid(found: Sequence[Transfer]) -> Table:
-    """A row for each kernel of each pair."""
+    """Return a row for each kernel of each pair."""
     caption = "What the best of one device costs on another: its time over that of the best there"
     return Table("transfer", caption, _EACH, tuple(map(_row, found)))
 
@@ -85,6 +85,7 @@ def _where(study: KernelStudy) -> str:
 
 
 def markdown(found: Sequence[Transfer]) -> str:
+    """Return the page of transferred configurations."""
     return "\n".join(["# The best of one device on another", "", NOTE, means(found).markdown(), grid(found).markdown()])
 
 
