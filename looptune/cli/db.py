@@ -52,7 +52,7 @@ def _other(db: Path) -> str:
 
 
 def selected(store: Any, kernel: str | None) -> Any:
-    """The rows of a kernel, or all; UsageError where the database has none of it."""
+    """Return the rows of a kernel, or all. Raises UsageError if the database has none."""
     if kernel is None:
         return store.rows()
     rows = list(store.rows(kernel=kernel))

@@ -133,6 +133,7 @@ def examine(package: str = "looptune", probes: tuple[Probe, ...] = PROBES) -> tu
 
 
 def python_finding(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
+    """Return the finding on the version of Python."""
     found = ".".join(map(str, version))
     if version >= PYTHON:
         return Finding("Python", "ok", found)
@@ -172,6 +173,7 @@ def package_findings(package: str) -> tuple[Finding, ...]:
 
 
 def requirement_finding(needed: Requirement) -> Finding:
+    """Return the finding on a package that looptune needs."""
     lacking: Status = "warn" if needed.extra else "missing"
     optional = f" (optional: {needed.extra})" if needed.extra else ""
     mend = f"pip install '{needed.spelt}'"
@@ -194,7 +196,7 @@ def satisfies(version: str, clauses: str) -> bool:
 
 
 def release(version: str) -> tuple[int, ...]:
-    """The release numbers, without trailing zeros, so that 1.30 and 1.30.0 are equal.
+    """Return the release numbers, without trailing zeros, so that 1.30 and 1.30.0 are equal.
 
     >>> release("2.5.0rc1"), release("1.30.0+cu13")
     ((2, 5), (1, 30))
@@ -225,7 +227,7 @@ def _meets(version: tuple[int, ...], clause: str) -> bool:
 
 
 def run_probe(probe: Probe) -> Finding:
-    """What the probe printed; where it failed, the last line it said."""
+    """Return the output of the probe or, if it failed, its last line."""
     try:
         ran = subprocess.run(
             [sys.executable, "-c", probe.program], capture_output=True, text=True, timeout=probe.limit_s, check=False
@@ -246,7 +248,7 @@ def plugin_probe(plugin: plugins.Plugin) -> Probe:
 
 
 def gcc_finding() -> Finding:
-    """A C compiler only checks the C that looptune reads and prints; nothing else needs it."""
+    """Return the finding on gcc, which compiles reference results, programs of ``--run-main`` and printed C."""
     path = shutil.which("gcc")
     if path is None:
         return Finding("gcc", "warn", "not found", "optional: apt install gcc, to compile what transform prints")

@@ -168,7 +168,7 @@ def emit(
 
 
 def _emitted(target: str | None, ptx: bool) -> str:
-    """What is emitted where no target is named: CUDA C, which needs no library, where numba-cuda is missing."""
+    """Return what is emitted where no target is named: CUDA C, which needs no library, where numba-cuda is missing."""
     from looptune.runtime.targets import cuda_installed
 
     if target is not None or ptx or cuda_installed():
@@ -299,7 +299,7 @@ for command in (
 
 
 def _system(error: OSError | MemoryError | RecursionError) -> str:
-    """What the system refused, in a sentence."""
+    """Return what the system refused, in a sentence."""
     match error:
         case RecursionError():
             return recursion.TOO_DEEP
@@ -323,7 +323,7 @@ def _fail(message: str) -> NoReturn:
 
 
 def main() -> None:
-    """The program ``looptune``. A request to end (SIGTERM) ends it as Ctrl-C does."""
+    """Run the program ``looptune``. A request to end (SIGTERM) ends it as Ctrl-C does."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

@@ -123,7 +123,7 @@ def reports_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def output_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """A file, instead of standard output; see ``deliver``."""
+    """Return an option for an output file that replaces standard output; see ``deliver``."""
     return click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE.")(
         command
     )
@@ -166,7 +166,7 @@ class Seconds(click.FloatRange):
         super().__init__(0.1, 1e6)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number; not one that is in no order to others."""
+        """Return the number; NaN is refused."""
         found = super().convert(value, param, ctx)
         if math.isnan(found):
             self.fail(f"{value} is no time", param, ctx)
@@ -178,10 +178,12 @@ SEED = click.IntRange(0, 2**32 - 1)
 
 
 def warn(message: str) -> None:
+    """Print a warning on standard error."""
     click.echo(f"warning: {message}", err=True)
 
 
 def note(message: str) -> None:
+    """Print a note on standard error."""
     click.echo(f"note: {message}", err=True)
 
 
@@ -204,7 +206,7 @@ def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str |
 
 
 def directives_of_config(config: Path | None) -> tuple[str, ...]:
-    """The directives of a report's JSON: one object, or the list a device folder holds."""
+    """Return the directives of a report's JSON: one object, or the list of a device folder."""
     if config is None:
         return ()
     try:

@@ -20,9 +20,11 @@ ABREAST = 2
 
 
 class ProgressLine:
-    """Called with each progress; writes to ``stream``. ``of``: what is swept at once, told apart by kernel, by sizes
-    where a kernel has several, and by device. Of several each has a line; on a terminal two share the line, and of more
-    it has how far all are, and the one that came last."""
+    """Called with each progress; writes to ``stream``.
+
+    ``of``: what is swept at once, told apart by kernel, by sizes where a kernel has several, and by device. Of several
+    each has a line; on a terminal two share the line, and of more it has how far all are, and the one that came last.
+    """
 
     def __init__(self, stream: TextIO, of: Iterable[Context]) -> None:
         every = [*of]

@@ -206,7 +206,7 @@ def _check_together(files: tuple[Path, ...], options: Mapping[str, Any]) -> None
 
 
 def _announce(prepared: Sequence[Any], say: Callable[[str], Any]) -> None:
-    """What will be measured, and where."""
+    """Print what will be measured, and where."""
     one = prepared[0]
     counts = [len(p.model.numbers) for p in prepared]
     models = [f"{n} {p.facts.name}" if n > 1 else p.facts.name for n, p in zip(counts, prepared, strict=True)]
@@ -219,8 +219,10 @@ def _announce(prepared: Sequence[Any], say: Callable[[str], Any]) -> None:
 
 
 def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str], Any]) -> list[str]:
-    """Write the report and say what there is to say of it; ``failed``: how to see what failed. What could not be
-    written is returned."""
+    """Write the report and say what there is to say of it; ``failed``: how to see what failed.
+
+    What could not be written is returned.
+    """
     from looptune.report import result_table
 
     lines = [result_table.counts(result), *failed]
@@ -253,7 +255,7 @@ def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str]
 
 
 def _written(result: Any, reports: Path) -> Path:
-    """The page of a result, its data and its figure."""
+    """Return the page of a result, its data and its figure."""
     from looptune.report import result_table
     from looptune.report.figures import style
     from looptune.report.figures.versions import versions
@@ -265,13 +267,13 @@ def _written(result: Any, reports: Path) -> Path:
 
 
 def _report(db: Path, reports: Path) -> str:
-    """The command that makes a report of this database here."""
+    """Return the command that makes a report of this database here."""
     command = ["looptune", "report", *([] if db == DATABASE else ["--db", str(db)])]
     return shlex.join([*command, *([] if reports == REPORTS else ["--reports", str(reports)])])
 
 
 def _failed(prepared: Any, result: Any) -> list[str]:
-    """The command that lists what failed, where anything did."""
+    """Return the command that lists what failed, where anything did."""
     from looptune.report.failure_table import FAILED
     from looptune.runtime.outcome import WrongResult
 
@@ -284,7 +286,7 @@ def _failed(prepared: Any, result: Any) -> list[str]:
 
 
 def _alone(file: Path, files: Sequence[Path], arguments: Sequence[str]) -> str:
-    """The command that measures one of several files as this one does."""
+    """Return the command that measures one of several files as this one does."""
     others = {utf8(str(f)) for f in files if f != file}
     return shlex.join(["looptune", *(a for a in arguments if a not in others)])
 
@@ -313,7 +315,7 @@ def _summarise(
 
 
 def _several(text: str) -> list[str]:
-    """The targets of ``a,b``; UsageError where one is named twice."""
+    """Return the targets of ``a,b``. Raises UsageError where one is named twice."""
     names = [name.strip() for name in text.split(",")]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
@@ -322,7 +324,7 @@ def _several(text: str) -> list[str]:
 
 
 def _compare(results: Sequence[Any], db: Path, say: Callable[[str], Any]) -> None:
-    """The targets on the configurations that were timed on all of them, and the fastest of each kernel."""
+    """Print the targets on the configurations timed on all of them, and the fastest of each kernel."""
     from looptune.report import compiler_table
     from looptune.report.result_table import time_text
     from looptune.tune.results import studies
@@ -340,7 +342,7 @@ def _compare(results: Sequence[Any], db: Path, say: Callable[[str], Any]) -> Non
 
 
 def reproducible(arguments: Iterable[str]) -> list[str]:
-    """The arguments that decide what is measured, without those that say where results are kept."""
+    """Return the arguments that determine what is measured, without those for where results are stored."""
     kept: list[str] = []
     skip = False
     for a in arguments:
