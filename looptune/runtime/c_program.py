@@ -182,7 +182,7 @@ def ran(program: Path, text: Text, arrays: Arrays, scalars: Mapping[str, int | f
 
 
 def without_macros(text: str, macros: Mapping[str, str]) -> str:
-    """The text without its own definitions of what is given with -D."""
+    """Return the text without its own definitions of what is given with -D."""
     for name in macros:
         text = re.sub(
             rf"^[ \t]*#[ \t]*(?:define|undef)[ \t]+{name}\b(?!\()(?:\\\n|[^\n])*",
