@@ -109,7 +109,7 @@ def conjuncts(cond: Expr) -> tuple[Expr, ...]:
 
 
 def renaming(names: Mapping[str, str]) -> Callable[[Node], Node | None]:
-    """A rule for ``rewrite`` that calls variables, arrays and loops by other names.
+    """Return a rule for ``rewrite`` that renames variables, arrays and loops.
 
     >>> rewrite(renaming({"i": "j"}), Binary("+", Var("i"), Const(1)))
     Binary(op='+', lhs=Var(name='j', dtype='int32'), rhs=Const(value=1, dtype='int32'))

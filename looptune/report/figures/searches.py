@@ -20,7 +20,7 @@ STROKES = (
 
 
 def searches(comparisons: Sequence[Comparison]) -> Any:
-    """A panel for each recording, a line for each strategy: the median over its seeds."""
+    """Return a figure with a panel for each recording and a line for each strategy: the median over its seeds."""
     figure, panels = style.panels(len(comparisons), 4, inches=(3.2, 2.5))
     names = list(dict.fromkeys(name for c in comparisons for name in c.traces))
     first = [name for name in ("model", "random") if name in names]

@@ -78,7 +78,7 @@ def _joined(names: list[str]) -> str:
 
 
 def sensitivity_figure(found: Sequence[Sensitivity]) -> Any:
-    """The best time with each value of a parameter over the best of all; beside a panel its parameters."""
+    """Return a figure of the best time for each value of a parameter, relative to the best of all."""
     figure, panels = style.panels(len(found), 3, inches=(4.1, 2.35))
     for axes, one in zip(panels, found, strict=True):
         for k, (name, curve) in enumerate(one.axes.items()):

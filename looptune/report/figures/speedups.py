@@ -12,7 +12,7 @@ from looptune.tune.results.result import Result
 
 
 def speedups(rows: Mapping[str, Sequence[tuple[str, Result]]]) -> Any:
-    """A row of bars for each title, of results with their names, at the right end their geometric means."""
+    """Return a figure with a row of bars for each title, with the geometric means at the right end."""
     widest = max(map(len, rows.values())) + 1
     figure, panels = style.panels(len(rows), 1, inches=(max(4.5, 0.62 * widest + 1), 3.0))
     handles: dict[str, Any] = {}

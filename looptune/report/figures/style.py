@@ -1,5 +1,7 @@
-"""How every figure looks: the palette, the panels, the file formats. The importer of matplotlib, which is optional: see
-``available``."""
+"""The style of every figure: the palette, the panels, the file formats.
+
+It is the only importer of matplotlib, which is optional: see ``available``.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +107,7 @@ def legend(figure: Any, handles: dict[str, Any]) -> None:
 
 
 def value_at(axes: Any, x: float, end: float, ratio: float) -> None:
-    """The number beyond ``end``, which is where the bar ends, or what is drawn over it."""
+    """Draw the number beyond ``end``, which is the end of the bar, or of what is drawn over it."""
     up = ratio >= 1
     text = f"{ratio:.0f}" if ratio >= 99.5 else f"{ratio:.3g}" if ratio >= 0.1 else f"{ratio:.2g}"
     axes.annotate(text, (x, end), (0, 2 if up else -2), textcoords="offset points", ha="center",
@@ -126,7 +128,10 @@ def titled(axes: Any, title: str, below: str = "") -> None:
 
 
 def save(draw: Callable[[], Any], stem: Path, kinds: Sequence[str] = ("png", "svg")) -> list[Path]:
-    """What ``draw`` makes as ``stem``.png and ``stem``.svg; equal figures are equal files, and a $ in a name is a $."""
+    """Write the figure that ``draw`` makes to a file of each kind.
+
+    Equal figures give equal files, and a $ in a name is a $.
+    """
     from matplotlib import rc_context
 
     options: Mapping[str, Mapping[str, Any]] = {
