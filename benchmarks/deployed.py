@@ -1,6 +1,6 @@
 """What a module of ``looptune build`` costs beside the sweep's own: time on the device, and of the host a call.
 
-    python benchmarks/deployed.py [--db FILE] [--target numba-cuda | numba-cpu] [--finals S] [FILE.c ...]
+    python benchmarks/deployed.py [--db FILE] [--target numba-cuda | numba-cpu] [--finals-timeout S] [FILE.c ...]
 
 For each C file (default: polybench/*.c) and each of its sizes that the database has for this device: the module's
 function and the configuration as the sweep builds it, timed in turn on the same arrays (``finals``; the function gets
@@ -197,7 +197,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--db", type=Path, default=DATABASE)
     parser.add_argument("--target", default="numba-cuda")
-    parser.add_argument("--finals", type=float, default=FINALS_S, help="seconds the two may wait for a clear verdict")
+    parser.add_argument("--finals-timeout", type=float, default=FINALS_S, help="seconds to wait for a clear verdict")
     given = parser.parse_args(arguments)
     files = given.files if given.files else sorted(Path(__file__).parent.parent.glob("polybench/*.c"))
     # A match that is not exact stands in the table.
@@ -208,7 +208,7 @@ def main(arguments: Sequence[str]) -> int:
         target = targets.resolve(given.target, CACHE)
         print(f"# Deployed modules on {target.machine().facts.name}\n\n{HEAD}\n|{'---|' * COLUMNS}")
         with tempfile.TemporaryDirectory() as folder:
-            for line in rows(files, given.db, target, Path(folder), given.finals):
+            for line in rows(files, given.db, target, Path(folder), given.finals_timeout):
                 print(line, flush=True)
     except LooptuneError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -1,7 +1,7 @@
 """The chart of GATLAS: each case of the product over sizes, tuned, as tab-separated lines.
 
     python benchmarks/gatlas.py [--case nn ...] [--plain] [--sizes 256,512,...] [--devices all] [--budget N]
-                                [--finals S] [--strategy NAME] [--db FILE] [-o FILE]
+                                [--finals-timeout S] [--strategy NAME] [--db FILE] [-o FILE]
 
     what the database lacks, tuned at once ─▶ versions built, side by side ─▶ line after line, alone on one device
 
@@ -88,7 +88,7 @@ def tuned(units: Mapping[Case, Unit], model: Model, place: ExecutionSite, given:
 def request(case: Case, given: Any) -> TuningRequest:
     return TuningRequest(
         FILE, defines=case.defines, dtype=given.dtype, target=given.target, sweep=True, strategy=given.strategy,
-        budget=given.budget, jobs=given.jobs, finals_s=given.finals, seed=given.seed, db=given.db,
+        budget=given.budget, jobs=given.jobs, finals_s=given.finals_timeout, seed=given.seed, db=given.db,
         devices=given.devices,
     )  # fmt: skip
 
@@ -174,7 +174,7 @@ def main(arguments: Sequence[str]) -> int:
     options.add_argument("--sizes", default=SIZES, help="N or MxNxK, separated by commas")
     options.add_argument("--strategy", default="gatlas-nested", help="of the sweeps: looptune run --strategy")
     options.add_argument("--budget", default=BUDGET, help="versions of a sweep; with a time they run one by one")
-    options.add_argument("--finals", type=float, default=FINALS_S, metavar="S", help="seconds of each sweep's finals")
+    options.add_argument("--finals-timeout", type=float, default=FINALS_S, metavar="S", help="of each sweep's finals")
     options.add_argument("--jobs", type=int, metavar="N", help="compiling processes; default: all cores but one")
     options.add_argument("--seed", type=int, default=0, metavar="N", help="of searches and inputs")
     options.add_argument("--devices", metavar="LIST", help="GPUs that sweep: looptune run --devices")

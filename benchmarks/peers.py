@@ -1,6 +1,6 @@
 """Tuned kernels on an H200 beside others' of the same loops: PolyBench-GPU's hand-written CUDA, PPCG's, libraries'.
 
-    looptune run polybench/*.c --sweep [--warm-l2] [--dtype float64] --db FILE
+    looptune run polybench/*.c --sweep [--no-flush-cache] [--dtype float64] --db FILE
     python benchmarks/peers.py [--dtype float64] FILE ...
 
 ``peers-nvidia-h200.csv`` has the others' microseconds, taken once and not by this script: medians of 20 on an H200,
@@ -11,7 +11,7 @@ table with a column for each database, and of the last how many times as fast as
 are, and the floor as a share of their times; FDTD-2D's is that of one step after the other, which tiles of several
 steps go below. In double, of which there are no others' times, floors are twice as high: twice the bytes, or 30
 TFLOP/s.
-Without --warm-l2 the L2 is flushed before each run, which costs the short ones microseconds.
+Without --no-flush-cache the L2 is flushed before each run, which costs the short ones microseconds.
 """
 
 from __future__ import annotations

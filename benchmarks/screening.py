@@ -1,6 +1,6 @@
 """Does the time at reduced sizes tell which versions are too slow? Finished stores, asked.
 
-    looptune run polybench/*.c --sweep --no-cut-off --db DB        every version at both sizes
+    looptune run polybench/*.c --sweep --no-early-stop --db DB        every version at both sizes
     python benchmarks/screening.py DB [DB ...]                     writes a Markdown table to standard output
 
 For each kernel: the versions that have both times and Spearman's correlation of their ranks; then by what factor the

@@ -3,7 +3,7 @@
     python benchmarks/strategies.py STORE [STORE ...] [--repeats 50] [--strategy NAME ...] [-o DIR]
 
 The aim: within 5 % of the best of every recording after at most 10 % of its versions, median of the seeds, and sooner
-than random search. Writes the summary to standard output, the page, CSV and plot of ``looptune simulate`` to DIR. A
+than random search. Writes the summary to standard output, the page, CSV and plot of ``looptune replay`` to DIR. A
 recording of fewer than SMALLEST versions says little: a tenth of it is a handful of questions.
 """
 

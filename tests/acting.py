@@ -102,7 +102,7 @@ def arguments_read(words: Sequence[str], folder: Path, config: pytest.Config) ->
 
 
 def few_predicted(words: Sequence[str], folder: Path, config: pytest.Config) -> Ran:
-    """``looptune model --sweep`` of three versions."""
+    """``looptune predict --sweep`` of three versions."""
     (folder / "few.pragmas").write_text("loop k: unroll {2, 4}\n")
     return looptune(*words[1:], "--space", "few.pragmas", cwd=folder)
 
@@ -164,7 +164,7 @@ STOPS = (
     Stop("looptune run .* local:", read, "starting a cluster takes seconds; test_distributed does"),
     Stop("looptune run .*--target (.*cuda|opencl)", read, "they need a GPU, or OpenCL; test_gpu, test_opencl"),
     Stop("looptune run ", measured_not, "measuring takes seconds; the tutorial and test_cli measure"),
-    Stop("looptune model .*--sweep$", few_predicted, "254 versions take half a minute; test_model predicts a sweep"),
+    Stop("looptune predict .*--sweep$", few_predicted, "254 versions take half a minute; test_model predicts a sweep"),
     Stop("python benchmarks/", arguments_read, "they measure for minutes"),
     Stop("python examples/stereo.py judge", arguments_read, "what it judges is not measured; test_stereo does"),
     Stop("python -m pytest ", tests_named, "these tests are run anyway"),

@@ -57,7 +57,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Swept:
     folder = tmp_path_factory.mktemp("asserted")
     (folder / "scatter.c").write_text(SCATTER)
     (folder / "scatter.pragmas").write_text("loop i: unroll 1\n")
-    command = [sys.executable, "-m", "looptune", "run", "scatter.c", "--sweep", "--finals", "0.3",
+    command = [sys.executable, "-m", "looptune", "run", "scatter.c", "--sweep", "--finals-timeout", "0.3",
                "--target", "numba-cpu", "-D", "n=64", "--db", "db.sqlite", "--reports", "r", "--jobs", "1"]  # fmt: skip
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
@@ -114,7 +114,7 @@ def test_check_says_it() -> None:
     assert "asserted" not in loops.text(explain(load(PLAIN)))
 
 
-@pytest.mark.parametrize("given", [False, True], ids=["in the file", "given with --with"])
+@pytest.mark.parametrize("given", [False, True], ids=["in the file", "given with --directive"])
 def test_source_that_was_made_says_it(tmp_path: Path, given: bool) -> None:
     """The C of transform, which has it in its own pragma or opens with it, and the module of emit."""
     file = tmp_path / "scatter.c"

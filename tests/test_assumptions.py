@@ -156,7 +156,8 @@ HIST = "void f(int n, const int x[n], float h[16]) { for (int i = 0; i < n; i++)
         (HIST.replace("h[x[i]] += 1", "if (x[i] > 0) h[i % 16] = h[x[i]]"),
          ["1:100: h[x[i]] may leave h[16]: x[i] decides, which no kernel checks"]),
         (HIST.replace("h[x[i]] += 1", "if (x[i] > 0) h[i / 7] = h[x[i]] + h[x[n - 1]]"),
-         ["1:99: h[x[i]] may leave h[16]: x[i] decides, which no kernel checks (and 1 more: `looptune check --all`)"]),
+         ["1:99: h[x[i]] may leave h[16]: x[i] decides, which no kernel checks "
+          "(and 1 more: `looptune check --legal-space`)"]),
         (HIST.replace("h[x[i]] += 1", "if (x[i] > 0) h[i / 7] = x[i]"), []),
     ],
 )  # fmt: skip

@@ -164,10 +164,10 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
 
 
 def test_nothing_measured_is_an_error_that_says_what_measures(tmp_path: Path) -> None:
-    """No database, or none of this text; --default does without."""
+    """No database, or none of this text; --untuned does without."""
     (tmp_path / "f.c").write_text(AXPY)
     unit = load(tmp_path / "f.c")
-    with pytest.raises(UsageError, match=r"no database .*: `looptune run .*f\.c --sweep` measures it, --default"):
+    with pytest.raises(UsageError, match=r"no database .*: `looptune run .*f\.c --sweep` measures it, --untuned"):
         build.as_python(unit, tmp_path / "none", "auto", "")
     db = stores.keep(tmp_path / "db", stores.context(unit, {"n": 4}), {"": 1.0})
     double = load(tmp_path / "f.c", dtype="float64")
@@ -181,7 +181,7 @@ def test_nothing_measured_is_an_error_that_says_what_measures(tmp_path: Path) ->
 def test_the_command(tmp_path: Path) -> None:
     """``looptune build`` writes a module, or prints it; a file that cannot be written is a user's mistake."""
     (tmp_path / "f.c").write_text(AXPY)
-    call = ["build", str(tmp_path / "f.c"), "--default", "--target", "numba-cpu"]
+    call = ["build", str(tmp_path / "f.c"), "--untuned", "--target", "numba-cpu"]
     out = tmp_path / "axpy.py"
     runner = CliRunner()
     runner.invoke(cli, [*call, "-o", str(out)], catch_exceptions=False, standalone_mode=False)

@@ -5,19 +5,27 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shlex
 import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import redirect_stderr
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
+import click
 import oracle
 import pytest
 from click.testing import CliRunner
 from command import SMALL, Ran, alone, filled, looptune
 
+import looptune as looptune_api
 from looptune.cli.main import cli
+from looptune.core.errors import LooptuneError
 from looptune.report.result_table import COLUMNS
 from looptune.tune.results.result import SHARES, VERSIONS
 from looptune.tune.store.store import Store
@@ -29,8 +37,8 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 SWEEP = (
-    "run", "gemm.c", *SMALL, "--sweep", "--budget", "6", "--finals", "0.3", "--db", "s/db.sqlite", "--reports", "s",
-    "--json",
+    "run", "gemm.c", *SMALL, "--sweep", "--budget", "6", "--finals-timeout", "0.3", "--db", "s/db.sqlite",
+    "--reports", "s", "--json",
 )  # fmt: skip
 
 
@@ -184,15 +192,15 @@ def test_check_exits_by_what_is_refused(here: Path) -> None:
     assert (refused.code, refused.err) == (1, "")
     said = "".join(f"      {line}\n" for line in transformed.err.removeprefix("error: ").splitlines())
     assert said in refused.out
-    for arguments in (["syntax.c"], ["unknown.c"], ["absent.c"], ["gemm.c", "--with", "loop q: parallel"]):
+    for arguments in (["syntax.c"], ["unknown.c"], ["absent.c"], ["gemm.c", "--directive", "loop q: parallel"]):
         ran = looptune("check", *arguments, cwd=here)
         assert (ran.code, ran.out, ran.err[:7]) == (2, "", "error: ")
         assert "Traceback" not in ran.err
 
 
 def test_check_tells_programs_what_it_tells_people(here: Path) -> None:
-    """One JSON object on standard output, with -D, --with, --all and --strict-float; no escape codes in a pipe."""
-    options = ("-D", "NI=64", "--with", "loop k: parallel", "--all", "--strict-float")
+    """One JSON object on standard output, with all options of the analysis; no escape codes in a pipe."""
+    options = ("-D", "NI=64", "--directive", "loop k: parallel", "--legal-space", "--no-reassociate")
     plain = looptune("check", "gemm.c", *options, cwd=here)
     made = json.loads(looptune("check", "gemm.c", *options, "--json", cwd=here).out)
     assert plain.code == 1
@@ -212,7 +220,7 @@ def test_check_tells_programs_what_it_tells_people(here: Path) -> None:
 def test_emit_is_a_module(here: Path) -> None:
     """Both targets: Python that compiles and opens with its directives; --ptx has an entry for each kernel."""
     for target in ("numba-cpu", "numba-cuda") if oracle.CUDA else ("numba-cpu",):
-        ran = looptune("emit", "gemm.c", "--target", target, "--with", "loop k: unroll 4", cwd=here)
+        ran = looptune("emit", "gemm.c", "--target", target, "--directive", "loop k: unroll 4", cwd=here)
         assert ran.code == 0, ran.err
         compile(ran.out, "emitted", "exec")
         assert f"gemm for {target}" in ran.out.splitlines()[0]
@@ -226,13 +234,13 @@ def test_emit_is_a_module(here: Path) -> None:
 
 def test_emit_prints_cuda_c(here: Path) -> None:
     """A whole file: its directives, a kernel, and a host function that a C program can call; --ptx is NVRTC's."""
-    ran = looptune("emit", "gemm.c", "--target", "cuda-c", "--with", "loop k: unroll 4", cwd=here)
+    ran = looptune("emit", "gemm.c", "--target", "cuda-c", "--directive", "loop k: unroll 4", cwd=here)
     assert ran.code == 0, ran.err
     assert ran.out.startswith("/* gemm for cuda-c")
     assert "loop k: unroll 4" in ran.out.partition("*/")[0]
     assert 'extern "C" __global__ void __launch_bounds__(256)\ngemm_0(float *__restrict__ C' in ran.out
     assert 'extern "C" cudaError_t gemm(int ni, int nj, int nk, float alpha, float beta, float *C' in ran.out
-    large = looptune("emit", "gemm.c", "--target", "cuda-c", "--with", "codelet: grid blocksize 64x32", cwd=here)
+    large = looptune("emit", "gemm.c", "--target", "cuda-c", "--directive", "codelet: grid blocksize 64x32", cwd=here)
     assert (large.code, large.out) == (2, "")
     assert "gemm_0 needs 2048 threads per block, the limit is 1024" in large.err
     if oracle.CUDA:
@@ -258,15 +266,92 @@ def test_doctor(here: Path) -> None:
     assert "numba" in ran.out
 
 
-@pytest.mark.parametrize("command", ["run", "transform", "emit", "devices", "doctor", "check", "failures"])
-def test_help_says_what_each_option_does(here: Path, command: str) -> None:
-    """Every option of every command has a help text."""
-    ran = looptune(command, "--help", cwd=here)
+def every_command(group: click.Group = cli, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from every_command(command, (*path, name))
+        else:
+            yield (*path, name)
+
+
+@pytest.mark.parametrize("command", [*every_command()], ids=" ".join)
+def test_help_says_what_each_option_does(here: Path, command: tuple[str, ...]) -> None:
+    """Every option of every command has a help text, and every command has examples that its parser accepts."""
+    ran = looptune(*command, "--help", cwd=here)
     assert ran.code == 0
-    options = [line for line in ran.out.splitlines() if line.startswith("  -")]
+    shown, _, examples = ran.out.partition("\nExamples:\n")
+    options = [line for line in shown.splitlines() if line.startswith("  -")]
     assert options
-    blocks = ran.out.partition("Options:")[2].split("\n  -")[1:]
+    blocks = shown.partition("Options:")[2].split("\n  -")[1:]
     assert all(len(block.split("  ", 1)) == 2 and block.split("  ", 1)[1].strip() for block in blocks)
+    assert examples
+    for line in examples.splitlines():
+        words = shlex.split(line.partition(" > ")[0])
+        assert tuple(words[1 : len(command) + 1]) == command
+        named: click.Command = cli
+        for word in command:
+            assert isinstance(named, click.Group)
+            named = named.commands[word]
+        named.make_context(words[0], words[len(command) + 1 :])
+
+
+RENAMED = {
+    "run": "--also --transfer-from, --cut-off --early-stop, --no-cut-off --no-early-stop, --with --directive, "
+           "--strict-float --no-reassociate, --warm-l2 --no-flush-cache, --finals --finals-timeout, "
+           "--run-main --inputs-from-main",
+    "check": "--all --legal-space, --space --derive-space, --with --directive, --strict-float --no-reassociate",
+    "predict": "--with --directive, --strict-float --no-reassociate",
+    "build": "--default --untuned, --strict-float --no-reassociate",
+    "devices": "--fresh --remeasure",
+    "db failures": "--each --no-group, --class --status",
+    "db prune": "--class --status",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "old", "new"), [(c, *pair.split()) for c, pairs in RENAMED.items() for pair in pairs.split(", ")]
+)
+def test_former_names_of_options(here: Path, command: str, old: str, new: str) -> None:
+    """They do as the new ones do, are not in the help, and one line on standard error names the new one."""
+    words = command.split()
+    named: click.Command = cli
+    for word in words:
+        assert isinstance(named, click.Group)
+        named = named.commands[word]
+    (option,) = (p for p in named.params if new in (*p.opts, *p.secondary_opts))
+    assert isinstance(option, click.Option)
+    values = [] if option.is_flag else ["crashed" if new == "--status" else "7"]
+    needed = ["gemm.c"] if any(isinstance(p, click.Argument) for p in named.params) else []
+    err = StringIO()
+    with redirect_stderr(err):
+        before = named.make_context(command, [*needed, old, *values]).params
+    assert err.getvalue() == f"warning: {old} is now {new}\n"
+    with redirect_stderr(err):
+        after = named.make_context(command, [*needed, new, *values]).params
+        plain = named.make_context(command, [*needed]).params
+    assert err.getvalue().count("\n") == 1
+    assert before == after
+    assert after != plain or new == "--early-stop"
+    assert old not in looptune(*words, "--help", cwd=here).out.split()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("model", "predict"), ("simulate", "replay"), ("failures", "db failures"), ("db export", "db dump")],
+)
+def test_former_names_of_commands(here: Path, old: str, new: str) -> None:
+    """They are the new commands, with one line on standard error."""
+    before, after = looptune(*old.split(), "--help", cwd=here), looptune(*new.split(), "--help", cwd=here)
+    assert (before.code, before.out, before.err) == (0, after.out, f"warning: {old} is now {new}\n")
+    assert not re.search(rf"^  {old.split()[-1]} ", looptune(*old.split()[:-1], "--help", cwd=here).out, re.M)
+
+
+def test_former_names_of_arguments(here: Path) -> None:
+    """``looptune.compile(strict_float=True)`` is ``reassociate=False``, with a warning."""
+    given: dict[str, Any] = {"strict_float": True}
+    with pytest.warns(DeprecationWarning, match="strict_float= is now reassociate="), pytest.raises(LooptuneError) as e:
+        looptune_api.compile(here / "gemm.c", target="numba-cpu", directives="loop k: unroll 4, split", **given)
+    assert "--no-reassociate" in str(e.value)
 
 
 def test_ctrl_c_before_anything_is_measured(here: Path) -> None:

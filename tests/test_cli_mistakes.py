@@ -47,25 +47,25 @@ MISTAKES = {
     "an illegal directive": (["transform", "illegal.c"], "illegal.c:2:16: parallel is illegal: loop i carries a dep"),
     "an illegal directive, run": (["run", "illegal.c", "-D", "n=9", *RUN], "parallel is illegal: loop i carries a dep"),
     "no such loop": (
-        ["transform", "gemm.c", "--with", "loop q: unroll 2"],
-        "directives:1:9: no loop q in gemm; its loops are i (1), j (2), k (3)\n  loop q: unroll 2\n          ^^^^^^^^",
+        ["transform", "gemm.c", "--directive", "loop q: unroll 2"],
+        "--directive:1:9: no loop q in gemm; its loops are i (1), j (2), k (3)\n  loop q: unroll 2\n          ^^^^^^^^",
     ),
     "no such loop, run": (
-        ["run", "gemm.c", *RUN, "--with", "loop q: unroll 2"],
+        ["run", "gemm.c", *RUN, "--directive", "loop q: unroll 2"],
         "no loop q in gemm; its loops are i (1), j (2), k (3)",
     ),
     "unroll 0": (
-        ["transform", "gemm.c", "--with", "loop k: unroll 0"],
-        "directives:1:16: unroll factor must be at least 1, got 0\n  loop k: unroll 0\n                 ^",
+        ["transform", "gemm.c", "--directive", "loop k: unroll 0"],
+        "--directive:1:16: unroll factor must be at least 1, got 0\n  loop k: unroll 0\n                 ^",
     ),
     "tile -1": (
-        ["transform", "gemm.c", "--with", "loop i: tile i:-1"],
-        "directives:1:14: tile size of i must be at least 1, got -1\n  loop i: tile i:-1\n               ^^^^",
+        ["transform", "gemm.c", "--directive", "loop i: tile i:-1"],
+        "--directive:1:14: tile size of i must be at least 1, got -1\n  loop i: tile i:-1\n               ^^^^",
     ),
-    "a directive alone": (["transform", "gemm.c", "--with", "unroll 2"], "directives:1:1: expected `loop NAME"),
-    "an unknown one": (["emit", "gemm.c", "--with", "loop k: tyle k:2"], "unknown directive 'tyle'; did you mean"),
+    "a directive alone": (["transform", "gemm.c", "--directive", "unroll 2"], "--directive:1:1: expected `loop NAME"),
+    "an unknown one": (["emit", "gemm.c", "--directive", "loop k: tyle k:2"], "unknown directive 'tyle'; did you mean"),
     "another reduction": (
-        ["emit", "gemm.c", "--with", "loop k: parallel, reduce(min:C)"],
+        ["emit", "gemm.c", "--directive", "loop k: parallel, reduce(min:C)"],
         "min:C is not what is reduced: loop k reduces +:C",
     ),
     "an unparsable space": (
@@ -109,10 +109,10 @@ MISTAKES = {
         ["run", "gemm.c", "--sweep", "--strategy", "magic", *RUN],
         "unknown strategy 'magic': choose one of exhaustive, random, sampling",
     ),
-    "a simulation of nothing": (["simulate"], "cannot read .looptune/results.sqlite: No such file or directory"),
-    "a simulation of C": (["simulate", "gemm.c"], "gemm.c is neither a results database nor JSON"),
+    "a simulation of nothing": (["replay"], "cannot read .looptune/results.sqlite: No such file or directory"),
+    "a simulation of C": (["replay", "gemm.c"], "gemm.c is neither a results database nor JSON"),
     "a simulation of other JSON": (
-        ["simulate", "notes.json"],
+        ["replay", "notes.json"],
         "notes.json is neither T4 results, a Kernel Tuner cache nor Kernel Launcher wisdom",
     ),
     "a bad budget": (
@@ -161,7 +161,7 @@ def test_a_mistake_is_one_message(here: Path, mistake: str) -> None:
         ["run", "gemm.c", "--jobs", "0"],
         ["run", "gemm.c", "--seed", "-1"],
         ["run", "gemm.c", "--timeout", "inf"],
-        ["run", "gemm.c", "--finals", "nan"],
+        ["run", "gemm.c", "--finals-timeout", "nan"],
         ["emit", "gemm.c", "--wat"],
     ],
     ids=str,

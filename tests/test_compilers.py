@@ -123,10 +123,8 @@ def test_a_sweep_of_two_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     Path("f.c").write_text(KERNEL)
     Path("s.space").write_text("loop i: unroll {2..3}\n")
-    line = (
-        "run f.c -D n=300 --sweep --finals 0.3 --space s.space --db db --reports r --jobs 1 --target numba-cuda,cuda-c"
-    )
-    done = CliRunner().invoke(cli, line.split(), standalone_mode=False)
+    line = "run f.c -D n=300 --sweep --finals-timeout 0.3 --space s.space --db db --reports r --jobs 1"
+    done = CliRunner().invoke(cli, [*line.split(), "--target", "numba-cuda,cuda-c"], standalone_mode=False)
     assert (done.exception, done.return_value) == (None, 0), done.output
     with Store.read(Path("db")) as store:
         rows = [row for row in store.rows() if row.role in ("default", "version")]

@@ -120,7 +120,7 @@ def test_a_finished_database_is_read_where_nothing_can_be_written(
     monkeypatch.setattr(connection.sqlite3, "connect", careful)
     for folder in barred:
         before = sorted(os.listdir(folder))
-        for command in (["db", "show"], ["db", "export"], ["failures"], ["export", "--format", "t4"]):
+        for command in (["db", "show"], ["db", "dump"], ["db", "failures"], ["export", "--format", "t4"]):
             ran = looptune(*command, "--db", folder / "db", cwd=tmp_path)
             assert ran.code == 0, ran.err
         assert looptune("db", "merge", folder / "db", "--db", f"into-{folder.name}", cwd=tmp_path).code == 0

@@ -1,4 +1,4 @@
-"""`looptune failures` and `looptune db`: what they say of a database, and what they change."""
+"""`looptune db failures` and `looptune db`: what they say of a database, and what they change."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def keys(path: Path, **equal: str) -> set[str]:
 
 def test_failures_of_one_reason_are_one_line(path: Path, tmp_path: Path) -> None:
     """Messages that differ in numbers alone are together, with a count and the shortest example; others are apart."""
-    ran = looptune("failures", "--db", path, "--json", cwd=tmp_path)
+    ran = looptune("db", "failures", "--db", path, "--json", cwd=tmp_path)
     found = json.loads(ran.out)
     assert [(f["class"], f["configurations"]) for f in found] == [
         ("illegal", 38),
@@ -84,30 +84,30 @@ def test_failures_of_one_reason_are_one_line(path: Path, tmp_path: Path) -> None
     assert found[0]["directives"] == "loop i: unroll 2, jam"
     assert found[0]["evidence"] == REFUSED.format(2, 4)
     assert found[4]["evidence"] == "SIGSEGV\nFatal Python error\n in f"
-    plain = looptune("failures", "--db", path, cwd=tmp_path)
+    plain = looptune("db", "failures", "--db", path, cwd=tmp_path)
     assert (plain.code, plain.err) == (0, "")
     lines = plain.out.splitlines()
     assert lines[0] == "gemm float32 n=512, H100 (cuda)"
     assert f"  illegal        38 x  {REFUSED.format(2, 4)}" in lines
-    each = json.loads(looptune("failures", "--db", path, "--each", "--json", cwd=tmp_path).out)
+    each = json.loads(looptune("db", "failures", "--db", path, "--no-group", "--json", cwd=tmp_path).out)
     assert len(each) == 43
 
 
 def test_failures_show_what_reproduces_them(path: Path, tmp_path: Path) -> None:
     """The sweep's own command, anew, each line of the directives quoted for a shell."""
-    found = json.loads(looptune("failures", "--db", path, "--class", "crashed", "--json", cwd=tmp_path).out)
+    found = json.loads(looptune("db", "failures", "--db", path, "--status", "crashed", "--json", cwd=tmp_path).out)
     words = shlex.split(found[0]["command"])
     assert words[:8] == ["looptune", "run", "my gemm.c", "-D", "NI=24", "--target", "numba-cpu", "--fresh"]
-    assert words[8:] == ["--with", "loop k: unroll 3", "--with", "nest i: permute k, i, j", "--db", str(path)]
+    assert words[8:] == ["--directive", "loop k: unroll 3", "--directive", "nest i: permute k, i, j", "--db", str(path)]
 
 
 def test_no_failures_is_said(path: Path, tmp_path: Path) -> None:
     """None at all, or none of a class: one line, exit code 0; --json gives an empty list."""
-    ran = looptune("failures", "--db", path, "--kernel", "syrk", cwd=tmp_path)
+    ran = looptune("db", "failures", "--db", path, "--kernel", "syrk", cwd=tmp_path)
     assert (ran.code, ran.out) == (0, f"no failures among 1 rows of syrk in {path}\n")
-    ran = looptune("failures", "--db", path, "--class", "over_limit", cwd=tmp_path)
-    assert (ran.code, ran.out) == (0, f"no failures of class over_limit among 48 rows in {path}\n")
-    assert looptune("failures", "--db", path, "--kernel", "syrk", "--json", cwd=tmp_path).out == "[]\n"
+    ran = looptune("db", "failures", "--db", path, "--status", "over_limit", cwd=tmp_path)
+    assert (ran.code, ran.out) == (0, f"no failures of status over_limit among 48 rows in {path}\n")
+    assert looptune("db", "failures", "--db", path, "--kernel", "syrk", "--json", cwd=tmp_path).out == "[]\n"
 
 
 @pytest.mark.parametrize(
@@ -149,10 +149,10 @@ def test_the_command_of_a_real_sweep_reproduces(tmp_path: Path) -> None:
         )
     assert found.counts["illegal"] == 1
     assert found.spent.judge > 0
-    (failed,) = json.loads(looptune("failures", "--db", "d", "--json", cwd=tmp_path).out)
+    (failed,) = json.loads(looptune("db", "failures", "--db", "d", "--json", cwd=tmp_path).out)
     words = shlex.split(failed["command"])
-    assert words[2:] == [str(request.file), "-D", "n=20", "--target", "numba-cpu", "--seed", "3", "--fresh", "--with",
-                         "nest i: permute j, i", "--db", "d"]  # fmt: skip
+    assert words[2:] == [str(request.file), "-D", "n=20", "--target", "numba-cpu", "--seed", "3", "--fresh",
+                         "--directive", "nest i: permute j, i", "--db", "d"]  # fmt: skip
     again = looptune(*words[1:], cwd=tmp_path)
     assert again.code == 2
     assert failed["evidence"] in again.err
@@ -181,18 +181,18 @@ def test_show(path: Path, tmp_path: Path) -> None:
 
 def test_export(path: Path, tmp_path: Path) -> None:
     """Every row, in CSV and in JSON lines, with the outcome's evidence; -o writes what is printed otherwise."""
-    lines = db("export", "--db", path, cwd=tmp_path).out
+    lines = db("dump", "--db", path, cwd=tmp_path).out
     table = list(csv.DictReader(io.StringIO(lines)))
     assert tuple(table[0]) == COLUMNS
     assert len(table) == 48
     assert {r["message"] for r in table if r["status"] == "timed_out"} == {"killed after 60 s"}
     assert "loop k: unroll 3\nnest i: permute k, i, j" in {r["directives"] for r in table}
-    records = [json.loads(x) for x in db("export", "--db", path, "--format", "jsonl", cwd=tmp_path).out.splitlines()]
+    records = [json.loads(x) for x in db("dump", "--db", path, "--format", "jsonl", cwd=tmp_path).out.splitlines()]
     assert [r["key"] for r in records] == [r["key"] for r in table]
     (best,) = [r for r in records if r["directives"] == "loop k: unroll 5" and r["role"] == "version"]
     assert best["outcome"]["times_us"] == [2.0, 2.0, 2.0]
     assert best["sizes"] == {"n": 512}
-    assert db("export", "--db", path, "-o", "out.csv", "--kernel", "gemm", cwd=tmp_path).out == ""
+    assert db("dump", "--db", path, "-o", "out.csv", "--kernel", "gemm", cwd=tmp_path).out == ""
     assert len(list(csv.DictReader((tmp_path / "out.csv").open(newline="")))) == 47
 
 
@@ -266,7 +266,7 @@ def test_merge_reads_older_schemas(path: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said", "left"),
     [
-        (["--class", "crashed", "--class", "timed_out"], "gemm: 1 crashed, 1 timed out", 46),
+        (["--status", "crashed", "--status", "timed_out"], "gemm: 1 crashed, 1 timed out", 46),
         (["--failed"], "gemm: 38 illegal, 1 not built, 2 wrong, 1 crashed, 1 timed out", 5),
         (["--kernel", "syrk"], "syrk: 1 timed", 47),
         (["--device", "H100", "--kernel", "gemm", "--failed"], "gemm: 38 illegal", 5),
@@ -282,7 +282,7 @@ def test_prune_removes_what_meets_every_condition(
     """It says what it removed, and --dry-run the same without removing."""
     dry = db("prune", "--db", path, *options, "--dry-run", cwd=tmp_path)
     assert said in dry.out
-    assert len(list(csv.DictReader(io.StringIO(db("export", "--db", path, cwd=tmp_path).out)))) == 48
+    assert len(list(csv.DictReader(io.StringIO(db("dump", "--db", path, cwd=tmp_path).out)))) == 48
     ran = db("prune", "--db", path, *options, cwd=tmp_path)
     assert (ran.code, ran.err) == (0, "")
     assert said in ran.out
@@ -317,7 +317,7 @@ def test_prune_never_touches_what_is_running(tmp_path: Path) -> None:
         assert db("prune", "--db", "a", "--lowering", "1", cwd=tmp_path).out.startswith("0 rows removed")
         process.kill()
         process.communicate()
-    assert "gemm: 1 crashed" in db("prune", "--db", "a", "--class", "crashed", cwd=tmp_path).out
+    assert "gemm: 1 crashed" in db("prune", "--db", "a", "--status", "crashed", cwd=tmp_path).out
 
 
 @pytest.mark.parametrize("text", ["", "30", "d", "3 years", "-1d", "1e3d", "nan"])

@@ -1,4 +1,4 @@
-"""What `looptune failures` and `looptune db` refuse: files that are no database, and mistakes."""
+"""What `looptune db failures` and `looptune db` refuse: files that are no database, and mistakes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from looptune.tune.store.connection import MIGRATIONS
 from looptune.tune.store.store import Store
 
 COMMANDS = {
-    "failures": ["failures", "--db", "FILE"],
+    "failures": ["db", "failures", "--db", "FILE"],
     "show": ["db", "show", "--db", "FILE"],
-    "export": ["db", "export", "--db", "FILE"],
+    "export": ["db", "dump", "--db", "FILE"],
     "merge from": ["db", "merge", "FILE", "--db", "target"],
     "merge into": ["db", "merge", "good", "--db", "FILE"],
     "prune": ["db", "prune", "--failed", "--db", "FILE"],
@@ -65,8 +65,8 @@ def test_what_is_no_database_of_ours(bad: Path, command: str, kind: str) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["failures", "--db", "good", "--kernel", "gemm"], "no kernel gemm in good: it has no rows"),
-        (["db", "export", "--db", "good", "-o", "folder"], "cannot write folder: Is a directory"),
+        (["db", "failures", "--db", "good", "--kernel", "gemm"], "no kernel gemm in good: it has no rows"),
+        (["db", "dump", "--db", "good", "-o", "folder"], "cannot write folder: Is a directory"),
         (["db", "prune", "--db", "good"], "say what to remove: --kernel, "),
         (["db", "prune", "--db", "good", "--older-than", "soon"], "`soon` is no age: write 30d, 2w, 12h or 90m"),
         (["db", "merge", "good", "--db", "./good"], "good cannot be merged into itself"),

@@ -227,13 +227,13 @@ void f(int steps, int n, float A[n][n], float B[n][n]) {
 
 
 def test_it_can_be_printed() -> None:
-    """``check --space`` gives the file that a sweep would go over; with other options it is a mistake."""
+    """``check --derive-space`` gives the file that a sweep would go over; with other options it is a mistake."""
     file = str(ROOT / "polybench" / "gemm.c")
-    done = CliRunner().invoke(cli, ["check", file, "--space"], standalone_mode=False)
+    done = CliRunner().invoke(cli, ["check", file, "--derive-space"], standalone_mode=False)
     assert (done.exception, done.return_value) == (None, 0)
     assert done.stdout == derive(read("gemm"))
     assert parse(done.stdout, "gemm.pragmas").versions > 200
-    both = CliRunner().invoke(cli, ["check", file, "--space", "--all"], standalone_mode=False)
+    both = CliRunner().invoke(cli, ["check", file, "--derive-space", "--legal-space"], standalone_mode=False)
     assert isinstance(both.exception, UsageError)
 
 

@@ -141,7 +141,7 @@ def test_what_is_named_is_there(path: Path) -> None:
         "looptune run polybench/none.c --sweep",
         "looptune run gemm.c --sweep --devices v100",
         "looptune run gemm.c --clusters tcp://head:8786",
-        "looptune transform gemm.c --with 'loop k: unrol 4'",
+        "looptune transform gemm.c --directive 'loop k: unrol 4'",
         "looptune reports",
         "python benchmarks/legality.py --proof",
         "python benchmarks/screening.py",

@@ -94,7 +94,7 @@ def test_a_configuration_file_brings_directives_only(tmp_path: Path) -> None:
     """What closes the header's comment is spelt apart, from a file and from the command line."""
     (tmp_path / "f.c").write_text(AXPY)
     (tmp_path / "best.json").write_text(json.dumps({"directives": f"loop i: unroll 2 {C}"}))
-    for option in (("--config", "best.json"), ("--with", f"loop i: unroll 2 {C}")):
+    for option in (("--config", "best.json"), ("--directive", f"loop i: unroll 2 {C}")):
         assert looptune("transform", "f.c", *option, "-o", "o.c", cwd=tmp_path).code == 0
         subprocess.run(["gcc", "-c", "o.c"], cwd=tmp_path, check=True)
         assert "evil" not in subprocess.run(["nm", "o.o"], cwd=tmp_path, capture_output=True, text=True).stdout

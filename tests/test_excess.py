@@ -73,5 +73,5 @@ def test_a_space_may_ask_for_too_much(tmp_path: Path) -> None:
 def test_the_command_ends_with_2(tmp_path: Path) -> None:
     """The line, a caret, and no traceback."""
     (tmp_path / "f.c").write_text(NEST)
-    ran = looptune("run", "f.c", "-D", "n=3", "--target", "numba-cpu", "--with", "loop j: unroll 7", cwd=tmp_path)
+    ran = looptune("run", "f.c", "-D", "n=3", "--target", "numba-cpu", "--directive", "loop j: unroll 7", cwd=tmp_path)
     assert (ran.code, "loop j: unroll 7\n" in ran.err, "^^^^^^^^" in ran.err) == (2, True, True)

@@ -65,7 +65,7 @@ GOLDEN = {
   runs as 1 kernel
     host i
       grid j: blocks of 256 threads, in the thread k
-  on a CPU, vectors add up +:t (9:9) in another order; --strict-float forbids it
+  on a CPU, vectors add up +:t (9:9) in another order; --no-reassociate forbids it
 
   assumed
     no overlap  of C with any other array
@@ -168,7 +168,7 @@ def test_threads_never_share_a_local_array() -> None:
 
 
 def test_strict_float_keeps_sums_and_frees_maxima() -> None:
-    """Under --strict-float a sum of floats is sequential, one of integers and a maximum stay reductions."""
+    """Under --no-reassociate a sum of floats is sequential, one of integers and a maximum stay reductions."""
     text = "void f(int n, {0} A[n], {0} s[1]) {{\n  for (int i = 0; i < n; i++)\n    {1}\n}}\n"
     kinds = {
         (dtype, line): explained(text.format(dtype, line), reassociate=False).loops[0].kind

@@ -258,7 +258,7 @@ def test_sums_stay_in_order_unless_a_directive_says_otherwise(
         "the kernels as launched (threads, registers) proved equivalent to the original loops at these sizes",
         order,
         "on a CPU, vectors add up +:y (5:7) in another order",
-        "--strict-float forbids it",
+        "--no-reassociate forbids it",
     ]
     assert (found.wrong, made) == ("", [reassociate])
     assert (found.status, found.sums) == ("proved", ("+:y (5:7)",) if reassociate else ())

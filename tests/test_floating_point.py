@@ -140,7 +140,7 @@ np.savez(folder / "made.npz", kahan=s, mandelbrot=out, **made)
 said = {"kahan": kahan.reordered}
 for name in ("ROWS", "PRODUCT", "STENCIL"):
     for strict in (False, True):
-        kernel = looptune.compile(getattr(texts, name), target="numba-cpu", strict_float=strict)
+        kernel = looptune.compile(getattr(texts, name), target="numba-cpu", reassociate=not strict)
         own = _import(kernel.source.replace("@kept(", "@njit("), folder)
         text = "".join(own.f_0.inspect_llvm(s) for s in own.f_0.signatures)
         said[f"{name} {strict}"] = [kernel.reordered, text]
@@ -240,7 +240,7 @@ def test_the_c_compiler_is_asked_how_it_contracts(monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_flags_say_together() -> None:
-    """--strict-float forbids contraction and reordering; what contradicts it is refused."""
+    """--no-reassociate forbids contraction and reordering; what contradicts it is refused."""
     assert floating_point.chosen() == Floats(reorder=True, contract="cc")
     assert floating_point.chosen(strict=True) == STRICT == floating_point.chosen(strict=True, contract="off")
     assert floating_point.chosen(contract="fast") == Floats(contract="fast")

@@ -266,7 +266,7 @@ def test_what_cannot_be_written_is_said(db: Path, tmp_path: Path):
 def test_csv_is_what_db_export_writes(db: Path, tmp_path: Path):
     """One implementation: the same bytes."""
     new = looptune("export", "--db", db, "--format", "csv", "--kernel", "gemm", cwd=tmp_path)
-    assert new.out == looptune("db", "export", "--db", db, "--kernel", "gemm", cwd=tmp_path).out
+    assert new.out == looptune("db", "dump", "--db", db, "--kernel", "gemm", cwd=tmp_path).out
     assert new.out.startswith("key,kernel,")
 
 
@@ -280,14 +280,14 @@ def test_a_problem_names_the_file_of_its_sweep(db: Path, tmp_path: Path):
 
 
 def test_exports_are_simulated(db: Path, tmp_path: Path):
-    """``looptune simulate`` finds the same in every export of a search as in the database itself."""
+    """``looptune replay`` finds the same in every export of a search as in the database itself."""
     options = ("--strategy", "exhaustive", "--kernel", "gemm float32", "--json")
-    expected = json.loads(looptune("simulate", db, *options, cwd=tmp_path).out)
+    expected = json.loads(looptune("replay", db, *options, cwd=tmp_path).out)
     looptune("export", "--db", db, "--format", "csv", "-o", "rows.csv", cwd=tmp_path)
     for how in ("t4", "kernel-tuner"):
         looptune("export", "--db", db, "--format", how, "--kernel", "gemm float32", "-o", how, cwd=tmp_path)
     for name in ("t4", "kernel-tuner", "rows.csv"):
-        found = json.loads(looptune("simulate", name, *options, cwd=tmp_path).out)
+        found = json.loads(looptune("replay", name, *options, cwd=tmp_path).out)
         assert [r["evaluations_median"] for r in found] == [r["evaluations_median"] for r in expected]
 
 

@@ -31,7 +31,7 @@ from looptune.tune.store.store import Row, Store
 FEW = 8
 C = "void f(int n, float A[n]) {\n  for (int i = 0; i < n; i++)\n    A[i] += 1;\n}\n"
 COMMANDS = (
-    "db show --json", "db show", "db export --format jsonl", "db export", "failures --json --each", "failures",
+    "db show --json", "db show", "db dump --format jsonl", "db dump", "db failures --json --no-group", "db failures",
     "export --format t4 -o out", "export --format t1 -o out", "export --format kernel-tuner -o out",
     "export --format kernel-launcher -o out", "build f.c --target numba-cpu -o made.py",
     "build f.c --c --target numba-cpu -o made.c", "report --reports r",
@@ -152,8 +152,8 @@ def test_a_damaged_database_is_one_error(base: Path, tmp_path: Path, request: py
             ran = looptune(*command.split(), "--db", "db", cwd=folder)
             assert ran.code == 0 or (ran.code == 2 and ran.err.count("error: ") == 1), (seed, what, command, ran)
             assert not (folder / "ran").exists(), (seed, what, command)
-            assert command.startswith(("db export", "export")) or "\x1b" not in ran.out + ran.err, (seed, what, command)
-        ran = looptune("simulate", "db", "--repeats", "1", cwd=folder)
+            assert command.startswith(("db dump", "export")) or "\x1b" not in ran.out + ran.err, (seed, what, command)
+        ran = looptune("replay", "db", "--repeats", "1", cwd=folder)
         assert ran.code in (0, 2), (seed, what, ran)
         with suppress(LooptuneError):
             best_of_databases((folder / "db",))

@@ -215,7 +215,7 @@ def test_a_chart_is_tuned_at_once_and_kept(
 
     monkeypatch.setattr(chart(), "run_all", counted)
     options = ["--case", "nt", "--target", "numba-cpu", "--db", str(tmp_path / "db"), "--budget", "3"]
-    options += ["--finals", "0.1", "--sizes", "24,20x16x12"]
+    options += ["--finals-timeout", "0.1", "--sizes", "24,20x16x12"]
     assert chart().main(options) == 0
     said = capsys.readouterr()
     assert [(line["M"], line["N"], line["K"]) for line in read(said.out)] == [("24", "24", "24"), ("20", "16", "12")]

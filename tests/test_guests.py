@@ -77,12 +77,12 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Swept:
         (folder / f"{name}.pragmas").write_text(SPACE)
     elsewhere(folder, BEST)
     command = (
-        "run", "f.c", "g.c", "-D", "n=24", "--target", "numba-cpu", "--sweep", "--finals", "0.1", "--db", "db.sqlite",
-        "--reports", "r",
+        "run", "f.c", "g.c", "-D", "n=24", "--target", "numba-cpu", "--sweep", "--finals-timeout", "0.1", "--db",
+        "db.sqlite", "--reports", "r",
     )  # fmt: skip
     alone = looptune(*command, "--quiet", cwd=folder)
     before = rows(folder / "db.sqlite")
-    also = looptune(*command, "--also", "gpu.sqlite", cwd=folder)
+    also = looptune(*command, "--transfer-from", "gpu.sqlite", cwd=folder)
     return Swept(folder, alone, also, before, rows(folder / "db.sqlite"))
 
 
@@ -106,7 +106,7 @@ def test_a_guest_can_be_measured_again(swept: Swept) -> None:
     """Its row has a command: with its directives added it measures it."""
     row = swept.after["f", "version", LEGAL]
     with Store.read(swept.folder / "db.sqlite") as store:
-        assert store.commands()[row.sweep] == "looptune run f.c -D n=24 --target numba-cpu --finals 0.1"
+        assert store.commands()[row.sweep] == "looptune run f.c -D n=24 --target numba-cpu --finals-timeout 0.1"
 
 
 @pytest.mark.long
@@ -121,7 +121,9 @@ def test_what_is_refused_is_said_with_its_reason(swept: Swept) -> None:
         in (swept.folder / "r" / row.context.device.lower().replace(" ", "-") / "g.md").read_text()
     )
     assert ("g", "final", REFUSED) not in swept.after
-    assert reason.split("'")[0] in looptune("failures", "--db", "db.sqlite", "--kernel", "g", cwd=swept.folder).out
+    assert (
+        reason.split("'")[0] in looptune("db", "failures", "--db", "db.sqlite", "--kernel", "g", cwd=swept.folder).out
+    )
 
 
 @pytest.mark.long
@@ -141,8 +143,9 @@ def test_the_report_has_what_it_costs_here(swept: Swept) -> None:
 @pytest.mark.long
 def test_it_is_in_the_json(swept: Swept) -> None:
     """The command that is repeated answers from the database."""
-    ran = looptune("run", "g.c", "-D", "n=24", "--target", "numba-cpu", "--sweep", "--finals", "0.1", "--db",
-                   "db.sqlite", "--reports", "r", "--also", "gpu.sqlite", "--json", cwd=swept.folder)  # fmt: skip
+    ran = looptune("run", "g.c", "-D", "n=24", "--target", "numba-cpu", "--sweep", "--finals-timeout", "0.1",
+                   "--db", "db.sqlite", "--reports", "r", "--transfer-from", "gpu.sqlite", "--json",
+                   cwd=swept.folder)  # fmt: skip
     (guest,) = json.loads(ran.out)["guests"]
     assert (guest["directives"], guest["over_tuned"]) == (REFUSED, None)
     assert guest["why"].startswith("illegal: ")
@@ -157,11 +160,11 @@ def test_a_database_without_the_kernel_is_said_so(swept: Swept, tmp_path: Path) 
     request = TuningRequest(
         tmp_path / "h.c", defines={"n": "24"}, target="numba-cpu", also=studies.best_of_databases([where])
     )
-    assert prepare(request).notes == ("--also: no h in float32: there are f float32",)
-    ran = looptune("run", "h.c", "-D", "n=24", "--also", where, cwd=tmp_path)
+    assert prepare(request).notes == ("--transfer-from: no h in float32: there are f float32",)
+    ran = looptune("run", "h.c", "-D", "n=24", "--transfer-from", where, cwd=tmp_path)
     assert ran.code == 2
-    assert "--also is for --sweep" in ran.err
-    ran = looptune("run", "h.c", "-D", "n=24", "--sweep", "--also", "none.sqlite", cwd=tmp_path)
+    assert "--transfer-from needs --sweep" in ran.err
+    ran = looptune("run", "h.c", "-D", "n=24", "--sweep", "--transfer-from", "none.sqlite", cwd=tmp_path)
     assert ran.code == 2
     assert "no database none.sqlite" in ran.err
 

@@ -79,12 +79,13 @@ def test_choices_have_to_be_decided(tmp_path: Path) -> None:
     file = tmp_path / "f.c"
     file.write_text(CHOICES)
     pick = (
-        r"this pragma holds choices: pick one with --with 'loop 2: unroll 1, contiguous', or measure all with --sweep"
+        r"this pragma holds choices: pick one with --directive 'loop 2: unroll 1, contiguous', "
+        r"or measure all with --sweep"
     )
     with pytest.raises(DirectiveError, match=pick) as error:
         transform(file)
     assert error.value.span.line == 5
-    with pytest.raises(DirectiveError, match="--with 'loop 3: grid blocksize 32x8'"):
+    with pytest.raises(DirectiveError, match="--directive 'loop 3: grid blocksize 32x8'"):
         transform(file, ["loop j: tile j:4"])
     assert "outer_j" in transform(file, ["loop j: tile j:4", "codelet: grid blocksize 16x16"])
     with pytest.raises(DirectiveError, match=pick):

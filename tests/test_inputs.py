@@ -208,7 +208,7 @@ def test_a_program_that_cannot_tell_is_one_message(case: str, tmp_path: Path) ->
 
 
 def test_without_gcc_the_program_cannot_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """--run-main says that it needs gcc."""
+    """--inputs-from-main says that it needs gcc."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match="compiles the program with gcc, which is not installed"):
         record(load(written(tmp_path, ADD)), ())
@@ -316,7 +316,7 @@ def test_one_array_is_not_a_file_of_arrays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"data": ("data.npz",), "run_main": True}, "--data and --run-main both give the inputs: choose one"),
+        ({"data": ("data.npz",), "run_main": True}, "--data and --inputs-from-main both give the inputs: choose one"),
         ({"dump": ("no/out.npz",)}, "--dump no/out.npz: no such folder: no"),
         ({"dump": ("shared",)}, "--dump shared is a folder: give the name of a file"),
         ({"dump": ("y=no/y.npy",)}, "--dump y=no/y.npy: no such folder: no"),
@@ -374,9 +374,9 @@ def test_every_run_has_the_data_of_the_file(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.long
 @gcc
 def test_the_program_goes_in_and_a_file_comes_out(tmp_path: Path) -> None:
-    """--run-main: the dumped arrays are those of one call on the program's own data."""
+    """--inputs-from-main: the dumped arrays are those of one call on the program's own data."""
     written(tmp_path, PROGRAM)
-    done = ran("program.c", "--run-main", "--dump", "out.npz", cwd=tmp_path)
+    done = ran("program.c", "--inputs-from-main", "--dump", "out.npz", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     i, j = np.indices((6, 5))
     terms = 3 * (i - j / 4.0) + np.array([1, 2, 4])[j % 3] + 7

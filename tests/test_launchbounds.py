@@ -112,7 +112,7 @@ def test_it_is_written_back(tmp_path: Path) -> None:
     """As a pragma, once for a nest; what is written so is read so."""
     path, again = tmp_path / "f.c", tmp_path / "g.c"
     path.write_text(TWO)
-    said = CliRunner().invoke(cli, ["transform", str(path), "--with", "loop 2: launchbounds off"])
+    said = CliRunner().invoke(cli, ["transform", str(path), "--directive", "loop 2: launchbounds off"])
     assert said.exit_code == 0, said.output
     assert re.findall(r"#pragma looptune launchbounds (\w+)", said.output) == ["2", "off"]
     again.write_text(said.output)

@@ -64,7 +64,7 @@ OWNERS = {
 OPTIONAL = ("PIL", "matplotlib", "optuna", "pyatf")
 """Of the extras ``plot``, ``pictures`` and ``search``."""
 
-COMMANDS = ("cli.main", "cli.build", "cli.db", "cli.export", "cli.model", "cli.report", "cli.run")
+COMMANDS = ("cli.main", "cli.build", "cli.db", "cli.export", "cli.predict", "cli.report", "cli.run")
 """Each imports what a command needs when it runs."""
 
 MODULES = sorted(ROOT.rglob("*.py"))

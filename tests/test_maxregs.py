@@ -97,7 +97,7 @@ def test_it_is_written_back(tmp_path: Path) -> None:
     """As a pragma, once for a nest; what is written so is read so."""
     path, again = tmp_path / "f.c", tmp_path / "g.c"
     path.write_text(TWO)
-    line = ["transform", str(path), "--with", "loop 2: maxregs 32"]
+    line = ["transform", str(path), "--directive", "loop 2: maxregs 32"]
     said = CliRunner().invoke(cli, line)
     assert said.exit_code == 0, said.output
     assert re.findall(r"#pragma looptune maxregs (\d+)", said.output) == ["64", "32"]

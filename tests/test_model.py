@@ -1,4 +1,4 @@
-"""``looptune model``: what is counted is what threads do, what is predicted orders what was measured."""
+"""``looptune predict``: what is counted is what threads do, what is predicted orders what was measured."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ SIZES = ("-D", "NI=24", "-D", "NJ=24", "-D", "NK=24")
 def test_a_version_is_said_beside_its_measurement(tmp_path: Path) -> None:
     """As text and as JSON, the numbers of the estimate and the median of the database."""
     db = measured(tmp_path / "r.sqlite", {"": 7.0, "loop k: unroll 4": 5.0}, "loop k: unroll 8")
-    one = ("model", GEMM, *SIZES, "--db", db, "--with", "loop k: unroll 4")
+    one = ("predict", GEMM, *SIZES, "--db", db, "--directive", "loop k: unroll 4")
     said, record = looptune(*one, cwd=tmp_path), looptune(*one, "--json", cwd=tmp_path)
     held = json.loads(record.out)
     assert (said.code, record.code) == (0, 0), said.err
@@ -289,7 +289,7 @@ def test_a_space_is_ranked_and_compared(tmp_path: Path) -> None:
     db = measured(
         tmp_path / "r.sqlite", {"": 9.0, "loop k: unroll 2": 8.0, "loop k: unroll 4": 7.0}, "loop k: unroll 8"
     )
-    ran = looptune("model", GEMM, *SIZES, "--db", db, "--sweep", "--space", space, "--json", cwd=tmp_path)
+    ran = looptune("predict", GEMM, *SIZES, "--db", db, "--sweep", "--space", space, "--json", cwd=tmp_path)
     held = json.loads(ran.out)
     times = [v["predicted_us"] for v in held["versions"]]
     assert times == sorted(times)
@@ -301,7 +301,7 @@ def test_a_space_is_ranked_and_compared(tmp_path: Path) -> None:
         [v["predicted_us"] for v in held["versions"] if v["whole"]],
         [v["measured_us"] for v in held["versions"] if v["whole"]],
     )
-    said = looptune("model", GEMM, GEMM, *SIZES, "--db", db, "--sweep", "--space", space, cwd=tmp_path)
+    said = looptune("predict", GEMM, GEMM, *SIZES, "--db", db, "--sweep", "--space", space, cwd=tmp_path)
     assert "rank correlation" in said.out
     assert "> " in said.out
 
@@ -311,7 +311,7 @@ def test_what_sizes_make_impossible_is_left_out_of_a_space(tmp_path: Path) -> No
     text = "void h(int n, int m, float a[n][m], float s[1]) {\n  for (int i = 0; i < n; i++)\n"
     text += "    for (int j = 0; j < m; j++) s[0] += a[i][j];\n}\n"
     (tmp_path / "h.c").write_text(text)
-    ran = looptune("model", "h.c", "-D", "n=64", "-D", "m=64", "--sweep", "--device", "a100", "--json", cwd=tmp_path)
+    ran = looptune("predict", "h.c", "-D", "n=64", "-D", "m=64", "--sweep", "--device", "a100", "--json", cwd=tmp_path)
     assert ran.code == 0, ran.err
     assert json.loads(ran.out)["versions"]
 
@@ -320,17 +320,17 @@ def test_what_sizes_make_impossible_is_left_out_of_a_space(tmp_path: Path) -> No
     ("options", "message"),
     [
         (("--device", "gtx 9999"), "no GPU known by the name 'gtx 9999'"),
-        (("--device", "h200", "--with", "loop z: unroll 4"), "z"),
-        (("--device", "h200", "--with", "loop i: parallel, split"), "split"),
-        (("--sweep", "--with", "loop k: unroll 4"), "--sweep is for all"),
+        (("--device", "h200", "--directive", "loop z: unroll 4"), "z"),
+        (("--device", "h200", "--directive", "loop i: parallel, split"), "split"),
+        (("--sweep", "--directive", "loop k: unroll 4"), "--sweep is for all"),
         (("--space", "x.pragmas"), "--space is for --sweep"),
         (("--db", "missing.sqlite"), "missing.sqlite"),
-        (("--with", "codelet: grid blocksize 64x32"), "2048 threads"),
+        (("--directive", "codelet: grid blocksize 64x32"), "2048 threads"),
     ],
 )
 def test_mistakes_are_said_in_a_line(tmp_path: Path, options: tuple[str, ...], message: str) -> None:
     """Exit code 2, what is wrong, and no traceback."""
-    ran = looptune("model", GEMM, *SIZES, *options, cwd=tmp_path)
+    ran = looptune("predict", GEMM, *SIZES, *options, cwd=tmp_path)
     assert ran.code == 2
     assert ran.out == ""
     assert ran.err.startswith("error: ")

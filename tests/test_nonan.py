@@ -79,7 +79,9 @@ def test_what_is_emitted(target: str, tmp_path: Path) -> None:
     """A minimum on a device, C's choice on a CPU."""
     path = tmp_path / "f.c"
     path.write_text(TWO)
-    said = CliRunner().invoke(cli, ["emit", str(path), "--target", target, "--with", "codelet: noNaN", "-D", "n=64"])
+    said = CliRunner().invoke(
+        cli, ["emit", str(path), "--target", target, "--directive", "codelet: noNaN", "-D", "n=64"]
+    )
     assert said.exit_code == 0, said.output
     word = {"numba-cuda": "min(", "cuda-c": "fminf(", "opencl": "fmin(", "numba-cpu": "min("}[target]
     assert (word in said.output) == (target != "numba-cpu")
@@ -111,7 +113,7 @@ def test_the_report_says_where_it_holds(tmp_path: Path) -> None:
     path = tmp_path / "f.c"
     path.write_text(TWO)
     line = f"run {path} --target numba-cpu -D n=64 --reports {tmp_path / 'r'} --db {tmp_path / 'db'}"
-    said = CliRunner().invoke(cli, [*line.split(), "--with", "codelet: noNaN"])
+    said = CliRunner().invoke(cli, [*line.split(), "--directive", "codelet: noNaN"])
     assert said.exit_code == 0, said.output
     assert "proved equivalent" in said.output
     assert "where no NaN is compared" in said.output

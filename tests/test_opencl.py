@@ -113,7 +113,7 @@ def test_a_sweep_verifies_and_says_its_target(machine: Device, tmp_path: Path) -
     where = ["--db", str(tmp_path / "db"), "--reports", str(tmp_path / "reports")]
     (tmp_path / "s.space").write_text("loop k: unroll {2, 4}\n")
     space = ["--space", str(tmp_path / "s.space")]
-    call = ["run", str(GEMM), "--sweep", "--finals", "0.3", *space, "--target", "opencl", "--json"]
+    call = ["run", str(GEMM), "--sweep", "--finals-timeout", "0.3", *space, "--target", "opencl", "--json"]
     outcome = CliRunner().invoke(cli, [*call, *sizes, *where], catch_exceptions=False, standalone_mode=False)
     record = json.loads(outcome.stdout)
     assert record["target"] == "opencl"

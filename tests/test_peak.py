@@ -139,7 +139,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("small")
 def test_devices_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``looptune devices --measure``: four rates for the CPU, kept, measured again with --fresh."""
+    """``looptune devices --measure``: four rates for the CPU, kept, measured again with --remeasure."""
     monkeypatch.setattr("looptune.runtime.targets.CACHE", tmp_path)
     monkeypatch.setattr(targets, "gpu_missing", lambda: "not asked")
     monkeypatch.setattr(targets, "opencl_facts", tuple)
@@ -152,7 +152,7 @@ def test_devices_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     rates = [d["peaks"][name] for d in first for name in ("copy", "read", "fma32", "fma64")]
     assert all(rate["best"] > 0 and 0 <= rate["spread"] < 1 for rate in rates)
     assert json.loads(devices("--measure", "--json")) == first
-    assert json.loads(devices("--measure", "--fresh", "--json")) != first
+    assert json.loads(devices("--measure", "--remeasure", "--json")) != first
     said = devices("--measure").splitlines()
     assert [line.split()[0] for line in said[1:5]] == ["copy", "read", "FMA", "FMA"]
     assert [line.split("(")[0].split()[-1] for line in said[1:5]] == ["GB/s", "GB/s", "GFLOP/s", "GFLOP/s"]

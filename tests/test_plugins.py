@@ -108,15 +108,14 @@ def test_the_directive_works_with_others(lines: tuple[str, ...]) -> None:
 def test_the_strategy_searches(tmp_path: Path) -> None:
     """By its name and among all of them, it finds the best of a recording; the same seed gives the same search."""
     database = stored.database(tmp_path / "db.sqlite")
-    ran = looptune("simulate", database, "--strategy", "annealing", "--repeats", "5", "--json", cwd=tmp_path)
+    ran = looptune("replay", database, "--strategy", "annealing", "--repeats", "5", "--json", cwd=tmp_path)
     assert ran.code == 0, ran.err
     records = json.loads(ran.out)
     assert {r["strategy"] for r in records} == {"annealing"}
     assert (
-        looptune("simulate", database, "--strategy", "annealing", "--repeats", "5", "--json", cwd=tmp_path).out
-        == ran.out
+        looptune("replay", database, "--strategy", "annealing", "--repeats", "5", "--json", cwd=tmp_path).out == ran.out
     )
-    everyone = looptune("simulate", database, "--repeats", "2", "--json", cwd=tmp_path)
+    everyone = looptune("replay", database, "--repeats", "2", "--json", cwd=tmp_path)
     assert {"annealing", "random"} <= {r["strategy"] for r in json.loads(everyone.out)}
 
 
@@ -147,7 +146,7 @@ def test_the_target_is_swept(site: Path, tmp_path: Path, monkeypatch: pytest.Mon
         "-D",
         "n=2000",
         "--sweep",
-        "--finals",
+        "--finals-timeout",
         "0.3",
         "--target",
         "gcc",
@@ -205,9 +204,9 @@ def used(kind: str, name: str, folder: Path) -> Ran:
     """A command that asks for what the package brings."""
     match kind:
         case "directives":
-            return looptune("transform", "plain.c", "--with", f"loop i: {name} i:2", cwd=folder)
+            return looptune("transform", "plain.c", "--directive", f"loop i: {name} i:2", cwd=folder)
         case "strategies":
-            return looptune("simulate", "db.sqlite", "--strategy", name, cwd=folder)
+            return looptune("replay", "db.sqlite", "--strategy", name, cwd=folder)
     return looptune("emit", "plain.c", "--target", name, cwd=folder)
 
 
@@ -225,7 +224,7 @@ def test_a_package_that_cannot_be_used_is_refused(case: str, tmp_path: Path) -> 
         (first, *_) = ran.err.splitlines()
         assert f"{name} of the package looptune-broken cannot be used: " in first
         assert why in first
-        assert looptune("transform", "plain.c", "--with", "loop i: unroll 2", cwd=tmp_path).code == 0
+        assert looptune("transform", "plain.c", "--directive", "loop i: unroll 2", cwd=tmp_path).code == 0
         (probe,) = map(doctor.plugin_probe, plugins.installed())
     assert probe.name.endswith(name)
     assert "looptune-broken" in probe.mend
@@ -247,7 +246,7 @@ def test_a_name_that_two_packages_bring_is_refused(tmp_path: Path) -> None:
     for package in ("looptune-one", "looptune-two"):
         declare(tmp_path, package, {"looptune.strategies": {"odd": "module:Even"}})
     with visible(tmp_path):
-        ran = looptune("simulate", "db.sqlite", "--strategy", "odd", cwd=tmp_path)
+        ran = looptune("replay", "db.sqlite", "--strategy", "odd", cwd=tmp_path)
     assert ran.code == 2
     assert "looptune-one cannot be used: the package looptune-two brings one of this name too" in ran.err
 
@@ -257,7 +256,7 @@ def test_what_is_brought_is_for_this_machine(site: Path, tmp_path: Path) -> None
     (tmp_path / "plain.c").write_text(FILES["plain.c"])
     with visible(site):
         devices = looptune("run", "plain.c", "-D", "n=9", "--target", "gcc", "--devices", "all", cwd=tmp_path)
-        built = looptune("build", "plain.c", "--target", "gcc", "--default", cwd=tmp_path)
+        built = looptune("build", "plain.c", "--target", "gcc", "--untuned", cwd=tmp_path)
     assert (devices.code, built.code) == (2, 2)
     assert "--devices all chooses GPUs, and the target is gcc" in devices.err
     assert "kernels are built for looptune's own targets, and not for gcc" in built.err

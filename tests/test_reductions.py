@@ -66,7 +66,7 @@ def test_the_tree_is_proved(case: Case) -> None:
 @pytest.mark.sampled(12, "wide")
 @each
 def test_the_plan_is_proved(case: Case) -> None:
-    """So is what is launched: blocks, lanes, phases and guards; not under --strict-float, where the sums are kept.
+    """So is what is launched: blocks, lanes, phases and guards; not under --no-reassociate, where the sums are kept.
 
     How much of a loop each of several parts is depends on the sizes by more than an affine expression: at the sizes.
     """
@@ -124,7 +124,7 @@ def test_cuda(tmp_path: Path) -> None:
 
 
 REFUSED = {
-    "under --strict-float": (ROWS, "loop j: parallel", "the reduction + of y[i], whose order --strict-float keeps"),
+    "under --no-reassociate": (ROWS, "loop j: parallel", "the reduction + of y[i], whose order --no-reassociate keeps"),
     "a value read in between": (
         "void f(int n, float x[n], float y[n], float s[1])\n"
         "{ for (int i = 0; i < n; i++) { s[0] += x[i]; y[i] = s[0]; } }\n",
@@ -156,8 +156,8 @@ REFUSED = {
     "one of two": (TWO, "loop j: parallel, reduce(+:y)", "reduce lacks min:lo, which loop j reduces as well"),
     "none": (ROWS, "loop i: parallel, reduce(+:y)", "+:y is not what is reduced: loop i reduces nothing"),
     "parts of nothing": (ROWS, "loop i: split 2", "1:9: split 2: loop i reduces nothing"),
-    "parts under --strict-float": (
-        ROWS, "loop j: split 2", "the reduction + of y[i], whose order --strict-float keeps"),
+    "parts under --no-reassociate": (
+        ROWS, "loop j: split 2", "the reduction + of y[i], whose order --no-reassociate keeps"),
     "parts of a local": (
         "void f(int n, float A[n][n], float y[n])\n"
         "{ for (int i = 0; i < n; i++) { float t = 0; for (int j = 0; j < n; j++) t += A[i][j]; y[i] = t; } }\n",
@@ -224,7 +224,7 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "line", "message"), REFUSED.values(), ids=REFUSED.keys())
 def test_what_is_no_reduction_is_refused(text: str, line: str, message: str) -> None:
     """An order that counts, an element that changes or is used otherwise, and a clause that says another thing."""
-    strict = "strict" in message
+    strict = "--no-reassociate" in message
     with pytest.raises(LooptuneError) as refusal:
         scheduled(text, *line.splitlines(), reassociate=not strict)
     assert message in str(refusal.value)

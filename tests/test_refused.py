@@ -1,6 +1,7 @@
 """Each file of tests/refused opens with the exact message it is refused with; FILE stands for its path.
 
-A file may say what it is read and scheduled with: ``/* with: -D n=7 --kernel f --strict-float `loop i: parallel` */``.
+A file may say what it is read and scheduled with: ``/* with: -D n=7 --kernel f --no-reassociate `loop i: parallel`
+*/``.
 Every kind of message that the sources hold is in one of the files, or in OTHERWISE with the reason why not.
 """
 
@@ -67,7 +68,7 @@ def refusal(path: Path) -> str:
     try:
         unit = load(path, kernel=kernel[1] if kernel is not None else None, defines=defines)
         placed = parse_lines(lines, "directives")
-        done = schedule_with_suggestions(Analysis(unit.codelet, "--strict-float" not in words), placed, unit.values)
+        done = schedule_with_suggestions(Analysis(unit.codelet, "--no-reassociate" not in words), placed, unit.values)
         lower_to_plan(done.codelet, blocks=True)
     except LooptuneError as error:
         return str(error)

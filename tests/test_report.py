@@ -50,7 +50,7 @@ def test_a_real_sweep_keeps_what_it_came_to(tmp_path: Path) -> None:
     (tmp_path / "s.pragmas").write_text("loop k: unroll {2, 4}\n")
     place = ("--db", "db", "--reports", "rep")
     swept = looptune(
-        "run", "gemm.c", *SMALL, "--sweep", "--finals", "0.3", "--space", "s.pragmas", *place, cwd=tmp_path
+        "run", "gemm.c", *SMALL, "--sweep", "--finals-timeout", "0.3", "--space", "s.pragmas", *place, cwd=tmp_path
     )
     assert swept.code == 0, swept.err
     assert "looptune report --db db --reports rep" in swept.out
@@ -99,10 +99,10 @@ def test_a_conclusion_goes_with_the_last_row_of_its_context(tmp_path: Path) -> N
 def test_json_lines_carry_the_conclusion(tmp_path: Path) -> None:
     """After the rows, one object with the role `result`; CSV has the rows alone."""
     path = database(tmp_path / "db", concluded=True)
-    lines = looptune("db", "export", "--db", path, "--format", "jsonl", cwd=tmp_path).out.splitlines()
+    lines = looptune("db", "dump", "--db", path, "--format", "jsonl", cwd=tmp_path).out.splitlines()
     last = json.loads(lines[-1])
     assert (last["role"], last["context"], last["record"]["directives"]) == ("result", GPU.hash, BEST)
-    rows = looptune("db", "export", "--db", path, cwd=tmp_path).out
+    rows = looptune("db", "dump", "--db", path, cwd=tmp_path).out
     assert "result" not in {r["role"] for r in csv.DictReader(rows.splitlines())}
 
 

@@ -188,7 +188,7 @@ def test_a_figure_without_data_is_named_with_the_reason(tmp_path: Path) -> None:
 
 
 def test_figures_of_searches_are_taken_as_they_are(tmp_path: Path) -> None:
-    """What `looptune simulate --output` drew into the folder is on the page."""
+    """What `looptune replay --output` drew into the folder is on the page."""
     (tmp_path / "nvidia-h200").mkdir()
     (tmp_path / "nvidia-h200" / "searches.svg").write_text('<svg width="72pt" height="36pt"><g id="x"/></svg>')
     (written,) = folder.write(studies.read([database(tmp_path / "db")]), tmp_path)

@@ -260,7 +260,7 @@ def test_the_plot_is_made(tmp_path: Path):
 def test_the_command(tmp_path: Path):
     """Prints a table a kernel; --json a record each; -o writes page, CSV and JSON; equal seeds print equal texts."""
     path = stored(tmp_path / "s", {c.text: rugged(c) for c in list(SMALL)[:40]})
-    call = ["simulate", str(path), "--strategy", "random,model", "--repeats", "4", "--seed", "3"]
+    call = ["replay", str(path), "--strategy", "random,model", "--repeats", "4", "--seed", "3"]
     first = CliRunner().invoke(cli, [*call, "-o", str(tmp_path / "out")], standalone_mode=False)
     assert first.exception is None, first.exception
     assert "gemm float32, GPU: 40 versions" in first.output

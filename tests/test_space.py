@@ -260,7 +260,7 @@ def test_placed_directives():
 )
 def test_misplaced_directives_are_refused(line: str):
     """A line without its place is a one-line message with the option's name."""
-    with pytest.raises(ParseError, match=r"^--with:1:1: "):
+    with pytest.raises(ParseError, match=r"^--directive:1:1: "):
         parse_lines([line])
 
 

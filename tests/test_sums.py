@@ -122,7 +122,7 @@ CHANGES = (
 @pytest.mark.sampled(5, "wide")
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_directive_reorders_sums_where_and_only_where_their_order_would_forbid_it(target: str) -> None:
-    """It says so exactly where --strict-float refuses it; where it does not, random floats keep their last bit."""
+    """It says so exactly where --no-reassociate refuses it; where it does not, random floats keep their last bit."""
     for beside in BESIDE:
         codelet = load(
             "void f(int n, double A[n][n], double C[n][n], double D[n][n], double y[n + n], double s[2],"

@@ -121,7 +121,7 @@ def test_it_is_written_back(tmp_path: Path) -> None:
     """What ``transform`` prints is read as the same."""
     path, again = tmp_path / "f.c", tmp_path / "g.c"
     path.write_text(COPY)
-    said = CliRunner().invoke(cli, ["transform", str(path), "--with", LINES[0]])
+    said = CliRunner().invoke(cli, ["transform", str(path), "--directive", LINES[0]])
     assert said.exit_code == 0, said.output
     again.write_text(said.stdout)
     first, *_, last = lower_to_plan(schedule(Analysis(load(again).codelet), ()).codelet).kernels

@@ -94,7 +94,7 @@ def test_a_source_from_a_pipe_is_read_once() -> None:
     [
         ("transform", "f.c", "-o", "f.c"),
         ("emit", "f.c", "--target", "numba-cpu", "-o", "./f.c"),
-        ("build", "f.c", "--default", "--target", "numba-cpu", "-o", "link.c"),
+        ("build", "f.c", "--untuned", "--target", "numba-cpu", "-o", "link.c"),
         ("run", "f.c", "-D", "n=4", "--target", "numba-cpu", "--dump", "f.c"),
         ("run", "f.c", "-D", "n=4", "--target", "numba-cpu", "--data", "A=a.npy", "--dump", "A=a.npy"),
     ],

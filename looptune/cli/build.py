@@ -9,18 +9,34 @@ from typing import Any
 
 import click
 
-from looptune.cli.options import db_option, defines_of, deliver, file_options, float_options, output_option, warn
+from looptune.cli.options import (
+    command,
+    db_option,
+    defines_of,
+    deliver,
+    file_options,
+    float_options,
+    option,
+    output_option,
+    warn,
+)
 from looptune.core.escape import utf8
 
 
-@click.command()
+@command(
+    examples="""
+looptune build polybench/gemm.c -o gemm_tuned.py
+looptune build polybench/gemm.c --c -o gemm_tuned.c
+looptune build polybench/gemm.c --untuned -o gemm_default.py
+"""
+)
 @click.argument("file", type=click.Path(path_type=Path))
 @file_options
 @output_option
-@click.option("--c", "as_c", is_flag=True, help="C with OpenMP, instead of a Python module.")
-@click.option("--target", default="auto", show_default=True, help="numba-cuda, numba-cpu or auto: what was measured.")
+@option("--c", "as_c", is_flag=True, help="C with OpenMP, instead of a Python module.")
+@option("--target", default="auto", show_default=True, help="numba-cuda, numba-cpu or auto: what was measured.")
 @db_option
-@click.option("--default", is_flag=True, help="The default, whatever was measured.")
+@option("--untuned", was="--default", is_flag=True, help="Build the default, whatever was measured.")
 @float_options
 def build(
     file: Path,
@@ -28,7 +44,7 @@ def build(
     as_c: bool,
     target: str,
     db: Path,
-    default: bool,
+    untuned: bool,
     strict_float: bool,
     fp_contract: str | None,
     **options: Any,
@@ -45,5 +61,5 @@ def build(
     floats = chosen(strict=strict_float, contract=fp_contract)
     make = building.as_c if as_c else building.as_python
     command = shlex.join(["looptune", *map(utf8, sys.argv[1:])])
-    deliver(make(unit, db, target, command, default=default, floats=floats, warn=warn), output)
+    deliver(make(unit, db, target, command, default=untuned, floats=floats, warn=warn), output)
     return 0

@@ -1,4 +1,4 @@
-"""The commands on a results database: ``looptune failures``, ``looptune db show | merge | prune | export``."""
+"""The commands on a results database: ``looptune db show | failures | merge | prune | dump``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, TextIO
 
 import click
 
-from looptune.cli.options import db_option, not_read, output_option
+from looptune.cli.options import HELP, Group, db_option, not_read, option, output_option
 from looptune.core.cache_file import replace_by
 from looptune.core.errors import UsageError
 from looptune.core.settings import DATABASE
@@ -19,32 +19,6 @@ from looptune.core.settings import DATABASE
 CLASSES = ("illegal", "not_built", "over_limit", "wrong", "crashed", "timed_out")
 """Of what failed."""
 UNTIMED = (*CLASSES, "cut_off")
-
-
-@click.command()
-@db_option
-@click.option("--kernel", metavar="K", help="Of this kernel only.")
-@click.option("--class", "classes", multiple=True, type=click.Choice(CLASSES), help="Of this class only; repeatable.")
-@click.option("--each", is_flag=True, help="Every configuration by itself, none put together.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON list, with the whole evidence.")
-def failures(db: Path, kernel: str | None, classes: tuple[str, ...], each: bool, as_json: bool) -> int:
-    """List what failed, with evidence and what reproduces it."""
-    from looptune.report import failure_table as failed
-    from looptune.tune.store.store import Store
-
-    with Store.read(db) as store:
-        rows = list(selected(store, kernel))
-        found = failed.collect(rows, store.commands(), classes if classes else failed.FAILED, each=each)
-    if as_json:
-        click.echo(json.dumps([{**f.record(), "command": f.command + _other(db)} for f in found], indent=1))
-    elif found:
-        click.echo(failed.text(found))
-        if db != DATABASE:
-            click.echo(f"\nadd --db {db} to a command to have its new outcome there")
-    else:
-        of = f" of class {' or '.join(classes)}" if classes else ""
-        click.echo(f"no failures{of} among {len(rows)} rows{f' of {kernel}' if kernel is not None else ''} in {db}")
-    return 0
 
 
 def _other(db: Path) -> str:
@@ -62,14 +36,19 @@ def selected(store: Any, kernel: str | None) -> Any:
     return rows
 
 
-@click.group("db", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("db", cls=Group, context_settings=HELP, former={"export": "dump"})
 def database() -> None:
-    """Show, merge, prune and export results databases."""
+    """Show, merge, prune and dump results databases."""
 
 
-@database.command()
+@database.command(
+    examples="""
+looptune db show
+looptune db show --db gpu.sqlite --json
+"""
+)
 @db_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@option("--json", "as_json", is_flag=True, help="One JSON object.")
 def show(db: Path, as_json: bool) -> int:
     """Say what is in a database."""
     from looptune.report import database_table
@@ -93,7 +72,49 @@ def show(db: Path, as_json: bool) -> int:
     return 0
 
 
-@database.command()
+@database.command(
+    examples="""
+looptune db failures
+looptune db failures --kernel gemm --status wrong --no-group
+"""
+)
+@db_option
+@option("--kernel", metavar="NAME", help="Of this kernel only.")
+@option(
+    "--status",
+    "classes",
+    was="--class",
+    multiple=True,
+    type=click.Choice(CLASSES),
+    help="Of this status only; repeatable.",
+)
+@option("--no-group", was="--each", is_flag=True, help="List every configuration by itself.")
+@option("--json", "as_json", is_flag=True, help="A JSON list, with the whole evidence.")
+def failures(db: Path, kernel: str | None, classes: tuple[str, ...], no_group: bool, as_json: bool) -> int:
+    """List what failed, with evidence and what reproduces it."""
+    from looptune.report import failure_table as failed
+    from looptune.tune.store.store import Store
+
+    with Store.read(db) as store:
+        rows = list(selected(store, kernel))
+        found = failed.collect(rows, store.commands(), classes if classes else failed.FAILED, each=no_group)
+    if as_json:
+        click.echo(json.dumps([{**f.record(), "command": f.command + _other(db)} for f in found], indent=1))
+    elif found:
+        click.echo(failed.text(found))
+        if db != DATABASE:
+            click.echo(f"\nadd --db {db} to a command to have its new outcome there")
+    else:
+        of = f" of status {' or '.join(classes)}" if classes else ""
+        click.echo(f"no failures{of} among {len(rows)} rows{f' of {kernel}' if kernel is not None else ''} in {db}")
+    return 0
+
+
+@database.command(
+    examples="""
+looptune db merge other.sqlite --db results.sqlite
+"""
+)
 @click.argument("others", metavar="OTHER...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @db_option
 def merge(others: tuple[Path, ...], db: Path) -> int:
@@ -114,15 +135,27 @@ def merge(others: tuple[Path, ...], db: Path) -> int:
     return 0
 
 
-@database.command()
+@database.command(
+    examples="""
+looptune db prune --failed --older-than 30d --dry-run
+looptune db prune --kernel gemm --status crashed
+"""
+)
 @db_option
-@click.option("--kernel", metavar="K", help="Rows of this kernel.")
-@click.option("--device", metavar="NAME", help="Rows of this device, by its name in `db show`.")
-@click.option("--lowering", metavar="V", help="Rows of this version of the lowering.")
-@click.option("--class", "classes", multiple=True, type=click.Choice(UNTIMED), help="Rows of this class; repeatable.")
-@click.option("--failed", is_flag=True, help="Rows of every class but timed and cut_off.")
-@click.option("--older-than", "age", metavar="AGE", help="Rows begun longer ago: 30d, 2w, 12h, 90m.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@option("--kernel", metavar="NAME", help="Rows of this kernel.")
+@option("--device", metavar="NAME", help="Rows of this device, by its name in `db show`.")
+@option("--lowering", metavar="V", help="Rows of this version of the lowering.")
+@option(
+    "--status",
+    "classes",
+    was="--class",
+    multiple=True,
+    type=click.Choice(UNTIMED),
+    help="Rows of this status; repeatable.",
+)
+@option("--failed", is_flag=True, help="Rows of every status but timed and cut_off.")
+@option("--older-than", "age", metavar="AGE", help="Rows started longer ago: 30d, 2w, 12h, 90m.")
+@option("--dry-run", is_flag=True, help="Only say what would be removed.")
 def prune(
     db: Path, kernel: str | None, device: str | None, lowering: str | None, classes: tuple[str, ...], failed: bool,
     age: str | None, dry_run: bool,
@@ -136,7 +169,7 @@ def prune(
         kernel, device, lowering, CLASSES if failed else classes, maintenance.before(age)
     )
     if condition.empty:
-        raise UsageError("say what to remove: --kernel, --device, --lowering, --class, --failed or --older-than")
+        raise UsageError("say what to remove: --kernel, --device, --lowering, --status, --failed or --older-than")
     with Store.change(db) as store:
         before = maintenance.size_bytes(db)
         removed = maintenance.prune(store, condition, dry_run=dry_run)
@@ -151,14 +184,19 @@ def prune(
     return 0
 
 
-@database.command()
+@database.command(
+    examples="""
+looptune db dump -o rows.csv
+looptune db dump --format jsonl --kernel gemm
+"""
+)
 @db_option
-@click.option("--kernel", metavar="K", help="Rows of this kernel only.")
-@click.option(
+@option("--kernel", metavar="NAME", help="Rows of this kernel only.")
+@option(
     "--format", "how", type=click.Choice(("csv", "jsonl")), default="csv", show_default=True, help="CSV or JSON lines."
 )
 @output_option
-def export(db: Path, kernel: str | None, how: str, output: Path | None) -> int:
+def dump(db: Path, kernel: str | None, how: str, output: Path | None) -> int:
     """Print every row; as JSON lines, also what sweeps came to."""
     from functools import partial
 

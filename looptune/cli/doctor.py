@@ -248,7 +248,7 @@ def plugin_probe(plugin: plugins.Plugin) -> Probe:
 
 
 def gcc_finding() -> Finding:
-    """Return the finding on gcc, which compiles reference results, programs of ``--run-main`` and printed C."""
+    """Return the finding on gcc, which compiles reference results, programs of ``--inputs-from-main`` and printed C."""
     path = shutil.which("gcc")
     if path is None:
         return Finding("gcc", "warn", "not found", "optional: apt install gcc, to compile what transform prints")

@@ -7,16 +7,21 @@ from pathlib import Path
 import click
 
 from looptune.cli.db import selected, write_rows
-from looptune.cli.options import db_option, not_read
+from looptune.cli.options import command, db_option, not_read, option
 
 FORMATS = ("t4", "t1", "kernel-tuner", "kernel-launcher", "csv")
 
 
-@click.command()
+@command(
+    examples="""
+looptune export --format t4 -o exported
+looptune export --format kernel-tuner --kernel gemm -o gemm.cache.json
+"""
+)
 @db_option
-@click.option("--format", "how", type=click.Choice(FORMATS), required=True, help="Whose files; see docs/formats.md.")
-@click.option("--kernel", metavar="K", help="This kernel only, or one search of it: 'gemm float32'.")
-@click.option(
+@option("--format", "how", type=click.Choice(FORMATS), required=True, help="Whose files; see docs/formats.md.")
+@option("--kernel", metavar="NAME", help="This kernel only, or one search of it: 'gemm float32'.")
+@option(
     "-o",
     "--output",
     metavar="PATH",

@@ -19,12 +19,14 @@ from typing import Any, NoReturn
 import click
 
 from looptune.cli.build import build
-from looptune.cli.db import database, failures
+from looptune.cli.db import database
 from looptune.cli.export import export
-from looptune.cli.model import model
 from looptune.cli.options import (
+    HELP,
     SEED,
     STRATEGIES,
+    Group,
+    command,
     defines_of,
     deliver,
     directive_options,
@@ -32,10 +34,12 @@ from looptune.cli.options import (
     file_options,
     float_options,
     note,
+    option,
     output_option,
     warn,
     write,
 )
+from looptune.cli.predict import predict
 from looptune.cli.report import report
 from looptune.cli.run import RESUMES, STOPPED, run
 from looptune.core import recursion
@@ -44,28 +48,42 @@ from looptune.core.settings import DATABASE
 from looptune.core.source import caret
 from looptune.core.version import __version__
 
-
-class _Commands(click.Group):
-    """Commands in the order a user meets them."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
+FORMER = {"model": "predict", "simulate": "replay", "failures": "db failures"}
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Group, context_settings=HELP, former=FORMER)
 @click.version_option(__version__, prog_name="looptune")
 def cli() -> None:
     """Annotated C loop nests to proved, verified and tuned GPU and CPU kernels."""
 
 
-@click.command()
+@command(
+    examples="""
+looptune check polybench/gemm.c
+looptune check polybench/gemm.c --legal-space
+looptune check polybench/gemm.c --directive 'nest i: permute k, i, j'
+looptune check polybench/gemm.c --derive-space > gemm.pragmas
+"""
+)
 @click.argument("file", type=click.Path(path_type=Path))
 @file_options
 @directive_options
-@click.option("--all", "everything", is_flag=True, help="Every legal order and tiling of the loops, too.")
-@click.option("--space", "derived", is_flag=True, help="Print the space derived from the loops, to start a space file.")
-@click.option("--strict-float", is_flag=True, help="Keep every sum of floats in its order.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@option("--legal-space", "everything", was="--all", is_flag=True, help="Add every legal order and tiling of the loops.")
+@option(
+    "--derive-space",
+    "derived",
+    was="--space",
+    is_flag=True,
+    help="Print the derived space, to start a space file.",
+)
+@option(
+    "--no-reassociate",
+    "strict_float",
+    was="--strict-float",
+    is_flag=True,
+    help="Keep every sum of floats in its order.",
+)
+@option("--json", "as_json", is_flag=True, help="One JSON object.")
 def check(
     file: Path,
     directives: tuple[str, ...],
@@ -78,7 +96,9 @@ def check(
 ) -> int:
     """Say which loops are parallel; judge directives."""
     if derived and (directives or config or everything or as_json):
-        raise UsageError("--space prints a space file and nothing else: leave out --with, --config, --all and --json")
+        raise UsageError(
+            "--derive-space prints only a space file: leave out --directive, --config, --legal-space and --json"
+        )
     from looptune.frontend import load
     from looptune.frontend.directive_lines import parse_lines
     from looptune.report.check import json as loops_json
@@ -95,7 +115,7 @@ def check(
         click.echo(derive(Analysis(unit.codelet, not strict_float)), nl=False)
         return 0
     lines = "\n".join((*directives, *directives_of_config(config))).splitlines()
-    found = explain(unit, parse_lines(lines, "directives"), reassociate=not strict_float, everything=everything)
+    found = explain(unit, parse_lines(lines), reassociate=not strict_float, everything=everything)
     for outside in found.leaves:
         warn(caret(outside.span, str(outside)))
     if as_json:
@@ -105,11 +125,22 @@ def check(
     return 1 if found.refused else 0
 
 
-@click.command()
+@command(
+    examples="""
+looptune transform polybench/gemm.c --directive 'loop k: unroll 4, split, guarded'
+looptune transform polybench/gemm.c --config reports/gemm.json -o gemm_tuned.c
+"""
+)
 @click.argument("file", type=click.Path(path_type=Path))
 @file_options
 @directive_options
-@click.option("--strict-float", is_flag=True, help="Refuse directives that add up a sum of floats in another order.")
+@option(
+    "--no-reassociate",
+    "strict_float",
+    was="--strict-float",
+    is_flag=True,
+    help="Refuse directives that add up a sum of floats in another order.",
+)
 @output_option
 def transform(
     file: Path,
@@ -131,13 +162,19 @@ def transform(
     return 0
 
 
-@click.command()
+@command(
+    examples="""
+looptune emit polybench/gemm.c
+looptune emit polybench/gemm.c --target cuda-c -o gemm.cu
+looptune emit polybench/gemm.c --ptx --arch sm_80
+"""
+)
 @click.argument("file", type=click.Path(path_type=Path))
 @file_options
 @directive_options
-@click.option("--target", help="numba-cuda (default where installed), cuda-c (else), opencl or numba-cpu.")
-@click.option("--arch", default="sm_90", show_default=True, help="The GPU architecture of --ptx.")
-@click.option("--ptx", is_flag=True, help="The PTX of every kernel; needs no GPU.")
+@option("--target", help="numba-cuda (default where installed), cuda-c (else), opencl or numba-cpu.")
+@option("--arch", default="sm_90", show_default=True, help="The GPU architecture of --ptx.")
+@option("--ptx", is_flag=True, help="The PTX of every kernel; needs no GPU.")
 @float_options
 @output_option
 def emit(
@@ -177,9 +214,15 @@ def _emitted(target: str | None, ptx: bool) -> str:
     return "cuda-c"
 
 
-@click.command()
+@command(
+    examples="""
+looptune replay
+looptune replay results.sqlite --strategy random,model --repeats 20
+looptune replay exported/gemm-float32.t4.json -o searches
+"""
+)
 @click.argument("files", metavar="[STORE|FILE]...", nargs=-1, type=click.Path(path_type=Path))
-@click.option(
+@option(
     "--strategy",
     "names",
     metavar="NAME",
@@ -188,19 +231,19 @@ def _emitted(target: str | None, ptx: bool) -> str:
     show_default=True,
     help=f"all, or one or several of {', '.join(STRATEGIES)}.",
 )
-@click.option("--repeats", metavar="N", type=click.IntRange(1), default=50, show_default=True, help="Seeds of each.")
-@click.option("--kernel", "kernels", metavar="NAME", multiple=True, help="Only these; default: all there are.")
-@click.option("--budget", metavar="N", type=click.IntRange(1), help="Evaluations of a search; default: no limit.")
-@click.option("--seed", metavar="N", type=SEED, default=0, show_default=True, help="The first seed.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON list, one object a kernel, strategy and level.")
-@click.option(
+@option("--repeats", metavar="N", type=click.IntRange(1), default=50, show_default=True, help="Seeds of each.")
+@option("--kernel", "kernels", metavar="NAME", multiple=True, help="Only these; default: all there are.")
+@option("--budget", metavar="N", type=click.IntRange(1), help="Evaluations of a search; default: no limit.")
+@option("--seed", metavar="N", type=SEED, default=0, show_default=True, help="The first seed.")
+@option("--json", "as_json", is_flag=True, help="A JSON list, one object a kernel, strategy and level.")
+@option(
     "-o",
     "--output",
     metavar="DIR",
     type=click.Path(path_type=Path),
     help="Write searches.md, .csv, .json, .png and .svg.",
 )
-def simulate(
+def replay(
     files: tuple[Path, ...],
     names: tuple[str, ...],
     repeats: int,
@@ -242,11 +285,16 @@ def simulate(
     return 0
 
 
-@click.command()
-@click.option("--measure", is_flag=True, help="What each can do: bandwidth of copying and reading, FMA peaks.")
-@click.option("--fresh", is_flag=True, help="Measure again what was measured before.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON list.")
-def devices(measure: bool, fresh: bool, as_json: bool) -> int:
+@command(
+    examples="""
+looptune devices
+looptune devices --measure --remeasure
+"""
+)
+@option("--measure", is_flag=True, help="What each can do: bandwidth of copying and reading, FMA peaks.")
+@option("--remeasure", was="--fresh", is_flag=True, help="Measure again what was measured before.")
+@option("--json", "as_json", is_flag=True, help="A JSON list.")
+def devices(measure: bool, remeasure: bool, as_json: bool) -> int:
     """List the devices kernels can run on here."""
     from dataclasses import asdict
 
@@ -254,12 +302,13 @@ def devices(measure: bool, fresh: bool, as_json: bool) -> int:
     from looptune.runtime import peak_rates, targets
     from looptune.runtime.targets import CACHE
 
-    if fresh and not measure:
-        raise UsageError("--fresh is for --measure")
+    if remeasure and not measure:
+        raise UsageError("--remeasure needs --measure")
     found = targets.devices()
     own = targets.all_targets(CACHE) if measure else ()
     peaks = [
-        peak_rates.of(t.machine(), t.backend(), CACHE, fresh=fresh) if t.name in peak_rates.KNOWN else None for t in own
+        peak_rates.of(t.machine(), t.backend(), CACHE, fresh=remeasure) if t.name in peak_rates.KNOWN else None
+        for t in own
     ]
     if as_json:
         more = [{} if p is None else {"peaks": p.record()} for p in peaks] if measure else [{} for _ in found]
@@ -279,7 +328,11 @@ def devices(measure: bool, fresh: bool, as_json: bool) -> int:
     return 0
 
 
-@click.command()
+@command(
+    examples="""
+looptune doctor
+"""
+)
 def doctor() -> int:
     """Say what is installed or missing, and what mends it."""
     from looptune.cli.doctor import examine
@@ -292,10 +345,10 @@ def doctor() -> int:
     return 0 if all(f.status != "missing" for f in findings) else 1
 
 
-for command in (
-    run, check, model, transform, emit, report, build, export, failures, database, simulate, devices, doctor,
+for part in (
+    run, check, predict, transform, emit, report, build, export, database, replay, devices, doctor,
 ):  # fmt: skip
-    cli.add_command(command)
+    cli.add_command(part)
 
 
 def _system(error: OSError | MemoryError | RecursionError) -> str:

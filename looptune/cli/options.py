@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,76 @@ STRATEGIES = (
 )  # fmt: skip
 """The names of ``looptune.tune.strategies.ALL``, here so that the help needs none of them."""
 
+HELP = {"help_option_names": ["-h", "--help"]}
 
-def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
+
+class Option(click.Option):
+    """An option that also answers to its former name, ``was``, for one release."""
+
+    def __init__(self, names: Sequence[str], was: str = "", **settings: Any) -> None:
+        super().__init__(names, **settings)
+        pairs = zip(was.split("/"), names[0].split("/"), strict=True) if was else ()
+        self.former = {old.lstrip("-"): new.lstrip("-") for old, new in pairs}
+
+
+class Command(click.Command):
+    """A command that accepts former names of its options, and whose help ends with ``examples``, one a line."""
+
+    def __init__(self, *args: Any, examples: str = "", **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.examples = examples.strip().splitlines()
+        former = {old: new for p in self.params if isinstance(p, Option) for old, new in p.former.items()}
+
+        def current(name: str) -> str:
+            if name not in former:
+                return name
+            warn(f"--{name} is now --{former[name]}")
+            return former[name]
+
+        self.context_settings = {**self.context_settings, "token_normalize_func": current}
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples."""
+        if self.examples:
+            with formatter.section("Examples"):
+                for line in self.examples:
+                    formatter.write(f"{'':{formatter.current_indent}}{line.strip()}\n")
+
+
+class Group(click.Group):
+    """Commands in the order of their declaration; ``former`` maps the names of one release ago to the new ones."""
+
+    command_class = Command
+
+    def __init__(self, *args: Any, former: Mapping[str, str] | None = None, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.former = former if former is not None else {}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, by its former name too."""
+        new = self.former.get(args[0])
+        if new is not None:
+            parent = "" if ctx.parent is None else f"{ctx.info_name} "
+            warn(f"{parent}{args[0]} is now {parent}{new}")
+            args = [*new.split(), *args[1:]]
+        return super().resolve_command(ctx, args)
+
+
+command = partial(click.command, cls=Command)
+option = partial(click.option, cls=Option)
+
+
+def file_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """How a C file is read; the same for every command that takes one."""
     options = (
-        click.option("--kernel", metavar="NAME", help="Function, hmpp label or group, where the file has several."),
-        click.option(
-            "-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="A macro, or the value of a parameter."
-        ),
-        click.option(
+        option("--kernel", metavar="NAME", help="Function, hmpp label or group, where the file has several."),
+        option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="A macro, or the value of a parameter."),
+        option(
             "-I",
             "include_dirs",
             metavar="DIR",
@@ -39,94 +101,110 @@ def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.Path(path_type=Path),
             help="A folder of headers.",
         ),
-        click.option("--dataset", metavar="NAME", help=f"Sizes: {', '.join(DATASETS)}; defines NAME_DATASET."),
-        click.option(
+        option("--dataset", metavar="NAME", help=f"Sizes: {', '.join(DATASETS)}; defines NAME_DATASET."),
+        option(
             "--dtype", type=click.Choice(["float32", "float64"]), help="The floating-point type, instead of the file's."
         ),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    for declared in reversed(options):
+        function = declared(function)
+    return function
 
 
-def directive_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Directives from outside the file, line by line or as a report has them; see ``directives_of_config``."""
-    lines = click.option(
-        "--with",
+def directive_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Directives from outside the file, line by line."""
+    return option(
+        "--directive",
         "directives",
+        was="--with",
         metavar="LINE",
         multiple=True,
-        help="A directive besides the file's: 'loop k: unroll 4'.",
-    )
-    config = click.option(
+        help="A directive besides the file's: 'loop k: unroll 4'; repeatable.",
+    )(function)
+
+
+def directive_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Directives from outside the file, line by line or as a report has them; see ``directives_of_config``."""
+    config = option(
         "--config",
         metavar="FILE",
         type=click.Path(path_type=Path),
-        help="The JSON of a report: its winning directives.",
+        help="Add the winning directives of a report's JSON.",
     )
-    return lines(config(command))
+    return directive_option(config(function))
 
 
-def float_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def reassociate_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Whether sums of floats may be reordered, where nothing is computed."""
+    return option(
+        "--no-reassociate",
+        "strict_float",
+        was="--strict-float",
+        is_flag=True,
+        help="Keep every sum of floats in its order.",
+    )(function)
+
+
+def float_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """How floating point is computed; see ``looptune.core.floating_point.chosen``."""
-    strict = click.option(
-        "--strict-float",
+    strict = option(
+        "--no-reassociate",
+        "strict_float",
+        was="--strict-float",
         is_flag=True,
         help="Round every operation of floats on its own and in C's order: no sum is reordered, nothing contracted.",
     )
-    contract = click.option(
+    contract = option(
         "--fp-contract",
         type=click.Choice(CONTRACTS),
         help="Round a * b + c once: as cc here does it, wherever a device can (fast), never (off); default: cc.",
     )
-    return strict(contract(command))
+    return strict(contract(function))
 
 
-def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def place_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Where a sweep runs; see ``looptune.tune.session.site``."""
-    devices = click.option(
+    devices = option(
         "--devices",
         metavar="LIST",
         help="GPUs: all, or numbers and model names (0,1 or h100); several of one model share the work, several models "
         "are tuned each; default: the first.",
     )
-    cluster = click.option(
+    cluster = option(
         "--cluster",
         metavar="ADDRESS",
         help="Compile and measure on a Dask cluster: its scheduler's address, or local[:N] for one of N processes.",
     )
-    return devices(cluster(command))
+    return devices(cluster(function))
 
 
-def db_option(command: Callable[..., Any]) -> Callable[..., Any]:
+def db_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Which database; the same for every command that has to do with one."""
-    return click.option(
+    return option(
         "--db",
         metavar="PATH",
         type=click.Path(path_type=Path),
         default=DATABASE,
         show_default=True,
         help="The results database.",
-    )(command)
+    )(function)
 
 
-def reports_option(command: Callable[..., Any]) -> Callable[..., Any]:
+def reports_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Where tables, figures and pages go; see ``looptune.report``."""
-    return click.option(
+    return option(
         "--reports",
         metavar="DIR",
         type=click.Path(path_type=Path),
         default=REPORTS,
         show_default=True,
         help="Where folders of devices are written.",
-    )(command)
+    )(function)
 
 
-def output_option(command: Callable[..., Any]) -> Callable[..., Any]:
+def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return an option for an output file that replaces standard output; see ``deliver``."""
-    return click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE.")(
-        command
-    )
+    return option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE.")(function)
 
 
 def deliver(text: str | bytes, output: Path | None) -> None:
@@ -169,7 +247,7 @@ class Seconds(click.FloatRange):
         """Return the number; NaN is refused."""
         found = super().convert(value, param, ctx)
         if math.isnan(found):
-            self.fail(f"{value} is no time", param, ctx)
+            self.fail(f"{value} is not a number of seconds", param, ctx)
         return found
 
 

@@ -6,12 +6,17 @@ from pathlib import Path
 
 import click
 
-from looptune.cli.options import reports_option
+from looptune.cli.options import command, option, reports_option
 from looptune.core.settings import DATABASE
 
 
-@click.command()
-@click.option(
+@command(
+    examples="""
+looptune report
+looptune report --db gpu.sqlite --db cpu.sqlite --reports reports
+"""
+)
+@option(
     "--db",
     "databases",
     metavar="PATH",
@@ -22,7 +27,7 @@ from looptune.core.settings import DATABASE
     help="A results database; repeatable.",
 )
 @reports_option
-@click.option("--kernel", "kernels", metavar="K", multiple=True, help="Of this kernel only; repeatable.")
+@option("--kernel", "kernels", metavar="NAME", multiple=True, help="Of this kernel only; repeatable.")
 def report(databases: tuple[Path, ...], reports: Path, kernels: tuple[str, ...]) -> int:
     """Write tables, figures and a page of what was measured."""
     from looptune.report import result_table

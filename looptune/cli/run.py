@@ -17,11 +17,14 @@ from looptune.cli.options import (
     SEED,
     STRATEGIES,
     Seconds,
+    command,
     db_option,
     defines_of,
+    directive_option,
     file_options,
     float_options,
     not_read,
+    option,
     place_options,
     reports_option,
     warn,
@@ -34,34 +37,39 @@ STOPPED = 130
 RESUMES = "stopped; what was measured is kept, the same command goes on from here"
 
 
-@click.command()
+@command(
+    examples="""
+looptune run polybench/gemm.c
+looptune run polybench/gemm.c --sweep --budget 10m
+looptune run polybench/*.c --sweep --target numba-cpu --dataset SMALL
+looptune run polybench/gemm.c --directive 'loop k: unroll 4'
+"""
+)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @file_options
-@click.option("--sweep", is_flag=True, help="Measure the whole space, not only the file as annotated.")
-@click.option(
-    "--with", "directives", metavar="LINE", multiple=True, help="A directive besides the file's: 'loop k: unroll 4'."
-)
-@click.option(
+@option("--sweep", is_flag=True, help="Measure the whole space, not only the file as annotated.")
+@directive_option
+@option(
     "--target",
     default="auto",
     show_default=True,
     help="auto, numba-cuda, cuda-c, numba-cpu or opencl; or several: a,b.",
 )
 @place_options
-@click.option(
+@option(
     "--space",
     metavar="FILE",
     type=click.Path(path_type=Path),
     help="Directives with choices, or a T1 problem; default: pragmas/NAME.pragmas, else derived.",
 )
-@click.option(
+@option(
     "--strategy",
     metavar="NAME",
     help=f"{', '.join(STRATEGIES)}; default: exhaustive where the budget allows it, else random.",
 )
-@click.option("--budget", metavar="N|TIME", help="Versions (60) or time (10m); default: all on a GPU, 108 on a CPU.")
-@click.option("--jobs", metavar="N", type=click.IntRange(1), help="Compiling processes; default: all cores but one.")
-@click.option(
+@option("--budget", metavar="N|TIME", help="Versions (60) or time (10m); default: all on a GPU, 108 on a CPU.")
+@option("--jobs", metavar="N", type=click.IntRange(1), help="Compiling processes; default: all cores but one.")
+@option(
     "--timeout",
     metavar="S",
     type=Seconds(),
@@ -69,9 +77,10 @@ RESUMES = "stopped; what was measured is kept, the same command goes on from her
     show_default=True,
     help="Seconds a version may take.",
 )
-@click.option(
-    "--finals",
+@option(
+    "--finals-timeout",
     "finals_s",
+    was="--finals",
     metavar="S",
     type=Seconds(),
     default=FINALS_S,
@@ -79,41 +88,55 @@ RESUMES = "stopped; what was measured is kept, the same command goes on from her
     envvar="LOOPTUNE_FINALS",
     help="Seconds the finals may wait for clear verdicts.",
 )
-@click.option("--seed", metavar="N", type=SEED, default=0, show_default=True, help="Of inputs, samples and rounds.")
-@click.option("--resume/--fresh", default=True, show_default=True, help="Keep earlier measurements, or measure again.")
-@click.option(
+@option("--seed", metavar="N", type=SEED, default=0, show_default=True, help="Of inputs, samples and rounds.")
+@option("--resume/--fresh", default=True, show_default=True, help="Keep earlier measurements, or measure again.")
+@option(
     "--data",
     metavar="[NAME=]FILE",
     multiple=True,
     help="Inputs: a .npz file by parameter name, or an array's PNG, PGM, PPM or .npy; default: random ones.",
 )
-@click.option("--run-main", is_flag=True, help="Inputs: what the program, compiled by gcc, calls the codelet with.")
-@click.option(
+@option(
+    "--inputs-from-main",
+    "run_main",
+    was="--run-main",
+    is_flag=True,
+    help="Compile the program with gcc and record what it calls the codelet with, as inputs.",
+)
+@option(
     "--dump",
     metavar="[NAME=]FILE",
     multiple=True,
     help="Write the arrays the best version leaves, as .npz; or one of them as .png, .pgm or .npy.",
 )
 @float_options
-@click.option("--warm-l2", is_flag=True, help="Do not flush the L2 before each run.")
-@click.option("--cut-off/--no-cut-off", default=True, help="Give up versions far slower than the best, or none.")
-@click.option(
-    "--also",
+@option("--no-flush-cache", "warm_l2", was="--warm-l2", is_flag=True, help="Do not flush the L2 before each run.")
+@option(
+    "--early-stop/--no-early-stop",
+    "cut_off",
+    was="--cut-off/--no-cut-off",
+    default=True,
+    help="Stop measuring versions far slower than the best, or measure all in full.",
+)
+@option(
+    "--transfer-from",
+    "also",
+    was="--also",
     metavar="PATH",
     multiple=True,
     type=click.Path(path_type=Path),
     help="Another database, whose best configurations of FILE take part in the sweep's finals; repeatable.",
 )
-@click.option(
+@option(
     "--handwritten/--no-handwritten",
     default=True,
     help="Run the Python file handwritten/NAME.py beside FILE, where there is one, in the finals; or do not.",
 )
-@click.option("--ablation", is_flag=True, help="What each directive of the winner earns: the winner without it.")
+@option("--ablation", is_flag=True, help="What each directive of the winner earns: the winner without it.")
 @db_option
 @reports_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per kernel on standard output.")
-@click.option("--quiet", is_flag=True, help="No progress, no table.")
+@option("--json", "as_json", is_flag=True, help="One JSON object per kernel on standard output.")
+@option("--quiet", is_flag=True, help="No progress, no table.")
 def run(files: tuple[Path, ...], **options: Any) -> int:
     """Measure each FILE, or its whole space: --sweep."""
     from looptune.core import cache_folder
@@ -200,7 +223,7 @@ def _check_together(files: tuple[Path, ...], options: Mapping[str, Any]) -> None
     if options["cluster"] and (options["dump"] or options["jobs"]):
         raise UsageError("--dump and --jobs are for this machine, and --cluster is not")
     if options["also"] and not options["sweep"]:
-        raise UsageError("--also is for --sweep: what another database has as best takes part in its finals")
+        raise UsageError("--transfer-from needs --sweep: configurations of another database take part in its finals")
     if options["space"] is not None and not options["sweep"]:
         raise UsageError("--space is for --sweep: without it only the file as annotated is measured")
 
@@ -237,7 +260,7 @@ def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str]
     except OSError as error:
         page, trouble = "report: not written", [f"cannot write the report to {reports}: {error.strerror}"]
     if result.directives:
-        say("\n" + result_table.plain(result) + "\n\nwinning directives (add them with --with):")
+        say("\n" + result_table.plain(result) + "\n\nwinning directives (add them with --directive):")
         say("\n".join(f"  {line}" for line in result.directives.splitlines()) + "\n")
         if result.earned:
             say(
@@ -278,7 +301,7 @@ def _failed(prepared: Any, result: Any) -> list[str]:
     from looptune.runtime.outcome import WrongResult
 
     db = prepared.request.db
-    command = ["looptune", "failures", "--kernel", prepared.unit.codelet.name]
+    command = ["looptune", "db", "failures", "--kernel", prepared.unit.codelet.name]
     command += [] if db == DATABASE else ["--db", str(db)]
     hint = prepared.job.stricter if result.versions.get(WrongResult.status) else ""
     failed = [f"what failed: {shlex.join(command)}"] if any(result.versions.get(s) for s in FAILED) else []

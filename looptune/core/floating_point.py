@@ -62,18 +62,18 @@ class Floats:
 USUAL = Floats()
 """What holds where nothing is said."""
 STRICT = Floats(reorder=False, contract="off")
-"""What --strict-float says."""
+"""What --no-reassociate says."""
 
 
 def chosen(*, strict: bool = False, contract: str | None = None) -> Floats:
-    """Return the settings for ``--strict-float`` and ``--fp-contract``.
+    """Return the settings for ``--no-reassociate`` and ``--fp-contract``.
 
     Raises UsageError if they contradict each other.
     """
     if contract not in (None, *CONTRACTS):
         raise UsageError(f"unknown contraction {contract!r}: choose one of {', '.join(CONTRACTS)}")
     if strict and contract not in (None, "off"):
-        raise UsageError(f"--strict-float rounds every operation on its own: leave out --fp-contract {contract}")
+        raise UsageError(f"--no-reassociate rounds every operation on its own: leave out --fp-contract {contract}")
     found = next((c for c in CONTRACTS if c == contract), "off" if strict else "cc")
     return Floats(not strict, found)
 

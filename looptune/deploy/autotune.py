@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from looptune.core.errors import UsageError
+from looptune.core.renamed import renamed_argument
 from looptune.core.settings import DATABASE
 from looptune.deploy import compile
 from looptune.deploy.best_versions import measured
@@ -39,6 +41,7 @@ from looptune.tune.session.site import LocalSite
 from looptune.tune.store.store import Store
 
 
+@renamed_argument("strict_float", "reassociate", operator.not_)
 def autotune(
     file: str | Path,
     *,
@@ -50,7 +53,7 @@ def autotune(
     include_dirs: Sequence[str | Path] = (),
     dtype: str | None = None,
     space: str | Path | None = None,
-    strict_float: bool = False,
+    reassociate: bool = True,
     fp_contract: str | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., None]]:
     """Return a decorator for a function with the C parameters.
@@ -66,7 +69,7 @@ def autotune(
     request = TuningRequest(
         Path(file), kernel, macros, tuple(map(Path, include_dirs)), dtype, target, sweep=True,
         handwritten=False,
-        space=None if space is None else Path(space), budget=budget, db=Path(db), strict_float=strict_float,
+        space=None if space is None else Path(space), budget=budget, db=Path(db), strict_float=not reassociate,
         fp_contract=fp_contract,
     )  # fmt: skip
 
@@ -128,7 +131,7 @@ class Tuned:
         return compile.compile(
             request.file, kernel=request.kernel, target=request.target, defines=defines,
             include_dirs=request.include_dirs, dtype=request.dtype, config="best", db=request.db,
-            strict_float=request.strict_float, fp_contract=request.fp_contract,
+            reassociate=not request.strict_float, fp_contract=request.fp_contract,
         )  # fmt: skip
 
 

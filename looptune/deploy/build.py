@@ -97,4 +97,4 @@ def _others(store: Store, unit: Unit) -> str:
 
 def _how(unit: Unit, target: str) -> str:
     where = "" if target == "auto" else f" --target {target}"
-    return f"`looptune run {unit.path} --sweep{where}` measures it, --default builds the default without"
+    return f"`looptune run {unit.path} --sweep{where}` measures it, --untuned builds the default without"

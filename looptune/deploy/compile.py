@@ -7,6 +7,7 @@ kernel(ni, nj, nk, alpha, beta, C, A, B)          # C's parameters in C's order;
 from __future__ import annotations
 
 import math
+import operator
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ import numpy as np
 from looptune.backends.base import Program
 from looptune.core.errors import UsageError
 from looptune.core.floating_point import USUAL, Floats, chosen
+from looptune.core.renamed import renamed_argument
 from looptune.core.settings import DATABASE
 from looptune.deploy.best_kernel import Best, SelectedPlan
 from looptune.deploy.best_versions import measured
@@ -159,6 +161,7 @@ def _ends(array: Any) -> tuple[int, int]:
     return start, start + math.prod(facts["shape"]) * np.dtype(facts["typestr"]).itemsize
 
 
+@renamed_argument("strict_float", "reassociate", operator.not_)
 def compile(
     path_or_source: str | Path,
     *,
@@ -170,7 +173,7 @@ def compile(
     directives: str | Sequence[str] | None = None,
     config: str | None = None,
     db: str | Path = DATABASE,
-    strict_float: bool = False,
+    reassociate: bool = True,
     fp_contract: str | None = None,
 ) -> CompiledKernel:
     """Return the codelet of a C file (or of C text: a string with a newline) as a callable.
@@ -181,15 +184,15 @@ def compile(
     ``dtype``: "float32" or "float64", in place of the floating-point type of the file; ``directives``: lines such as
     ``loop k: unroll 4, jam``, besides the pragmas in the text. ``config="best"``: what the database ``db`` has as the
     best for the sizes of each call on this device, or on what comes nearest to them; see ``Kernel.match``.
-    ``strict_float``: every operation of floats is rounded on its own and in C's order; ``fp_contract``: "cc", "fast" or
-    "off", as for ``--fp-contract``. What the text has wrong and is read all the same is a warning. Raises a
+    ``reassociate=False``: every operation of floats is rounded on its own and in C's order; ``fp_contract``: "cc",
+    "fast" or "off", as for ``--fp-contract``. What the text has wrong and is read all the same is a warning. Raises a
     LooptuneError for every mistake.
     """
     if config not in (None, "best"):
         raise UsageError(f'config is "best" or None, not {config!r}')
     if config is not None and directives:
         raise UsageError('config="best" has its own directives: leave out directives=')
-    floats = chosen(strict=strict_float, contract=fp_contract)
+    floats = chosen(strict=not reassociate, contract=fp_contract)
     unit = load(
         path_or_source,
         kernel=kernel,
@@ -198,7 +201,7 @@ def compile(
         dtype=dtype,
     )
     for message in unit.warnings:
-        warnings.warn(message, stacklevel=2)
+        warnings.warn(message, stacklevel=3)  # past renamed_argument
     made_for = targets.resolve(target, CACHE, floats=floats)
     if config is not None:
         return _best_kernel(unit, made_for, Path(db), floats)
@@ -246,9 +249,11 @@ def _best_kernel(unit: Unit, target: Target, db: Path, floats: Floats) -> Compil
     return kernel
 
 
-def scheduled(unit: Unit, directives: str | Sequence[str] | None, floats: Floats = USUAL) -> ScheduleResult:
-    """With the sums that the directives reorder."""
-    placed = parse_lines(lines_of(directives).splitlines(), "directives")
+def scheduled(
+    unit: Unit, directives: str | Sequence[str] | None, floats: Floats = USUAL, given_as: str = "directives"
+) -> ScheduleResult:
+    """With the sums that the directives reorder; ``given_as`` is what messages call the directives' place."""
+    placed = parse_lines(lines_of(directives).splitlines(), given_as)
     check_choices_decided(unit, placed)
     return schedule_with_suggestions(Analysis(unit.codelet, floats.reorder), placed, unit.values, sums=floats.reorder)
 

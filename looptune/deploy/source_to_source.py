@@ -49,10 +49,10 @@ def transform(
     ``note`` is called with the sums of floats that the directives reorder.
     """
     unit = _loaded(file, kernel, defines, include_dirs, dtype, warn)
-    done = scheduled(unit, lines, floats)
+    done = scheduled(unit, lines, floats, "--directive")
     for turned in done.sums:
         note(f"{turned.span}: the directives add up {turned.called} in another order, so that it rounds otherwise; "
-             "--strict-float refuses them")  # fmt: skip
+             "--no-reassociate refuses them")  # fmt: skip
     if not lines and not any(getattr(n, "directives", ()) for n in (unit.codelet, *walk(unit.codelet.body))):
         done = replace(done, codelet=unit.codelet)
     apart = _apart(unit, done)
@@ -154,7 +154,7 @@ def emit(
     Raises TargetError if the target has none.
     """
     unit = _loaded(file, kernel, defines, include_dirs, dtype, warn)
-    done = scheduled(unit, lines, floats)
+    done = scheduled(unit, lines, floats, "--directive")
     planned = lower_to_plan(
         done.codelet, "\n".join(lines), done.asserted, blocks=targets.specializes_sizes(target, CACHE)
     )

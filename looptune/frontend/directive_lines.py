@@ -51,7 +51,7 @@ class DirectiveLine:
     directive: Directive
 
 
-def parse_lines(lines: Iterable[str], file: str = "--with") -> tuple[DirectiveLine, ...]:
+def parse_lines(lines: Iterable[str], file: str = "--directive") -> tuple[DirectiveLine, ...]:
     """Return the directives of ``lines``, each of which may hold several lines.
 
     Blank lines and comments are skipped.

@@ -1,7 +1,7 @@
 """What failed, by reason: refusals that differ in their numbers only are one line with a count and one example.
 
     illegal  412 x  permute k, i, j is illegal: iteration (i=0, j=1, k=1) must run before (i=1, j=0, k=0) when n=2
-             looptune run gemm.c --target numba-cpu --fresh --with 'nest i: permute k, i, j'
+             looptune run gemm.c --target numba-cpu --fresh --directive 'nest i: permute k, i, j'
 
 The example is the shortest configuration with that reason; the command measures it alone, and anew.
 """
@@ -87,7 +87,7 @@ def _failure(members: Sequence[tuple[Row, Outcome]], commands: Mapping[str, str]
     # A database of an earlier version does not know the command.
     known = commands.get(row.sweep)
     command = f"{known if known else 'looptune run FILE'} --fresh"
-    lines = "".join(f" --with {shlex.quote(line)}" for line in row.directives.splitlines())
+    lines = "".join(f" --directive {shlex.quote(line)}" for line in row.directives.splitlines())
     return Failure(
         row.context, outcome.status, reason(outcome.message), len(members), outcome.message, row.directives,
         command + lines,

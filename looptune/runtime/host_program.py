@@ -155,7 +155,7 @@ def record(unit: Unit, include_dirs: Sequence[Path], limit_s: float = 60.0) -> R
     hangs or ends before every codelet was called.
     """
     if shutil.which("gcc") is None:
-        raise UsageError("--run-main compiles the program with gcc, which is not installed")
+        raise UsageError("--inputs-from-main compiles the program with gcc, which is not installed")
     codelet = unit.codelet
     if len(unit.parts) == 1:
         return _run(unit, include_dirs, limit_s, lambda scalars: shapes(codelet, problem(codelet, scalars)))
@@ -364,7 +364,7 @@ def _beside(sources: Mapping[str, str]) -> list[Path]:
 def _unlinked(main: str, complaint: str, beside: Sequence[Path]) -> str:
     undefined = list(dict.fromkeys(re.findall(r"undefined reference to [`'](\w+)'", complaint)))
     if "main" in undefined:
-        return f"{main} has no main function, which is what --run-main runs: give the inputs with --data"
+        return f"{main} has no main function, which is what --inputs-from-main runs: give the inputs with --data"
     if not undefined:
         return f"gcc cannot link the program: {complaint.splitlines()[-1]}"
     searched = "".join(f", {path.name}" for path in beside)

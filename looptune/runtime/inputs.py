@@ -1,8 +1,8 @@
 """What a codelet is run on: random data, the arrays of files, or what the program itself calls it with.
 
-    random        Problem(values, shapes)                sizes.problem
-    --data …      names, types and shapes checked  ─┐
-    --run-main    program.record                   ─┴▶ one .npz in the cache, named by its contents ─▶ Problem(…, data)
+    random              Problem(values, shapes)        sizes.problem
+    --data …            names, types, shapes checked  ─┐
+    --inputs-from-main  program.record                ─┴▶ one .npz in the cache, by its contents ─▶ Problem(…, data)
 
 A ``Problem`` is all that checking and timing ask for, so that every run of every version has the same data.
 """

@@ -85,7 +85,7 @@ class ScheduleResult:
 
     @property
     def asserted(self) -> tuple[str, ...]:
-        """The directives that are the user's word and not proved, as lines for --with."""
+        """The directives that are the user's word and not proved, as lines for --directive."""
         said = (s for s in self.steps if s.proof == "asserted")
         return tuple(f"loop {f'{s.number}.{s.piece}' if s.piece else s.number}: {s.text}" for s in said)
 
@@ -244,7 +244,7 @@ class Scheduler:
         refused = None if new is None else self.analysis.judge(new, self.order)
         regrouped = () if self.analysis.reassociate else self.analysis.sums(b.transform.regrouped_statements(loop))
         if regrouped:
-            what = f"it reorders {list_reductions(regrouped)}, whose order --strict-float keeps"
+            what = f"it reorders {list_reductions(regrouped)}, whose order --no-reassociate keeps"
             said = f"{directive_text(b.directive)} is illegal: {what}"
             raise IllegalTransform(said, b.directive.span)
         if refused is not None:
@@ -254,7 +254,7 @@ class Scheduler:
             turned = () if self.analysis.reassociate or new is None else self.analysis.reordered(new, self.order)
             said = explain_refusal(f"{directive_text(blamed)} is illegal", refused, lines=apart)
             if turned:
-                what = f"it reorders {list_reductions(turned)}, whose order --strict-float keeps"
+                what = f"it reorders {list_reductions(turned)}, whose order --no-reassociate keeps"
                 said = f"{directive_text(blamed)} is illegal: {what}"
             raise IllegalTransform(said, blamed.span, (refused.ends(blamed.span),))
         change = _reducing(loop, _changed(b, site))

@@ -30,7 +30,7 @@ _SIZE = 32
 
 @dataclass(frozen=True, slots=True)
 class Permutation:
-    """``line`` is what --with takes. ``outermost`` and ``innermost``: whether these loops are then parallel.
+    """``line`` is what --directive takes. ``outermost`` and ``innermost``: whether these loops are then parallel.
 
     ``written``: it is the order of the file, and ``line`` changes nothing.
     """
@@ -45,7 +45,7 @@ class Permutation:
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """``line`` is what --with takes, with sizes in place of T."""
+    """``line`` is what --directive takes, with sizes in place of T."""
 
     line: str
     number: int

@@ -19,7 +19,7 @@ def list_reductions(turned: Iterable[ReorderedReduction]) -> str:
 
 def in_vectors(sums: Iterable[ReorderedReduction]) -> str:
     """What a CPU's compiler may do to these sums."""
-    return f"on a CPU, vectors add up {', '.join(map(str, sums))} in another order; --strict-float forbids it"
+    return f"on a CPU, vectors add up {', '.join(map(str, sums))} in another order; --no-reassociate forbids it"
 
 
 def explain_refusal(what: str, refused: Violation, *, lines: bool = False) -> str:

@@ -64,7 +64,7 @@ def _carried(b: BoundDirective, loop: Loop, witness: Violation, now: ScheduledTr
     loose = now.verdict_if_reassociated(loop)
     if loose.kind == "reduction":
         of = ", ".join(sorted({f"{r.op} of {r.variable}" for r in loose.reductions}))
-        said = f"{what}the reduction {of}, whose order --strict-float keeps"
+        said = f"{what}the reduction {of}, whose order --no-reassociate keeps"
     return IllegalTransform(said, b.directive.span, (witness.ends(b.directive.span),))
 
 

@@ -33,7 +33,7 @@ _FILE = "suggestion"
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """``text`` says what is legal; ``lines`` are what to write with --with in place of the directive refused."""
+    """``text`` says what is legal; ``lines`` are what to write with --directive in place of the directive refused."""
 
     text: str
     lines: tuple[str, ...]

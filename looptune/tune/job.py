@@ -13,7 +13,7 @@ from looptune.runtime.problem_sizes import Problem
 from looptune.runtime.roofline import Roofline
 from looptune.runtime.targets import Target
 
-STRICTER = "--strict-float rounds every operation on floats as C does it: in its order, nothing contracted"
+STRICTER = "--no-reassociate rounds every operation on floats as C does it: in its order, nothing contracted"
 """What a version that is wrong is told, where rounding may be why."""
 
 

@@ -297,7 +297,7 @@ def _transform(path: Path, j: Judged) -> str:
 
 
 def _built_c(_: Path, j: Judged) -> str:
-    """What ``looptune build --c --default`` writes, and the globals that the file itself has."""
+    """What ``looptune build --c --untuned`` writes, and the globals that the file itself has."""
     apart = (v for v in j.case.program.variables if v.apart)
     own = (f"{compiled.basic(v)} {v.name}{''.join(f'[{e}]' for e in v.extents)};\n" for v in apart)
     return as_c(j.unit, Path("none"), "numba-cpu", "looptune build", default=True) + "".join(own)

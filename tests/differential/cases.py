@@ -106,5 +106,5 @@ def differs(
 
 def shown(case: Case, number: int) -> str:
     """A case as one would send it to somebody: the text, the directives, the sizes."""
-    said: Sequence[str] = [f"--with '{line}'" for line in case.lines]
+    said: Sequence[str] = [f"--directive '{line}'" for line in case.lines]
     return f"{case.program.text}\n{' '.join(said)}\nsizes {dict(case.program.sizes[number])}"

@@ -1,9 +1,9 @@
 /* expect:
-FILE:9:20: factor is illegal: it reorders the reduction + of B[i], whose order --strict-float keeps
+FILE:9:20: factor is illegal: it reorders the reduction + of B[i], whose order --no-reassociate keeps
       #pragma hmppcg factor
                      ^^^^^^
 */
-/* with: --strict-float */
+/* with: --no-reassociate */
 void f(int n, double A[n], double B[n], double C[n][n]) {
   for (int i = 0; i < n; i++)
     #pragma hmppcg factor

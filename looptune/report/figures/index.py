@@ -73,8 +73,8 @@ def _transfers(studies: Sequence[KernelStudy]) -> Figure:
     found = transfers(studies)
     return _figure(
         "transfer", "The best of one device on another", found if any(t.cost for t in found) else (), transfer_figure,
-        "no configuration that is best on one device was measured on another: `looptune run FILE --sweep --also "
-        "DATABASE` measures those of another database",
+        "no configuration that is best on one device was measured on another: `looptune run FILE --sweep "
+        "--transfer-from DATABASE` measures those of another database",
         "Time of each device's best directives over the device's own best, where both were measured, in the finals "
         "before the screening; under the names the sizes, of both where they differ. A cross: it fails there.",
     )  # fmt: skip

@@ -57,7 +57,7 @@ def _folder(studies: Sequence[KernelStudy], folder: Path) -> Written:
     if not style.available():
         notes = [_INSTALL]
     elif folder.name != ACROSS and all(p.name != _SEARCHES for p in pictures):
-        notes.append(f"no figure of search strategies: `looptune simulate DATABASE --output {folder}` makes one")
+        notes.append(f"no figure of search strategies: `looptune replay DATABASE --output {folder}` makes one")
     notes += [f"compilers on the same configurations: {folder / 'compilers.md'}"] if pairs else []
     notes += [f"the best of one device on another: {folder / 'transfer.md'}"] if taken else []
     written = folder / "index.html"
@@ -66,12 +66,12 @@ def _folder(studies: Sequence[KernelStudy], folder: Path) -> Written:
 
 
 def _searches(folder: Path) -> list[Picture]:
-    """Return what ``looptune simulate`` drew here, which takes minutes and is not done again."""
+    """Return what ``looptune replay`` drew here, which takes minutes and is not done again."""
     path = folder / f"{_SEARCHES}.svg"
     if not path.exists():
         return []
     caption = (
         "Best so far over the best of the space, against the share of the space evaluated; medians over seeds, from "
-        "`looptune simulate`."
+        "`looptune replay`."
     )
     return [Picture(_SEARCHES, "Search strategies", caption, path.read_text())]

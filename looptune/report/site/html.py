@@ -138,7 +138,7 @@ def _versions(studies: Sequence[KernelStudy]) -> list[str]:
         _choice("kernel", "kernel", names_of(studies)),
         _choice("outcome", "outcome", sorted({row.status for s in studies for row in s.rows})),
         '<span id="count" role="status"></span></div>',
-        "<noscript><p>This table needs the page's script; `looptune db export` prints the rows.</p></noscript>",
+        "<noscript><p>This table needs the page's script; `looptune db dump` prints the rows.</p></noscript>",
         f'<div class="wide box"><table id="versions"><thead><tr>{head}</tr></thead><tbody></tbody></table></div>',
     ]  # fmt: skip
 

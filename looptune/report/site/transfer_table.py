@@ -21,7 +21,7 @@ NOTE = """\
 The cost is the time of the best directives of *from*, run in the place *to*, over that of the best of *to* itself; the
 verdict is about the former. Both ran in turn in the finals of *to*, and the interval is that of 95 %; without one both
 times are of the screening, a few runs each. Sizes are those that each was tuned and timed at. What is not measured is
-by `looptune run FILE --sweep --also DATABASE` in the place *to*, DATABASE being that of *from*.
+by `looptune run FILE --sweep --transfer-from DATABASE` in the place *to*, DATABASE being that of *from*.
 """
 COLUMNS = (
     "kernel", "dtype", "from_device", "from_target", "from_sizes", "to_device", "to_target", "to_sizes", "cost", "low",

@@ -6,7 +6,7 @@
 
 In C the loop stays as it is; the sum has a register of its own where kernels are made.
 
-Legal when: a sum in the loop has such a factor; not under --strict-float, for it rounds otherwise.
+Legal when: a sum in the loop has such a factor; not under --no-reassociate, for it rounds otherwise.
 Gain: a multiplication less for each term, and the sum is not loaded first. Cost: none.
 """
 

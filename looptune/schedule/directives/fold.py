@@ -10,7 +10,7 @@ In C the two iterations stand side by side; their common sum is made where kerne
 ``stage`` of the triangle come after it, as of any.
 
 Legal when: the nest is two loops over the same range, (i, j) adds to its element what (j, i) adds to its own, factors
-and terms in any order, and so not under --strict-float; the dependences allow the order.
+and terms in any order, and so not under --no-reassociate; the dependences allow the order.
 Gain: half of the work. Cost: elements beyond the diagonal are stored along columns.
 """
 

@@ -6,8 +6,8 @@
 numbers, float or double, that it compares, in the loop and the loops inside; what is written with ``if`` stays.
 
 Legal when: always; that there is no NaN is the user's word, and part of what the report says the kernel rests on. With
-``--strict-float`` too: nothing is rounded otherwise. Gain: a GPU's chains of minima, half as long. Cost: none. A CPU's
-minimum is C's, so there it changes nothing.
+``--no-reassociate`` too: nothing is rounded otherwise. Gain: a GPU's chains of minima, half as long. Cost: none.
+A CPU's minimum is C's, so there it changes nothing.
 """
 
 from __future__ import annotations

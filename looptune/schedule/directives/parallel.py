@@ -19,7 +19,7 @@ those of each iteration's team. Statements beside each other that are all for on
 changes nothing.
 
 Legal when: no dependence is carried by the loop, but those of reductions (``+ * min max``): their terms come in another
-order then, so not under --strict-float where that rounds otherwise. ``reduce(+:s)`` is checked against what the
+order then, so not under --no-reassociate where that rounds otherwise. ``reduce(+:s)`` is checked against what the
 analysis finds. ``parallel, trust`` asserts it where the code cannot be analysed.
 Gain: more threads; noParallel on an inner loop leaves more work in each; team saves launches. Cost: parallelism.
 """

@@ -7,9 +7,9 @@
 The order of the sums depends on P and the sizes alone. With ``parallel`` on the same loop the threads of each block
 share its iterations; without, one thread runs them.
 
-Legal when: the loop carries nothing but reductions (``+ * min max``), and not under --strict-float where another order
-rounds otherwise; it stands in parallel loops, conditions on their variables between them or not, and nothing else there
-changes what is summed.
+Legal when: the loop carries nothing but reductions (``+ * min max``), and not under --no-reassociate where another
+order rounds otherwise; it stands in parallel loops, conditions on their variables between them or not, and nothing
+else there changes what is summed.
 Gain: threads, where a grid is small and its sums are long. Cost: memory for P parts of every sum, and a kernel.
 """
 

@@ -1,4 +1,4 @@
-"""What ``looptune model`` says of a file: versions predicted on a chip, beside what a database has measured.
+"""What ``looptune predict`` says of a file: versions predicted on a chip, beside what a database has measured.
 
 file, directives ──▶ plan ──▶ estimate                               one version, kernel by kernel
 file, space ──▶ configurations ──▶ estimates, times measured         all versions, and how alike their orders are
@@ -102,7 +102,7 @@ def predicted(what: PredictionInput, lines: Sequence[str]) -> Predicted:
 
     Registers are those that the compiler reports, if it is installed.
     """
-    placed = parse_lines("\n".join(lines).splitlines(), "directives")
+    placed = parse_lines("\n".join(lines).splitlines())
     check_choices_decided(what.unit, placed)
     schedule_with_suggestions(what.analysis, placed, what.sized.values)
     planned = what.planned(placed)

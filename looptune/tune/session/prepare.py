@@ -172,12 +172,16 @@ def single_version_command(prepared: PreparedRun) -> str:
     given += [] if request.cluster is None else ["--cluster", request.cluster]
     given += ["--devices", prepared.model.numbers[0]] if any(prepared.model.numbers[:1]) else []
     given += [a for text in request.data for a in ("--data", text)]
-    flags = {"--run-main": request.run_main, "--strict-float": request.strict_float, "--warm-l2": request.warm_l2}
+    flags = {
+        "--inputs-from-main": request.run_main,
+        "--no-reassociate": request.strict_float,
+        "--no-flush-cache": request.warm_l2,
+    }
     given += [flag for flag, said in flags.items() if said]
     given += [] if request.fp_contract is None else ["--fp-contract", request.fp_contract]
     given += ["--seed", request.seed] if request.seed else []
     given += ["--timeout", f"{request.timeout_s:g}"] if request.timeout_s != TIMEOUT_S else []
-    given += ["--finals", f"{request.finals_s:g}"] if request.finals_s != FINALS_S else []
+    given += ["--finals-timeout", f"{request.finals_s:g}"] if request.finals_s != FINALS_S else []
     return shlex.join(map(str, given))
 
 
@@ -295,7 +299,7 @@ def _may_leave(codelet: Codelet, size: Problem) -> Iterator[str]:
             interpreter.run(codelet, size.arrays(codelet, 0), size.values)
         except AssertionError as left:
             raise UsageError(f"with these data the loops leave an array: {left}", found[0].span) from None
-    more = f" (and {len(found) - 1} more: `looptune check --all`)" if found[1:] else ""
+    more = f" (and {len(found) - 1} more: `looptune check --legal-space`)" if found[1:] else ""
     yield f"{found[0].span}: {found[0]}, which no kernel checks{more}"
 
 
@@ -349,9 +353,9 @@ def _missed(prepared: PreparedRun) -> Iterator[str]:
         return
     named = sorted({f"{s.kernel} {s.context.dtype}" for s in also})
     if any(_of(s, c) for s in also):
-        yield f"--also: of {prepared.name} there is only what was measured here, or of other loops"
+        yield f"--transfer-from: of {prepared.name} there is only what was measured here, or of other loops"
     else:
-        yield f"--also: no {prepared.name} in {c.dtype}: there are {', '.join(named)}"
+        yield f"--transfer-from: no {prepared.name} in {c.dtype}: there are {', '.join(named)}"
 
 
 def _heavy(unit: Unit, size: Problem) -> bool:
@@ -398,7 +402,7 @@ def _problem(request: TuningRequest, unit: Unit) -> Problem:
     """Return the sizes and the data: random, of files, or the program's own."""
     dump.parse_dump_options(request.dump, unit.codelet)
     if request.data and request.run_main:
-        raise UsageError("--data and --run-main both give the inputs: choose one")
+        raise UsageError("--data and --inputs-from-main both give the inputs: choose one")
     if request.data:
         return inputs.from_files(request.data, unit, CACHE)
     if request.run_main:

@@ -34,7 +34,7 @@ def check_choices_decided(unit: Unit, placed: Sequence[DirectiveLine]) -> None:
     for c in unit.choices:
         if not any(_decides(p, c, unit.codelet) for p in placed):
             first = " ".join(template.parse(c.text, c.span).pick(0).split())
-            hint = f"--with 'loop {c.loop}: {first}'" if first else f"a --with for loop {c.loop}"
+            hint = f"--directive 'loop {c.loop}: {first}'" if first else f"a --directive for loop {c.loop}"
             raise DirectiveError(
                 f"this pragma holds choices: pick one with {hint}, or measure all with --sweep", c.span
             )

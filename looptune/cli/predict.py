@@ -1,4 +1,4 @@
-"""The command ``looptune model``: what versions of a file would take, by counting."""
+"""The command ``looptune predict``: what versions of a file would take, by counting."""
 
 from __future__ import annotations
 
@@ -8,24 +8,44 @@ from typing import Any
 
 import click
 
-from looptune.cli.options import defines_of, directive_options, directives_of_config, file_options, warn
+from looptune.cli.options import (
+    command,
+    defines_of,
+    directive_options,
+    directives_of_config,
+    file_options,
+    option,
+    warn,
+)
 from looptune.core.settings import DATABASE
 
 
-@click.command()
+@command(
+    examples="""
+looptune predict polybench/gemm.c --device h200
+looptune predict polybench/gemm.c --device a100 --directive 'loop k: unroll 4'
+looptune predict polybench/gemm.c --sweep
+"""
+)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @file_options
 @directive_options
-@click.option("--device", metavar="NAME", help="A GPU: h200, a100, 'rtx 4090'; default: that measured on, else h200.")
-@click.option("--sweep", is_flag=True, help="Every version of the space, and how well they are ordered.")
-@click.option("--space", metavar="FILE", type=click.Path(path_type=Path), help="As for run; for --sweep.")
-@click.option(
+@option("--device", metavar="NAME", help="A GPU: h200, a100, 'rtx 4090'; default: that measured on, else h200.")
+@option("--sweep", is_flag=True, help="Every version of the space, and how well they are ordered.")
+@option("--space", metavar="FILE", type=click.Path(path_type=Path), help="As for run; for --sweep.")
+@option(
     "--db", metavar="PATH", type=click.Path(path_type=Path),
     help=f"What was measured; default: {DATABASE} where there is one.",
 )  # fmt: skip
-@click.option("--strict-float", is_flag=True, help="Keep every sum of floats in its order.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object, of several files a list.")
-def model(
+@option(
+    "--no-reassociate",
+    "strict_float",
+    was="--strict-float",
+    is_flag=True,
+    help="Keep every sum of floats in its order.",
+)
+@option("--json", "as_json", is_flag=True, help="One JSON object, of several files a list.")
+def predict(
     files: tuple[Path, ...], directives: tuple[str, ...], config: Path | None, device: str | None, sweep: bool,
     space: Path | None, db: Path | None, strict_float: bool, as_json: bool, **options: Any,
 ) -> int:  # fmt: skip
@@ -33,13 +53,13 @@ def model(
     from looptune.core.errors import UsageError
     from looptune.frontend import load
     from looptune.report import cost_model
-    from looptune.tune.session import predict
+    from looptune.tune.session import predict as predicting
 
     if space is not None and not sweep:
         raise UsageError("--space is for --sweep")
     lines = (*directives, *directives_of_config(config))
     if sweep and lines:
-        raise UsageError("--with and --config are for one version, and --sweep is for all")
+        raise UsageError("--directive and --config are for one version, and --sweep is for all")
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     held = db if db is not None else DATABASE if DATABASE.exists() else None
     records, rankings = [], []
@@ -47,13 +67,13 @@ def model(
         unit = load(file, defines=defines, **options)
         for message in unit.warnings:
             warn(message)
-        what = predict.prediction_input(unit, held, device, reassociate=not strict_float)
+        what = predicting.prediction_input(unit, held, device, reassociate=not strict_float)
         if sweep:
-            rankings.append(predict.ranking(what, file, space))
+            rankings.append(predicting.ranking(what, file, space))
             records.append(cost_model.ranking_record(rankings[-1]))
             said = cost_model.ranked(rankings[-1])
         else:
-            one = predict.predicted(what, lines)
+            one = predicting.predicted(what, lines)
             records.append(cost_model.record(one))
             said = cost_model.text(one)
         if not as_json:
