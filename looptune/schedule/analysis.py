@@ -56,8 +56,11 @@ class Analysis:
         self.model = settled(model, Effort())
 
     def _check_size(self, model: Scop) -> None:
-        """UnsupportedError where there are more loops around one statement, or more pairs of statements to compare,
-        than take seconds."""
+        """Check the size of the model.
+
+        Raises UnsupportedError if there are more loops around one statement, or more pairs of statements to compare,
+        than can be analysed in seconds.
+        """
         deepest = max(model.statements.values(), key=lambda s: len(s.loops), default=None)
         if deepest is not None and len(deepest.loops) > MOST_LOOPS:
             raise UnsupportedError(f"{len(deepest.loops)} loops in each other: the most is {MOST_LOOPS}",
@@ -70,7 +73,7 @@ class Analysis:
                                    f"the most is {MOST_STATEMENTS}; write them as a loop", last)  # fmt: skip
 
     def _asked(self, question: Callable[[Scop], _Answer], most: int = QUESTION) -> _Answer:
-        """What it answers about the model, or, where that is too involved, about one of which less is known.
+        """Return what it answers about the model, or, where that is too involved, about one of which less is known.
 
         Each question has a limit of its own, so that no answer depends on what was asked before.
         """
@@ -89,7 +92,7 @@ class Analysis:
             raise UnsupportedError(f"the loops of {self.codelet.name} are too involved: {reason}", first) from None
 
     def of(self, codelet: Codelet) -> Analysis:
-        """The same for a codelet that differs in its directives only."""
+        """Return the same analysis for a codelet that differs in its directives only."""
         other = copy(self)
         other.codelet = codelet
         return other
@@ -108,7 +111,7 @@ class Analysis:
         return self._judged[key]
 
     def reordered(self, new: NewSchedule, old: Order) -> tuple[ReorderedReduction, ...]:
-        """The sums that the new order reorders, all else being kept; empty where something else is not."""
+        """Return the sums that the new order reorders if everything else is preserved, or none if it is not."""
         cut = new.judged
         before = restrict_schedule(old, cut)
 
@@ -179,7 +182,7 @@ class ScheduledTree:
     order: Order
 
     def depth(self, loop: Loop) -> int:
-        """The entry of times that is the loop's."""
+        """Return the entry of the times that belongs to the loop."""
         return 2 * len(enclosing_path(self.body, *identity(loop))) - 1
 
     def verdict(self, loop: Loop) -> Verdict:

@@ -109,7 +109,7 @@ def schedule(
     keep_going: bool = False,
     sums: bool = False,
 ) -> ScheduleResult:
-    """The codelet with its own directives and the ``placed`` ones applied, every loop's mode decided.
+    """Return the codelet with its own directives and the ``placed`` ones applied, and every loop's mode decided.
 
     ``values`` are sizes known already, for directives that assert something about them. Raises DirectiveError for a
     directive that does not fit the nest, IllegalTransform for one that the dependences forbid; with ``keep_going``
@@ -129,7 +129,7 @@ def schedule(
 
 
 def apply_distribution(analysis: Analysis, placed: Sequence[DirectiveLine] = (), target: str = "CUDA") -> Codelet:
-    """The codelet after its ``distribute``s alone: the loops that other directives are for, with their names."""
+    """Return the codelet after its ``distribute`` directives only: other directives apply to the loops that result."""
     return _distributed(analysis, placed, {}, target, False, False).codelet
 
 
@@ -199,8 +199,10 @@ class Scheduler:
         return self
 
     def each(self, bound: Iterable[BoundDirective]) -> None:
-        """Apply them in order. What is for all pieces of a loop, or for all nests, is left out where it does not fit,
-        if it fits one."""
+        """Apply them in order.
+
+        What is for all pieces of a loop, or for all nests, is left out where it does not fit, if it fits one.
+        """
         bound = list(bound)
         pieces = Counter(b.group for b in bound)
         left: dict[object, tuple[BoundDirective, LooptuneError]] = {}
@@ -285,8 +287,10 @@ class Scheduler:
         )
 
     def _reordered(self, b: BoundDirective, loop: Loop, new: NewSchedule | None) -> tuple[ReorderedReduction, ...]:
-        """The sums that the directive reorders, by the order it makes, by its groups, or by what it hands to
-        threads."""
+        """Return the sums that the directive reorders.
+
+        It does so by its order, by regrouping terms, or by distributing them to threads.
+        """
         moved = () if new is None else self.analysis.reordered(new, self.order)
         moved += self.analysis.sums(b.transform.regrouped_statements(loop))
         threads = (parallel_reductions(self.analysis.model, self.now.verdict(f)) for f in b.transform.parallel(loop))
@@ -332,8 +336,11 @@ class Scheduler:
         self.codelet = replace(self.codelet, body=rewrite_stmts(rule, self.codelet.body))
 
     def check_finished(self) -> None:
-        """DirectiveError for a loop whose iterations cannot be dealt out to blocks, or be launched several at once, now
-        that the nest is finished."""
+        """Check the directives on the finished nest.
+
+        Raises DirectiveError for a loop whose iterations cannot be split over blocks, or several of which cannot be
+        launched at once.
+        """
         # Only what carries these directives out can tell; it stands above this package.
         feasibility = importlib.import_module("looptune.lower.feasibility")
         found: tuple[str, InfeasibleDirective] | None = feasibility.first_infeasible(
@@ -354,8 +361,10 @@ class Scheduler:
         self.check_finished()
 
     def decide_modes(self) -> None:
-        """Every loop that no directive decided: parallel where it carries no dependence, or kept inside the thread; and
-        the arrays that each iteration of a loop has its own of."""
+        """Every loop that no directive decided: parallel where it carries no dependence, or kept inside the thread.
+
+        And the arrays that each iteration of a loop has its own of.
+        """
         now, arrays = self.now, any(v.shape for v in self.codelet.locals)
 
         def own(loop: Loop) -> tuple[str, ...]:
@@ -401,7 +410,7 @@ class Scheduler:
         )  # fmt: skip
 
     def _pad(self) -> None:
-        """Times of one length, so that they compare."""
+        """Pad the times to one length, so that they compare."""
         length = max((len(p.time) for pieces in self.order.values() for p in pieces), default=0)
         for name, pieces in self.order.items():
             self.order[name] = tuple(SchedulePiece(p.time + ("0",) * (length - len(p.time)), p.when) for p in pieces)
@@ -426,7 +435,9 @@ def _changed(b: BoundDirective, site: DirectiveSite) -> Rewrite:
 
 def _typed(b: BoundDirective, n: Stmt) -> Stmt | None:
     """Return a loop with bounds of the type that it counts in: bounds made of those of a loop around may be of another.
-    DirectiveError where the loop counts in fewer bits, which may not hold the bound."""
+
+    DirectiveError where the loop counts in fewer bits, which may not hold the bound.
+    """
     match n:
         case Loop(var, lo, hi) if (lo.dtype, hi.dtype) != (n.dtype, n.dtype):
             wider = next((e.dtype for e in (lo, hi) if not widens(n.dtype, e.dtype)), None)
@@ -440,7 +451,10 @@ def _typed(b: BoundDirective, n: Stmt) -> Stmt | None:
 
 
 def _reducing(loop: Loop, change: Rewrite) -> Rewrite:
-    """The change with what its loops reduce in terms of their own variables: a copy of an iteration has others."""
+    """Return the change with its loops' reductions in terms of their own variables.
+
+    Copies of an iteration rename these.
+    """
 
     def rule(n: Stmt) -> Stmt | None:
         match n:

@@ -26,8 +26,11 @@ SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """``apart``: pairs of arrays; ``anything``: written ones that overlap no other at all; ``reached``: by array its
-    extents; ``inside``: what keeps a subscript inside its array; ``fits``: expressions that do not overflow."""
+    """``apart``: pairs of arrays.
+
+    ``anything``: written ones that overlap no other at all; ``reached``: by array its extents; ``inside``: what keeps a
+    subscript inside its array; ``fits``: expressions that do not overflow.
+    """
 
     apart: tuple[tuple[str, str], ...]
     anything: tuple[str, ...]
@@ -46,7 +49,7 @@ class Assumed:
         return (*found, *self.more)
 
     def brief(self) -> tuple[tuple[str, str], ...]:
-        """The same in a few words, each with what it is about."""
+        """Return the same assumptions in a few words, each with its subject."""
         rest = [pair for pair in self.apart if not {*pair} & {*self.anything}]
         apart = [f"{_listed(self.anything)} with any other array"] if self.anything else []
         apart += [f"{_listed([q for p, q in rest if p == first])} with {first}" for first in dict(rest)]
@@ -77,7 +80,7 @@ def assumed(unit: Unit, leaves: Sequence[Leaves], unsure: Sequence[Unsure], more
 
 
 def overlapping(unit: Unit) -> tuple[tuple[str, str], ...]:
-    """The pairs of array parameters, one of them written, that C does not say are apart."""
+    """Return the pairs of array parameters, one of them written, that C allows to overlap."""
     arrays = [p for p in unit.codelet.params if isinstance(p, Array)]
     passed = _passed(unit)
     return tuple(
@@ -89,7 +92,7 @@ def overlapping(unit: Unit) -> tuple[tuple[str, str], ...]:
 
 
 def overflowing(codelet: Codelet) -> tuple[str, ...]:
-    """The signed 32-bit computations in subscripts and bounds that do not fit their type at some sizes."""
+    """Return the signed 32-bit computations in subscripts and bounds that overflow at some sizes."""
     sizes = array_extent.sizes_of(codelet)
     found = [
         e for load, index, around in array_extent.accesses(codelet) for e in index if _may_overflow(e, around, sizes)
@@ -116,7 +119,7 @@ def _may_overflow(e: Expr, around: Around, sizes: frozenset[str]) -> bool:
 
 
 def _fits(e: Expr, around: Around, sizes: frozenset[str]) -> bool:
-    """It is not greater than what 32 bits hold, each size being a number that they hold."""
+    """Tell whether it is not greater than what 32 bits hold, each size being a number that they hold."""
     rests = {f"% {n.rhs.value}": abs(int(n.rhs.value)) - 1
              for n in walk(e) if isinstance(n, Binary) and n.op == "%" and isinstance(n.rhs, Const)}  # fmt: skip
     named = rewrite(_rest, e)
@@ -131,7 +134,7 @@ def _fits(e: Expr, around: Around, sizes: frozenset[str]) -> bool:
 
 
 def _rest(e: Node) -> Var | None:
-    """A remainder by a constant is less than that, whatever it is of."""
+    """Return a remainder by a constant is less than that, whatever it is of."""
     return Var(f"% {e.rhs.value}") if isinstance(e, Binary) and e.op == "%" and isinstance(e.rhs, Const) else None
 
 
@@ -166,15 +169,12 @@ def _few(texts: Sequence[str]) -> list[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """
-    >>> _listed(["a", "b", "c"])
-    'a, b and c'
-    """
+    """Return the names as an enumeration."""
     return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
 
 
 def _passed(unit: Unit) -> set[str]:
-    """The array parameters that stand in the list of parameters of a function; others are at file scope."""
+    """Return the array parameters that stand in the list of parameters of a function; others are at file scope."""
     arrays = {p.name for p in unit.codelet.params if isinstance(p, Array)}
     heads = [m[1] for part in unit.parts
              for m in re.finditer(rf"\b{re.escape(part.function)}\s*\(([^{{;]*?)\)\s*\{{", unit.text)]  # fmt: skip

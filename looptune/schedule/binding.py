@@ -30,11 +30,12 @@ Id = tuple[int, int]
 
 
 def identity(loop: Loop | While) -> Id:
+    """Return the number of the loop and of its piece."""
     return loop.number, fission_part(loop) if isinstance(loop, Loop) else 0
 
 
 def loop_label(loop: Loop | While) -> str:
-    """The loop's number as a directive's place has it: ``2``, or ``2.1``."""
+    """Return the number of the loop as in a directive's place: ``2``, or ``2.1``."""
     number, piece = identity(loop)
     return f"{number}.{piece}" if piece else str(number)
 
@@ -60,12 +61,13 @@ class BoundDirective:
 
 
 def replaced_kinds(directive: Directive) -> frozenset[str]:
-    """The names of the directives that this one takes the place of."""
+    """Return the names of the directives that this one replaces."""
     name = directive.name.lower()
     return frozenset(next((group for group in EXCLUSIVE if name in group), {name}))
 
 
 def applies(directive: Directive, target: str) -> bool:
+    """Tell whether the directive is for this target."""
     return directive.target is None or directive.target.upper() == target.upper()
 
 
@@ -81,7 +83,7 @@ class _Given:
 def bind(
     codelet: Codelet, placed: Sequence[DirectiveLine], wanted: Callable[[Directive], bool] = lambda directive: True
 ) -> list[BoundDirective]:
-    """The ``wanted`` directives, each with its loop, in textual order."""
+    """Return the ``wanted`` directives, each with its loop, in textual order."""
     loops = [n for n in walk_stmts(codelet.body) if isinstance(n, (Loop, While))]
     whole = [d for d in codelet.directives if wanted(d)]
     given = [_Given(f, d, -1) for d in whole for f in loops_at(codelet, "codelet", "", d.span)]
@@ -111,7 +113,7 @@ def _uncovered(given: Sequence[_Given]) -> list[_Given]:
 
 
 def _taken_apart(given: Sequence[_Given]) -> list[BoundDirective]:
-    """A directive that names several loops as one for each; it may name a loop that one of the pieces lacks."""
+    """Return a directive that names several loops as one for each; it may name a loop that one of the pieces lacks."""
     found: list[BoundDirective] = []
     lacking: dict[object, DirectiveError] = {}
     for g in given:
@@ -131,7 +133,7 @@ def _taken_apart(given: Sequence[_Given]) -> list[BoundDirective]:
 
 
 def _inside(loop: Loop | While, name: str, directive: Directive) -> Loop | While:
-    """The loop called ``name`` at or in ``loop``; "" is the loop itself."""
+    """Return the loop called ``name`` at or in ``loop``; "" is the loop itself."""
     if not name:
         return loop
     found = next((f for f in walk_stmts((loop,)) if isinstance(f, Loop) and f.var == name), None)
@@ -160,7 +162,7 @@ def _exclude(bound: Sequence[BoundDirective], loops: Sequence[Loop | While]) -> 
 
 
 def rebind_fused(bound: Sequence[BoundDirective], into: Mapping[Id, Id]) -> list[BoundDirective]:
-    """What is bound to loops that have become part of others, bound to those.
+    """Return the directives of loops that were fused into others, bound to those.
 
     Two of a kind that say the same are one; the source of the higher rank counts; DirectiveError where they clash.
     """
@@ -181,7 +183,9 @@ def rebind_fused(bound: Sequence[BoundDirective], into: Mapping[Id, Id]) -> list
 
 
 def loops_at(codelet: Codelet, where: str, name: str, span: Span) -> list[Loop | While]:
-    """The loops ``loop k:``, ``loop 3:``, ``loop 3.1:``, ``nest i:`` or ``codelet:`` is for: one, or all its pieces.
+    """Return the loops that ``loop k:``, ``loop 3:``, ``loop 3.1:``, ``nest i:`` or ``codelet:`` denotes.
+
+    One, or all its pieces.
 
     DirectiveError where there is none.
     """
@@ -232,7 +236,7 @@ def original_loops_at(codelet: Codelet, where: str, name: str, span: Span) -> li
 
 
 def enclosing_path(body: Sequence[Stmt], number: int, piece: int | None = None) -> tuple[Loop | While, ...]:
-    """The loops from the outermost down to the one with this number, the first of its pieces where none is named."""
+    """Return the loops from the outermost one down to the one with this number; the first of its pieces by default."""
     for stmt in body:
         match stmt:
             case (Loop() | While()) as loop:

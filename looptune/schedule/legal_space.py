@@ -54,6 +54,8 @@ class Tiling:
 
 @dataclass(frozen=True, slots=True)
 class LegalSpace:
+    """The legal transformations of a codelet: its parallel loops, and the legal permutations and tilings."""
+
     parallel: tuple[int, ...]
     permutations: tuple[Permutation, ...]
     tilings: tuple[Tiling, ...]
@@ -68,7 +70,7 @@ def legal_space(analysis: Analysis) -> LegalSpace:
 
 
 def strip_directives(codelet: Codelet) -> Codelet:
-    """The codelet without the directives in it."""
+    """Return the codelet without its directives."""
 
     def rule(n: Node) -> Node | None:
         match n:

@@ -10,10 +10,12 @@ from looptune.poly.reassociation import ReorderedReduction
 
 
 def loop_name(loop: Loop | While) -> str:
+    """Return the name of the loop in messages."""
     return loop.var if isinstance(loop, Loop) else "while"
 
 
 def list_reductions(turned: Iterable[ReorderedReduction]) -> str:
+    """Return the reductions as an enumeration."""
     return " and ".join(dict.fromkeys(f"the reduction {s.op} of {s.variable}" for s in turned))
 
 
@@ -23,14 +25,17 @@ def in_vectors(sums: Iterable[ReorderedReduction]) -> str:
 
 
 def explain_refusal(what: str, refused: Violation, *, lines: bool = False) -> str:
-    """The refusal on one line: the witness, with the ``lines`` of its statements, or why there is none."""
+    """Return the refusal in one line.
+
+    The witness, with the ``lines`` of its statements, or the reason why there is none.
+    """
     if refused.because is not None:
         return f"{what}: {refused.because.what} cannot be analysed, so iterations may depend on each other"
     return f"{what}: {refused.told(lines=lines)}"
 
 
 def directive_text(directive: Directive) -> str:
-    """The directive's text in canonical spacing."""
+    """Return the directive's text in canonical spacing."""
     args = ", ".join(_shown(a) for a in directive.args)
     return f"{directive.name} {args}".rstrip()
 

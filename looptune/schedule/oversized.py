@@ -28,8 +28,10 @@ from looptune.schedule.messages import directive_text
 def excessive(
     analysis: Analysis, placed: Sequence[DirectiveLine], values: Mapping[str, int | float], *, gpu: bool
 ) -> Iterator[tuple[BoundDirective, DirectiveError]]:
-    """The directives of the codelet and the ``placed`` ones that ask for more iterations than their loop is known to
-    have, ``values`` being the sizes, and on a ``gpu`` for more threads than a block of NVIDIA's may have."""
+    """Yield the directives that exceed the iterations of their loop or the threads of a block.
+
+    ``values`` are the sizes; the limit of threads is NVIDIA's, on a ``gpu``.
+    """
     codelet = apply_distribution(analysis, placed)
     known = {name: Const(int(v)) for name, v in values.items() if float(v).is_integer()}
     loops = {identity(f): f for f in walk_stmts(codelet.body) if isinstance(f, Loop)}

@@ -46,7 +46,7 @@ def check_parallel(b: BoundDirective, loop: Loop, now: ScheduledTree) -> tuple[s
 
 
 def _shared(b: BoundDirective, loop: Loop, verdict: Verdict, analysis: Analysis) -> LoopReductions:
-    """What the threads that share the ``loop`` reduce; IllegalTransform where they cannot share it."""
+    """Return what the threads that share the ``loop`` reduce; IllegalTransform where they cannot share it."""
     found = reductions(loop, verdict)
     what = f"loop {loop.var} {found.wrong}" if found.wrong else ""
     if verdict.kind != "sequential" and not what:
@@ -111,7 +111,7 @@ def serialize_carrying_loops(
 
 
 def _carries(loop: Loop, new: NewSchedule, now: ScheduledTree, entries: Mapping[Id, int]) -> Violation | None:
-    """A dependence that the loop carries in the new order, and that its threads would break.
+    """Return a dependence that the loop carries in the new order, and that its threads would break.
 
     Its entry of the times has moved by the one of the trip, or by as many as there are more of them. A loop over
     strips stands for the loop in it.
@@ -137,9 +137,11 @@ def _known(loop: Loop, verdict: Verdict) -> bool:
 def unprivatizable_locals(
     loop: Loop, analysis: Analysis, private: frozenset[str], reduced: Collection[str] = ()
 ) -> list[str]:
-    """The locals that iterations would share if threads ran them: ``private`` arrays that are too large for a thread to
-    have its own, and scalars that are not surely written before they are read, or are read after the loop. What they
-    reduce they share by right."""
+    """Return the names of the locals that cannot be privatised in the loop.
+
+    These are arrays in ``private`` that are too large for a thread to have a copy, and scalars with an upward-exposed
+    use or that are live after the loop. Reduced names are exempt, since reductions combine them.
+    """
     inside = statement_names(loop.body)
 
     def shared(name: str) -> bool:
@@ -152,7 +154,7 @@ def unprivatizable_locals(
 
 
 def private_arrays(private: Collection[str], analysis: Analysis) -> tuple[str, ...]:
-    """The ``private`` arrays of a loop of which each of its iterations can have its own."""
+    """Return the ``private`` arrays of a loop of which each of its iterations can have a copy."""
     return tuple(v.name for v in analysis.codelet.locals if v.name in private and can_be_private(v))
 
 

@@ -22,8 +22,10 @@ from looptune.poly.legality import Verdict
 
 @dataclass(frozen=True, slots=True)
 class LoopReductions:
-    """``named``: op, name and the user's name of each thing reduced. ``wrong`` says why threads cannot share the
-    reductions, "" where they can."""
+    """``named``: op, name and the user's name of each thing reduced.
+
+    ``wrong`` says why threads cannot share the reductions, "" where they can.
+    """
 
     reduces: tuple[Reduction, ...]
     named: tuple[tuple[str, str, str], ...]
@@ -41,7 +43,7 @@ def reductions(loop: Loop, verdict: Verdict) -> LoopReductions:
 
 
 def restrict_to_body(loop: Loop, body: tuple[Stmt, ...]) -> tuple[Reduction, ...]:
-    """What the loop reduces with ``body`` for its own, in which copies of its statements may have other elements.
+    """Return the reductions of the loop with ``body``, in which copies of its statements may have other elements.
 
     for i reduces y[j]: for j: y[j] += ...    ==>    for i reduces y[2*j], y[2*j + 1]: for j: y[2*j] += ...; ...
     """

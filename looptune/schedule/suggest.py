@@ -66,7 +66,7 @@ def _with_advice(
 def alternatives(
     analysis: Analysis, placed: Sequence[DirectiveLine], step: AppliedDirective, values: Mapping[str, int | float]
 ) -> tuple[Suggestion, ...]:
-    """The legal ones of what ``step``'s directive could be changed to, the nearest first, at most three."""
+    """Return legal variants of the directive of ``step``, the nearest first, at most three."""
     codelet = without(analysis.codelet, step.directive)
     rest = [p for p in placed if p.directive.span != step.directive.span]
     bare = analysis.of(codelet)
@@ -78,7 +78,7 @@ def alternatives(
 
 
 def without(codelet: Codelet, directive: Directive) -> Codelet:
-    """The codelet, as if the directive were not in its file."""
+    """Return the codelet as if the directive were not in its file."""
 
     def rule(n: Node) -> Node | None:
         match n:
@@ -168,7 +168,7 @@ def _keyword(arg: Arg) -> bool:
 
 
 def _plainer(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion]:
-    """Copies left where they are in place of fused ones, neighbours in place of a split."""
+    """Yield copies left where they are in place of fused ones, neighbours in place of a split."""
     words = [a.key.lower() for a in step.directive.args]
     for dropped in (("split",), ("jam",), ("split", "jam")):
         if all(d in words for d in dropped):

@@ -70,14 +70,17 @@ def names() -> tuple[str, ...]:
 
 @cache
 def named(name: str) -> type[Transform] | None:
-    """The transform of this name, in lower case; PluginError where the package that brings it cannot be used."""
+    """Return the transform of this name, in lower case.
+
+    Raises PluginError if the package that provides it cannot be used.
+    """
     own = next((t for t in ALL if t.name == name), None)
     plugin = plugins.find_plugin("directive", name, built_in=own is not None)
     return own if plugin is None else _brought(plugin)
 
 
 def _brought(plugin: Plugin) -> type[Transform]:
-    """What a package brings, looked at as far as that is possible without a directive."""
+    """Return what a package brings, looked at as far as that is possible without a directive."""
     cls = plugin.load()
     if not (isinstance(cls, type) and issubclass(cls, Transform)):
         raise plugin.refused("it is no subclass of looptune.schedule.directives.base.Transform")
@@ -90,7 +93,7 @@ def _brought(plugin: Plugin) -> type[Transform]:
 
 
 def find(directive: Directive) -> type[Transform]:
-    """The transform a directive asks for; a DirectiveError names the nearest where there is none of that name."""
+    """Return the transform of a directive. Raises DirectiveError with the nearest name if there is none."""
     found = named(directive.name.lower())
     if found is not None:
         return found

@@ -45,7 +45,7 @@ class Band:
 
     @staticmethod
     def of(site: DirectiveSite, names: Sequence[str]) -> Band:
-        """The loops at ``site`` and below it that have these names, as far as they stand in each other."""
+        """Return the loops at ``site`` and below it that have these names, as far as they are nested in each other."""
         loop, loops = site.loop, [site.loop]
         before: list[SunkStatement] = []
         after: list[SunkStatement] = []
@@ -86,7 +86,7 @@ class Band:
         return can_be_bounded(self.site.loop_context, self.loops)
 
     def assigned(self) -> tuple[str, Loop] | None:
-        """A variable that a sunk statement assigns, and the loop whose bounds need it."""
+        """Return a variable that a sunk statement assigns, and the loop whose bounds need it."""
         for k, loop in enumerate(self.loops):
             beside = [s.stmt for s in self.body if s.level < k]
             found = names_in((loop.lo, loop.hi)) & written_names(beside)
@@ -101,7 +101,9 @@ class Band:
         return {n: tuple((p, self._values(p, self.body[place[n]]), place[n]) for p in ps) for n, ps in mine.items()}
 
     def rest(self, piece: SchedulePiece, place: int) -> tuple[str, ...]:
-        """What follows the entries of the band's loops in the new time: the place in the body, then all as before.
+        """Return the entries of the new time after those of the band's loops.
+
+        The position in the body, then the old ones.
 
         In an ``if`` each statement has a place of its own.
         """
@@ -110,7 +112,7 @@ class Band:
         return (str(ahead + int(piece.time[entry]) - first), *piece.time[entry + 1 :])
 
     def _places(self, place: int) -> tuple[int, int]:
-        """The places in the text of what stands in one statement of the body: from, and up to."""
+        """Return the places in the text of what stands in one statement of the body: from, and up to."""
         sunk = self.body[place]
         entry = self.site.depth + 2 * sunk.level + 1
         taken = [
@@ -134,7 +136,7 @@ class Band:
         return _last(loop) if loop.var in self.never_empty else max_of(loop.lo, _last(loop))
 
     def guards(self, sunk: SunkStatement) -> tuple[Expr, ...]:
-        """The conditions under which the statement runs in an iteration of the band."""
+        """Return the conditions under which the statement runs in an iteration of the band."""
         own = tuple(c for f in self.loops[: sunk.level + 1] for c in inside(f))
         return (*own, *self._at_end(sunk))
 
@@ -143,7 +145,7 @@ class Band:
         return tuple(Binary("==", Var(f.var, f.dtype), self._end(f, sunk.first)) for f in beyond)
 
     def reordered(self, names: Sequence[str]) -> Stmt:
-        """The nest with its loops in the order of ``names``; its bounds can be analysed."""
+        """Return the nest with its loops in the order of ``names``; its bounds must be analysable."""
         named = {f.var: f for f in self.loops}
         if self.rectangular:
             loops = [replace(self.at_least_one_iteration(named[v]), own=self.own(named[v])) for v in names]
@@ -154,18 +156,20 @@ class Band:
         return self.around(loops, body)
 
     def groups(self) -> list[tuple[Expr, ...]]:
-        """The conditions of all the iterations that anything runs in."""
+        """Return the conditions of all the iterations in which a statement runs."""
         return list({(s.level, s.first): self.guards(s) for s in self.body}.values())
 
     def at_least_one_iteration(self, loop: Loop) -> Loop:
-        """The loop with an iteration at least, where one may be needed for a sunk statement."""
+        """Return the loop with at least one iteration, if a sunk statement may need it."""
         if loop.var in self.never_empty:
             return loop
         return replace(loop, hi=max_of(loop.hi, add(loop.lo, Const(1, loop.dtype))))
 
     def own(self, loop: Loop) -> tuple[str, ...]:
-        """Its arrays of each iteration's own, as it goes inside others: what a statement beside the inner loops leaves
-        in one is read all through these, which may be outside of it now."""
+        """Its arrays of each iteration's own, as it goes inside others.
+
+        What a statement beside the inner loops leaves in one is read all through these, which may be outside of it now.
+        """
         return loop.own if self.perfect or loop is self.loops[-1] else ()
 
     @staticmethod
@@ -175,7 +179,10 @@ class Band:
         return body[0]
 
     def guarded_body(self, asked: Mapping[tuple[int, bool], tuple[Expr, ...]] | None = None) -> tuple[Stmt, ...]:
-        """The body, each statement under what has to be ``asked``; neighbours that ask the same share their ``if``."""
+        """Return the body, with each statement under its conditions ``asked``.
+
+        Neighbours with equal conditions share an ``if``.
+        """
         out: list[tuple[tuple[Expr, ...], list[Stmt]]] = []
         for s in self.body:
             conditions = self._extended_left(s) if asked is None else asked[s.level, s.first]
@@ -186,13 +193,13 @@ class Band:
         return tuple(t for cs, stmts in out for t in ((If(_all(cs), tuple(stmts)),) if cs else stmts))
 
     def _extended_left(self, sunk: SunkStatement) -> tuple[Expr, ...]:
-        """What is left to ask in loops that were only ``extended``."""
+        """Return what is left to ask in loops that were only ``extended``."""
         own = (f for f in self.loops[: sunk.level + 1] if f.var not in self.never_empty)
         return (*(Binary("<", Var(f.var, f.dtype), f.hi) for f in own), *self._at_end(sunk))
 
 
 def _renamed(body: tuple[Stmt, ...], names: Collection[str], taken: Collection[str]) -> tuple[Stmt, ...]:
-    """The loops called ``names`` in what is sunk into loops of these names under others."""
+    """Return the loops called ``names`` in what is sunk into loops of these names under others."""
     inner = {f.var: f.dtype for f in walk(body) if isinstance(f, Loop) and f.var in names}
     other: dict[str, str] = {}
     for var in inner:
@@ -202,13 +209,14 @@ def _renamed(body: tuple[Stmt, ...], names: Collection[str], taken: Collection[s
 
 
 def depending(loops: Sequence[Loop]) -> str:
-    """The first of the loops whose bounds depend on another one, as a clause."""
+    """Return the first of the loops whose bounds depend on another one, as a clause of a message."""
     names = {f.var for f in loops}
     bound = next(f for f in loops if names_in((f.lo, f.hi)) & names)
     return f"the bounds of loop {bound.var} depend on loop {min(names_in((bound.lo, bound.hi)) & names)}"
 
 
 def loops_in(loop: Loop) -> list[str]:
+    """Return the variables of the loop and of the loops in it."""
     return [f.var for f in walk(loop) if isinstance(f, Loop)]
 
 
@@ -217,7 +225,7 @@ def _all(conditions: Sequence[Expr]) -> Expr:
 
 
 def _last(loop: Loop) -> Expr:
-    """The value of the loop variable in the last iteration of a loop that runs."""
+    """Return the value of the loop variable in the last iteration of a loop that runs."""
     one = Const(1, loop.dtype)
     if loop.step == 1:
         return sub(loop.hi, one)

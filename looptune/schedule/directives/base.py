@@ -45,7 +45,7 @@ class Example:
     refused: str = ""
 
     def program(self, directive: str) -> str:
-        """The whole C file, the directive in front of the first loop if the code does not say where."""
+        """Return the complete C file, with the directive before the first loop unless the code places it."""
         pragma = f"#pragma hmppcg {directive}\n"
         before, loop, rest = self.code.partition("for (")
         code = self.code.lstrip() if pragma in self.code else f"{before}{pragma}  {loop}{rest}"
@@ -62,7 +62,7 @@ class DependenceQueries(Protocol):
     def judge(self, new: NewSchedule, old: Order) -> Violation | None: ...
 
     def graph(self, names: frozenset[str], length: int, order: Order, private: frozenset[str]) -> Graph:
-        """What must come before what where the first ``length`` entries of the times are equal."""
+        """Return the statements that must precede others if the first ``length`` entries of the times are equal."""
         ...
 
     def fusion_shift(
@@ -189,27 +189,30 @@ class Transform(ABC):
         return (("", directive),)
 
     def schedule(self, site: DirectiveSite) -> NewSchedule | None:
-        """The new order; None where every statement keeps its place in time."""
+        """Return the new order, or None if every statement keeps its place in time."""
         return None
 
     def parallel(self, loop: Loop) -> tuple[Loop, ...]:
-        """The loops, at or in ``loop``, that this directive lets threads run: no dependence may be carried by them."""
+        """Return the loops, at or in ``loop``, that threads shall run; no dependence may be carried by them."""
         return ()
 
     def claimed_loops(self, loop: Loop) -> tuple[Loop, ...]:
-        """The loops in ``loop`` that this directive is for besides: they take no other of its kind."""
+        """Return further loops in ``loop`` to which this directive applies: they take no other of its kind."""
         return ()
 
     def regrouped_statements(self, loop: Loop) -> frozenset[str]:
-        """The statements whose sums have their terms in other groups afterwards, in whatever order."""
+        """Return the names of the statements whose reduction this directive re-associates.
+
+        Under --strict-float, the directive is refused if there are any.
+        """
         return frozenset()
 
     def reductions(self) -> Arg | None:
-        """The clause ``reduce(OP:VARIABLE, ...)``, where the directive has one."""
+        """Return the clause ``reduce(OP:VARIABLE, ...)``, if the directive has one."""
         return None
 
     def directive_to_blame(self, site: DirectiveSite, refused: Violation) -> Directive | None:
-        """The directive to blame for an order that is refused, where it is another than this one."""
+        """Return the directive that caused an illegal order, if it is another than this one."""
         return None
 
     @property
@@ -232,7 +235,7 @@ class Transform(ABC):
 
 
 def unknown_argument(cls: type[Transform], arg: Arg, words: Collection[str]) -> DirectiveError:
-    """The error for an argument that ``cls`` does not know, with the nearest it does."""
+    """Return the error for an argument that ``cls`` does not know, with the nearest known one."""
     given = arg.key or " ".join(str(v) for v in arg.values)
     near = difflib.get_close_matches(given.lower(), [w.lower() for w in words], 1)
     hint = next((f"; did you mean '{w}'?" for w in words if near and w.lower() == near[0]), "")
@@ -240,6 +243,7 @@ def unknown_argument(cls: type[Transform], arg: Arg, words: Collection[str]) -> 
 
 
 def reject_arguments(directive: Directive) -> None:
+    """Raise DirectiveError if the directive has arguments."""
     if directive.args:
         arg = directive.args[0]
         given = arg.key or " ".join(str(v) for v in arg.values)
@@ -247,7 +251,7 @@ def reject_arguments(directive: Directive) -> None:
 
 
 def annotate_nest(site: DirectiveSite, *annotations: Annotation, **said: Any) -> Rewrite:
-    """The site's loop and those inside it, each with these annotations and fields."""
+    """Return the site's loop and those inside it, each with these annotations and fields."""
 
     def rule(n: Node) -> Node | None:
         return replace(n, **said).annotated(*annotations) if isinstance(n, Loop) else None
@@ -276,7 +280,7 @@ def written_out(transform: Transform, said: str, loop: Loop) -> None:
 
 
 def positive(arg: Arg, what: str) -> int:
-    """The one positive integer of an argument such as ``4`` or ``i:4``."""
+    """Return the single positive integer of an argument such as ``4`` or ``i:4``."""
     match arg.values:
         case (int(value),) if value >= 1:
             return value
@@ -294,14 +298,14 @@ def trip_count(loop: Loop) -> Expr:
 
 
 def iteration_body(loop: Loop, trip: Expr) -> tuple[Stmt, ...]:
-    """The body of the iteration that is ``trip`` steps from the loop's start."""
+    """Return the body of the iteration that is ``trip`` steps from the start of the loop."""
     value = add(loop.lo, mul(Const(loop.step, loop.dtype), trip))
     body: tuple[Stmt, ...] = loop.body
     return body if value == Var(loop.var, loop.dtype) else substitute(body, {loop.var: value})
 
 
 def round_up_to_step(loop: Loop, least: Expr) -> Expr:
-    """The first of the loop's values that is not below ``least``, which is not below the loop's start."""
+    """Return the first value of the loop that is at least ``least``, which is not below the start of the loop."""
     if loop.step == 1:
         return least
     step = Const(loop.step, loop.dtype)
@@ -315,15 +319,17 @@ def fresh_name(name: str, taken: Collection[str]) -> str:
 
 
 def conjunction(when: str, condition: str) -> str:
+    """Return the conjunction of two isl conditions; "" is true."""
     return f"({when}) and ({condition})" if when and condition else when or condition
 
 
 def statement_names(body: Stmt | tuple[Stmt, ...]) -> frozenset[str]:
-    """The names of the original statements in a tree."""
+    """Return the names of the original statements in a tree."""
     return frozenset(n.name for n in walk_stmts(body) if isinstance(n, Assign))
 
 
 def restrict_schedule(order: Order, names: Collection[str]) -> dict[str, tuple[SchedulePiece, ...]]:
+    """Return the order of the statements ``names`` alone."""
     return {n: pieces for n, pieces in order.items() if n in names}
 
 

@@ -57,7 +57,7 @@ class Cut(Transform):
         return cls(span=directive.span)
 
     def apply(self, site: DirectiveSite) -> Rewrite:
-        """A mark only: the ``distribute`` around it splits."""
+        """Return the loop unchanged: the ``distribute`` around it splits."""
         return Rewrite((site.loop,))
 
 
@@ -101,7 +101,7 @@ class Distribute(Transform):
         return NewSchedule(moved, also_moved=_shifted(restrict_schedule(site.order, rest), site.depth - 1, rest))
 
     def directive_to_blame(self, site: DirectiveSite, refused: Violation) -> Directive | None:
-        """The first cut between the two statements that would change places."""
+        """Return the first cut between the two statements whose order would be reversed."""
         after = _cut_before(site.loop)
         places = [k for k, (name, _) in enumerate(after) if name in (refused.first_statement, refused.then_statement)]
         return next((c for _, c in after[min(places) + 1 : max(places) + 1] if c is not None), None)
@@ -122,14 +122,14 @@ class Distribute(Transform):
 
 
 def _later(site: DirectiveSite) -> Sequence[str]:
-    """The statements after the loop in the loop around."""
+    """Return the statements after the loop in the loop around."""
     names = [n.name for n in walk(site.block) if isinstance(n, Assign)]
     inside = statement_names(site.loop)
     return names[max(k for k, n in enumerate(names) if n in inside) + 1 :]
 
 
 def _shifted(order: Order, entry: int, by: Mapping[str, int]) -> Order:
-    """The order with an entry of every time, a place in the text, moved on."""
+    """Return the order with an entry of every time, a place in the text, moved on."""
     return {
         n: tuple(
             replace(p, time=(*p.time[:entry], str(int(p.time[entry]) + by[n]), *p.time[entry + 1 :])) for p in pieces
@@ -152,6 +152,8 @@ def cuts(
 
 
 def without_cuts(body: tuple[Stmt, ...], which: Callable[[Directive], bool] = lambda cut: True) -> tuple[Stmt, ...]:
+    """Return the body without the cuts that ``which`` selects."""
+
     def rule(stmt: Stmt) -> Stmt:
         left = tuple(d for d in stmt.directives if d.name != "cut" or not which(d))
         stmt = stmt if len(left) == len(stmt.directives) else replace(stmt, directives=left)
@@ -161,7 +163,7 @@ def without_cuts(body: tuple[Stmt, ...], which: Callable[[Directive], bool] = la
 
 
 def _cut_before(loop: Loop) -> list[tuple[str, Directive | None]]:
-    """The statements in textual order, each with the last cut between it and the one before."""
+    """Return the statements in textual order, each with the last cut between it and the one before."""
     found: list[tuple[str, Directive | None]] = []
     cut: Directive | None = None
     for node in walk(loop.body):
@@ -176,8 +178,11 @@ def _cut_before(loop: Loop) -> list[tuple[str, Directive | None]]:
 
 
 def _at_cuts(loop: Loop, after: Sequence[tuple[str, Directive | None]], graph: Graph) -> Pieces:
-    """DirectiveError for a cut with nothing before it or in what cannot be split, IllegalTransform for one through a
-    value that only the iteration has."""
+    """Return the pieces that the cuts separate.
+
+    Raises DirectiveError for a cut with nothing before it or in what cannot be split, and IllegalTransform for one
+    through a value that only the iteration has.
+    """
     pieces: list[set[str]] = [set()]
     opened: list[Directive | None] = [None]
     for name, cut in after:
@@ -192,7 +197,7 @@ def _at_cuts(loop: Loop, after: Sequence[tuple[str, Directive | None]], graph: G
     number = {name: k for k, piece in enumerate(pieces) for name in piece}
 
     def between(names: Iterable[str]) -> Directive | None:
-        """The cut that parts the statements."""
+        """Return the cut that parts the statements."""
         places = sorted({number[n] for n in names})
         return opened[places[0] + 1] if len(places) > 1 else None
 
@@ -224,7 +229,10 @@ def _flow(loop: Loop, held: SharedLocal, cut: Directive) -> str:
 
 
 def _inseparable(body: Sequence[Stmt]) -> Iterator[While | If]:
-    """What is moved as one: a ``while``, and an ``if`` that a second look at its condition could decide otherwise."""
+    """Yield what is moved as a whole.
+
+    Each ``while``, and each ``if`` whose condition may have another value if evaluated again.
+    """
     for stmt in body:
         match stmt:
             case While():
@@ -240,7 +248,7 @@ def _inseparable(body: Sequence[Stmt]) -> Iterator[While | If]:
 def strongly_connected_components(
     names: Sequence[str], before: Iterable[tuple[str, str]], together: Iterable[Iterable[str]] = ()
 ) -> Pieces:
-    """The strongly connected components, in an order that keeps ``before``, else as in ``names``.
+    """Return the strongly connected components, in an order that preserves ``before``, or else as in ``names``.
 
     >>> [sorted(c) for c in strongly_connected_components("abcd", [("c", "a"), ("b", "d"), ("d", "b")])]
     [['b', 'd'], ['c'], ['a']]
@@ -274,7 +282,7 @@ def _reached(start: str, ahead: Mapping[str, set[str]]) -> set[str]:
 
 
 def restrict_to(body: Sequence[Stmt], names: frozenset[str]) -> tuple[Stmt, ...]:
-    """The statements called ``names``, in copies of the loops and conditions around them."""
+    """Return the statements called ``names``, in copies of the loops and conditions around them."""
     out: list[Stmt] = []
     for stmt in body:
         match stmt:

@@ -78,7 +78,7 @@ class Fold(Transform):
         return Rewrite((made,))
 
     def _inner(self, site: DirectiveSite) -> Loop:
-        """The loop that with the directive's own one is a square."""
+        """Return the loop that with the directive's own one is a square."""
         outer = site.loop
         match outer.body:
             case (Loop() as inner,) if not names_in((inner.lo, inner.hi)) & {outer.var}:
@@ -91,7 +91,7 @@ class Fold(Transform):
 
 
 def triangular_half(loop: Loop) -> Loop | None:
-    """The loop folded, None where it cannot be: what is then left of its work."""
+    """Return the folded loop, which has the remaining half of the work, or None if it cannot be folded."""
     match loop.body:
         case (Loop() as inner,) if _alike(loop, inner):
             return fold_nest(loop, inner)
@@ -99,8 +99,10 @@ def triangular_half(loop: Loop) -> Loop | None:
 
 
 def fold_nest(outer: Loop, inner: Loop) -> Loop | None:
-    """The triangle of the square that the two loops are; None where its iterations have no sums in common, or do
-    something else besides."""
+    """Return the triangle of the square of the two loops, or None.
+
+    There is none if its iterations have no sums in common, or do something else.
+    """
     i, j = Var(outer.var, outer.dtype), Var(inner.var, inner.dtype)
     body = _beside(inner.body, substitute(inner.body, {i.name: j, j.name: i}), Binary("<", j, i))
     if body is None:

@@ -178,7 +178,7 @@ class Fuse(Transform):
 
 
 def _from(loop: Loop, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """The loop and the statements after it in its own block, which is ``body`` or a branch in it."""
+    """Return the loop and the statements after it in its own block, which is ``body`` or a branch in it."""
     for k, stmt in enumerate(body):
         match stmt:
             case If(_, then, other) if any(n is loop for n in walk(stmt)):
@@ -208,7 +208,10 @@ def _aligned(site: DirectiveSite, loop: Loop) -> _Member:
 
 
 def _shifted(site: DirectiveSite, run: _Run, k: int) -> _Run | None:
-    """The run with member ``k`` shifted as little as is legal after those before it; None where nothing is."""
+    """Return the run with member ``k`` shifted as little as is legal after those before it.
+
+    None where nothing is.
+    """
     if site.queries.judge(_reorder(site, run, k + 1), site.order) is None:
         return run
     first = frozenset(n for m in run.members[:k] for n in statement_names(m.loop))
@@ -229,7 +232,7 @@ def _shifted(site: DirectiveSite, run: _Run, k: int) -> _Run | None:
 
 
 def _reorder(site: DirectiveSite, run: _Run, count: int) -> NewSchedule:
-    """The order with the first ``count`` members fused and the others after them."""
+    """Return the order with the first ``count`` members fused and the others after them."""
     p, order = site.depth, site.order
     names = [_names(run.before), *(statement_names(m.loop) for m in run.members), _names(run.after)]
     place = min(int(q.time[p - 1]) for block in names for n in block for q in order[n])
@@ -279,7 +282,7 @@ def _fused(piece: SchedulePiece, site: DirectiveSite, member: _Member, place: in
 
 
 def _end(ends: Sequence[Expr], site: DirectiveSite, *, first: bool) -> Expr:
-    """The least (or greatest) of the bounds: one of them where that is known to be it."""
+    """Return the least (or greatest) of the bounds: one of them where that is known to be it."""
     best = (e for e in ends if all(site.loop_context.holds(e, "<=" if first else ">=", other) for other in ends))
     known = next(best, None)
     return reduce(min_of if first else max_of, ends) if known is None else known
@@ -297,8 +300,11 @@ def _condition(member: _Member, lo: Expr, hi: Expr, site: DirectiveSite) -> Expr
 
 
 def _merged(parts: Sequence[tuple[Expr | None, tuple[Stmt, ...]]]) -> tuple[Stmt, ...]:
-    """The parts under their conditions, neighbours of one condition under one ``if``; that of loops alone is asked in
-    them, so that they stay siblings."""
+    """Return the parts under their conditions.
+
+    Neighbours with equal conditions share an ``if``; a condition on loops alone is moved into them, so that they remain
+    siblings.
+    """
     out: list[Stmt] = []
     for cond, group in groupby(parts, key=lambda part: part[0]):
         body = tuple(s for _, stmts in group for s in stmts)
@@ -318,7 +324,10 @@ def _may_run(loop: Loop, cond: Expr) -> bool:
 
 
 def _body(member: _Member, site: DirectiveSite) -> tuple[Stmt, ...]:
-    """The member's statements in terms of the fused loop's variable; a loop in it of that name takes the member's."""
+    """Return the member's statements in terms of the fused loop's variable.
+
+    A loop in it with that name takes the member's.
+    """
     var, own, body = site.loop.var, member.loop.var, member.loop.body
     value = sub(Var(var, site.loop.dtype), member.offset)
     if value == Var(own, site.loop.dtype):

@@ -34,7 +34,7 @@ MOST_THREADS = 65_536
 
 
 def block_of(arg: Arg) -> tuple[int, ...]:
-    """The sizes of ``blocksize 32x8``, one to three positive integers."""
+    """Return the sizes of ``blocksize 32x8``, one to three positive integers."""
     sizes = [v for v in arg.values if isinstance(v, int)]
     if not 1 <= len(sizes) <= 2 or len(sizes) != len(arg.values) or min(sizes) < 1:
         raise DirectiveError("a block size is one or two positive numbers, such as 32x8", arg.span)
@@ -62,7 +62,7 @@ class BlockSize(Annotation):
 
 
 def block_size(loop: Loop) -> tuple[int, int]:
-    """The threads along x and y asked for; in a permuted nest the loop that asks may stand further in."""
+    """Return the requested threads along x and y; in a permuted nest, the loop with the directive may be further in."""
     said = (f.annotation(BlockSize) for f in walk(loop) if isinstance(f, Loop))
     x, y = (*next((size.block for size in said if size is not None), DEFAULT_BLOCK), 1)[:2]
     return x, y

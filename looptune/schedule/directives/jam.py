@@ -36,6 +36,7 @@ class _Copy:
 
 
 def has_loop(body: Sequence[Stmt]) -> bool:
+    """Tell whether the statements contain a loop."""
     return any(isinstance(n, (Loop, While)) for n in walk_stmts(tuple(body)))
 
 
@@ -45,7 +46,7 @@ def jam_loops(bodies: Sequence[tuple[Stmt, ...]], site: DirectiveSite) -> tuple[
 
 
 def _side_by_side(copies: Sequence[_Copy], site: DirectiveSite) -> tuple[Stmt, ...]:
-    """Copies of one body: its statements in order, each for all copies."""
+    """Return copies of one body: its statements in order, each for all copies."""
     out: list[Stmt] = []
     for stmts in zip(*(c.body for c in copies), strict=True):
         alone = [replace(c, body=(s,)) for c, s in zip(copies, stmts, strict=True)]
@@ -76,7 +77,7 @@ def _all(conditions: Sequence[Expr]) -> Expr:
 
 
 def _branches(copies: Sequence[_Copy], ifs: Sequence[If], site: DirectiveSite) -> tuple[Stmt, ...]:
-    """A condition of all the copies once; conditions of their own go to the statements."""
+    """Return a condition of all the copies once; conditions of their own go to the statements."""
     first = ifs[0]
     changed = names_in(tuple(s.cond for s in ifs)) & written_names(ifs)
     if changed:
@@ -99,7 +100,7 @@ def _branches(copies: Sequence[_Copy], ifs: Sequence[If], site: DirectiveSite) -
 
 
 def _common(asking: Sequence[tuple[Expr, ...]]) -> list[Expr]:
-    """What holds wherever one of the conditions does: of parts that differ by a constant, the weakest."""
+    """Return what holds wherever one of the conditions does: of parts that differ by a constant, the weakest."""
     if len({len(parts) for parts in asking}) > 1:
         return []
     weakest = (next((a for a in ps if all(implies(b, a) for b in ps)), None) for ps in zip(*asking, strict=True))
@@ -122,7 +123,10 @@ def implies(a: Expr, b: Expr) -> bool:
 
 
 def _slack(e: Expr) -> Expr | None:
-    """What is not negative where the comparison holds, and negative elsewhere; None where its sides may wrap."""
+    """Return what is not negative where the comparison holds, and negative elsewhere.
+
+    None where its sides may wrap.
+    """
     match e:
         case Binary(">=" | "<=" | ">" | "<" as op, lhs, rhs) if cannot_overflow(lhs) and cannot_overflow(rhs):
             more = sub(lhs, rhs) if op.startswith(">") else sub(rhs, lhs)
@@ -161,7 +165,7 @@ def _one_loop(copies: Sequence[_Copy], loops: Sequence[Loop], site: DirectiveSit
 
 
 def _within(loop: Loop, var: Var, least: Expr, greatest: Expr) -> tuple[Expr, ...]:
-    """That the variable, which is between ``least`` and ``greatest``, is between the loop's own bounds."""
+    """Return that the variable, which is between ``least`` and ``greatest``, is between the loop's own bounds."""
     low = (signed(Binary(">=", var, loop.lo)),) if loop.lo != least else ()
     return (*low, *((signed(Binary("<", var, loop.hi)),) if loop.hi != greatest else ()))
 
@@ -178,7 +182,7 @@ def _on_step(loop: Loop, var: Var) -> Expr:
 
 
 def _end(ends: Sequence[Expr], *, greatest: bool) -> Expr:
-    """The least or greatest; where two differ by a constant, the one it is."""
+    """Return the least or greatest; where two differ by a constant, the one it is."""
 
     def better(a: Expr, b: Expr) -> Expr:
         apart = _apart(a, b)
@@ -190,6 +194,6 @@ def _end(ends: Sequence[Expr], *, greatest: bool) -> Expr:
 
 
 def _apart(a: Expr, b: Expr) -> list[int] | None:
-    """The coefficients of ``a - b``, that of 1 last; None where it is no polynomial."""
+    """Return the coefficients of ``a - b``, that of 1 last, or None where it is no polynomial."""
     found = polynomial(sub(a, b))
     return None if found is None else [*(c for m, c in found.items() if m), found.get((), 0)]

@@ -32,8 +32,10 @@ MOST_ROWS = 32
 
 @dataclass(frozen=True, slots=True)
 class TimeTile(Annotation):
-    """So many iterations of the loop are one launch on a GPU, each block of which takes a tile of the arrays through
-    them, and a thread so many rows of it."""
+    """Annotation of a time loop of which several iterations run in one launch.
+
+    Each block of a GPU computes a tile of the arrays through them, and each thread several rows of it.
+    """
 
     word: ClassVar = "overlap"
 

@@ -1,5 +1,6 @@
-"""Sums whose terms are added up in a local of their own: what several elements get is added up once, and factors that
-the loop does not change are multiplied with the sum.
+"""Sums whose terms are added up in a local of their own.
+
+What several elements get is added up once, and factors that the loop does not change are multiplied with the sum.
 
     for k:                                                s = 0
       C[i][j] += a * A[i][k] * B[j][k]                    for k: s += A[i][k] * B[j][k]
@@ -56,8 +57,10 @@ class SharedSum:
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """An accumulation into ``target``, under the conditions ``given``, in the loops ``within``, which have iterations
-    where all that is ``ran`` holds."""
+    """An accumulation into ``target``, under the conditions ``given``, in the loops ``within``.
+
+    These have iterations where all of ``ran`` holds.
+    """
 
     target: Load
     assign: Assign
@@ -79,8 +82,10 @@ class _Term:
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """Of the ``terms`` of one element; ``also`` are those of another one, which are the same. ``factors`` are in all of
-    them and do not change."""
+    """Of the ``terms`` of one element; ``also`` are those of another one, which are the same.
+
+    ``factors`` are in all of them and do not change.
+    """
 
     terms: Sequence[_Term]
     also: Sequence[_Term]
@@ -98,8 +103,11 @@ def simplify_reductions(
 
 @dataclass(frozen=True, slots=True)
 class SharedSums:
-    """Sums that several elements get: ``loop`` makes them in ``own``, of the ``locals``, each where its ``given``
-    holds, and ``after`` adds them to the elements."""
+    """Sums that several elements get.
+
+    ``loop`` makes them in ``own``, of the ``locals``, each where its ``given`` holds, and ``after`` adds them to the
+    elements.
+    """
 
     loop: Loop
     after: tuple[Stmt, ...]
@@ -110,8 +118,11 @@ class SharedSums:
 
 
 def shared(loops: Sequence[Loop], names: Collection[str], taken: set[str]) -> SharedSums | None:
-    """What the loop does, regrouped; None where it does something else besides, where no two elements get the same, and
-    of several loops. ``taken`` are names in use, extended."""
+    """Return the loop with its sums regrouped, or None.
+
+    There is none if it does something else, if no two elements have equal sums, or for several loops. ``taken``: the
+    names in use, which is extended.
+    """
     if len(loops) != 1 or not names:
         return None
     body, made, found = simplify_reductions(tuple(loops), names, taken)
@@ -137,7 +148,7 @@ class RegroupedSums(Annotation):
 
 
 def regroupable_statements(around: Sequence[Loop], body: tuple[Stmt, ...]) -> frozenset[str]:
-    """The statements of ``body`` whose sums a directive regroups, at a loop ``around`` it or in it."""
+    """Return the statements of ``body`` whose sums a directive regroups, at a loop ``around`` it or in it."""
     if any(f.annotation(RegroupedSums) for f in around):
         return statement_names(body)
     inner = (f for f in walk_stmts(body) if isinstance(f, Loop) and f.annotation(RegroupedSums))
@@ -145,7 +156,7 @@ def regroupable_statements(around: Sequence[Loop], body: tuple[Stmt, ...]) -> fr
 
 
 def undo_regrouping(body: tuple[Stmt, ...], found: Sequence[SharedSum]) -> tuple[Stmt, ...]:
-    """What ``simplify_reductions`` made ``body`` of, elements that have a register since in that."""
+    """Return the inverse of ``simplify_reductions`` on ``body``; elements that are now in a register remain there."""
     left = {sum_.own: iter(sum_.terms) for sum_ in found}
     assigns = [s for s in walk_stmts(body) if isinstance(s, Assign)]
     held: dict[Node, Node] = {s.target: s.value for s in assigns if isinstance(s.value, Load)}
@@ -207,7 +218,7 @@ class _Regrouping:
         return (*share_conditions(before), *rest, *share_conditions(after))
 
     def accumulations(self, sum_: _Sum, own: Var) -> dict[int, Stmt | tuple[Stmt, ...]]:
-        """What takes the place of each term, by identity."""
+        """Return what takes the place of each term, by identity."""
         new: dict[int, Stmt | tuple[Stmt, ...]] = {}
         rest, terms = list(sum_.also), list[tuple[Stmt, ...]]()
         for term in sum_.terms:
@@ -262,7 +273,7 @@ def _sums(loop: Loop, names: Collection[str]) -> Iterator[_Sum]:
 
 
 def _terms(body: tuple[Stmt, ...], given: Given, loops: tuple[Loop, ...], ran: Given) -> Iterator[_Term | None]:
-    """The assignments; None for one that adds to no element, and for what is no counted loop."""
+    """Yield the assignments; None for one that adds to no element, and for what is no counted loop."""
     for stmt in body:
         match stmt:
             case Loop(body=inner):
@@ -283,7 +294,10 @@ def _alone(array: str, terms: Sequence[_Term], loop: Loop) -> bool:
 
 
 def _settled(mine: Sequence[_Term], moving: Collection[str], names: Collection[str]) -> bool:
-    """The loop changes neither which element it is nor whether it is wanted, which can be asked outside of it."""
+    """Tell whether the loop changes neither the element nor its condition.
+
+    The condition can then be evaluated outside.
+    """
     first = mine[0]
     asked = (*first.target.index, *first.given, *first.ran)
     return (
@@ -295,7 +309,7 @@ def _settled(mine: Sequence[_Term], moving: Collection[str], names: Collection[s
 
 
 def _factors(mine: Sequence[_Term], moving: Collection[str]) -> tuple[Expr, ...]:
-    """What all terms are multiplied with and the loop does not change, one factor being left in each."""
+    """Return what all terms are multiplied with and the loop does not change, one factor being left in each."""
     fixed = [f for f in _operands(mine[0].added, "*") if not names_in(f) & set(moving)]
     left = [list(_operands(t.added, "*")) for t in mine]
     found: list[Expr] = []

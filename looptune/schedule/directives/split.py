@@ -39,7 +39,7 @@ class ReductionParts(Annotation):
         return f"#pragma looptune split {self.split_factor}"
 
     def of_points(self) -> None:
-        """The strips are dealt out."""
+        """Return None: the strips are distributed to blocks."""
 
 
 @dataclass(frozen=True)

@@ -56,11 +56,11 @@ class StagedTiles(Annotation):
         return text + (f", unroll {self.tile_unroll}" if self.tile_unroll else "")
 
     def of_strips(self, parallel: bool) -> Self | None:
-        """A grid's own loop stages for the whole kernel."""
+        """Return the annotation unchanged: a loop of the grid stages for the whole kernel."""
         return self if parallel else None
 
     def with_more(self, other: Self) -> Self:
-        """What two directives for one loop say."""
+        """Return the annotation of two directives on one loop."""
         arrays = dict.fromkeys((*self.arrays, *other.arrays))
         transposed = dict.fromkeys((*self.transposed_tiles, *other.transposed_tiles))
         buffers, unroll = max(self.buffers, other.buffers), max(self.tile_unroll, other.tile_unroll)

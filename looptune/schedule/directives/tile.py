@@ -86,7 +86,10 @@ class Tile(Transform):
         return NewSchedule(order, before + len(band.loops) if band.perfect else None)
 
     def _strips(self, site: DirectiveSite) -> NewSchedule:
-        """The order of before, the strips counted from where a loop around says: copies of that one may be jammed."""
+        """Return the order of before, the strips counted from where a loop around says.
+
+        Copies of that one may be jammed.
+        """
         p, width = site.depth, site.loop.step * self.sizes[0][1]
 
         def stripped(piece: SchedulePiece) -> SchedulePiece:
@@ -177,7 +180,7 @@ class _Block:
                        reduces=reduces, annotations=Annotations(a for a in kept if a is not None))  # fmt: skip
 
     def points(self) -> Loop:
-        """The part of the loop that is in the block."""
+        """Return the part of the loop that is in the block."""
         loop, start = self.band.at_least_one_iteration(self.loop), self.start
         mode: Mode = "thread" if self._free else "sequential" if loop.mode == "parallel" else loop.mode
         lo = start
@@ -218,7 +221,7 @@ def _strips(blocks: Sequence[_Block], band: Band) -> list[Loop]:
 
 
 def _no_less(lo: Expr) -> Expr:
-    """The bound, and 0 where it may be less."""
+    """Return the bound, and 0 where it may be less."""
     zero = Const(0, lo.dtype)
     match lo:
         case Binary("min", a, b) if zero in (a, b):
@@ -227,7 +230,7 @@ def _no_less(lo: Expr) -> Expr:
 
 
 def _one(site: DirectiveSite, loop: Loop, size: int) -> Loop:
-    """The loop in strips."""
+    """Return the loop in strips."""
     outer = fresh_name(f"outer_{loop.var}", site.used_names)
     block = _Block(loop, outer, size, Band(site, (loop,), (), frozenset({loop.var})))
     points = block.points()

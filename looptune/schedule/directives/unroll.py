@@ -132,7 +132,11 @@ class Unroll(Transform):
         return NewSchedule(new, None if jam else p + 3, site.private if jam else frozenset(), interleaved=jam)
 
     def _pieces(self, piece: SchedulePiece, site: DirectiveSite, jam: bool) -> tuple[SchedulePiece, ...]:
-        """Main loop, copy by copy where ``split``, then the rest: ``(0, trip, copy)`` before ``(1, iteration, 0)``."""
+        """Return the pieces of time.
+
+        These are the main loop, copy by copy if ``split``, then the rest: ``(0, trip, copy)`` before ``(1, iteration,
+        0)``.
+        """
         u, s, p = self.factor, site.loop.step, site.depth
         lo = site.bound(site.loop.lo, piece)
         span = _difference(site.bound(site.loop.hi, piece), lo)
@@ -187,7 +191,7 @@ class Unroll(Transform):
         return Rewrite((replace(main, hi=add(q, r), body=guarded),), locals_, of)
 
     def _check_noremainder(self, site: DirectiveSite, n: Expr, r: Expr) -> None:
-        """The user asserts that nothing is left over: refused where that is known to be false."""
+        """Check the assertion that no iteration remains. Raises if it is known to be false."""
         known = {k: Const(int(v)) for k, v in site.values.items() if float(v).is_integer()}
         match substitute((n, r), known):
             case (Const(count), Const(left)) if self.rest == "noremainder" and left:
@@ -198,7 +202,7 @@ class Unroll(Transform):
     def _copies(
         self, site: DirectiveSite, places: Sequence[Expr]
     ) -> tuple[tuple[Stmt, ...], tuple[Local, ...], dict[str, str]]:
-        """The new body, the locals it needs, and which local each of them stands for."""
+        """Return the new body, the locals it needs, and which local each of them stands for."""
         bodies = [iteration_body(site.loop, place) for place in places]
         if not (self.jam and has_loop(site.loop.body)):
             return tuple(s for b in bodies for s in b), (), {}
@@ -207,7 +211,7 @@ class Unroll(Transform):
 
 
 def _difference(a: str, b: str) -> str:
-    """``a - b`` as isl text."""
+    """Return ``a - b`` as isl text."""
     return a if b == "0" and a.isidentifier() else f"({a} - ({b}))"
 
 
