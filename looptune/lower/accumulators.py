@@ -69,7 +69,7 @@ class Accumulator:
         return If(some, (stmt,))
 
     def combine(self, a: Expr, b: Expr) -> Expr:
-        """``a op b``; of a minimum or maximum ``a`` where ``b`` is a NaN, as for the terms."""
+        """Return ``a op b``; a minimum or maximum is ``a`` if ``b`` is a NaN, as for the terms."""
         match self.op:
             case "+" | "*":
                 return Binary(self.op, a, b)

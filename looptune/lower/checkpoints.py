@@ -21,8 +21,11 @@ PARTS = (64, 16, 8, 4, 2, 1)
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """``loop``: the host loop's variable, bounds and step, the statements in it and those before it; plans for which it
-    is the same have done the same at each mark. ``after``: how many launches a plan makes until each of the PARTS."""
+    """``loop``: the host loop's variable, bounds and step, the statements in it and those before it.
+
+    Plans for which it is the same have done the same at each mark. ``after``: how many launches a plan makes until each
+    of the PARTS.
+    """
 
     loop: str
     after: tuple[int, ...]
@@ -48,7 +51,7 @@ def checkpoints(plan: Plan, sizes: Mapping[str, int]) -> Checkpoints | None:
 
 
 def _taken(steps: Sequence[Step], sizes: Mapping[str, int]) -> Iterator[Step]:
-    """The steps at the top, with the branch that is taken for a condition."""
+    """Yield the steps at the top, with the branch that is taken for a condition."""
     for step in steps:
         match step:
             case HostIf(cond, then, other):
@@ -58,6 +61,6 @@ def _taken(steps: Sequence[Step], sizes: Mapping[str, int]) -> Iterator[Step]:
 
 
 def _named(plan: Plan) -> str:
-    """The original statements that a plan runs, in the order of their names."""
+    """Return the original statements that a plan runs, in the order of their names."""
     assigns = (n for kernel in plan.kernels for n in walk(kernel.body) if isinstance(n, Assign))
     return " ".join(sorted({n.name for n in assigns if n.name})) or "nothing"

@@ -26,8 +26,10 @@ from looptune.lower.staged_tiles import staging_loops
 
 
 def first_infeasible(codelet: Codelet, *, tiles: bool) -> tuple[str, InfeasibleDirective] | None:
-    """The first directive that does not fit, by its name, with its loop and why; ``tiles``: nor one that leaves too
-    little of a block's."""
+    """Return the first infeasible directive by name, with its loop and the reason.
+
+    ``tiles``: also one whose tile leaves too little of a block's.
+    """
     name = split_reduction.SPLIT
     try:
         split_reduction.check_split_reductions(codelet)
@@ -41,7 +43,7 @@ def first_infeasible(codelet: Codelet, *, tiles: bool) -> tuple[str, InfeasibleD
 
 
 def drop_annotation(codelet: Codelet, loop: Loop, name: str) -> Codelet:
-    """The codelet with nothing of that asked of the loop."""
+    """Return the codelet without this annotation on its loops."""
 
     def rule(n: Stmt) -> Stmt | None:
         if not (isinstance(n, Loop) and n == loop):

@@ -26,7 +26,7 @@ _COMPARED = ("<", "<=", ">", ">=", "==", "!=", "&&", "||")
 
 
 def contracted(plan: Plan, contract: Contract) -> Plan:
-    """The plan with the kernels marked (``Kernel.products_apart``) whose products are not to be contracted."""
+    """Return the plan with ``Kernel.products_apart`` set on kernels whose products must not be contracted."""
     kernels = plan.kernels
     match contract:
         case "fast":
@@ -59,7 +59,7 @@ def _marked(steps: Iterable[Step], names: set[str]) -> tuple[Step, ...]:
 
 
 def _slice(kernels: Sequence[Kernel]) -> frozenset[str]:
-    """The arrays and variables that hold floats on which a decision may depend."""
+    """Return the arrays and variables that hold floats on which a decision may depend."""
     assigns = [s for k in kernels for s in walk_stmts(k.body) if isinstance(s, Assign)]
     flows = [(_name(s.target), frozenset(_floats(s.value))) for s in assigns]
     # A tile that is taken through several steps is written to another array, which then takes the place of its own.
@@ -75,7 +75,7 @@ def _slice(kernels: Sequence[Kernel]) -> frozenset[str]:
 
 
 def _decides(body: tuple[Stmt, ...], held: frozenset[str]) -> bool:
-    """It multiplies for a decision, or for what one depends on."""
+    """Tell whether it multiplies for a decision, or for what one depends on."""
     own = (s.value for s in walk_stmts(body) if isinstance(s, Assign) and _name(s.target) in held)
     return _multiplies(n for e in (*own, *_decisions(body)) for n in walk(e))
 
@@ -85,7 +85,7 @@ def _multiplies(nodes: Iterable[Node]) -> bool:
 
 
 def _decisions(body: tuple[Stmt, ...]) -> Iterator[Expr]:
-    """The expressions in which floats decide."""
+    """Yield the expressions in which floats decide."""
     for s in walk_stmts(body):
         match s:
             case If(cond) if not _keeps_extreme(s):
@@ -100,7 +100,7 @@ def _decisions(body: tuple[Stmt, ...]) -> Iterator[Expr]:
 
 
 def _keeps_extreme(stmt: If) -> bool:
-    """``if (e > x) x = e;``"""
+    """Tell whether the statement has the form ``if (e > x) x = e;``."""
     match stmt:
         case If(Binary("<" | "<=" | ">" | ">=", lhs, rhs), (Assign(target, value),), ()):
             return not is_integer(lhs.dtype) and {lhs, rhs} == {target, value}
@@ -108,7 +108,7 @@ def _keeps_extreme(stmt: If) -> bool:
 
 
 def _of_condition(cond: Expr) -> Iterator[Expr]:
-    """What is compared in it, where that are floats."""
+    """Yield what is compared in it, where that are floats."""
     match cond:
         case Binary(op, lhs, rhs) if op in ("&&", "||"):
             yield from (*_of_condition(lhs), *_of_condition(rhs))

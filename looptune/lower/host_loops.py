@@ -34,7 +34,7 @@ Found = Iterator[tuple[Loop, tuple[Stmt, ...]]]
 
 
 def outermost_loops_where(body: Iterable[Stmt], rule: Callable[[Loop], bool], around: tuple[Stmt, ...] = ()) -> Found:
-    """The outermost loops for which the rule holds."""
+    """Return the outermost loops for which the rule holds."""
     for stmt in body:
         match stmt:
             case Loop() if rule(stmt):

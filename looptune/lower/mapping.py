@@ -132,7 +132,7 @@ def map_loops(plan: Plan, *, blocks: bool) -> Plan:
 
 
 def _named(kernel: Kernel, name: str, plan: Plan, resident: tuple[Local, ...], mine: set[str]) -> Kernel:
-    """The kernel with its name, its locals ``mine``, and the scalars in device memory read and written there."""
+    """Return the kernel with its name, its locals ``mine``, and the scalars in device memory read and written there."""
     scalars = {v.name: v.dtype for v in resident if not v.shape and v.name not in mine}
 
     def rule(n: Node) -> Node | None:
@@ -199,8 +199,10 @@ class HostScheduler:
         raise AssertionError("only loops and conditions are launched")
 
     def tiled(self, loop: Loop) -> HostLoop:
-        """Two launches of so many steps, the second one from the spare arrays back to those of the codelet; without
-        blocks of threads one, in place."""
+        """Two launches of so many steps, the second one from the spare arrays back to those of the codelet.
+
+        Without blocks of threads one, in place.
+        """
         first, steps = Var(f"{loop.var}{FROM}", loop.dtype), steps_together(loop) * loop.step
         launches = []
         for back in (False, True) if self.gathering else (False,):
@@ -225,7 +227,7 @@ def _whole(team: Sequence[Loop]) -> Team | None:
 
 
 def _launchable(stmt: Stmt, known: frozenset[str]) -> bool:
-    """The statement is, or holds at the host's reach, a loop whose iterations are threads."""
+    """Tell whether the statement is, or holds at the host's reach, a loop whose iterations are threads."""
     match stmt:
         case Loop() if has_team_directive(stmt):
             return True
@@ -245,7 +247,7 @@ def _on_host(exprs: tuple[Expr, ...], known: frozenset[str]) -> bool:
 
 
 def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
-    """The kernel of a perfect chain of parallel and thread loops: its first two parallel ones are the grid."""
+    """Return the kernel of a perfect chain of parallel and thread loops: its first two parallel ones are the grid."""
     if loop.axis in ("z", "parts") and loop.mode == "parallel":
         return _deep(loop, known)
     shared = _shared(loop, known)
@@ -275,7 +277,7 @@ def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
 
 
 def _only_loop(body: tuple[Stmt, ...]) -> Loop | None:
-    """The loop that the body is; of one under a condition each iteration asks for it."""
+    """Return the loop that the body is; of one under a condition each iteration asks for it."""
     match body:
         case (Loop() as loop,):
             return loop
@@ -285,7 +287,7 @@ def _only_loop(body: tuple[Stmt, ...]) -> Loop | None:
 
 
 def _deep(loop: Loop, known: frozenset[str]) -> Kernel | None:
-    """A grid, or one block, for each iteration of the loop."""
+    """Return a grid, or one block, for each iteration of the loop."""
     inner = _only_loop(loop.body)
     kernel = None if inner is None else _kernel(inner, known)
     if loop.axis == "z" and (kernel is None or kernel.team is not None):
@@ -298,7 +300,10 @@ def _deep(loop: Loop, known: frozenset[str]) -> Kernel | None:
 
 
 def _shared(loop: Loop, known: frozenset[str]) -> Kernel | None:
-    """The kernel in which teams of threads share a loop, at ``loop`` or in it, that reduces or was given to them."""
+    """Return the kernel in which teams of threads share a loop.
+
+    The loop is ``loop`` or in it, and reduces or was given to a team.
+    """
     if has_team_directive(loop):
         return _bare((), block_size(loop), (loop,), Team("xy"))
     if loop.mode != "parallel" or not privates_stay_local(loop):
@@ -315,7 +320,7 @@ def _shared(loop: Loop, known: frozenset[str]) -> Kernel | None:
 
 
 def _inner_axis(loop: Loop, known: frozenset[str]) -> Loop | None:
-    """The parallel loop that is all of the loop's body, where the two can be a grid."""
+    """Return the parallel loop that is all of the loop's body, where the two can be a grid."""
     match loop.body:
         case (Loop(lo=lo, hi=hi, mode="parallel", reduces=()) as inner,) if _on_host((lo, hi), known):
             return None if has_team_directive(inner) else inner
@@ -327,7 +332,7 @@ def _encloses(outer: Loop, inner: Loop) -> bool:
 
 
 def _bare(axes: tuple[Loop, ...], threads: tuple[int, int], body: tuple[Stmt, ...], team: Team | None = None) -> Kernel:
-    """A kernel whose parameters are not known yet."""
+    """Return a kernel whose parameters are not known yet."""
     x, y = threads
     dimensions = len(axes) + (
         0 if team is None else 2 if team.block_axis == "xy" and is_two_level_reduction(body) else 1
@@ -337,7 +342,7 @@ def _bare(axes: tuple[Loop, ...], threads: tuple[int, int], body: tuple[Stmt, ..
 
 
 def _tiled(whole: TemporalTile) -> Kernel:
-    """The kernel of a launch; its axes go from core to core."""
+    """Return the kernel of a launch; its axes go from core to core."""
     axes = [
         Loop(f"{whole.loop.var}__core{d}", Const(0), extent, (), step)
         for d, (extent, step) in enumerate(zip(whole.extents, whole.core, strict=True))
@@ -347,8 +352,11 @@ def _tiled(whole: TemporalTile) -> Kernel:
 
 
 def _private(kernel: Kernel, kernels: list[Kernel], codelet: Codelet) -> set[str]:
-    """The scalar locals each thread of ``kernel`` owns: written before read, and read by no later kernel; and the
-    arrays that each iteration of a loop around all their uses has its own of."""
+    """Return the locals that each thread of ``kernel`` owns.
+
+    They are scalars that are written before they are read, and not read by a later kernel, and the arrays that each
+    iteration of a loop around all their uses owns.
+    """
     used = referenced_names(kernel.body) & written_names(kernel.body)
     arrays = {v.name for v in codelet.locals if v.shape and v.name in used}
     around = {a for f in kernel.loops for a in f.own}
@@ -362,7 +370,7 @@ def _private(kernel: Kernel, kernels: list[Kernel], codelet: Codelet) -> set[str
 
 
 def _inherited(loops: Sequence[Loop]) -> tuple[Annotation, ...]:
-    """What the kernel inherits: of each class the annotation of the outermost loop that has one."""
+    """Return what the kernel inherits: of each class the annotation of the outermost loop that has one."""
     inherited: dict[type[Annotation], Annotation] = {}
     for said in (a for f in loops for a in f.annotations if a.inherited):
         inherited.setdefault(type(said), said)

@@ -31,9 +31,11 @@ from looptune.lower.plan import Kernel, Plan, with_kernels
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What lowering has to know of a target. ``blocks``: threads come in blocks, as on a GPU; ``contract``: which
-    products its compiler may contract with sums, where it does so by itself; ``reorder``: sums and products of
-    innermost loops may be taken in any order."""
+    """What lowering has to know of a target.
+
+    ``blocks``: threads come in blocks, as on a GPU; ``contract``: which products its compiler may contract with sums,
+    where it does so by itself; ``reorder``: sums and products of innermost loops may be taken in any order.
+    """
 
     blocks: bool
     contract: Contract = "fast"
@@ -42,8 +44,10 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """``of``: the targets that it is for; ``reason``: why it stands where it does. ``early``: proofs and predictions
-    are made of what it leaves."""
+    """``of``: the targets that it is for; ``reason``: why it stands where it does.
+
+    ``early``: proofs and predictions are made of what it leaves.
+    """
 
     name: str
     reason: str
@@ -56,7 +60,7 @@ class Pass:
 
 
 def _each(rule: Callable[[Kernel, Plan], Kernel]) -> Callable[[Plan, Machine], Plan]:
-    """A rewriting of kernels as one of plans."""
+    """Return a rewriting of kernels as one of plans."""
 
     def run(plan: Plan, machine: Machine) -> Plan:
         return replace(plan, steps=with_kernels(plan.steps, lambda kernel: rule(kernel, plan)))
@@ -122,7 +126,7 @@ PASSES = (
 
 
 def names() -> tuple[str, ...]:
-    """The names of all passes, in their order."""
+    """Return the names of all passes, in their order."""
     return tuple(p.name for p in PASSES)
 
 
@@ -146,7 +150,7 @@ def finish_plan(plan: Plan, machine: Machine) -> Plan:
 
 
 def run(plan: Plan, machine: Machine, passes: Sequence[Pass]) -> Plan:
-    """The plan after those of ``passes`` that concern the machine and have not made it yet."""
+    """Return the plan after those of ``passes`` that apply to the machine and were not applied yet."""
     for step in passes:
         if step.concerns(machine) and step.name not in plan.passes:
             done = step.run(plan, machine)

@@ -76,7 +76,7 @@ class Kernel:
     annotations: tuple[Annotation, ...] = ()
 
     def annotation(self, kind: type[A]) -> A | None:
-        """The annotation of this class that its loops inherit, None where there is none."""
+        """Return the annotation of this class that its loops inherit, or None."""
         return find_annotation(self.annotations, kind)
 
     @property
@@ -122,6 +122,8 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
+    """The launch of a kernel."""
+
     kernel: Kernel
 
 
@@ -139,6 +141,8 @@ class HostLoop:
 
 @dataclass(frozen=True, slots=True)
 class HostIf:
+    """A condition that the host evaluates."""
+
     cond: Expr
     then: tuple[Step, ...]
     other: tuple[Step, ...]
@@ -186,7 +190,7 @@ class Plan:
         )
 
     def dtype(self, scalar: str) -> str:
-        """The type of a scalar parameter or host loop variable."""
+        """Return the type of a scalar parameter or host loop variable."""
         given = {p.name: p.dtype for p in self.codelet.params if isinstance(p, Scalar)}
         return given.get(scalar, "int32")
 
@@ -206,7 +210,7 @@ def kernels_in(steps: Iterable[Step], *, fused: bool = False) -> Iterator[Kernel
 
 
 def fuse_persistent_launches(loop: HostLoop) -> Kernel:
-    """The one kernel that a persistent loop is."""
+    """Return a persistent loop as one kernel."""
     kernels = tuple(kernels_in((loop,)))
     steps = tuple(_all_steps((loop,)))
     loops, conditions = (f for f in steps if isinstance(f, HostLoop)), (f for f in steps if isinstance(f, HostIf))
@@ -223,7 +227,7 @@ def fuse_persistent_launches(loop: HostLoop) -> Kernel:
 
 
 def merge_annotations(kernels: Iterable[Kernel]) -> tuple[Annotation, ...]:
-    """What holds for a kernel that does the work of several."""
+    """Return the annotations of a kernel that does the work of several."""
     merged: dict[type[Annotation], Annotation] = {}
     for said in (a for k in kernels for a in k.annotations):
         known = merged.get(type(said))
@@ -232,7 +236,7 @@ def merge_annotations(kernels: Iterable[Kernel]) -> tuple[Annotation, ...]:
 
 
 def split_persistent_launches(plan: Plan) -> Plan:
-    """The plan with every launch made by the host."""
+    """Return the plan in which the host makes every launch."""
 
     def made(step: Step) -> Step:
         match step:
@@ -247,7 +251,7 @@ def split_persistent_launches(plan: Plan) -> Plan:
 
 
 def with_kernels(steps: tuple[Step, ...], rule: Callable[[Kernel], Kernel]) -> tuple[Step, ...]:
-    """The steps with what ``rule`` makes of each kernel."""
+    """Return the steps with ``rule`` applied to each kernel."""
 
     def made(step: Step) -> Step:
         match step:
@@ -262,11 +266,12 @@ def with_kernels(steps: tuple[Step, ...], rule: Callable[[Kernel], Kernel]) -> t
 
 
 def device_arrays(codelet: Codelet, resident: tuple[Local, ...]) -> tuple[Array | Local, ...]:
+    """Return the arrays in device memory: the codelet's, and those that stay on the device."""
     return (*(p for p in codelet.params if isinstance(p, Array)), *resident)
 
 
 def evaluate_size(e: Expr, env: Mapping[str, int]) -> int:
-    """An integer expression of sizes and host loop variables, as the host computes it."""
+    """Return the value of an integer expression of sizes and host loop variables, as the host computes it."""
     match e:
         case Const(v):
             return int(v)
@@ -305,7 +310,7 @@ def launches(steps: tuple[Step, ...], env: Mapping[str, int]) -> Iterator[tuple[
 
 
 def has_host_loop(plan: Plan) -> bool:
-    """It has a host loop, between the launches of which it may be stopped."""
+    """Tell whether the plan has a host loop, between whose launches it can be stopped."""
     return any(isinstance(step, HostLoop) for step in _all_steps(plan.steps, within=False))
 
 
@@ -348,7 +353,7 @@ def _count(step: Step, env: Mapping[str, int]) -> int:
 
 
 def _deciding(step: Step) -> Iterator[str]:
-    """The names that decide how many kernels a step launches."""
+    """Yield the names that decide how many kernels a step launches."""
     match step:
         case HostLoop() if step.blocks_per_sm:
             return
@@ -386,11 +391,12 @@ Blocks = tuple[int, int, int]
 
 
 def blocks(kernel: Kernel, env: Mapping[str, int]) -> Blocks:
-    """The grid in blocks, idle ones too: one along the dimension of a team."""
+    """Return the grid in blocks, including idle ones: one block along the dimension of a team."""
     return _blocks(kernel, grid(kernel), env)
 
 
 def launched_blocks(kernel: Kernel, env: Mapping[str, int]) -> Blocks:
+    """Return the launched blocks of the kernel at these sizes."""
     return _blocks(kernel, launched_grid(kernel), env)
 
 

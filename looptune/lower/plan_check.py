@@ -44,7 +44,7 @@ def prove_plan(
 
 
 def plan_as_loops(plan: Plan, *, blocks: bool = True) -> Codelet:
-    """The plan as a codelet."""
+    """Return the plan as a codelet."""
     drawn = _Drawing(replace(plan, steps=with_kernels(plan.steps, _apart)), blocks, _elements(plan))
     body = drawn.steps(drawn.plan.steps)
     return verify(replace(plan.codelet, body=body, locals=(*plan.device_locals, *drawn.private)))
@@ -58,7 +58,7 @@ def _apart(kernel: Kernel) -> Kernel:
 
 
 def _elements(plan: Plan) -> tuple[tuple[str, str], ...]:
-    """The arrays and locals that parts are made of, each with an operation."""
+    """Return the arrays and locals that parts are made of, each with an operation."""
     terms = [s for k in plan.kernels for sum_ in k.sums for some in sum_.terms for s in walk_stmts(some)]
     adding = [s for s in terms if isinstance(s, Assign)]
     found = [(target_name(s.target), "+") for s in adding] + [
@@ -111,13 +111,13 @@ class _Drawing:
         return (*made, *ahead, *behind) if late else (*ahead, *made, *behind)
 
     def besides(self, adding: Kernel) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
-        """What a kernel does before it adds up parts, and what it does then."""
+        """Return what a kernel does before it adds up parts, and what it does then."""
         first, rest = before_combine(adding.body, self.parts), after_combine(adding.body, self.parts)
         ahead = self.launch(adding, _in_order(first)) if first else ()
         return ahead, self.launch(adding, _in_order(rest)) if rest else ()
 
     def launch(self, kernel: Kernel, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """The body in every thread of the kernel's blocks; a kernel without axes is one thread."""
+        """Return the body in every thread of the kernel's blocks; a kernel without axes is one thread."""
         body, arrays = self.own(kernel, body)
         if kernel.time_tile is not None:
             return body
@@ -153,15 +153,17 @@ class _Drawing:
         return body
 
     def summed(self, body: tuple[Stmt, ...]) -> tuple[Reduction, ...]:
-        """What the blocks that make parts accumulate into at once: the sums."""
+        """Return what the blocks that make parts accumulate into at once: the sums."""
         targets = [s.target for s in walk_stmts(body) if isinstance(s, Assign)]
         return tuple(
             dict.fromkeys(Reduction(op, t) for t in targets for name, op in self.sums if target_name(t) == name)
         )
 
     def own(self, kernel: Kernel, whole: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], tuple[str, ...]]:
-        """The body, its locals being the kernel's own, and scalars in device memory scalars again; and those locals
-        that are arrays."""
+        """Return the body with the kernel's own locals, and the arrays among them.
+
+        Scalars in device memory become scalars again.
+        """
         private = {v.name: self.fresh(v.name) for v in kernel.locals}
         self.private += [replace(v, name=private[v.name]) for v in kernel.locals]
 
@@ -181,7 +183,7 @@ class _Drawing:
         return body, tuple(private[v.name] for v in kernel.locals if v.shape)
 
     def whole(self, kernel: Kernel) -> tuple[Stmt, ...]:
-        """What a thread runs, or a team of them."""
+        """Return what a thread runs, or a team of them."""
         if kernel.time_tile is not None:
             return kernel.body
         if kernel.team is None:

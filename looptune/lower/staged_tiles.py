@@ -11,16 +11,16 @@ _NONE = StagedTiles(())
 
 
 def staged_tiles(loop: Loop) -> StagedTiles:
-    """The tiles that a block copies before it runs the loop; of no array where no directive asks for any."""
+    """Return the tiles that a block copies before it runs the loop; none if no directive requests any."""
     said = loop.annotation(StagedTiles)
     return _NONE if said is None else said
 
 
 def staging_loops(nodes: Iterable[Node]) -> list[Loop]:
-    """The loops among these nodes before which tiles are copied."""
+    """Return the loops among these nodes before which tiles are copied."""
     return [n for n in nodes if isinstance(n, Loop) and n.annotation(StagedTiles) is not None]
 
 
 def staged_arrays(nodes: Iterable[Node]) -> tuple[str, ...]:
-    """The arrays whose tiles are copied before one of the loops among these nodes, in order, each once."""
+    """Return the arrays whose tiles are copied before one of the loops in these nodes, in order."""
     return tuple(dict.fromkeys(a for f in staging_loops(nodes) for a in staged_tiles(f).arrays))

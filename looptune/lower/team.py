@@ -1,15 +1,15 @@
-"""A team of threads at the body of one grid iteration: what one of them does alone, and what they share out.
+"""A team of threads at the body of one grid iteration: what one of them does by itself, and what they share.
 
     for j (grid):                       a team for each j
-        mean[j] = 0                     Alone    lane 0
-        for i (reduces): mean[j] += …   Tree     each lane sums every so many terms, a tree adds up the lanes
-        mean[j] /= n                    Alone
-        for i (parallel): A[i][j] = …   Spread   each lane does every so many iterations
-        for t: …                        Repeat   all lanes together, for the sake of a Tree inside
-        if (c) …                        Branch   likewise
+        mean[j] = 0                     TeamSingle    lane 0
+        for i (reduces): mean[j] += …   TeamReduce    each lane sums every L-th term, a tree combines the L lanes
+        mean[j] /= n                    TeamSingle
+        for i (parallel): A[i][j] = …   TeamFor       each lane runs every L-th iteration
+        for t: …                        TeamLoop      all lanes together, because of a TeamReduce inside
+        if (c) …                        TeamBranch    likewise
 
-After each of these every lane sees what all have done: memory by a barrier, a scalar that the team owns because all
-lanes hold the same value of it.
+After each of these, every lane sees the effects of all others: memory through a barrier, and a scalar that the team owns
+because all lanes hold the same value of it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ from looptune.lower.passes.scalar_replacement import replace_with_scalars
 
 @dataclass(frozen=True, slots=True)
 class TeamSingle:
-    """``broadcast`` are the scalars of the team that the other lanes have to be told. ``by_all``: every lane does it,
-    as it sets such scalars to constants and nothing else."""
+    """``broadcast`` are the scalars of the team that the other lanes have to be told.
+
+    ``by_all``: every lane does it, as it sets such scalars to constants and nothing else.
+    """
 
     body: tuple[Stmt, ...]
     broadcast: tuple[Var, ...] = ()
@@ -39,8 +41,10 @@ class TeamSingle:
 
 @dataclass(frozen=True, slots=True)
 class TeamReduce:
-    """``loop`` accumulates into what is ``private`` of the accumulators. ``two_level``: its only statement is another
-    such loop, which a block shares out along x where the outer one has y."""
+    """``loop`` accumulates into what is ``private`` of the accumulators.
+
+    ``two_level``: its only statement is another such loop, which a block shares out along x where the outer one has y.
+    """
 
     loop: Loop
     accumulators: tuple[Accumulator, ...]
@@ -49,6 +53,8 @@ class TeamReduce:
 
 @dataclass(frozen=True, slots=True)
 class TeamFor:
+    """A loop whose iterations the lanes of the team share."""
+
     loop: Loop
 
 
@@ -62,6 +68,8 @@ class TeamLoop:
 
 @dataclass(frozen=True, slots=True)
 class TeamBranch:
+    """A condition that all threads of the team evaluate."""
+
     cond: Expr
     then: tuple[Phase, ...]
     other: tuple[Phase, ...]
@@ -127,26 +135,31 @@ def _all(phases: Iterable[Phase]) -> Iterator[Phase]:
 
 
 def is_team_reducible(loop: Loop) -> bool:
-    """It reduces into elements that stay the same, so that each lane can have a local for each of them."""
+    """Tell whether the loop reduces into elements that do not change in it.
+
+    Each lane can then have a local for each.
+    """
     changing = {loop.var} | {f.var for f in walk(loop.body) if isinstance(f, Loop)} | written_names(loop.body)
     fixed = all(isinstance(r.target, Var) or not names_in(r.target.index) & changing for r in loop.reduces)
     return loop.mode == "parallel" and bool(loop.reduces) and fixed
 
 
 def has_team_directive(loop: Loop) -> bool:
-    """A directive gives its iterations, which reduce nothing, to a team."""
+    """Tell whether a directive distributes the iterations of a loop without reductions over a team."""
     return loop.mode == "parallel" and loop.axis == "team" and not loop.reduces
 
 
 def privates_stay_local(loop: Loop) -> bool:
-    """No array that each iteration has its own of would have to be known to all lanes of a team: loops that it shares
-    hold all there is of it."""
+    """No array that each iteration has its own of would have to be known to all lanes of a team.
+
+    Loops that it shares hold all there is of it.
+    """
     arrays = {a for f in walk_stmts(loop) if isinstance(f, Loop) for a in f.own}
     return not arrays or not arrays & _outside_trees((loop,))
 
 
 def _outside_trees(body: tuple[Stmt, ...]) -> set[str]:
-    """What is named outside loops that a team shares and that own it."""
+    """Return what is named outside loops that a team shares and that own it."""
     found: set[str] = set()
     for stmt in body:
         match stmt:
@@ -198,7 +211,7 @@ def _teamed(stmt: Stmt) -> bool:
 
 
 def _divisible(body: tuple[Stmt, ...]) -> bool:
-    """A team has something to share out in ``body``."""
+    """Tell whether a team has something to share out in ``body``."""
     inner = [(s.then + s.other if isinstance(s, If) else s.body) for s in body if isinstance(s, (If, Loop))]
     parallel = any(isinstance(s, Loop) and s.mode == "parallel" and not s.reduces for s in body)
     return parallel or needs_team(body) or any(_divisible(b) for b in inner)
@@ -226,7 +239,7 @@ def scalar_replaced(
 def team_phases(
     body: tuple[Stmt, ...], private: Iterable[Local], taken: set[str], around: tuple[Loop, ...]
 ) -> tuple[tuple[Phase, ...], tuple[Local, ...]]:
-    """The phases of ``body`` and the locals that they need; ``taken`` are names in use, extended.
+    """Return the phases of ``body`` and the locals that they need; ``taken``: the names in use, which is extended.
 
     ``private`` are the locals of the team; ``around`` as for ``promote``.
     """

@@ -73,7 +73,9 @@ def upper_bound(e: Expr, nonnegative: Collection[str], most: Mapping[str, int]) 
 
 
 def lowest(e: Expr, nonnegative: Collection[str], least: Mapping[str, int]) -> int | None:
-    """What ``e`` is at least, where that is seen; ``least``: what some variables are, others are not negative.
+    """Return a lower bound of ``e`` that is visible from its form.
+
+    ``least``: lower bounds of some variables; the others are not negative.
 
     >>> i, n = Var("i"), Var("n")
     >>> lowest(mul(sub(i, Const(1)), n), {"i", "n"}, {"i": 1}), lowest(mul(sub(i, Const(1)), n), {"i", "n"}, {})

@@ -34,7 +34,7 @@ def accumulating(body: Iterable[Stmt]) -> tuple[Stmt, ...]:
 
 
 def vectorised(codelet: Codelet, plan: Plan) -> tuple[ReorderedReduction, ...]:
-    """The sums of ``codelet`` that a CPU's compiler may take in any order in ``plan``, which is made of it."""
+    """Return the sums of ``codelet`` that a CPU's compiler may reorder in ``plan``, which is made of it."""
     kernels = with_bands(plan).kernels
     bodies = (reduce(lambda body, axis: (replace(axis, body=body),), reversed(k.loops), k.body) for k in kernels)
     loops = (s for body in bodies for s in walk_stmts(body) if isinstance(s, Loop) and _is_innermost(s))
@@ -92,7 +92,7 @@ def _op(s: Assign) -> str:
 
 
 def _in_any_order(value: Expr, x: Node) -> Expr:
-    """The operations between ``x`` and the whole; as it was where a conversion is among them."""
+    """Return the operations between ``x`` and the whole; as it was where a conversion is among them."""
     match value:
         case Binary(op, lhs, rhs) if op in IN_ANY_ORDER:
             left = any(n == x for n in walk(lhs))

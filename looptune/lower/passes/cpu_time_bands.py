@@ -41,7 +41,7 @@ ELEMENTS = 2048
 
 
 def with_bands(plan: Plan) -> Plan:
-    """The plan with two launches, as any others are, for each one of several steps."""
+    """Return the plan with time bands: two ordinary launches for each group of several steps."""
     return replace(plan, steps=tuple(_steps(plan.steps)))
 
 
@@ -69,8 +69,10 @@ class RowLags:
 
 
 def row_lags(whole: TemporalTile, sign: int, *, alone: bool) -> RowLags:
-    """The least number of rows that each nest has to be behind those before it, ahead of them with a ``sign`` of -1;
-    ``alone``: and behind all that it reads."""
+    """Return the least number of rows by which each nest has to lag behind those before it.
+
+    With ``sign`` -1 it is ahead of them; ``alone``: also behind everything that it reads.
+    """
     nests = tuple(whole.nests)
     arrays = whole.source.keys()
 
@@ -159,7 +161,7 @@ def _moved(by: Iterable[tuple[Var, int]]) -> Iterator[Stmt]:
 
 
 def _over(rows: Bounds, nest: PointwiseNest, whole: TemporalTile) -> Stmt:
-    """What the nest does in these rows: outermost dimension first, but for one whose bounds need another."""
+    """Return what the nest does in these rows: outermost dimension first, but for one whose bounds need another."""
     (lo, hi), *others = nest.bounds
     bounds = [(max_of(rows[0], lo), min_of(rows[1], hi)), *others]
 

@@ -38,7 +38,7 @@ class CompactGrid:
     rows: int
 
     def row(self, y: int) -> range:
-        """The blocks of a row that have something to do."""
+        """Return the blocks of a row that have work."""
         most = self.b * y + self.c
         first, end = (-(most // self.a), self.columns) if self.a > 0 else (0, most // -self.a + 1)
         first, end = max(0, first), min(self.columns, end)
@@ -73,8 +73,10 @@ def is_asked_to_compact(loops: Iterable[Loop]) -> bool:
 
 
 def compact_grid(x: Loop, y: Loop, per: tuple[int, int], body: tuple[Stmt, ...]) -> CompactGrid | None:
-    """Of a grid of the loops ``x`` and ``y`` with so many iterations of each in a block; None where its extents are not
-    constants, or too few blocks are idle."""
+    """Of a grid of the loops ``x`` and ``y`` with so many iterations of each in a block.
+
+    None where its extents are not constants, or too few blocks are idle.
+    """
     match x.lo, x.hi, y.lo, y.hi:
         case Const(int(left)), Const(int(right)), Const(int(top)), Const(int(bottom)):
             wide, high = x.step * per[0], y.step * per[1]
@@ -96,7 +98,7 @@ Terms = tuple[int, int, int]
 
 
 def _needed(body: tuple[Stmt, ...], x: Loop, y: Loop) -> list[Terms]:
-    """What holds, as ``a x + b y + c >= 0``, wherever one of the statements does something."""
+    """Return what holds, as ``a x + b y + c >= 0``, wherever one of the statements does something."""
     every: list[dict[tuple[int, int], int]] = []
     for stmt in body:
         match stmt:
@@ -115,7 +117,7 @@ def _needed(body: tuple[Stmt, ...], x: Loop, y: Loop) -> list[Terms]:
 
 
 def _linear(cond: Expr, x: Loop, y: Loop) -> Iterator[Terms]:
-    """The conjuncts that are ``a x + b y + c >= 0``."""
+    """Yield the conjuncts that are ``a x + b y + c >= 0``."""
     match cond:
         case Binary("&&", lhs, rhs):
             yield from (*_linear(lhs, x, y), *_linear(rhs, x, y))
@@ -130,13 +132,15 @@ def _linear(cond: Expr, x: Loop, y: Loop) -> Iterator[Terms]:
 
 
 def _unsigned(n: object) -> bool:
-    """What wraps at zero is not linear."""
+    """Tell whether what wraps at zero is not linear."""
     return str(getattr(n, "dtype", "")).startswith("uint")
 
 
 def _of_blocks(a: int, b: int, c: int, x: Terms, y: Terms) -> Terms:
-    """The same of the numbers of blocks: where it can hold for one of their iterations, which are ``start``, so many
-    iterations' width on from each other, with a step."""
+    """Return the condition on the numbers of blocks: true if it can hold for one of their iterations.
+
+    These begin at ``start``, with a step, at distances of the block's width.
+    """
     most = c
     for k, (start, width, step) in ((a, x), (b, y)):
         most += k * start + max(0, k * (width - step))

@@ -27,7 +27,7 @@ Given = tuple[Expr, ...]
 
 
 def if_convert(kernel: Kernel, plan: Plan) -> Kernel:
-    """The kernel with such accumulations made in any case."""
+    """Return the kernel with accumulations made unconditional."""
     if not any(isinstance(n, If) for n in walk(kernel.body)):
         return kernel
     uses: dict[str, set[Given]] = {}
@@ -48,13 +48,13 @@ def if_convert(kernel: Kernel, plan: Plan) -> Kernel:
 
 
 def _common(some: Collection[Given]) -> Given:
-    """What all of them begin with."""
+    """Return what all of them begin with."""
     rows = takewhile(lambda row: len(set(row)) == 1, zip(*some, strict=False))
     return tuple(row[0] for row in rows)
 
 
 def _uses(body: tuple[Stmt, ...], given: Given) -> Iterator[tuple[str, Given]]:
-    """The variables used, and what is asked before; a constant that one is set to is no use of it."""
+    """Yield the variables used, and what is asked before; a constant that one is set to is no use of it."""
     for stmt in body:
         match stmt:
             case Assign(Var(), Const()):
@@ -77,8 +77,10 @@ def _named(node: object, given: Given) -> Iterator[tuple[str, Given]]:
 
 @dataclass(slots=True)
 class _Speculation:
-    """``only``: the conditions under which alone each local is used. ``changed``: what the kernel assigns. ``free``:
-    those locals that are used in any case."""
+    """``only``: the conditions under which alone each local is used.
+
+    ``changed``: what the kernel assigns. ``free``: those locals that are used in any case.
+    """
 
     plan: Plan
     only: Mapping[str, Given]
@@ -144,12 +146,15 @@ def _within(subscript: Expr, extent: Expr, env: Mapping[str, Range]) -> bool:
 
 
 def _anew(loop: Loop, name: str, given: Given) -> bool:
-    """An iteration of the loop asks what the one before asked, or begins with another value of the local."""
+    """Tell whether the condition is evaluated again unchanged.
+
+    The iteration has the condition of the previous one, or begins with another value of the local.
+    """
     return loop.var not in names_in(given) or _set_first(loop.body, name, given)
 
 
 def _set_first(body: tuple[Stmt, ...], name: str, given: Given) -> bool:
-    """The local has a new value before it is used, wherever ``given`` holds."""
+    """Tell whether the local has a new value before it is used, wherever ``given`` holds."""
     first = next((s for s in body if name in names_in(s) or name in written_names((s,))), None)
     match first:
         case Assign(Var(target), value):
@@ -160,7 +165,7 @@ def _set_first(body: tuple[Stmt, ...], name: str, given: Given) -> bool:
 
 
 def _loaded_first(body: tuple[Stmt, ...], name: str) -> bool:
-    """The local has a new value before anything there uses it: what it was is not needed."""
+    """Tell whether the local has a new value before anything there uses it: what it was is not needed."""
     match next(s for s in body if name in names_in(s) or name in written_names((s,))):
         case Assign(Var(target), value):
             return target == name and name not in names_in(value)

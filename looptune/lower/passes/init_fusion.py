@@ -31,7 +31,7 @@ from looptune.lower.team import Phase, TeamBranch, TeamLoop, TeamReduce, TeamSin
 
 
 def fuse_initializers(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:
-    """The phases with such assignments in the trees that follow them."""
+    """Return the phases with initialising assignments moved into the reduction trees that follow them."""
     match phases:
         case (TeamSingle() as alone, TeamReduce() as tree, *later):
             left, tree = _moved(alone, tree)
@@ -71,7 +71,7 @@ def _moved(alone: TeamSingle, tree: TeamReduce) -> tuple[TeamSingle, TeamReduce]
 
 
 def _constant(value: Expr, dtype: str) -> Const | None:
-    """The value as a constant of the type; None where it is no number of that."""
+    """Return the value as a constant of the type, or None where it is no number of that."""
     match value:
         case Cast(to, Const(number)) | Const(number, to) if to == dtype or isinstance(value, Const):
             same = np.array(number).astype(dtype).item()
@@ -86,7 +86,9 @@ def are_disjoint(into: Iterable[Accumulator]) -> bool:
 
 
 def fuse_initialization(begin: Stmt, made: tuple[Stmt, ...]) -> tuple[Stmt, ...] | None:
-    """The nests that are ``made``, with what the loop before them does in that of the sums: a kernel less.
+    """Fuse an initialisation loop into the combine nest of the split reduction after it, which saves a launch.
+
+    Returns the two nests, or None if the loop does more than assign the reduction targets.
 
     None where it does more than to assign the elements that are added to, or what the parts need.
     """

@@ -45,8 +45,11 @@ class _Kept:
 
 
 def keep_lane_elements(kernel: Kernel, lane: Var) -> Kernel:
-    """The kernel with such elements in arrays of its threads, which compilers make registers, and with first values
-    where sums are joined (``fuse_initializers``); ``lane`` is the variable that says which lane a thread is."""
+    """Keep lane-cyclic array elements in registers: return the kernel with per-thread arrays.
+
+    Compilers keep these in registers. Initialisers are fused into reductions as well (``fuse_initializers``); ``lane``
+    is the variable with the number of the lane.
+    """
     team = kernel.team
     if team is None or kernel.lanes == 1:
         return kernel
@@ -62,7 +65,7 @@ def keep_lane_elements(kernel: Kernel, lane: Var) -> Kernel:
 
 
 def _found(kernel: Kernel, phases: tuple[Phase, ...]) -> list[_Kept]:
-    """What to keep, as much as there is room for."""
+    """Return what to keep, as much as there is room for."""
     loops, elsewhere = list(_shared(phases)), _elsewhere(phases)
     changing = written_names(kernel.body) | {f.var for f in walk(kernel.body) if isinstance(f, Loop)}
     taken = _names(kernel)
@@ -103,7 +106,7 @@ def _turns(loop: Loop, lanes: int) -> int:
 
 
 def _element(array: str, loops: list[Loop], changing: set[str]) -> Load | None:
-    """The one that each iteration of all the loops uses, in terms of the first one's variable."""
+    """Return the one that each iteration of all the loops uses, in terms of the first one's variable."""
     first = loops[0]
     same = all((f.lo, f.hi, f.step) == (first.lo, first.hi, first.step) for f in loops)
     if not same or not _trips(first):
@@ -118,7 +121,7 @@ def _element(array: str, loops: list[Loop], changing: set[str]) -> Load | None:
 
 
 def _begins(array: str, phases: tuple[Phase, ...]) -> bool:
-    """The first phase that touches the array assigns the element of each iteration before it reads any."""
+    """Tell whether the first phase that touches the array assigns the element of each iteration before it reads any."""
     first = next(p for p in phases if array in _used((p,)))
     match first:
         case TeamFor(Loop(body=body)):
@@ -130,7 +133,7 @@ def _begins(array: str, phases: tuple[Phase, ...]) -> bool:
 
 
 def _shared(phases: Iterable[Phase]) -> Iterator[Loop]:
-    """The loops that lanes share, one iteration in so many each."""
+    """Yield the loops that lanes share, one iteration in so many each."""
     for phase in phases:
         match phase:
             case TeamFor(loop) | TeamReduce(loop, _, False):
@@ -142,7 +145,7 @@ def _shared(phases: Iterable[Phase]) -> Iterator[Loop]:
 
 
 def _elsewhere(phases: Iterable[Phase]) -> set[str]:
-    """What is named outside of these."""
+    """Return what is named outside of these."""
     found: set[str] = set()
     for phase in phases:
         match phase:

@@ -42,9 +42,10 @@ def eliminate_common_subexpressions(
     body: Sequence[Stmt], flat: Flat, fresh: Callable[[str], str], nonnegative: Collection[str],
     least: Mapping[str, int] = MappingProxyType({}),
 ) -> Iterator[Stmt]:  # fmt: skip
-    """The run with its variables, each set just before its first use; ``fresh`` makes a name that ends so. What is not
-    a run of assignments stays as it is. ``nonnegative``: the variables that are known not to be negative; ``least``:
-    what some of these are at least.
+    """Yield the assignments with common subexpressions in variables, each set just before its first use.
+
+    ``fresh`` returns a name with the given ending. What is not a run of assignments is unchanged. ``nonnegative``: the
+    variables that are known not to be negative; ``least``: lower bounds of some of these.
 
     A load whose place is held has one subscript: the place.
     """
@@ -89,14 +90,17 @@ def _placed(
 
 
 def _place(e: Expr, changed: set[str]) -> bool:
-    """It is worth a variable, and no assignment changes it."""
+    """Tell whether it is worth a variable, and no assignment changes it."""
     loads = any(isinstance(n, Load) for n in walk(e))
     return not isinstance(e, (Const, Var)) and not loads and not names_in(e) & changed
 
 
 def _split(e: Expr, nonnegative: Collection[str], least: Mapping[str, int]) -> tuple[Expr, int]:
-    """What varies, and what is added to it: nothing where a term may be negative, as the variable of a loop from -1 or
-    a remainder, or the sum wraps by C's rules: 32 bits would wrap before 64 bits are added to them."""
+    """Return the varying part and the constant that is added to it.
+
+    The constant is 0 if a term may be negative, as the variable of a loop from -1 or a remainder, or if the sum wraps
+    by C's rules: 32 bits would wrap before 64 bits are added to them.
+    """
     if may_wrap(e, nonnegative):
         return e, 0
     terms, constant = affine_terms(e)
@@ -125,7 +129,7 @@ def _apart(e: Node, changed: set[str]) -> bool:
 
 
 def _largest(e: Expr, often: Counter[Node]) -> list[Expr]:
-    """The largest expressions that occur several times, of those that are computed whatever the values are."""
+    """Return the largest expressions that occur several times, of those that are computed whatever the values are."""
     if often[e] > 1:
         return [e]
     match e:
@@ -160,7 +164,7 @@ def _stored_once(body: tuple[Assign, ...], fresh: Callable[[str], str]) -> Itera
 
 
 def _last_update(body: tuple[Assign, ...], at: int) -> int:
-    """The last of the updates of one element that begin there; between them only variables are set."""
+    """Return the last of the updates of one element that begin there; between them only variables are set."""
     element, last = body[at].target, at
     if not isinstance(element, Load) or not element.dtype.startswith("float"):
         return at
@@ -182,7 +186,9 @@ def _loaded_before(
     body: tuple[Assign, ...], changed: set[str], fresh: Callable[[str], str], made: Collection[str]
 ) -> Iterator[Assign]:
     """Before the first division or function, what assignments after it load of arrays that the run does not change.
-    ``made``: the variables set once, before all their uses."""
+
+    ``made``: the variables set once, before all their uses.
+    """
     first = next((k for k, s in enumerate(body) if any(map(_branches, walk(s.value)))), len(body))
     early: list[Assign] = []
     rest: list[Assign] = []
@@ -215,7 +221,7 @@ def _branches(e: Node) -> bool:
 
 
 def _surely(e: Expr) -> Iterator[Load]:
-    """What is loaded whatever the values are."""
+    """Yield what is loaded whatever the values are."""
     match e:
         case Load():
             yield e

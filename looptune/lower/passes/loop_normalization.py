@@ -18,7 +18,7 @@ from looptune.lower.staged_tiles import staged_tiles
 
 
 def normalize_loop(loop: Loop) -> Loop:
-    """The loop, and those inside it, each from 0, but for one whose body changes what it begins with."""
+    """Return the loop and its inner loops normalised to begin at 0, except for one whose body changes its start."""
     if loop.lo != Const(0, loop.dtype) and not names_in(loop.lo) & written_names(loop.body):
         env: Mapping[str, Expr] = {loop.var: add(loop.lo, Var(loop.var, loop.dtype))}
         body = tuple(substitute(s, env) for s in loop.body)
@@ -27,8 +27,10 @@ def normalize_loop(loop: Loop) -> Loop:
 
 
 def unroll_loop(loop: Loop, vectors: Mapping[str, int]) -> Loop:
-    """With as many iterations in one as it says, or as it reads elements of a tile at once: ``vectors``, by the tile's
-    name."""
+    """With as many iterations in one as it says, or as it reads elements of a tile at once.
+
+    ``vectors``, by the tile's name.
+    """
     along = [
         vectors[n.array]
         for n in walk(loop.body)
@@ -47,7 +49,10 @@ def unroll_loop(loop: Loop, vectors: Mapping[str, int]) -> Loop:
 
 
 def split_full_strips(loop: Loop, vectors: Mapping[str, int]) -> tuple[Stmt, ...]:
-    """The loop, and where all strips but the last run a known number of times a loop that does, which is unrolled."""
+    """Version a strip loop ``0 .. min(T, rest)`` on ``rest >= T``.
+
+    A full strip has a constant trip count and is unrolled; otherwise the loop runs. Anything else is returned as it is.
+    """
     match loop:
         case Loop(
             _, Const(0), Binary("min", Const(int(count)), rest) | Binary("min", rest, Const(int(count))), body
@@ -75,7 +80,7 @@ def _apart(hi: Expr, lo: Expr) -> Expr:
 
 
 def max_trip_count(loop: Loop) -> int:
-    """The most iterations it may have; 0 where that is not known."""
+    """Return an upper bound of the number of its iterations, or 0 if none is known."""
     ends = [loop.hi]
     found = []
     while ends:

@@ -9,8 +9,10 @@ from looptune.schedule.directives.reduction_simplification import regroupable_st
 
 
 def share_sums(kernel: Kernel, plan: Plan) -> Kernel:
-    """Return the kernel with such sums in locals; a team of threads adds up by itself, and what a block
-    takes through several steps stays as it is."""
+    """Return the kernel with such sums in locals.
+
+    A team of threads adds up by itself, and what a block takes through several steps stays as it is.
+    """
     if kernel.team is not None or kernel.time_tile is not None:
         return kernel
     suitable = regroupable_statements(kernel.loops, kernel.body)

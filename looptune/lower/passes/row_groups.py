@@ -25,8 +25,11 @@ Body = tuple[Stmt, ...]
 
 
 def split_by_row(body: Body, chain: Sequence[Loop], given: Expr | None, part: str) -> list[Body]:
-    """The ``body`` of the nest ``chain``, which adds up the parts that loops over ``part`` run through where ``given``
-    holds, as several, none of which touches what another one changes; [body] where it is of one row."""
+    """Split ``body`` of the nest ``chain`` into independent groups of rows.
+
+    It adds the partial sums of loops over ``part`` where ``given`` holds; no group accesses what another one changes.
+    [body] if it has one row.
+    """
     pieces = [p for s in body for p in _pieces(s, part)]
     changing = written_names(pieces)
     inner = {s.var for s in walk_stmts(body) if isinstance(s, Loop)}
@@ -55,7 +58,7 @@ def _rows(groups: DisjointSets, touches: Sequence[Sequence[ElementAccess]]) -> l
 
 
 def select_row(row: Var, rows: Sequence[tuple[Stmt, ...]], first: int = 0) -> tuple[Stmt, ...]:
-    """The one of the ``rows`` whose number, from ``first``, is ``row``."""
+    """Return the one of the ``rows`` whose number, counted from ``first``, is ``row``."""
     half = len(rows) // 2
     if not half:
         return rows[0]
@@ -64,7 +67,10 @@ def select_row(row: Var, rows: Sequence[tuple[Stmt, ...]], first: int = 0) -> tu
 
 
 def _pieces(stmt: Stmt, part: str) -> Iterator[Stmt]:
-    """A statement as several that do the same, as far as none of them is asked for by what another one changes."""
+    """Yield a statement as several that do the same together.
+
+    They are split as far as no part changes the condition of another.
+    """
     match stmt:
         case If(cond, then, ()) if not names_in(cond) & written_names(then):
             yield from (replace(stmt, then=(p,)) for s in then for p in _pieces(s, part))
@@ -113,12 +119,14 @@ def _called(at: Load | Var) -> str:
 
 
 def _row(element: Load) -> object:
-    """The same for elements whose subscripts differ in the last one only."""
+    """Return the same for elements whose subscripts differ in the last one only."""
     sums = (affine_terms(e) for e in element.index[:-1])
     return element.array, tuple((frozenset(terms.items()), constant) for terms, constant in sums)
 
 
 class DisjointSets:
+    """Disjoint sets of the numbers ``0 .. count - 1``."""
+
     def __init__(self, count: int) -> None:
         self._of = list(range(count))
 
@@ -134,7 +142,7 @@ class DisjointSets:
                 self.join(first.setdefault(key, k), k)
 
     def join_rest(self, alone: Callable[[tuple[int, ...]], bool]) -> None:
-        """The groups that may not stand ``alone`` with the first that may."""
+        """Join the groups that may not stand ``alone`` with the first one that may."""
         every = self.all()
         first = next(filter(alone, every), every[0])
         for g in every:

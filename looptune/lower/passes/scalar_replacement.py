@@ -70,7 +70,7 @@ def never_alias(a: tuple[Expr, ...], b: tuple[Expr, ...], positive: frozenset[Ex
 def replace_with_scalars(
     body: tuple[Stmt, ...], taken: set[str], around: Iterable[Loop] = ()
 ) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
-    """The statements of one thread with every such element in a local, and these locals.
+    """Return the statements of one thread with scalar replacement of its elements, and the new locals.
 
     ``taken`` are names in use (extended); ``around`` are loops that ``body`` stands in, outermost first.
     """
@@ -81,8 +81,10 @@ def replace_with_scalars(
 def replace_team_scalars(
     body: tuple[Stmt, ...], taken: set[str], around: Iterable[Loop] = ()
 ) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
-    """The statements of a team with every element in a local that an original one of them assigns and a loop or a
-    condition after it uses, if nothing uses it before; and these locals. It is stored once it has its last value.
+    """Return the statements of a team with elements replaced by locals, and these locals.
+
+    An element is replaced if an original statement assigns it, a loop or a condition after it uses it, and nothing uses
+    it before; it is stored once it has its final value.
 
         mean[j] = 0; for i: mean[j] += data[i][j]    ==>    mean_r = 0; for i: mean_r += data[i][j]; mean[j] = mean_r
 
@@ -181,7 +183,7 @@ def _under(moves: Iterable[tuple[Assign, Given]]) -> tuple[Stmt, ...]:
 
 
 def _of_inner_loops(body: tuple[Stmt, ...], made: Sequence[Local]) -> dict[Load, list[Var]]:
-    """The registers that loops in ``body`` keep an element in: outside of these they have its value, or none."""
+    """Return the registers that loops in ``body`` keep an element in: outside of these they have its value, or none."""
     mine = {local.name for local in made}
     found: dict[Load, dict[Var, None]] = {}
     for n in walk_stmts(body):
@@ -203,8 +205,10 @@ def _targets(body: tuple[Stmt, ...]) -> set[Load]:
 
 
 def _candidates(loop: Loop, positive: frozenset[Expr]) -> list[tuple[Load, Given]]:
-    """The elements to keep in registers, in the order of their first use, and the conditions under which they are
-    used, none for always."""
+    """Return the elements to keep in registers, in the order of their first use, with the conditions of their use.
+
+    None stands for unconditional use.
+    """
     changed = written_names(loop.body)
     changing = changed | {loop.var} | {f.var for f in walk(loop.body) if isinstance(f, Loop)}
     used = dict.fromkeys(n for n in walk(loop.body) if isinstance(n, Load))
@@ -221,7 +225,7 @@ def _candidates(loop: Loop, positive: frozenset[Expr]) -> list[tuple[Load, Given
 
 
 def _stays(element: Load, changing: set[str]) -> bool:
-    """It is one and the same all the time."""
+    """Tell whether it is one and the same all the time."""
     return not names_in(element.index) & changing and not any(isinstance(n, Load) for n in walk(element.index))
 
 
@@ -232,7 +236,7 @@ def _apart(element: Load, used: Iterable[Load], positive: frozenset[Expr]) -> bo
 
 
 def _conditional(body: tuple[Stmt, ...], changing: set[str]) -> dict[Load, Given]:
-    """The elements that are used under the same conditions wherever they are, which stay as they are."""
+    """Return the elements that are used under the same conditions wherever they are, which stay as they are."""
     found: dict[Load, set[Given]] = {}
     certain: set[Load] = set()
     for element, given, sure in _used(body, ()):
@@ -247,8 +251,10 @@ def _changes(given: Given, changing: set[str]) -> bool:
 
 
 def _used(body: tuple[Stmt, ...], given: Given) -> Iterator[tuple[Load, Given, bool]]:
-    """Each use of an element, the conditions it stands under, and whether it surely is used where they hold; in loops
-    and under conditions that have an ``else``, as if it always were used."""
+    """Each use of an element, the conditions it stands under, and whether it surely is used where they hold.
+
+    In loops and under conditions that have an ``else``, as if it always were used.
+    """
     for stmt in body:
         match stmt:
             case If(cond, then, ()):
@@ -262,7 +268,10 @@ def _used(body: tuple[Stmt, ...], given: Given) -> Iterator[tuple[Load, Given, b
 
 
 def _certain(body: tuple[Stmt, ...], of: Callable[[Assign], set[Load]]) -> set[Load]:
-    """The elements every iteration uses (or stores): those of no inner loop, and of both branches of a condition."""
+    """Return the elements that every iteration uses (or stores).
+
+    Those of inner loops do not count, and branches count if both use them.
+    """
     found: set[Load] = set()
     for stmt in body:
         match stmt:
@@ -283,7 +292,7 @@ def _stores(assign: Assign) -> set[Load]:
 
 
 def _branches(n: Node) -> tuple[Expr, ...]:
-    """The parts of an expression that may not be evaluated."""
+    """Return the parts of an expression that may not be evaluated."""
     match n:
         case Binary("&&" | "||", _, rhs):
             return (rhs,)

@@ -42,10 +42,12 @@ WIDE = 16
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """``origin``: the subscripts of its first element, the same for all threads; ``shape`` in elements, rows ``pitch``
-    apart, or columns where it is ``transposed``; ``vector``: so many elements are copied at once, and where one of them
-    is in the array all are. Of several ``buffers`` the loop reads the one that ``prefetch_loop``, the loop around,
-    says."""
+    """``origin``: the subscripts of its first element, the same for all threads.
+
+    ``shape`` in elements, rows ``pitch`` apart, or columns where it is ``transposed``; ``vector``: so many elements are
+    copied at once, and where one of them is in the array all are. Of several ``buffers`` the loop reads the one that
+    ``prefetch_loop``, the loop around, says.
+    """
 
     name: str
     array: str
@@ -84,8 +86,11 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class SharedTiles:
-    """``body`` reads tiles; ``at`` are the tiles to fill before a loop, by its identity; ``all`` those of the kernel's
-    own loops, to be filled first. ``when``: the condition under which a thread has anything to do, as in a triangle."""
+    """``body`` reads tiles; ``at`` are the tiles to fill before a loop, by its identity.
+
+    ``all`` those of the kernel's own loops, to be filled first. ``when``: the condition under which a thread has
+    anything to do, as in a triangle.
+    """
 
     body: tuple[Stmt, ...]
     at: Mapping[int, tuple[Tile, ...]]
@@ -108,7 +113,7 @@ def stage_tiles(kernel: Kernel, plan: Plan) -> SharedTiles | None:
 
 
 def vector_copied_arrays(plan: Plan) -> tuple[str, ...]:
-    """The arrays that tiles are filled from 16 bytes at a time."""
+    """Return the arrays from which tiles are copied 16 bytes at a time."""
     tiles = [t for kernel in plan.kernels if (s := stage_tiles(kernel, plan)) is not None for t in s.tiles]
     return tuple(sorted({t.array for t in tiles if t.vector > 1}))
 
@@ -178,13 +183,13 @@ class _Stager:
         return stmt
 
     def filled_again(self, loop: Loop, arrays: Sequence[str]) -> str:
-        """The variable of the loop directly around, in each of whose iterations the tiles are others."""
+        """Return the variable of the loop directly around, in each of whose iterations the tiles are others."""
         if not self.around or all(s is not loop for s in directly(self.around[-1].body)):
             raise _refused(loop, arrays, _alone(loop))
         return self.around[-1].var
 
     def mine(self, loop: Loop) -> tuple[str, ...]:
-        """The arrays staged at the loop itself: neither for the whole kernel nor at a loop inside."""
+        """Return the arrays staged at the loop itself: neither for the whole kernel nor at a loop inside."""
         inside = staged_arrays(walk(loop.body))
         return tuple(a for a in staged_arrays((loop,)) if a not in self.whole and a not in inside)
 
@@ -194,7 +199,7 @@ class _Stager:
         return not names_in(exprs) & own and not any(isinstance(n, Load) for n in walk(exprs))
 
     def tiled(self, loop: Loop, arrays: Sequence[str]) -> tuple[Loop, tuple[Tile, ...]]:
-        """The loop reading tiles of the arrays."""
+        """Return the loop reading tiles of the arrays."""
         loop = normalize_loop(loop)
         ranges = self.ranges(loop)
         tiles: list[Tile] = []
@@ -275,7 +280,7 @@ class _Stager:
     def groups(
         self, places: Sequence[tuple[_Place, ...]], ranges: Mapping[str, tuple[Expr, int, int]]
     ) -> list[list[int]]:
-        """The accesses that share a tile."""
+        """Return the accesses that share a tile."""
         groups: list[list[int]] = []
         for k, place in enumerate(places):
             near = [g for g in groups if any(self.near(place, places[m], ranges) for m in g)]
@@ -322,12 +327,12 @@ class _Stager:
         return 1
 
     def divisor(self, e: Expr) -> int:
-        """A number that divides every value of ``e``; 0 where that is 0 alone."""
+        """Return a number that divides every value of ``e``; 0 where that is 0 alone."""
         terms, constant = affine_terms(e)
         return gcd(constant, *(factor * self.stride(term) for term, factor in terms.items()))
 
     def stride(self, term: Expr) -> int:
-        """A divisor of what the threads of a block share: the first value of an axis, or a loop's variable."""
+        """Return a divisor of what the threads of a block share: the first value of an axis, or a loop's variable."""
         for dim, axis in self.kernel.grid_axes:
             if term == Var(axis.var + FIRST, axis.dtype):
                 return gcd(self.divisor(axis.lo), axis.step * self.kernel.threads(dim))
@@ -337,7 +342,7 @@ class _Stager:
         return gcd(self.divisor(around[-1].lo), around[-1].step) if around else 1
 
     def origin(self, p: _Place, constant: int, ranges: Mapping[str, tuple[Expr, int, int]]) -> Expr:
-        """The least subscript in the block."""
+        """Return the least subscript in the block."""
         back = sum(min(0, step) * (count - 1) for step, count in self.steps(p, ranges))
         e: Expr = Const(0)
         for name, factor in sorted(p.axes, key=lambda a: -a[1]):
@@ -351,7 +356,7 @@ class _Stager:
         self, tile: Tile, mine: tuple[_Place, ...], group: Sequence[tuple[_Place, ...]],
         ranges: Mapping[str, tuple[Expr, int, int]],
     ) -> Load:  # fmt: skip
-        """The element of the tile, by its place in shared memory."""
+        """Return the element of the tile, by its place in shared memory."""
         inside: list[Expr] = []
         for d, p in enumerate(mine):
             forth = sum(max(0, -step) * (count - 1) for step, count in self.steps(p, ranges))
@@ -369,7 +374,7 @@ class _Stager:
 
 
 def _asked(body: tuple[Stmt, ...]) -> tuple[tuple[Expr, ...], tuple[Stmt, ...]]:
-    """The conditions under which the body does anything, and what it does then."""
+    """Return the conditions under which the body does anything, and what it does then."""
     match body:
         case (If(cond, then, ()),) if not any(isinstance(n, Load) for n in walk(cond)):
             more, inside = _asked(then)

@@ -82,8 +82,11 @@ SEVERAL = 16
 
 @dataclass(frozen=True, slots=True)
 class SplitReduction:
-    """``parts``: what an array holds parts of, or a local adds them up for, by its name; the element of a target
-    without an index is that with the index of the part. ``sums``: what locals stand for that hold sums."""
+    """``parts``: what an array holds parts of, or a local adds them up for, by its name.
+
+    The element of a target without an index is that with the index of the part. ``sums``: what locals stand for that
+    hold sums.
+    """
 
     codelet: Codelet
     parts: Mapping[str, Reduction]
@@ -91,8 +94,10 @@ class SplitReduction:
 
 
 def expand_split_reductions(codelet: Codelet, *, rows: bool = True) -> SplitReduction:
-    """The codelet without loops of several ``parts``; Unfit where one stays. ``rows``: the sums of several rows in one
-    iteration are added up by several threads."""
+    """Return the codelet with loops of several ``parts`` expanded into partial sums and combine nests.
+
+    Raises Unfit if one remains. ``rows``: different threads combine the sums of several rows in one iteration.
+    """
     codelet = replace(codelet, body=distribute_parallel_copies(codelet.body))
     if not _divided(codelet.body):
         return SplitReduction(codelet, {})
@@ -122,7 +127,7 @@ def _divided(body: tuple[Stmt, ...]) -> bool:
 
 
 def distribute_parallel_copies(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """A parallel loop around parallel copies of one loop as a nest for each of them: each can be a grid.
+    """Return a parallel loop around parallel copies of one loop as a nest for each copy, so that each can be a grid.
 
     The iterations of a parallel loop are independent, so it can be distributed over what it holds; and copies of one
     body own their locals. Copies that reduce are shared out in one kernel.
@@ -189,7 +194,7 @@ class _Dealing:
     def nests(
         self, chain: tuple[Loop, ...], given: Expr | None, inside: tuple[Stmt, ...], host: frozenset[str]
     ) -> tuple[Stmt, ...]:
-        """That of the parts, and that of the sums; ``inside`` runs where ``given`` holds."""
+        """Return that of the parts, and that of the sums; ``inside`` runs where ``given`` holds."""
         at = [k for k, s in enumerate(inside) if isinstance(s, Loop) and s.in_parts]
         loops = [s for s in inside[at[0] : at[-1] + 1] if isinstance(s, Loop)]
         first = loops[0]
@@ -240,7 +245,7 @@ class _Dealing:
         return (replace(every, body=parts, mode="parallel", axis="parts"), *whole)
 
     def adding(self, chain: Sequence[Loop], given: Expr | None, body: tuple[Stmt, ...], part: Var) -> tuple[Stmt, ...]:
-        """The nest that adds parts up in ``body``; in several rows, in blocks for each."""
+        """Return the nest that adds parts up in ``body``; in several rows, in blocks for each."""
         deep = any(f.axis == "z" for f in chain)
         rows = split_by_row(body, chain, given, part.name) if self.rows and chain and not deep else [body]
         if len(rows) == 1:
@@ -253,7 +258,7 @@ class _Dealing:
     def common(
         self, sums: SharedSums, every: Loop, chain: Sequence[Loop], varying: set[str]
     ) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
-        """The parts of sums that several elements get, and these added up: one array holds them all."""
+        """Return the parts of sums that several elements get, and these added up: one array holds them all."""
         part, own = Var(every.var, every.dtype), sums.own
         shape = (Const(len(own), every.dtype), *map(_extent, chain))
         array = self.array(Reduction("+", own[0]), sums.loop, shape)
@@ -280,7 +285,10 @@ class _Dealing:
     def arrays(
         self, told: TargetGroup, part: Var, loops: Sequence[Loop], chain: Sequence[Loop], host: frozenset[str]
     ) -> dict[Var | Load, Load]:
-        """The element that holds a part of each target; those constants apart, as of copies, are in one array."""
+        """Return the element that holds a part of each target.
+
+        Those constants apart, as of copies, are in one array.
+        """
         held: dict[Var | Load, Load] = {}
         loop = loops[0]
         for r in told.targets:
@@ -314,7 +322,7 @@ class _Dealing:
         return name
 
     def as_target(self, r: Reduction, loop: Loop) -> tuple[tuple[Expr, ...], Load]:
-        """The extents of the target's array, where those of the nest change."""
+        """Return the extents of the target's array, where those of the nest change."""
         arrays = [a for a in (*self.codelet.params, *self.codelet.locals) if isinstance(a, (Array, Local))]
         extents: tuple[Expr | None, ...] = next((a.shape for a in arrays if a.name == target_name(r.target)), (None,))
         known = tuple(e for e in extents if e is not None)
@@ -331,8 +339,10 @@ class _Dealing:
 
 
 def _chain(stmt: Stmt) -> tuple[tuple[Loop, ...], Expr | None, tuple[Stmt, ...]]:
-    """The loops of a perfect nest whose iterations are threads, outermost first, what the last one holds, and the
-    condition under which that runs: conditions between the loops, none of which what they hold can change."""
+    """Return the parallel loops of a perfect nest, outermost first, with the body of the last one and its condition.
+
+    The conditions between the loops do not change in them.
+    """
     chain: list[Loop] = []
     given: list[Expr] = []
     inside: tuple[Stmt, ...] = (stmt,)
@@ -351,17 +361,20 @@ def _chain(stmt: Stmt) -> tuple[tuple[Loop, ...], Expr | None, tuple[Stmt, ...]]
 
 
 def _plain(cond: Expr) -> bool:
-    """It reads no array."""
+    """Tell whether it reads no array."""
     return not any(isinstance(n, Load) for n in walk(cond))
 
 
 def _places(chain: Sequence[Loop]) -> tuple[Expr, ...]:
-    """The iteration of each loop, from 0."""
+    """Return the iteration of each loop, from 0."""
     return tuple(div(sub(Var(f.var, f.dtype), f.lo), Const(f.step, f.dtype)) for f in chain)
 
 
 def _check(loops: Sequence[Loop], others: Sequence[Stmt]) -> None:
-    """What the parts are made of is the same before everything else in the iteration; and only they are made."""
+    """Check that what the partial sums are computed from is invariant in the iteration.
+
+    Nothing else may be computed.
+    """
     for loop in loops:
         nested = [f for f in walk_stmts(loop.body) if isinstance(f, Loop)]
         if any(f.in_parts for f in nested):
@@ -384,7 +397,7 @@ def _check(loops: Sequence[Loop], others: Sequence[Stmt]) -> None:
 
 
 def _besides(loop: Loop, targets: Collection[Var | Load]) -> set[str]:
-    """The names in the loop, but for those in its targets."""
+    """Return the names in the loop, but for those in its targets."""
     found: Counter[str] = Counter()
     for n in walk(loop):
         match n:
@@ -396,7 +409,7 @@ def _besides(loop: Loop, targets: Collection[Var | Load]) -> set[str]:
 
 
 def _share(loop: Loop, part: Var, held: Mapping[Var | Load, Load], varying: set[str]) -> Loop:
-    """The iterations that ``part`` is for, accumulating into its own element.
+    """Return the iterations that ``part`` is for, accumulating into its own element.
 
     They follow each other; where how many there are varies, each is ``parts`` after the one before, which is affine.
     """
@@ -422,8 +435,10 @@ def _trips(loop: Loop) -> Expr:
 
 
 def _extent(loop: Loop) -> Expr:
-    """How many parts its iterations have. It is asked for where no condition around the loop is, so that a divisor may
-    be 0 there."""
+    """How many parts its iterations have.
+
+    It is asked for where no condition around the loop is, so that a divisor may be 0 there.
+    """
 
     def rule(n: Node) -> Node | None:
         match n:
@@ -448,7 +463,7 @@ def _together(
 def _added(
     sums: Sequence[Accumulator], held: Mapping[Var | Load, Load], every: Loop, *, sure: bool, team: bool
 ) -> tuple[Stmt, ...]:
-    """The parts of some targets added up, by a ``team`` of threads or by one.
+    """Return the parts of some targets added up, by a ``team`` of threads or by one.
 
     Not ``sure``: a target that nothing was added to is not touched, for it may be no element, or another iteration's.
     """
@@ -463,7 +478,7 @@ def _added(
 
 
 def _some(loops: Sequence[Loop]) -> Expr | None:
-    """That one of the loops runs; None where that is known."""
+    """Return that one of the loops runs, or None where that is known."""
     asked: list[Expr] = []
     for f in loops:
         match f.lo, f.hi:
@@ -536,7 +551,9 @@ def group_targets_by_loop(loops: Sequence[Loop], targets: Sequence[Reduction]) -
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """``given``: what holds wherever loops accumulate into a target, as far as they do not change it; None for always.
-    ``sure``: they do wherever that holds, so that the target is an element there and no other iteration's."""
+
+    ``sure``: they do wherever that holds, so that the target is an element there and no other iteration's.
+    """
 
     given: Expr | None
     sure: bool
@@ -559,8 +576,9 @@ def accumulation_guard(loops: Sequence[Loop], target: Var | Load, each: Sequence
 
 
 def lifted(around: Sequence[Expr], moving: Collection[str]) -> tuple[tuple[Expr, ...], bool]:
-    """Of the conditions around a statement, outermost first, those that can be asked where ``moving`` is not known,
-    and whether these are all of them.
+    """Return the conditions that can be evaluated without ``moving``, and whether these are all.
+
+    The conditions ``around`` a statement are given outermost first.
 
     What looks at an element or divides may only be asked where the conditions before it hold.
     """
@@ -585,8 +603,10 @@ def _conditions(
     apart: Collection[str],
     loops: tuple[Loop, ...],
 ) -> Iterator[tuple[Expr, ...]]:
-    """The conditions ``around`` each accumulation into ``target``, in ``loops``, of which those over ``apart`` count as
-    run; an inner loop that may have no iteration is one."""
+    """Yield the conditions ``around`` each accumulation into ``target``, in ``loops``.
+
+    Those over ``apart`` count as true; an inner loop that may have no iteration is a condition.
+    """
     for stmt in body:
         match stmt:
             case Assign(to) if to == target:
@@ -608,11 +628,12 @@ def _first(loop: Loop) -> tuple[Expr, ...]:
 
 
 def not_separable(loop: Loop, inner: Loop) -> InfeasibleDirective:
+    """Return the error for a split loop whose sums an inner loop indexes."""
     return InfeasibleDirective(loop, f"loop {inner.var} inside of it tells its sums apart: permute it inwards")
 
 
 def inline_partial_sums(body: tuple[Stmt, ...], parts: Mapping[str, Reduction]) -> tuple[Stmt, ...]:
-    """The statements that make the parts, each accumulating into its sum's own place."""
+    """Return the statements that compute partial sums, each accumulating into the target of its sum."""
 
     def begins(n: Stmt) -> tuple[Stmt, ...] | None:
         match n:
@@ -635,11 +656,12 @@ def inline_partial_sums(body: tuple[Stmt, ...], parts: Mapping[str, Reduction]) 
 
 
 def before_combine(body: tuple[Stmt, ...], parts: Mapping[str, Reduction]) -> tuple[Stmt, ...]:
-    """What runs before the parts are added up."""
+    """Return the statements that run before the partial sums are combined."""
     return _half(body, parts, later=False)
 
 
 def after_combine(body: tuple[Stmt, ...], parts: Mapping[str, Reduction]) -> tuple[Stmt, ...]:
+    """Return the statements that run after the partial sums are combined."""
     return _half(body, parts, later=True)
 
 

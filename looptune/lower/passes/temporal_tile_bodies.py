@@ -41,8 +41,10 @@ def hold_tiles(kernel: Kernel, plan: Plan) -> Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What the threads read of each other of an array: these ``rows`` of each thread, element by element. ``before``
-    and ``count``: where the first element is, and how much room there is, so that no place lies outside."""
+    """What the threads read of each other of an array: these ``rows`` of each thread, element by element.
+
+    ``before`` and ``count``: where the first element is, and how much room there is, so that no place lies outside.
+    """
 
     name: str
     array: str
@@ -89,7 +91,7 @@ class ThreadRows:
         return Shared(f"{array}__tile", array, self.plan.array(array).dtype, rows, -least, 1 + last + above - least)
 
     def own(self, row: int, at: Offset) -> int | None:
-        """The row of the thread itself that the element is in; None where it is another thread's."""
+        """Return the row of this thread that contains the element, or None if it belongs to another thread."""
         if len(at) == 1:
             return 0 if at[0] == 0 else None
         if any(at[1:]):
@@ -121,7 +123,7 @@ class ThreadRows:
         return add(add(mul(y, Const(len(shared.rows) * self.width)), x), Const(shared.before + further))
 
     def at(self, row: int) -> tuple[Expr, ...]:
-        """The point in one of the thread's rows."""
+        """Return the point in one of the thread's rows."""
         return outermost(row), *(point(d) for d in range(1, len(self.whole.shape)))
 
     def held(self, array: str, row: int) -> Var:
@@ -131,7 +133,10 @@ class ThreadRows:
         return tuple((Const(0), n) for n in self.plan.array(array).shape if n is not None)
 
     def core(self, row: int, d: int) -> Iterator[Expr]:
-        """That one of the thread's rows is in the core along a dimension; 1 or 0 where that is known."""
+        """Yield the condition that one of the thread's rows is in the core along a dimension.
+
+        1 or 0 if that is known.
+        """
         dims = ALONG[len(self.whole.shape) - 1]
         dim, n, (before, behind) = dims[d], self.whole.shape[d], self.whole.halo[d]
         if dim == "z":
@@ -146,7 +151,10 @@ class ThreadRows:
             yield Binary("<", at, Const(end))
 
     def done(self, nest: PointwiseNest, row: int) -> tuple[Stmt, ...]:
-        """What the nest does at the point, elements being registers or those of other threads."""
+        """Return the computation of the nest at the point.
+
+        Elements are registers, or those of other threads in shared memory.
+        """
 
         def rule(n: Node) -> Node | None:
             match n:
@@ -167,7 +175,7 @@ class ThreadRows:
         return Load(shared.name, (self.place(shared, self.step(shared.rows, row, at)),), load.dtype)
 
     def told(self, arrays: Iterable[str]) -> Iterator[Stmt]:
-        """What other threads read goes to shared memory."""
+        """Yield the stores to shared memory of what other threads read."""
         for array in arrays:
             shared = self.shared[array]
             for k, row in enumerate(shared.rows):
@@ -176,23 +184,25 @@ class ThreadRows:
 
 
 def thread(dimension: str) -> str:
-    """The number of the thread in its block."""
+    """Return the number of the thread in its block."""
     return f"{dimension}__thread"
 
 
 def first(dimension: int) -> Var:
-    """The first point of the block's tile along a dimension."""
+    """Return the first point of the block's tile along a dimension."""
     return Var(f"first{dimension}{POINT}")
 
 
 def outermost(row: int) -> Var:
-    """The outermost coordinate in a row: a name for each, for a place is computed of what is not negative, and another
-    row may be before the first element."""
+    """Return the outermost coordinate in a row, as a separate name for each row.
+
+    Addresses are computed of non-negative values, and another row may be before the first element.
+    """
     return Var(f"p0_{row}{POINT}")
 
 
 def started(array: str) -> Var:
-    """The place of the thread's first row in an array."""
+    """Return the position of the thread's first row in an array."""
     return Var(f"{array}__begins")
 
 
@@ -203,9 +213,11 @@ ROW = "row__thread"
 
 @dataclass(frozen=True, slots=True)
 class InteriorBody:
-    """What a block inside of all bounds does, as statements: ``places`` are the values of names, from the first element
-    of the block's core along each dimension and the thread's place in the block. After each of the ``groups``, in every
-    iteration of ``loop``, the threads wait for each other."""
+    """What a block inside of all bounds does, as statements.
+
+    ``places`` are the values of names, from the first element of the block's core along each dimension and the thread's
+    place in the block. After each of the ``groups``, in every iteration of ``loop``, the threads wait for each other.
+    """
 
     places: tuple[tuple[str, Expr], ...]
     loads: tuple[Stmt, ...]
@@ -215,7 +227,10 @@ class InteriorBody:
 
 
 def inner(kernel: Kernel, plan: Plan, starts: Sequence[Expr], threads: tuple[Expr, Expr]) -> InteriorBody:
-    """``starts`` of the block's core, ``threads``: the thread's place along x and y."""
+    """Return the position in the core.
+
+    ``starts`` of the block's core, ``threads``: the position of the thread along x and y.
+    """
     made = ThreadRows(kernel, plan)
     whole = made.whole
     along = ALONG[len(whole.shape) - 1]

@@ -42,26 +42,29 @@ Bounds = tuple[Expr, Expr]
 
 
 def point(dimension: int) -> Var:
-    """A coordinate."""
+    """Return the name of a coordinate."""
     return Var(f"p{dimension}{POINT}")
 
 
 def register(array: str, row: int) -> str:
-    """The name of what a thread holds of an array in one of its rows."""
+    """Return the name of the register that holds an array in one of the thread's rows."""
     return f"{array}_{row}__kept"
 
 
 @dataclass(frozen=True, slots=True)
 class PointwiseNest:
-    """What a nest does at a point within ``bounds``: ``body``, in which the arrays kept in tiles have the constant
-    ``Offset`` of an element for its subscripts. ``whole``: all dimensions are loops'."""
+    """What a nest does at a point within ``bounds``.
+
+    ``body``, in which the arrays kept in tiles have the constant ``Offset`` of an element for its subscripts.
+    ``whole``: all dimensions are loops'.
+    """
 
     bounds: tuple[Bounds, ...]
     body: tuple[Stmt, ...]
     whole: bool
 
     def uses(self, arrays: Collection[str]) -> Iterator[tuple[str, Offset]]:
-        """The elements it names."""
+        """Yield the elements that the nest uses."""
         for n in walk(self.body):
             if isinstance(n, Load) and n.array in arrays:
                 yield n.array, constant_offset(n)
@@ -73,8 +76,10 @@ class PointwiseNest:
 
 @dataclass(frozen=True, slots=True)
 class TemporalTile:
-    """A launch of ``loop``; ``spares``: each array kept in tiles with the one that the next launch reads instead, and
-    ``back``: it is this launch that reads the spare ones.
+    """A launch of ``loop``; ``spares``.
+
+    Each array kept in tiles with the one that the next launch reads instead, and ``back``: it is this launch that reads
+    the spare ones.
 
     ``groups`` of nests: no thread waits within one. ``extents`` of space, along each dimension; ``halo``: how many
     elements at the two edges of a tile are wrong at last; ``shape`` of a tile, in elements; ``rows``: how many of them
@@ -110,7 +115,7 @@ class TemporalTile:
         return not any(names_in(nest.bounds) & moving for nest in self.nests)
 
     def registers(self, codelet: Codelet) -> tuple[Local, ...]:
-        """What each thread holds of the arrays."""
+        """Return the registers of each thread for the arrays."""
         types = {v.name: v.dtype for v in (*codelet.params, *codelet.locals)}
         return tuple(Local(register(a, k), types[a]) for a, _ in self.spares for k in range(self.rows))
 
@@ -155,6 +160,7 @@ def with_ping_pong_arrays(codelet: Codelet) -> Codelet:
 
 
 def ping_pong_name(array: str) -> str:
+    """Return the name of the spare array of a time-tiled array."""
     return f"{array}__spare"
 
 
@@ -229,7 +235,7 @@ def _apart(reader: PointwiseNest, writer: PointwiseNest) -> bool:
 
 
 def _of(body: tuple[Stmt, ...], arrays: Iterable[str]) -> frozenset[str]:
-    """The arrays, and the locals whose values depend on elements of them."""
+    """Return the arrays, and the locals whose values depend on elements of them."""
     found = frozenset(arrays)
     decided = [(names_in(s.cond if isinstance(s, If) else s.value), written_names((s,)))
                for s in walk_stmts(body) if isinstance(s, (If, Assign))]  # fmt: skip
@@ -239,6 +245,7 @@ def _of(body: tuple[Stmt, ...], arrays: Iterable[str]) -> frozenset[str]:
 
 
 def constant_offset(load: Load) -> Offset:
+    """Return the constant subscripts of the element."""
     return tuple(int(e.value) for e in load.index if isinstance(e, Const))
 
 
@@ -306,7 +313,7 @@ class _Making:
         return self.placed(loops, body)
 
     def sure(self, body: tuple[Stmt, ...]) -> None:
-        """What is wrong at the edges of a tile decides neither which element is read nor how often a loop runs."""
+        """Check that elements which are wrong at the edges of a tile decide neither a subscript nor a trip count."""
         wrong = _of(body, self.kept)
         for n in walk(body):
             match n:
@@ -328,7 +335,7 @@ class _Making:
             raise InfeasibleDirective(self.loop, f"data say how often loop {f.var} inside of it runs")
 
     def placed(self, loops: list[Loop], body: tuple[Stmt, ...]) -> PointwiseNest:
-        """The nest at the point that its iterations write."""
+        """Return the nest at the point that its iterations write."""
         targets = tuple(_stored(body))
         if not targets:
             raise InfeasibleDirective(self.loop, f"loop {loops[0].var} inside of it writes no array")
@@ -386,7 +393,7 @@ class _Making:
 
 
 def _most(extents: Iterable[Expr]) -> Expr:
-    """The greatest, as far as it is known which one that is."""
+    """Return the greatest, as far as it is known which one that is."""
     left: list[Expr] = []
     for e in dict.fromkeys(extents):
         apart = [(f, difference_range(e, f, {})) for f in left]

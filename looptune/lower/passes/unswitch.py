@@ -28,7 +28,7 @@ CONDITIONS, FEW = 2, 4
 
 
 def unswitch_innermost(body: tuple[Stmt, ...], taken: Iterable[str]) -> tuple[Stmt, ...]:
-    """The body with its innermost loops made so; ``taken`` are names in use."""
+    """Return the body with its innermost loops unswitched; ``taken``: the names in use, which is extended."""
     used = set(taken)
     free = (name for k in count() if (name := f"held{k}") not in used)
     return _block(body, lambda: next(free))
@@ -72,14 +72,14 @@ def _unswitched(loop: Loop, left: int, fresh: Callable[[], str]) -> Iterator[Stm
 
 
 def _asked(loop: Loop) -> Iterator[Expr]:
-    """The conditions of its statements that it does not change, each once."""
+    """Yield the conditions of its statements that it does not change, each once."""
     changing = written_names(loop.body) | {loop.var}
     conds = (s.cond for s in loop.body if isinstance(s, If))
     yield from dict.fromkeys(cond for cond in conds if _stays(cond, changing))
 
 
 def _without(body: tuple[Stmt, ...], cond: Expr, branch: int) -> tuple[Stmt, ...]:
-    """What is left where the answer is known."""
+    """Return what is left where the answer is known."""
     return tuple(
         s for stmt in body
         for s in ((stmt.then, stmt.other)[branch] if isinstance(stmt, If) and stmt.cond == cond else (stmt,))
@@ -87,13 +87,16 @@ def _without(body: tuple[Stmt, ...], cond: Expr, branch: int) -> tuple[Stmt, ...
 
 
 def _stays(cond: Expr, changing: set[str]) -> bool:
-    """It is the same in every iteration, and may be asked where there is none: it reads no element, divides nothing."""
+    """Tell whether the condition is invariant and may be evaluated even if there is no iteration.
+
+    It then reads no element and divides nothing.
+    """
     asks = all(not isinstance(n, Load) and not (isinstance(n, Binary) and n.op in "/%") for n in walk(cond))
     return asks and not names_in(cond) & changing
 
 
 def _held(body: tuple[Stmt, ...], fresh: Callable[[], str]) -> tuple[Stmt, ...]:
-    """The elements that several assignments of an iteration use and one changes, in variables meanwhile."""
+    """Return the elements that several assignments of an iteration use and one changes, in variables meanwhile."""
     if not all(isinstance(s, Assign) for s in body):
         return body
     run = tuple(s for s in body if isinstance(s, Assign))
