@@ -51,14 +51,16 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class TimeLimit:
-    """A plan is given up when it has taken ``us`` or, where it has the host loop of ``pace``, when it has taken
-    ``pace.us[k]`` by mark k."""
+    """Limit of a plan: it is stopped after ``us`` microseconds.
+
+    If it has the host loop of ``pace``, it is also stopped after ``pace.us[k]`` at checkpoint k.
+    """
 
     us: float
     pace: Progress | None = None
 
     def by(self, loop: str, mark: int) -> float:
-        """What a plan with this host loop may take until this mark of it."""
+        """Return the time limit of a plan with this host loop for reaching this checkpoint."""
         if self.pace is None or self.pace.loop != loop or mark >= len(self.pace.us):
             return self.us
         return min(self.us, self.pace.us[mark])
@@ -66,8 +68,10 @@ class TimeLimit:
 
 @dataclass(frozen=True, slots=True)
 class PartialRun:
-    """``us`` on the device, at least, for ``launched`` of the plan's ``launches``; ``pace``: by the marks passed, at
-    most; None where it has no host loop."""
+    """``us`` on the device, at least, for ``launched`` of the plan's ``launches``.
+
+    ``pace``: by the marks passed, at most; None where it has no host loop.
+    """
 
     us: float
     launched: int
@@ -80,8 +84,10 @@ class Program(ABC):
 
     @abstractmethod
     def run(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None) -> None:
-        """``arrays`` by parameter name: contiguous, of the declared type and rank, on the target's device; ``scalars``
-        by name: every integer parameter and host-side value the plan needs."""
+        """``arrays`` by parameter name: contiguous, of the declared type and rank, on the target's device.
+
+        ``scalars`` by name: every integer parameter and host-side value the plan needs.
+        """
 
     @abstractmethod
     def run_within(
@@ -91,6 +97,8 @@ class Program(ABC):
 
 
 class Backend(ABC):
+    """A code generator: it emits source text, builds it without a device, and loads the binary where the device is."""
+
     name: ClassVar[str]
 
     @abstractmethod
@@ -103,16 +111,17 @@ class Backend(ABC):
     def load(self, binary: Binary) -> Program: ...
 
     def measuring(self) -> Backend:
-        """What a device's peaks are measured with: the same, free to contract and to reorder sums."""
+        """Return the backend for measuring a device's peaks, which may contract and reorder sums."""
         return self
 
 
 def header(plan: Plan, target: str) -> str:
-    """The docstring an emitted module opens with: what it is and the schedule that made it."""
+    """Return the docstring of an emitted module: its content and its schedule."""
     return f'"""{docstring(made_of(plan, target))}"""\n'
 
 
 def made_of(plan: Plan, target: str) -> str:
+    """Return the description of an emitted file: the codelet, its directives, and what the user asserted."""
     note = _lines(plan.schedule_text.splitlines())
     directives = f"Directives:\n{note}" if note else "No directives: the default configuration."
     said = f"\n\nAsserted by the user, not proved:\n{_lines(plan.asserted)}" if plan.asserted else ""

@@ -28,6 +28,7 @@ Batch = Callable[[int], tuple[int, float, float]]
 
 
 def run_in_batches(batch: Batch, limit: TimeLimit, launches: int, course: Checkpoints | None = None) -> PartialRun:
+    """Run the launches of a plan in batches until they are complete or a limit is exceeded."""
     loop, marks = ("", ()) if course is None else (course.loop, course.after)
     done, us, most_us, size = 0, 0.0, 0.0, 1
     by: list[float] = []
@@ -45,7 +46,7 @@ def run_in_batches(batch: Batch, limit: TimeLimit, launches: int, course: Checkp
 
 
 def _batch(limit_us: float, each_us: float) -> int:
-    """Launches that take an eighth of the limit."""
+    """Return launches that take an eighth of the limit."""
     return max(1, int(min(limit_us / LOOKS / each_us, 2.0**31))) if each_us > 0 else 2**31
 
 

@@ -43,8 +43,11 @@ from looptune.lower.passes.split_reduction import accumulation_guard
 
 
 def text(codelet: Codelet, head: Head | None = None, front: str = "", opening: str = "") -> str:
-    """The function, all of whose loops' modes are decided, after the headers that it needs; ``head`` is how the file
-    declares it, ``front`` stands before it, and it begins with ``opening``."""
+    """Return the function with the headers that it needs.
+
+    All loops' modes are decided. ``head`` is its declaration in the file, ``front`` stands before it, and it begins
+    with ``opening``.
+    """
     done = in_scalars(codelet)
     used = referenced_names(done.body)
     shared = {id(loop) for loop in _shared(done.body)}
@@ -69,7 +72,7 @@ def _bounds(codelet: Codelet) -> tuple[Expr, ...]:
 
 
 def in_scalars(codelet: Codelet) -> Codelet:
-    """The codelet whose loops to be shared out accumulate into scalars, and into no elements."""
+    """Return the codelet whose parallel loops accumulate into scalars instead of elements."""
     made: list[Local] = []
     taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | referenced_names(codelet.body)
     body = tuple(s for stmt in codelet.body for s in _accumulating(stmt, taken, made))
@@ -78,7 +81,7 @@ def in_scalars(codelet: Codelet) -> Codelet:
 
 
 def _header(n: object) -> str:
-    """What has to be included for it; an infinity and NaN are macros."""
+    """Return what has to be included for it; an infinity and NaN are macros."""
     match n:
         case Call("abs"):
             return "stdlib.h"
@@ -104,7 +107,7 @@ def _accumulating(stmt: Stmt, taken: set[str], made: list[Local]) -> tuple[Stmt,
 
 
 def _in_scalars(loop: Loop, targets: list[Load], taken: set[str], made: list[Local]) -> Stmt:
-    """An element that nothing is added to is not touched: there may be none such."""
+    """Return an element that nothing is added to is not touched: there may be none such."""
     own = {t: Var(_fresh(f"{t.array}_r", taken), t.dtype) for t in dict.fromkeys(targets)}
     made += [Local(v.name, v.dtype) for v in own.values()]
     sums = [Accumulator(r.op, r.target, own[r.target], own[r.target], quiet(loop, r.target))
@@ -132,7 +135,7 @@ def _fresh(name: str, taken: set[str]) -> str:
 
 
 def _shared(body: tuple[Stmt, ...]) -> Iterator[Loop]:
-    """The outermost loops that are shared out."""
+    """Yield the outermost loops that are shared out."""
     for stmt in body:
         match stmt:
             case Loop() if _shareable(stmt):

@@ -30,7 +30,7 @@ ALONG, DOWN, MINE = "along__pack", "down__pack", "mine__pack"
 
 
 def emit_block_index(kernel: Kernel, writer: KernelWriter, indent: str) -> Iterator[str]:
-    """The numbers of the block; the writer's ``own`` say what they are from then on."""
+    """Yield the computation of the block's position; the writer's ``own`` names refer to it from then on."""
     swizzle = kernel.annotation(BlockSwizzle)
     if swizzle is not None and is_swizzled(kernel):
         yield from _swizzle(kernel, swizzle, writer, indent)
@@ -81,7 +81,7 @@ def _pack(packing: CompactGrid, writer: KernelWriter, indent: str) -> Iterator[s
 
 
 def _first(packing: CompactGrid, row: str) -> Expr:
-    """The first block of a row that has something to do; as many as there are columns where none has."""
+    """Return the first block of a row that has something to do; as many as there are columns where none has."""
     if packing.a < 0:
         return Const(0)
     least = div(sub(Const(packing.a - 1 - packing.c), mul(Const(packing.b), Var(row))), Const(packing.a))
@@ -97,5 +97,5 @@ def _length(packing: CompactGrid, row: str) -> Expr:
 
 
 def whole(e: Expr, writer: KernelWriter) -> str:
-    """An integer of the host's, in 64 signed bits."""
+    """Return an integer expression of the host, in 64 signed bits."""
     return writer.limit(Loop("", Const(0), e, ()), False)

@@ -51,14 +51,14 @@ class CWriter(CValues):
 
     @abstractmethod
     def opening(self, kernel: Kernel) -> str:
-        """A kernel's line up to its parameters."""
+        """Return the head of a kernel up to its parameters."""
 
     @abstractmethod
     def array_parameter(self, dtype: str, name: str, constant: bool, restrict: bool) -> str:
         """``restrict``: what is in it changes through this name alone, in all the time that the kernel runs."""
 
     def kernel(self, kernel: Kernel) -> str:
-        """A kernel's whole text."""
+        """Return the complete text of a kernel."""
         kinds = {name: scalar_type(self.plan, name) for name in kernel.scalars}
         arrays = [self._array(kernel, a) for a in kernel.arrays]
         scalars = [f"{self.types[kind]} {self.name(name)}" for name, kind in kinds.items()]
@@ -73,7 +73,7 @@ class CWriter(CValues):
         return self.array_parameter(self.plan.array(name).dtype, self.name(name), constant, restrict)
 
     def _body(self, kernel: Kernel) -> Iterator[str]:
-        """What a block does, after the variables of a thread."""
+        """Yield what a block does, after the variables of a thread."""
         kinds = {name: scalar_type(self.plan, name) for name in kernel.scalars}
         self.kinds = dict(kinds)
         self.assigned, self.asks = {}, False
@@ -87,7 +87,7 @@ class CWriter(CValues):
         yield from (*apart, *flag, *self._declared(own), *body)
 
     def _declared(self, own: Mapping[str, str]) -> Iterator[str]:
-        """The thread's own variables, those of a type in a line."""
+        """Yield the thread's own variables, those of a type in a line."""
         for dtype in dict.fromkeys(own.values()):
             names = ", ".join(self.name(n) for n, d in own.items() if d == dtype)
             yield f"    {self.types[dtype]} {names};"
@@ -192,7 +192,7 @@ class CWriter(CValues):
         return kind, self.start(loop, "", unsigned), self.limit(loop, unsigned)
 
     def start(self, loop: Loop, counter: str, unsigned: bool) -> str:
-        """The value of the variable after ``counter`` steps, "" being none."""
+        """Return the value of the variable after ``counter`` steps; "" means none."""
         scaled = counter if loop.step == 1 else f"{counter} * {loop.step}"
         if counter and loop.lo == Const(0, loop.dtype):
             return scaled

@@ -42,22 +42,22 @@ class CValues(KernelWriter):
 
     @abstractmethod
     def special(self, value: float, dtype: str) -> str:
-        """A NaN or an infinity."""
+        """Return a NaN or an infinity as text."""
 
     @abstractmethod
     def function(self, fn: str, dtype: str) -> str:
-        """The name of a function of math.h for a type."""
+        """Return the name of a function of math.h for a type."""
 
     @abstractmethod
     def inline(self, result: str) -> str:
-        """What the definition of a helper begins with."""
+        """Return the beginning of the definition of a helper."""
 
     def cast(self, dtype: str, text: str, level: int = 0) -> str:
         """``text``, which binds as a cast's operand does, in another type."""
         return enclosed(f"({self.types[dtype]}){text}", UNARY, level)
 
     def least(self, op: str, dtype: str, a: str, b: str) -> str:
-        """The least or the greatest of two: where one is a NaN, the first."""
+        """Return the minimum or maximum of two values; if one is a NaN, the result is the first."""
         name, kind = f"{op}_{dtype}", self.types[dtype]
         sign = "<" if op == "min" else ">"
         self.functions[name] = (
@@ -145,7 +145,7 @@ class CValues(KernelWriter):
         return dtype.endswith(("int8", "int16"))
 
     def wrapping(self, dtype: str) -> str:
-        """The unsigned type in which sums of a signed one wrap."""
+        """Return the unsigned type in which sums of a signed type wrap."""
         return "uint64" if dtype == "int64" else "uint32"
 
     def literal(self, c: Const) -> str:
@@ -158,7 +158,7 @@ class CValues(KernelWriter):
         return f"{value}{suffix.get(c.dtype, '')}"
 
     def number(self, value: float, dtype: str) -> str:
-        """The shortest decimal that is read as the value."""
+        """Return the shortest decimal that is read as the value."""
         with np.errstate(over="ignore"):
             rounded = np.dtype(dtype).type(value)
         if not np.isfinite(rounded):
@@ -214,7 +214,7 @@ class CValues(KernelWriter):
         return self.cast("int64", self.value(e, UNARY), level)
 
     def keeps(self, dtype: str, arg: Expr) -> bool:
-        """A cast of ``arg`` to the unsigned ``dtype`` that changes no value."""
+        """Tell whether a cast of ``arg`` to the unsigned ``dtype`` preserves its value."""
         return dtype.startswith("u") and widens(dtype[1:], arg.dtype) and never_negative(arg, self.nonnegative)
 
     def unsigned_index(self, e: Expr, level: int = 0) -> str:
@@ -237,5 +237,8 @@ class CValues(KernelWriter):
         return self.cast("uint32", self.wide(e, UNARY), level)
 
     def counts(self, e: Expr) -> bool:
-        """It is a number of iterations or a place, which 32 bits hold: of sizes, counters and constants."""
+        """Tell whether the expression is a number of iterations or a position, which fits 32 bits.
+
+        It consists of sizes, counters and constants.
+        """
         return self.small(e) and never_negative(e, self.nonnegative)

@@ -20,13 +20,14 @@ Spelled = Callable[[Kernel, Sequence[str]], str]
 
 
 def host_writer(plan: Plan, writer: CWriter) -> CWriter:
-    """The writer as one for the host, where parameters have the types that the C function gives them."""
+    """Return the writer for the host, where parameters have the types of the C function."""
     writer.counters, writer.nonnegative = set(), set()
     writer.kinds = {p.name: p.dtype for p in plan.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
     return writer
 
 
 def steps(found: tuple[Step, ...], writer: CWriter, indent: str, spelled: Spelled) -> Iterator[str]:
+    """Yield the lines of the host for the steps."""
     for step in found:
         match step:
             case Launch(kernel):

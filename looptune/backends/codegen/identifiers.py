@@ -47,7 +47,7 @@ OPENCL_NAMES = _OWN | _words(
 
 
 def plain(name: str, reserved: Collection[str]) -> str:
-    """The name, with an underscore more where it would shadow one; no two names become one.
+    """Return the name, with an underscore appended if it would shadow one; different names remain different.
 
     >>> plain("float4", CUDA_NAMES), plain("float4_", CUDA_NAMES), plain("gemm", CUDA_NAMES)
     ('float4_', 'float4__', 'gemm')

@@ -37,7 +37,7 @@ MAX_SHARED_BYTES = 48 * 1024
 
 
 def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
-    """The lines between the kernel's parameters and its end."""
+    """Yield the lines between the kernel's parameters and its end."""
     kernel = keep_lane_elements(if_convert(kernel, plan), Var(LANE)) if kernel.time_tile is None else kernel
     writer.counters = (extent_names(plan) | counters(plan)) & {*kernel.arrays, *kernel.scalars}
     writer.nonnegative = writer.counters | extents(plan)
@@ -61,7 +61,7 @@ def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[s
 
 
 def _threads(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
-    """What each thread does, by where it is."""
+    """Yield what each thread does, by where it is."""
     stage = shared_memory.stage_tiles(kernel, plan)
     bounds, live = [], []
     for dim, axis in kernel.grid_axes:
@@ -90,7 +90,7 @@ def _threads(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
 
 
 def _axis(kernel: Kernel, dim: Dimension, axis: Loop, writer: KernelWriter, staged: bool) -> Iterator[str]:
-    """The iteration of one loop of the grid that a thread has."""
+    """Yield the iteration of one loop of the grid that a thread has."""
     var, unsigned = writer.name(axis.var), never_negative(axis.lo, writer.nonnegative)
     kind = "uint32" if unsigned else "int64"
     counter = writer.block_number(dim, kind)
@@ -148,8 +148,11 @@ def check_elements(plan: Plan) -> None:
 
 
 def check_capability(plan: Plan, arch: str) -> None:
-    """ResourceError where a kernel copies to shared memory while it computes, or its blocks wait for each other, and
-    the device cannot do that."""
+    """Check what the plan needs of the device.
+
+    Raises ResourceError if a kernel copies to shared memory while it computes, or its blocks wait for each other, and
+    the device cannot do that.
+    """
     capability = int(arch.removeprefix("sm_"))
     if capability < grid_barrier.LEAST_CAPABILITY and any(k.steps for k in plan.compiled_kernels):
         raise ResourceError(f"persistent needs sm_{grid_barrier.LEAST_CAPABILITY}, this is {arch}: leave it out")

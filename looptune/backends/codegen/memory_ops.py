@@ -66,17 +66,17 @@ def {name}(typingctx):
 
 
 def copy(width: int) -> str:
-    """The name of the copy of so many bytes."""
+    """Return the name of the function that copies this many bytes."""
     return f"copy_{width}_bytes_ahead"
 
 
 def wait_group_name(groups: int) -> str:
-    """The name of what waits until only so many groups of copies are on their way."""
+    """Return the name of the function that waits until at most this many groups of copies are in progress."""
     return f"{AWAIT}_{groups}"
 
 
 def helpers(kernels: Iterable[str]) -> Iterator[str]:
-    """The device functions that the texts of kernels use."""
+    """Yield the device functions that kernels use."""
     texts = tuple(kernels)
     for width in WIDTHS:
         if any(copy(width) in text for text in texts):
@@ -133,12 +133,13 @@ def is_vectorized(kernel: Kernel) -> bool:
 
 
 def aligned(plan: Plan) -> tuple[str, ...]:
-    """The arrays that tiles are filled from 16 bytes at a time, and those of kernels that access neighbours at once."""
+    """Return the arrays that have to be aligned: those copied to tiles or accessed 16 bytes at a time."""
     vectorized = (a for kernel in plan.kernels if is_vectorized(kernel) for a in kernel.arrays)
     return tuple(sorted({*vector_copied_arrays(plan), *vectorized}))
 
 
 def unaligned(array: str) -> str:
+    """Return the message for an array that is not aligned."""
     return (
         f"{array} is accessed {WIDE} bytes at a time, and begins at an address that is no multiple of {WIDE}: copy it"
     )

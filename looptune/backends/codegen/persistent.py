@@ -30,7 +30,7 @@ AT = "__step"
 
 
 def persistent_lines(plan: Plan, kernel: Kernel, writer: KernelWriter, body: Body) -> Iterator[str]:
-    """The lines between the kernel's parameters and its end."""
+    """Yield the lines between the kernel's parameters and its end."""
     yield "    " + writer.declare("int64", MET, "0")
     leave, writer.leave = writer.leave, writer.leave.replace("return", "continue")
     yield from _Persistent(plan, kernel, writer, body).steps(kernel.steps, "    ")
@@ -70,7 +70,7 @@ class _Persistent:
                         yield from self.steps(other, indent + "    ")
 
     def launch(self, kernel: Kernel, indent: str) -> Iterator[str]:
-        """The part of every block that is this one's, one after the other."""
+        """Yield the part of every block that is this one's, one after the other."""
         writer = self.writer
         opened, inside = writer.scope(indent)
         yield from opened
@@ -110,6 +110,6 @@ class _Persistent:
         return block_swizzle.whole(e, self.writer)
 
     def known(self) -> None:
-        """What the writer has to know of the sizes and the host loops' variables."""
+        """Tell the writer what is known of the sizes and the host loop variables."""
         self.writer.counters, self.writer.nonnegative = set(self.counters), set(self.counters)
         self.writer.kinds = dict(self.kinds)

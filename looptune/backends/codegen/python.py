@@ -127,7 +127,7 @@ def typed(dtype: str) -> str:
 
 
 def imported(plan: Plan) -> tuple[str, ...]:
-    """The names of types that a module imports."""
+    """Return the names of types that a module imports."""
     variables = (*plan.codelet.params, *plan.codelet.locals)
     nodes = (n for k in kernels_in(plan.steps) for n in walk((k.loops, k.body)))
     given = any(getattr(n, "dtype", "") == "bool" for n in (*variables, *nodes))
@@ -135,7 +135,7 @@ def imported(plan: Plan) -> tuple[str, ...]:
 
 
 def ident(name: str) -> str:
-    """A C name as a Python name that shadows nothing; no two C names become one."""
+    """Return a C name as a Python name that shadows nothing; different C names remain different."""
     return f"{name}_" if name.rstrip("_") in _RESERVED or name.endswith(MADE) else name
 
 
@@ -241,7 +241,10 @@ class Writer(ABC):
         raise AssertionError(f"no Python for {e}")
 
     def binary(self, op: str, a: str, b: str, lhs: Expr, rhs: Expr) -> tuple[str, int]:
-        """The text of ``lhs op rhs``, whose operands ``a`` and ``b`` bind as ``op`` needs it, and how it binds."""
+        """Return the text of ``lhs op rhs``, and how strongly it binds.
+
+        The operands ``a`` and ``b`` bind as ``op`` requires.
+        """
         if op in ("min", "max"):
             return f"{op}({a}, {b})", ATOM
         if op in ("/", "%") and is_integer(lhs.dtype):
@@ -285,11 +288,11 @@ class Writer(ABC):
         return self.wide(self.value(e))
 
     def keeps(self, dtype: str, arg: Expr) -> bool:
-        """A cast of ``arg`` to the unsigned ``dtype`` that changes no value."""
+        """Tell whether a cast of ``arg`` to the unsigned ``dtype`` preserves its value."""
         return dtype.startswith("u") and widens(dtype[1:], arg.dtype) and never_negative(arg, self.nonnegative)
 
     def wide_variable(self, name: str, dtype: str) -> str:
-        """A difference of two unsigned ones would wrap."""
+        """Return the variable in 64 signed bits, since a difference of two unsigned ones would wrap."""
         return f"int64({ident(name)})" if dtype.startswith("u") else ident(name)
 
 
@@ -300,7 +303,7 @@ Launched = Callable[[Launch | HostLoop, str], Iterator[str]]
 def host_steps(
     steps: tuple[Step, ...], writer: Writer, indent: str, launched: Launched, opening: Sequence[str] = ()
 ) -> Iterator[str]:
-    """The loops and conditions around launches; ``opening`` are the first lines of every loop's body."""
+    """Yield the loops and conditions around launches; ``opening`` are the first lines of every loop's body."""
     if not steps:
         yield f"{indent}pass"
     for step in steps:
@@ -324,8 +327,11 @@ def enclosed(text: str, own: int, level: int) -> str:
 
 
 def literal(c: Const, exact: bool) -> str:
-    """A constant; its type is written out where a variable takes it, and where it decides that of a result: beside an
-    int64, which a plain number is, Numba makes a uint64 a float64."""
+    """Return a constant as text.
+
+    Its type is written out where a variable takes it, and where it decides the type of a result: with an int64, which a
+    plain number is, Numba converts a uint64 to a float64.
+    """
     if c.dtype == "float64":
         return _float(c)
     number = _float(c) if c.dtype == "float32" else str(int(c.value))

@@ -33,7 +33,10 @@ STRAIGHT = 16
 
 
 def emit_tiled_body(kernel: Kernel, stage: SharedTiles, writer: KernelWriter, live: str) -> Iterator[str]:
-    """The body of the kernel, its axes being assigned; ``live``: the thread has an iteration, "" for always."""
+    """Yield the body of a kernel with tiles, after its axes are assigned.
+
+    ``live``: the condition that the thread has an iteration, "" for always.
+    """
     threads = kernel.block[0] * kernel.block[1]
     yield "    " + writer.declare("uint32", "slot", f"{writer.thread('y')} * {kernel.block[0]} + {writer.thread('x')}")
     for tile in stage.tiles:
@@ -55,7 +58,7 @@ def emit_tiled_body(kernel: Kernel, stage: SharedTiles, writer: KernelWriter, li
 
 
 def _opening(body: tuple[Stmt, ...]) -> set[str]:
-    """The variables that its first statements assign, whatever happens."""
+    """Return the variables that its first statements assign, whatever happens."""
     first = takewhile(lambda s: isinstance(s, Assign), body)
     return {s.target.name for s in first if isinstance(s, Assign) and isinstance(s.target, Var)}
 
@@ -97,7 +100,7 @@ class _Emission:
         return any(id(n) in self.stage.at for n in walk_stmts(stmt))
 
     def own(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
-        """What every thread does for itself."""
+        """Yield what every thread does for itself."""
         if body:
             if self.live:
                 yield indent + self.writer.if_(self.live)
@@ -123,11 +126,11 @@ class _Emission:
                     yield from self.block(other, indent + "    ", env)
 
     def later(self, loop: Loop) -> tuple[Tile, ...]:
-        """The tiles that are filled for later iterations of the loop."""
+        """Return the tiles that are filled for later iterations of the loop."""
         return tuple(t for s in directly(loop.body) for t in self.stage.at.get(id(s), ()) if t.prefetch_loop)
 
     def ahead(self, loop: Loop, indent: str, env: Mapping[str, Range]) -> Iterator[str]:
-        """The loop, beginning the copies of a later iteration's tiles in each; see ``cuda_ahead``."""
+        """Yield the loop, beginning the copies of a later iteration's tiles in each; see ``cuda_ahead``."""
         writer, tiles, var, inner = self.writer, self.later(loop), loop.var, body_ranges(loop, env)
         kind, start, end = writer.range_of(loop)
         count, buffer = max(t.buffers for t in tiles), var + BUFFER
@@ -165,7 +168,7 @@ class _Emission:
             writer.unbind(name)
 
     def fill(self, tiles: Sequence[Tile], indent: str, env: Mapping[str, Range]) -> Iterator[str]:
-        """The threads of the block copy the tiles, each every so many elements."""
+        """Yield the threads of the block copy the tiles, each every so many elements."""
         if tiles:
             yield f"{indent}{self.writer.barrier}"
         for tile in tiles:
@@ -197,8 +200,11 @@ class _Emission:
     def element(
         self, tile: Tile, number: str, indent: str, env: Mapping[str, Range], buffer: Expr, later: int = 0
     ) -> Iterator[str]:
-        """One element, or one vector of them: ``number + later`` in the order of the tile's rows. Whole rows of
-        ``later`` are a constant of the place: the same division for all the elements that a thread copies."""
+        """One element, or one vector of them: ``number + later`` in the order of the tile's rows.
+
+        Whole rows of ``later`` are a constant of the place: the same division for all the elements that a thread
+        copies.
+        """
         places = [Var(f"place{d}__tile") for d in range(len(tile.shape))]
         counts = (*tile.shape[:-1], tile.shape[-1] // tile.vector)
         left = number
@@ -253,7 +259,7 @@ class _Emission:
                 yield "    " + writer.store(tile.name, at, writer.zero(tile.dtype))
 
     def within(self, tile: Tile, at: tuple[Expr, ...], env: Mapping[str, Range]) -> Iterator[str]:
-        """That the element is there, as far as it is not known."""
+        """Yield that the element is there, as far as it is not known."""
         for e, n in zip(at, self.writer.plan.array(tile.array).shape, strict=True):
             assert n is not None, "a staged array has all its extents"
             above, below = difference_range(e, n, env), range_of(e, env)

@@ -10,7 +10,7 @@ from looptune.lower.plan import Plan, host_loops
 
 
 def extent_names(plan: Plan) -> set[str]:
-    """int parameters that are an array's extent, and therefore not negative: they are passed as uint32."""
+    """Return the int parameters that are an array's extent, and therefore not negative: they are passed as uint32."""
     return extents(plan, ("int32",))
 
 
@@ -31,7 +31,7 @@ def counters(plan: Plan) -> set[str]:
 
 
 def scalar_type(plan: Plan, name: str) -> str:
-    """The type in which a scalar parameter, or a host loop's variable, is passed to a kernel."""
+    """Return the type in which a scalar parameter, or a host loop's variable, is passed to a kernel."""
     known = {p.name for p in plan.codelet.params if isinstance(p, Scalar)}
     if name in extent_names(plan) or (name not in known and name in counters(plan)):
         return "uint32"

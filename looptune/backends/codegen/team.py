@@ -56,7 +56,10 @@ def _rows(kernel: Kernel) -> int:
 
 
 def _arrays(kernel: Kernel) -> dict[str, tuple[str, bool]]:
-    """The shared arrays by name: type, and whether it is a scalar for each team, not an element for each thread."""
+    """Return the shared arrays by name, with their types.
+
+    The flag says whether there is a scalar for each team instead of an element for each thread.
+    """
     assert kernel.team is not None, "only a team shares memory"
     found: dict[str, tuple[str, bool]] = {}
     for tree in kernel.team.trees if kernel.lanes > 1 else ():
@@ -65,7 +68,7 @@ def _arrays(kernel: Kernel) -> dict[str, tuple[str, bool]]:
 
 
 def _buffers(tree: TeamReduce) -> list[str]:
-    """The array of each accumulator; one tree uses them after the other."""
+    """Return the array of each accumulator; one tree uses them after the other."""
     seen: Counter[str] = Counter()
     made = []
     for a in tree.accumulators:
@@ -79,7 +82,10 @@ def _slot(v: Var) -> str:
 
 
 def emit_team_body(kernel: Kernel, writer: KernelWriter, live: str) -> Iterator[str]:
-    """The body of the kernel, its axis being assigned; ``live`` is whether the team has an iteration, "" for always."""
+    """Yield the body of a kernel with teams, after its axis is assigned.
+
+    ``live``: the condition that the team has an iteration, "" for always.
+    """
     assert kernel.team is not None, "the kernel has a team"
     body = _Body(kernel, kernel.team, writer)
     x = kernel.block[0]
@@ -154,13 +160,13 @@ class _Body:
                     self.branch(phase, when, indent)
 
     def guarded(self, when: str, indent: str) -> str:
-        """The indentation of what stands under the condition."""
+        """Return the indentation of what stands under the condition."""
         if when:
             self.lines.append(indent + self.writer.if_(when))
         return indent + "    " if when else indent
 
     def touch(self, touched: _Touched, indent: str) -> None:
-        """The team goes on to access that, after a barrier where it has to wait."""
+        """Record the next accesses of the team, after a barrier if one is needed."""
         if self.kernel.lanes > 1 and any(touched.meets(t) for t in self.since):
             self.lines.append(f"{indent}{self.writer.barrier}")
             self.since = frozenset()
@@ -175,7 +181,7 @@ class _Body:
         return _Touched(frozenset(self.kernel.arrays) & names_in(exprs))
 
     def steps(self, phase: Phase) -> tuple[_Touched, ...]:
-        """What the phase touches, a step after the other."""
+        """Return what the phase touches, a step after the other."""
         match phase:
             case TeamSingle(body, known):
                 slots, own = frozenset(map(_slot, known)), self.by_all(body)
@@ -239,7 +245,7 @@ class _Body:
             self.lines += writer.statement(a.update, self.guarded(when, indent))
 
     def joined(self, buffers: Mapping[str, Accumulator], touched: _Touched, indent: str) -> int:
-        """The lanes' sums in shared memory, level by level fewer; how many lanes have one that is left."""
+        """Return the lanes' sums in shared memory, level by level fewer; how many lanes have one that is left."""
         lanes = self.kernel.lanes
         self.touch(touched, indent)
         self.put(buffers, indent)
@@ -257,7 +263,7 @@ class _Body:
         ]
 
     def terms(self, phase: TeamReduce, indent: str) -> None:
-        """The loop of one lane."""
+        """Emit the loop of one lane."""
         x, y = self.kernel.block
         match phase.loop.body:
             case (Loop() as inner,) if phase.two_level and self.team.block_axis == "xy":
@@ -272,7 +278,7 @@ class _Body:
         self.lines += self.writer.loop(loop, indent, "lane" if lanes > 1 else "", lanes)
 
     def join(self, buffers: Mapping[str, Accumulator], indent: str, lanes: int, left: int) -> None:
-        """The sums of ``lanes`` joined to those of ``left`` of them, of which this lane has one."""
+        """Emit the combination of the sums of ``lanes`` into those of ``left`` of them, of which this lane has one."""
         writer, turn = self.writer, "turn__team"
         opened, at = writer.scope(indent)
         self.lines += [
@@ -288,7 +294,7 @@ class _Body:
         self.lines.append(f"{at}    " + writer.set(turn, f"{turn} + 1", "uint32"))
 
     def repeat(self, phase: TeamLoop, when: str, indent: str) -> None:
-        """The teams of a block go round as often as the one that does most, for they meet at barriers."""
+        """Emit a loop that the teams of a block repeat equally often, since they meet at barriers."""
         writer, loop = self.writer, phase.loop
         self.touch(self.asked(loop.lo, loop.hi), indent)
         before = self.since
@@ -320,7 +326,7 @@ class _Body:
         self.since = frozenset()
 
     def inside(self, body: tuple[Phase, ...], indent: str) -> Iterator[str]:
-        """The phases of an iteration that the whole block runs."""
+        """Yield the phases of an iteration that the whole block runs."""
         around, self.lines = self.lines, []
         self.phases(body, "", indent)
         made, self.lines = self.lines, around
@@ -337,7 +343,7 @@ class _Body:
             self.phases(phase.other, other, indent)
 
     def condition(self, text: str, indent: str) -> str:
-        """A variable that holds it."""
+        """Return a variable that holds it."""
         self.conditions += 1
         name = f"live{self.conditions}__team"
         self.lines.append(indent + self.writer.declare("bool", name, text, fits=True))

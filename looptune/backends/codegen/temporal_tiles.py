@@ -48,7 +48,7 @@ def shared_bytes(kernel: Kernel, plan: Plan) -> int:
 
 
 def emit_temporal_body(kernel: Kernel, plan: Plan, writer: KernelWriter) -> Iterator[str]:
-    """The body of the kernel."""
+    """Yield the body of a kernel with temporal tiles."""
     return _Emission(ThreadRows(kernel, plan), plan, writer).lines()
 
 
@@ -81,7 +81,7 @@ class _Emission:
             writer.unbind(name)
 
     def body(self, indent: str, *, asking: bool) -> Iterator[str]:
-        """What a block does; without ``asking`` one that lies inside all bounds."""
+        """Yield what a block does; without ``asking`` one that lies inside all bounds."""
         writer = self.writer
         yield from self.loads(indent) if asking else self.all_loads(indent)
         yield from self.statements(self.rows.told(self.rows.shared), indent)
@@ -127,7 +127,7 @@ class _Emission:
             yield from self.where(self.rows.extents(array), indent, loaded)
 
     def stores(self, indent: str) -> Iterator[str]:
-        """What is in the block's core."""
+        """Yield what is in the block's core."""
         for array, target in self.whole.target.items():
 
             def stored(row: int, at: str, array: str = array, target: str = target) -> Iterator[str]:
@@ -143,7 +143,7 @@ class _Emission:
             yield from self.writer.block(tuple(row), indent)
 
     def all_stores(self, indent: str) -> Iterator[str]:
-        """The rows of all arrays in turn, for they are in the core together."""
+        """Yield the rows of all arrays in turn, for they are in the core together."""
         for target in self.whole.target.values():
             yield from self.begun(target, indent)
 
@@ -156,7 +156,7 @@ class _Emission:
         yield from self.where((), indent, stored, core=True)
 
     def begun(self, array: str, indent: str) -> Iterator[str]:
-        """A variable for the place of the thread's first row, from which the others are so many rows further."""
+        """Yield a variable for the place of the thread's first row, from which the others are so many rows further."""
         first = Load(array, self.rows.at(0), self.plan.array(array).dtype)
         place = self.writer.unsigned_index(self.writer.place(first))
         yield indent + self.writer.declare("uint32", started(array).name, place, fits=True)
@@ -173,8 +173,10 @@ class _Emission:
         self, bounds: Sequence[tuple[Expr, Expr]], indent: str, each: Callable[[int, str], Iterator[str]], *,
         core: bool = False,
     ) -> Iterator[str]:  # fmt: skip
-        """What ``each`` row of the thread does that is within the bounds, where there are any, and in the ``core``,
-        which begins within them. What all rows have in common is asked once."""
+        """Yield the computation of ``each`` row of the thread that is within the bounds and in the ``core``.
+
+        The core begins within the bounds; conditions that all rows share are evaluated once.
+        """
         along = range(len(self.whole.shape))
 
         def asked(row: int, d: int) -> tuple[Expr, ...]:
@@ -199,7 +201,10 @@ class _Emission:
             yield indent + self.writer.if_(self.writer.condition(conjunction(conditions)))
 
     def inside(self) -> Iterator[Expr]:
-        """The block's tile lies within all arrays and every nest that has all dimensions, and outside of the others."""
+        """Yield the condition that the block's tile is inside.
+
+        It is inside all arrays and every nest that has all dimensions, and outside the others.
+        """
         ends = [(first(d), add(first(d), Const(n))) for d, n in enumerate(self.whole.shape)]
         asked: list[Expr] = [Binary(">=", a, Const(0)) for a, _ in ends]
         for array in self.whole.source:

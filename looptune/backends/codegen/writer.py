@@ -37,19 +37,22 @@ class TargetSyntax(ABC):
 
     @abstractmethod
     def name(self, name: str) -> str:
-        """A name of the C program as one of the language that shadows nothing."""
+        """Return a name of the C program as one of the language that shadows nothing."""
 
     @abstractmethod
     def thread(self, dimension: Dimension) -> str:
-        """The number of the thread in its block."""
+        """Return the number of the thread in its block."""
 
     @abstractmethod
     def block_number(self, dimension: Dimension, kind: str) -> str:
-        """The number of the block in the grid, where a ``kind`` is computed of it."""
+        """Return the number of the block in the grid, in the type ``kind`` in which it is used."""
 
     @abstractmethod
     def declare(self, kind: str, name: str, value: str, *, fits: bool = False) -> str:
-        """A variable of the type ``kind`` ("bool" for a truth value); ``fits``: the value has that type."""
+        """Return the declaration of a variable of the type ``kind`` ("bool" for a truth value).
+
+        ``fits``: the value has that type.
+        """
 
     @abstractmethod
     def set(self, name: str, value: str, kind: str = "") -> str:
@@ -60,19 +63,19 @@ class TargetSyntax(ABC):
 
     @abstractmethod
     def shared(self, name: str, count: int, dtype: str, alignment: int = 0) -> str:
-        """An array that the threads of a block share; it begins at a multiple of ``alignment`` bytes."""
+        """Return the declaration of an array that the threads of a block share, aligned to ``alignment`` bytes."""
 
     @abstractmethod
     def local_array(self, name: str, count: int, dtype: str) -> str:
-        """An array of which each thread has its own."""
+        """Return the declaration of an array of which each thread has a copy."""
 
     def aligned(self, arrays: Sequence[str]) -> tuple[str, ...]:
-        """These begin at multiples of 16 bytes; nothing in a language whose compilers do not ask."""
+        """Return the statement that these arrays begin at multiples of 16 bytes, or nothing where none is needed."""
         return ()
 
     @abstractmethod
     def scope(self, indent: str) -> tuple[tuple[str, ...], str]:
-        """What opens a block of its own for new variables, and the indentation of what stands in it."""
+        """Return the line that opens a block for new variables, and the indentation in it."""
 
     @abstractmethod
     def if_(self, condition: str) -> str: ...
@@ -117,11 +120,11 @@ class TargetSyntax(ABC):
 
     @abstractmethod
     def copy_async(self, width: int, to: tuple[str, str], source: tuple[str, str], there: Sequence[str]) -> str:
-        """The same bytes are on their way; zeros where one of the conditions ``there`` does not hold."""
+        """Return the asynchronous copy of the bytes; zeros if one of the conditions ``there`` does not hold."""
 
     @abstractmethod
     def commit_group(self) -> tuple[str, ...]:
-        """The copies on their way since the last call are a group."""
+        """Return the statement that groups the copies started since the last call."""
 
     @abstractmethod
     def wait_group(self, groups: int) -> tuple[str, ...]:
@@ -134,17 +137,25 @@ class TargetSyntax(ABC):
 
     @abstractmethod
     def grid_barrier(self, arrived: str, met: str) -> str:
-        """All blocks of the grid wait for each other and see then what all have written. ``arrived``: the counter that
-        they share; ``met``: how many have arrived there before, which it counts on."""
+        """All blocks of the grid wait for each other and see then what all have written.
+
+        ``arrived``: the counter that they share; ``met``: how many have arrived there before, which it counts on.
+        """
 
     @abstractmethod
     def grid_barrier_exit(self, arrived: str, met: str) -> str:
-        """The block will not meet others any more; the last one to say so sets the counter back to zero."""
+        """Return the statement by which the block leaves the grid barrier.
+
+        The last block resets the counter to zero.
+        """
 
 
 class KernelWriter(TargetSyntax):
-    """Writes statements and expressions; ``counters`` are the variables that hold a uint32, and ``nonnegative`` those
-    that are never negative at the place written."""
+    """Writes statements and expressions.
+
+    ``counters`` are the variables that hold a uint32, and ``nonnegative`` those that are never negative at the place
+    written.
+    """
 
     plan: Plan
     counters: set[str]
@@ -172,16 +183,18 @@ class KernelWriter(TargetSyntax):
     def loop(
         self, loop: Loop, indent: str, lane: str = "", lanes: int = 1, within: Within | None = None
     ) -> Iterator[str]:
-        """A loop of which a thread runs one iteration in ``lanes``, from the one whose number is ``lane``; ``within``
-        writes the body, where that is not written as it stands."""
+        """Yield a loop of which a thread runs every ``lanes``-th iteration, from number ``lane``.
+
+        ``within`` writes the body, if it is not written unchanged.
+        """
 
     @abstractmethod
     def range_of(self, loop: Loop) -> tuple[str, str, str]:
-        """The variable's type, its first value and its end, as text."""
+        """Return the variable's type, its first value and its end, as text."""
 
     @abstractmethod
     def limit(self, loop: Loop, unsigned: bool) -> str:
-        """The upper bound; one that may be negative is raised to the lower one before it becomes unsigned."""
+        """Return the upper bound. One that may be negative is raised to the lower bound before it becomes unsigned."""
 
     @abstractmethod
     def bound(self, e: Expr, level: int = 0) -> str:
@@ -216,10 +229,10 @@ class KernelWriter(TargetSyntax):
 
     @abstractmethod
     def nothing(self, indent: str) -> Iterator[str]:
-        """The body of what does nothing."""
+        """Yield an empty body."""
 
     def block(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
-        """Runs of assignments with what they share computed once."""
+        """Yield runs of assignments with their common subexpressions computed once."""
         held: list[str] = []
         for _, run in groupby(body, lambda s: isinstance(s, Assign)):
             for stmt in eliminate_common_subexpressions(
@@ -243,15 +256,18 @@ class KernelWriter(TargetSyntax):
             yield from self.nothing(indent)
 
     def known(self, name: str, value: Expr) -> None:
-        """A variable has a value that is not negative."""
+        """Record that a variable has a value that is not negative."""
         self.nonnegative.add(name)
         most = upper_bound(value, self.nonnegative, self.most)
         if most is not None:
             self.most[name] = most
 
     def count(self, loop: Loop, lanes: int) -> None:
-        """A loop of the thread begins. Where it is shared out, or begins at what varies, its variable is like any other
-        of a place: what is known of its steps saves nothing then."""
+        """Record that a loop of the thread begins.
+
+        Where it is shared out, or begins at what varies, its variable is like any other of a place: what is known of
+        its steps saves nothing then.
+        """
         self.begins(loop)
         if lanes == 1 and isinstance(loop.lo, Const) and loop.var in self.nonnegative:
             self.counted.add(loop.var)
@@ -287,7 +303,10 @@ class KernelWriter(TargetSyntax):
         self.starts.pop(var, None)
 
     def same_sign(self, e: Expr) -> bool:
-        """A size, a counter or a constant that an unsigned comparison may use as it is."""
+        """Tell whether an unsigned comparison may use the expression unchanged.
+
+        It is a size, a counter or a constant.
+        """
         return (isinstance(e, Var) and e.name in self.counters) or (
             isinstance(e, Const) and e.dtype == "int32" and e.value >= 0
         )

@@ -20,7 +20,7 @@ Code = tuple[bytes, str]
 
 
 def link(ptx: str, arch: str, registers: int = 0) -> Code:
-    """``registers``: of a thread at most; 0: as many as the linker likes."""
+    """Return the linked code. ``registers``: the limit per thread, or 0 for none."""
     options = LinkerOptions(arch=arch, verbose=True, max_register_count=registers if registers else None)
     linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=options)
     code = linker.link("cubin").code
@@ -28,7 +28,10 @@ def link(ptx: str, arch: str, registers: int = 0) -> Code:
 
 
 def cached(cache: Path | None, facts: Sequence[object], make: Callable[[], Code]) -> Code:
-    """What ``make`` gives, from the folder of compiled kernels where one was made of the same ``facts``; None: anew."""
+    """Return the result of ``make``, from the folder of compiled kernels if one with the same ``facts`` is there.
+
+    None: always make it.
+    """
     if cache is None:
         return make()
     path = cache / f"kernel-{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}.cubin"
@@ -43,7 +46,7 @@ def cached(cache: Path | None, facts: Sequence[object], make: Callable[[], Code]
 
 
 def resources(plan: Plan, kernel: Kernel, log: str) -> Resources:
-    """What the linker says that a kernel takes."""
+    """Return the resources of a kernel that the linker reports."""
 
     def number(pattern: str) -> int:
         found = re.findall(pattern, log)

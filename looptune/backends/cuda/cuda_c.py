@@ -27,6 +27,8 @@ ENTRY = "kernel_of_looptune"
 
 
 class CudaC(Backend):
+    """The backend of CUDA C, for NVIDIA GPUs."""
+
     name = NAME
 
     def __init__(self, arch: str = "sm_90", contract: Contract = "cc", cache: Path | None = None) -> None:
@@ -52,7 +54,7 @@ class CudaC(Backend):
         return Binary(self.name, plan, file_text(plan), objects, used, time.perf_counter() - start)
 
     def ptx(self, plan: Plan) -> str:
-        """The PTX of every kernel; needs no GPU."""
+        """Return the PTX of every kernel, without a GPU."""
         plan = contracted(plan, self.contract)
         return "\n".join(self._ptx(kernel_text(plan, k), k.name) for k in plan.compiled_kernels)
 
@@ -65,8 +67,11 @@ class CudaC(Backend):
         return cubin.cached(self.cache, facts, lambda: cubin.link(self._ptx(text, kernel.name), self.arch))
 
     def _ptx(self, text: str, name: str) -> str:
-        """Numba's settings: products are contracted with sums unless they are written otherwise, everything else is
-        rounded as IEEE 754 says."""
+        """Return the PTX of one kernel, compiled with Numba's settings.
+
+        Products are contracted with sums unless they are written otherwise, and everything else is rounded as IEEE 754
+        prescribes.
+        """
         options = [f"--gpu-architecture=compute_{self.arch.removeprefix('sm_')}", "--std=c++17", "--fmad=true"]
         program = _check(nvrtc.nvrtcCreateProgram(text.encode(), f"{name}.cu".encode(), 0, [], []))
         try:
@@ -79,7 +84,7 @@ class CudaC(Backend):
 
 
 def architectures() -> tuple[str, ...]:
-    """The architectures that code can be compiled for here."""
+    """Return the architectures for which code can be compiled here."""
     return tuple(f"sm_{number}" for number in sorted(_check(nvrtc.nvrtcGetSupportedArchs())[1]))
 
 
@@ -91,7 +96,7 @@ def _check(result: tuple[Any, ...]) -> Any:
 
 
 def _text(program: Any, size: Any, write: Any) -> str:
-    """What the compiler has to give, without the zero that ends it."""
+    """Return what the compiler has to give, without the zero that ends it."""
     held = b" " * _check(size(program))
     _check(write(program, held))
     return held.rstrip(b"\0").decode()

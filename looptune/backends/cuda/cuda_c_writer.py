@@ -57,6 +57,8 @@ NAME = "cuda-c"
 
 
 class CudaCWriter(CWriter):
+    """Writer of CUDA C."""
+
     barrier = "__syncthreads();"
     types = MappingProxyType({
         "float32": "float", "float64": "double", "int8": "signed char", "int16": "short", "int32": "int",
@@ -158,7 +160,7 @@ def kernel_text(plan: Plan, kernel: Kernel) -> str:
 
 
 def file_text(plan: Plan) -> str:
-    """A whole ``.cu``."""
+    """Return a complete ``.cu`` file."""
     writer = CudaCWriter(plan, extent_names(plan))
     kernels = [writer.kernel(k) for k in plan.compiled_kernels]
     host = "\n".join(braced(_host(plan, host_writer(plan, writer)))) + "\n"

@@ -20,7 +20,10 @@ SUCCESS = driver.CUresult.CUDA_SUCCESS
 
 
 def check(result: tuple[Any, ...]) -> Any:
-    """The value of a driver call; a RuntimeError with the driver's own name for it where the call failed."""
+    """Return the value of a driver call.
+
+    Raises RuntimeError with the driver's own name of the error if the call failed.
+    """
     error, *values = result
     if error != SUCCESS:
         name = driver.cuGetErrorName(error)[1]

@@ -40,8 +40,10 @@ from looptune.lower.plan import ARRIVED, Kernel, Plan, count, evaluate_size, gri
 
 @dataclass(frozen=True, slots=True)
 class CallingConvention:
-    """How kernels are called: ``words`` of an array's layout are its parameters, and the entry of a cubin is found by
-    the pattern ``entry``."""
+    """How kernels are called.
+
+    ``words`` of an array's layout are its parameters, and the entry of a cubin is found by the pattern ``entry``.
+    """
 
     words: slice
     entry: str
@@ -147,7 +149,7 @@ class CudaProgram(Program):
             yield
 
     def _residents(self, scalars: Mapping[str, int | float]) -> dict[str, Any]:
-        """The codelet's own variables on the device, allocated once for given sizes."""
+        """Return the codelet's own variables on the device, allocated once for given sizes."""
         env = {n: int(v) for n, v in scalars.items() if float(v).is_integer()}
         for local in self.plan.device_locals:
             count = int(np.prod([evaluate_size(e, env) for e in local.shape], dtype=np.int64)) if local.shape else 1
@@ -166,8 +168,9 @@ more than a few."""
 
 
 def _batch(stream: Any, events: Sequence[Any], queued: Iterator[None], most: int) -> tuple[int, float, float]:
-    """Queue at most so many launches and wait: how many there were, and microseconds the device was busy, at least and
-    at most.
+    """Queue at most so many launches and wait.
+
+    How many there were, and microseconds the device was busy, at least and at most.
 
     It may have waited for the host while some were queued, unless those before them had not ended even then.
     """
@@ -205,7 +208,7 @@ class _Frame:
         scalars: Mapping[str, int | float],
         passed: slice,
     ) -> None:
-        """``passed``: which words of an array's layout are parameters."""
+        """Lay out the arguments of a kernel; ``passed``: which words of an array's layout are parameters."""
         words = [word for a in kernel.arrays for word in layouts[a][passed]]
         self.memory = np.zeros(len(words) + len(kernel.scalars), np.int64)
         self.memory[: len(words)] = words
@@ -219,7 +222,7 @@ class _Frame:
             self.own[name] = slot
 
     def filled(self, env: Mapping[str, int]) -> int:
-        """The address of the parameters' addresses, with the values that this launch has."""
+        """Return the address of the parameters' addresses, with the values that this launch has."""
         for name, slot in self.own.items():
             if name in env:
                 slot[0] = env[name]
@@ -234,7 +237,7 @@ def _layout(array: Any, dtype: str) -> _Layout:
 
 
 def _entry(cubin: bytes, name: str) -> str:
-    """The name of the one kernel of a cubin, which matches the pattern ``name``."""
+    """Return the name of the one kernel of a cubin, which matches the pattern ``name``."""
     found = re.search(rb"\.text\.(" + name.encode() + rb")\0", cubin)
     assert found is not None, f"no kernel {name} in its cubin"
     return found[1].decode()
@@ -259,8 +262,10 @@ def _whole(p: Scalar) -> bool:
 
 
 def argument_types(plan: Plan, kernel: Kernel) -> tuple[Any, ...]:
-    """The Numba types of a kernel's parameters: flat arrays, of which those that it does not write are readonly, then
-    scalar parameters and host loops' variables."""
+    """Return the Numba types of a kernel's parameters.
+
+    Flat arrays (readonly if the kernel does not write them), then scalar parameters and host loop variables.
+    """
     arrays = ((getattr(types, typed(plan.array(name).dtype)), name not in kernel.writes) for name in kernel.arrays)
     scalars = (getattr(types, typed(scalar_type(plan, name))) for name in kernel.scalars)
     return *(types.Array(item, 1, "C", readonly=readonly) for item, readonly in arrays), *scalars

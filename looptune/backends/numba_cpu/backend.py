@@ -40,8 +40,10 @@ ANY_ORDER = (*IN_ANY_ORDER.values(), "fused")
 
 
 class _Writer(Writer):
-    """Arrays keep their dimensions; an index is unsigned, or Numba tests its sign and no vectors are made, but for the
-    variables of loops that begin at a constant, of which LLVM sees the sign: ``seen``.
+    """Arrays keep their dimensions.
+
+    An index is unsigned, or Numba tests its sign and no vectors are made, but for the variables of loops that begin at
+    a constant, of which LLVM sees the sign: ``seen``.
 
     ``math.floor`` and its like give an int64 under Numba on a CPU, NumPy's give a float, as C's do.
     """
@@ -93,9 +95,11 @@ class _Writer(Writer):
 
 @dataclass(frozen=True, slots=True)
 class KernelSources:
-    """A plan as text that something else compiles. ``kernels``: a function, the Numba types of its parameters and
-    whether it is shared out, by name; ``driver``: the function of C's parameters and ``cores`` that runs them, and
-    ``signature`` its Numba type."""
+    """A plan as text that something else compiles.
+
+    ``kernels``: a function, the Numba types of its parameters and whether it is shared out, by name; ``driver``: the
+    function of C's parameters and ``cores`` that runs them, and ``signature`` its Numba type.
+    """
 
     helpers: tuple[str, ...]
     kernels: Mapping[str, tuple[str, tuple[str, ...], bool]]
@@ -104,6 +108,7 @@ class KernelSources:
 
 
 def parts(plan: Plan, *, reorders: bool) -> KernelSources:
+    """Return the sources of a plan's kernels and of its driver."""
     plan = with_bands(plan)
     sizes = _extents(plan)
     writer, host = _Writer(sizes, reorders=reorders), _Writer(sizes)
@@ -117,6 +122,8 @@ def parts(plan: Plan, *, reorders: bool) -> KernelSources:
 
 
 class NumbaCpu(Backend):
+    """The backend of Numba for the CPU."""
+
     name = "numba-cpu"
 
     def __init__(self, cache: Path, floats: Floats = USUAL, threads: int | None = None) -> None:
@@ -129,7 +136,7 @@ class NumbaCpu(Backend):
         return self._module(plan, stops=False)
 
     def _module(self, plan: Plan, *, stops: bool) -> str:
-        """``stops``: the driver returns between two launches once it is told to."""
+        """Return ``stops``: the driver returns between two launches once it is told to."""
         plan = with_bands(plan)
         sizes = _extents(plan)
         writer, host = _Writer(sizes, reorders=self.floats.reorder), _Writer(sizes)
@@ -182,7 +189,7 @@ def options_of(contract: bool) -> str:
 
 
 def unaliased(contract: bool) -> str:
-    """The same, and no two arrays overlap."""
+    """Return the same type with the guarantee that no two arrays overlap."""
     return f"{options_of(contract)[:-1]}, pipeline_class=Unaliased)"
 
 
@@ -217,12 +224,12 @@ def _function(kernel: Kernel, writer: _Writer) -> Iterator[str]:
 
 
 def _spans(kernel: Kernel) -> bool:
-    """It is given a range of its outer axis, or of chunks."""
+    """Tell whether it is given a range of its outer axis, or of chunks."""
     return bool(kernel.loops) or _alone(kernel) is not None
 
 
 def _alone(kernel: Kernel) -> TeamReduce | None:
-    """The loop that is all of the kernel, and reduces."""
+    """Return the loop that is all of the kernel, and reduces."""
     return None if kernel.loops or kernel.team is None else kernel.team.trees[0]
 
 
@@ -248,7 +255,7 @@ def _chunk(tree: TeamReduce, writer: _Writer) -> Iterator[str]:
 
 
 def _parts(a: Accumulator) -> str:
-    """The array of the chunks' results."""
+    """Return the array of the chunks' results."""
     return f"{a.private.name}__team"
 
 
@@ -273,7 +280,7 @@ def _axes(kernel: Kernel, writer: _Writer) -> Iterator[str]:
 
 
 def _shared(body: tuple[Stmt, ...], writer: _Writer, indent: str) -> Iterator[str]:
-    """The loop from ``start`` to ``stop``, or the two of a condition that it does not change."""
+    """Yield the loop from ``start`` to ``stop``, or the two of a condition that it does not change."""
     for stmt in body:
         match stmt:
             case If(cond, then, other):
@@ -380,7 +387,7 @@ def _signature(plan: Plan, stops: bool) -> str:
 
 
 def _import(source: str, cache: Path) -> ModuleType:
-    """The emitted module, compiled or taken from the cache."""
+    """Return the emitted module, compiled or taken from the cache."""
     name = f"looptune_{hashlib.sha256(source.encode()).hexdigest()[:20]}"
     if name in sys.modules:
         return sys.modules[name]

@@ -43,9 +43,11 @@ class CpuProgram(Program):
         return PartialRun((time.perf_counter_ns() - start) / 1e3, launches, launches)
 
     def _call(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], told: tuple[Any, ...]) -> None:
-        """``told``: whether to stop, and how many launches were made. What is done here besides is as short as may be,
-        for it counts: after the arrays have been through the caches, asking Numba for its threads takes 12 us of an
-        Intel Xeon."""
+        """``told``: whether to stop, and how many launches were made.
+
+        What is done here besides is as short as may be, for it counts: after the arrays have been through the caches,
+        asking Numba for its threads takes 12 us of an Intel Xeon.
+        """
         given = [arrays[name] if name in arrays else scalars[name] for name in self._names]
         if self.threads is None or self.threads >= self._all:
             self.entry(*given, self._all, *told)

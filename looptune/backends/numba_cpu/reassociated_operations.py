@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 
 
 def in_any_order(operation: str) -> Callable[..., Any]:
-    """An intrinsic of two numbers; ``operation``: the method of LLVM's builder."""
+    """Return an intrinsic of two numbers that LLVM may reorder; ``operation``: the method of LLVM's builder."""
 
     @intrinsic
     def combined(typingctx, a, b):  # type: ignore[no-untyped-def]

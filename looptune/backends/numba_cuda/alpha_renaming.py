@@ -12,7 +12,10 @@ from dataclasses import dataclass
 
 
 def alpha_rename(text: str, entry: str) -> str:
-    """The one function of ``text``, called ``entry``, its parameters a0, a1, ... and its variables v0, v1, ..."""
+    """Return the one function of ``text`` in canonical names.
+
+    It is called ``entry``, with parameters a0, a1, ... and variables v0, v1, ...
+    """
     (function,) = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
     params = [arg.arg for arg in function.args.args]
     stored = (n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))

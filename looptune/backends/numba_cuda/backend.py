@@ -62,18 +62,20 @@ def {AT_ONCE}(each):
 
 
 def architectures() -> tuple[str, ...]:
-    """The architectures that code can be compiled for here."""
+    """Return the architectures for which code can be compiled here."""
     return tuple(f"sm_{major}{minor}" for major, minor in sorted(nvrtc.get_supported_ccs()))  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, slots=True)
 class KernelSources:
-    """A plan as text that something else launches. ``imports`` and ``helpers``: what its kernels need; ``kernels``: a
-    function and the Numba types of its parameters, by name; ``host``: the body of a function of C's parameters that
-    calls ``launch(kernel, grid, block, *args)`` for each launch and ``new(count, dtype)`` for each array of its own
-    (``zeros=True`` where that has to be zero); a grid that is a number is that of a persistent kernel, all of whose
-    blocks run at one time: so many on each multiprocessor; ``wide``: the arrays that have to begin at a multiple of
-    16 bytes."""
+    """A plan as text that something else launches.
+
+    ``imports`` and ``helpers``: what its kernels need; ``kernels``: a function and the Numba types of its parameters,
+    by name; ``host``: the body of a function of C's parameters that calls ``launch(kernel, grid, block, *args)`` for
+    each launch and ``new(count, dtype)`` for each array of its own (``zeros=True`` where that has to be zero); a grid
+    that is a number is that of a persistent kernel, all of whose blocks run at one time: so many on each
+    multiprocessor; ``wide``: the arrays that have to begin at a multiple of 16 bytes.
+    """
 
     imports: tuple[str, ...]
     helpers: tuple[str, ...]
@@ -83,6 +85,7 @@ class KernelSources:
 
 
 def parts(plan: Plan, contract: Contract = "cc") -> KernelSources:
+    """Return the sources of a plan's kernels and of its launching function."""
     check_limits(plan)
     plan = contracted(plan, contract)
     imports, helpers, kernels = _kernels(plan)
@@ -111,6 +114,8 @@ def _named(kind: Any) -> str:
 
 
 class NumbaCuda(Backend):
+    """The backend of Numba for NVIDIA GPUs."""
+
     name = "numba-cuda"
 
     def __init__(self, arch: str = "sm_90", contract: Contract = "cc", cache: Path | None = None) -> None:
@@ -149,7 +154,7 @@ class NumbaCuda(Backend):
         return Binary(self.name, plan, source, objects, resources, time.perf_counter() - start)
 
     def ptx(self, plan: Plan) -> str:
-        """The PTX of every kernel; needs no GPU."""
+        """Return the PTX of every kernel, without a GPU."""
         plan = contracted(plan, self.contract)
         opening, texts = _texts(plan)
         return "\n".join(self._ptx(plan, k, f"{opening}\n{texts[k.name]}", k.name) for k in plan.compiled_kernels)
@@ -177,14 +182,14 @@ class NumbaCuda(Backend):
 
 
 def _texts(plan: Plan) -> tuple[str, dict[str, str]]:
-    """What a module of kernels opens with, imports and device functions; and the text of each kernel by name."""
+    """Return what a module of kernels opens with, imports and device functions; and the text of each kernel by name."""
     imports, helpers, kernels = _kernels(plan)
     opening = ["import math", "", "import numpy as np", *imports, "", "", *(f"{h}\n" for h in helpers)]
     return "\n".join(opening), kernels
 
 
 def _kernels(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]:
-    """Imports and device functions that the kernels need, and the kernels."""
+    """Return imports and device functions that the kernels need, and the kernels."""
     writer = CudaWriter(plan, extent_names(plan))
     kernels = {k.name: "\n".join(_kernel(plan, k, writer)) for k in plan.compiled_kernels}
     helpers = [f"@cuda.jit(device=True, inline='always')\n{HELPERS[h]}" for h in sorted(writer.used)]
@@ -212,7 +217,7 @@ def _toolchain() -> str:
 
 
 def numba_stream(handle: Any) -> Any:
-    """A driver stream as Numba's own launches take it."""
+    """Return a driver stream in the form that Numba's own launches take."""
     return cuda.external_stream(int(handle))
 
 
@@ -229,7 +234,7 @@ def _kernel(plan: Plan, kernel: Kernel, writer: CudaWriter) -> Iterator[str]:
 
 
 def _host(plan: Plan, writer: CudaWriter) -> Iterator[str]:
-    """The function a user calls: device arrays in, launches out."""
+    """Yield the function a user calls: device arrays in, launches out."""
     params = [p.name for p in plan.codelet.params]
     yield f"def {ident(plan.codelet.name)}({', '.join([ident(n) for n in params] + ['stream=0'])}):"
     yield '    """Launch on ``stream``; arrays are contiguous device arrays, updated in place."""'

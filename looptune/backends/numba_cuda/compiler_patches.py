@@ -35,7 +35,10 @@ _known: dict[Hashable, Any] = {}
 
 @contextlib.contextmanager
 def patched_compiler(flags: Hashable) -> Iterator[None]:
-    """``flags``: what the compiler was told; the types found under other flags are kept apart."""
+    """Yield while Numba's compiler is patched.
+
+    ``flags``: the options of the compiler; types found under other options are kept separately.
+    """
     with (
         _replaced(BaseFunction, "get_call_type", _typed_once(flags, BaseFunction.get_call_type)),
         _replaced(ir.Var, "__eq__", _same_variable),
@@ -96,7 +99,7 @@ def _variables_of_assignment(self: Any) -> list[Any]:
 
 
 def _variables_in(look: Callable[[Any, Any], list[Any]]) -> Callable[[Any, Any], list[Any]]:
-    """What most fields are is known by their types."""
+    """Return what most fields are is known by their types."""
 
     def listed(self: Any, value: Any) -> list[Any]:
         kind = type(value)
@@ -110,8 +113,10 @@ def _variables_in(look: Callable[[Any, Any], list[Any]]) -> Callable[[Any, Any],
 
 
 def _find_singly_assigned(self: Any) -> None:
-    """The variables that one statement assigns and that only its block reads: they need no place in memory. Kernels are
-    no generators, and no statement of theirs asks for memory."""
+    """Find the variables that one statement assigns and that only its block reads: they need no memory.
+
+    Kernels are no generators, and no statement of theirs asks for memory.
+    """
     blocks = self.func_ir.blocks
     found = analysis.compute_use_defs(blocks)
     read_elsewhere = set().union(*found.usemap.values())
@@ -122,8 +127,10 @@ def _find_singly_assigned(self: Any) -> None:
 
 
 def _assigned_once(run: Callable[..., Any], rewrite: Callable[..., Any]) -> Callable[..., Any]:
-    """One variable after the other is rewritten, to others whose names are new; so what a block mentions of the
-    variables that are yet to come stays as it was at first."""
+    """One variable after the other is rewritten, to others whose names are new.
+
+    So what a block mentions of the variables that are yet to come stays as it was at first.
+    """
 
     def only_where_mentioned(blocks: Any, states: Any, handler: Any) -> Any:
         made: dict[int, Any] = {}
@@ -162,8 +169,11 @@ def _processed(run: Callable[..., None]) -> Callable[..., None]:
 
 
 def _live_map(cfg: Any, blocks: Any, used: Any, defined: Any) -> dict[int, set[str]]:
-    """By block the variables that are live where it begins: those it reads, and those live after it that come to it and
-    that it does not define. What no block reads of another's is live nowhere."""
+    """By block the variables that are live where it begins.
+
+    Those it reads, and those live after it that come to it and that it does not define. What no block reads of
+    another's is live nowhere.
+    """
     read = set().union(*used.values())
     own = {at: names & read for at, names in defined.items()}
     come = {at: own[at] | used[at] for at in blocks}

@@ -27,7 +27,7 @@ POINTER = 4
 
 @contextlib.contextmanager
 def readonly_apart() -> Iterator[None]:
-    """What is compiled meanwhile is told so; one thread at a time."""
+    """Yield while readonly arrays are marked for LLVM; one thread at a time."""
     if not replaceable():
         yield
         return

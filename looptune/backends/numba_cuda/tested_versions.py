@@ -32,7 +32,7 @@ def replaceable() -> bool:
 
 
 def untested(installed: Mapping[str, str]) -> str:
-    """What is not used with these versions, and why; "" where all is.
+    """Return which patches are not used with these versions, and why; "" if all are.
 
     >>> untested({"numba": "0.68.1", "numba-cuda": "0.30.4"})
     ''

@@ -122,6 +122,8 @@ class NumbaSpelling(KernelWriter):
 
 
 class CudaWriter(Writer, NumbaSpelling):
+    """Writer of Numba's Python for GPUs."""
+
     minima = True
     spelled: ClassVar = {**SPELLED, "fma": "cuda.fma({0}, {1}, {2})"}
 
@@ -195,7 +197,7 @@ class CudaWriter(Writer, NumbaSpelling):
         return kind, f"{kind}({self.bound(loop.lo)})", self.limit(loop, unsigned)
 
     def start(self, loop: Loop, counter: str) -> str:
-        """The value of the variable after ``counter`` steps, "" being none."""
+        """Return the value of the variable after ``counter`` steps; "" means none."""
         if not counter:
             return self.bound(loop.lo)
         scaled = counter if loop.step == 1 else f"{counter} * {loop.step}"
@@ -225,4 +227,5 @@ class HostWriter(CudaWriter):
 
 
 def host_helper(name: str) -> str:
+    """Return the definition of a helper for the host."""
     return UNLIMITED.get(name, HELPERS[name]).replace(name, HOST + name)

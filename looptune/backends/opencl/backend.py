@@ -58,7 +58,10 @@ class DeviceArray:
 
 @cache
 def device() -> Any:
-    """The first device of a driver that compiles for it; TargetError with what the drivers say where none does."""
+    """Return the first device of a driver that compiles for it.
+
+    Raises TargetError with the drivers' messages if there is none.
+    """
     said = []
     for found in (d for platform in _platforms() for d in platform.get_devices()):
         try:
@@ -72,6 +75,7 @@ def device() -> Any:
 
 @cache
 def context() -> Any:
+    """Return the OpenCL context of the device."""
     return cl.Context([device()])
 
 
@@ -95,12 +99,14 @@ def _options(found: Any) -> list[str]:
 
 
 def _reason(error: Any) -> str:
-    """What a compiler says is wrong, in a line."""
+    """Return what a compiler says is wrong, in a line."""
     lines = [line.strip() for line in str(error).splitlines() if "error:" in line]
     return lines[0] if lines else str(error).splitlines()[0]
 
 
 class OpenCl(Backend):
+    """The backend of OpenCL C."""
+
     name = NAME
 
     def __init__(self, contract: Contract = "cc") -> None:
@@ -125,8 +131,11 @@ class OpenCl(Backend):
         return Binary(self.name, plan, file_text(plan), {OBJECT: code}, used, time.perf_counter() - start)
 
     def _check(self, plan: Plan) -> None:
-        """ResourceError where a block has more threads, or takes more shared memory, than the device has, or where its
-        driver is known to run the kernel wrongly."""
+        """Check the limits of the device.
+
+        Raises ResourceError if a block has more threads, or takes more shared memory, than the device has, or if its
+        driver is known to run the kernel wrongly.
+        """
         for k in plan.kernels:
             if _staged(k) and _old_pocl():
                 raise ResourceError(f"{k.name} stages tiles, which PoCL {_old_pocl()} runs wrongly: leave out stage")
@@ -146,13 +155,16 @@ def _staged(kernel: Kernel) -> bool:
 
 
 def _old_pocl() -> str:
-    """The version of the PoCL that the device is of, where its barriers in loops cannot be relied on; else ""."""
+    """Return the version of the PoCL that the device is of, where its barriers in loops cannot be relied on.
+
+    Else "".
+    """
     found = re.search(r"PoCL (\d+)\.(\d+)", device().platform.version)
     return f"{found[1]}.{found[2]}" if found is not None and int(found[1]) < SOUND_POCL else ""
 
 
 def _resources(plan: Plan, kernel: Kernel, program: Any) -> Resources:
-    """Registers are not known of a processor."""
+    """Return registers are not known of a processor."""
     info, own = cl.kernel_work_group_info, getattr(program, kernel.name)
     local = int(own.get_work_group_info(info.PRIVATE_MEM_SIZE, device()))
     return Resources(kernel.name, 0, local, shared_bytes(plan, kernel), kernel.block[0] * kernel.block[1])
@@ -217,7 +229,7 @@ class OpenClProgram(Program):
             yield
 
     def _residents(self, scalars: Mapping[str, int | float]) -> dict[str, DeviceArray]:
-        """The codelet's own variables on the device, allocated once for given sizes."""
+        """Return the codelet's own variables on the device, allocated once for given sizes."""
         env = {n: int(v) for n, v in scalars.items() if float(v).is_integer()}
         for local in self.plan.device_locals:
             shape = tuple(evaluate_size(e, env) for e in local.shape)
@@ -228,12 +240,13 @@ class OpenClProgram(Program):
 
 
 def allocated(shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
+    """Return a new array in device memory."""
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     return DeviceArray(cl.Buffer(context(), cl.mem_flags.READ_WRITE, max(size, WIDE)), shape, dtype)
 
 
 def _buffer(held: DeviceArray) -> Any:
-    """What a kernel takes: the whole buffer, or a part of it."""
+    """Return what a kernel takes: the whole buffer, or a part of it."""
     if not held.start:
         return held.buffer
     first = held.start * held.dtype.itemsize

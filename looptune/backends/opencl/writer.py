@@ -134,7 +134,7 @@ class OpenClWriter(CWriter):
 
 
 def device_text(plan: Plan) -> str:
-    """The kernels, and the functions that they call; of a plan all of whose launches the host makes."""
+    """Return the kernels and the functions that they call, for a plan in which the host makes all launches."""
     return _device(plan, OpenClWriter(plan, extent_names(plan)))
 
 
@@ -145,7 +145,7 @@ def _device(plan: Plan, writer: OpenClWriter) -> str:
 
 
 def file_text(plan: Plan) -> str:
-    """A whole ``.cl``."""
+    """Return a complete ``.cl`` file."""
     plan = split_persistent_launches(plan)
     writer = OpenClWriter(plan, extent_names(plan))
     device = _device(plan, writer)
@@ -155,7 +155,7 @@ def file_text(plan: Plan) -> str:
 
 
 def _host(plan: Plan, writer: CWriter) -> Iterator[str]:
-    """What the host does, in C, with ``enqueue(kernel, global size, local size, arguments)``."""
+    """Yield what the host does, in C, with ``enqueue(kernel, global size, local size, arguments)``."""
     declared = ", ".join(c_printer.declaration(p) for p in plan.codelet.params if isinstance(p, Array))
     yield f"The host, for buffers {declared} that do not overlap:"
     yield ""
