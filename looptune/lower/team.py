@@ -8,8 +8,8 @@
         for t: …                        TeamLoop      all lanes together, because of a TeamReduce inside
         if (c) …                        TeamBranch    likewise
 
-After each of these, every lane sees the effects of all others: memory through a barrier, and a scalar that the team owns
-because all lanes hold the same value of it.
+After each of these, every lane sees the effects of all others: memory through a barrier, and a scalar that the team
+owns because all lanes hold the same value of it.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def list_reductions(turned: Iterable[ReorderedReduction]) -> str:
 
 
 def in_vectors(sums: Iterable[ReorderedReduction]) -> str:
-    """What a CPU's compiler may do to these sums."""
+    """Return the note on sums that a CPU's compiler may reorder."""
     return f"on a CPU, vectors add up {', '.join(map(str, sums))} in another order; --no-reassociate forbids it"
 
 
