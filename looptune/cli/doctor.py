@@ -21,6 +21,8 @@ from importlib import metadata
 from types import MappingProxyType
 from typing import Literal
 
+from packaging.requirements import Requirement
+
 from looptune.core import plugins
 
 Status = Literal["ok", "missing", "warn"]
@@ -140,90 +142,39 @@ def python_finding(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
     return Finding("Python", "missing", found, f"install Python {PYTHON[0]}.{PYTHON[1]} or later")
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """``spelt`` is what pip is told, ``extra`` the option it belongs to, empty for what is always needed."""
-
-    spelt: str
-    name: str
-    versions: str
-    extra: str
-
-
-def requirement(text: str) -> Requirement:
-    """One line of a package's metadata.
-
-    >>> requirement('numba-cuda[cu13]>=0.30; extra == "cuda"')
-    Requirement(spelt='numba-cuda[cu13]>=0.30', name='numba-cuda', versions='>=0.30', extra='cuda')
-    """
-    spelt, _, marker = (part.strip() for part in text.partition(";"))
-    parts = re.fullmatch(r"([\w.-]+)\s*(?:\[.*\])?\s*(.*)", spelt)
-    assert parts is not None, f"a requirement begins with a name: {text}"
-    extra = re.search(r"""extra\s*==\s*['"]([^'"]+)""", marker)
-    return Requirement(spelt, parts[1], parts[2], extra[1] if extra else "")
-
-
 def package_findings(package: str) -> tuple[Finding, ...]:
     """One finding for each requirement in the package's metadata but those of its tests and its site."""
     try:
         lines = metadata.requires(package) or []
     except metadata.PackageNotFoundError:
         return (Finding(package, "missing", "not installed", "pip install -e . in the repository's root"),)
-    return tuple(requirement_finding(r) for r in map(requirement, lines) if r.extra not in ("test", "docs"))
+    needed = [line for line in lines if _extra(Requirement(line)) not in ("test", "docs")]
+    return tuple(map(requirement_finding, needed))
 
 
-def requirement_finding(needed: Requirement) -> Finding:
-    """Return the finding on a package that looptune needs."""
-    lacking: Status = "warn" if needed.extra else "missing"
-    optional = f" (optional: {needed.extra})" if needed.extra else ""
-    mend = f"pip install '{needed.spelt}'"
+def requirement_finding(line: str) -> Finding:
+    """Return the finding on a package that looptune needs.
+
+    ``line``: one of a package's metadata, such as ``numba-cuda[cu13]>=0.30; extra == "cuda"``.
+    """
+    needed = Requirement(line)
+    extra = _extra(needed)
+    lacking: Status = "warn" if extra else "missing"
+    optional = f" (optional: {extra})" if extra else ""
+    mend = f"pip install '{line.partition(';')[0].strip()}'"
     try:
         version = metadata.version(needed.name)
     except metadata.PackageNotFoundError:
         return Finding(needed.name, lacking, "not installed" + optional, mend)
-    if not satisfies(version, needed.versions):
-        return Finding(needed.name, lacking, f"{version}, outside {needed.versions}", mend)
+    if not needed.specifier.contains(version, prereleases=True):
+        return Finding(needed.name, lacking, f"{version}, outside {needed.specifier}", mend)
     return Finding(needed.name, "ok", version)
 
 
-def satisfies(version: str, clauses: str) -> bool:
-    """Whether ``version`` meets every one of the comma-separated ``clauses``, by its release numbers.
-
-    >>> satisfies("2.4.6", ">=1.26,<2.5"), satisfies("2.5.0rc1", ">=1.26, <2.5"), satisfies("1.30", ">=1.30.0")
-    (True, False, True)
-    """
-    return all(_meets(release(version), clause.strip()) for clause in clauses.split(",") if clause.strip())
-
-
-def release(version: str) -> tuple[int, ...]:
-    """Return the release numbers, without trailing zeros, so that 1.30 and 1.30.0 are equal.
-
-    >>> release("2.5.0rc1"), release("1.30.0+cu13")
-    ((2, 5), (1, 30))
-    """
-    leading = re.match(r"\d+(?:\.\d+)*", version)
-    numbers = [int(n) for n in leading[0].split(".")] if leading else []
-    while numbers and numbers[-1] == 0:
-        numbers.pop()
-    return tuple(numbers)
-
-
-def _meets(version: tuple[int, ...], clause: str) -> bool:
-    bound = release(clause.lstrip("<>=! "))
-    match clause.rstrip("0123456789. "):
-        case ">=":
-            return version >= bound
-        case "<=":
-            return version <= bound
-        case ">":
-            return version > bound
-        case "<":
-            return version < bound
-        case "==":
-            return version == bound
-        case "!=":
-            return version != bound
-    raise AssertionError(f"looptune's own metadata compares with >= <= > < == != only, not {clause}")
+def _extra(needed: Requirement) -> str:
+    """Return the option that a requirement belongs to, empty for what is always needed."""
+    extra = re.search(r"""extra\s*==\s*['"]([^'"]+)""", str(needed.marker))
+    return extra[1] if extra else ""
 
 
 def run_probe(probe: Probe) -> Finding:
