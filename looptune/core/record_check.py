@@ -1,4 +1,5 @@
-"""What was read back from a file is what its types say: the check of records that anybody may have changed.
+"""Records as JSON and back, and the check that what was read back from a file, which anybody may have changed, is what
+its types say.
 
 str        encodable, so that it can be shown and written
 int        no more than 64 bits, and no bool
@@ -20,6 +21,33 @@ from functools import lru_cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 Check = Callable[[Any, str], None]
+
+
+def to_json(value: Any) -> Any:
+    """Dataclasses and mappings as objects, tuples as lists; a class with ``of`` makes its own ``record``."""
+    own: Any = value
+    if is_dataclass(value):
+        if callable(getattr(value, "of", None)):
+            return own.record()
+        return {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: to_json(part) for name, part in value.items()}
+    return list(map(to_json, value)) if isinstance(value, tuple) else value
+
+
+def from_json(held: Any, kind: Any) -> Any:
+    """What ``to_json`` made of a ``kind``; whether its parts are what their types say is for ``check`` to see. Fields
+    that ``held`` lacks have their defaults, and fields that the kind lacks are left out. KeyError, TypeError,
+    AttributeError or ValueError where it is none."""
+    origin, parts, made = get_origin(kind), get_args(kind), kind
+    if is_dataclass(kind):
+        if callable(getattr(kind, "of", None)):
+            return made.of(held)
+        hints = get_type_hints(kind)
+        return made(**{f.name: from_json(held[f.name], hints[f.name]) for f in fields(kind) if f.name in held})
+    if origin in (Union, types.UnionType):
+        return None if held is None else from_json(held, parts[0])
+    return tuple(from_json(part, parts[0]) for part in held) if origin is tuple else held
 
 
 def check(value: Any, kind: Any, name: str) -> None:

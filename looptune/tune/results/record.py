@@ -8,19 +8,14 @@ The screening times of the versions are in their rows and are left out.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
-from looptune.core.record_check import check
-from looptune.runtime.device import DeviceInfo
-from looptune.runtime.roofline import MinimumWork, Peaks, Roofline
-from looptune.runtime.timing import Speedup, Summary
-from looptune.tune.results.result import DirectiveGain, Entry, KernelOccupancy, Result
+from looptune.core.record_check import check, from_json, to_json
+from looptune.tune.results.result import Result
 
-_PLAIN = (
-    "kernel", "target", "dtype", "directives", "proof", "flops", "command", "devices", "status",
-)  # fmt: skip
-"""Fields of a result that JSON has as they are."""
+_LEFT_OUT = ("times_us", "interrupted", "guests")
+"""Fields of a result that are in rows, or of one run alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,61 +29,18 @@ class Sources:
 
 def record(result: Result, sources: Sources) -> dict[str, Any]:
     """Return the result as a JSON object."""
-    return {
-        **{name: getattr(result, name) for name in _PLAIN},
-        "facts": asdict(result.facts), "sizes": dict(result.sizes), "ties": list(result.ties),
-        "sums": list(result.sums), "versions": dict(result.versions), "seconds": dict(result.seconds),
-        "entries": [asdict(e) for e in result.entries],
-        "earned": [asdict(e) for e in result.earned], "held": [asdict(h) for h in result.held],
-        "over_hand": None if result.over_hand is None else asdict(result.over_hand),
-        "ceiling": None if result.ceiling is None else _ceiling(result.ceiling), "sources": asdict(sources),
-        "disturbed": result.disturbed,
-    }  # fmt: skip
+    held = {f.name: to_json(getattr(result, f.name)) for f in fields(result) if f.name not in _LEFT_OUT}
+    return held | {"sources": to_json(sources)}
 
 
 def from_record(held: Mapping[str, Any]) -> tuple[Result, Sources]:
-    """KeyError, TypeError, AttributeError or ValueError where ``held`` is no such record."""
-    ceiling, over = held["ceiling"], held["over_hand"]
-    # Earlier versions of looptune kept no ablation, no kernels and no disturbance.
-    earned = tuple(_earned(e) for e in held.get("earned", ()))
-    kernels = tuple(KernelOccupancy(**h) for h in held.get("held", ()))
-    result = Result(
-        **{name: held[name] for name in _PLAIN},
-        facts=DeviceInfo(**held["facts"]), sizes=held["sizes"], ties=tuple(held["ties"]), sums=tuple(held["sums"]),
-        versions=held["versions"], seconds=held["seconds"], entries=tuple(map(_entry, held["entries"])),
-        over_hand=None if over is None else Speedup(**over), ceiling=None if ceiling is None else _held(ceiling),
-        earned=earned, held=kernels, disturbed=held.get("disturbed", ""),
-    )  # fmt: skip
-    sources = Sources(**held["sources"])
+    """Read a record back.
+
+    KeyError, TypeError, AttributeError or ValueError where ``held`` is none. Earlier versions of looptune kept no
+    ablation, no kernels and no disturbance.
+    """
+    result = from_json({name: part for name, part in held.items() if name not in _LEFT_OUT}, Result)
+    sources = from_json(held["sources"], Sources)
     check(result, Result, "the result")
     check(sources, Sources, "the sources")
     return result, sources
-
-
-def _entry(held: Mapping[str, Any]) -> Entry:
-    times, speedup = held["times"], held["speedup"]
-    return Entry(
-        held["name"],
-        None if times is None else Summary(**times),
-        None if speedup is None else Speedup(**speedup),
-        held["verified"],
-        held["asserted"],
-    )
-
-
-def _earned(held: Mapping[str, Any]) -> DirectiveGain:
-    speedup = held["speedup"]
-    return DirectiveGain(held["line"], None if speedup is None else Speedup(**speedup), held["why"])
-
-
-def _ceiling(ceiling: Roofline) -> dict[str, Any]:
-    return {
-        "work": asdict(ceiling.work),
-        "peaks": ceiling.peaks.record(),
-        "cache_bytes": ceiling.cache_bytes,
-        "cold": ceiling.cold,
-    }
-
-
-def _held(held: Mapping[str, Any]) -> Roofline:
-    return Roofline(MinimumWork(**held["work"]), Peaks.of(held["peaks"]), held["cache_bytes"], held["cold"])
