@@ -1,5 +1,6 @@
-"""Records as JSON and back, and the check that what was read back from a file, which anybody may have changed, is what
-its types say.
+"""Records as JSON and back, and the check that what was read is what its types say.
+
+Anybody may have changed the file it comes from:
 
 str        encodable, so that it can be shown and written
 int        no more than 64 bits, and no bool
@@ -24,7 +25,7 @@ Check = Callable[[Any, str], None]
 
 
 def to_json(value: Any) -> Any:
-    """Dataclasses and mappings as objects, tuples as lists; a class with ``of`` makes its own ``record``."""
+    """Make objects of dataclasses and mappings, lists of tuples; a class with ``of`` makes its own ``record``."""
     own: Any = value
     if is_dataclass(value):
         if callable(getattr(value, "of", None)):
@@ -36,9 +37,11 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(held: Any, kind: Any) -> Any:
-    """What ``to_json`` made of a ``kind``; whether its parts are what their types say is for ``check`` to see. Fields
-    that ``held`` lacks have their defaults, and fields that the kind lacks are left out. KeyError, TypeError,
-    AttributeError or ValueError where it is none."""
+    """Read back what ``to_json`` made of a ``kind``; ``check`` sees whether its parts are what their types say.
+
+    Fields that ``held`` lacks have their defaults, and fields that the kind lacks are left out. KeyError, TypeError,
+    AttributeError or ValueError where it is none.
+    """
     origin, parts, made = get_origin(kind), get_args(kind), kind
     if is_dataclass(kind):
         if callable(getattr(kind, "of", None)):

@@ -21,6 +21,7 @@ from looptune.ir.simplify import is_integer
 from looptune.runtime.outcome import Timed
 from looptune.runtime.timing import Summary, summary
 from looptune.tune.results.winner import winner
+from looptune.tune.store.searches import VERSIONS
 from looptune.tune.store.source_hash import source_hash
 from looptune.tune.store.store import Context, Row, Store
 
@@ -98,9 +99,7 @@ def _won(rows: Sequence[Row], cores: int, sizes: Mapping[str, int], commands: Ma
     """None where nothing but hand-written kernels and the original loops was timed."""
     finals = [row for row in rows if row.role == "final" and row.directives.split(" ")[0] not in _OTHERS]
     newest = max(finals, key=_finished).sweep if finals else ""
-    among = (
-        [r for r in finals if r.sweep == newest] if finals else [r for r in rows if r.role in ("default", "version")]
-    )
+    among = [r for r in finals if r.sweep == newest] if finals else [r for r in rows if r.role in VERSIONS]
     times = {row.directives: row.outcome.times_us for row in among if isinstance(row.outcome, Timed)}
     if not times:
         return None

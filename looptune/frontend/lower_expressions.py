@@ -11,7 +11,6 @@ from looptune.core.errors import ParseError, UnsupportedError
 from looptune.core.source import Span
 from looptune.frontend import c_ast
 from looptune.frontend.c_constants import number
-from looptune.frontend.expression_size import MOST_NODES, nodes
 from looptune.frontend.loop_limits import COUNTING, to
 from looptune.frontend.name_resolution import TABLE, base, resolve, written_once
 from looptune.frontend.symbol_table import Scope, Storage, layout, refuse
@@ -33,6 +32,8 @@ OTHER_MATH = frozenset({
 })  # fmt: skip
 """The rest of math.h."""
 _ARITY = {"pow": 2, "atan2": 2, "fmin": 2, "fmax": 2, "fmod": 2, "hypot": 2, "copysign": 2, "fma": 3}
+MOST_NODES = 20_000
+"""Of one expression."""
 ABSOLUTE = {"abs": "int32", "labs": "int64", "llabs": "int64"}
 
 _HEADER_CONSTANTS: dict[str, Const] = {
@@ -359,7 +360,7 @@ class Expressions:
             self.bind(inner.scope, param, arg)
         body = resolve(function.body, {})
         value = inner.returned(body.items, written_once(body), e)
-        written = nodes(value, self.scope.sizes)
+        written = node_count(value, self.scope.sizes)
         if written > MOST_NODES:
             raise UnsupportedError(
                 f"{e.name} is an expression of {written:,} operations once the functions it calls are written out: "
@@ -396,3 +397,30 @@ class Expressions:
                     break
         message = f"{e.name} cannot be inlined: write it as one return of an expression, or its statements here"
         raise UnsupportedError(message, e.span)
+
+
+def node_count(e: Expr, known: dict[int, tuple[Expr, int]]) -> int:
+    """How much an expression is written out: what is used twice counts twice, though it is one object here.
+
+        g0(x) = x * x;  g1(x) = g0(g0(x));  ...      g30 would be a thousand million operations
+
+    ``known`` remembers what was counted, by id, and keeps it alive.
+    """
+    if id(e) not in known:
+        known[id(e)] = (e, 1 + sum(node_count(part, known) for part in _parts(e)))
+    return known[id(e)][1]
+
+
+def _parts(e: Expr) -> tuple[Expr, ...]:
+    match e:
+        case Binary(_, lhs, rhs):
+            return lhs, rhs
+        case Unary(_, arg) | Cast(_, arg):
+            return (arg,)
+        case Select(cond, then, other):
+            return cond, then, other
+        case Call(_, args):
+            return args
+        case Load(_, index):
+            return index
+    return ()

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import islpy as isl
@@ -19,7 +19,6 @@ from looptune.ir.nodes import Codelet, Loop, Scalar
 from looptune.ir.simplify import is_integer
 from looptune.poly.access import accesses, memory, once
 from looptune.poly.affine import condition_to_isl, name, to_isl
-from looptune.poly.coarse_scop import coarse
 from looptune.poly.condition_instances import separate_conditions
 from looptune.poly.dataflow import Flows, flows
 from looptune.poly.delinearization import delinearize
@@ -83,7 +82,7 @@ class Scop:
         return self.coarser(TooInvolved(CODELET), self.statements)
 
     def coarser(self, reason: TooInvolved, names: Collection[str]) -> Scop:
-        space, unknown = coarse(self.space, reason, names)
+        space, unknown = coarsened(self.space, reason, names)
         return Scop(self.codelet, space, (*self.unknown, *unknown))
 
     def order(self) -> Order:
@@ -161,3 +160,23 @@ def settled(model: Scop, effort: Effort) -> Scop:
         else:
             return model
     return model.coarse
+
+
+def coarsened(space: Space, reason: TooInvolved, names: Collection[str]) -> tuple[Space, tuple[Unanalysable, ...]]:
+    """Let the statements ``names`` run whenever, on any element; with what is to be said of each.
+
+    What is asked about them is answered at once, and never wrongly:
+
+        S0: { [i, j] : bounds } writes A[i % 5][j]    ==>    S0: { [i, j] } may write A[anything]
+    """
+    statements, touched = dict(space.nest.statements), dict(space.accesses)
+    unknown: list[Unanalysable] = []
+    for one in names:
+        s = statements[one]
+        about = Unanalysable(f"this nest, on which {reason},", s.assign.span, frozenset({one}))
+        unknown.append(about)
+        statements[one] = replace(s, domain="", exact=False, unknown=about)
+        touched[one] = tuple(
+            replace(a, index=tuple(None for _ in a.index), must=False, unknown=about) for a in touched[one]
+        )
+    return Space(replace(space.nest, statements=statements), touched), tuple(unknown)

@@ -17,7 +17,7 @@ from looptune.core.cache_file import replace_text
 from looptune.report.result_table import time_text
 from looptune.report.table import Column, Table, csv_text, plain_columns
 from looptune.runtime.outcome import Timed
-from looptune.tune.results.study import KernelStudy, timed_rows
+from looptune.tune.results.study import KernelStudy
 
 ORDER = ("numba-cuda", "cuda-c", "opencl", "numba-cpu")
 """Which target is the first of a comparison: the usual one."""
@@ -96,17 +96,10 @@ def compared(studies: Sequence[KernelStudy]) -> tuple[Comparison, ...]:
 
 
 def _comparison(first: KernelStudy, second: KernelStudy) -> Comparison:
-    mine, theirs = (_timed(study) for study in (first, second))
+    mine, theirs = first.timed(), second.timed()
     pairs = [Pair(text, mine[text], theirs[text]) for text in mine if text in theirs]
     pairs.sort(key=lambda p: (min(p.first.median_us, p.second.median_us), p.directives))
     return Comparison(first, first.context.target, second.context.target, tuple(pairs))
-
-
-def _timed(study: KernelStudy) -> dict[str, Timed]:
-    """Return the versions by directives, those that repeat another with its time."""
-    known = {row.key: outcome for row, outcome in timed_rows(study)}
-    found = {row.directives: known.get(row.key if row.same_as is None else row.same_as) for row in study.rows}
-    return {text: outcome for text, outcome in found.items() if outcome is not None}
 
 
 def grid(comparisons: Sequence[Comparison]) -> Table:

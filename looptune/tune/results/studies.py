@@ -24,9 +24,10 @@ from looptune.runtime.outcome import Timed, WrongResult
 from looptune.runtime.timing import Speedup, Summary, paired_speedup, unpaired_speedup
 from looptune.tune.results import record
 from looptune.tune.results.result import Entry, Result
-from looptune.tune.results.study import MEASURED, KernelStudy
+from looptune.tune.results.study import KernelStudy
 from looptune.tune.results.winner import winner
 from looptune.tune.store.conclusions import Conclusion, conclusions
+from looptune.tune.store.searches import VERSIONS
 from looptune.tune.store.store import Context, Row, Store
 
 
@@ -100,7 +101,7 @@ def _newest(contexts: Mapping[Context, list[Row]]) -> dict[Context, list[Row]]:
 
 
 def _measured(rows: Iterable[Row]) -> bool:
-    return any(row.role in MEASURED and row.status != "running" for row in rows)
+    return any(row.role in VERSIONS and row.status != "running" for row in rows)
 
 
 def _ended(row: Row) -> float:
@@ -108,7 +109,7 @@ def _ended(row: Row) -> float:
 
 
 def _study(context: Context, rows: Sequence[Row], held: _Held) -> KernelStudy:
-    versions = tuple(row for row in rows if row.role in MEASURED and row.status != "running")
+    versions = tuple(row for row in rows if row.role in VERSIONS and row.status != "running")
     last = _last_finals(rows)
     times = {name: outcome for name, outcome in last.items() if isinstance(outcome, Timed)}
     concluded = held.concluded.get(context.hash)

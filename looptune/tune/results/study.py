@@ -15,8 +15,6 @@ from looptune.tune.results.record import Sources
 from looptune.tune.results.result import Result
 from looptune.tune.store.store import Context, Row
 
-MEASURED = ("default", "version")
-"""Roles of versions; the others are finals and references."""
 USUAL = ("numba-cuda", "numba-cpu")
 """The targets that "auto" may mean: reports name others."""
 
@@ -66,11 +64,15 @@ class KernelStudy:
     def title(self) -> str:
         return f"{self.kernel} {self.kind} {self.sizes}"
 
+    def timed(self) -> dict[str, Timed]:
+        """Return the screening by directives; a duplicate has the times of the version that it repeats."""
+        known = {row.key: row.outcome for row in self.rows if isinstance(row.outcome, Timed)}
+        found = {row.directives: known.get(row.key if row.same_as is None else row.same_as) for row in self.rows}
+        return {text: outcome for text, outcome in found.items() if outcome is not None}
+
     def screened(self) -> dict[str, float]:
-        """Medians of the screening by directives; those of a duplicate are those of the version that it repeats."""
-        times = {row.key: row.median_us for row in self.rows if row.median_us is not None}
-        found = {row.directives: times.get(row.key if row.same_as is None else row.same_as) for row in self.rows}
-        return {text: us for text, us in found.items() if us is not None}
+        """Medians of the screening by directives."""
+        return {text: outcome.median_us for text, outcome in self.timed().items()}
 
     @property
     def default_us(self) -> float | None:
@@ -126,11 +128,6 @@ def names_of(studies: Sequence[KernelStudy]) -> list[str]:
             f"{n} {getattr(s, more)}" if len(told.get(n, ())) > 1 else n for n, s in zip(names, studies, strict=True)
         ]
     return names
-
-
-def timed_rows(study: KernelStudy) -> list[tuple[Row, Timed]]:
-    """Return the versions that have a time of their own."""
-    return [(row, row.outcome) for row in study.rows if isinstance(row.outcome, Timed)]
 
 
 def sizes(result: Result) -> str:
