@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +25,9 @@ from looptune.core import plugins
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
+from looptune.lower.mapping import lower_to_plan
 from looptune.poly.translation_validation import prove
+from looptune.runtime import targets
 from looptune.schedule import directives
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -32,13 +35,13 @@ from looptune.schedule.directives.base import Example
 from looptune.tune import strategies
 from looptune.tune.space.space import parse
 
-PACKAGES = ("reverse", "annealing", "gcc")
+PACKAGES = ("nofma", "reverse", "annealing", "gcc")
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the three packages of examples/."""
+    """A folder with the packages of examples/."""
     folder = tmp_path_factory.mktemp("site")
     for name in PACKAGES:
         install(EXAMPLES / name, folder)
@@ -55,19 +58,23 @@ def there(site: Path) -> Iterator[None]:
 def test_packages_bring_what_they_say() -> None:
     """Each is found with its package, the built-in ones come first, and the doctor can use all of them."""
     assert [(p.kind, p.name, p.package) for p in plugins.installed()] == [
+        ("directive", "nofma", "looptune-nofma"),
         ("directive", "reverse", "looptune-reverse"),
         ("strategy", "annealing", "looptune-annealing"),
         ("target", "gcc", "looptune-gcc"),
     ]
-    assert directives.names()[-1] == "reverse"
+    assert directives.names()[-2:] == ("nofma", "reverse")
     assert strategies.names()[-1] == "annealing"
-    assert plugins.versions() == {"looptune-gcc": "0.1.0", "looptune-reverse": "0.1.0"}
+    assert plugins.versions() == {
+        "looptune-gcc": "0.1.0", "looptune-nofma": "0.1.0", "looptune-reverse": "0.1.0",
+    }  # fmt: skip
 
 
 @pytest.mark.usefixtures("there")
-def test_the_directive_does_what_its_examples_show() -> None:
+@pytest.mark.parametrize("name", ["nofma", "reverse"])
+def test_a_directive_does_what_its_examples_show(name: str) -> None:
     """They become what is shown, or are refused; what is accepted is proved."""
-    cls = directives.named("reverse")
+    cls = directives.named(name)
     assert cls is not None
     examples: dict[str, Example] = dict(cls.examples)
     for text, example in examples.items():
@@ -77,8 +84,33 @@ def test_the_directive_does_what_its_examples_show() -> None:
                 transformed(original)
             continue
         done = transformed(original)
-        assert c_printer.body(done, indent="") == example.after
+        assert c_printer.body(done, indent="", pragmas="#pragma" in example.after) == example.after
         assert prove(original, done).verdict == "proved"
+
+
+_TWO = """
+void f(int n, float a[n], float b[n]) {
+  #pragma looptune nofma
+  for (int i = 0; i < n; i++) b[i] = a[i] * a[i] + b[i];
+  for (int j = 0; j < n; j++) b[j] = a[j] * a[j] + b[j];
+}
+"""
+
+
+@pytest.mark.usefixtures("there")
+def test_a_directive_acts_on_kernels(tmp_path: Path) -> None:
+    """Of two kernels the one of its loop rounds products on their own, also where the file was written by transform."""
+    made = schedule(Analysis(load(_TWO).codelet), ()).codelet
+    assert [k.products_apart for k in lower_to_plan(made).kernels] == [True, False]
+    text = targets.emit("cuda-c", lower_to_plan(made, blocks=True), None)
+    products = re.findall(r"b\[(\w)\] = (__fmul_rn)?", text)
+    assert products == [("i", "__fmul_rn"), ("j", "")]
+    (tmp_path / "f.c").write_text(_TWO)
+    written = looptune("transform", tmp_path / "f.c", cwd=tmp_path)
+    assert written.code == 0, written.err
+    assert written.out.count("#pragma looptune nofma") == 1
+    again = schedule(Analysis(load(written.out).codelet), ()).codelet
+    assert [k.products_apart for k in lower_to_plan(again).kernels] == [True, False]
 
 
 _NEST = """

@@ -37,7 +37,7 @@ class Gcc(Backend):
     name = "gcc"
 
     def emit(self, plan: Plan) -> str:
-        schedule = "".join(f"   {line}\n" for line in plan.note.splitlines())
+        schedule = "".join(f"   {line}\n" for line in plan.schedule_text.splitlines())
         return f"/* gcc {' '.join(FLAGS)}\n{schedule}*/\n{openmp.text(plan.codelet)}"
 
     def build(self, plan: Plan) -> Binary:

@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from looptune.core.source import NOWHERE, Span
 
@@ -174,6 +174,13 @@ class Annotation(ABC):
     @abstractmethod
     def pragma(self) -> str:
         """Return the equivalent pragma in C, or "" if C has none."""
+
+    def on_kernel(self, kernel: Any) -> Any:
+        """The kernel (``lower.plan.Kernel``) that inherits the annotation as it is to be, once all of it is known.
+
+        Nothing needs to be done here where a pass or a code generator asks the kernel for the annotation.
+        """
+        return kernel
 
     def merge(self, other: Self) -> Self:
         """Return the annotation of a kernel that does the work of two, to which ``self`` and ``other`` applied."""

@@ -58,7 +58,7 @@ from looptune.ir.nodes import (
 from looptune.ir.rewrite import rewrite, walk, walk_stmts
 from looptune.ir.simplify import add, is_integer, min_of
 from looptune.lower.host_loops import persistent_blocks
-from looptune.lower.passes.temporal_tiling import TemporalTile, steps_together, tile_in_time
+from looptune.lower.passes.temporal_tiling import DEFAULT_BLOCK, TemporalTile, block_size, steps_together, tile_in_time
 from looptune.lower.plan import (
     ARRIVED,
     HostIf,
@@ -80,7 +80,6 @@ from looptune.lower.team import (
     needs_team,
     privates_stay_local,
 )
-from looptune.schedule.directives.grid import DEFAULT_BLOCK, block_size
 
 FROM = "__from"
 """What the name of a host loop's variable ends with whose launches take several steps."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Literal
 
 from looptune.core.floating_point import Contract
@@ -101,6 +102,11 @@ def _compact(kernel: Kernel, plan: Plan) -> Kernel:
     return replace(kernel, packing=compact_grid(x, y, (kernel.threads("x"), kernel.threads("y")), kernel.body))
 
 
+def _annotated(kernel: Kernel, plan: Plan) -> Kernel:
+    """As the annotations that it inherits make it, see ``ir.nodes.Annotation.on_kernel``."""
+    return reduce(lambda made, said: said.on_kernel(made), kernel.annotations, kernel)
+
+
 def _contract(plan: Plan, machine: Machine) -> Plan:
     return contracted(plan, machine.contract)
 
@@ -119,6 +125,8 @@ PASSES = (
     Pass("scalar-replacement", "needs the sums where they stay", _each(keep_in_scalars)),
     Pass("kernel-parameters", "needs the last name that the kernel's body has", _each(find_parameters)),
     Pass("grid-compaction", "needs the conditions around the whole body, as they are launched", _each(_compact)),
+    Pass("annotations", "needs all of a kernel, which a directive's annotation may change as it likes",
+         _each(_annotated)),
     Pass("fp-contraction", "needs all kernels, for what one computes another one decides by", _contract, of="gpu",
          early=False),
 )  # fmt: skip

@@ -44,7 +44,7 @@ from looptune.schedule.binding import (
     rebind_fused,
 )
 from looptune.schedule.directives.base import DirectiveSite, NewSchedule, Rewrite, splice, statement_names, written_out
-from looptune.schedule.directives.distribute import cuts, fission_part, without_cuts
+from looptune.schedule.directives.distribute import cuts, without_cuts
 from looptune.schedule.messages import directive_text, explain_refusal, list_reductions, loop_name
 from looptune.schedule.parallel_loops import (
     check_parallel,
@@ -283,7 +283,7 @@ class Scheduler:
             self.into[identity(gone)] = identity(loop)
         said, assumes = directive_text(b.directive), b.transform.assumes
         self.steps.append(
-            AppliedDirective(said, loop.var, proof, loop.number, b.directive, None, fission_part(loop), sums, assumes)
+            AppliedDirective(said, loop.var, proof, loop.number, b.directive, None, identity(loop)[1], sums, assumes)
         )
 
     def _reordered(self, b: BoundDirective, loop: Loop, new: NewSchedule | None) -> tuple[ReorderedReduction, ...]:

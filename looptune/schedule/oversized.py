@@ -20,8 +20,7 @@ from looptune.schedule import directives
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import apply_distribution
 from looptune.schedule.binding import BoundDirective, bind, identity
-from looptune.schedule.directives.base import trip_count
-from looptune.schedule.directives.grid import GPU_THREADS
+from looptune.schedule.directives.base import GPU_THREADS, trip_count
 from looptune.schedule.messages import directive_text
 
 

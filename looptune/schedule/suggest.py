@@ -19,7 +19,6 @@ from looptune.frontend.directive_lines import DirectiveLine, parse_lines
 from looptune.ir.nodes import Arg, Assign, Codelet, Directive, If, Loop, Node, While
 from looptune.ir.rewrite import rewrite, walk
 from looptune.poly.legality import Verdict
-from looptune.schedule import directives
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import AppliedDirective, ScheduleResult, schedule
 from looptune.schedule.binding import enclosing_path
@@ -108,9 +107,8 @@ def _candidates(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggesti
     maker = makers.get(step.directive.name.lower())
     if maker is not None:
         yield from maker(analysis, step)
-    if any(t.name == "distribute" for t in directives.ALL):
-        here = f"loop {step.number}: "
-        yield Suggestion("legal after `distribute`", (here + "distribute", here + directive_text(step.directive)))
+    here = f"loop {step.number}: "
+    yield Suggestion("legal after `distribute`", (f"{here}distribute", here + directive_text(step.directive)))
 
 
 def _orders(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion]:

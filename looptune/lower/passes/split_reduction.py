@@ -72,7 +72,7 @@ from looptune.lower.accumulators import Accumulator, quiet
 from looptune.lower.passes.init_fusion import fuse_initialization
 from looptune.lower.passes.row_groups import select_row, split_by_row
 from looptune.lower.team import needs_team
-from looptune.schedule.directives.distribute import fission_part
+from looptune.schedule.binding import identity
 from looptune.schedule.directives.reduction_simplification import SharedSum, SharedSums, regroupable_statements, shared
 from looptune.schedule.directives.split import ReductionParts
 
@@ -136,9 +136,7 @@ def distribute_parallel_copies(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     def rule(n: Stmt) -> tuple[Stmt, ...] | None:
         match n:
             case Loop(mode="parallel", body=(Loop() as first, _, *_) as parts) if first.number and all(
-                isinstance(p, Loop)
-                and (p.mode, p.reduces, p.number, fission_part(p))
-                == ("parallel", (), first.number, fission_part(first))
+                isinstance(p, Loop) and (p.mode, p.reduces, identity(p)) == ("parallel", (), identity(first))
                 for p in parts
             ):
                 return tuple(restrict_reductions(n, (p,)) for p in parts)

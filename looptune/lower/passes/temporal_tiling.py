@@ -29,7 +29,7 @@ from looptune.ir.rewrite import rewrite, substitute, walk, walk_stmts
 from looptune.ir.simplify import add, max_of, sub
 from looptune.lower.host_loops import Found, check_on_host, outermost_loops_where
 from looptune.lower.staged_tiles import staging_loops
-from looptune.schedule.directives.grid import block_size
+from looptune.schedule.directives.grid import BlockSize
 from looptune.schedule.directives.overlap import TimeTile
 
 POINT = "__point"
@@ -128,6 +128,17 @@ class TemporalTile:
     def target(self) -> Mapping[str, str]:
         """Where it writes it."""
         return {a: a if self.back else b for a, b in self.spares}
+
+
+DEFAULT_BLOCK = (32, 8)
+"""Threads of a block along x and y where no directive says otherwise: the paper's default."""
+
+
+def block_size(loop: Loop) -> tuple[int, int]:
+    """Return the requested threads along x and y; in a permuted nest, the loop with the directive may be further in."""
+    said = (f.annotation(BlockSize) for f in walk(loop) if isinstance(f, Loop))
+    x, y = (*next((size.block for size in said if size is not None), DEFAULT_BLOCK), 1)[:2]
+    return x, y
 
 
 OVERLAP = TimeTile.word

@@ -259,6 +259,8 @@ def annotate_nest(site: DirectiveSite, *annotations: Annotation, **said: Any) ->
     return Rewrite((rewrite(rule, site.loop),))
 
 
+GPU_THREADS = 1024
+"""Threads of a block at most, on all of NVIDIA's GPUs since compute capability 2.0 and most others."""
 MOST_COPIES = 1024
 """Of one loop's body."""
 MOST_STATEMENTS = 8192

@@ -14,9 +14,9 @@ from math import prod
 from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
-from looptune.ir.nodes import Annotation, Arg, Directive, Loop
-from looptune.ir.rewrite import walk
+from looptune.ir.nodes import Annotation, Arg, Directive
 from looptune.schedule.directives.base import (
+    GPU_THREADS,
     DirectiveSite,
     Example,
     Rewrite,
@@ -25,10 +25,6 @@ from looptune.schedule.directives.base import (
     unknown_argument,
 )
 
-DEFAULT_BLOCK = (32, 8)
-"""Threads of a block along x and y where no directive says otherwise: the paper's default."""
-GPU_THREADS = 1024
-"""Of a block, on all of NVIDIA's GPUs since compute capability 2.0 and most others."""
 MOST_THREADS = 65_536
 """More than any device takes; what each takes it says when the kernel is made."""
 
@@ -59,13 +55,6 @@ class BlockSize(Annotation):
 
     def pragma(self) -> str:
         return f"#pragma hmppcg grid blocksize {'x'.join(map(str, self.block))}"
-
-
-def block_size(loop: Loop) -> tuple[int, int]:
-    """Return the requested threads along x and y; in a permuted nest, the loop with the directive may be further in."""
-    said = (f.annotation(BlockSize) for f in walk(loop) if isinstance(f, Loop))
-    x, y = (*next((size.block for size in said if size is not None), DEFAULT_BLOCK), 1)[:2]
-    return x, y
 
 
 @dataclass(frozen=True)

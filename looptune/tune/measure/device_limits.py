@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from looptune.backends.base import Resources
-from looptune.schedule.directives.grid import GPU_THREADS
+from looptune.schedule.directives.base import GPU_THREADS
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,7 @@ from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Loop, Stmt, While
 from looptune.ir.rewrite import walk
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.binding import loop_label
-from looptune.schedule.directives.distribute import fission_part
+from looptune.schedule.binding import identity, loop_label
 from looptune.tune.space.patterns import Patterns, ReductionPattern, outermost
 
 BLOCKS = "for gpu\ncodelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x1, 32x2, 32x1}"
@@ -262,7 +261,7 @@ def _shared(found: Patterns, sums: Sequence[ReductionPattern], known: Sequence[s
     turned = [f"loop {loop_label(p)}: permute {q.var}, {p.var}" for p, q in rows]
     own = [s for s in sums if not s.around], [s for s in sums if s.around]
     loops = ([*(s.loop for s in some), *(f for s, f in shared if s in some)] for some in own)
-    more = [f"{_all(sorted(f, key=lambda f: (f.number, fission_part(f))))}: {{ | unroll 4 }}" for f in loops if f]
+    more = [f"{_all(sorted(f, key=identity))}: {{ | unroll 4 }}" for f in loops if f]
     jammed = [f"{_all(q for _, q in rows)}: {{ | unroll {{2, 4}}, jam }}"] if rows else []
     yield "\n".join(["for gpu", *found.lines, *beside, *together, *turned, *more, *jammed,
                      "codelet: grid blocksize {32x8, 32x16, 32x32, 16x64}"])  # fmt: skip
