@@ -25,7 +25,7 @@ from looptune.core import plugins
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
-from looptune.lower.mapping import lower_to_plan
+from looptune.lower.pipeline import lower_to_plan
 from looptune.poly.translation_validation import prove
 from looptune.runtime import targets
 from looptune.schedule import directives

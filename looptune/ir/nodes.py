@@ -176,9 +176,10 @@ class Annotation(ABC):
         """Return the equivalent pragma in C, or "" if C has none."""
 
     def on_kernel(self, kernel: Any) -> Any:
-        """The kernel (``lower.plan.Kernel``) that inherits the annotation as it is to be, once all of it is known.
+        """Return the kernel (``lower.plan.Kernel``) that inherits the annotation as it is to be.
 
-        Nothing needs to be done here where a pass or a code generator asks the kernel for the annotation.
+        The pass ``annotations`` asks for it once all of the kernel is known. Nothing needs to be done here where a pass
+        or a code generator asks the kernel for the annotation.
         """
         return kernel
 
