@@ -12,7 +12,7 @@ def known_to_one() -> Backlog:
         backlog.add(number, group="g")
     for seconds in (10.0, 1.0):
         assert backlog.take(0) is not None
-        backlog.took(0, "g", seconds)
+        backlog.record_time(0, "g", seconds)
     return backlog
 
 
@@ -33,18 +33,18 @@ def test_a_group_is_left_to_those_who_have_had_one() -> None:
     assert backlog.take(0) == (0, "g"), "nobody has had one"
     assert backlog.take(1) == ("usual", None)
     assert backlog.take(1) is None, "whether it is worth while to find out as well is not known yet"
-    backlog.took(0, "g", 10.0)
+    backlog.record_time(0, "g", 10.0)
     backlog.add("usual again")
     assert backlog.take(0) == (1, "g"), "before the usual: the others have that"
     assert backlog.take(1) == ("usual again", None)
-    backlog.took(0, "g", 1.0)
+    backlog.record_time(0, "g", 1.0)
     assert backlog.take(1) is None, "two wait, a second each: less than the ten of somebody new"
 
 
 def test_somebody_joins_a_group_that_waits_longer_than_that_takes() -> None:
     backlog = known_to_one()
     assert backlog.take(1) == (2, "g"), "38 seconds are left"
-    backlog.took(1, "g", 12.0)
+    backlog.record_time(1, "g", 12.0)
     assert backlog.take(2) == (3, "g"), "of two, 18 for each"
     assert backlog.take(3) == (4, "g"), "of three, 12: what the second one took at first says nothing of the others"
     assert backlog.take(4) is None, "of four 9"

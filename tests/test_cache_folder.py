@@ -71,7 +71,7 @@ def test_the_limit_is_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_a_killed_run_left_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files and folders whose process is gone; those of one that lives, and other people's names, stay."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    code = "from looptune.core import cache_folder; print(cache_folder.mark())"
+    code = "from looptune.core import cache_folder; print(cache_folder.process_prefix())"
     gone = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     (tmp_path / f"{gone}worker-a").write_text("log")
     (tmp_path / f"{gone}b" / "c").mkdir(parents=True)
@@ -79,7 +79,7 @@ def test_what_a_killed_run_left_is_removed(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "f").write_text("x")
     (tmp_path / f"{gone}b" / "link").symlink_to(tmp_path / "kept")
-    stay = [f"{cache_folder.mark()}worker-a", "looptune-notes-of-mine", "looptune-1-x-y"]
+    stay = [f"{cache_folder.process_prefix()}worker-a", "looptune-notes-of-mine", "looptune-1-x-y"]
     for name in stay:
         (tmp_path / name).write_text("x")
     cache = tmp_path / "cache"

@@ -126,7 +126,7 @@ def test_the_rules_of_the_formats_hold(rows: list[Row]):
         check_t4(json.loads(t4.text(search)))
         check_cache(kernel_tuner.text(search))
         check_t1(json.loads(t1.text(search)))
-    for text in files.made(searches(rows), "kernel-launcher", {}).values():
+    for text in files.exported_texts(searches(rows), "kernel-launcher", {}).values():
         check_wisdom(text)
 
 
@@ -297,7 +297,7 @@ def test_wisdom_has_the_best_of_each_device_and_size():
     rows = [row(f"loop k: unroll {k}", timed(100.0 - k), emitted=str(k)) for k in range(2, 12)]
     rows += [row("loop k: unroll 11, contiguous", timed(89.0), emitted="11")]
     rows += [row("loop k: unroll 3", timed(7.0), there)]
-    (text,) = files.made(searches(rows), "kernel-launcher", {}).values()
+    (text,) = files.exported_texts(searches(rows), "kernel-launcher", {}).values()
     records = list(map(json.loads, text.splitlines()))[1:]
     assert [(r["time"], r["problem_size"]) for r in records] == [
         (0.007, [8]), *((pytest.approx(0.1 - k / 1e3), [512, 256, 128]) for k in (11, 10, 9, 8, 7)),

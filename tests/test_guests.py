@@ -181,7 +181,7 @@ def test_guests_are_of_the_same_loops_and_type_from_somewhere_else(tmp_path: Pat
     request = TuningRequest(
         tmp_path / "f.c", defines={"n": "24"}, target="numba-cpu", also=studies.best_of_databases([tmp_path / "db"])
     )
-    assert {(s.device, s.context.sizes) for s in prepare(request).guests} == {
+    assert {(s.device, s.context.sizes) for s in prepare(request).transfer_sources} == {
         (here.device, '{"n": 32}'), (gpu.device, '{"n": 24}')
     }  # fmt: skip
 

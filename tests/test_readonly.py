@@ -72,10 +72,10 @@ def test_numba_is_as_it_was() -> None:
     """Afterwards, after an exception too."""
     from numba.cuda.core.callconv import CUDACallConv
 
-    from looptune.backends.numba_cuda.noalias import readonly_apart
+    from looptune.backends.numba_cuda.noalias import noalias_readonly
 
     def fail() -> None:
-        with readonly_apart():
+        with noalias_readonly():
             assert CUDACallConv.decorate_function is not own
             raise ZeroDivisionError
 

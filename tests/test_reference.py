@@ -29,7 +29,7 @@ from looptune.schedule.apply import schedule
 from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import Built, MeasuringDevice, first_step, plans_of
 from looptune.tune.measure.reference import INTERPRETER, ReferenceResult, outputs
-from looptune.tune.measure.reference_choice import said, text_of
+from looptune.tune.measure.reference_choice import describe_reference, text_of
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 
@@ -211,9 +211,9 @@ def test_what_is_not_verified_independently_says_so(tmp_path: Path, monkeypatch:
     assert (text, why) == (None, "there is no C compiler here")
     small, wide = problem(unit.codelet, {"n": 5}), problem(unit.codelet, LARGE)
     job = job_of(unit, wide, large)
-    assert said(job, why) == f"none, not verified independently: {why}"
-    assert said(replace(job, problem=small), why) == f"the interpreter, for {why}"
-    assert said(replace(job, odd=small), why) == (
+    assert describe_reference(job, why) == f"none, not verified independently: {why}"
+    assert describe_reference(replace(job, problem=small), why) == f"the interpreter, for {why}"
+    assert describe_reference(replace(job, odd=small), why) == (
         f"the interpreter at n=5; at the sizes timed not verified independently, for {why}"
     )
     for at, against in ((small, INTERPRETER), (wide, "")):

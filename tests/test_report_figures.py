@@ -21,7 +21,7 @@ from looptune.report.site.svg import Picture, inlined
 from looptune.runtime.timing import Summary
 from looptune.tune.results import studies
 from looptune.tune.results.result import Entry
-from looptune.tune.results.study import KernelStudy, alike
+from looptune.tune.results.study import KernelStudy, comparable_groups
 from looptune.tune.store.store import Row, Store
 
 
@@ -151,10 +151,10 @@ def test_the_roof_is_what_was_measured(tmp_path: Path) -> None:
 def test_devices_and_types_have_means_of_their_own(tmp_path: Path) -> None:
     """No mean is over kernels of two devices or of two types."""
     found = studies.read([database(tmp_path / "db", (GPU, OTHER, replace(GPU, dtype="float64")))])
-    assert {name: len(same) for name, same in alike(found).items()} == {
+    assert {name: len(same) for name, same in comparable_groups(found).items()} == {
         "float32, NVIDIA A100": 1, "float32, NVIDIA H200": 1, "float64, NVIDIA H200": 1,
     }  # fmt: skip
-    assert list(alike(found[1:])) == ["float32", "float64"]
+    assert list(comparable_groups(found[1:])) == ["float32", "float64"]
 
 
 def test_panels_of_two_types_say_which(tmp_path: Path) -> None:

@@ -29,9 +29,9 @@ with warnings.catch_warnings(record=True) as said:
         assert ".entry" in targets.ptx("numba-cuda", lower_to_plan(codelet, blocks=True), "sm_90")
 assert "looptune.backends.numba_cuda.compiler_patches" not in sys.modules
 from numba.cuda.core.callconv import CUDACallConv
-from looptune.backends.numba_cuda.noalias import readonly_apart
+from looptune.backends.numba_cuda.noalias import noalias_readonly
 own = CUDACallConv.decorate_function
-with readonly_apart():
+with noalias_readonly():
     assert CUDACallConv.decorate_function is own
 print(*(w.message for w in said if w.category is UserWarning), sep="\\n")
 """

@@ -40,7 +40,7 @@ def export(db: Path, how: str, kernel: str | None, output: Path | None) -> int:
             write_rows(database_table.write_csv, selected(store, kernel), output)
             return 0
         found, commands = searches(store.rows()), store.commands()
-    made = files.made(files.chosen(found, kernel, db), how, commands)
+    made = files.exported_texts(files.chosen(found, kernel, db), how, commands)
     if len(made) == 1 and output is None:
         click.echo(next(iter(made.values())), nl=False)
         return 0

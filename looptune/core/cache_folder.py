@@ -89,7 +89,7 @@ def limit_gb() -> float:
     return float(given) if re.fullmatch(r"\d{1,6}(\.\d{1,6})?", given, re.ASCII) else LIMIT_GB
 
 
-def mark() -> str:
+def process_prefix() -> str:
     """Return the prefix of temporary file names, which identifies this process and its start."""
     return f"looptune-{os.getpid()}-{_started(os.getpid())}-"
 

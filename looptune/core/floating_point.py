@@ -92,7 +92,7 @@ def _contracts(compiler: str, flags: str) -> bool:
         command = [*shlex.split(compiler), "-O2", *shlex.split(flags)]
     except ValueError:  # a quotation that has no end
         return False
-    with tempfile.TemporaryDirectory(prefix=cache_folder.mark()) as folder:
+    with tempfile.TemporaryDirectory(prefix=cache_folder.process_prefix()) as folder:
         source, program = Path(folder) / "probe.c", Path(folder) / "probe"
         source.write_text(_PROBE)
         try:

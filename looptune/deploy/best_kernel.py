@@ -64,7 +64,7 @@ class Best:
         kind = match.level
         if kind != "exact" and kind not in self._warned:
             self._warned.add(kind)
-            warnings.warn(f"{self.analysis.codelet.name}: {match.said(self.device, sizes)}", stacklevel=4)
+            warnings.warn(f"{self.analysis.codelet.name}: {match.description(self.device, sizes)}", stacklevel=4)
         return self._chosen(match)
 
     def default(self) -> SelectedPlan:

@@ -17,7 +17,7 @@ from looptune.core.version import __version__
 from looptune.deploy import plans
 from looptune.deploy.asserted import MACRO, asserted
 from looptune.deploy.best_versions import BestVersion
-from looptune.deploy.python_module import Request, said_of
+from looptune.deploy.python_module import Request, measurement_lines
 from looptune.deploy.runtime.lookup import LEVELS, Device, Match, look_up
 from looptune.frontend import Unit
 from looptune.frontend.directive_lines import parse_lines
@@ -109,6 +109,6 @@ def _measured(best: BestVersion | None, match: Match, analysis: Analysis) -> Ite
     level = "another device" if match.level == LEVELS[-1] else match.level
     yield f"Measured, as a kernel made by Numba and not as this text (match: {level}):"
     yield ""
-    yield from said_of(best, plans.proof(analysis, best))
+    yield from measurement_lines(best, plans.proof(analysis, best))
     if re.search(r"\bnoremainder\b", best.directives):
         yield "    noremainder, which is true of those sizes, is remainder here."

@@ -135,7 +135,7 @@ def _docstring(request: Request, name: str, rows: Sequence[_Row]) -> str:
     if gpu:
         arrays = "CuPy arrays and torch CUDA tensors stay where they are, NumPy arrays are\ncopied there and back."
     measured = (
-        "\n".join(line for row in rows for line in (*said_of(row.measured, row.proof), *_one_core(row), ""))
+        "\n".join(line for row in rows for line in (*measurement_lines(row.measured, row.proof), *_one_core(row), ""))
         if rows
         else "Nothing: this is the default.\n"
     )
@@ -164,7 +164,7 @@ def _one_core(row: _Row) -> Iterator[str]:
         yield "        so that a call runs the C text, where there is a C compiler"
 
 
-def said_of(m: BestVersion, proof: str) -> Iterator[str]:
+def measurement_lines(m: BestVersion, proof: str) -> Iterator[str]:
     """Yield what was measured on which device, as lines for the user."""
     t = m.time
     date = time.strftime("%Y-%m-%d", time.gmtime(m.finished))

@@ -31,7 +31,7 @@ Nonnegative = Callable[[Expr], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExitTest:
     """``var + added op bound``; ``side`` is the type of the sum, ``added`` None where it is no constant."""
 
     var: str
@@ -82,7 +82,7 @@ def limits_of(dtype: str) -> tuple[int, int]:
     return (0, 2**bits - 1) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
-def ends(own: str, start: Expr, asked: Sequence[Asked], down: bool, step: Expr, known: Nonnegative) -> Ends | None:
+def ends(own: str, start: Expr, asked: Sequence[ExitTest], down: bool, step: Expr, known: Nonnegative) -> Ends | None:
     """None where the loop is no counted one; ``own`` is the counter's declared type, ``start`` of the promoted one.
 
     Raises UnsupportedError where the condition holds for every value of the counter.
@@ -99,7 +99,7 @@ def ends(own: str, start: Expr, asked: Sequence[Asked], down: bool, step: Expr, 
     return Ends(dtype, to(made[0].start, dtype), limits, shown)
 
 
-def _lasting(own: str, asked: Sequence[Asked]) -> list[Asked]:
+def _lasting(own: str, asked: Sequence[ExitTest]) -> list[ExitTest]:
     """Return what is asked but for what always holds."""
     left = [a for a in asked if not _always(own, a)]
     if not left:
@@ -109,7 +109,7 @@ def _lasting(own: str, asked: Sequence[Asked]) -> list[Asked]:
     return left
 
 
-def _always(own: str, a: Asked) -> bool:
+def _always(own: str, a: ExitTest) -> bool:
     """Every value that the counter can have continues the loop."""
     if a.added != 0 or not isinstance(a.bound, Const):
         return False
@@ -129,7 +129,7 @@ def _always(own: str, a: Asked) -> bool:
     return not least <= bound <= most
 
 
-def _limit(own: str, start: Expr, a: Asked, down: bool, by: int | None, known: Nonnegative) -> Ends | None:
+def _limit(own: str, start: Expr, a: ExitTest, down: bool, by: int | None, known: Nonnegative) -> Ends | None:
     shown = arithmetic_type(own, own)
     if not is_integer(a.bound.dtype) or not _ends_first(own, start, a, down, by):
         return None
@@ -149,7 +149,7 @@ def _limit(own: str, start: Expr, a: Asked, down: bool, by: int | None, known: N
     return Ends(COUNTING, first, ((a.op, last),), shown)
 
 
-def _within(a: Asked, shown: str) -> Expr:
+def _within(a: ExitTest, shown: str) -> Expr:
     """Return the bound in the counter's type.
 
     A constant beyond it as the value that ends the loop as early or as late.
@@ -160,7 +160,7 @@ def _within(a: Asked, shown: str) -> Expr:
     return Const(min(max(int(a.moved.value), least), most), shown, span=a.moved.span)
 
 
-def _unsigned(start: Expr, a: Asked, down: bool, shown: str, known: Nonnegative) -> Ends | None:
+def _unsigned(start: Expr, a: ExitTest, down: bool, shown: str, known: Nonnegative) -> Ends | None:
     if a.added is None or not 0 <= a.added < 2**31 or (a.added and (a.side != shown or not _tame(start, known))):
         return None
     if a.op == "!=":
@@ -172,7 +172,7 @@ def _unsigned(start: Expr, a: Asked, down: bool, shown: str, known: Nonnegative)
     return Ends(COUNTING, first, ((a.op, last),), shown)
 
 
-def _apart(start: Expr, a: Asked, down: bool, known: Nonnegative) -> tuple[Expr, Expr]:
+def _apart(start: Expr, a: ExitTest, down: bool, known: Nonnegative) -> tuple[Expr, Expr]:
     """Return start and bound in 64 signed bits, such that the loop runs as often as in unsigned ones.
 
     Of 64 unsigned bits the less of the two may be a difference that has wrapped. Where the loop does not run at all,
@@ -202,7 +202,7 @@ def _tame(e: Expr, known: Nonnegative) -> bool:
     return True
 
 
-def _ends_first(own: str, start: Expr, a: Asked, down: bool, by: int | None) -> bool:
+def _ends_first(own: str, start: Expr, a: ExitTest, down: bool, by: int | None) -> bool:
     """Tell whether the loop ends before its counter wraps, or else never does.
 
     A signed one of 32 bits or more does not wrap.
@@ -222,11 +222,11 @@ def _ends_first(own: str, start: Expr, a: Asked, down: bool, by: int | None) -> 
     return size < _SMALL_STEP and (most >= 2**31 or (end is not None and int(end.value) + size <= most))
 
 
-def _const(a: Asked) -> Const | None:
+def _const(a: ExitTest) -> Const | None:
     return a.bound if isinstance(a.bound, Const) and a.added == 0 else None
 
 
-def _leaves_room(own: str, a: Asked, size: int) -> bool:
+def _leaves_room(own: str, a: ExitTest, size: int) -> bool:
     """Tell whether the loop can count down without wrapping.
 
     The last value is a step away from the least one, or the type is too wide to wrap.
@@ -237,7 +237,7 @@ def _leaves_room(own: str, a: Asked, size: int) -> bool:
     return own == "uint64" and size < _SMALL_STEP
 
 
-def _meets(own: str, start: Expr, a: Asked, down: bool) -> bool:
+def _meets(own: str, start: Expr, a: ExitTest, down: bool) -> bool:
     """Tell whether steps of one come to the bound before the counter wraps."""
     end = _const(a)
     if end is not None and isinstance(start, Const):

@@ -12,7 +12,7 @@ from looptune.frontend import c_ast
 from looptune.frontend.directive_parser import is_cut, parse_pragma
 from looptune.frontend.finalize import FINAL
 from looptune.frontend.loop_headers import CanonicalLoop, Header, Limit, canonicalize, header
-from looptune.frontend.loop_limits import Asked, ends, nonnegative
+from looptune.frontend.loop_limits import ExitTest, ends, nonnegative
 from looptune.frontend.lower_expressions import Expressions, cast, constant_only
 from looptune.frontend.name_resolution import assigned, base
 from looptune.frontend.pragma import LOOP_FAMILIES
@@ -354,7 +354,7 @@ class Statements:
         final = Assign(Var(head.var, last.dtype), last, name=FINAL, span=item.span)
         return (*setup, loop, final)
 
-    def asked(self, var: str, limit: Limit, shown: str) -> Asked:
+    def asked(self, var: str, limit: Limit, shown: str) -> ExitTest:
         """Return the operands of the condition and the type in which they are compared."""
         bound = moved = self.exprs.value(limit.bound)
         side = shown
@@ -368,7 +368,7 @@ class Statements:
                     added += number if op == "+" else -number
                 case _:
                     added = None
-        return Asked(var, limit.op, bound, side, added, moved, limit.span)
+        return ExitTest(var, limit.op, bound, side, added, moved, limit.span)
 
     def nonnegative(self, e: Expr) -> bool:
         return e in self.positive or nonnegative(e, self.counters)

@@ -125,7 +125,7 @@ def has_iteration(loop: Loop, around: Sequence[Loop]) -> Expr | None:
     return Binary("<", loop.lo, loop.hi)
 
 
-def harmless(e: Expr) -> bool:
+def is_total(e: Expr) -> bool:
     """Tell whether the expression has a defined value for all values of its variables."""
     divisors = (n.rhs for n in walk(e) if isinstance(n, Binary) and n.op in ("/", "%"))
     return all(isinstance(d, Const) and d.value not in (0, -1) for d in divisors)

@@ -19,7 +19,7 @@ from looptune.ir.nodes import Codelet, Loop, Stmt
 from looptune.ir.rewrite import rewrite_stmts, walk
 from looptune.lower.fp_contraction import contracted
 from looptune.lower.mapping import check_names, map_loops
-from looptune.lower.passes.grid_compaction import compact_grid, is_asked_to_compact
+from looptune.lower.passes.grid_compaction import compact_grid, requests_compaction
 from looptune.lower.passes.kernel_parameters import find_parameters
 from looptune.lower.passes.reduction_simplification import share_sums
 from looptune.lower.passes.split_reduction import expand_split_reductions
@@ -96,7 +96,7 @@ def _compact(kernel: Kernel, plan: Plan) -> Kernel:
     """Of a kernel whose threads are on their own, or share tiles."""
     loops = [f for f in (*kernel.loops, *walk(kernel.body)) if isinstance(f, Loop)]
     alone = kernel.team is None and kernel.time_tile is None
-    if len(kernel.axes) < 2 or not alone or not is_asked_to_compact(loops):
+    if len(kernel.axes) < 2 or not alone or not requests_compaction(loops):
         return kernel
     y, x = kernel.axes
     return replace(kernel, packing=compact_grid(x, y, (kernel.threads("x"), kernel.threads("y")), kernel.body))

@@ -119,7 +119,7 @@ class Team:
         return tuple(found)
 
     @property
-    def told(self) -> tuple[Var, ...]:
+    def broadcasts(self) -> tuple[Var, ...]:
         """The scalars that lane 0 makes known to the others."""
         return tuple(dict.fromkeys(v for p in _all(self.phases) if isinstance(p, TeamSingle) for v in p.broadcast))
 

@@ -29,13 +29,13 @@ def separate_conditions(nest: IterationDomains) -> IterationDomains:
     for s in nest.statements.values():
         for asking in _askings(s):
             statements[asking.name] = asking
-        alone = {id(a.whole) for k, a in enumerate(s.asked) if stands_apart(s, k)}
+        alone = {id(a.whole) for k, a in enumerate(s.asked) if has_own_statement(s, k)}
         left = tuple(c for c in s.conditions if id(c) not in alone)
         statements[s.name] = replace(s, conditions=left, time=_spaced(s.time))
     return replace(nest, statements=statements)
 
 
-def stands_apart(s: Statement, k: int) -> bool:
+def has_own_statement(s: Statement, k: int) -> bool:
     """Whether the ``k``-th condition on data is asked before the statement, and is no part of it."""
     into = accumulation(s.assign, s.guard)
     guards = into is not None and into.asked is not None
@@ -49,7 +49,7 @@ def condition_instance_name(s: Statement, k: int) -> str:
 
 def _askings(s: Statement) -> Iterator[Statement]:
     for k, a in enumerate(s.asked):
-        if stands_apart(s, k):
+        if has_own_statement(s, k):
             yield _asking(s, k, a)
 
 

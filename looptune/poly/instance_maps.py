@@ -19,7 +19,7 @@ from looptune.ir.c_printer import expression_text
 from looptune.ir.nodes import Assign, Codelet, Const, Expr, Load, Node, Scalar, Var, While
 from looptune.ir.rewrite import rewrite, substitute, walk
 from looptune.ir.simplify import is_integer
-from looptune.poly.condition_instances import condition_instance_name, stands_apart
+from looptune.poly.condition_instances import condition_instance_name, has_own_statement
 from looptune.poly.data_conditions import DataCondition
 from looptune.poly.domain import Statement
 from looptune.poly.scop import Scop, build
@@ -104,7 +104,7 @@ class _Comparing:
         found = self.conditions(alike)
         self.unlike |= {c.name} if found is None else set()
         for k, m, names in found if found is not None else ():
-            if not stands_apart(c, m):
+            if not has_own_statement(c, m):
                 read = None if read is None else read | names
                 continue
             mine, theirs = condition_instance_name(c, m), condition_instance_name(s, k)
@@ -128,7 +128,7 @@ class _Comparing:
                 raise Unprovable(str(s.unknown if s.unknown is not None else c.unknown))
             return None
         for k, m, _ in found:
-            if stands_apart(s, k) != stands_apart(c, m):
+            if has_own_statement(s, k) != has_own_statement(c, m):
                 raise Unprovable(
                     f"condition {expression_text(s.asked[k].whole)} cannot be analysed, apart from what it decides"
                 )

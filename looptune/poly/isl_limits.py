@@ -30,13 +30,13 @@ class TooInvolved(Exception):
 
     def __init__(self, operations: int) -> None:
         self.between: tuple[str, ...] = ()
-        super().__init__(f"isl gave up after {said(operations)} operations")
+        super().__init__(f"isl gave up after {count_text(operations)} operations")
 
 
-def said(operations: int) -> str:
+def count_text(operations: int) -> str:
     """Return a number of operations as text.
 
-    >>> said(20_000_000)
+    >>> count_text(20_000_000)
     '20 million'
     """
     return f"{operations / 10**6:.3g} million"

@@ -60,9 +60,9 @@ class Violation:
         >>> str(Violation("A", "flow", here, here, "A[i]", "A[i - 1]", {"i": 1}, {"i": 2}, {"n": 3}, "S0", "S0"))
         'iteration (i=1) must run before (i=2) when n=3'
         """
-        return self.told(lines=False)
+        return self.message(lines=False)
 
-    def told(self, *, lines: bool) -> str:
+    def message(self, *, lines: bool) -> str:
         """With the ``lines`` of both, or only where nothing else tells them apart."""
         first, then = _at(self.source_iteration), _at(self.sink_iteration)
         if (lines or first == then) and self.source.line != self.sink.line:

@@ -140,7 +140,7 @@ def directive_gain_lines(result: Result) -> str:
     return "\n".join(aligned(earned(result), "  "))
 
 
-def guests(result: Result) -> tuple[tuple[str, str, str], ...]:
+def transfer_rows(result: Result) -> tuple[tuple[str, str, str], ...]:
     """Return the table of transferred configurations.
 
     Their origin, the directives, and the time relative to the winner or the reason why there is none.
@@ -154,7 +154,8 @@ def guests(result: Result) -> tuple[tuple[str, str, str], ...]:
 def transfer_lines(result: Result) -> str:
     """Return the same as lines of text."""
     return "\n".join(
-        f"  {of}: {how}\n    {'; '.join(text.splitlines()) if text else '(none)'}" for of, text, how in guests(result)
+        f"  {of}: {how}\n    {'; '.join(text.splitlines()) if text else '(none)'}"
+        for of, text, how in transfer_rows(result)
     )
 
 
@@ -211,7 +212,8 @@ def markdown(result: Result) -> str:
     without = (Column("directive", "directive", "code"), Column("gain", "the winner over itself without it"))
     others = (Column("of", "best of"), Column("directives", "directives", "code"), Column("gain", "over the winner"))
     tables = (
-        Table("gains", "", without, earned(result)), kernel_table(result), Table("guests", "", others, guests(result)),
+        Table("gains", "", without, earned(result)), kernel_table(result),
+        Table("guests", "", others, transfer_rows(result)),
     )  # fmt: skip
     return "\n".join([
         f"# {title(result)}", "", *first, _versions(result).markdown(),

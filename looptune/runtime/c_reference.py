@@ -61,7 +61,7 @@ class CReference:
         path = cache / f"reference-{self.key}"
         if not _is_whole(path):
             cache.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=cache_folder.mark()) as folder:
+            with tempfile.TemporaryDirectory(prefix=cache_folder.process_prefix()) as folder:
                 _keep(compiled(self.text, Path(folder)), path)
         return path
 

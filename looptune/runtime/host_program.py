@@ -180,7 +180,7 @@ def _run(unit: Unit, include_dirs: Sequence[Path], limit_s: float, sizes: Sizes)
 def _once(unit: Unit, include_dirs: Sequence[Path], limit_s: float, sizes: Sizes, *, sanitized: bool) -> Recorded:
     taken = _taken(unit)
     hooks = _hooks(unit, taken)
-    with TemporaryDirectory(prefix=cache_folder.mark()) as folder, Link(limit_s) as link:
+    with TemporaryDirectory(prefix=cache_folder.process_prefix()) as folder, Link(limit_s) as link:
         program = _built(unit, hooks, include_dirs, Path(folder), link, sanitized=sanitized)
         link.start(["sh", "-c", _start(Path(folder), sanitized=sanitized), str(program)])
         try:

@@ -31,7 +31,7 @@ def explain_refusal(what: str, refused: Violation, *, lines: bool = False) -> st
     """
     if refused.because is not None:
         return f"{what}: {refused.because.what} cannot be analysed, so iterations may depend on each other"
-    return f"{what}: {refused.told(lines=lines)}"
+    return f"{what}: {refused.message(lines=lines)}"
 
 
 def directive_text(directive: Directive) -> str:

@@ -46,7 +46,10 @@ def is_swizzled(kernel: Kernel) -> bool:
 
 
 def _swizzle(kernel: Kernel, swizzle: BlockSwizzle, writer: KernelWriter, indent: str) -> Iterator[str]:
-    along = {dim: whole(count, writer) for (dim, _), count in zip(kernel.grid_axes, launched_grid(kernel), strict=True)}
+    along = {
+        dim: host_integer(count, writer)
+        for (dim, _), count in zip(kernel.grid_axes, launched_grid(kernel), strict=True)
+    }
     most = writer.unsigned(str(swizzle.swizzle_rows))
     yield indent + writer.declare("uint32", COLUMNS, along["x"])
     yield indent + writer.declare("uint32", ALL, along["y"])
@@ -66,16 +69,16 @@ def _pack(packing: CompactGrid, writer: KernelWriter, indent: str) -> Iterator[s
     yield indent + writer.declare("uint32", DOWN, writer.block_number("y", "uint32"))
     for name in (DOWN, y):
         writer.bind(name, True)
-    yield indent + writer.declare("uint32", MINE, whole(_length(packing, DOWN), writer))
+    yield indent + writer.declare("uint32", MINE, host_integer(_length(packing, DOWN), writer))
     here = f"{ALONG} < {MINE}"
     below = f"{writer.unsigned(str(packing.rows - 1))} - {DOWN}"
     yield indent + writer.declare("uint32", y, writer.select(here, DOWN, below))
     before = writer.select(here, writer.unsigned("0"), MINE)
     if not packing.exact:
-        beyond = writer.either(f"{y} == {DOWN}", f"{ALONG} - {MINE} >= {whole(_length(packing, y), writer)}")
+        beyond = writer.either(f"{y} == {DOWN}", f"{ALONG} - {MINE} >= {host_integer(_length(packing, y), writer)}")
         yield indent + writer.if_(writer.both(f"{ALONG} >= {MINE}", f"({beyond})"))
         yield f"{indent}    {writer.leave}"
-    yield indent + writer.declare("uint32", x, f"{whole(_first(packing, y), writer)} + {ALONG} - ({before})")
+    yield indent + writer.declare("uint32", x, f"{host_integer(_first(packing, y), writer)} + {ALONG} - ({before})")
     for name in (DOWN, y):
         writer.unbind(name)
 
@@ -96,6 +99,6 @@ def _length(packing: CompactGrid, row: str) -> Expr:
     return min_of(max_of(Const(0), end), Const(packing.columns))
 
 
-def whole(e: Expr, writer: KernelWriter) -> str:
+def host_integer(e: Expr, writer: KernelWriter) -> str:
     """Return an integer expression of the host, in 64 signed bits."""
     return writer.limit(Loop("", Const(0), e, ()), False)

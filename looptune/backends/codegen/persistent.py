@@ -107,7 +107,7 @@ class _Persistent:
     def number(self, e: Expr) -> str:
         """``e`` in 64 signed bits."""
         self.known()
-        return block_swizzle.whole(e, self.writer)
+        return block_swizzle.host_integer(e, self.writer)
 
     def known(self) -> None:
         """Tell the writer what is known of the sizes and the host loop variables."""

@@ -64,7 +64,7 @@ def _arrays(kernel: Kernel) -> dict[str, tuple[str, bool]]:
     found: dict[str, tuple[str, bool]] = {}
     for tree in kernel.team.trees if kernel.lanes > 1 else ():
         found |= {name: (a.private.dtype, False) for name, a in zip(_buffers(tree), tree.accumulators, strict=True)}
-    return found | {_slot(v): (v.dtype, True) for v in kernel.team.told}
+    return found | {_slot(v): (v.dtype, True) for v in kernel.team.broadcasts}
 
 
 def _buffers(tree: TeamReduce) -> list[str]:

@@ -84,7 +84,7 @@ class _Emission:
         """Yield what a block does; without ``asking`` one that lies inside all bounds."""
         writer = self.writer
         yield from self.loads(indent) if asking else self.all_loads(indent)
-        yield from self.statements(self.rows.told(self.rows.shared), indent)
+        yield from self.statements(self.rows.publish(self.rows.shared), indent)
         yield indent + writer.barrier
         yield from writer.loop(self.whole.loop, indent, within=lambda at: self.steps(at, asking=asking))
         yield from self.stores(indent) if asking else self.all_stores(indent)
@@ -240,7 +240,7 @@ class _Emission:
             if any(any(at) for nest in group for _, at in nest.uses(changed)):
                 yield indent + writer.barrier
             told = [a for a in self.rows.shared if a in changed]
-            yield from self.statements(self.rows.told(told), indent)
+            yield from self.statements(self.rows.publish(told), indent)
             yield indent + writer.barrier
 
     def moved(self, bounds: Sequence[tuple[Expr, Expr]], row: int) -> tuple[tuple[Expr, Expr], ...]:

@@ -30,7 +30,7 @@ from looptune.backends.cuda import cubin
 from looptune.backends.cuda.program import CudaProgram, argument_types
 from looptune.backends.numba_cuda import uncontracted_products
 from looptune.backends.numba_cuda.alpha_renaming import alpha_rename
-from looptune.backends.numba_cuda.noalias import readonly_apart, reads
+from looptune.backends.numba_cuda.noalias import noalias_readonly, reads
 from looptune.backends.numba_cuda.tested_versions import replaceable
 from looptune.backends.numba_cuda.uncontracted_products import PRODUCT, PRODUCT_TEXT
 from looptune.backends.numba_cuda.writer import CudaWriter, HostWriter, host_helper
@@ -163,7 +163,7 @@ class NumbaCuda(Backend):
         module: dict[str, Any] = {"__name__": entry}
         exec(compile(source, f"<{kernel.name}>", "exec"), module)
         major, minor = divmod(int(self.arch.removeprefix("sm_")), 10)
-        with patched_compiler(), readonly_apart():
+        with patched_compiler(), noalias_readonly():
             text, _ = cuda.compile_ptx(  # type: ignore[call-arg]  # numba-cuda's; the checker sees the older one in numba
                 module[entry].py_func, argument_types(plan, kernel), cc=(major, minor), fastmath=False,
                 launch_bounds=launch_bounds(kernel), opt=True,

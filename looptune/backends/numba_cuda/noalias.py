@@ -26,7 +26,7 @@ POINTER = 4
 
 
 @contextlib.contextmanager
-def readonly_apart() -> Iterator[None]:
+def noalias_readonly() -> Iterator[None]:
     """Yield while readonly arrays are marked for LLVM; one thread at a time."""
     if not replaceable():
         yield

@@ -14,7 +14,7 @@ from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda, types
 
 from looptune.backends.cuda.driver import SUCCESS, check
-from looptune.backends.numba_cuda.noalias import readonly_apart
+from looptune.backends.numba_cuda.noalias import noalias_readonly
 from looptune.deploy.runtime.lookup import Device
 
 UNTIMED = 2
@@ -32,7 +32,7 @@ def ptx(kernel: Any, signature: Sequence[str], arch: str) -> str:
     """Return the PTX that Numba generates."""
     major, minor = divmod(int(arch.removeprefix("sm_")), 10)
     args = tuple(numba_type(name) for name in signature)
-    with readonly_apart():
+    with noalias_readonly():
         told = {"launch_bounds": kernel.targetoptions.get("launch_bounds")}
         text, _ = cuda.compile_ptx(kernel.py_func, args, cc=(major, minor), fastmath=False, opt=True, **told)
     return str(text)

@@ -32,7 +32,7 @@ class Match(NamedTuple):
     configuration: Mapping[str, Any] | None
     plan: str
 
-    def said(self, device: Device, sizes: Mapping[str, int]) -> str:
+    def description(self, device: Device, sizes: Mapping[str, int]) -> str:
         """One line for a person."""
         here = f"{device.name}, {named(sizes)}"
         if self.configuration is None:
@@ -66,7 +66,7 @@ def warned(name: str, match: Match, device: Device, sizes: Mapping[str, int], be
     kind = f"{match.level} {device.name}"
     if match.level != "exact" and kind not in before:
         before.add(kind)
-        warnings.warn(f"{name}: {match.said(device, sizes)}", stacklevel=depth + 1)
+        warnings.warn(f"{name}: {match.description(device, sizes)}", stacklevel=depth + 1)
 
 
 def named(sizes: Mapping[str, int]) -> str:

@@ -67,7 +67,7 @@ def is_launched(packing: CompactGrid, x: Expr, y: Expr) -> Expr:
     return Binary(">=", terms, Const(0))
 
 
-def is_asked_to_compact(loops: Iterable[Loop]) -> bool:
+def requests_compaction(loops: Iterable[Loop]) -> bool:
     """Whether a directive for one of a kernel's loops asks for it."""
     return any(f.annotation(SkipIdleBlocks) is not None for f in loops)
 

@@ -35,8 +35,8 @@ def split_by_row(body: Body, chain: Sequence[Loop], given: Expr | None, part: st
     inner = {s.var for s in walk_stmts(body) if isinstance(s, Loop)}
     touches = [[t for t in _touches((p,)) if _called(t.at) in changing] for p in pieces]
     groups = DisjointSets(len(pieces))
-    groups.join_alike([[t.at.name for t in mine if isinstance(t.at, Var)] for mine in touches])
-    groups.join_alike(_rows(groups, touches))
+    groups.join_equal([[t.at.name for t in mine if isinstance(t.at, Var)] for mine in touches])
+    groups.join_equal(_rows(groups, touches))
     elements = Elements(chain, given, changing | inner)
     whole = [(g[0], elements.of([t for k in g for t in touches[k]])) for g in groups.all()]
     for (first, a), (second, b) in combinations(whole, 2):
@@ -134,7 +134,7 @@ class DisjointSets:
         new, old = sorted((self._of[a], self._of[b]))
         self._of = [new if g == old else g for g in self._of]
 
-    def join_alike(self, keys: Sequence[Sequence[object]]) -> None:
+    def join_equal(self, keys: Sequence[Sequence[object]]) -> None:
         """Those that share one of their ``keys``."""
         first: dict[object, int] = {}
         for k, mine in enumerate(keys):

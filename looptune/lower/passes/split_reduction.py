@@ -45,7 +45,7 @@ from looptune.ir.def_use import (
     target_name,
     written_names,
 )
-from looptune.ir.intervals import harmless, has_iteration, never_equal
+from looptune.ir.intervals import has_iteration, is_total, never_equal
 from looptune.ir.nodes import (
     Annotations,
     Array,
@@ -583,7 +583,7 @@ def lifted(around: Sequence[Expr], moving: Collection[str]) -> tuple[tuple[Expr,
     kept: dict[Expr, None] = {}
     complete = True
     for condition in (part for c in around for part in conjuncts(c)):
-        if names_in(condition).intersection(moving) or _loads(condition) or not (complete or harmless(condition)):
+        if names_in(condition).intersection(moving) or _loads(condition) or not (complete or is_total(condition)):
             complete = False
         elif condition != Const(1):
             kept[condition] = None

@@ -174,7 +174,7 @@ class ThreadRows:
         shared = self.shared[load.array]
         return Load(shared.name, (self.place(shared, self.step(shared.rows, row, at)),), load.dtype)
 
-    def told(self, arrays: Iterable[str]) -> Iterator[Stmt]:
+    def publish(self, arrays: Iterable[str]) -> Iterator[Stmt]:
         """Yield the stores to shared memory of what other threads read."""
         for array in arrays:
             shared = self.shared[array]
@@ -246,7 +246,7 @@ def inner(kernel: Kernel, plan: Plan, starts: Sequence[Expr], threads: tuple[Exp
              for a, source in whole.source.items() for k in range(whole.rows)]  # fmt: skip
     groups = tuple(
         (*(s for nest in group if nest.whole for k in range(whole.rows) for s in made.done(nest, k)),
-         *made.told([a for a in made.shared if any(a in nest.writes for nest in group)]))
+         *made.publish([a for a in made.shared if any(a in nest.writes for nest in group)]))
         for group in whole.groups
     )  # fmt: skip
     stores: list[Stmt] = []
@@ -255,7 +255,7 @@ def inner(kernel: Kernel, plan: Plan, starts: Sequence[Expr], threads: tuple[Exp
                            for a, t in whole.target.items())  # fmt: skip
         asked = [c for d in range(len(along)) for c in made.core(row, d) if c != Const(1)]
         stores += (If(conjunction(asked), row_stores),) if asked else row_stores
-    return InteriorBody(tuple(places), (*loads, *made.told(tuple(made.shared))), whole.loop, groups, tuple(stores))
+    return InteriorBody(tuple(places), (*loads, *made.publish(tuple(made.shared))), whole.loop, groups, tuple(stores))
 
 
 def conjunction(conditions: Sequence[Expr]) -> Expr:

@@ -17,7 +17,7 @@ from looptune.report.figures.roofline import rooflines, roofs
 from looptune.report.figures.sensitivity import sensitivity, sensitivity_figure
 from looptune.report.figures.speedups import speedups
 from looptune.report.figures.transfer import transfer_figure, transfers
-from looptune.tune.results.study import KernelStudy, alike, names_of
+from looptune.tune.results.study import KernelStudy, comparable_groups, names_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,8 @@ def figures(studies: Sequence[KernelStudy]) -> list[Figure]:
 def _speedups(studies: Sequence[KernelStudy]) -> Figure:
     compared = [s for s in studies if suite_table.ratio(s.result, "default", "tuned") is not None]
     rows = {
-        title: [*zip(names_of(same), (s.result for s in same), strict=True)] for title, same in alike(compared).items()
+        title: [*zip(names_of(same), (s.result for s in same), strict=True)]
+        for title, same in comparable_groups(compared).items()
     }
     return _figure(
         "speedups", "Speed-up over the default", rows, speedups,

@@ -31,7 +31,7 @@ from looptune.report.site import transfer_table
 from looptune.report.site.svg import Picture, inlined
 from looptune.runtime.outcome import Timed
 from looptune.tune.results.result import Result
-from looptune.tune.results.study import KernelStudy, alike, names_of
+from looptune.tune.results.study import KernelStudy, comparable_groups, names_of
 from looptune.tune.store.store import Row
 
 _VERSIONS = (
@@ -75,7 +75,7 @@ def _head(studies: Sequence[KernelStudy], title: str) -> list[str]:
     tried = sum(len(s.rows) for s in studies)
     timed = sum(s.result.versions.get("timed", 0) for s in studies)
     tiles = [(str(len({s.kernel for s in studies})), "kernels"), (f"{tried:,}", "versions"), (f"{timed:,}", "timed")]
-    for what, same in alike(studies).items():
+    for what, same in comparable_groups(studies).items():
         tiles += _means([s.result for s in same], what)
     items = "".join(f"<li><strong>{escape(value)}</strong> {escape(what)}</li>" for value, what in tiles)
     links = "".join(f'<a href="#{anchor}">{name}</a>' for anchor, name in _LINKS)

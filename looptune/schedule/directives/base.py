@@ -203,7 +203,7 @@ class Transform(ABC):
     def regrouped_statements(self, loop: Loop) -> frozenset[str]:
         """Return the names of the statements whose reduction this directive re-associates.
 
-        Under --strict-float, the directive is refused if there are any.
+        Under --no-reassociate, the directive is refused if there are any.
         """
         return frozenset()
 

@@ -21,7 +21,7 @@ from functools import reduce
 from typing import ClassVar
 
 from looptune.ir.def_use import names_in, share_conditions, written_names
-from looptune.ir.intervals import harmless, has_iteration
+from looptune.ir.intervals import has_iteration, is_total
 from looptune.ir.nodes import (
     Annotation,
     Assign,
@@ -304,7 +304,7 @@ def _settled(mine: Sequence[_Term], moving: Collection[str], names: Collection[s
         all(t.assign.name in names for t in mine)
         and len({(t.given, t.ran) for t in mine}) == 1
         and not names_in(asked) & set(moving)
-        and all(map(harmless, first.given))
+        and all(map(is_total, first.given))
     )
 
 

@@ -117,7 +117,7 @@ class Cluster:
     def measuring_hosts(self, target: str) -> set[str]:
         return {member.host for member in self.members.values() if member.measured(target)}
 
-    def apart(self, target: str) -> bool:
+    def has_spare_hosts(self, target: str) -> bool:
         """Whether some machine can compile while every one that measures does nothing else."""
         return any(member.host not in self.measuring_hosts(target) for member in self.members.values())
 

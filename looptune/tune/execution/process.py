@@ -123,7 +123,7 @@ def spawn(setup: Setup) -> WorkerProcess:
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "10")
     context = get_context("spawn")
     ours, theirs = context.Pipe()
-    log, path = tempfile.mkstemp(prefix=f"{cache_folder.mark()}worker-")
+    log, path = tempfile.mkstemp(prefix=f"{cache_folder.process_prefix()}worker-")
     process = context.Process(target=serve, args=(theirs, setup, path), daemon=True)
     resource_tracker.ensure_running()  # its own start, else within the worker's, lets SIGINT through again
     # The mask is inherited: a Ctrl-C while the interpreter starts is no traceback of the worker's.

@@ -74,7 +74,7 @@ class Backlog:
         joined.members[worker] = False
         return joined.waiting.popleft()
 
-    def took(self, worker: int, group: Hashable, seconds: float) -> None:
+    def record_time(self, worker: int, group: Hashable, seconds: float) -> None:
         """Record the seconds that a worker spent on a task of the group."""
         known = self._groups[group]
         if known.members[worker]:

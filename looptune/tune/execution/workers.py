@@ -259,7 +259,7 @@ class Pool:
             number = self.workers.index(worker)
             group = self._groups.pop(number, None)
             if group is not None and isinstance(said[1], TaskResult):
-                self._backlog.took(number, group, said[1].seconds)
+                self._backlog.record_time(number, group, said[1].seconds)
         return said
 
     def close(self) -> None:

@@ -29,7 +29,7 @@ def chosen(found: Sequence[Search], kernel: str | None, db: Path) -> list[Search
     return wanted
 
 
-def made(searches: Sequence[Search], how: str, commands: Mapping[str, str]) -> dict[str, str]:
+def exported_texts(searches: Sequence[Search], how: str, commands: Mapping[str, str]) -> dict[str, str]:
     """File name to text."""
     if how == "kernel-launcher":
         groups: dict[str, list[Search]] = {}

@@ -50,7 +50,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "time": records.error(entry) if median_ms is None else median_ms,
         "times": records.runs_ms(entry),
         "compile_time": spent["compile"], "verification_time": spent["verify"], "benchmark_time": spent["rest"],
-        "strategy_time": 0.0, "framework_time": 0.0, "timestamp": records.begun(entry), **records.extras(entry),
+        "strategy_time": 0.0, "framework_time": 0.0, "timestamp": records.timestamp(entry), **records.extras(entry),
     }  # fmt: skip
 
 

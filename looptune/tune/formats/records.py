@@ -113,7 +113,7 @@ def lengths(search: Search) -> list[int]:
     return [value for _, value in sorted(sizes.items()) if isinstance(value, int) and not isinstance(value, bool)]
 
 
-def begun(entry: Entry) -> str:
+def timestamp(entry: Entry) -> str:
     """When it was measured, in UTC."""
     return moment(entry.row.started)
 

@@ -53,7 +53,7 @@ def _result(entry: Entry, configuration: dict[str, Any]) -> dict[str, Any]:
     invalidity = records.INVALIDITY[entry.row.status]
     timed = [] if median_ms is None else [{"name": "time", "value": median_ms, "unit": "ms", "type": "double"}]
     return {
-        "timestamp": records.begun(entry),
+        "timestamp": records.timestamp(entry),
         "configuration": configuration,
         "objectives": ["time"],
         "times": {

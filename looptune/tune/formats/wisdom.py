@@ -86,7 +86,7 @@ def _record(timed: _Timed) -> dict[str, Any]:
         "problem_size": entries.lengths(timed.search),
         "time": timed.median_ms,
         "environment": {
-            "date": entries.begun(timed.entry), "device_name": context.device, "looptune_version": __version__,
+            "date": entries.timestamp(timed.entry), "device_name": context.device, "looptune_version": __version__,
             **({"compute_capability": int(capability)} if capability else {}),
         },
         "looptune": entries.extras(timed.entry) | {"sizes": json.loads(context.sizes), "target": context.target},

@@ -28,7 +28,7 @@ def text_of(unit: Unit, cache: Path, floats: Floats = USUAL) -> tuple[CReference
     return text, ""
 
 
-def said(job: Job, why: str) -> str:
+def describe_reference(job: Job, why: str) -> str:
     """One line: what versions are compared with, and ``why`` it is not the text."""
     if job.text is not None:
         return job.text.says

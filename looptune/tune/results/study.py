@@ -106,7 +106,7 @@ def by_device(studies: Iterable[KernelStudy]) -> dict[str, list[KernelStudy]]:
     return found
 
 
-def alike(studies: Sequence[KernelStudy]) -> dict[str, list[KernelStudy]]:
+def comparable_groups(studies: Sequence[KernelStudy]) -> dict[str, list[KernelStudy]]:
     """Return the studies that can be averaged, those of one type on one device.
 
     By the type, and by the device if there are several.

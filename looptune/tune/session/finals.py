@@ -164,7 +164,7 @@ class KernelFinals:
     role: Role = "final"
     screened_us: Mapping[str, float] = field(default_factory=dict)
 
-    def held(self) -> Finals | None:
+    def earlier(self) -> Finals | None:
         """Return the earlier finals between exactly these finalists."""
         rows = self._rows()
         found = {} if self.fresh else self.store.lookup(row.key for row in rows.values())
@@ -182,8 +182,8 @@ class KernelFinals:
             self.model, self.lab.measure_setups, FinalsRequest(binaries, self.by_hand, self.seed, self.default)
         )
 
-    def kept(self, found: Times) -> Finals:
-        """Return the finals that the database has now."""
+    def store_times(self, found: Times) -> Finals:
+        """Store the times and the wrong results, and return the finals."""
         rounds = max(map(len, found.us.values()), default=0)
         us = {name: timed(us, rounds, found.disturbed) for name, us in found.us.items()}
         for name, outcome in us.items():
@@ -268,7 +268,7 @@ def run(
 
     ``jobs`` processes build the others, and prove and write the winners. ``beside`` are the original loops.
     """
-    found = {number: held for number, match in enumerate(matches) if (held := match.held()) is not None}
+    found = {number: held for number, match in enumerate(matches) if (held := match.earlier()) is not None}
     new = [number for number in range(len(matches)) if number not in found]
     proofs = _race(new, matches, found, place, jobs, beside)
     while due := [(step, n, text) for n, match in enumerate(matches) for step, text in match.due(found[n])]:
@@ -336,7 +336,7 @@ def _race(
         originals.get_ready()
     for at, reply in place.races(races, LIMIT_S, originals):
         if isinstance(reply, TaskResult):
-            found[new[at]] = matches[new[at]].kept(_returned(reply, Times))
+            found[new[at]] = matches[new[at]].store_times(_returned(reply, Times))
         else:
             failed.append(reply)
     for reply in failed:

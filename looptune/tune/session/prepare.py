@@ -45,7 +45,7 @@ from looptune.schedule.suggest import schedule_with_suggestions
 from looptune.tune import strategies
 from looptune.tune.execution.workers import cores, default_jobs
 from looptune.tune.measure.evaluate import Job, KernelBuilder
-from looptune.tune.measure.reference_choice import said, text_of
+from looptune.tune.measure.reference_choice import describe_reference, text_of
 from looptune.tune.results.study import KernelStudy
 from looptune.tune.session import dump, finals, find_space
 from looptune.tune.session.budget import Budget, parse_budget
@@ -147,7 +147,7 @@ class PreparedRun:
         return _by_hand(self.request)
 
     @property
-    def guests(self) -> tuple[KernelStudy, ...]:
+    def transfer_sources(self) -> tuple[KernelStudy, ...]:
         """Return the studies of these loops in this type in other databases.
 
         They were measured on another device or target or at other sizes.
@@ -226,7 +226,8 @@ def prepare_all(request: TuningRequest, place: ExecutionSite = HERE) -> tuple[Pr
         raise refusal
     name = _name(request, unit)
     first = PreparedRun(
-        request, unit, job, models[0], context, space, budget, annotated, name, notes, reference=said(job, why),
+        request, unit, job, models[0], context, space, budget, annotated, name, notes,
+        reference=describe_reference(job, why),
         warnings=(*unit.warnings, *_may_leave(unit.codelet, size)),
     )  # fmt: skip
     first = replace(first, notes=(*notes, *_said(cache_folder.chosen()[1]), *_missed(first), *_named_by_hand(first)))
@@ -349,7 +350,7 @@ def _where(context: Context) -> tuple[str, ...]:
 def _missed(prepared: PreparedRun) -> Iterator[str]:
     """Why a kernel has no guests though there are other databases."""
     also, c = prepared.request.also, prepared.context
-    if not also or prepared.guests:
+    if not also or prepared.transfer_sources:
         return
     named = sorted({f"{s.kernel} {s.context.dtype}" for s in also})
     if any(_of(s, c) for s in also):

@@ -63,7 +63,7 @@ class SequentialBaselines(Protocol):
         None if there is nothing to time beside races.
         """
 
-    def took(self, number: Any, reply: Reply) -> None:
+    def record_reply(self, number: Any, reply: Reply) -> None:
         """Record the reply of a worker that timed a baseline."""
 
     def times_us(self) -> list[tuple[float, ...]]:
@@ -152,7 +152,7 @@ class LocalSite:
                 others = () if beside is None else beside.next()
                 for worker, number, reply in wait((*running.values(), *others)):
                     if beside is not None and worker in others:
-                        beside.took(number, reply)
+                        beside.record_reply(number, reply)
                         continue
                     if invalidates_device(reply):
                         worker.end()
@@ -197,13 +197,13 @@ class ClusterSite:
     def opening(self, models: Sequence[Model], jobs: int, timeout_s: float) -> Opening:
         distributed = importlib.import_module("looptune.tune.execution.dask_executor").Distributed
         name, facts = models[0].target.name, tuple(model.facts for model in models)
-        apart = name == "numba-cpu" and self.cluster.apart(name)
+        apart = name == "numba-cpu" and self.cluster.has_spare_hosts(name)
         return partial(
             distributed, cluster=self.cluster, target=name, models=facts, timeout_s=timeout_s, apart=apart
         )  # fmt: skip
 
     def overlaps(self, target: str) -> bool:
-        return bool(on_gpu(target) or self.cluster.apart(target))
+        return bool(on_gpu(target) or self.cluster.has_spare_hosts(target))
 
     def alone(self, model: Model, setup: Setup, limit_s: float, *task: Any) -> Reply:
         reply: Reply = self.cluster.alone(model.target.name, model.facts, setup, limit_s, *task)
@@ -258,7 +258,7 @@ class LocalBaselines:
     def next(self) -> Sequence[Worker]:
         return () if len(self._times) >= len(self._ahead) else (self._begun(),)
 
-    def took(self, number: Any, reply: Reply) -> None:
+    def record_reply(self, number: Any, reply: Reply) -> None:
         self._times.append(_sequential(reply))
         self._workers[number].close()
 
@@ -267,7 +267,7 @@ class LocalBaselines:
             if done % cores() == 0:
                 get_ready(self._workers[done : done + cores()])
             for _, number, reply in wait((self._begun(),)):
-                self.took(number, reply)
+                self.record_reply(number, reply)
         return self._times
 
     def _begun(self) -> Worker:
@@ -298,7 +298,7 @@ class ClusterBaselines:
     def next(self) -> Sequence[Worker]:
         return ()
 
-    def took(self, number: Any, reply: Reply) -> None:
+    def record_reply(self, number: Any, reply: Reply) -> None:
         raise AssertionError("nothing is timed beside races")
 
     def times_us(self) -> list[tuple[float, ...]]:

@@ -83,7 +83,7 @@ def _stands(row: Row | None, prepared: PreparedRun, searched: SweepResult) -> bo
 
 
 def _texts(prepared: PreparedRun) -> list[str]:
-    return list(dict.fromkeys(s.result.directives for s in prepared.guests))
+    return list(dict.fromkeys(s.result.directives for s in prepared.transfer_sources))
 
 
 def _listed(texts: Sequence[str]) -> tuple[Configuration, ...]:
@@ -145,7 +145,7 @@ def compare_transfers(prepared: PreparedRun, found: Finals, best: str, store: St
     """
     rows = _known(prepared, {*_texts(prepared), *found.us, *found.wrong}, store)
     made = []
-    for study in prepared.guests:
+    for study in prepared.transfer_sources:
         text = study.result.directives
         ran = _alike(text, found.us, rows)
         over = None if ran is None else paired_speedup(found.us.get(best, ()), found.us[ran], 0)

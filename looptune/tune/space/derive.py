@@ -103,8 +103,8 @@ def _products(found: Patterns) -> Iterator[str]:
             tiles = f"loop {loop_label(p.outer)}: tile {order[0]}:32, {order[1]}:{{32, 64}}, {order[2]}:{{256, 512}}"
             if found.legal([*turned, tiles]):
                 yield "\n".join(["for cpu", *turned, tiles])
-    if found.apart is not None:
-        yield from _apart(found.apart)
+    if found.distributed is not None:
+        yield from _apart(found.distributed)
     left = [p for p in products if not found.vector_order(p)]
     if left:
         yield "\n".join(["for cpu", f"{_all(p.outer for p in left)}: {{ | unroll {{2, 4}}, jam }}",

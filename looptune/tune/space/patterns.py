@@ -184,7 +184,7 @@ class Patterns:
         return p.var, k.var, q.var
 
     @cached_property
-    def apart(self) -> Patterns | None:
+    def distributed(self) -> Patterns | None:
         """With the nests distributed in which something follows on a product's sum; None where there is none."""
         lines: list[str] = []
         for p in self.sums:
