@@ -96,6 +96,30 @@ def test_a_conclusion_goes_with_the_last_row_of_its_context(tmp_path: Path) -> N
         assert set(conclusions(store)) == {GPU.hash}
 
 
+def test_without_what_was_screened_tables_and_builds_are_the_same(tmp_path: Path) -> None:
+    """What finals compared stays, on this device or another, and the counts are the sweep's; where no sweep has a
+    result, everything stays."""
+    path, counts = tmp_path / "db", {"timed": 11, "cut_off": 1, "illegal": 1, "wrong": 1, "duplicate": 1, "space": 40}
+    elsewhere = {"": 100.0, "nest i: permute j, i, k": 45.0}
+    with Store.open(path) as store:
+        fill(store)
+        save_conclusion(store, GPU, "s1", kept.record(result(versions=counts), SOURCES))
+        fill(store, OTHER, finals=elsewhere, sweep="s2")
+        store.record(Row(GPU, "codelet: grid blocksize 16x16", "ablation", "s1"), timed(31.0))
+    before = studies.read([path])
+    with Store.change(path) as store:
+        there = len(list(store.rows(device=OTHER.device)))
+        removed = maintenance.prune(store, maintenance.PruneFilter(screened=True))
+        left = {row.directives for row in store.rows(device=GPU.device) if row.role in ("version", "default")}
+        assert len(list(store.rows(device=OTHER.device))) == there
+    assert left == {*FINALS, *elsewhere} - {"hand-written abc"}
+    assert removed == {("gemm_", "timed"): 9, ("gemm_", "cut_off"): 1, ("gemm_", "illegal"): 1, ("gemm_", "wrong"): 1,
+                       ("gemm_", "duplicate"): 1}  # fmt: skip
+    after = studies.read([path])
+    assert best_table.best(after) == best_table.best(before)
+    assert best_table.times(after) == best_table.times(before)
+
+
 def test_json_lines_carry_the_conclusion(tmp_path: Path) -> None:
     """After the rows, one object with the role `result`; CSV has the rows alone."""
     path = database(tmp_path / "db", concluded=True)

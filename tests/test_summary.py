@@ -11,6 +11,7 @@ import pytest
 from looptune.report import suite_table
 from looptune.report.figures import style
 from looptune.report.figures.speedups import speedups
+from looptune.report.figures.versions import versions
 from looptune.runtime.device import DeviceInfo
 from looptune.runtime.timing import Summary
 from looptune.tune.results.result import Entry, Result
@@ -67,6 +68,19 @@ def test_files_and_picture(tmp_path: Path) -> None:
     (drawn,) = style.save(lambda: speedups({"all": [(r.kernel, r) for r in SUITE]}), page.with_suffix(""), ("png",))
     assert drawn == page.with_suffix(".png")
     assert drawn.stat().st_size > 10_000
+
+
+def test_the_picture_of_a_sweep_and_its_table_show_the_same_times() -> None:
+    """The points of the finals end at the line of the tuned version, whatever the screening said of it."""
+    pytest.importorskip("matplotlib")
+    made = replace(SUITE[0], times_us=(90.0, 120.0), finals_us=(SUITE[0].median_us("tuned") or 0.0, 85.0))
+    (axes,) = versions(made).axes
+    points = [list(line.get_ydata()) for line in axes.lines if line.get_linestyle() == "None"]
+    assert points == [sorted(made.finals_us), [90.0, 120.0]]
+    texts = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert texts[:2] == ["2 versions, medians of the finals", "2 versions, medians of the screening"]
+    tuned = next(line for line in axes.lines if str(line.get_label()).startswith("tuned, finals"))
+    assert set(tuned.get_ydata()) == {min(made.finals_us)}
 
 
 def test_time_of_all_is_the_time_that_passed() -> None:

@@ -155,10 +155,11 @@ looptune db prune --kernel gemm --status crashed
 )
 @option("--failed", is_flag=True, help="Rows of every status but timed and cut_off.")
 @option("--older-than", "age", metavar="AGE", help="Rows started longer ago: 30d, 2w, 12h, 90m.")
+@option("--screened", is_flag=True, help="Rows of finished sweeps' versions that no finals timed.")
 @option("--dry-run", is_flag=True, help="Only say what would be removed.")
 def prune(
     db: Path, kernel: str | None, device: str | None, lowering: str | None, classes: tuple[str, ...], failed: bool,
-    age: str | None, dry_run: bool,
+    age: str | None, screened: bool, dry_run: bool,
 ) -> int:  # fmt: skip
     """Remove rows that meet every condition given; never what is running."""
     from looptune.report import database_table
@@ -166,10 +167,11 @@ def prune(
     from looptune.tune.store.store import Store
 
     condition = maintenance.PruneFilter(
-        kernel, device, lowering, CLASSES if failed else classes, maintenance.before(age)
+        kernel, device, lowering, CLASSES if failed else classes, maintenance.before(age), screened
     )
     if condition.empty:
-        raise UsageError("say what to remove: --kernel, --device, --lowering, --status, --failed or --older-than")
+        every = "--kernel, --device, --lowering, --status, --failed, --older-than or --screened"
+        raise UsageError(f"say what to remove: {every}")
     with Store.change(db) as store:
         before = maintenance.size_bytes(db)
         removed = maintenance.prune(store, condition, dry_run=dry_run)

@@ -250,7 +250,7 @@ def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str]
 
     lines = [result_table.counts(result), *failed]
     if result.interrupted or not result.entries:
-        best = min(result.times_us, default=None)
+        best = min((*result.finals_us, *result.times_us), default=None)
         if best is not None:
             lines += [f"best so far: {result_table.time_text(best)}", result.directives, f"legality: {result.proof}"]
         say("\n".join(lines))
@@ -284,8 +284,8 @@ def _written(result: Any, reports: Path) -> Path:
     from looptune.report.figures.versions import versions
 
     page = result_table.write(result, reports)
-    if len(result.times_us) > 1 and style.available():
-        style.save(partial(versions, result, result.times_us), page.with_suffix(""), ("png",))
+    if len(result.times_us) + len(result.finals_us) > 1 and style.available():
+        style.save(partial(versions, result), page.with_suffix(""), ("png",))
     return page
 
 

@@ -44,7 +44,7 @@ def best(studies: Sequence[KernelStudy]) -> Table:
 
 def times(studies: Sequence[KernelStudy]) -> Table:
     """Return the times with which the best is compared, and the number of versions tried."""
-    rows = [(*_what(s, studies), *_times_row(s.result, len(s.rows))) for s in studies]
+    rows = [(*_what(s, studies), *_times_row(s.result)) for s in studies]
     caption = f"Times of one run, and the versions tried, on {devices(studies)}"
     return Table("times", caption, (*_what_columns(studies), *_TIMES), tuple(rows))
 
@@ -118,12 +118,12 @@ def proof(result: Result) -> str:
     return f"{said}, reordering {', '.join(result.sums)}" if result.sums else said
 
 
-def _times_row(result: Result, tried: int) -> tuple[str, ...]:
+def _times_row(result: Result) -> tuple[str, ...]:
     medians = (result.median_us(name) for name in ("sequential", "default", "hand-written"))
     tuned = tuned_entry(result)
     shown = ["-" if us is None else time_text(us) for us in medians]
     own = "-" if tuned is None or tuned.times is None else time_text(tuned.times.median_us)
-    return (*shown, own, str(tried), str(result.versions.get("timed", 0)), str(result.versions.get("space", 0)))
+    return (*shown, own, str(result.tried), str(result.versions.get("timed", 0)), str(result.versions.get("space", 0)))
 
 
 def record(study: KernelStudy) -> dict[str, Any]:

@@ -110,7 +110,8 @@ def _of_versions(studies: Sequence[KernelStudy]) -> list[Figure]:
             "roofline", "Roofline", roofs(studies), rooflines,
             "the peaks of the device are not in this database, a sweep of this looptune keeps them",
             "Operations of the original loops a second against operations a byte that any version has to move; the "
-            "roof is what the device was measured to do. Kernels of equal intensity stand side by side.",
+            "roof is what the device was measured to do. Times are from the finals. Kernels of equal intensity stand "
+            "side by side.",
         ),
     ]  # fmt: skip
 

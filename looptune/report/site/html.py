@@ -72,7 +72,7 @@ def _embedded(value: Any) -> str:
 
 
 def _head(studies: Sequence[KernelStudy], title: str) -> list[str]:
-    tried = sum(len(s.rows) for s in studies)
+    tried = sum(s.result.tried for s in studies)
     timed = sum(s.result.versions.get("timed", 0) for s in studies)
     tiles = [(str(len({s.kernel for s in studies})), "kernels"), (f"{tried:,}", "versions"), (f"{timed:,}", "timed")]
     for what, same in comparable_groups(studies).items():

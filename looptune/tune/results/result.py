@@ -81,7 +81,8 @@ class TransferResult:
 class Result:
     """``flops`` are the floating-point operations of one run; ``proof`` says what legality rests on.
 
-    ``times_us`` are the screening medians of every version timed; ``seconds`` says where the sweep's time went, by the
+    ``finals_us`` are the medians of the versions that the finals timed, ``times_us`` the screening medians of all other
+    versions timed, both fastest first; ``seconds`` says where the sweep's time went, by the
     names of ``tune.lab.Spent``, and the finals'; ``devices`` measured at once. ``ceiling``: what the device can do, and
     the bytes that any version has to move; None where it was not measured. ``over_hand``: the tuned version's speed-up
     over the hand-written kernel; ``status``: ``proof`` in a word or two, ``sums`` those it rests on reordering;
@@ -103,6 +104,7 @@ class Result:
     flops: int | None
     command: str
     times_us: tuple[float, ...] = ()
+    finals_us: tuple[float, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     interrupted: bool = False
     ceiling: Roofline | None = None
@@ -121,6 +123,11 @@ class Result:
     def median_us(self, name: str) -> float | None:
         found = self.entry(name)
         return None if found is None or found.times is None else found.times.median_us
+
+    @property
+    def tried(self) -> int:
+        """How many versions were looked at, whatever became of them."""
+        return sum(count for name, count in self.versions.items() if name != "space")
 
     def gflops(self, entry: Entry) -> float | None:
         """10^9 floating-point operations a second."""

@@ -125,8 +125,11 @@ def _study(context: Context, rows: Sequence[Row], held: _Held) -> KernelStudy:
 
 
 def _with_counts(result: Result, versions: Sequence[Row]) -> Result:
-    """With every version that the database has, of earlier sweeps as well."""
+    """With every version that the database has, of earlier sweeps as well; where it has fewer of those timed than the
+    sweep, having been pruned, what the sweep counted."""
     counts = Counter(row.status for row in versions)
+    if counts["timed"] < result.versions.get("timed", 0):
+        return result
     space = max(result.versions.get("space", 0), len(versions))
     return replace(result, versions={**counts, "space": space})
 

@@ -22,6 +22,11 @@ from looptune.tune.store.connection import refusals
 from looptune.tune.store.store import Store
 
 _COLUMNS = "key, context, kernel, status, owner, sweep"
+_SCREENED = """
+    role IN ('version', 'ablation') AND context IN (SELECT context FROM results)
+    AND (role = 'ablation' OR (kernel, directives) NOT IN (SELECT kernel, directives FROM runs WHERE role = 'final'))
+    AND key NOT IN (SELECT same_as FROM runs WHERE role = 'default' AND same_as IS NOT NULL)
+"""
 _DAY_S = 86400.0
 _SECONDS = (("d", _DAY_S), ("w", 7 * _DAY_S), ("h", 3600.0), ("m", 60.0))
 
@@ -44,7 +49,9 @@ class MergeCounts:
 class PruneFilter:
     """Which rows to remove: those that meet all that is given.
 
-    ``classes``: none means any; ``before``: begun earlier, in seconds since 1970.
+    ``classes``: none means any; ``before``: begun earlier, in seconds since 1970; ``screened``: where a sweep has a
+    result, versions that took part in no finals of their kernel, on this or another device, and what was measured for
+    an ablation, which the result holds.
     """
 
     kernel: str | None = None
@@ -52,6 +59,7 @@ class PruneFilter:
     lowering: str | None = None
     classes: tuple[str, ...] = ()
     before: float | None = None
+    screened: bool = False
 
     @property
     def empty(self) -> bool:
@@ -123,7 +131,11 @@ def _meeting(db: sqlite3.Connection, c: PruneFilter) -> list[sqlite3.Row]:
     equal = {"kernel": c.kernel, "device": c.device, "lowering": c.lowering}
     given = {name: value for name, value in equal.items() if value is not None}
     where = " AND ".join(
-        [*(f"{name} = :{name}" for name in given), *(["started < :before"] if c.before is not None else [])]
+        [
+            *(f"{name} = :{name}" for name in given),
+            *(["started < :before"] if c.before is not None else []),
+            *([_SCREENED] if c.screened else []),
+        ]
     )
     found = db.execute(f"SELECT {_COLUMNS} FROM runs WHERE {where or '1'}", {**given, "before": c.before}).fetchall()
     return [r for r in found if not _runs(r["status"], r["owner"]) and (not c.classes or _status(r) in c.classes)]
