@@ -1,4 +1,5 @@
-# make run   tunes GEMM on this machine's GPU, or on its CPU where there is none, and writes the report
+# make run   tunes GEMM on this machine's GPU, or on its CPU where there is none, and writes the report to build/run/
+# make reports  tables, figures and pages of the databases in reports/, in build/reports/; needs no GPU
 # make test  lint, types, unit tests and a sample of the others; needs no GPU, takes a few minutes
 # make test-wide  the others, and programs that no test has seen before
 # make test-all  all of these, with wider samples and what takes long
@@ -14,11 +15,18 @@ GPU := $(shell command -v nvidia-smi >/dev/null 2>&1 && echo ,cuda)
 # Of tests, beside each other: more than there are cores take longer.
 PROCESSES ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n > 8 ? 8 : n)))
 
-.PHONY: run test test-wide test-all docs clean
+.PHONY: run reports test test-wide test-all docs clean
 
 run: $(VENV)/run.stamp
-	$(BIN)/looptune run polybench/gemm.c --sweep
-	$(BIN)/looptune report --kernel gemm
+	@echo "GEMM is tuned now. On two free cores of a CPU this takes about 3 minutes, on busy ones 5. Ctrl-C loses nothing:"
+	@echo "make run goes on from there. Outcomes are kept in .looptune/, tables and figures in build/run/."
+	$(BIN)/looptune run polybench/gemm.c --sweep --reports build/run
+	$(BIN)/looptune report --kernel gemm --reports build/run
+	@echo "tables: build/run/*/gemm.md and table-*.md; figures: build/run/*/gemm.png and figures/"
+
+reports: $(VENV)/run.stamp
+	@echo "This takes about 3 minutes on two cores."
+	$(BIN)/python benchmarks/published.py build/reports
 
 test: $(VENV)/test.stamp
 	$(BIN)/ruff check .

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import gzip
 import importlib.util
+import lzma
 import subprocess
 from functools import cache, partial
 from itertools import islice
@@ -89,9 +89,9 @@ def test_the_search_comes_near_the_best_of_its_space_soon(n: int, noise: float) 
 @pytest.mark.wide
 def test_the_search_is_as_short_on_a_gpu(tmp_path: Path) -> None:
     """Replayed on the sweep of all versions on an H200, where the best alone is within 3 %."""
-    packed = ROOT / "reports" / "nvidia-h200" / "jiang-snir" / "results.sqlite.gz"
-    (tmp_path / "all.sqlite").write_bytes(gzip.decompress(packed.read_bytes()))
-    (recording,) = recorded.select([tmp_path / "all.sqlite"])
+    packed = ROOT / "tests" / "data" / "jiang-snir-h200.json.xz"
+    (tmp_path / "all.json").write_bytes(lzma.decompress(packed.read_bytes()))
+    (recording,) = recorded.select([tmp_path / "all.json"])
     assert recording.versions > 2500
     comparison = simulate.compare(recording, [ALL["jiang-snir"]], SEEDS, 0, round(SHARE * recording.versions))
     for trace in comparison.traces["jiang-snir"]:

@@ -125,8 +125,10 @@ def _study(context: Context, rows: Sequence[Row], held: _Held) -> KernelStudy:
 
 
 def _with_counts(result: Result, versions: Sequence[Row]) -> Result:
-    """With every version that the database has, of earlier sweeps as well; where it has fewer of those timed than the
-    sweep, having been pruned, what the sweep counted."""
+    """Count every version that the database has, of earlier sweeps as well.
+
+    Where it has fewer timed ones than the sweep, having been pruned, the sweep's counts stay.
+    """
     counts = Counter(row.status for row in versions)
     if counts["timed"] < result.versions.get("timed", 0):
         return result

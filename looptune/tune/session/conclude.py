@@ -181,7 +181,7 @@ def _result(
 
 
 def _not_again(times_us: Sequence[float], again: Mapping[str, float]) -> tuple[float, ...]:
-    """The times of the screening without those of the versions that were timed again.
+    """Return the times of the screening without those of the versions that were timed again.
 
     >>> _not_again((1.0, 2.0, 2.0, 3.0), {"loop i: box 8": 2.0})
     (1.0, 2.0, 3.0)
