@@ -225,10 +225,7 @@ def _owners(
     if array not in space.memoized(("names", id(body)), lambda: referenced_names(body)):
         return
     if is_defined_before_use(body, array):
-        inside = {n.name for n in walk(body) if isinstance(n, Assign)}
-        statements = space.nest.statements.values()
-        asked = {s.name for s in statements if s.asks in inside and s.asked[-1].ifs >= ifs}
-        yield depth, frozenset(inside | asked)
+        yield depth, _running(space, body, ifs)
     for stmt in body:
         match stmt:
             case Loop(_, lo, hi, inner) if array not in names_in((lo, hi)):
@@ -240,6 +237,13 @@ def _owners(
                 yield from _owners(space, other, array, depth, ifs + 1)
 
 
+def _running(space: Space, body: tuple[Stmt, ...], ifs: int) -> frozenset[str]:
+    """Return the statements of a block, and what is asked in it."""
+    inside = {n.name for n in walk(body) if isinstance(n, Assign)}
+    asked = {s.name for s in space.nest.statements.values() if s.asks in inside and s.asked[-1].ifs >= ifs}
+    return frozenset(inside | asked)
+
+
 def _declarers(
     space: Space, body: tuple[Stmt, ...], array: str, depth: int, ifs: int
 ) -> Iterator[tuple[int, frozenset[str]]]:
@@ -248,10 +252,7 @@ def _declarers(
         match stmt:
             case Loop(own=own, body=inner):
                 if array in own:
-                    inside = {n.name for n in walk(inner) if isinstance(n, Assign)}
-                    statements = space.nest.statements.values()
-                    asked = {s.name for s in statements if s.asks in inside and s.asked[-1].ifs >= ifs}
-                    yield depth + 1, frozenset(inside | asked)
+                    yield depth + 1, _running(space, inner, ifs)
                 yield from _declarers(space, inner, array, depth + 1, ifs)
             case While(_, inner):
                 yield from _declarers(space, inner, array, depth + 1, ifs)

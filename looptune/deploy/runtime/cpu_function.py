@@ -12,7 +12,7 @@ import numpy as np
 from numba import get_num_threads
 
 from looptune.deploy.runtime.arguments import Parameter, Shape, number, on_host
-from looptune.deploy.runtime.function import Function, Tuned
+from looptune.deploy.runtime.function import Function, Tuned, in_order
 from looptune.deploy.runtime.lookup import Device
 from looptune.runtime.array_reach import Reach
 from looptune.runtime.cpu_name import cpu_name
@@ -43,9 +43,8 @@ class Host(Function):
             self.check_memory(reach, places)
             self.check_gaps(hosts, used)
             self.seen = (values, places)
-        whole, held = iter(values), iter(used)
-        real = iter([number(p, value) for p, value in zip(self.floats, floats, strict=True)])
-        params = [next(held if p.array else whole if "float" not in p.dtype else real) for p in self.tuned.params]
+        real = [number(p, value) for p, value in zip(self.floats, floats, strict=True)]
+        params = in_order(self.tuned.params, values, real, used)
         function(*params, get_num_threads())
         for p, host, array in zip(self.arrays, hosts, used, strict=True):
             if p.written and host is not array and not np.shares_memory(host, array):

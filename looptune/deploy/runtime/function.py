@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -133,6 +133,14 @@ class Function(ABC):
         warned(self.tuned.name, match, device, self.named(values), self.warned, depth + 1)
 
 
+def in_order(
+    params: Iterable[Parameter], ints: Iterable[Any], floats: Iterable[Any], arrays: Iterable[Any]
+) -> list[Any]:
+    """Put the arguments of a call into C's order."""
+    whole, real, held = iter(ints), iter(floats), iter(arrays)
+    return [next(held if p.array else real if "float" in p.dtype else whole) for p in params]
+
+
 def verify(
     tuned: Tuned,
     sizes: Sequence[int],
@@ -158,8 +166,7 @@ def verify(
             warnings.warn(f"{tuned.name} is not verified independently: {why}; it is compared with loops that "
                           "looptune made", stacklevel=5)  # fmt: skip
         own = {name: a.copy() for name, a in arrays.items()}
-        whole, real, held = iter(sizes), iter(floats), iter(own.values())
-        tuned.original(*(next(held if p.array else whole if "float" not in p.dtype else real) for p in tuned.params))
+        tuned.original(*in_order(tuned.params, sizes, floats, own.values()))
         return {name: own[name] for name in names if name in written}
 
     given = dict(zip(names, before, strict=True))

@@ -9,7 +9,7 @@ import numpy as np
 from numba import cuda
 
 from looptune.deploy.runtime.arguments import Parameter, Shape, number, on_host
-from looptune.deploy.runtime.function import Function
+from looptune.deploy.runtime.function import Function, in_order
 from looptune.deploy.runtime.lookup import Device
 
 
@@ -23,9 +23,8 @@ class Simulated(Function):
         hosts = [on_host(p, a, s) for p, a, s in zip(self.arrays, arrays, self.shapes(values), strict=True)]
         self.check_memory(self.reach(values), [(host.ctypes.data, host.size) for host in hosts])
         placed = [cuda.to_device(np.array(host, order="C").reshape(-1)) for host in hosts]
-        whole, held = iter(values), iter(placed)
-        real = iter([number(p, value) for p, value in zip(self.floats, floats, strict=True)])
-        params = [next(held if p.array else whole if "float" not in p.dtype else real) for p in self.tuned.params]
+        real = [number(p, value) for p, value in zip(self.floats, floats, strict=True)]
+        params = in_order(self.tuned.params, values, real, placed)
         match = self.match(ints)
         self.warn(match, self.device(), values, 3)
         self.tuned.plans[match.plan].launches(self._launch, self._new, *params)

@@ -238,26 +238,31 @@ def _check_memory(codelet: Codelet, values: Mapping[str, int | float]) -> None:
     """UsageError, with both numbers, where an array of these sizes, or all of them, cannot be held here."""
     sizes, have = integers(codelet, values), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     total = 0
+    for p, elements in _lengths(codelet, sizes):
+        needs = elements * np.dtype(p.dtype).itemsize
+        total += needs
+        what = f"{p.name} would need {_bytes(needs)}" if needs > have else f"the arrays would need {_bytes(total)}"
+        if total > have:
+            raise UsageError(f"{what}, this machine has {_bytes(have)}: choose smaller sizes with -D", p.span)
+
+
+def _lengths(codelet: Codelet, sizes: Mapping[str, int]) -> Iterator[tuple[Array, int]]:
+    """Yield the arrays whose number of elements is known, with that number."""
     for p in (p for p in codelet.params if isinstance(p, Array)):
         extents = [None if e is None else _extent(e, sizes) for e in p.shape]
-        if all(n is not None for n in extents):
-            needs = math.prod(max(0, n) for n in extents if n is not None) * np.dtype(p.dtype).itemsize
-            total += needs
-            what = f"{p.name} would need {_bytes(needs)}" if needs > have else f"the arrays would need {_bytes(total)}"
-            if total > have:
-                raise UsageError(f"{what}, this machine has {_bytes(have)}: choose smaller sizes with -D", p.span)
+        known = [max(0, n) for n in extents if n is not None]
+        if len(known) == len(extents):
+            yield p, math.prod(known)
 
 
 def _check_reach(codelet: Codelet, values: Mapping[str, int | float]) -> None:
     """UsageError, before anything is compiled, where the loops surely leave an array at these sizes."""
     sizes = integers(codelet, values)
     reach = reached(accesses(codelet), sizes)
-    for p in (p for p in codelet.params if isinstance(p, Array)):
-        extents = [None if e is None else _extent(e, sizes) for e in p.shape]
-        if all(n is not None for n in extents):
-            wrong = too_short(p.name, math.prod(max(0, n) for n in extents if n is not None), reach.get(p.name))
-            if wrong is not None:
-                raise UsageError(f"{wrong}; `looptune check` shows where", p.span)
+    for p, elements in _lengths(codelet, sizes):
+        wrong = too_short(p.name, elements, reach.get(p.name))
+        if wrong is not None:
+            raise UsageError(f"{wrong}; `looptune check` shows where", p.span)
 
 
 def _check_passed(codelet: Codelet, recorded: Recorded) -> None:
