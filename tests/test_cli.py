@@ -165,7 +165,7 @@ def test_files_without_a_sweep(here: Path, swept: Swept) -> None:
     report.write_text("not json")
     refused = looptune("run", "plain.c", *options, cwd=here)
     assert refused.code == 2, "a file that is no report is the user's"
-    assert f"{report.relative_to(here)} is no report" in refused.err
+    assert f"{report.relative_to(here)} is not a report" in refused.err
     assert report.read_text() == "not json"
 
 

@@ -72,11 +72,11 @@ MISTAKES = {
         ["run", "gemm.c", "--sweep", "--space", "open.space", *RUN],
         "open.space:1:16: this { is not closed\n  loop k: unroll {1..\n                 ^",
     ),
-    "a space without a sweep": (["run", "gemm.c", "--space", "words.space", *RUN], "--space is for --sweep: without"),
+    "a space without a sweep": (["run", "gemm.c", "--space", "words.space", *RUN], "--space needs --sweep: without"),
     "a space of words": (["run", "gemm.c", "--sweep", "--space", "words.space", *RUN], "words.space:1:1: expected"),
     "a space of bytes": (
         ["run", "gemm.c", "--sweep", "--space", "binary.space", *RUN],
-        "cannot read the space file binary.space: it is no text",
+        "cannot read the space file binary.space: it is not text",
     ),
     "no such space": (
         ["run", "gemm.c", "--sweep", "--space", "absent.space", *RUN],
@@ -117,9 +117,9 @@ MISTAKES = {
     ),
     "a bad budget": (
         ["run", "gemm.c", "--budget", "lots", *RUN],
-        "`lots` is no budget: write a number of configurations (60) or a time (90s, 10m, 1h)",
+        "invalid budget `lots`: write a number of configurations (60) or a time (90s, 10m, 1h)",
     ),
-    "no budget at all": (["run", "gemm.c", "--budget", "0", *RUN], "`0` is no budget"),
+    "no budget at all": (["run", "gemm.c", "--budget", "0", *RUN], "invalid budget `0`"),
     "reports that cannot be written": (
         ["run", "gemm.c", "--target", "numba-cpu", "--reports", "regular/reports"],
         "cannot write reports to regular/reports: Not a directory; choose another folder with --reports",
@@ -127,7 +127,7 @@ MISTAKES = {
     "a database that cannot be made": (["run", "gemm.c", *RUN, "--db", "regular/db.sqlite"], "regular/db.sqlite: "),
     "no place for the output": (["transform", "gemm.c", "-o", "regular/out.c"], "cannot write regular/out.c: Not a"),
     "no such configuration": (["emit", "gemm.c", "--config", "absent.json"], "cannot read absent.json: No such file"),
-    "a configuration that is no JSON": (["transform", "gemm.c", "--config", "broken.json"], "broken.json is no JSON: "),
+    "a configuration not in JSON": (["transform", "gemm.c", "--config", "broken.json"], "broken.json is not JSON: "),
     "a configuration of something else": (
         ["transform", "gemm.c", "--config", "notes.json"],
         "notes.json holds no result with directives",

@@ -145,4 +145,4 @@ def test_targets_that_cannot_be(tmp_path: Path) -> None:
         assert (ran.code, ran.out) == (2, "")
         assert message in ran.err
     ran = looptune("run", "f.c", "-D", "n=9", "--target", "numba-cpu,opencl", "--dump", "x.npz", cwd=tmp_path)
-    assert "--dump is for one target" in ran.err
+    assert "--dump takes only one target" in ran.err

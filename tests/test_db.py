@@ -323,7 +323,7 @@ def test_prune_never_touches_what_is_running(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "30", "d", "3 years", "-1d", "1e3d", "nan"])
 def test_nonsense_is_no_age(text: str) -> None:
     """A UsageError that quotes it."""
-    with pytest.raises(UsageError, match="is no age"):
+    with pytest.raises(UsageError, match="invalid age"):
         maintenance.age_s(text)
 
 

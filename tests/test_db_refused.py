@@ -23,7 +23,7 @@ COMMANDS = {
 BAD = {
     "absent": "no database absent",
     "folder": "folder is a folder, not a database",
-    "text": "text is no database, or a damaged one; it stays as it is",
+    "text": "text is not a database, or is damaged; it stays as it is",
     "foreign": "foreign is a database of another program",
     "newer": f"newer has schema version {len(MIGRATIONS) + 1}, this looptune reads up to {len(MIGRATIONS)}: update it",
 }
@@ -68,7 +68,7 @@ def test_what_is_no_database_of_ours(bad: Path, command: str, kind: str) -> None
         (["db", "failures", "--db", "good", "--kernel", "gemm"], "no kernel gemm in good: it has no rows"),
         (["db", "dump", "--db", "good", "-o", "folder"], "cannot write folder: Is a directory"),
         (["db", "prune", "--db", "good"], "say what to remove: --kernel, "),
-        (["db", "prune", "--db", "good", "--older-than", "soon"], "`soon` is no age: write 30d, 2w, 12h or 90m"),
+        (["db", "prune", "--db", "good", "--older-than", "soon"], "invalid age `soon`: write 30d, 2w, 12h or 90m"),
         (["db", "merge", "good", "--db", "./good"], "good cannot be merged into itself"),
     ],
 )

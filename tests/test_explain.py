@@ -143,7 +143,7 @@ def test_only_storage_is_told_from_a_value() -> None:
     local = text.replace(", double row[np]) {", ") {\n  double row[np];")
     free = explained(local).loops[0]
     assert (free.kind, free.shared, free.private) == ("parallel", ("row",), ())
-    assert "runs in order: threads would share row" in loops.text(explained(local))
+    assert "runs serially: `row` cannot be made private" in loops.text(explained(local))
 
 
 def test_each_thread_has_a_small_local_array_of_its_own() -> None:

@@ -48,7 +48,7 @@ def test_a_define_that_is_no_number_is_named_where_it_is_used() -> None:
     """The message points at the use and names the macro."""
     with pytest.raises(LooptuneError) as error:
         load(nest("for (int i = 0; i < N; i++) x[i] = 1;"), defines={"N": "abc"})
-    assert error.value.message == "N is defined as abc, which is no number and no variable"
+    assert error.value.message == "N is defined as abc, which is neither a number nor a variable"
     assert error.value.span.line == 2
 
 

@@ -227,11 +227,11 @@ def test_fullunroll_needs_to_know_the_trips() -> None:
 def test_fullunroll_has_limits() -> None:
     """The numbers are in the message; unrolling inside an unrolled loop multiplies."""
     assert refusal(SUM, "loop k: fullunroll", values={"m": 257}).message == (
-        "fullunroll: loop k runs 257 times, the most is 256; `unroll U` makes U copies"
+        "fullunroll: loop k runs 257 times, the limit is 256; `unroll U` makes U copies"
     )
     refused = refusal(SUM, "loop k: fullunroll", "loop i: fullunroll", values={"m": 100, "n": 100})
     assert refused.message == (
-        "fullunroll: 100 copies of the 101 assignments in loop i are 10,100, the most is 8,192; "
+        "fullunroll: 100 copies of the 101 assignments in loop i are 10,100, the limit is 8,192; "
         "`unroll U` makes U copies"
     )
     assert "unroll, once" in refusal(SUM, "loop k: fullunroll", "loop k: unroll 2", values={"m": 3}).message

@@ -259,11 +259,11 @@ WRONG_FILES: dict[str, tuple[dict[str, Any], str]] = {
         {"x": floats(1, 2, 3)},
         r"n is 2 in .*data.npz, but the shape of x, \[3\], in .*data.npz makes it 3",
     ),
-    "an array for a number": ({"a": floats(1, 2)}, r"a is a number, but .*data.npz holds an array of \[2\]"),
-    "a text for a number": ({"a": "two"}, r"a is a number, but .*data.npz holds <U3"),
-    "half a size": ({"n": 2.5}, r"n is an int32, but .*data.npz holds 2.5"),
-    "a size that does not fit": ({"n": 2**40}, r"n is an int32, but .*data.npz holds 1099511627776"),
-    "objects": ({"x": np.array([{}], object)}, r"data.npz is no .npz file of numbers"),
+    "an array for a number": ({"a": floats(1, 2)}, r"a is a number, but .*data.npz contains an array of \[2\]"),
+    "a text for a number": ({"a": "two"}, r"a is a number, but .*data.npz contains <U3"),
+    "half a size": ({"n": 2.5}, r"n is an int32, but .*data.npz contains 2.5"),
+    "a size that does not fit": ({"n": 2**40}, r"n is an int32, but .*data.npz contains 1099511627776"),
+    "objects": ({"x": np.array([{}], object)}, r"data.npz is not a .npz file of numbers"),
 }
 
 
@@ -292,7 +292,7 @@ def test_sizes_must_agree(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(None, "no such file"), (b"text", "no .npz file of numbers"), (b"", "no .npz file of numbers")],
+    [(None, "no such file"), (b"text", "not a .npz file of numbers"), (b"", "not a .npz file of numbers")],
 )
 def test_no_npz_file_is_one_message(content: bytes | None, message: str, tmp_path: Path) -> None:
     """An absent file and one of another kind are user mistakes."""
@@ -342,7 +342,7 @@ def test_data_and_dump_are_for_one_file(tmp_path: Path) -> None:
     """Several files cannot share inputs or results."""
     written(tmp_path, ADD)
     done = ran("program.c", "program.c", "--dump", "out.npz", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (2, "error: --data and --dump are for one FILE\n")
+    assert (done.returncode, done.stderr) == (2, "error: --data and --dump take only one FILE\n")
 
 
 @pytest.mark.wide

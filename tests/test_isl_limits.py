@@ -87,10 +87,10 @@ def test_within_a_limit_only_the_outermost_counts() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("loop k: unroll 100000", "unroll 100000 of loop k makes 100,000 copies, the most is 1,024"),
-        ("loop k: vectorize 99999999", "makes 99,999,999 copies, the most is 1,024"),
-        ("loop k: unroll 99999999, split", "makes 99,999,999 copies, the most is 1,024"),
-        ("codelet: grid blocksize 4096x4096", "a block of 16,777,216 threads: no device has more than 65,536"),
+        ("loop k: unroll 100000", "unroll 100000 of loop k makes 100,000 copies, the limit is 1,024"),
+        ("loop k: vectorize 99999999", "makes 99,999,999 copies, the limit is 1,024"),
+        ("loop k: unroll 99999999, split", "makes 99,999,999 copies, the limit is 1,024"),
+        ("codelet: grid blocksize 4096x4096", "a block of 16,777,216 threads: no device allows more than 65,536"),
     ],
 )
 def test_what_cannot_be_written_out_is_refused_at_once(line: str, message: str) -> None:
@@ -106,10 +106,10 @@ def test_what_cannot_be_written_out_is_refused_at_once(line: str, message: str) 
 def test_statements_and_loops_have_a_most() -> None:
     """A thousand statements on one element, and a nest of forty loops: a message with the numbers."""
     many = "\n".join(f"    a[0] = a[0] * 2 + {k};" for k in range(1000))
-    with pytest.raises(UnsupportedError, match=r"1,000 statements touch a: .* the most is 400"):
+    with pytest.raises(UnsupportedError, match=r"1,000 statements touch a: .* the limit is 400"):
         Analysis(unit(f"void f(int n, int a[n]) {{\n  for (int i = 0; i < n; i++) {{\n{many}\n  }}\n}}").codelet)
     deep = "\n".join(f"for (int i{k} = 0; i{k} < n; i{k}++)" for k in range(40))
-    with pytest.raises(UnsupportedError, match="40 loops in each other: the most is 16"):
+    with pytest.raises(UnsupportedError, match="40 loops in each other: the limit is 16"):
         Analysis(unit(f"void f(int n, int a[n]) {{\n{deep}\na[i0] = 1;\n}}").codelet)
 
 
@@ -118,6 +118,6 @@ def test_statements_and_loops_have_a_most() -> None:
 def test_functions_that_call_functions_do_not_grow_for_ever(called: str) -> None:
     """Each calls the one before twice: the expression would have 2^30 operations."""
     chain = "\n".join(f"static int g{k + 1}(int x) {{ return {called.format(k)}; }}" for k in range(29))
-    with pytest.raises(UnsupportedError, match="operations once the functions it calls are written out: the most is"):
+    with pytest.raises(UnsupportedError, match="operations once the functions it calls are written out: the limit is"):
         unit(f"static int g0(int x) {{ return x * x; }}\n{chain}\n"
              "void f(int n, int a[n]) { for (int i = 0; i < n; i++) a[i] = g29(i); }")  # fmt: skip

@@ -68,7 +68,7 @@ def test_what_cannot_be_tiled_is_refused(text: str, message: str) -> None:
         (("loop 1: overlap 2, rows 8", "loop 4: unroll 2"), "is not at its iteration"),
         (("loop 1: overlap 2, rows 8", "loop 7: stage x"), "loop i inside of it has tiles of its own"),
         (("loop 1: overlap 2, rows 8", "loop 4: noParallel"), "is not at its iteration"),
-        (("loop 3: overlap 2",), "its iterations do not need each other"),
+        (("loop 3: overlap 2",), "its iterations are independent"),
         (("loop 1: overlap 2, rows 8", "loop 1: tile 4"), "a nest of parallel loops"),
     ],
 )

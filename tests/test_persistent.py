@@ -183,7 +183,7 @@ def test_launches_are_counted_and_shown() -> None:
 @pytest.mark.parametrize(
     ("text", "lines", "why"),
     [
-        (STEPS, ("loop 2: persistent",), "its iterations do not need each other: threads run them"),
+        (STEPS, ("loop 2: persistent",), "its iterations are independent, so that threads run them"),
         (COLUMNS, ("loop 5: persistent",), "a loop around it is run by threads"),
         (COLUMNS, ("loop 2: persistent",), "no loop in it is run by threads"),
         (

@@ -100,7 +100,7 @@ def test_sizes_of_the_program_give_way_and_given_ones_do_not(folder: Path) -> No
 WRONG = {
     "no such file": (("a=none.png", "b=b.ppm"), "no such file: none.png"),
     "a folder": (("a=.", "b=b.ppm"), r"cannot read \.: Is a directory"),
-    "no picture": (("a=photo.jpg", "b=b.ppm"), r"photo\.jpg is no PNG, PGM or PPM picture and no \.npy file"),
+    "no picture": (("a=photo.jpg", "b=b.ppm"), r"photo\.jpg is neither a PNG, PGM or PPM picture nor a \.npy file"),
     "another size": (
         ("a=a.png", "b=other.png"),
         r"w is 4 in a\.png, but the shape of b, \[3, 3\], in other\.png makes it 3",

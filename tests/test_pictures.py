@@ -73,16 +73,16 @@ def png() -> bytes:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"\xff\xd8\xff\xe0 JFIF", "is no PNG, PGM or PPM picture"),
-        (b"", "is no PNG, PGM or PPM picture"),
-        (b"P4 1 1 x", "is no PNG, PGM or PPM picture"),
-        (png()[:200], "is no picture that can be read"),
-        (png()[:8], "is no picture that can be read"),
-        (png()[:20] + b"x" + png()[21:], "is no picture that can be read"),
-        (b"P5 3 4", "is no picture that can be read"),
-        (b"P5 3 4 255\n12345", "is no picture that can be read"),
-        (b"P2 2 1 255\n1 two", "is no picture that can be read"),
-        (b"P5 60000 60000 255\n", "is no picture that can be read"),
+        (b"\xff\xd8\xff\xe0 JFIF", "is not a PNG, PGM or PPM picture"),
+        (b"", "is not a PNG, PGM or PPM picture"),
+        (b"P4 1 1 x", "is not a PNG, PGM or PPM picture"),
+        (png()[:200], "is not a readable picture"),
+        (png()[:8], "is not a readable picture"),
+        (png()[:20] + b"x" + png()[21:], "is not a readable picture"),
+        (b"P5 3 4", "is not a readable picture"),
+        (b"P5 3 4 255\n12345", "is not a readable picture"),
+        (b"P2 2 1 255\n1 two", "is not a readable picture"),
+        (b"P5 60000 60000 255\n", "is not a readable picture"),
     ],
 )
 def test_what_is_no_picture_is_one_message(content: bytes, message: str, tmp_path: Path) -> None:

@@ -203,9 +203,9 @@ BROKEN = {
         "directives",
         "odd",
         "module:number",
-        "it is no subclass of looptune.schedule.directives.base.Transform",
+        "it is not a subclass of looptune.schedule.directives.base.Transform",
     ),
-    "no strategy": ("strategies", "odd", "module:Lacking", "it is no subclass of looptune.tune.strategies.base"),
+    "no strategy": ("strategies", "odd", "module:Lacking", "it is not a subclass of looptune.tune.strategies.base"),
     "lacking": ("directives", "odd", "module:Lacking", "it lacks examples, apply, parse"),
     "other name": ("strategies", "odd", "module:Even", "it calls itself even"),
     "no target": (

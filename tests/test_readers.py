@@ -325,12 +325,12 @@ def test_a_written_problem_is_a_space(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (problem({"MWG": "[16, 32]"}), "`MWG` is no directive of looptune, so this is the space of another kernel"),
+        (problem({"MWG": "[16, 32]"}), "`MWG` is not a directive of looptune, so this is the space of another kernel"),
         (problem({"loop k": "[2, 4]"}), "directives as values, one line each, not 2"),
         (problem({"loop k": "range(4)"}), "a text that holds a Python list of directives"),
         (problem({"loop k": "[]"}), "a text that holds a Python list of directives"),
         (problem({"loop k": "['unroll 2']"}, "unroll(k)\nor"), "a condition of one line"),
-        ('{"results": []}', "is no space: expected a T1 problem"),
+        ('{"results": []}', "is not a search space: expected a T1 problem"),
         ("[", "is neither a results database nor JSON"),
         ("[" * 100_000, "nests too deeply"),
     ],

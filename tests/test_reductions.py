@@ -150,7 +150,7 @@ REFUSED = {
     "another use in the iteration that reduces it": (
         "void f(int n, float x[n], float y[n], float s[n + 2])\n"
         "{ for (int i = 0; i < n; i++) { for (int j = i; j < i + 2; j++) s[j] += x[i]; if (i == 0) y[0] = s[0]; } }\n",
-        "loop i: parallel", "loop i reduces s by + and uses it in another way as well"),
+        "loop i: parallel", "loop i reduces s by + and also uses it in another way"),
     "another op": (ROWS, "loop j: parallel, reduce(*:y)", "1:26: *:y is not what is reduced: loop j reduces +:y"),
     "another name": (ROWS, "loop j: parallel, reduce(+:x)", "1:26: +:x is not what is reduced: loop j reduces +:y"),
     "one of two": (TWO, "loop j: parallel, reduce(+:y)", "reduce lacks min:lo, which loop j reduces as well"),

@@ -48,7 +48,7 @@ OTHERWISE: Mapping[str, str] = {
     "#include is nested more than": "needs a second file that includes itself: test_frontend_load",
     "'}' is missing": "for text left out as unreadable that holds the brace; no such text is known",
     "the file holds no C": "for a parser that complains of a file without C; pycparser does not",
-    "\0 is no constant": "for a parser that lets a malformed constant pass; pycparser does not",
+    "\0 is not a constant": "for a parser that lets a malformed constant pass; pycparser does not",
     "several characters in one": "likewise",
     "more characters than an int has bytes": "likewise",
     "\0 may change \0, which bounds it": "jam: the front end makes such a loop a while, which jam refuses first",

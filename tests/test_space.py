@@ -131,7 +131,7 @@ def test_a_condition_on_what_nobody_says_is_warned_of():
         ("loop k: unroll 1 | tile 2", "alternatives stand in braces", "s:1:18"),
         ("\n  loop k: unroll {8..1}", "the range 8..1 is empty", "s:2:19"),
         ("loop k: unroll {1..8 by 0}", "step 0", "s:1:17"),
-        ("loop k: unroll {1..}", "`1..` is no range", "s:1:17"),
+        ("loop k: unroll {1..}", "invalid range `1..`", "s:1:17"),
         ("loop k: unroll {1, , 2}", "an empty item", "s:1:19"),
         ("loop k: unroll {}", "an empty item", "s:1:17"),
         ("loop k:", "a directive is missing", "s:1:1"),

@@ -406,5 +406,5 @@ def test_budgets(text: str, budget: Budget):
 )
 def test_nonsense_is_no_budget(text: str):
     """Everything else is a UsageError that quotes it."""
-    with pytest.raises(UsageError, match="is no budget"):
+    with pytest.raises(UsageError, match="invalid budget"):
         parse_budget(text)

@@ -21,7 +21,7 @@ LOOP = "void f(int n, float A[n]) {\n  for (int i = 0; i < n; i++) A[i] += 1;\n}
 
 
 def test_a_pipe_is_written_into(tmp_path: Path) -> None:
-    """Neither text nor arrays take the place of what is no regular file; its reader gets them."""
+    """Neither text nor arrays take the place of what is not a regular file; its reader gets them."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)

@@ -195,7 +195,7 @@ def plugin_probe(plugin: plugins.Plugin) -> Probe:
     """Whether what a package brings can be used."""
     looked_up = _LOOKED_UP[plugin.kind].format(name=plugin.name)
     program = f"{looked_up}\nprint({f'{plugin.package} {plugin.version}'!r})"
-    return Probe(f"{plugin.kind} {plugin.name}", program, "warn", f"pip uninstall {plugin.package}, or mend it")
+    return Probe(f"{plugin.kind} {plugin.name}", program, "warn", f"pip uninstall {plugin.package}, or fix it")
 
 
 def gcc_finding() -> Finding:

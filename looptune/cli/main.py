@@ -334,7 +334,7 @@ looptune doctor
 """
 )
 def doctor() -> int:
-    """Say what is installed or missing, and what mends it."""
+    """Say what is installed or missing, and how to fix it."""
     from looptune.cli.doctor import examine
 
     findings = examine()

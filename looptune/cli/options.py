@@ -292,7 +292,7 @@ def directives_of_config(config: Path | None) -> tuple[str, ...]:
     except OSError as error:
         raise UsageError(f"cannot read {config}: {error.strerror}") from error
     except ValueError as error:
-        raise UsageError(f"{config} is no JSON: {error}") from error
+        raise UsageError(f"{config} is not JSON: {error}") from error
     found = [r for r in (held if isinstance(held, list) else [held]) if isinstance(r, Mapping) and "directives" in r]
     if not found:
         raise UsageError(f"{config} holds no result with directives")

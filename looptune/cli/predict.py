@@ -56,10 +56,10 @@ def predict(
     from looptune.tune.session import predict as predicting
 
     if space is not None and not sweep:
-        raise UsageError("--space is for --sweep")
+        raise UsageError("--space needs --sweep")
     lines = (*directives, *directives_of_config(config))
     if sweep and lines:
-        raise UsageError("--directive and --config are for one version, and --sweep is for all")
+        raise UsageError("--directive and --config choose one version: leave out --sweep")
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     held = db if db is not None else DATABASE if DATABASE.exists() else None
     records, rankings = [], []

@@ -34,7 +34,7 @@ from looptune.core.escape import utf8
 from looptune.core.settings import DATABASE, FINALS_S, REPORTS, TIMEOUT_S
 
 STOPPED = 130
-RESUMES = "stopped; what was measured is kept, the same command goes on from here"
+RESUMES = "stopped; the measurements are kept, and the same command continues from here"
 
 
 @command(
@@ -160,7 +160,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     options["also"] = studies.best_of_databases(options["also"])
     targets = _several(options.pop("target"))
     if len(targets) > 1 and options["dump"]:
-        raise UsageError("--dump is for one target")
+        raise UsageError("--dump takes only one target")
     requests = [
         [
             TuningRequest(
@@ -216,16 +216,16 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
 def _check_together(files: tuple[Path, ...], options: Mapping[str, Any]) -> None:
     """UsageError for options that say nothing together, and for files that would be written over."""
     if len(files) > 1 and (options["data"] or options["dump"]):
-        raise UsageError("--data and --dump are for one FILE")
+        raise UsageError("--data and --dump take only one FILE")
     for text in options["dump"]:
         for path in (Path(text), Path(text.partition("=")[2])):
             not_read(path, "--dump", [Path(p) for given in options["data"] for p in (given, given.partition("=")[2])])
     if options["cluster"] and (options["dump"] or options["jobs"]):
-        raise UsageError("--dump and --jobs are for this machine, and --cluster is not")
+        raise UsageError("--dump and --jobs apply to this machine: leave out --cluster")
     if options["also"] and not options["sweep"]:
         raise UsageError("--transfer-from needs --sweep: configurations of another database take part in its finals")
     if options["space"] is not None and not options["sweep"]:
-        raise UsageError("--space is for --sweep: without it only the file as annotated is measured")
+        raise UsageError("--space needs --sweep: without it only the file as annotated is measured")
 
 
 def _announce(prepared: Sequence[Any], say: Callable[[str], Any]) -> None:

@@ -51,7 +51,7 @@ def transform(
     unit = _loaded(file, kernel, defines, include_dirs, dtype, warn)
     done = scheduled(unit, lines, floats, "--directive")
     for turned in done.sums:
-        note(f"{turned.span}: the directives add up {turned.called} in another order, so that it rounds otherwise; "
+        note(f"{turned.span}: the directives add up {turned.called} in another order, which rounds differently; "
              "--no-reassociate refuses them")  # fmt: skip
     if not lines and not any(getattr(n, "directives", ()) for n in (unit.codelet, *walk(unit.codelet.body))):
         done = replace(done, codelet=unit.codelet)

@@ -476,7 +476,7 @@ def _in_terms_of_the_text(stmts: tuple[Stmt, ...], around: Around) -> tuple[tupl
         if counter is not None:
             stmts = substitute(stmts, {loop.var: counter})
         elif loop.var in referenced_names(stmts):
-            raise _Apart(f"the loop of {name} counts otherwise than its text", loop.span)
+            raise _Apart(f"the loop of {name} counts differently from its text", loop.span)
         counters[own.name] = loop
     return stmts, counters
 

@@ -56,7 +56,7 @@ def integer(text: str, span: Span) -> Const:
     """
     found = _INTEGER.fullmatch(text)
     if found is None:
-        raise ParseError(f"{text} is no constant", span)
+        raise ParseError(f"{text} is not a constant", span)
     body, suffix = found[1], found[2].lower()
     if len(body) > _LONGEST:
         raise ParseError(f"{_short(text)} fits no integer type", span)
@@ -89,7 +89,7 @@ def character(text: str, span: Span) -> Const:
     """
     found = _CHARACTER.fullmatch(text)
     if found is None or not found[2]:
-        raise ParseError(f"{text} is no character", span)
+        raise ParseError(f"{text} is not a character", span)
     codes = [_code(m, found[1] is None, span) for m in _ESCAPE.finditer(found[2])]
     if found[1] is not None:
         if len(codes) != 1:
@@ -111,11 +111,11 @@ def _code(m: re.Match[str], plain: bool, span: Span) -> tuple[int, ...]:
         return (int(hexadecimal, 16) if hexadecimal is not None else int(octal, 8),)
     if escaped is not None:
         if escaped not in _SIMPLE:
-            raise ParseError(f"\\{escaped} is no escape sequence of C", span)
+            raise ParseError(f"\\{escaped} is not an escape sequence of C", span)
         return (_SIMPLE[escaped],)
     point = ord(written) if written is not None else int(four if four is not None else eight, 16)
     if point > 0x10FFFF or 0xD800 <= point < 0xE000:
-        raise ParseError(f"{point:#x} is no character", span)
+        raise ParseError(f"{point:#x} is not a character", span)
     return tuple(chr(point).encode()) if plain else (point,)
 
 

@@ -162,7 +162,7 @@ class _Reader:
 
     def number(self, text: str) -> _Value:
         if re.match(r"0[xX].*[.pP]|(?!0[xX]).*[.eE]", text) is not None:
-            raise self.error(f"{text} is no integer")
+            raise self.error(f"{text} is not an integer")
         unsigned = "u" in text.lower()
         value = int(integer(text if unsigned else f"{text}u", self.span).value)
         return _Value(value, "uint64" if unsigned or value >= 2**63 else "int64")

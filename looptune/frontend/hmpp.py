@@ -163,7 +163,7 @@ def _clause(body: SourceText, start: int, end: int, problems: list[Problem]) -> 
         key, value = match["key"], match["value"]
         return (Clause(names, "" if key is None else key.lower(), "" if value is None else value.strip(), span),)
     if _PLAIN.fullmatch(text) is None:
-        problems.append(("this is no hmpp clause, and is left out", span))
+        problems.append(("this is not an hmpp clause and is ignored", span))
         return ()
     plain, _, value = text.partition("=")
     return (Clause((), plain.strip().lower(), value.strip(), span),)

@@ -223,7 +223,7 @@ class Expressions:
     def index(self, e: c_ast.Expr) -> Expr:
         index = self.value(e)
         if not is_integer(index.dtype):
-            raise ParseError("an array index is no integer", e.span)
+            raise ParseError("an array index is not an integer", e.span)
         if index.dtype in ("uint32", "uint64") and any(self.counts(n) for n in walk(index)):
             if index.dtype == "uint64":
                 return to(index, COUNTING)
@@ -364,7 +364,7 @@ class Expressions:
         if written > MOST_NODES:
             raise UnsupportedError(
                 f"{e.name} is an expression of {written:,} operations once the functions it calls are written out: "
-                f"the most is {MOST_NODES:,}", e.span,
+                f"the limit is {MOST_NODES:,}", e.span,
             )  # fmt: skip
         return cast(value, result)
 

@@ -228,7 +228,7 @@ class Statements:
                 new = self.exprs.value(value)
                 return self.assign_scalar(name, self.combined(op, old, new, span), span)
             case c_ast.Name(name) if self.exprs.storage(target) is None:
-                message = f"a write to {base(name)}, which is no variable of the codelet's own,"
+                message = f"a write to {base(name)}, which is not a variable of the codelet,"
                 raise refuse(message, f"*{base(name)}, a pointer parameter,", target.span)
             case c_ast.Name(name) if not op:
                 shown = base(name)

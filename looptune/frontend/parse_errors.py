@@ -60,7 +60,7 @@ def _foreign(tokens: Sequence[Token], at: int) -> tuple[str, Token] | None:
             return "`({ … })` is GNU C: write its statements, and its value as an expression", tokens[k - 1]
         known = _GNU_WORDS.get(tokens[k].text)
         if known is not None:
-            return f"{known[0]} is not read: write {known[1]} instead", tokens[k]
+            return f"{known[0]} is not supported: write {known[1]} instead", tokens[k]
     return None
 
 

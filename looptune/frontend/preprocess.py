@@ -490,7 +490,7 @@ class _LeftOut:
             where, _ = _place(machine, token, Span("", 0, 0))
             of_system = re.search(r"\busr/(?:local/)?(?:include|lib)/", where.file)
             if found is not None and self.word.startswith("__attribute") and not of_system:
-                raise UnsupportedError(f"the attribute {found[0]} is not read: write plain C types", where)
+                raise UnsupportedError(f"the attribute {found[0]} is not supported: write plain C types", where)
             self.word, self.said = "", []
         return True
 

@@ -77,7 +77,7 @@ class Scope:
     def undeclared(self, name: c_ast.Name) -> ParseError:
         text = "" if name.macro is None else self.options.macros.get(name.macro, "")
         if name.macro is not None and text.strip() == name.name:
-            return ParseError(f"{name.macro} is defined as {text}, which is no number and no variable", name.span)
+            return ParseError(f"{name.macro} is defined as {text}, which is neither a number nor a variable", name.span)
         hint = f": give its value with -D {name.name}=…" if name.name.isupper() else ""
         return ParseError(f"{base(name.name)} is not declared{hint}", name.span)
 

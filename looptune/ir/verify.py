@@ -80,7 +80,7 @@ def _exprs(roots: Iterable[Expr], scope: dict[str, str], ranks: dict[str, tuple[
                 _exprs((lhs, rhs), scope, ranks)
             case Load(array, index, dtype):
                 assert ranks.get(array) == (len(index), dtype), f"{array} is {ranks.get(array)}, used as {e}"
-                assert all(is_integer(i.dtype) for i in index), f"{e} has an index that is no integer"
+                assert all(is_integer(i.dtype) for i in index), f"{e} has an index that is not an integer"
                 _exprs(index, scope, ranks)
             case Select(cond, then, other):
                 assert then.dtype == other.dtype, f"?: has operands of {then.dtype} and {other.dtype}"

@@ -24,7 +24,7 @@ def check_on_host(loop: Loop, around: tuple[Stmt, ...], changed: Collection[str]
     if any(isinstance(f, Loop) and f.mode != "sequential" for f in around):
         raise InfeasibleDirective(loop, "a loop around it is run by threads")
     if loop.mode != "sequential":
-        raise InfeasibleDirective(loop, "its iterations do not need each other: threads run them")
+        raise InfeasibleDirective(loop, "its iterations are independent, so that threads run them")
     if any(_of_data(s, changed) for s in (*around, loop)):
         raise InfeasibleDirective(loop, "data say whether it runs, or how often, which the host has to know")
 

@@ -218,7 +218,7 @@ def _reduced(copies: InstanceMaps, reassociate: bool) -> Proof | None:
         summed = [c for c, _ in around.carries()[0] if reduces(f, c.array, c.op)]
         mixed = sorted(around.mixed({s for c in summed for s in (c.source, c.sink)}))
         if mixed:
-            return Proof("failed", f"loop {f.var} reduces {', '.join(mixed)} and uses it in another way as well")
+            return Proof("failed", f"loop {f.var} reduces {', '.join(mixed)} and also uses it in another way")
     return None
 
 

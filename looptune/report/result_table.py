@@ -287,7 +287,7 @@ def _read_json(path: Path) -> list[dict[str, Any]]:
     try:
         held = json.loads(path.read_text()) if path.exists() else []
     except ValueError as error:
-        raise UsageError(f"{path} is no report: move it away, or choose another folder with --reports") from error
+        raise UsageError(f"{path} is not a report: move it away, or choose another folder with --reports") from error
     rows = held if isinstance(held, list) else [held]
     return [r for r in rows if isinstance(r, dict) and {*_KEY, "page"} <= r.keys()]
 

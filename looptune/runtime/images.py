@@ -47,7 +47,7 @@ def read(path: Path) -> np.ndarray:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     if not is_picture(data):
-        raise UsageError(f"{path} is no {KINDS} picture")
+        raise UsageError(f"{path} is not a {KINDS} picture")
     pillow = _pillow()
     try:
         with pillow.open(io.BytesIO(data), formats=_FORMATS) as image:
@@ -55,9 +55,9 @@ def read(path: Path) -> np.ndarray:
                 _whole(data)
             return _levels(image)
     except pillow.UnidentifiedImageError:
-        raise UsageError(f"{path} is no picture that can be read: its header is damaged") from None
+        raise UsageError(f"{path} is not a readable picture: its header is damaged") from None
     except (OSError, SyntaxError, ValueError, struct.error, zlib.error, pillow.DecompressionBombError) as error:
-        raise UsageError(f"{path} is no picture that can be read: {error}") from error
+        raise UsageError(f"{path} is not a readable picture: {error}") from error
 
 
 def _levels(image: Any) -> np.ndarray:

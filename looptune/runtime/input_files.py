@@ -39,15 +39,15 @@ class InputFile:
     def number(self, p: Scalar) -> Number:
         """Return the value of a scalar. Raises UsageError if it has no value of its type."""
         if self.content.size != 1:
-            what = "is a picture" if self.levels else f"holds an array of {list(self.content.shape)} for it"
+            what = "is a picture" if self.levels else f"contains an array of {list(self.content.shape)}"
             raise UsageError(f"{p.name} is a number, but {self.path} {what}")
         number = self.content.item()
         if isinstance(number, bool) or not isinstance(number, int | float):
-            raise UsageError(f"{p.name} is a number, but {self.path} holds {self.content.dtype} for it")
+            raise UsageError(f"{p.name} is a number, but {self.path} contains {self.content.dtype}")
         if not is_integer(p.dtype):
             return float(number)
         if not math.isfinite(number) or wrap(int(number), p.dtype) != number:
-            raise UsageError(f"{p.name} is an {p.dtype}, but {self.path} holds {number} for it")
+            raise UsageError(f"{p.name} is an {p.dtype}, but {self.path} contains {number}")
         return int(number)
 
     def sizes(self, p: Array) -> Iterator[tuple[str, int]]:
@@ -125,7 +125,7 @@ def _read(text: str) -> Mapping[str, InputFile]:
     if start.startswith(ZIP):
         raise UsageError(f"--data {text}: a .npz file has its names inside: --data {path}")
     if not start.startswith(NUMPY):
-        raise UsageError(f"{path} is no {images.KINDS} picture and no .npy file")
+        raise UsageError(f"{path} is neither a {images.KINDS} picture nor a .npy file")
     return {name: InputFile(path, _numpy(path, ".npy"))}
 
 
@@ -139,7 +139,7 @@ def _named(path: Path) -> dict[str, InputFile]:
 
 def _start(path: Path) -> bytes:
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise UsageError(f"{path} is no regular file: inputs are read more than once")
+        raise UsageError(f"{path} is not a regular file: inputs are read more than once")
     try:
         with path.open("rb") as stream:
             return stream.read(8)
@@ -154,7 +154,7 @@ def _numpy(path: Path, kind: str) -> Any:
     try:
         return numpy_files.read(path)
     except numpy_files.Damaged as error:
-        raise UsageError(f"{path} is no {kind} file of numbers: {error}") from error
+        raise UsageError(f"{path} is not a {kind} file of numbers: {error}") from error
 
 
 def _solved(extent: Expr | None, size: int) -> tuple[str, int] | None:

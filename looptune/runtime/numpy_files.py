@@ -31,7 +31,7 @@ def read(path: Path) -> np.ndarray | dict[str, np.ndarray]:
     """Return the array of a .npy file, or the arrays of a .npz file by name. Raises Damaged if there are none."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise Damaged("it is no regular file")
+            raise Damaged("it is not a regular file")
         found = np.load(path, allow_pickle=False)
         if isinstance(found, np.ndarray):
             return found
@@ -44,7 +44,7 @@ def read(path: Path) -> np.ndarray | dict[str, np.ndarray]:
 
 def _array(name: str, found: Any) -> np.ndarray:
     if not isinstance(found, np.ndarray):
-        raise Damaged(f"its part {name!a} is no array")
+        raise Damaged(f"its part {name!a} is not an array")
     return found
 
 

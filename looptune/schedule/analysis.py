@@ -63,14 +63,14 @@ class Analysis:
         """
         deepest = max(model.statements.values(), key=lambda s: len(s.loops), default=None)
         if deepest is not None and len(deepest.loops) > MOST_LOOPS:
-            raise UnsupportedError(f"{len(deepest.loops)} loops in each other: the most is {MOST_LOOPS}",
+            raise UnsupportedError(f"{len(deepest.loops)} loops in each other: the limit is {MOST_LOOPS}",
                                    deepest.loops[MOST_LOOPS].span)  # fmt: skip
         count = Counter(array for mine in model.space.accesses.values() for array in {a.array for a in mine})
         array, most = max(count.items(), key=lambda item: item[1], default=("", 0))
         if most > MOST_STATEMENTS:
             last = list(model.statements.values())[-1].assign.span
             raise UnsupportedError(f"{most:,} statements touch {array}: each pair of them is compared, "
-                                   f"the most is {MOST_STATEMENTS}; write them as a loop", last)  # fmt: skip
+                                   f"the limit is {MOST_STATEMENTS}; write them as a loop", last)  # fmt: skip
 
     def _asked(self, question: Callable[[Scop], _Answer], most: int = QUESTION) -> _Answer:
         """Return what it answers about the model, or, where that is too involved, about one of which less is known.

@@ -200,7 +200,7 @@ def loops_at(codelet: Codelet, where: str, name: str, span: Span) -> list[Loop |
         raise DirectiveError(f"no loop {base} in {codelet.name}{others}", span)
     numbers = len({f.number for f in found})
     if numbers > 1:
-        raise DirectiveError(f"{numbers} loops are named {base}; say which by number: {listed}", span)
+        raise DirectiveError(f"{numbers} loops are named {base}; choose one by number: {listed}", span)
     if not piece:
         return found
     chosen = [f for f in found if identity(f)[1] == int(piece)]

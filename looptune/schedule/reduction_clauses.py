@@ -58,7 +58,7 @@ def _wrong(loop: Loop, reduces: Iterable[Reduction], mixed: frozenset[str]) -> s
     for r in reduces:
         name = target_name(r.target)
         if name in mixed:
-            return f"reduces {name} by {r.op} and uses it in another way as well"
+            return f"reduces {name} by {r.op} and also uses it in another way"
         if isinstance(r.target, Load) and names_in(r.target.index) & changing:
             what = f"the reduction {r.op} of {expression_text(r.target)}"
             return f"carries {what}, not one element for all of its iterations"

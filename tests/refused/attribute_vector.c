@@ -1,5 +1,5 @@
 /* expect:
-FILE:6:49: the attribute vector_size is not read: write plain C types
+FILE:6:49: the attribute vector_size is not supported: write plain C types
   typedef float v4 __attribute__((vector_size(16)));
                                                   ^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:38: \q is no escape sequence of C
+FILE:7:38: \q is not an escape sequence of C
     for (int i = 0; i < n; i++) x[i] = '\q';
                                        ^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:38: 0xd800 is no character
+FILE:7:38: 0xd800 is not a character
     for (int i = 0; i < n; i++) x[i] = u'\uD800';
                                        ^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:33: an array index is no integer
+FILE:7:33: an array index is not an integer
     for (int i = 0; i < n; i++) A[A[i]] = 1;
                                   ^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:18: fold: loop i is to hold one loop and nothing else, of the same range
+FILE:8:18: fold: loop i must contain one loop of the same range and nothing else
     #pragma hmppcg fold
                    ^^^^
   instead: legal after `distribute`

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: fold: iteration (i, j) is to add to one element, in a loop, what (j, i) adds to its own, and to do nothing else
+FILE:7:18: fold: iteration (i, j) must add to one element, in a loop, what (j, i) adds to its own, and do nothing else
     #pragma hmppcg fold
                    ^^^^
 */

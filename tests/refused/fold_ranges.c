@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: fold: loops i and j are to have the same range
+FILE:7:18: fold: loops i and j must have the same range
     #pragma hmppcg fold
                    ^^^^
 */

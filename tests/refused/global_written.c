@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:31: a write to sum, which is no variable of the codelet's own, is not accepted in a codelet: write *sum, a pointer parameter, instead
+FILE:8:31: a write to sum, which is not a variable of the codelet, is not accepted in a codelet: write *sum, a pointer parameter, instead
     for (int i = 0; i < n; i++) sum += x[i];
                                 ^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:33: inline assembly is not read: write C instead
+FILE:7:33: inline assembly is not supported: write C instead
     for (int i = 0; i < n; i++) { __asm__ volatile ("nop" : : ); x[i] = 1; }
                                   ^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:6:8: a complex number is not read: write its two parts as numbers instead
+FILE:6:8: a complex number is not supported: write its two parts as numbers instead
   double complex z;
          ^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:6:23: a block of 16,777,216 threads: no device has more than 65,536, most 1,024
+FILE:6:23: a block of 16,777,216 threads: no device allows more than 65,536, most allow 1,024
   #pragma looptune grid blocksize 4096x4096
                         ^^^^^^^^^^^^^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:6:1: this condition cannot be evaluated: 1.5 is no integer
+FILE:6:1: this condition cannot be evaluated: 1.5 is not an integer
   #if 1.5 > 1
   ^^^^^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:23: SIZE is defined as SIZE, which is no number and no variable
+FILE:8:23: SIZE is defined as SIZE, which is neither a number nor a variable
     for (int i = 0; i < SIZE; i++) x[i] = 1;
                         ^^^^
 */

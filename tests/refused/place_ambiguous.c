@@ -1,5 +1,5 @@
 /* expect:
-directives:1:9: 2 loops are named i; say which by number: i (1), i (2)
+directives:1:9: 2 loops are named i; choose one by number: i (1), i (2)
   loop i: unroll 2
           ^^^^^^^^
 */

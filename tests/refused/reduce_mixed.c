@@ -1,5 +1,5 @@
 /* expect:
-FILE:9:18: parallel is illegal: loop i reduces s by + and uses it in another way as well
+FILE:9:18: parallel is illegal: loop i reduces s by + and also uses it in another way
     #pragma hmppcg parallel
                    ^^^^^^^^
   instead: loop 2 (j) is parallel

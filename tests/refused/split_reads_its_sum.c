@@ -1,5 +1,5 @@
 /* expect:
-FILE:9:26: split 2 is illegal: loop i reduces z by max and uses it in another way as well
+FILE:9:26: split 2 is illegal: loop i reduces z by max and also uses it in another way
           #pragma looptune split 2
                            ^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:22: unroll 100000 of loop j makes 100,000 copies, the most is 1,024
+FILE:8:22: unroll 100000 of loop j makes 100,000 copies, the limit is 1,024
       #pragma looptune unroll 100000
                        ^^^^^^^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:9:22: unroll 1000 of loop j makes 9,000 statements out of 9, the most is 8,192
+FILE:9:22: unroll 1000 of loop j makes 9,000 statements out of 9, the limit is 8,192
       #pragma looptune unroll 1000
                        ^^^^^^^^^^^
   instead: legal after `distribute`

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:30: one element is no vector: vectorize 2 or more
+FILE:7:30: a vector has at least 2 elements: write `vectorize 2` or more
     #pragma looptune vectorize 1
                                ^
 */

@@ -126,7 +126,7 @@ _names: dict[Any, str] = {}
 
 
 def integer(p: Parameter, given: Any) -> int:
-    """TypeError where it is no integer, ValueError where it does not fit."""
+    """TypeError where it is not an integer, ValueError where it does not fit."""
     try:
         number = int(given) if isinstance(given, float) and given.is_integer() else operator.index(given)
     except TypeError:

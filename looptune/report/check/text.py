@@ -81,7 +81,9 @@ def _because(f: LoopFacts) -> str:
     own = [f"own {', '.join(f.private)}"] if f.private else []
     match f.kind:
         case "parallel":
-            kept = [f"runs in order: threads would share {', '.join(f.shared)}"] if f.shared else []
+            kept = (
+                [f"runs serially: {', '.join(f'`{n}`' for n in f.shared)} cannot be made private"] if f.shared else []
+            )
             return "; ".join([*own, *kept])
         case "reduction":
             return "; ".join([", ".join(f"{r.op} of {r.variable}" for r in f.reductions), *own])

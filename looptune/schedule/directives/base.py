@@ -272,12 +272,12 @@ def written_out(transform: Transform, said: str, loop: Loop) -> None:
     copies, inside = transform.copies, sum(isinstance(s, Assign) for s in walk(loop.body))
     if copies > MOST_COPIES:
         raise DirectiveError(
-            f"{said} of loop {loop.var} makes {copies:,} copies, the most is {MOST_COPIES:,}", transform.span
+            f"{said} of loop {loop.var} makes {copies:,} copies, the limit is {MOST_COPIES:,}", transform.span
         )
     if copies > 1 and copies * inside > MOST_STATEMENTS:
         raise DirectiveError(
             f"{said} of loop {loop.var} makes {copies * inside:,} statements out of {inside:,}, "
-            f"the most is {MOST_STATEMENTS:,}", transform.span,
+            f"the limit is {MOST_STATEMENTS:,}", transform.span,
         )  # fmt: skip
 
 

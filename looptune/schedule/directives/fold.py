@@ -72,8 +72,8 @@ class Fold(Transform):
         if made is None:
             i, j = site.loop.var, inner.var
             raise site.refuse(
-                f"fold: iteration ({i}, {j}) is to add to one element, in a loop, what ({j}, {i}) adds to its own, "
-                "and to do nothing else"
+                f"fold: iteration ({i}, {j}) must add to one element, in a loop, what ({j}, {i}) adds to its own, "
+                "and do nothing else"
             )
         return Rewrite((made,))
 
@@ -84,9 +84,9 @@ class Fold(Transform):
             case (Loop() as inner,) if not names_in((inner.lo, inner.hi)) & {outer.var}:
                 pass
             case _:
-                raise site.refuse(f"fold: loop {outer.var} is to hold one loop and nothing else, of the same range")
+                raise site.refuse(f"fold: loop {outer.var} must contain one loop of the same range and nothing else")
         if not _alike(outer, inner):
-            raise site.refuse(f"fold: loops {outer.var} and {inner.var} are to have the same range")
+            raise site.refuse(f"fold: loops {outer.var} and {inner.var} must have the same range")
         return inner
 
 

@@ -60,12 +60,12 @@ class FullUnroll(Transform):
             case _:
                 raise site.refuse(_unknown(site, n))
         if count > MOST_TRIPS:
-            raise site.refuse(f"fullunroll: loop {loop.var} runs {count:,} times, the most is {MOST_TRIPS}; "
+            raise site.refuse(f"fullunroll: loop {loop.var} runs {count:,} times, the limit is {MOST_TRIPS}; "
                               f"`unroll U` makes U copies")  # fmt: skip
         inside = sum(isinstance(s, Assign) for s in walk(loop.body))
         if count * inside > MOST_STATEMENTS:
             raise site.refuse(f"fullunroll: {count} copies of the {inside} assignments in loop {loop.var} are "
-                              f"{count * inside:,}, the most is {MOST_STATEMENTS:,}; "
+                              f"{count * inside:,}, the limit is {MOST_STATEMENTS:,}; "
                               "`unroll U` makes U copies")  # fmt: skip
         return count
 
@@ -98,6 +98,6 @@ for (int j = 1; j < m; j++) {
 for (int j = 4; j < m; j++) {
   E[j] = 4;
 }"""),
-    "Fullunroll": Example(_LONG, refused="runs 1,000 times, the most is 256"),
+    "Fullunroll": Example(_LONG, refused="runs 1,000 times, the limit is 256"),
     "FULLUNROLL": Example(_SIZE, refused="runs, n, is not known; give it with -D n=..."),
 }  # fmt: skip

@@ -36,7 +36,8 @@ def block_of(arg: Arg) -> tuple[int, ...]:
         raise DirectiveError("a block size is one or two positive numbers, such as 32x8", arg.span)
     if prod(sizes) > MOST_THREADS:
         raise DirectiveError(
-            f"a block of {prod(sizes):,} threads: no device has more than {MOST_THREADS:,}, most {GPU_THREADS:,}",
+            f"a block of {prod(sizes):,} threads: no device allows more than {MOST_THREADS:,}, "
+            f"most allow {GPU_THREADS:,}",
             arg.span,
         )
     return tuple(sizes)

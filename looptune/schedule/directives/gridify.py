@@ -105,7 +105,7 @@ class Gridify(Transform):
             body = body[0].body
         if self.loops != tuple(chosen) or not set(chosen) <= set(chain):
             first, then, last = self.loops
-            raise site.refuse(f"gridify of three loops: loop {first} has to hold loop {then} alone, and that loop "
+            raise site.refuse(f"gridify of three loops: loop {first} must contain only loop {then}, and that loop only "
                               f"{last}: permute or distribute")  # fmt: skip
 
 

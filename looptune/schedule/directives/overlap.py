@@ -111,7 +111,7 @@ for (int t = 0; t < 100; t++) {
 }"""),
     "overlap 4, rows 2": Example(_WAVE, refused="arrays of one dimension have no rows"),
     "overlap 16": Example(_SUM, refused="what it reads of A lies at no constant distance from what it writes"),
-    "overlap 2": Example(_COPY, refused="its iterations do not need each other: threads run them"),
+    "overlap 2": Example(_COPY, refused="its iterations are independent, so that threads run them"),
     "overlap rows 2": Example(_COPY, refused="overlap needs the number of steps in a launch first"),
     "overlap 2, columns 2": Example(_COPY, refused="overlap has no argument 'columns'"),
     "overlap": Example(_COPY, refused="overlap needs the number of steps in a launch"),

@@ -88,7 +88,7 @@ for (int t = 0; t < 100; t++) {
     A[i] = B[i];
   }
 }"""),
-    "persistent": Example(_COPY, refused="its iterations do not need each other: threads run them"),
+    "persistent": Example(_COPY, refused="its iterations are independent, so that threads run them"),
     "persistent 1": Example(_SUM, refused="no loop in it is run by threads"),
     "persistent 33": Example(_STEPS, refused="a multiprocessor runs 32 blocks at most, got 33"),
     "persistent 0": Example(_STEPS, refused="must be at least 1"),

@@ -196,7 +196,7 @@ class Unroll(Transform):
         match substitute((n, r), known):
             case (Const(count), Const(left)) if self.rest == "noremainder" and left:
                 raise site.refuse(
-                    f"unroll {self.factor}, noremainder: loop {site.loop.var} runs {count} times, {left} over"
+                    f"unroll {self.factor}, noremainder: loop {site.loop.var} runs {count} times, which leaves {left}"
                 )
 
     def _copies(

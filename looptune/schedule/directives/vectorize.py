@@ -72,7 +72,7 @@ class Vectorize(Transform):
             raise unknown_argument(cls, unknown, _REST)
         (arg,) = given
         if positive(arg, "the number of neighbours") < 2:
-            raise DirectiveError("one element is no vector: vectorize 2 or more", arg.span)
+            raise DirectiveError("a vector has at least 2 elements: write `vectorize 2` or more", arg.span)
         jam = Arg("jam", (), span=arg.span)
         side_by_side = replace(directive, name="unroll", args=(replace(arg, key=""), *rest, jam))
         return (arg.key, side_by_side), (arg.key, replace(directive, args=()))
@@ -103,5 +103,5 @@ for (int i = 0; i < n; i++) {
   B[i] = A[i];
 }"""),
     "vectorize 2, split": Example(_COPY, refused="remainder"),
-    "vectorize 1": Example(_COPY, refused="one element is no vector"),
+    "vectorize 1": Example(_COPY, refused="a vector has at least 2 elements"),
 }  # fmt: skip

@@ -14,7 +14,7 @@ from looptune.tune.cost_model.warp_program import Instructions
 LOOP = 1.0
 """Of an iteration, for its counter, comparison and branch: three, where three loops in four are unrolled."""
 ADDRESS = 2.0
-"""Of an access to an array that is no constant away from another."""
+"""Of an access to an array that is not a constant away from another."""
 DIVISION = 9.0
 CALLS: Mapping[str, float] = MappingProxyType({
     "sqrt": 8.0, "fabs": 1.0, "fmin": 1.0, "fmax": 1.0, "floor": 1.0, "ceil": 1.0, "pow": 60.0,

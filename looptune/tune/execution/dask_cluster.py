@@ -58,8 +58,8 @@ class Cluster:
     def check(self) -> None:
         if self.client.status != "running":
             raise TargetError(
-                f"the scheduler at {self.address} went away; what was measured is kept, "
-                "the same command goes on from here"
+                f"the scheduler at {self.address} went away; the measurements are kept, "
+                "and the same command continues from here"
             )
 
     def refresh(self) -> tuple[ClusterWorker, ...]:

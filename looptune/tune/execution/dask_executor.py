@@ -190,7 +190,7 @@ class Distributed:
             raise TargetError(
                 f"the workers left in the cluster cannot go on: for {DESERTED_S:.0f} s none declared the "
                 f"{resource(self._target)} needed, or none could compile; "
-                "what was measured is kept, the same command goes on from here"
+                "the measurements are kept, and the same command continues from here"
             )
 
     def _lose(self, task: _Task) -> None:

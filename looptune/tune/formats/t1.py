@@ -92,7 +92,9 @@ def space_text(path: Path, text: str) -> str:
     """Return the equivalent space file. Raises UsageError if the file is no T1 problem, or one of another tool."""
     file = json_cursor.parse(path, text)
     if not isinstance(file.held, dict) or "ConfigurationSpace" not in file.held:
-        raise UsageError(f"{path} is no space: expected a T1 problem with a ConfigurationSpace, or a space file")
+        raise UsageError(
+            f"{path} is not a search space: expected a T1 problem with a ConfigurationSpace, or a space file"
+        )
     about = file.get("looptune")
     listed = None if about is None else about.get("configurations")
     if listed is not None:
@@ -108,7 +110,7 @@ def _line(parameter: JsonCursor) -> str:
     name = parameter.at("Name")
     if not _PLACE.fullmatch(name.text()):
         raise UsageError(
-            f"{name.file}: {name.place}: `{name.held}` is no directive of looptune, so this is the space of another "
+            f"{name.file}: {name.place}: `{name.held}` is not a directive of looptune, so this is the space of another "
             "kernel: a parameter is `loop NAME`, `nest NAME` or `codelet`, its values are directives"
         )
     values = list(_values(parameter.at("Values")))

@@ -128,7 +128,7 @@ def _line(header: JsonCursor, number: int, line: str, names: list[str]) -> tuple
     try:
         held = json_cursor.parse(header.file, line).held
     except UsageError as error:
-        raise UsageError(f"{header.file}: line {number}: it is no JSON") from error
+        raise UsageError(f"{header.file}: line {number}: it is not JSON") from error
     record = JsonCursor(held, header.file, f"line {number}")
     values = list(record.at("config").items())
     if len(values) != len(names):

@@ -33,5 +33,5 @@ def parse_budget(text: str) -> Budget:
     whole = re.fullmatch(r"(?:\d{1,9}(?:\.\d{1,9})?\s*(?:sec|s|min|m|h)\s*)+", written, re.ASCII)
     seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
     if whole is None or seconds <= 0:
-        raise UsageError(f"`{text}` is no budget: write a number of configurations (60) or a time (90s, 10m, 1h)")
+        raise UsageError(f"invalid budget `{text}`: write a number of configurations (60) or a time (90s, 10m, 1h)")
     return Budget(seconds=seconds)

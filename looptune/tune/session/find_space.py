@@ -30,7 +30,9 @@ def find_space(file: Path, given: Path | None, unit: Unit, analysis: Analysis, *
     try:
         text = read_file(path).decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the space file {path}: {getattr(error, 'strerror', 'it is no text')}") from error
+        raise UsageError(
+            f"cannot read the space file {path}: {getattr(error, 'strerror', 'it is not text')}"
+        ) from error
     problem_file = path.suffix == ".json"
     name = f"{path} as a space file" if problem_file else str(path)
     space = parse(t1.space_text(path, text) if problem_file else text, name)

@@ -189,7 +189,7 @@ class _Meaning:
             case int(value):
                 return value
             case value:
-                raise ParseError(f"`{value}` is no number", _span(node, self.span))
+                raise ParseError(f"`{value}` is not a number", _span(node, self.span))
 
     def arithmetic(self, node: ast.expr, op: type[ast.operator], lhs: ast.expr, rhs: ast.expr) -> int:
         a, b = self.number(lhs), self.number(rhs)

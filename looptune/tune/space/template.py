@@ -220,7 +220,7 @@ class _Reader:
             return self.template(start + lead, start + lead + len(item))
         found = _RANGE.fullmatch(item)
         if found is None:
-            raise ParseError(f"`{item}` is no range: write 1..8 or 2..16 by 2", here)
+            raise ParseError(f"invalid range `{item}`: write 1..8 or 2..16 by 2", here)
         first, last, step = int(found[1]), int(found[2]), int(found[3] or 1)
         if step == 0 or last < first:
             raise ParseError(f"the range {item} is empty" if step else f"the range {item} has step 0", here)

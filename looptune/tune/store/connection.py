@@ -85,9 +85,9 @@ def connect(path: Path, *, create: bool = True, repair: bool = True) -> tuple[sq
             if not _damaged(error):
                 raise
             if not repair:
-                raise StoreError(f"{path} is no database, or a damaged one: {error}") from error
+                raise StoreError(f"{path} is not a database, or is damaged: {error}") from error
             aside = _move_aside(path)
-            warning = f"{path} was damaged ({error}); it is kept as {aside}, a new one was begun"
+            warning = f"{path} was damaged ({error}); it is kept as {aside}, a new one was created"
             return _connect(path), (warning,)
 
 
@@ -104,7 +104,7 @@ def examine(path: Path) -> tuple[sqlite3.Connection, int]:
         except sqlite3.DatabaseError as error:
             if not _damaged(error):
                 raise
-            raise StoreError(f"{path} is no database, or a damaged one: {error}") from error
+            raise StoreError(f"{path} is not a database, or is damaged: {error}") from error
         connection.row_factory = sqlite3.Row
         return connection, schema
 
@@ -176,7 +176,7 @@ def _check_there(path: Path) -> None:
     if path.is_dir():
         raise StoreError(f"{path} is a folder, not a database")
     if not path.exists():
-        raise StoreError(f"no database {path}: `looptune run --sweep` makes one, --db names another")
+        raise StoreError(f"no database {path}: `looptune run --sweep` creates it, --db names another")
 
 
 def _uri(path: Path, mode: str) -> str:
@@ -193,7 +193,7 @@ def _check_own(path: Path) -> None:
     with path.open("rb") as file:
         head = file.read(100)
     if head and not head.startswith(_MAGIC):
-        raise StoreError(f"{path} is no database, or a damaged one; it stays as it is, --db names another")
+        raise StoreError(f"{path} is not a database, or is damaged; it stays as it is, --db names another")
     if head and int.from_bytes(head[68:72], "big") != APPLICATION:
         raise StoreError(f"{path} is a database of another program")
 

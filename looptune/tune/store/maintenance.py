@@ -167,7 +167,7 @@ def age_s(text: str) -> float:
     """
     found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?)\s*([wdhm])", text.strip().lower(), re.ASCII)
     if found is None:
-        raise UsageError(f"`{text}` is no age: write 30d, 2w, 12h or 90m")
+        raise UsageError(f"invalid age `{text}`: write 30d, 2w, 12h or 90m")
     return float(found[1]) * dict(_SECONDS)[found[2]]
 
 

@@ -53,7 +53,7 @@ def named(name: str) -> type[Strategy]:
 def _brought(plugin: Plugin) -> type[Strategy]:
     cls = plugin.load()
     if not (isinstance(cls, type) and issubclass(cls, Strategy)):
-        raise plugin.refused("it is no subclass of looptune.tune.strategies.base.Strategy")
+        raise plugin.refused("it is not a subclass of looptune.tune.strategies.base.Strategy")
     if inspect.isabstract(cls):
         raise plugin.refused(f"it lacks {', '.join(sorted(cls.__abstractmethods__))}")
     if getattr(cls, "name", "") != plugin.name:
