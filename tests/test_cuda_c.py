@@ -25,7 +25,7 @@ from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Binary, Cast, Const, Expr, Load, Scalar, Select, Unary, Var
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import Machine, finish_plan, lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -204,7 +204,7 @@ def test_blocks_end_where_their_indentation_does() -> None:
 def test_tiles_are_filled_ahead_by_ptx() -> None:
     """Copies that bypass registers, a group an iteration, one barrier."""
     case = next(c for c in test_stage.CASES.values() if any("buffers" in line for line in c.lines))
-    made = test_stage.planned(case)
+    made = finish_plan(test_stage.planned(case), Machine(blocks=True))
     text = kernel_text(made, made.kernels[0])
     assert "cp.async.commit_group" in text
     assert "cp.async.wait_group" in text

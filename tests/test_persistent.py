@@ -16,7 +16,7 @@ from looptune.core.errors import DirectiveError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.lower.checkpoints import checkpoints
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import Machine, finish_plan, lower_to_plan
 from looptune.lower.plan import count, has_host_loop, launches, split_persistent_launches
 from looptune.lower.plan_check import prove_plan
 from looptune.lower.plan_outline import summarize_plan
@@ -156,7 +156,9 @@ def test_it_is_proved_and_is_one_launch(name: str) -> None:
 
         used = {r.kernel: r for r in NumbaCuda().build(done).resources}
         assert used.keys() == {k.name for k in done.compiled_kernels}
-        assert used[whole.name].shared_bytes == shared_bytes(done, whole)
+        ready = finish_plan(done, Machine(blocks=True))
+        (whole, *_) = (k for k in ready.compiled_kernels if k.steps)
+        assert used[whole.name].shared_bytes == shared_bytes(ready, whole)
         assert used[whole.name].threads == max(k.block[0] * k.block[1] for k in done.kernels)
 
 

@@ -23,6 +23,7 @@ from looptune.cli.db import database
 from looptune.cli.export import export
 from looptune.cli.options import (
     HELP,
+    PASSES,
     SEED,
     STRATEGIES,
     Group,
@@ -175,6 +176,12 @@ looptune emit polybench/gemm.c --ptx --arch sm_80
 @option("--target", help="numba-cuda (default where installed), cuda-c (else), opencl or numba-cpu.")
 @option("--arch", default="sm_90", show_default=True, help="The GPU architecture of --ptx.")
 @option("--ptx", is_flag=True, help="The PTX of every kernel; needs no GPU.")
+@option(
+    "--after",
+    type=click.Choice(PASSES),
+    metavar="PASS",
+    help="Instead the loops as they are after this pass of lowering; a name that is none lists them.",
+)
 @float_options
 @output_option
 def emit(
@@ -184,6 +191,7 @@ def emit(
     target: str | None,
     arch: str,
     ptx: bool,
+    after: str | None,
     strict_float: bool,
     fp_contract: str | None,
     output: Path | None,
@@ -197,8 +205,8 @@ def emit(
     lines = (*directives, *directives_of_config(config))
     floats = chosen(strict=strict_float, contract=fp_contract)
     text = source_to_source.emit(
-        file, lines, target=_emitted(target, ptx), arch=arch, ptx=ptx, floats=floats, defines=defines, warn=warn,
-        **options,
+        file, lines, target=_emitted(target, ptx), arch=arch, ptx=ptx, floats=floats, defines=defines, after=after,
+        warn=warn, **options,
     )  # fmt: skip
     deliver(text, output)
     return 0

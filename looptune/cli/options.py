@@ -23,6 +23,12 @@ STRATEGIES = (
     "model", "optuna", "pyatf",
 )  # fmt: skip
 """The names of ``looptune.tune.strategies.ALL``, here so that the help needs none of them."""
+PASSES = (
+    "split-reduction", "ping-pong-arrays", "map-loops", "temporal-tiling", "reduction-simplification", "thread-teams",
+    "scalar-replacement", "kernel-parameters", "grid-compaction", "annotations", "fp-contraction", "if-conversion",
+    "init-fusion", "lane-registers", "shared-memory", "time-bands", "serial-nests", "reassociation", "unswitch",
+)  # fmt: skip
+"""Those of ``looptune.lower.pipeline.PASSES``, likewise."""
 
 HELP = {"help_option_names": ["-h", "--help"]}
 

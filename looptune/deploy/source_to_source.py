@@ -17,7 +17,8 @@ from looptune.deploy.write_back import write_back
 from looptune.frontend import Unit, load
 from looptune.frontend.preprocess import as_written, encoding, read_source
 from looptune.ir.rewrite import walk
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.listing import print_plan
+from looptune.lower.pipeline import Machine, lower_to_plan, plan_after
 from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
 from looptune.schedule.apply import ScheduleResult
@@ -147,14 +148,19 @@ def emit(
     include_dirs: Sequence[Path] = (),
     dtype: str | None = None,
     floats: Floats = USUAL,
+    after: str | None = None,
     warn: Warn = _silent,
 ) -> str:
-    """Return the Python module of the kernels, their C file, or their PTX.
+    """Return the Python module of the kernels, their C file, or their PTX; or the plan ``after`` a pass, as C.
 
     Raises TargetError if the target has none.
     """
     unit = _loaded(file, kernel, defines, include_dirs, dtype, warn)
     done = scheduled(unit, lines, floats, "--directive")
+    if after is not None:
+        blocks = targets.specializes_sizes(target, CACHE)
+        machine = Machine(blocks, contract=floats.contract, reorder=floats.reorder)
+        return print_plan(plan_after(done.codelet, machine, after, "\n".join(lines), done.asserted))
     planned = lower_to_plan(
         done.codelet, "\n".join(lines), done.asserted, blocks=targets.specializes_sizes(target, CACHE)
     )

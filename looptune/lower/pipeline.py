@@ -14,19 +14,28 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Literal
 
+from looptune.core.errors import UsageError
 from looptune.core.floating_point import Contract
-from looptune.ir.nodes import Codelet, Loop, Stmt
+from looptune.ir.def_use import referenced_names
+from looptune.ir.nodes import Codelet, Loop, Stmt, Var
 from looptune.ir.rewrite import rewrite_stmts, walk
 from looptune.lower.fp_contraction import contracted
 from looptune.lower.mapping import check_names, map_loops
+from looptune.lower.passes.cpu_reassociation import accumulating
+from looptune.lower.passes.cpu_time_bands import with_bands
 from looptune.lower.passes.grid_compaction import compact_grid, requests_compaction
+from looptune.lower.passes.if_conversion import if_convert
 from looptune.lower.passes.kernel_parameters import find_parameters
+from looptune.lower.passes.lane_registers import LANE, fuse_first_values, keep_lane_elements
 from looptune.lower.passes.reduction_simplification import share_sums
+from looptune.lower.passes.serial_nests import nest_axes
+from looptune.lower.passes.shared_memory import stage_kernel
 from looptune.lower.passes.split_reduction import expand_split_reductions
 from looptune.lower.passes.temporal_tile_bodies import hold_tiles
 from looptune.lower.passes.temporal_tiling import with_ping_pong_arrays
 from looptune.lower.passes.thread_scalars import keep_in_scalars
 from looptune.lower.passes.thread_teams import divide_into_phases
+from looptune.lower.passes.unswitch import unswitch_innermost
 from looptune.lower.plan import Kernel, Plan, with_kernels
 
 
@@ -111,6 +120,43 @@ def _contract(plan: Plan, machine: Machine) -> Plan:
     return contracted(plan, machine.contract)
 
 
+def _if_convert(kernel: Kernel, plan: Plan) -> Kernel:
+    return kernel if kernel.time_tile is not None else if_convert(kernel, plan)
+
+
+def _fuse_first_values(kernel: Kernel, plan: Plan) -> Kernel:
+    return fuse_first_values(kernel)
+
+
+def _keep_lane_elements(kernel: Kernel, plan: Plan) -> Kernel:
+    return keep_lane_elements(kernel, Var(LANE))
+
+
+def _bands(plan: Plan, machine: Machine) -> Plan:
+    return with_bands(plan)
+
+
+def _nest(kernel: Kernel, plan: Plan) -> Kernel:
+    return nest_axes(kernel)
+
+
+def _reassociate(plan: Plan, machine: Machine) -> Plan:
+    if not machine.reorder:
+        return plan
+    return replace(plan, steps=with_kernels(plan.steps, lambda k: replace(k, serial=accumulating(k.serial))))
+
+
+def _unswitch(kernel: Kernel, plan: Plan) -> Kernel:
+    """Of a loop that cores share by its iterations only what is in it."""
+    if not kernel.loops and kernel.team is not None:
+        (loop,) = kernel.serial
+        assert isinstance(loop, Loop), "the kernel is one loop"
+        taken = referenced_names((kernel.team.trees[0].loop,))
+        return replace(kernel, serial=(replace(loop, body=unswitch_innermost(loop.body, taken)),))
+    taken = {*referenced_names(kernel.body), *referenced_names(kernel.loops)}
+    return replace(kernel, serial=unswitch_innermost(kernel.serial, taken))
+
+
 PASSES = (
     Pass("split-reduction", "makes the loops over parts of sums, which become an axis of a grid", _split_reductions),
     Pass("ping-pong-arrays", "adds the arrays between which launches of several steps go, which kernels are given",
@@ -128,6 +174,22 @@ PASSES = (
     Pass("annotations", "needs all of a kernel, which a directive's annotation may change as it likes",
          _each(_annotated)),
     Pass("fp-contraction", "needs all kernels, for what one computes another one decides by", _contract, of="gpu",
+         early=False),
+    Pass("if-conversion", "needs the scalars of the threads; before tiles, which threads have to fill together",
+         _each(_if_convert), of="gpu", early=False),
+    Pass("init-fusion", "needs the phases of a team; fewer of them touch an array then", _each(_fuse_first_values),
+         of="gpu", early=False),
+    Pass("lane-registers", "needs all accesses of a team to an array", _each(_keep_lane_elements), of="gpu",
+         early=False),
+    Pass("shared-memory", "needs the body as threads run it, whose accesses become those to tiles",
+         _each(stage_kernel), of="gpu", early=False),
+    Pass("time-bands", "makes two launches of one of several steps, as any others are", _bands, of="cpu",
+         early=False),
+    Pass("serial-nests", "needs the launches; from here on a kernel is the loops that a core runs", _each(_nest),
+         of="cpu", early=False),
+    Pass("reassociation", "needs innermost loops as they were judged, with their conditions inside", _reassociate,
+         of="cpu", early=False),
+    Pass("unswitch", "doubles innermost loops, so nothing else looks at them after it", _each(_unswitch), of="cpu",
          early=False),
 )  # fmt: skip
 """In this order."""
@@ -155,6 +217,19 @@ def lower_to_plan(
 def finish_plan(plan: Plan, machine: Machine) -> Plan:
     """Run the passes for ``machine`` that the plan has not gone through."""
     return run(plan, machine, PASSES)
+
+
+def plan_after(
+    codelet: Codelet, machine: Machine, last: str, schedule_text: str = "", asserted: tuple[str, ...] = ()
+) -> Plan:
+    """Lower ``codelet`` up to and with the pass called ``last``; UsageError where ``machine`` has none of that name."""
+    own = [p.name for p in PASSES if p.concerns(machine)]
+    if last not in own:
+        kind = "a GPU" if machine.blocks else "a CPU"
+        raise UsageError(f"--after {last}: no pass for {kind}; its passes are {', '.join(own)}")
+    check_names(codelet)
+    plan = Plan(codelet, (), (), schedule_text, asserted=asserted)
+    return run(plan, machine, PASSES[: names().index(last) + 1])
 
 
 def run(plan: Plan, machine: Machine, passes: Sequence[Pass]) -> Plan:

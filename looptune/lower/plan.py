@@ -34,6 +34,7 @@ from looptune.ir.simplify import add, div, evaluate, sub
 from looptune.lower.passes.grid_compaction import CompactGrid
 from looptune.lower.passes.temporal_tiling import TemporalTile
 from looptune.lower.team import Team
+from looptune.lower.tiles import SharedTiles
 from looptune.schedule.directives.reduction_simplification import SharedSum
 
 ARRIVED = "arrived__"
@@ -56,6 +57,8 @@ class Kernel:
     the blocks of a persistent kernel do, which has no body: all launches in them, and they wait for each other after
     each. ``packing``: the grid as it is launched where that leaves out idle blocks.
     ``products_apart``: its compiler must not contract products of floats with sums, see ``lower.fp_contraction``.
+    ``tiles``: what its threads do in place of ``body`` where blocks copy tiles to shared memory; ``serial``: what a
+    core of a CPU does, the loops of its axes among it.
     """
 
     name: str
@@ -73,6 +76,8 @@ class Kernel:
     steps: tuple[Step, ...] = ()
     packing: CompactGrid | None = None
     products_apart: bool = False
+    tiles: SharedTiles | None = None
+    serial: tuple[Stmt, ...] = ()
     annotations: tuple[Annotation, ...] = ()
 
     def annotation(self, kind: type[A]) -> A | None:

@@ -21,7 +21,7 @@ from looptune.backends.opencl import writer
 from looptune.core import cache_folder, plugins
 from looptune.core.errors import TargetError, UsageError
 from looptune.core.floating_point import USUAL, Floats
-from looptune.lower.fp_contraction import contracted
+from looptune.lower.pipeline import Machine, finish_plan
 from looptune.lower.plan import Plan
 from looptune.runtime.device import Cpu, Device, DeviceInfo, on_gpu
 
@@ -247,8 +247,9 @@ def emit(name: str, plan: Plan, cache: Path, arch: str = DEFAULT_ARCH, floats: F
         if made.name == "numba-cuda":
             check_elements(plan)
         return made.emit(plan)
+    plan = finish_plan(plan, Machine(blocks=True, contract=floats.contract))
     check_limits(plan)
-    return written[name](contracted(plan, floats.contract))
+    return written[name](plan)
 
 
 def backend(name: str, cache: Path, arch: str = DEFAULT_ARCH, floats: Floats = USUAL) -> Backend:

@@ -18,13 +18,13 @@ from looptune.backends.codegen.writer import KernelWriter
 from looptune.core.errors import ResourceError
 from looptune.ir.def_use import referenced_names
 from looptune.ir.intervals import never_negative
-from looptune.ir.nodes import Const, Loop, Var
+from looptune.ir.nodes import Const, Loop
 from looptune.ir.rewrite import walk
 from looptune.lower.passes import shared_memory
-from looptune.lower.passes.if_conversion import if_convert
-from looptune.lower.passes.lane_registers import LANE, keep_lane_elements
+from looptune.lower.pipeline import Machine, finish_plan
 from looptune.lower.plan import Dimension, Kernel, Plan, device_arrays, evaluate_size, kernels_in
 from looptune.lower.staged_tiles import staged_tiles, staging_loops
+from looptune.lower.tiles import FIRST, THREAD
 
 MAX_THREADS = 1024
 """Threads per block, on every GPU since compute capability 2.0."""
@@ -38,7 +38,6 @@ MAX_SHARED_BYTES = 48 * 1024
 
 def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
     """Yield the lines between the kernel's parameters and its end."""
-    kernel = keep_lane_elements(if_convert(kernel, plan), Var(LANE)) if kernel.time_tile is None else kernel
     writer.counters = (extent_names(plan) | counters(plan)) & {*kernel.arrays, *kernel.scalars}
     writer.nonnegative = writer.counters | extents(plan)
     writer.counted, writer.most, writer.starts = set(), {}, {}
@@ -62,7 +61,7 @@ def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[s
 
 def _threads(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
     """Yield what each thread does, by where it is."""
-    stage = shared_memory.stage_tiles(kernel, plan)
+    stage = kernel.tiles
     bounds, live = [], []
     for dim, axis in kernel.grid_axes:
         var, unsigned = writer.name(axis.var), never_negative(axis.lo, writer.nonnegative)
@@ -85,7 +84,7 @@ def _threads(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
             yield f"        {writer.leave}"
         yield from writer.block(kernel.body, "    ")
     for axis in kernel.loops:
-        for name in (axis.var, axis.var + shared_memory.THREAD, axis.var + shared_memory.FIRST):
+        for name in (axis.var, axis.var + THREAD, axis.var + FIRST):
             writer.unbind(name)
 
 
@@ -100,12 +99,12 @@ def _axis(kernel: Kernel, dim: Dimension, axis: Loop, writer: KernelWriter, stag
     lo = writer.bound(axis.lo)
     yield writer.declare(kind, var, scaled if lo == "0" else f"{lo} + {scaled}")
     if staged and axis is not kernel.z_axis:
-        own = axis.var + shared_memory.THREAD
+        own = axis.var + THREAD
         yield writer.declare("uint32", own, writer.thread(dim))
         back = f"{own} * {axis.step}" if axis.step > 1 else own
-        yield writer.declare(kind, axis.var + shared_memory.FIRST, f"{var} - {back}")
+        yield writer.declare(kind, axis.var + FIRST, f"{var} - {back}")
         writer.bind(own, True)
-        writer.bind(axis.var + shared_memory.FIRST, unsigned)
+        writer.bind(axis.var + FIRST, unsigned)
 
 
 def _even(kernel: Kernel, dim: Dimension, axis: Loop) -> bool:
@@ -122,13 +121,14 @@ def shared_bytes(plan: Plan, kernel: Kernel) -> int:
         return sum(shared_bytes(plan, k) for k in kernels_in(kernel.steps))
     if kernel.time_tile is not None:
         return temporal_tiles.shared_bytes(kernel, plan)
-    stage = shared_memory.stage_tiles(kernel, plan)
-    return team.shared_bytes(kernel) + (shared_memory.shared_bytes(stage.tiles) if stage is not None else 0)
+    tiles = 0 if kernel.tiles is None else shared_memory.shared_bytes(kernel.tiles.tiles)
+    return team.shared_bytes(kernel) + tiles
 
 
 def check_limits(plan: Plan) -> None:
     """ResourceError where a block has too many threads, or needs too much shared memory; see ``check_elements``."""
     check_elements(plan)
+    plan = finish_plan(plan, Machine(blocks=True))
     for k in plan.compiled_kernels:
         _check(k.name, k.block[0] * k.block[1], "threads", MAX_THREADS)
         if k.steps and k.blocks_per_sm * k.block[0] > MAX_THREADS_AT_ONCE:

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from looptune.lower.passes.shared_memory import WIDE, vector_copied_arrays
+from looptune.lower.passes.shared_memory import vector_copied_arrays
 from looptune.lower.plan import Kernel, Plan
+from looptune.lower.tiles import WIDE
 from looptune.schedule.directives.vectorize import VectorAccess
 
 LEAST_CAPABILITY = 80

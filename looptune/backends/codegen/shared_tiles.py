@@ -21,8 +21,8 @@ from looptune.ir.nodes import Assign, Const, Expr, If, Load, Loop, Stmt, Var
 from looptune.ir.rewrite import directly, substitute, walk_stmts
 from looptune.ir.simplify import add, mul
 from looptune.lower.passes.loop_normalization import split_full_strips
-from looptune.lower.passes.shared_memory import AHEAD, BUFFER, FIRST, WIDE, SharedTiles, Tile
 from looptune.lower.plan import Kernel
+from looptune.lower.tiles import AHEAD, BUFFER, FIRST, WIDE, SharedTiles, Tile, filled_tiles
 
 NEXT = "__next"
 """What the name of a variable ends with: the buffer that is filled next."""
@@ -97,7 +97,7 @@ class _Emission:
         yield from self.own(tuple(alone), indent)
 
     def collective(self, stmt: Stmt) -> bool:
-        return any(id(n) in self.stage.at for n in walk_stmts(stmt))
+        return any(map(filled_tiles, walk_stmts(stmt)))
 
     def own(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
         """Yield what every thread does for itself."""
@@ -108,10 +108,10 @@ class _Emission:
 
     def statement(self, stmt: Stmt, indent: str, env: Mapping[str, Range]) -> Iterator[str]:
         match stmt:
-            case Loop() if id(stmt) in self.stage.at:
-                if not any(t.prefetch_loop for t in self.stage.at[id(stmt)]):
-                    yield from self.fill(self.stage.at[id(stmt)], indent, env)
-                vectors = {t.name: t.vector for t in self.stage.at[id(stmt)]}
+            case Loop() if tiles := filled_tiles(stmt):
+                if not any(t.prefetch_loop for t in tiles):
+                    yield from self.fill(tiles, indent, env)
+                vectors = {t.name: t.vector for t in tiles}
                 yield from self.own(split_full_strips(stmt, vectors), indent)
             case Loop(body=body) if self.later(stmt):
                 yield from self.ahead(stmt, indent, env)
@@ -127,7 +127,7 @@ class _Emission:
 
     def later(self, loop: Loop) -> tuple[Tile, ...]:
         """Return the tiles that are filled for later iterations of the loop."""
-        return tuple(t for s in directly(loop.body) for t in self.stage.at.get(id(s), ()) if t.prefetch_loop)
+        return tuple(t for s in directly(loop.body) for t in filled_tiles(s) if t.prefetch_loop)
 
     def ahead(self, loop: Loop, indent: str, env: Mapping[str, Range]) -> Iterator[str]:
         """Yield the loop, beginning the copies of a later iteration's tiles in each; see ``cuda_ahead``."""

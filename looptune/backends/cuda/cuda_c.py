@@ -19,7 +19,7 @@ from looptune.backends.cuda.cuda_c_writer import NAME, file_text, kernel_text
 from looptune.backends.cuda.program import DATA, CallingConvention, CudaProgram
 from looptune.core.floating_point import Contract
 from looptune.core.version import toolchain
-from looptune.lower.fp_contraction import contracted
+from looptune.lower.pipeline import Machine, finish_plan
 from looptune.lower.plan import Kernel, Plan
 
 ENTRY = "kernel_of_looptune"
@@ -38,16 +38,19 @@ class CudaC(Backend):
         self.cache = cache
 
     def emit(self, plan: Plan) -> str:
-        return file_text(contracted(plan, self.contract))
+        return file_text(self._finished(plan))
+
+    def _finished(self, plan: Plan) -> Plan:
+        return finish_plan(plan, Machine(blocks=True, contract=self.contract))
 
     def measuring(self) -> Backend:
         return CudaC(self.arch, "fast", self.cache)
 
     def build(self, plan: Plan) -> Binary:
         start = time.perf_counter()
+        plan = self._finished(plan)
         check_limits(plan)
         check_capability(plan, self.arch)
-        plan = contracted(plan, self.contract)
         built = {k.name: self._cubin(plan, k) for k in plan.compiled_kernels}
         used = tuple(cubin.resources(plan, k, built[k.name][1]) for k in plan.compiled_kernels)
         objects = {name: code for name, (code, _) in built.items()}
@@ -55,7 +58,7 @@ class CudaC(Backend):
 
     def ptx(self, plan: Plan) -> str:
         """Return the PTX of every kernel, without a GPU."""
-        plan = contracted(plan, self.contract)
+        plan = self._finished(plan)
         return "\n".join(self._ptx(kernel_text(plan, k), k.name) for k in plan.compiled_kernels)
 
     def load(self, binary: Binary) -> CudaProgram:

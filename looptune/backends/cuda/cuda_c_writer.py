@@ -22,8 +22,9 @@ from looptune.core.escape import comment
 from looptune.ir import c_printer
 from looptune.ir.nodes import Array, Binary, Expr
 from looptune.lower.fp_contraction import is_product
-from looptune.lower.passes import shared_memory
+from looptune.lower.pipeline import Machine, finish_plan
 from looptune.lower.plan import ARRIVED, Dimension, Kernel, Plan
+from looptune.lower.tiles import WIDE
 
 _SPECIAL = MappingProxyType({
     ("float32", "nan"): "__int_as_float(0x7fc00000)", ("float32", "inf"): "__int_as_float(0x7f800000)",
@@ -100,7 +101,7 @@ class CudaCWriter(CWriter):
         return f"{self.types[dtype]} {name}[{count}];"
 
     def aligned(self, arrays: Sequence[str]) -> tuple[str, ...]:
-        return tuple(f"__builtin_assume(((size_t){self.name(a)} & {shared_memory.WIDE - 1}) == 0);" for a in arrays)
+        return tuple(f"__builtin_assume(((size_t){self.name(a)} & {WIDE - 1}) == 0);" for a in arrays)
 
     def block_any(self, condition: str) -> str:
         return f"__syncthreads_or({condition})"
@@ -125,7 +126,7 @@ class CudaCWriter(CWriter):
     def copy_async(self, width: int, to: tuple[str, str], source: tuple[str, str], there: Sequence[str]) -> str:
         name = f"copy_{width}_bytes_ahead"
         # Past the L1 where that is possible: nobody else on this multiprocessor reads it.
-        cache = "cg" if width == shared_memory.WIDE else "ca"
+        cache = "cg" if width == WIDE else "ca"
         self.functions[name] = _AHEAD.format(name=name, cache=cache, width=width)
         return f"{name}(&{to[0]}[{to[1]}], &{source[0]}[{source[1]}], {self.both(*there) or 'true'});"
 
@@ -153,7 +154,7 @@ class CudaCWriter(CWriter):
 
 
 def kernel_text(plan: Plan, kernel: Kernel) -> str:
-    """One kernel and the functions that it calls, as NVRTC compiles them: without a header."""
+    """One kernel and the functions that it calls, as NVRTC compiles them: without a header; of a finished plan."""
     writer = CudaCWriter(plan, extent_names(plan))
     text = writer.kernel(kernel)
     return "\n".join([*(writer.functions[name] for name in sorted(writer.functions)), text])
@@ -161,6 +162,7 @@ def kernel_text(plan: Plan, kernel: Kernel) -> str:
 
 def file_text(plan: Plan) -> str:
     """Return a complete ``.cu`` file."""
+    plan = finish_plan(plan, Machine(blocks=True))
     writer = CudaCWriter(plan, extent_names(plan))
     kernels = [writer.kernel(k) for k in plan.compiled_kernels]
     host = "\n".join(braced(_host(plan, host_writer(plan, writer)))) + "\n"
@@ -180,7 +182,7 @@ def _host(plan: Plan, writer: CWriter) -> Iterator[str]:
     yield "{"
     own = [local.name for local in plan.device_locals]
     for array in (a for a in aligned(plan) if a not in own):
-        yield f"    if ((size_t){name(array)} % {shared_memory.WIDE} != 0) {{"
+        yield f"    if ((size_t){name(array)} % {WIDE} != 0) {{"
         yield "        return cudaErrorMisalignedAddress;"
     for local in plan.device_locals:
         count = " * ".join(writer.wide(e, 10) for e in local.shape) if local.shape else "1"

@@ -34,8 +34,8 @@ from looptune.core.errors import ResourceError, UsageError
 from looptune.ir.nodes import Scalar
 from looptune.ir.simplify import is_integer
 from looptune.lower.checkpoints import checkpoints
-from looptune.lower.passes.shared_memory import WIDE
 from looptune.lower.plan import ARRIVED, Kernel, Plan, count, evaluate_size, grid_function, launches
+from looptune.lower.tiles import WIDE
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import hashlib
 import sys
 import time
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import ClassVar
@@ -25,13 +25,12 @@ from looptune.backends.codegen.python import HELPERS, LEVEL, SHARE, SPELLED, Wri
 from looptune.backends.numba_cpu.program import CpuProgram
 from looptune.core.cache_file import replace_file
 from looptune.core.floating_point import USUAL, Floats
-from looptune.ir.def_use import referenced_names
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Array, Assign, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
 from looptune.lower.accumulators import Accumulator
-from looptune.lower.passes.cpu_reassociation import IN_ANY_ORDER, accumulating, marked
-from looptune.lower.passes.cpu_time_bands import CORES, with_bands
-from looptune.lower.passes.unswitch import unswitch_innermost
+from looptune.lower.passes.cpu_reassociation import IN_ANY_ORDER
+from looptune.lower.passes.cpu_time_bands import CORES
+from looptune.lower.pipeline import Machine, finish_plan
 from looptune.lower.plan import HostLoop, Kernel, Launch, Plan, has_host_loop
 from looptune.lower.team import TeamReduce
 
@@ -58,15 +57,9 @@ class _Writer(Writer):
         **{name: f"{name}({{0}}, {{1}})" for name in IN_ANY_ORDER.values()},
     }
 
-    def __init__(self, nonnegative: Collection[str] = (), *, reorders: bool = False) -> None:
-        """``reorders``: sums and products of innermost loops may be taken in any order."""
+    def __init__(self, nonnegative: Collection[str] = ()) -> None:
         super().__init__(nonnegative)
         self.seen: set[str] = set()
-        self.reorders = reorders
-
-    def innermost(self, body: tuple[Stmt, ...], taken: Collection[str]) -> tuple[Stmt, ...]:
-        """Innermost loops as LLVM is to see them."""
-        return unswitch_innermost(accumulating(body) if self.reorders else body, taken)
 
     def element(self, load: Load) -> str:
         return f"{ident(load.array)}[{', '.join(self.index(i) for i in load.index)}]"
@@ -109,9 +102,9 @@ class KernelSources:
 
 def parts(plan: Plan, *, reorders: bool) -> KernelSources:
     """Return the sources of a plan's kernels and of its driver."""
-    plan = with_bands(plan)
+    plan = finish_plan(plan, Machine(blocks=False, reorder=reorders))
     sizes = _extents(plan)
-    writer, host = _Writer(sizes, reorders=reorders), _Writer(sizes)
+    writer, host = _Writer(sizes), _Writer(sizes)
     kernels = {
         k.name: ("\n".join(_function(k, writer)) + "\n", tuple(_types(plan, k)), _spans(k)) for k in plan.kernels
     }
@@ -136,10 +129,10 @@ class NumbaCpu(Backend):
         return self._module(plan, stops=False)
 
     def _module(self, plan: Plan, *, stops: bool) -> str:
-        """Return ``stops``: the driver returns between two launches once it is told to."""
-        plan = with_bands(plan)
+        """Return the module; ``stops``: the driver returns between two launches once it is told to."""
+        plan = self._finished(plan)
         sizes = _extents(plan)
-        writer, host = _Writer(sizes, reorders=self.floats.reorder), _Writer(sizes)
+        writer, host = _Writer(sizes), _Writer(sizes)
         kernels = [line for k in plan.kernels for line in _kernel(plan, k, writer)]
         driver = list(_driver(plan, host, stops=stops))
         helpers = [f"@njit(inline='always')\n{HELPERS[h]}\n" for h in sorted(writer.used | host.used)]
@@ -165,6 +158,9 @@ class NumbaCpu(Backend):
         ]
         return "\n".join([*top, "", *helpers, *body]) + "\n"
 
+    def _finished(self, plan: Plan) -> Plan:
+        return finish_plan(plan, Machine(blocks=False, reorder=self.floats.reorder))
+
     def measuring(self) -> Backend:
         return NumbaCpu(self.cache, Floats(contract="fast"), self.threads)
 
@@ -176,7 +172,7 @@ class NumbaCpu(Backend):
 
     def load(self, binary: Binary) -> Program:
         entry = getattr(self._compiled(binary.plan), ident(binary.plan.codelet.name))
-        return CpuProgram(with_bands(binary.plan), entry, self.threads)
+        return CpuProgram(self._finished(binary.plan), entry, self.threads)
 
     def _compiled(self, plan: Plan) -> ModuleType:
         return _import(self._module(plan, stops=has_host_loop(plan)), self.cache)
@@ -220,7 +216,7 @@ def _function(kernel: Kernel, writer: _Writer) -> Iterator[str]:
     yield f"def {kernel.name}({', '.join([*(('start', 'stop') if _spans(kernel) else ()), *names])}):"
     for v in (v for v in kernel.locals if v.shape):
         yield f"    {ident(v.name)} = np.empty(({', '.join(writer.bound(e) for e in v.shape)},), {typed(v.dtype)})"
-    yield from _chunk(tree, writer) if tree is not None else _axes(kernel, writer)
+    yield from _chunk(kernel, tree, writer) if tree is not None else _axes(kernel, writer)
 
 
 def _spans(kernel: Kernel) -> bool:
@@ -233,7 +229,7 @@ def _alone(kernel: Kernel) -> TeamReduce | None:
     return None if kernel.loops or kernel.team is None else kernel.team.trees[0]
 
 
-def _chunk(tree: TeamReduce, writer: _Writer) -> Iterator[str]:
+def _chunk(kernel: Kernel, tree: TeamReduce, writer: _Writer) -> Iterator[str]:
     """Chunks ``start`` to ``stop`` of as many as there are cores, each with a result of its own."""
     loop = tree.loop
     yield f"    trips = max(0, {_trips(loop, writer)})"
@@ -247,8 +243,9 @@ def _chunk(tree: TeamReduce, writer: _Writer) -> Iterator[str]:
     yield f"        for {ident(loop.var)} in range({', '.join([*ends, *([str(step)] if step > 1 else [])])}):"
     if never_negative(loop.lo, writer.nonnegative):
         writer.nonnegative.add(loop.var)
-    own = marked(loop) if writer.reorders else loop
-    yield from writer.block(unswitch_innermost(own.body, referenced_names((loop,))), "            ")
+    (share,) = kernel.serial
+    assert isinstance(share, Loop), "the kernel is one loop"
+    yield from writer.block(share.body, "            ")
     writer.nonnegative.discard(loop.var)
     for a in tree.accumulators:
         yield f"        {_parts(a)}[chunk] = {ident(a.private.name)}"
@@ -260,21 +257,14 @@ def _parts(a: Accumulator) -> str:
 
 
 def _axes(kernel: Kernel, writer: _Writer) -> Iterator[str]:
-    body, around = kernel.body, tuple[Loop, ...]()
-    match kernel.body:
+    body, around, indent = kernel.serial, tuple[Loop, ...](), "    "
+    match body:
         case (Loop() as loop,) if kernel.team is not None and kernel.team.outer:
-            around, body = (loop,), loop.body  # row by row, as the arrays lie
-    first, *inner = kernel.loops if kernel.loops else (None,)
-    for axis in reversed(inner):
-        body = (replace(axis, body=body),)
-    if first is not None:
-        body = (replace(first, body=body),)
-    indent = "    "
+            around, body = (loop,), loop.body
     for loop in around:
         yield from _opened(loop, writer.bound(loop.lo), writer.bound(loop.hi), writer, indent)
         indent += "    "
-    made = writer.innermost(body, {*referenced_names(kernel.body), *referenced_names(kernel.loops)})
-    yield from writer.block(made, indent) if first is None else _shared(made, writer, indent)
+    yield from _shared(body, writer, indent) if kernel.loops else writer.block(body, indent)
     for loop in around:
         writer.nonnegative.discard(loop.var)
 

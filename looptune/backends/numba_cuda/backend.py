@@ -37,8 +37,7 @@ from looptune.backends.numba_cuda.writer import CudaWriter, HostWriter, host_hel
 from looptune.core.floating_point import Contract
 from looptune.core.version import toolchain
 from looptune.ir.nodes import Array, Local, Loop
-from looptune.lower.fp_contraction import contracted
-from looptune.lower.passes import shared_memory
+from looptune.lower.pipeline import Machine, finish_plan
 from looptune.lower.plan import (
     ARRIVED,
     Dimension,
@@ -48,6 +47,7 @@ from looptune.lower.plan import (
     Plan,
     fuse_persistent_launches,
 )
+from looptune.lower.tiles import WIDE
 
 if replaceable():
     from looptune.backends.numba_cuda import compiler_patches
@@ -86,8 +86,8 @@ class KernelSources:
 
 def parts(plan: Plan, contract: Contract = "cc") -> KernelSources:
     """Return the sources of a plan's kernels and of its launching function."""
+    plan = finish_plan(plan, Machine(blocks=True, contract=contract))
     check_limits(plan)
-    plan = contracted(plan, contract)
     imports, helpers, kernels = _kernels(plan)
     types = {k.name: tuple(map(_named, argument_types(plan, k))) for k in plan.compiled_kernels}
     writer = HostWriter(plan, set())
@@ -125,7 +125,7 @@ class NumbaCuda(Backend):
         self.cache = cache
 
     def emit(self, plan: Plan) -> str:
-        plan = contracted(plan, self.contract)
+        plan = self._finished(plan)
         return self._module(plan, *_texts(plan))
 
     def _module(self, plan: Plan, opening: str, kernels: Mapping[str, str]) -> str:
@@ -135,14 +135,17 @@ class NumbaCuda(Backend):
         helpers += [_AT_ONCE] if any(k.steps for k in plan.compiled_kernels) else []
         return "\n".join([header(plan, self.name), opening, *kernels.values(), *helpers, *steps]) + "\n"
 
+    def _finished(self, plan: Plan) -> Plan:
+        return finish_plan(plan, Machine(blocks=True, contract=self.contract))
+
     def measuring(self) -> Backend:
         return NumbaCuda(self.arch, "fast", self.cache)
 
     def build(self, plan: Plan) -> Binary:
         start = time.perf_counter()
+        plan = self._finished(plan)
         check_limits(plan)
         check_capability(plan, self.arch)
-        plan = contracted(plan, self.contract)
         opening, texts = _texts(plan)
         name = ident(plan.codelet.name)
         built = {
@@ -155,7 +158,7 @@ class NumbaCuda(Backend):
 
     def ptx(self, plan: Plan) -> str:
         """Return the PTX of every kernel, without a GPU."""
-        plan = contracted(plan, self.contract)
+        plan = self._finished(plan)
         opening, texts = _texts(plan)
         return "\n".join(self._ptx(plan, k, f"{opening}\n{texts[k.name]}", k.name) for k in plan.compiled_kernels)
 
@@ -243,7 +246,7 @@ def _host(plan: Plan, writer: CudaWriter) -> Iterator[str]:
             yield f"    {ident(p.name)} = {ident(p.name)}.reshape({ident(p.name)}.size)"
     own = {local.name for local in plan.device_locals}
     for array in (name for name in aligned(plan) if name not in own):
-        yield f"    if {ident(array)}.__cuda_array_interface__['data'][0] % {shared_memory.WIDE}:"
+        yield f"    if {ident(array)}.__cuda_array_interface__['data'][0] % {WIDE}:"
         yield f'        raise ValueError("{unaligned(array)}")'
     for local in plan.device_locals:
         made = f"({_count(local, writer)}, np.{local.dtype})"

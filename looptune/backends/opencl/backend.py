@@ -29,10 +29,10 @@ from looptune.ir.nodes import Scalar
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
 from looptune.lower.checkpoints import checkpoints
-from looptune.lower.fp_contraction import contracted
-from looptune.lower.passes.shared_memory import WIDE
+from looptune.lower.pipeline import Machine, finish_plan
 from looptune.lower.plan import Kernel, Plan, count, evaluate_size, grid_function, launches, split_persistent_launches
 from looptune.lower.staged_tiles import staging_loops
+from looptune.lower.tiles import WIDE
 
 _OPTIONS = ("-cl-std=CL1.2", "-cl-fp32-correctly-rounded-divide-sqrt")
 _PROBE = "__kernel void probe(__global float *x) { x[get_global_id(0)] = 1.0f; }"
@@ -113,14 +113,17 @@ class OpenCl(Backend):
         self.contract = contract
 
     def emit(self, plan: Plan) -> str:
-        return file_text(contracted(plan, self.contract))
+        return file_text(self._finished(plan))
+
+    def _finished(self, plan: Plan) -> Plan:
+        return finish_plan(plan, Machine(blocks=True, contract=self.contract))
 
     def measuring(self) -> Backend:
         return OpenCl("fast")
 
     def build(self, plan: Plan) -> Binary:
         start = time.perf_counter()
-        plan = contracted(split_persistent_launches(plan), self.contract)
+        plan = self._finished(split_persistent_launches(plan))
         self._check(plan)
         try:
             program = _compiled(context(), device(), device_text(plan))

@@ -19,7 +19,9 @@ from looptune.core.escape import comment
 from looptune.ir import c_printer
 from looptune.ir.nodes import Array
 from looptune.lower.passes import shared_memory
+from looptune.lower.pipeline import Machine, finish_plan
 from looptune.lower.plan import Dimension, Kernel, Plan, split_persistent_launches
+from looptune.lower.tiles import WIDE
 
 NAME = "opencl"
 DOUBLE = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
@@ -135,6 +137,7 @@ class OpenClWriter(CWriter):
 
 def device_text(plan: Plan) -> str:
     """Return the kernels and the functions that they call, for a plan in which the host makes all launches."""
+    plan = finish_plan(plan, Machine(blocks=True))
     return _device(plan, OpenClWriter(plan, extent_names(plan)))
 
 
@@ -146,7 +149,7 @@ def _device(plan: Plan, writer: OpenClWriter) -> str:
 
 def file_text(plan: Plan) -> str:
     """Return a complete ``.cl`` file."""
-    plan = split_persistent_launches(plan)
+    plan = finish_plan(split_persistent_launches(plan), Machine(blocks=True))
     writer = OpenClWriter(plan, extent_names(plan))
     device = _device(plan, writer)
     host = "\n".join(f"   {line}" for line in braced(_host(plan, host_writer(plan, writer))))
@@ -160,7 +163,7 @@ def _host(plan: Plan, writer: CWriter) -> Iterator[str]:
     yield f"The host, for buffers {declared} that do not overlap:"
     yield ""
     for array in shared_memory.vector_copied_arrays(plan):
-        yield f"{writer.name(array)} begins at a multiple of {shared_memory.WIDE} bytes."
+        yield f"{writer.name(array)} begins at a multiple of {WIDE} bytes."
     for local in plan.device_locals:
         count = " * ".join(writer.wide(e, 10) for e in local.shape) if local.shape else "1"
         yield f"{writer.name(local.name)} is a buffer of {count} x {writer.types[local.dtype]}."

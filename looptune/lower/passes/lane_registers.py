@@ -44,6 +44,13 @@ class _Kept:
     own: Local
 
 
+def fuse_first_values(kernel: Kernel) -> Kernel:
+    """Return the kernel with the first values of sums where those are joined, by ``init_fusion``."""
+    if kernel.team is None or kernel.lanes == 1:
+        return kernel
+    return replace(kernel, team=replace(kernel.team, phases=fuse_initializers(kernel.team.phases)))
+
+
 def keep_lane_elements(kernel: Kernel, lane: Var) -> Kernel:
     """Keep lane-cyclic array elements in registers: return the kernel with per-thread arrays.
 
@@ -53,7 +60,7 @@ def keep_lane_elements(kernel: Kernel, lane: Var) -> Kernel:
     team = kernel.team
     if team is None or kernel.lanes == 1:
         return kernel
-    before = fuse_initializers(team.phases)
+    before = team.phases
     found = _found(kernel, before)
     phases: list[Phase] = []
     made = _Turns({k.element.array: k for k in found}, kernel.lanes, lane)

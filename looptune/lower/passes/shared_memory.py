@@ -16,7 +16,7 @@ lie side by side.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from math import gcd, prod
 
@@ -25,81 +25,13 @@ import numpy as np
 from looptune.core.errors import DirectiveError
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.intervals import affine_terms
-from looptune.ir.nodes import Binary, Const, Expr, If, Load, Loop, Node, Stmt, Var, While
+from looptune.ir.nodes import Annotations, Binary, Const, Expr, If, Load, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import directly, rewrite, walk
 from looptune.ir.simplify import add, mul, sub
 from looptune.lower.passes.loop_normalization import max_trip_count, normalize_loop, unroll_loop
 from looptune.lower.plan import Kernel, Plan
 from looptune.lower.staged_tiles import staged_arrays, staged_tiles, staging_loops
-
-FIRST, THREAD = "__first", "__thread"
-"""What names end with: the value of a grid's variable in the first thread of the block, and the thread's distance."""
-BUFFER, AHEAD = "__buffer", "__ahead"
-"""The same: which buffer of its tiles an iteration reads, and the iteration whose tiles are filled."""
-WIDE = 16
-"""Bytes of the widest load that a thread makes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tile:
-    """``origin``: the subscripts of its first element, the same for all threads.
-
-    ``shape`` in elements, rows ``pitch`` apart, or columns where it is ``transposed``; ``vector``: so many elements are
-    copied at once, and where one of them is in the array all are. Of several ``buffers`` the loop reads the one that
-    ``prefetch_loop``, the loop around, says.
-    """
-
-    name: str
-    array: str
-    dtype: str
-    origin: tuple[Expr, ...]
-    shape: tuple[int, ...]
-    pitch: int
-    vector: int = 1
-    buffers: int = 1
-    prefetch_loop: str = ""
-    transposed: bool = False
-
-    @property
-    def rows(self) -> int:
-        """How many rows of the last dimension it has."""
-        return prod(self.shape[:-1])
-
-    @property
-    def size(self) -> int:
-        """Elements of shared memory, of one buffer."""
-        return (self.shape[-1] if self.transposed else self.rows) * self.pitch
-
-    @property
-    def vector_width(self) -> int:
-        """So many of its elements are read at once."""
-        return WIDE // np.dtype(self.dtype).itemsize if self.transposed else self.vector
-
-    def place(self, inside: Sequence[Expr]) -> Expr:
-        """Where one element is, by its subscripts in the tile."""
-        row: Expr = Const(0)
-        for e, n in zip(inside[:-1], self.shape[:-1], strict=True):
-            row = add(mul(row, Const(n)), e)
-        major, minor = (inside[-1], row) if self.transposed else (row, inside[-1])
-        return add(mul(major, Const(self.pitch)), minor)
-
-
-@dataclass(frozen=True, slots=True)
-class SharedTiles:
-    """``body`` reads tiles; ``at`` are the tiles to fill before a loop, by its identity.
-
-    ``all`` those of the kernel's own loops, to be filled first. ``when``: the condition under which a thread has
-    anything to do, as in a triangle.
-    """
-
-    body: tuple[Stmt, ...]
-    at: Mapping[int, tuple[Tile, ...]]
-    all: tuple[Tile, ...]
-    when: Expr | None = None
-
-    @property
-    def tiles(self) -> tuple[Tile, ...]:
-        return (*self.all, *(t for tiles in self.at.values() for t in tiles))
+from looptune.lower.tiles import BUFFER, FIRST, THREAD, WIDE, SharedTiles, Tile, TileFill
 
 
 def stage_tiles(kernel: Kernel, plan: Plan) -> SharedTiles | None:
@@ -112,9 +44,14 @@ def stage_tiles(kernel: Kernel, plan: Plan) -> SharedTiles | None:
     return _Stager(kernel, plan).run() if asked else None
 
 
+def stage_kernel(kernel: Kernel, plan: Plan) -> Kernel:
+    """Return the kernel with its tiles; one that takes several steps in tiles of its own as it is."""
+    return kernel if kernel.time_tile is not None else replace(kernel, tiles=stage_tiles(kernel, plan))
+
+
 def vector_copied_arrays(plan: Plan) -> tuple[str, ...]:
     """Return the arrays from which tiles are copied 16 bytes at a time."""
-    tiles = [t for kernel in plan.kernels if (s := stage_tiles(kernel, plan)) is not None for t in s.tiles]
+    tiles = [t for kernel in plan.kernels if kernel.tiles is not None for t in kernel.tiles.tiles]
     return tuple(sorted({t.array for t in tiles if t.vector > 1}))
 
 
@@ -132,7 +69,6 @@ class _Place:
 class _Stager:
     kernel: Kernel
     plan: Plan
-    at: dict[int, tuple[Tile, ...]] = field(default_factory=dict)
     made: int = 0
     whole: tuple[str, ...] = ()
     around: tuple[Loop, ...] = ()
@@ -153,7 +89,7 @@ class _Stager:
             nest = Loop("", Const(0), Const(1), body, span=self.kernel.loops[0].span)
             done, tiles = self.tiled(nest, self.whole)
             body = done.body
-        return SharedTiles(body, self.at, tiles, reduce(lambda a, b: Binary("&&", a, b), when) if when else None)
+        return SharedTiles(body, tiles, reduce(lambda a, b: Binary("&&", a, b), when) if when else None)
 
     def block(self, body: tuple[Stmt, ...], together: bool) -> tuple[Stmt, ...]:
         """``together``: all threads of the block come here."""
@@ -170,8 +106,7 @@ class _Stager:
                 self.ahead = self.filled_again(stmt, arrays) if asked.buffers > 1 else ""
                 done, tiles = self.tiled(stmt, arrays)
                 self.buffers, self.ahead, self.across = 1, "", ()
-                self.at[id(done)] = tiles
-                return done
+                return replace(done, annotations=Annotations((*done.annotations, TileFill(tiles))))
             case Loop(body=body):
                 self.around, around = (*self.around, stmt), self.around
                 done = replace(stmt, body=self.block(body, together and self.same((stmt.lo, stmt.hi))))

@@ -13,8 +13,8 @@ from looptune.backends.codegen.memory_ops import is_vectorized
 from looptune.ir import operation_count
 from looptune.ir.nodes import Array, Assign, Const, Expr, Load, Local, Loop, Var
 from looptune.ir.rewrite import walk
-from looptune.lower.passes.shared_memory import BUFFER, Tile
 from looptune.lower.plan import Kernel, Plan
+from looptune.lower.tiles import BUFFER, Tile
 from looptune.tune.cost_model.instruction_costs import ADDRESS
 from looptune.tune.cost_model.linear_forms import ZERO, LinearForm, Scope, address, counter, form
 from looptune.tune.cost_model.sector_counts import Place

@@ -16,11 +16,12 @@ from looptune.ir.nodes import Assign, Const, Expr, If, Load, Loop, Stmt, Var, Wh
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import add, is_integer, mul
 from looptune.lower.passes.if_conversion import if_convert
-from looptune.lower.passes.lane_registers import keep_lane_elements
-from looptune.lower.passes.shared_memory import FIRST, Tile, stage_tiles
+from looptune.lower.passes.lane_registers import fuse_first_values, keep_lane_elements
+from looptune.lower.passes.shared_memory import stage_tiles
 from looptune.lower.passes.temporal_tile_bodies import InteriorBody, ThreadRows, inner
 from looptune.lower.plan import Kernel, Plan
 from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle
+from looptune.lower.tiles import FIRST, Tile, filled_tiles
 from looptune.tune.cost_model.coalescing import AccessContext, Memory, copied, straight
 from looptune.tune.cost_model.instruction_costs import LOOP, chain, depth, of_segment
 from looptune.tune.cost_model.linear_forms import counter, form, scope_of
@@ -45,12 +46,13 @@ class KernelWork:
 def count(kernel: Kernel, plan: Plan, at: Mapping[str, int], sample: Sample) -> KernelWork:
     """One launch of the kernel; ``at``: sizes and the variables of host loops."""
     kernel = if_convert(kernel, plan) if kernel.time_tile is None else kernel
-    kernel = keep_lane_elements(kernel, Var(LANE[kernel.team.block_axis])) if kernel.team is not None else kernel
+    if kernel.team is not None:
+        kernel = keep_lane_elements(fuse_first_values(kernel), Var(LANE[kernel.team.block_axis]))
     held = stage_tiles(kernel, plan) if kernel.time_tile is None else None
     tiles = held.tiles if held is not None else _shared(kernel, plan)
     memory = Memory.of(kernel, plan, tiles, at)
     top = lanes(kernel, at, sample)
-    walker = _Walker(kernel, memory, {} if held is None else held.at, float(top.weight.sum()), sample)
+    walker = _Walker(kernel, memory, float(top.weight.sum()), sample)
     here = AccessContext(memory.buffered(top), memory.scoped(scope_of(kernel, at)))
     level = _Level()
     if kernel.team is not None:
@@ -96,10 +98,8 @@ class _Level:
 
 
 class _Walker:
-    def __init__(
-        self, kernel: Kernel, memory: Memory, filled: Mapping[int, tuple[Tile, ...]], launched: float, sample: Sample
-    ) -> None:
-        self.kernel, self.memory, self.filled = kernel, memory, filled
+    def __init__(self, kernel: Kernel, memory: Memory, launched: float, sample: Sample) -> None:
+        self.kernel, self.memory = kernel, memory
         self.launched, self.sample = launched, sample
         self.notes: list[str] = []
         self.counters = 0
@@ -128,7 +128,7 @@ class _Walker:
                 case Assign():
                     line.append(stmt)
                 case Loop():
-                    self.fill(self.filled.get(id(stmt), ()), here, level)
+                    self.fill(filled_tiles(stmt), here, level)
                     self.loop(stmt, here, level, partial(self.block, stmt.body))
                     here = here.forgetting(written_names((stmt,)))
                 case If(cond, then, other):

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from looptune.ir.nodes import Binary, Cast, Const, Expr, Unary, Var
-from looptune.lower.passes.shared_memory import FIRST, THREAD
 from looptune.lower.plan import Kernel, evaluate_size
+from looptune.lower.tiles import FIRST, THREAD
 from looptune.tune.cost_model.sector_counts import Place
 from looptune.tune.cost_model.warp_samples import LANE
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from looptune.ir import operation_count
 from looptune.ir.nodes import Expr, Loop
-from looptune.lower.passes.shared_memory import FIRST, THREAD
 from looptune.lower.plan import Kernel, blocks, evaluate_size
+from looptune.lower.tiles import FIRST, THREAD
 
 LANES = 32
 """Threads of a warp."""
