@@ -27,7 +27,7 @@ from looptune.report.figures import style
 from looptune.report.figures.speedups import speedups
 from looptune.report.site import folder
 from looptune.tune.results import studies
-from looptune.tune.results.study import KernelStudy, alike
+from looptune.tune.results.study import KernelStudy, comparable_groups
 
 REPORTS = Path(__file__).resolve().parent.parent / "reports"
 DEVICES = tuple(sorted(REPORTS.glob("*/results.sqlite.gz")))
@@ -46,7 +46,7 @@ def device(packed: Path, output: Path) -> None:
     """Write the report of one device, and for each type a folder with the pages of its kernels."""
     found, name = read(packed), packed.parent.name
     folder.write(found, output)
-    for same in alike(found).values():
+    for same in comparable_groups(found).values():
         _only(name, output / name / same[0].result.dtype, partial(pages, same))
 
 

@@ -71,7 +71,7 @@ def test_what_documents_name_of_the_reports_is_there() -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("packed", script().DEVICES, ids=lambda p: p.parent.name)
+@pytest.mark.parametrize("packed", sorted(REPORTS.glob("*/results.sqlite.gz")), ids=lambda p: p.parent.name)
 def test_tables_have_the_numbers_of_the_databases(packed: Path) -> None:
     """What is published is what ``make reports`` makes, but for the words of another version of looptune."""
     published = json.loads((packed.parent / "table-best.json").read_text())
@@ -79,6 +79,18 @@ def test_tables_have_the_numbers_of_the_databases(packed: Path) -> None:
     keys = {"kernel", "device", "dtype", "sizes", "versions", "over_default", "over_handwritten"}
     keys |= {key for record in made for key in record if key.endswith("_us")}
     assert [{k: r.get(k) for k in keys} for r in made] == [{k: r.get(k) for k in keys} for r in published]
+
+
+@pytest.mark.wide
+def test_make_reports_makes_pages_of_each_type(tmp_path: Path) -> None:
+    """One for each kernel, under the folder of its device and type, and what several devices have together."""
+    script().device(REPORTS / "nvidia-h100-80gb-hbm3" / "results.sqlite.gz", tmp_path)
+    script().together(script().TOGETHER, tmp_path)
+    folder = tmp_path / "nvidia-h100-80gb-hbm3"
+    assert len(list((folder / "float32").glob("*.md"))) == 16
+    assert (folder / "index.html").exists()
+    assert {path.name for path in tmp_path.iterdir()} == {folder.name, "across"}
+    assert (tmp_path / "across" / "transfer.md").exists()
 
 
 def commands(target: str) -> list[list[str]]:
