@@ -31,7 +31,7 @@ is also the first stage of directives, and the stage of a directive."""
 
 def classes() -> dict[str, type[Annotation]]:
     """The annotation of each directive that has one, by the directive's name."""
-    return {cls.word: cls for cls in Annotation.__subclasses__() if cls.__module__.startswith("looptune.")}
+    return {cls.word: cls for cls in Annotation.__subclasses__() if cls.__module__.startswith("looptune.schedule.")}
 
 
 def named(path: Path) -> set[str]:
@@ -107,8 +107,10 @@ def test_rewriting_keeps_them() -> None:
 
 
 def test_every_annotation_belongs_to_a_directive() -> None:
-    """Its word is a directive's name, it has one class, and its class is in a file of directives."""
-    found = {(cls.word, cls.__qualname__) for cls in Annotation.__subclasses__() if cls.__module__[:9] == "looptune."}
+    """Its word is a directive's name, it has one class, and its class is in a file of directives. A pass of lowering
+    may leave one for the writers of text: directives are applied by then."""
+    ours = [cls for cls in Annotation.__subclasses__() if cls.__module__.startswith("looptune.")]
+    found = {(cls.word, cls.__qualname__) for cls in ours if not cls.__module__.startswith("looptune.lower.")}
     assert len(found) == len(classes())
     assert classes().keys() <= {t.name for t in directives.ALL}
     assert {cls.__module__.rpartition(".")[0] for cls in classes().values()} == {base.__name__.rpartition(".")[0]}

@@ -175,3 +175,22 @@ void f(int n, double x[24], double z[24]) {
     strip = next(n for n in walk(done.body) if isinstance(n, Loop) and n.var == "outer_j")
     point = next(n for n in walk(done.body) if isinstance(n, Loop) and n.var == "j")
     assert (strip.own, point.own) == (("h",), ())
+
+
+def test_points_of_a_tile_that_share_an_array_are_sequential() -> None:
+    """Between the loop that declares the array and the points of its tile stands the loop over the other's tiles."""
+    text = """
+    void f(int n, double A[4][n], double x[n]) {
+      for (int i = 0; i < n; i++) {
+        double h[4];
+        for (int p = 0; p < 4; p++) h[p] = A[p][i];
+        x[i] = h[1];
+      }
+    }
+    """
+    original, tiled = load(text).codelet, scheduled(text, "loop 1: tile i:3, p:4")
+    modes = {f.var: f.mode for f in walk(tiled.body) if isinstance(f, Loop)}
+    assert modes["outer_i"] == "parallel"
+    assert modes["i"] == "sequential"
+    proof = prove(original, tiled)
+    assert proof.verdict == "proved", proof.reason

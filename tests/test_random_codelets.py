@@ -49,7 +49,7 @@ from looptune.schedule.directives.grid import BlockSize
 USUAL = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck), phases=(Phase.generate,))
 Instance = tuple[Statement, tuple[int, ...]]
 Arrays = Mapping[str, np.ndarray]
-INVOLVED = "not proved in ten seconds"
+INVOLVED = "not proved, as isl gave up"
 FIXED, NEW, OWN = 60, 30, 20
 """Cases of the everyday run: the same each time, others each time, and with local arrays."""
 
@@ -101,7 +101,7 @@ def tried(run: settings, programs: st.SearchStrategy[str] | None = None) -> None
         case(data, text, counts)
 
     each()
-    assert counts[INVOLVED] <= 2 + counts["accepted"] / 500, "proofs seldom take too long"
+    assert counts[INVOLVED] <= 2 + counts["accepted"] / 250, "isl seldom gives up"
     print("".join(f"\n{count:6} {what}" for what, count in sorted(counts.items())))
 
 

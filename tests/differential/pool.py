@@ -10,6 +10,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,8 +71,9 @@ def run(works: Iterator[Work], processes: int) -> Iterator[Report]:
             shutil.rmtree(child.folder, ignore_errors=True)
     finally:
         for pid, child in children.items():
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
+            with suppress(ProcessLookupError, ChildProcessError):  # one that has ended has been waited for
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
             shutil.rmtree(child.folder, ignore_errors=True)
 
 

@@ -182,11 +182,13 @@ class _Block:
     def points(self) -> Loop:
         """Return the part of the loop that is in the block."""
         loop, start = self.band.at_least_one_iteration(self.loop), self.start
-        mode: Mode = "thread" if self._free else "sequential" if loop.mode == "parallel" else loop.mode
+        own = self.band.own(self.loop)
+        apart = self._free and set(loop.own) <= set(own)  # else iterations share an array, one after the other
+        mode: Mode = "thread" if apart else "sequential" if loop.mode == "parallel" else loop.mode
         lo = start
         if not self.from_the_first:
             lo = round_up_to_step(loop, max_of(start, loop.lo))
-        hi, own = min_of(add(start, self.width), loop.hi), self.band.own(self.loop)
+        hi = min_of(add(start, self.width), loop.hi)
         kept = Annotations(a for a in (a.of_points() for a in loop.annotations) if a is not None)
         return replace(loop, lo=lo, hi=hi, mode=mode, reduces=(), own=own, annotations=kept)
 
