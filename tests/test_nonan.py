@@ -90,7 +90,7 @@ def test_what_is_emitted(target: str, tmp_path: Path) -> None:
 def test_copies_are_minima_too(tmp_path: Path) -> None:
     """Whatever else is done to the loop: the directive comes first."""
     text = "\n".join(k.name + repr(k.body) for k in planned(tmp_path, "loop 1: unroll 4", "codelet: noNaN").kernels)
-    assert text.count("smooth=True") >= 12
+    assert text.count("no_nans=True") >= 12
 
 
 def test_it_is_part_of_what_is_said(tmp_path: Path) -> None:
