@@ -56,8 +56,8 @@ def _changed(stmt: Stmt) -> Iterator[tuple[str, tuple[Stmt, ...]]]:
             for name, bound in (("lo", lo), ("hi", hi)):
                 for e in _alone(bound):
                     yield f"loop {var} with half of a min or max", (replace(stmt, **{name: e}),)
-            if stmt.reduces:
-                yield f"loop {var} reducing unawares", (replace(stmt, reduces=()),)
+            if stmt.reductions:
+                yield f"loop {var} reducing unawares", (replace(stmt, reductions=()),)
             if mode not in ("parallel", "thread"):
                 yield f"loop {var} run by threads", (replace(stmt, mode="parallel"),)
             for m in mutants(inner):

@@ -89,7 +89,7 @@ def test_it_is_declared_in_the_loop_again() -> None:
     text = c_printer.function(done)
     assert "i++) {\n    float h[6];\n" in text
     again = load(text).codelet
-    assert [f.own for f in walk(again.body) if isinstance(f, Loop)] == [("h",), (), (), ()]
+    assert [f.private_arrays for f in walk(again.body) if isinstance(f, Loop)] == [("h",), (), (), ()]
     assert "#pragma omp parallel for\n  for (int i = 0; i < n; i++) {\n    float h[6];\n" in openmp.text(done)
 
 
@@ -174,7 +174,7 @@ void f(int n, double x[24], double z[24]) {
     assert prove(load(text).codelet, done).verdict == "proved"
     strip = next(n for n in walk(done.body) if isinstance(n, Loop) and n.var == "outer_j")
     point = next(n for n in walk(done.body) if isinstance(n, Loop) and n.var == "j")
-    assert (strip.own, point.own) == (("h",), ())
+    assert (strip.private_arrays, point.private_arrays) == (("h",), ())
 
 
 def test_points_of_a_tile_that_share_an_array_are_sequential() -> None:

@@ -58,7 +58,7 @@ def test_the_tree_is_proved(case: Case) -> None:
     done, original = scheduled(case.text, *case.lines), analysis(case.text).codelet
     assert {s.proof for s in done.steps} <= {"proved", ""}
     assert prove(original, done.codelet).verdict == "proved"
-    threads = any(isinstance(n, Loop) and n.reduces and n.mode == "parallel" for n in walk(done.codelet.body))
+    threads = any(isinstance(n, Loop) and n.reductions and n.mode == "parallel" for n in walk(done.codelet.body))
     assert not threads or prove(original, forgetful(done.codelet)).verdict != "proved"
     assert prove(original, done.codelet, reassociate=False).verdict != "proved"
 
@@ -82,7 +82,7 @@ def test_the_plan_is_proved(case: Case) -> None:
 
 def forgetful(codelet: Codelet) -> Codelet:
     def rule(n: Node) -> Node | None:
-        return replace(n, reduces=()) if isinstance(n, Loop) else None
+        return replace(n, reductions=()) if isinstance(n, Loop) else None
 
     return rewrite(rule, codelet)
 
@@ -236,7 +236,7 @@ def test_copies_of_copies_are_known_to_be_reduced() -> None:
     text = f"void f(int n, int m, long e[m + 1])\n{{ {nest} }}\n"
     done = scheduled(text, "loop 1: unroll 3, split", "loop 1: parallel", "loop 2: unroll 2, split").codelet
     for loop in (s for s in done.body if isinstance(s, Loop)):
-        assert {r.target for r in loop.reduces} == assigned_targets(loop.body)
+        assert {r.target for r in loop.reductions} == assigned_targets(loop.body)
 
 
 def test_exact_reductions_are_free_under_strict_float() -> None:
@@ -255,7 +255,7 @@ def test_trust_is_for_what_cannot_be_analysed_alone() -> None:
     assert done.asserted
     unknown = text.replace("s[0] +=", "s[p[i]] +=")
     (loop,) = (f for f in walk(scheduled(unknown, "loop i: parallel, trust").codelet.body) if isinstance(f, Loop))
-    assert (loop.mode, loop.reduces) == ("parallel", ())
+    assert (loop.mode, loop.reductions) == ("parallel", ())
     assert drawn(lower_to_plan(done.codelet)) == ("reduction i 256",)
 
 

@@ -35,9 +35,9 @@ class Threads(interpreter.Interpreter):
                 trips = list(range(int(self.value(lo)), int(self.value(hi)), step))
                 self.random.shuffle(trips)
                 outside = dict(self.scalars)
-                reduced = {r.target.name for r in stmt.reduces if isinstance(r.target, Var)}
+                reduced = {r.target.name for r in stmt.reductions if isinstance(r.target, Var)}
                 common = [name for name in outside if name in self.shared | reduced]
-                arrays = {name: self.arrays[name] for name in stmt.own}
+                arrays = {name: self.arrays[name] for name in stmt.private_arrays}
                 for i in trips:
                     kept = {name: self.scalars[name] for name in common}
                     self.scalars = {**outside, **kept, var: i}

@@ -96,7 +96,7 @@ def _accumulating(stmt: Stmt, taken: set[str], made: list[Local]) -> tuple[Stmt,
     """``stmt`` with elements that a loop to be shared out accumulates into in scalars: OpenMP reduces those."""
     match stmt:
         case Loop() if _shareable(stmt):
-            targets = [r.target for r in stmt.reduces if isinstance(r.target, Load)]
+            targets = [r.target for r in stmt.reductions if isinstance(r.target, Load)]
             return (_in_scalars(stmt, targets, taken, made),) if targets else (stmt,)
         case Loop() | While():
             return (replace(stmt, body=tuple(s for x in stmt.body for s in _accumulating(x, taken, made))),)
@@ -111,13 +111,13 @@ def _in_scalars(loop: Loop, targets: list[Load], taken: set[str], made: list[Loc
     own = {t: Var(_fresh(f"{t.array}_r", taken), t.dtype) for t in dict.fromkeys(targets)}
     made += [Local(v.name, v.dtype) for v in own.values()]
     sums = [Accumulator(r.op, r.target, own[r.target], own[r.target], quiet(loop, r.target))
-            for r in loop.reduces if isinstance(r.target, Load)]  # fmt: skip
+            for r in loop.reductions if isinstance(r.target, Load)]  # fmt: skip
 
     def rule(n: Node) -> Node | None:
         return own.get(n) if isinstance(n, Load) else None
 
-    reduces = tuple(replace(r, target=own[r.target]) if isinstance(r.target, Load) else r for r in loop.reduces)
-    inner = replace(rewrite(rule, loop), reduces=reduces)
+    reduces = tuple(replace(r, target=own[r.target]) if isinstance(r.target, Load) else r for r in loop.reductions)
+    inner = replace(rewrite(rule, loop), reductions=reduces)
     before, after = list[Stmt](), list[Stmt]()
     for a in sums:
         where = accumulation_guard((loop,), a.target)
@@ -149,24 +149,28 @@ def _shared(body: tuple[Stmt, ...]) -> Iterator[Loop]:
 def _shareable(loop: Loop) -> bool:
     """Parallel; what it reduces, if anything, is one place by an operation that OpenMP has."""
     changing = {loop.var} | written_names(loop.body) | {f.var for f in walk(loop.body) if isinstance(f, Loop)}
-    places = (r.target for r in loop.reduces if isinstance(r.target, Load))
+    places = (r.target for r in loop.reductions if isinstance(r.target, Load))
     # fmin passes over NaN, OpenMP's min does not.
-    odd = any(r.op in ("min", "max") and quiet(loop, r.target) for r in loop.reduces)
+    odd = any(r.op in ("min", "max") and quiet(loop, r.target) for r in loop.reductions)
     return loop.mode == "parallel" and not odd and not any(names_in(t.index) & changing for t in places)
 
 
 def _pragma(loop: Loop, inside: Mapping[str, Local], scalars: set[str]) -> str:
     clauses = [" collapse(2)"] if _collapses(loop, inside) else []
-    reduced = dict.fromkeys((r.op, target_name(r.target)) for r in loop.reduces)
+    reduced = dict.fromkeys((r.op, target_name(r.target)) for r in loop.reductions)
     clauses += [f" reduction({op}:{name})" for op, name in reduced]
-    own = ((scalars | set(loop.own)) & written_names(loop.body)) - inside.keys() - {name for _, name in reduced}
+    own = (
+        ((scalars | set(loop.private_arrays)) & written_names(loop.body))
+        - inside.keys()
+        - {name for _, name in reduced}
+    )
     clauses += [f" private({', '.join(sorted(own))})"] if own else []
     return f"#pragma omp parallel for{''.join(clauses)}"
 
 
 def _collapses(loop: Loop, inside: Mapping[str, Local]) -> bool:
     match loop.body:
-        case (Loop(_, lo, hi, body, mode="parallel", reduces=()),) if not loop.reduces:
+        case (Loop(_, lo, hi, body, mode="parallel", reductions=()),) if not loop.reductions:
             free = loop.var not in names_in((lo, hi)) and not locals_declared_in(loop.body, set(inside))
             return free and any(isinstance(n, Loop) for n in walk(body))
     return False

@@ -76,7 +76,7 @@ def sequential(codelet: Codelet) -> Codelet:
     """Return the loops in the order written, without threads."""
 
     def rule(n: Node) -> Node | None:
-        return replace(n, mode="sequential", reduces=()) if isinstance(n, Loop) else None
+        return replace(n, mode="sequential", reductions=()) if isinstance(n, Loop) else None
 
     return rewrite(rule, codelet)
 

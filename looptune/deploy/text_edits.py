@@ -105,7 +105,7 @@ def how(body: tuple[Stmt, ...]) -> dict[int, tuple[object, ...]]:
 
 
 def _annotations(n: Loop) -> tuple[object, ...]:
-    return (n.mode, n.axis,
+    return (n.mode, n.thread_axis,
             *filter(None, (a.pragma() for a in n.annotations)))  # fmt: skip
 
 

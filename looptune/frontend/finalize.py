@@ -117,8 +117,8 @@ def named(
             case Load(array) if array in namer.renamed:
                 return replace(node, array=namer.renamed[array])
             case Loop(var):
-                own = tuple(namer.renamed[name] for name in node.own if name in used)
-                return replace(node, var=namer.renamed[var], own=own)
+                own = tuple(namer.renamed[name] for name in node.private_arrays if name in used)
+                return replace(node, var=namer.renamed[var], private_arrays=own)
         return None
 
     kept = tuple(replace(local, name=namer.renamed[name]) for name, local in locals_.items() if name in used)

@@ -405,6 +405,6 @@ class Statements:
         shown = None if form.value == counter else form.value
         return Loop(
             counter.name, form.lo, form.hi, body, form.step,
-            dtype=counter.dtype, directives=directives, own=own, span=item.span,
+            dtype=counter.dtype, directives=directives, private_arrays=own, span=item.span,
             counter=SourceCounter(base(head.var), scope.scalars[head.var], shown),
         )  # fmt: skip

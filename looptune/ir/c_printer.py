@@ -208,16 +208,16 @@ def _statement(
         case Loop(var, lo, hi, body, step, mode):
             by = f"{var}++" if step == 1 else f"{var} += {step}"
             word = {"parallel": "parallel", "sequential": "noParallel", "thread": "noParallel"}.get(mode, "")
-            inner = [f for f in walk(body) if isinstance(f, Loop)] if stmt.axis else []
-            other = next((f.var for f in inner if f.axis in ("x", "y")), "")
-            if mode == "parallel" and stmt.axis == "team":
+            inner = [f for f in walk(body) if isinstance(f, Loop)] if stmt.thread_axis else []
+            other = next((f.var for f in inner if f.thread_axis in ("x", "y")), "")
+            if mode == "parallel" and stmt.thread_axis == "team":
                 word += ", team"
-            if stmt.axis == "z":
+            if stmt.thread_axis == "z":
                 word = f"gridify({', '.join([var, *[f.var for f in inner if f.mode == 'parallel'][:2]])})"
             elif other:
-                word = f"gridify({f'{var}, {other}' if stmt.axis == 'y' else f'{other}, {var}'})"
-            elif stmt.reduces and mode == "parallel":
-                sums = dict.fromkeys(f"{r.op}:{_names(r.target)}" for r in stmt.reduces)
+                word = f"gridify({f'{var}, {other}' if stmt.thread_axis == 'y' else f'{other}, {var}'})"
+            elif stmt.reductions and mode == "parallel":
+                sums = dict.fromkeys(f"{r.op}:{_names(r.target)}" for r in stmt.reductions)
                 word += f", reduce({', '.join(sums)})"
             pragma = f"{indent}#pragma hmppcg {word}\n" if pragmas and word else ""
             lines = [a.pragma() for a in said if pragmas and a not in around]

@@ -74,7 +74,7 @@ def restrict_reductions(loop: Loop, body: tuple[Stmt, ...]) -> Loop:
     Its reductions are restricted to what is still assigned there.
     """
     made = assigned_targets(body)
-    return replace(loop, body=body, reduces=tuple(r for r in loop.reduces if r.target in made))
+    return replace(loop, body=body, reductions=tuple(r for r in loop.reductions if r.target in made))
 
 
 def read_names(stmts: Iterable[Stmt]) -> set[str]:
@@ -137,7 +137,7 @@ def _outside_owners(body: tuple[Stmt, ...]) -> set[str]:
     for stmt in body:
         match stmt:
             case Loop(_, lo, hi, inner):
-                found |= names_in((lo, hi)) | (_outside_owners(inner) - set(stmt.own))
+                found |= names_in((lo, hi)) | (_outside_owners(inner) - set(stmt.private_arrays))
             case While(cond, inner):
                 found |= names_in(cond) | _outside_owners(inner)
             case If(cond, then, other):

@@ -86,12 +86,12 @@ def _statement(stmt: Stmt, env: Mapping[str, Range]) -> Stmt:
 def _in_step(loop: Loop, body: tuple[Stmt, ...]) -> Loop:
     """Return the loop with ``body``, whose statements correspond to its own, and with the reductions that remain."""
     now: dict[Var | Load, list[Var | Load]] = {}
-    if loop.reduces:
+    if loop.reductions:
         for before, after in zip(walk_stmts(loop.body), walk_stmts(body), strict=True):
             if isinstance(before, Assign) and isinstance(after, Assign):
                 now.setdefault(before.target, []).append(after.target)
-    reduces = (replace(r, target=target) for r in loop.reduces for target in now[r.target])
-    return replace(loop, body=body, reduces=tuple(dict.fromkeys(reduces)))
+    reduces = (replace(r, target=target) for r in loop.reductions for target in now[r.target])
+    return replace(loop, body=body, reductions=tuple(dict.fromkeys(reduces)))
 
 
 def body_ranges(loop: Loop, env: Mapping[str, Range]) -> dict[str, Range]:

@@ -265,12 +265,12 @@ class Loop(Node):
     ``annotations`` are what directives say of it to later stages.
     ``counter`` is the variable that a loop of the text counts with; None for a loop a transform made.
 
-    ``reduces`` is what the iterations of a parallel loop accumulate into together; nothing else in them touches it.
-    ``axis`` is the dimension of the grid that the loop was asked to have, "" where the nest decides; along z a block
-    has one iteration, and so it has of the "parts" of sums; those of a "team" loop are shared by the threads of one
-    block.
-    ``own`` are the local arrays of which each iteration has one of its own: nothing they hold goes from one iteration
-    to another.
+    ``reductions`` is what the iterations of a parallel loop accumulate into together; nothing else in them touches it.
+    ``thread_axis`` is the dimension of the grid that the loop was asked to have, "" where the nest decides; along z a
+    block has one iteration, and so it has of the "parts" of sums; those of a "team" loop are shared by the threads of
+    one block.
+    ``private_arrays`` are the local arrays of which each iteration has one of its own: nothing they hold goes from one
+    iteration to another.
     """
 
     var: str
@@ -283,9 +283,9 @@ class Loop(Node):
     directives: tuple[Directive, ...] = field(default=(), kw_only=True, compare=False, repr=False)
     dtype: str = field(default="int32", kw_only=True)
     counter: SourceCounter | None = field(default=None, kw_only=True, compare=False, repr=False, metadata=ASIDE)
-    reduces: tuple[Reduction, ...] = field(default=(), kw_only=True, metadata=ASIDE)
-    axis: Literal["", "x", "y", "z", "parts", "team"] = field(default="", kw_only=True)
-    own: tuple[str, ...] = field(default=(), kw_only=True)
+    reductions: tuple[Reduction, ...] = field(default=(), kw_only=True, metadata=ASIDE)
+    thread_axis: Literal["", "x", "y", "z", "parts", "team"] = field(default="", kw_only=True)
+    private_arrays: tuple[str, ...] = field(default=(), kw_only=True)
     annotations: Annotations = field(default=NO_ANNOTATIONS, kw_only=True, repr=False)
 
     def annotation(self, kind: type[A]) -> A | None:
@@ -354,7 +354,7 @@ class Scalar(Node):
 class Local(Node):
     """A variable of the codelet's own: a scalar where ``shape`` is empty. Initialisers are ``Assign``s.
 
-    An array declared inside a loop is here as well, and in the ``own`` of the loop.
+    An array declared inside a loop is here as well, and in the ``private_arrays`` of the loop.
     """
 
     name: str

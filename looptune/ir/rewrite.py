@@ -121,8 +121,8 @@ def renaming(names: Mapping[str, str]) -> Callable[[Node], Node | None]:
                 return replace(n, name=names[name])
             case Load(array) if array in names:
                 return replace(n, array=names[array])
-            case Loop(var, own=own) if var in names or not names.keys().isdisjoint(own):
-                return replace(n, var=names.get(var, var), own=tuple(names.get(a, a) for a in own))
+            case Loop(var, private_arrays=own) if var in names or not names.keys().isdisjoint(own):
+                return replace(n, var=names.get(var, var), private_arrays=tuple(names.get(a, a) for a in own))
         return None
 
     return rule

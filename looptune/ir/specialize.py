@@ -36,7 +36,7 @@ def remove_dead_code(codelet: Codelet) -> Codelet:
                 return ()
             case Loop(_, _, _, ()):
                 return ()
-            case Loop(reduces=(_, *_)):
+            case Loop(reductions=(_, *_)):
                 return (restrict_reductions(n, n.body),)
             case If(Const(value), then, other):
                 return then if value else other

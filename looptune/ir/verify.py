@@ -51,12 +51,14 @@ def _block(stmts: tuple[Stmt, ...], scope: dict[str, str], ranks: dict[str, tupl
             case Loop(var, lo, hi, body, step):
                 assert step >= 1, f"loop {var} has step {step}"
                 assert var not in scope, f"loop {var} rebinds a name bound around it"
-                assert all(name in ranks for name in stmt.own), f"loop {var} owns {', '.join(stmt.own)}, no arrays"
+                assert all(name in ranks for name in stmt.private_arrays), (
+                    f"loop {var} owns {', '.join(stmt.private_arrays)}, no arrays"
+                )
                 assert lo.dtype == hi.dtype == stmt.dtype, f"loop {var}: bounds are {lo.dtype} and {hi.dtype}"
                 _exprs((lo, hi), scope, ranks)
                 _block(body, scope | {var: stmt.dtype}, ranks)
-                if stmt.reduces:
-                    stale = {r.target for r in stmt.reduces} - assigned_targets(body)
+                if stmt.reductions:
+                    stale = {r.target for r in stmt.reductions} - assigned_targets(body)
                     assert not stale, f"loop {var} reduces {stale}, which it does not assign"
             case If(cond, then, other):
                 _exprs((cond,), scope, ranks)

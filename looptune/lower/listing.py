@@ -90,7 +90,7 @@ def _under_axes(kernel: Kernel) -> tuple[Stmt, ...]:
     """Return the loops of the grid around what a thread does."""
     body = kernel.body if kernel.tiles is None else kernel.tiles.body
     for axis in reversed(kernel.loops):
-        body = (replace(axis, body=body, mode="parallel", axis=""),)
+        body = (replace(axis, body=body, mode="parallel", thread_axis=""),)
     return body
 
 
@@ -154,12 +154,12 @@ def _phases(phases: tuple[Phase, ...], indent: str) -> Iterator[str]:
                 for a in accumulators:
                     yield statements((Assign(a.private, a.identity),), {}, indent)
                 yield f"{indent}// shared by the lanes"
-                yield statements((replace(loop, reduces=()),), {}, indent)
+                yield statements((replace(loop, reductions=()),), {}, indent)
                 yield f"{indent}// lanes combine {', '.join(a.private.name for a in accumulators)}, then lane 0"
                 yield statements(tuple(a.update for a in accumulators), {}, indent)
             case TeamFor(loop):
                 yield f"{indent}// shared by the lanes"
-                yield statements((replace(loop, reduces=()),), {}, indent)
+                yield statements((replace(loop, reductions=()),), {}, indent)
             case TeamLoop(loop, body):
                 yield from (f"{indent}// all lanes", indent + _head(loop), *_phases(body, indent + "  "), f"{indent}}}")
             case TeamBranch(cond, then, other):

@@ -247,7 +247,7 @@ def _on_host(exprs: tuple[Expr, ...], known: frozenset[str]) -> bool:
 
 def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
     """Return the kernel of a perfect chain of parallel and thread loops: its first two parallel ones are the grid."""
-    if loop.axis in ("z", "parts") and loop.mode == "parallel":
+    if loop.thread_axis in ("z", "parts") and loop.mode == "parallel":
         return _deep(loop, known)
     shared = _shared(loop, known)
     if shared is not None:
@@ -257,9 +257,9 @@ def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
     body: tuple[Stmt, ...] = (loop,)
     while len(axes) < 2 and (here := _only_loop(body)) is not None and here.mode in ("parallel", "thread"):
         if here.mode == "parallel":
-            boxed = rectangular_hull(here, axes[0]) if axes and not inside and here.axis else None
+            boxed = rectangular_hull(here, axes[0]) if axes and not inside and here.thread_axis else None
             here = here if boxed is None else boxed
-            if here.reduces or has_team_directive(here) or not _on_host((here.lo, here.hi), known):
+            if here.reductions or has_team_directive(here) or not _on_host((here.lo, here.hi), known):
                 break
             axes.append(here)
         else:
@@ -271,7 +271,7 @@ def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
         body = (replace(inside.pop(), body=body),)
     for thread in reversed(inside):
         body = (replace(thread, body=body),)
-    turned = len(axes) == 2 and axes[0].axis == "x"
+    turned = len(axes) == 2 and axes[0].thread_axis == "x"
     return _bare(tuple(reversed(axes)) if turned else tuple(axes), block_size(loop), body)
 
 
@@ -289,8 +289,8 @@ def _deep(loop: Loop, known: frozenset[str]) -> Kernel | None:
     """Return a grid, or one block, for each iteration of the loop."""
     inner = _only_loop(loop.body)
     kernel = None if inner is None else _kernel(inner, known)
-    if loop.axis == "z" and (kernel is None or kernel.team is not None):
-        return _kernel(replace(loop, axis=""), known)
+    if loop.thread_axis == "z" and (kernel is None or kernel.team is not None):
+        return _kernel(replace(loop, thread_axis=""), known)
     if inner is None:
         shares = needs_team(loop.body) and privates_stay_local(loop)
         kernel = _bare((), block_size(loop), loop.body, Team("xy")) if shares else None
@@ -308,12 +308,12 @@ def _shared(loop: Loop, known: frozenset[str]) -> Kernel | None:
     if loop.mode != "parallel" or not privates_stay_local(loop):
         return None
     inner = _inner_axis(loop, known)
-    if not loop.reduces:
+    if not loop.reductions:
         if inner is not None or not needs_team(loop.body):
             return None
-        return _bare((loop,), block_size(loop), loop.body, Team("y" if loop.axis == "x" else "x"))
+        return _bare((loop,), block_size(loop), loop.body, Team("y" if loop.thread_axis == "x" else "x"))
     if inner is not None and has_disjoint_targets(loop, inner):
-        team = Team("x" if loop.axis == "x" else "y", outer=True)
+        team = Team("x" if loop.thread_axis == "x" else "y", outer=True)
         return _bare((inner,), block_size(loop), (replace(loop, body=inner.body),), team)
     return _bare((), block_size(loop), (loop,), Team("xy")) if is_team_reducible(loop) else None
 
@@ -321,7 +321,7 @@ def _shared(loop: Loop, known: frozenset[str]) -> Kernel | None:
 def _inner_axis(loop: Loop, known: frozenset[str]) -> Loop | None:
     """Return the parallel loop that is all of the loop's body, where the two can be a grid."""
     match loop.body:
-        case (Loop(lo=lo, hi=hi, mode="parallel", reduces=()) as inner,) if _on_host((lo, hi), known):
+        case (Loop(lo=lo, hi=hi, mode="parallel", reductions=()) as inner,) if _on_host((lo, hi), known):
             return None if has_team_directive(inner) else inner
     return None
 
@@ -358,7 +358,7 @@ def _private(kernel: Kernel, kernels: list[Kernel], codelet: Codelet) -> set[str
     """
     used = referenced_names(kernel.body) & written_names(kernel.body)
     arrays = {v.name for v in codelet.locals if v.shape and v.name in used}
-    around = {a for f in kernel.loops for a in f.own}
+    around = {a for f in kernel.loops for a in f.private_arrays}
     kept = privatizable_arrays(kernel.body, arrays, around)
     late = upward_exposed_uses(kernel.body)
     mine = {v.name for v in codelet.locals if not v.shape and v.name in used - late}

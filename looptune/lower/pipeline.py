@@ -88,7 +88,7 @@ def _without_teams(codelet: Codelet) -> Codelet:
     """Loops that were given to a team are parallel ones."""
 
     def rule(stmt: Stmt) -> Stmt | None:
-        return replace(stmt, axis="") if isinstance(stmt, Loop) and stmt.axis == "team" else None
+        return replace(stmt, thread_axis="") if isinstance(stmt, Loop) and stmt.thread_axis == "team" else None
 
     return replace(codelet, body=rewrite_stmts(rule, codelet.body))
 

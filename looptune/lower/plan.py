@@ -95,7 +95,7 @@ class Kernel:
     @property
     def makes_parts(self) -> bool:
         """Each iteration along z makes parts of sums."""
-        return self.z_axis is not None and self.z_axis.axis == "parts"
+        return self.z_axis is not None and self.z_axis.thread_axis == "parts"
 
     @property
     def grid(self) -> tuple[Loop, ...]:

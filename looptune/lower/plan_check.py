@@ -126,8 +126,8 @@ class _Drawing:
             return (Loop(self.fresh("thread"), Const(0), one, body, mode="parallel"),)
         if not self.blocks:
             for axis in reversed(kernel.loops):
-                reduces = self.summed(body) if axis.axis == "parts" else ()
-                body = (replace(axis, body=body, mode="parallel", own=arrays, reduces=reduces),)
+                reduces = self.summed(body) if axis.thread_axis == "parts" else ()
+                body = (replace(axis, body=body, mode="parallel", private_arrays=arrays, reductions=reduces),)
             return body
         counters: list[Loop] = []
         guards: list[Expr] = []
@@ -135,9 +135,11 @@ class _Drawing:
         numbers: dict[str, Expr] = {}
         for (dim, axis), count in zip(kernel.grid_axes, grid(kernel), strict=True):
             size, block, thread = kernel.threads(dim), self.fresh(f"block_{axis.var}"), self.fresh(f"thread_{axis.var}")
-            every = Loop(block, Const(0, axis.dtype), count, (), mode="parallel", dtype=axis.dtype, axis=axis.axis)
+            every = Loop(
+                block, Const(0, axis.dtype), count, (), mode="parallel", dtype=axis.dtype, thread_axis=axis.thread_axis
+            )
             counters.append(every)
-            each = Loop(thread, *_range(size, axis.dtype), (), mode="parallel", dtype=axis.dtype, own=arrays)
+            each = Loop(thread, *_range(size, axis.dtype), (), mode="parallel", dtype=axis.dtype, private_arrays=arrays)
             counters.append(each)
             place = add(mul(Const(size, axis.dtype), Var(block, axis.dtype)), Var(thread, axis.dtype))
             env[axis.var] = add(axis.lo, mul(Const(axis.step, axis.dtype), place))
@@ -148,8 +150,8 @@ class _Drawing:
         for guard in reversed(guards):
             body = (If(guard, body),)
         for counter in reversed(counters):
-            reduces = self.summed(body) if counter.axis == "parts" else ()
-            body = (replace(counter, body=body, axis="", reduces=reduces),)
+            reduces = self.summed(body) if counter.thread_axis == "parts" else ()
+            body = (replace(counter, body=body, thread_axis="", reductions=reduces),)
         return body
 
     def summed(self, body: tuple[Stmt, ...]) -> tuple[Reduction, ...]:
@@ -175,8 +177,8 @@ class _Drawing:
                     return replace(n, array=private[array])
                 case Load(array, (Const(0),)) if array in self.scalars:
                     return Var(array, self.scalars[array])
-                case Loop(own=(_, *_) as own):
-                    return replace(n, own=tuple(private[a] for a in own if a in private))
+                case Loop(private_arrays=(_, *_) as own):
+                    return replace(n, private_arrays=tuple(private[a] for a in own if a in private))
             return None
 
         body: tuple[Stmt, ...] = rewrite(rule, whole)
@@ -220,9 +222,9 @@ class _Drawing:
             return replace(loop, body=body, mode="parallel")
         lane = Var(self.fresh("lane"), loop.dtype)
         first = add(loop.lo, mul(Const(loop.step, loop.dtype), lane))
-        own = replace(loop, lo=first, step=loop.step * lanes[0], body=body, mode="sequential", reduces=())
+        own = replace(loop, lo=first, step=loop.step * lanes[0], body=body, mode="sequential", reductions=())
         every = Loop(lane.name, *_range(lanes[0], loop.dtype), (own,), mode="parallel", dtype=loop.dtype)
-        return replace(every, reduces=loop.reduces)
+        return replace(every, reductions=loop.reductions)
 
     def fresh(self, name: str) -> str:
         free = next(c for k in range(len(self.taken) + 2) if (c := f"{name}_{k}" if k else name) not in self.taken)
@@ -236,7 +238,7 @@ def _in_order(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     def rule(stmt: Stmt) -> Stmt | None:
         match stmt:
             case Loop():
-                return replace(stmt, mode="sequential", reduces=())
+                return replace(stmt, mode="sequential", reductions=())
         return None
 
     return rewrite_stmts(rule, body)

@@ -140,13 +140,13 @@ def is_team_reducible(loop: Loop) -> bool:
     Each lane can then have a local for each.
     """
     changing = {loop.var} | {f.var for f in walk(loop.body) if isinstance(f, Loop)} | written_names(loop.body)
-    fixed = all(isinstance(r.target, Var) or not names_in(r.target.index) & changing for r in loop.reduces)
-    return loop.mode == "parallel" and bool(loop.reduces) and fixed
+    fixed = all(isinstance(r.target, Var) or not names_in(r.target.index) & changing for r in loop.reductions)
+    return loop.mode == "parallel" and bool(loop.reductions) and fixed
 
 
 def has_team_directive(loop: Loop) -> bool:
     """Tell whether a directive distributes the iterations of a loop without reductions over a team."""
-    return loop.mode == "parallel" and loop.axis == "team" and not loop.reduces
+    return loop.mode == "parallel" and loop.thread_axis == "team" and not loop.reductions
 
 
 def privates_stay_local(loop: Loop) -> bool:
@@ -154,7 +154,7 @@ def privates_stay_local(loop: Loop) -> bool:
 
     Loops that it shares hold all there is of it.
     """
-    arrays = {a for f in walk_stmts(loop) if isinstance(f, Loop) for a in f.own}
+    arrays = {a for f in walk_stmts(loop) if isinstance(f, Loop) for a in f.private_arrays}
     return not arrays or not arrays & _outside_trees((loop,))
 
 
@@ -163,7 +163,7 @@ def _outside_trees(body: tuple[Stmt, ...]) -> set[str]:
     found: set[str] = set()
     for stmt in body:
         match stmt:
-            case Loop(_, _, _, inner, own=own) if is_team_reducible(stmt) or has_team_directive(stmt):
+            case Loop(_, _, _, inner, private_arrays=own) if is_team_reducible(stmt) or has_team_directive(stmt):
                 found |= referenced_names(inner) - set(own)
             case Loop(_, _, _, inner):
                 found |= _outside_trees(inner)
@@ -178,7 +178,7 @@ def has_disjoint_targets(loop: Loop, inner: Loop) -> bool:
     """Each iteration of ``inner`` accumulates into elements of its own in all iterations of the reducing ``loop``."""
     changing = {loop.var} | {f.var for f in walk(inner.body) if isinstance(f, Loop)} | written_names(loop.body)
     places: dict[str, set[tuple[Expr, ...]]] = {}
-    for r in loop.reduces:
+    for r in loop.reductions:
         match r.target:
             case Load(array, index):
                 places.setdefault(array, set()).add(index)
@@ -213,7 +213,7 @@ def _teamed(stmt: Stmt) -> bool:
 def _divisible(body: tuple[Stmt, ...]) -> bool:
     """Tell whether a team has something to share out in ``body``."""
     inner = [(s.then + s.other if isinstance(s, If) else s.body) for s in body if isinstance(s, (If, Loop))]
-    parallel = any(isinstance(s, Loop) and s.mode == "parallel" and not s.reduces for s in body)
+    parallel = any(isinstance(s, Loop) and s.mode == "parallel" and not s.reductions for s in body)
     return parallel or needs_team(body) or any(_divisible(b) for b in inner)
 
 
@@ -221,7 +221,9 @@ def is_two_level_reduction(body: tuple[Stmt, ...]) -> bool:
     """Two loops that reduce the same, one all that the other holds: a block can share out both."""
     match body:
         case (Loop(body=(Loop() as inner,)) as loop,):
-            return is_team_reducible(loop) and is_team_reducible(inner) and set(inner.reduces) == set(loop.reduces)
+            return (
+                is_team_reducible(loop) and is_team_reducible(inner) and set(inner.reductions) == set(loop.reductions)
+            )
     return False
 
 
@@ -312,7 +314,7 @@ class _Maker:
         match stmt:
             case Loop() if is_team_reducible(stmt):
                 return self.tree(stmt)
-            case Loop(mode="parallel", reduces=()) if has_team_directive(stmt) or not needs_team(stmt.body):
+            case Loop(mode="parallel", reductions=()) if has_team_directive(stmt) or not needs_team(stmt.body):
                 return TeamFor(replace(stmt, body=self.promoted(stmt.body)))
             case Loop(_, _, _, body) if _divisible(body):
                 return TeamLoop(replace(stmt, body=()), self.block(body))
@@ -321,7 +323,7 @@ class _Maker:
         return None
 
     def tree(self, loop: Loop) -> TeamReduce:
-        into = tuple(self.accumulator(r, quiet(loop, r.target)) for r in loop.reduces)
+        into = tuple(self.accumulator(r, quiet(loop, r.target)) for r in loop.reductions)
         env = {a.target: a.private for a in into}
 
         def rule(n: Node) -> Node | None:

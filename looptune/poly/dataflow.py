@@ -250,7 +250,7 @@ def _declarers(
     """Yield the same for a local array: the bodies of the loops each iteration of which has its own."""
     for stmt in body:
         match stmt:
-            case Loop(own=own, body=inner):
+            case Loop(private_arrays=own, body=inner):
                 if array in own:
                     yield depth + 1, _running(space, inner, ifs)
                 yield from _declarers(space, inner, array, depth + 1, ifs)

@@ -56,7 +56,7 @@ def is_parallel(loop: object) -> bool:
 
 def reduces(loop: object, array: str, op: str | None) -> bool:
     """Tell whether the threads that run the loop combine what they have accumulated by ``op`` into ``array``."""
-    return isinstance(loop, Loop) and any(into(r) == (array, op) for r in loop.reduces)
+    return isinstance(loop, Loop) and any(into(r) == (array, op) for r in loop.reductions)
 
 
 def into(r: Reduction) -> tuple[str, str]:

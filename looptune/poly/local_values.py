@@ -55,7 +55,7 @@ def one_place(model: Scop, d: Dependence) -> isl.Map:
 
 def _owner(s: Statement, array: str) -> int:
     """How many loops there are from the outermost to the innermost one that owns the array; 0 where none does."""
-    return max((d + 1 for d, f in enumerate(s.loops) if isinstance(f, Loop) and array in f.own), default=0)
+    return max((d + 1 for d, f in enumerate(s.loops) if isinstance(f, Loop) and array in f.private_arrays), default=0)
 
 
 def _together(model: Scop, s: Statement, t: Statement, conditions: Iterable[str]) -> isl.Map:

@@ -207,7 +207,7 @@ def _reduced(copies: InstanceMaps, reassociate: bool) -> Proof | None:
     """Return a failure if anything but the reducing accumulations accesses the targets of partial sums."""
     model = copies.finished
     summing = {id(f): (d, f) for s in model.statements.values() for d, f in enumerate(s.loops)
-               if isinstance(f, Loop) and f.reduces}  # fmt: skip
+               if isinstance(f, Loop) and f.reductions}  # fmt: skip
     for d, f in summing.values():
         inside = {name for name, s in model.statements.items() if len(s.loops) > d and s.loops[d] is f}
         into = [a for n in inside for a in model.space.accesses[n] if reduces(f, a.array, a.reduces)]

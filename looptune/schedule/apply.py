@@ -260,7 +260,7 @@ class Scheduler:
                 said = f"{directive_text(blamed)} is illegal: {what}"
             raise IllegalTransform(said, blamed.span, (refused.ends(blamed.span),))
         change = _reducing(loop, _changed(b, site))
-        if new is not None and new.interleaved and (loop.mode not in ("parallel", "thread") or loop.reduces):
+        if new is not None and new.interleaved and (loop.mode not in ("parallel", "thread") or loop.reductions):
             asked = {(s.number, s.piece) for s in self.steps if s.directive.name.lower() == "parallel"}
             change = replace(
                 change, body=serialize_carrying_loops(b, loop, new, change.body, self.now, self.entries, asked)
@@ -330,7 +330,7 @@ class Scheduler:
         def rule(n: Stmt) -> Stmt | None:
             match n:
                 case Loop() if identity(n) in found and (n.mode == "parallel" or n.in_parts):
-                    return replace(n, reduces=found[identity(n)])
+                    return replace(n, reductions=found[identity(n)])
             return None
 
         self.codelet = replace(self.codelet, body=rewrite_stmts(rule, self.codelet.body))
@@ -376,9 +376,9 @@ class Scheduler:
                     verdict = now.verdict(n)
                     free = verdict.kind == "parallel" and not unprivatizable_locals(n, self.analysis, verdict.private)
                     given: Mode = mode if mode == "thread" else "parallel"
-                    return replace(n, mode=given if free else "sequential", own=own(n))
+                    return replace(n, mode=given if free else "sequential", private_arrays=own(n))
                 case Loop() if arrays:
-                    return replace(n, own=own(n))
+                    return replace(n, private_arrays=own(n))
             return None
 
         self.codelet = replace(self.codelet, body=rewrite_stmts(rule, self.codelet.body))
@@ -458,14 +458,14 @@ def _reducing(loop: Loop, change: Rewrite) -> Rewrite:
 
     def rule(n: Stmt) -> Stmt | None:
         match n:
-            case Loop(reduces=(_, *_) as before) if before == loop.reduces or not (
+            case Loop(reductions=(_, *_) as before) if before == loop.reductions or not (
                 {r.target for r in before} <= assigned_targets(n.body)
             ):
                 now = restrict_to_body(loop, n.body)
-                return replace(n, reduces=now) if {*now} != {*before} else None
+                return replace(n, reductions=now) if {*now} != {*before} else None
         return None
 
-    return replace(change, body=rewrite_stmts(rule, change.body)) if loop.reduces else change
+    return replace(change, body=rewrite_stmts(rule, change.body)) if loop.reductions else change
 
 
 def _placed(body: tuple[Stmt, ...], around: Sequence[Loop | While], loop: Loop, change: Rewrite) -> tuple[Stmt, ...]:
@@ -473,8 +473,8 @@ def _placed(body: tuple[Stmt, ...], around: Sequence[Loop | While], loop: Loop, 
     here: Loop | While = loop
     for outer in reversed(around):
         inner = splice(outer.body, here, change)
-        if isinstance(outer, Loop) and outer.reduces:
-            outer_now: Loop | While = replace(outer, body=inner, reduces=restrict_to_body(outer, inner))
+        if isinstance(outer, Loop) and outer.reductions:
+            outer_now: Loop | While = replace(outer, body=inner, reductions=restrict_to_body(outer, inner))
         else:
             outer_now = replace(outer, body=inner)
         here, change = outer, Rewrite((outer_now,))

@@ -72,7 +72,7 @@ def check_privates(b: BoundDirective, body: tuple[Stmt, ...], own: Sequence[Loca
     """In the new ``body`` each thread still writes the scalars that are its own before it reads them."""
     scalars = {v.name for v in own if not v.shape}
     for f in (n for n in walk_stmts(body) if isinstance(n, Loop) and n.mode == "parallel") if scalars else ():
-        mine = scalars & written_names(f.body) - {target_name(r.target) for r in f.reduces}
+        mine = scalars & written_names(f.body) - {target_name(r.target) for r in f.reductions}
         shared = sorted(n for n in mine if not is_defined_before_use(f.body, n))
         if shared:
             what = f"{directive_text(b.directive)} is illegal: {_sharing(f, shared, analysis)}"
@@ -104,7 +104,7 @@ def serialize_carrying_loops(
     def rule(s: Stmt) -> Stmt | None:
         match s:
             case Loop() if (identity(s), s.var) in ordered:
-                return replace(s, mode="sequential", reduces=())
+                return replace(s, mode="sequential", reductions=())
         return None
 
     return rewrite_stmts(rule, body) if ordered else body
@@ -131,7 +131,7 @@ def _known(loop: Loop, verdict: Verdict) -> bool:
     """All that iterations of the loop accumulate into together is what it reduces already, and nothing else uses it."""
     adding = {r.statement for r in verdict.reductions}
     targets = {n.target for n in walk_stmts(loop.body) if isinstance(n, Assign) and n.name in adding}
-    return targets <= {r.target for r in loop.reduces} and not verdict.mixed & {target_name(t) for t in targets}
+    return targets <= {r.target for r in loop.reductions} and not verdict.mixed & {target_name(t) for t in targets}
 
 
 def unprivatizable_locals(

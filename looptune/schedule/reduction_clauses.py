@@ -47,7 +47,7 @@ def restrict_to_body(loop: Loop, body: tuple[Stmt, ...]) -> tuple[Reduction, ...
 
     for i reduces y[j]: for j: y[j] += ...    ==>    for i reduces y[2*j], y[2*j + 1]: for j: y[2*j] += ...; ...
     """
-    ops = {r.target: r.op for r in loop.reduces}
+    ops = {r.target: r.op for r in loop.reductions}
     adding = {n.name: ops[n.target] for n in walk_stmts(loop.body) if isinstance(n, Assign) and n.target in ops}
     made = (Reduction(adding[n.name], n.target) for n in walk_stmts(body) if isinstance(n, Assign) and n.name in adding)
     return tuple(dict.fromkeys(made))

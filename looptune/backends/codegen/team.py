@@ -173,7 +173,7 @@ class _Body:
         self.since |= {touched}
 
     def by_all(self, stmts: Iterable[Stmt]) -> _Touched:
-        plain = [replace(s, reduces=()) if isinstance(s, Loop) else s for s in stmts]
+        plain = [replace(s, reductions=()) if isinstance(s, Loop) else s for s in stmts]
         shared = frozenset(self.kernel.arrays)
         return _Touched(shared & referenced_names(plain), shared & written_names(plain))
 

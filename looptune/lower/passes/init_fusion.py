@@ -93,7 +93,7 @@ def fuse_initialization(begin: Stmt, made: tuple[Stmt, ...]) -> tuple[Stmt, ...]
     None where it does more than to assign the elements that are added to, or what the parts need.
     """
     match begin, made:
-        case Loop(mode="parallel", reduces=(), axis="") as first, (Loop() as shares, Loop() as sums):
+        case Loop(mode="parallel", reductions=(), thread_axis="") as first, (Loop() as shares, Loop() as sums):
             body = substitute(first.body, {first.var: Var(sums.var, sums.dtype)})
         case _:
             return None

@@ -144,7 +144,7 @@ def _shared(phases: Iterable[Phase]) -> Iterator[Loop]:
     for phase in phases:
         match phase:
             case TeamFor(loop) | TeamReduce(loop, _, False):
-                yield replace(loop, reduces=())
+                yield replace(loop, reductions=())
             case TeamLoop(_, body):
                 yield from _shared(body)
             case TeamBranch(_, then, other):
@@ -226,7 +226,9 @@ class _Turns:
         if _trips(loop) != turns * self.lanes:
             inside = (If(Binary("<", place, loop.hi), inside),)
         count = Const(turns)
-        return replace(loop, var=turn.name, lo=Const(0), hi=count, step=1, body=inside, mode="sequential", reduces=())
+        return replace(
+            loop, var=turn.name, lo=Const(0), hi=count, step=1, body=inside, mode="sequential", reductions=()
+        )
 
 
 def _turn(loop: Loop) -> Var:

@@ -136,7 +136,7 @@ def distribute_parallel_copies(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     def rule(n: Stmt) -> tuple[Stmt, ...] | None:
         match n:
             case Loop(mode="parallel", body=(Loop() as first, _, *_) as parts) if first.number and all(
-                isinstance(p, Loop) and (p.mode, p.reduces, identity(p)) == ("parallel", (), identity(first))
+                isinstance(p, Loop) and (p.mode, p.reductions, identity(p)) == ("parallel", (), identity(first))
                 for p in parts
             ):
                 return tuple(restrict_reductions(n, (p,)) for p in parts)
@@ -202,7 +202,7 @@ class _Dealing:
         _check(loops, (*ahead, *behind))
         part = Var(self.fresh(f"{first.var}_part"), first.dtype)
         made = assigned_targets(loops)
-        targets = tuple(dict.fromkeys(r for f in loops for r in f.reduces if r.target in made))
+        targets = tuple(dict.fromkeys(r for f in loops for r in f.reductions if r.target in made))
         if not targets:  # with these sizes there is nothing to add up
             left = tuple(replace(s.without(ReductionParts), mode="sequential") if s in loops else s for s in inside)
             return _within(chain, _under(given, left))
@@ -217,7 +217,9 @@ class _Dealing:
             common = shared(loops, regroupable_statements((*chain, *loops), (*loops,)), self.taken)
             if common is not None:
                 shares, added = self.common(common, every, chain, varying)
-                making = replace(every, body=_within(chain, _under(given, shares)), mode="parallel", axis="parts")
+                making = replace(
+                    every, body=_within(chain, _under(given, shares)), mode="parallel", thread_axis="parts"
+                )
                 return (making, *self.adding(chain, given, (*ahead, *added, *behind), part))
         held = {t: at for g in groups for t, at in self.arrays(g, part, loops, chain, host).items()}
         if self.only_check:
@@ -235,23 +237,23 @@ class _Dealing:
             joined = share_conditions(s for c, some in each for s in _under(c.given, some))
             body = (*ahead, *_under(runs, joined), *behind)
             if team:
-                whole += _within((replace(chained[0], axis="x"),), _under(given, body))
+                whole += _within((replace(chained[0], thread_axis="x"),), _under(given, body))
             else:
                 whole += self.adding(chained, given, body, part)
         shares = tuple(_share(f, part, held, varying) for f in loops)
         parts = _within(chain, _under(given, _under(runs, (*begin, *shares))))
-        return (replace(every, body=parts, mode="parallel", axis="parts"), *whole)
+        return (replace(every, body=parts, mode="parallel", thread_axis="parts"), *whole)
 
     def adding(self, chain: Sequence[Loop], given: Expr | None, body: tuple[Stmt, ...], part: Var) -> tuple[Stmt, ...]:
         """Return the nest that adds parts up in ``body``; in several rows, in blocks for each."""
-        deep = any(f.axis == "z" for f in chain)
+        deep = any(f.thread_axis == "z" for f in chain)
         rows = split_by_row(body, chain, given, part.name) if self.rows and chain and not deep else [body]
         if len(rows) == 1:
             return _within(chain, _under(given, body))
         row = Var(self.fresh("row"), part.dtype)
         nest = _within(chain, _under(given, select_row(row, rows)))
         count = Const(len(rows), row.dtype)
-        return (Loop(row.name, Const(0, row.dtype), count, nest, mode="parallel", dtype=row.dtype, axis="z"),)
+        return (Loop(row.name, Const(0, row.dtype), count, nest, mode="parallel", dtype=row.dtype, thread_axis="z"),)
 
     def common(
         self, sums: SharedSums, every: Loop, chain: Sequence[Loop], varying: set[str]
@@ -267,7 +269,7 @@ class _Dealing:
         self.sums += sums.found
         begin = tuple(Assign(v, Const(0, v.dtype)) for v in own)
         stored = (s for v, g in zip(own, sums.given, strict=True) for s in _under(g, (Assign(held[v], v),)))
-        adding = [(self.accumulator(r, (sums.loop,)), g) for r, g in zip(sums.loop.reduces, sums.given, strict=True)]
+        adding = [(self.accumulator(r, (sums.loop,)), g) for r, g in zip(sums.loop.reductions, sums.given, strict=True)]
         parts = (s for a, g in adding for s in _under(g, (Assign(a.private, a.combine(a.private, held[a.target])),)))
         first = (Assign(a.private, a.identity) for a, _ in adding)
         after = substitute(sums.after, {a.target.name: a.private for a, _ in adding if isinstance(a.target, Var)})
@@ -278,7 +280,7 @@ class _Dealing:
         own = Var(self.fresh(f"{target_name(r.target)}_sum"), r.target.dtype)
         self.made.append(Local(own.name, own.dtype))
         self.parts[own.name] = r
-        return Accumulator(r.op, r.target, own, own, all(quiet(f, r.target) for f in loops if r in f.reduces))
+        return Accumulator(r.op, r.target, own, own, all(quiet(f, r.target) for f in loops if r in f.reductions))
 
     def arrays(
         self, told: TargetGroup, part: Var, loops: Sequence[Loop], chain: Sequence[Loop], host: frozenset[str]
@@ -346,7 +348,7 @@ def _chain(stmt: Stmt) -> tuple[tuple[Loop, ...], Expr | None, tuple[Stmt, ...]]
     inside: tuple[Stmt, ...] = (stmt,)
     while True:
         match inside:
-            case (Loop(mode="parallel" | "thread", reduces=(), in_parts=False) as loop,) if (
+            case (Loop(mode="parallel" | "thread", reductions=(), in_parts=False) as loop,) if (
                 chain or loop.mode == "parallel"
             ):
                 chain.append(loop)
@@ -379,12 +381,12 @@ def _check(loops: Sequence[Loop], others: Sequence[Stmt]) -> None:
             raise InfeasibleDirective(
                 loop, f"loop {next(f.var for f in nested if f.in_parts)} inside of it is split as well"
             )
-        own = {target_name(r.target) for r in loop.reduces}
-        mine = {r.target for r in loop.reduces}
+        own = {target_name(r.target) for r in loop.reductions}
+        mine = {r.target for r in loop.reductions}
         if any(isinstance(t, Var) for t in mine) and others:
             raise InfeasibleDirective(loop, f"it reduces the local {min(own)}: accumulate in an element of an array")
         used = _besides(loop, mine)
-        elsewhere = [*others, *(f for f in loops if f is not loop and f.reduces != loop.reduces)]
+        elsewhere = [*others, *(f for f in loops if f is not loop and f.reductions != loop.reductions)]
         changed = sorted(used & written_names(elsewhere)) or sorted(
             (written_names((loop,)) - own) & referenced_names(elsewhere)
         )
@@ -469,7 +471,7 @@ def _added(
         every, body=tuple(Assign(a.private, a.combine(a.private, held[a.target])) for a in sums), mode="sequential"
     )
     if team:
-        loop = replace(loop, mode="parallel", reduces=tuple(Reduction(a.op, a.private) for a in sums))
+        loop = replace(loop, mode="parallel", reductions=tuple(Reduction(a.op, a.private) for a in sums))
     if not sure:
         return *(Assign(a.private, a.identity) for a in sums), loop, *(a.update for a in sums)
     return *(Assign(a.private, a.target) for a in sums), loop, *(Assign(a.target, a.private) for a in sums)

@@ -273,7 +273,7 @@ class _Making:
         self.kept = tuple(dict.fromkeys(t.array for t in _stored(loop.body)))
         if not self.kept:
             raise InfeasibleDirective(loop, "it writes no array")
-        owned = {a for f in walk_stmts(loop) if isinstance(f, Loop) for a in f.own}
+        owned = {a for f in walk_stmts(loop) if isinstance(f, Loop) for a in f.private_arrays}
         if owned & set(self.kept):
             raise InfeasibleDirective(
                 loop, f"{min(owned & set(self.kept))} is an array that each iteration has for itself"
@@ -337,8 +337,8 @@ class _Making:
 
     def plain(self, f: Loop) -> None:
         for what, so in (
-            ("reduces", f.reduces), ("is split into parts", f.in_parts), ("has tiles of its own", staging_loops((f,))),
-            ("is unrolled or tiled", f.step != 1),
+            ("reduces", f.reductions), ("is split into parts", f.in_parts),
+            ("has tiles of its own", staging_loops((f,))), ("is unrolled or tiled", f.step != 1),
         ):  # fmt: skip
             if so:
                 raise InfeasibleDirective(self.loop, f"loop {f.var} inside of it {what}")

@@ -148,11 +148,11 @@ class Band:
         """Return the nest with its loops in the order of ``names``; its bounds must be analysable."""
         named = {f.var: f for f in self.loops}
         if self.rectangular:
-            loops = [replace(self.at_least_one_iteration(named[v]), own=self.own(named[v])) for v in names]
+            loops = [replace(self.at_least_one_iteration(named[v]), private_arrays=self.own(named[v])) for v in names]
             return self.around(loops, self.guarded_body())
         found = bounded_nest(self.site.loop_context, [named[v] for v in names], self.groups())
         body = self.guarded_body({(s.level, s.first): found.left(self.guards(s)) for s in self.body})
-        loops = [replace(f, body=named[f.var].body, own=self.own(named[f.var])) for f in found.loops]
+        loops = [replace(f, body=named[f.var].body, private_arrays=self.own(named[f.var])) for f in found.loops]
         return self.around(loops, body)
 
     def groups(self) -> list[tuple[Expr, ...]]:
@@ -170,7 +170,7 @@ class Band:
 
         What a statement beside the inner loops leaves in one is read all through these, which may be outside of it now.
         """
-        return loop.own if self.perfect or loop is self.loops[-1] else ()
+        return loop.private_arrays if self.perfect or loop is self.loops[-1] else ()
 
     @staticmethod
     def around(loops: Sequence[Loop], body: tuple[Stmt, ...]) -> Stmt:

@@ -87,11 +87,11 @@ class Gridify(Transform):
         def rule(n: Node) -> Node | None:
             match n:
                 case Loop(var) if var in chosen:
-                    return replace(n, mode="parallel", axis=axes.get(var, "")).annotated(*size)
+                    return replace(n, mode="parallel", thread_axis=axes.get(var, "")).annotated(*size)
                 case Loop():
-                    mode: Mode = "sequential" if n.mode == "sequential" or n.reduces else "thread"
-                    reduces = n.reduces if n.in_parts else ()
-                    return replace(n, mode=mode, reduces=reduces).annotated(*size)
+                    mode: Mode = "sequential" if n.mode == "sequential" or n.reductions else "thread"
+                    reduces = n.reductions if n.in_parts else ()
+                    return replace(n, mode=mode, reductions=reduces).annotated(*size)
             return None
 
         return Rewrite((rewrite(rule, site.loop),))

@@ -135,8 +135,8 @@ def _slack(e: Expr) -> Expr | None:
 
 
 def _one_loop(copies: Sequence[_Copy], loops: Sequence[Loop], site: DirectiveSite) -> tuple[Stmt, ...]:
-    first = replace(loops[0], reduces=tuple(dict.fromkeys(r for f in loops for r in f.reduces)),
-                    own=tuple(dict.fromkeys(a for f in loops for a in f.own)))  # fmt: skip
+    first = replace(loops[0], reductions=tuple(dict.fromkeys(r for f in loops for r in f.reductions)),
+                    private_arrays=tuple(dict.fromkeys(a for f in loops for a in f.private_arrays)))  # fmt: skip
     bodies = [replace(c, body=f.body) for c, f in zip(copies, loops, strict=True)]
     data = next((n.array for f in loops for n in walk((f.lo, f.hi)) if isinstance(n, Load)), None)
     if data is not None and any(c.given for c in copies):

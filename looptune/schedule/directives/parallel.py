@@ -77,7 +77,9 @@ class Parallel(Transform):
         return self.reduce
 
     def apply(self, site: DirectiveSite) -> Rewrite:
-        return Rewrite((replace(site.loop, mode="parallel", axis="team" if self.team else site.loop.axis),))
+        return Rewrite(
+            (replace(site.loop, mode="parallel", thread_axis="team" if self.team else site.loop.thread_axis),)
+        )
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ def shared(loops: Sequence[Loop], names: Collection[str], taken: set[str]) -> Sh
     if not alone or not any(len(terms) > 1 for sum_ in found for terms in sum_.terms):
         return None
     taken |= {v.name for v in made}
-    loop = replace(adding, reduces=tuple(Reduction("+", v) for v in own))
+    loop = replace(adding, reductions=tuple(Reduction("+", v) for v in own))
     given = tuple(c for s in body[:at] for c in ([s.cond] * len(s.then) if isinstance(s, If) else [None]))
     return SharedSums(loop, body[at + 1 :], own, given, made, found)
 

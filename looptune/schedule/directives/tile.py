@@ -174,23 +174,25 @@ class _Block:
         """Over the blocks, where the loop's bounds do not depend on the band."""
         loop = self.band.at_least_one_iteration(self.loop)
         count = div(add(sub(loop.hi, loop.lo), sub(self.width, Const(1, loop.dtype))), self.width)
-        reduces = loop.reduces if mode == "parallel" or loop.in_parts else ()
+        reduces = loop.reductions if mode == "parallel" or loop.in_parts else ()
         kept = (a.of_strips(mode == "parallel") for a in loop.annotations)
         return replace(loop, var=self.outer, lo=Const(0, loop.dtype), hi=count, step=1, mode=mode, number=0,
-                       reduces=reduces, annotations=Annotations(a for a in kept if a is not None))  # fmt: skip
+                       reductions=reduces, annotations=Annotations(a for a in kept if a is not None))  # fmt: skip
 
     def points(self) -> Loop:
         """Return the part of the loop that is in the block."""
         loop, start = self.band.at_least_one_iteration(self.loop), self.start
         own = self.band.own(self.loop)
-        apart = self._free and set(loop.own) <= set(own)  # else iterations share an array, one after the other
+        apart = self._free and set(loop.private_arrays) <= set(
+            own
+        )  # else iterations share an array, one after the other
         mode: Mode = "thread" if apart else "sequential" if loop.mode == "parallel" else loop.mode
         lo = start
         if not self.from_the_first:
             lo = round_up_to_step(loop, max_of(start, loop.lo))
         hi = min_of(add(start, self.width), loop.hi)
         kept = Annotations(a for a in (a.of_points() for a in loop.annotations) if a is not None)
-        return replace(loop, lo=lo, hi=hi, mode=mode, reduces=(), own=own, annotations=kept)
+        return replace(loop, lo=lo, hi=hi, mode=mode, reductions=(), private_arrays=own, annotations=kept)
 
     @property
     def from_the_first(self) -> bool:
@@ -199,11 +201,13 @@ class _Block:
 
     @property
     def _free(self) -> bool:
-        return self.loop.mode == "parallel" and not self.loop.reduces and self.loop not in self.band.sink_targets
+        return self.loop.mode == "parallel" and not self.loop.reductions and self.loop not in self.band.sink_targets
 
     def mode(self) -> Mode:
         """Of the loop over the blocks: they may run at once where all the loops may, the outermost's where it may."""
-        everywhere = all(f.mode == "parallel" and not f.reduces for f in self.band.loops) and not self.band.sink_targets
+        everywhere = (
+            all(f.mode == "parallel" and not f.reductions for f in self.band.loops) and not self.band.sink_targets
+        )
         free = everywhere or (self.loop is self.band.loops[0] and self.loop.mode == "parallel")
         return self.loop.mode if free or self.loop.mode == "auto" else "sequential"
 

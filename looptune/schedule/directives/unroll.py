@@ -178,8 +178,10 @@ class Unroll(Transform):
             add(add(first, Const(c % runs, loop.dtype)), mul(Const(c - c % runs, loop.dtype), q)) for c in range(u)
         ]
         copies, locals_, of = self._copies(site, places)
-        own = tuple(copy for copy, local in of.items() if local in loop.own)
-        main = replace(loop, lo=Const(0, loop.dtype), hi=q, step=1, body=copies, own=(*loop.own, *own))
+        own = tuple(copy for copy, local in of.items() if local in loop.private_arrays)
+        main = replace(
+            loop, lo=Const(0, loop.dtype), hi=q, step=1, body=copies, private_arrays=(*loop.private_arrays, *own)
+        )
         if self.rest == "noremainder" or r == Const(0, loop.dtype):
             return Rewrite((main,), locals_, of)
         if self.rest == "remainder":
@@ -240,8 +242,8 @@ def _guard(cond: Expr, many: tuple[Stmt, ...], one: tuple[Stmt, ...], *, sink: b
         case (Loop(_, lo, hi, inner, step) as loop,), (Loop(_, lo2, hi2, other, step2) as last,) if sink and (
             (lo, hi, step) == (lo2, hi2, step2)
         ):
-            reduces = tuple(dict.fromkeys((*loop.reduces, *last.reduces)))
-            return (replace(loop, body=_guard(cond, inner, other, sink=True), reduces=reduces),)
+            reduces = tuple(dict.fromkeys((*loop.reductions, *last.reductions)))
+            return (replace(loop, body=_guard(cond, inner, other, sink=True), reductions=reduces),)
     return (If(cond, many, one),)
 
 
