@@ -428,8 +428,7 @@ class _Splicer:
             return plain(n)
 
         local = {rename.get(name, name): replace(v, name=rename.get(name, name)) for name, v in private.items()}
-        stmts: tuple[Stmt, ...] = rewrite(rule, new)
-        return stmts, local
+        return rewrite(rule, new), local
 
     def hoisted(self, run: Run, old: tuple[Stmt, ...], shared: set[str], indent: str) -> list[str]:
         """Return declarations among the replaced statements that the rest of the text needs."""
@@ -483,8 +482,7 @@ def _in_terms_of_the_text(stmts: tuple[Stmt, ...], around: Around) -> tuple[tupl
 
 def _put(stmts: tuple[Stmt, ...], value: Expr, name: Var) -> tuple[Stmt, ...]:
     """Return the statements with the name wherever they compute the value."""
-    found: tuple[Stmt, ...] = rewrite(lambda n: name if n == value else None, stmts)
-    return found
+    return rewrite(lambda n: name if n == value else None, stmts)
 
 
 def _solved(value: Expr, var: str, known: Expr) -> Expr | None:

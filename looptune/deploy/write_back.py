@@ -65,8 +65,7 @@ def _computing(stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
                 return ()
         return None
 
-    kept: tuple[Stmt, ...] = rewrite(rule, stmts)
-    return kept
+    return rewrite(rule, stmts)
 
 
 def _split(unit: Unit, codelet: Codelet) -> list[tuple[Stmt, ...]]:

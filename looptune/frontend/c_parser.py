@@ -63,7 +63,7 @@ _AGAIN = re.compile(r"Non-typedef '(\w+)' previously declared as typedef")
 """A variable or function of the file that is named like a type of a header."""
 
 
-class _Lexer(CLexer):
+class _Lexer(CLexer):  # type: ignore[misc]  # pycparser has no types
     """pycparser's lexer, which remembers its last token: some complaints come without their place."""
 
     last: Any = None

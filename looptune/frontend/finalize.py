@@ -63,8 +63,7 @@ def without_empty(stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     def rule(node: Node) -> tuple[Node, ...] | None:
         return () if isinstance(node, If) and not node.then and not node.other else None
 
-    found: tuple[Stmt, ...] = rewrite(rule, stmts)
-    return found
+    return rewrite(rule, stmts)
 
 
 @dataclass(slots=True)

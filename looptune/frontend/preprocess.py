@@ -143,7 +143,7 @@ def preprocess(text: str, path: str, defines: Mapping[str, str], include_dirs: S
     return _write(machine)
 
 
-class _Preprocessor(pcpp.Preprocessor):
+class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no types
     """pcpp, with each token of the source marked by its place: ``origin`` is (file, line, column)."""
 
     def __init__(self, text: str, path: str, defines: Mapping[str, str], include_dirs: Sequence[Path]) -> None:

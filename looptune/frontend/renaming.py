@@ -21,8 +21,7 @@ def renamed(e: Expr, rename: Mapping[str, str]) -> Expr:
     def rule(n: Node) -> Node | None:
         return replace(n, name=rename[n.name]) if isinstance(n, Var) and n.name in rename else None
 
-    found: Expr = rewrite(rule, e)
-    return found
+    return rewrite(rule, e)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +33,7 @@ class Renaming:
     held: Mapping[str, Load]
 
     def of(self, stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        found: tuple[Stmt, ...] = rewrite(self.rule, stmts)
-        return found
+        return rewrite(self.rule, stmts)
 
     def rule(self, n: Node) -> Node | None:
         match n:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 
@@ -120,8 +121,9 @@ def _stmt(stmt: Stmt, points: _Points, cost: Cost) -> int:
 
 def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if a.size and float(a.max()) * float(b.max()) > EXACT:
-        return a.astype(object) * b.astype(object)
-    return a * b
+        a, b = a.astype(object), b.astype(object)
+    products: np.ndarray = a * b
+    return products
 
 
 def _asked(body: Sequence[Stmt]) -> set[str]:
@@ -167,7 +169,8 @@ def _quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """C's, toward zero."""
     if not b.all():
         raise OfData
-    return np.abs(a) // np.abs(b) * np.sign(a) * np.sign(b)
+    quotients: np.ndarray = np.abs(a) // np.abs(b) * np.sign(a) * np.sign(b)
+    return quotients
 
 
 _OPERATIONS: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
@@ -190,7 +193,7 @@ def operations(assign: Assign, changed: Collection[str]) -> int:
     return total
 
 
-def is_operation(n: object) -> bool:
+def is_operation(n: object) -> TypeGuard[Binary | Call]:
     """Tell whether the node is an operation that counts."""
     return _costs(n) > 0
 

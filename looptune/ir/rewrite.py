@@ -8,11 +8,29 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from looptune.ir.nodes import ASIDE, Assign, Binary, Cast, Const, Expr, If, Load, Loop, Node, Stmt, Unary, Var, While
+from looptune.ir.nodes import (
+    ASIDE,
+    Assign,
+    Binary,
+    Cast,
+    Codelet,
+    Const,
+    Expr,
+    If,
+    Load,
+    Loop,
+    Node,
+    Stmt,
+    Unary,
+    Var,
+    While,
+)
 from looptune.ir.simplify import fold
 
 Rule = Callable[[Node], "Node | tuple[Node, ...] | None"]
 N = TypeVar("N", bound=Node)
+Tree = TypeVar("Tree", Loop, Expr, Stmt, Codelet, tuple[Expr, ...], tuple[Stmt, ...])
+"""What has the same kind when its parts are rewritten, or a tuple of that."""
 
 
 @cache
@@ -75,7 +93,7 @@ def _same(new: tuple[Node, ...], old: tuple[Node, ...]) -> bool:
     return len(new) == len(old) and all(a is b for a, b in zip(new, old, strict=True))
 
 
-def rewrite(rule: Rule, node: Any) -> Any:
+def rewrite(rule: Rule, node: Tree) -> Tree:
     """Apply ``rule`` once to every node, children first. ``node`` may be a tuple of nodes.
 
     The rule returns None (keep), a node (replace) or a tuple (splice); untouched subtrees stay the same object.
@@ -86,7 +104,12 @@ def rewrite(rule: Rule, node: Any) -> Any:
         new = rule(whole)
         return whole if new is None else new
 
-    return _mapped(visit, node) if isinstance(node, tuple) else visit(node)
+    return _visited(visit, node)
+
+
+def _visited(visit: Callable[[Any], Any], node: Tree) -> Tree:
+    made: Tree = _mapped(visit, node) if isinstance(node, tuple) else visit(node)
+    return made
 
 
 def rewrite_stmts(rule: Callable[[Stmt], Stmt | tuple[Stmt, ...] | None], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -128,7 +151,7 @@ def renaming(names: Mapping[str, str]) -> Callable[[Node], Node | None]:
     return rule
 
 
-def substitute(node: Any, env: Mapping[str, Expr]) -> Any:
+def substitute(node: Tree, env: Mapping[str, Expr]) -> Tree:
     """Replace each ``Var`` named in ``env``, folding the constants this makes.
 
     >>> substitute(Binary("+", Var("i"), Const(1)), {"i": Const(2)})
@@ -151,9 +174,7 @@ def substitute(node: Any, env: Mapping[str, Expr]) -> Any:
                 return fold(map_children(visit, n))
         return map_children(visit, n)
 
-    if not env:
-        return node
-    return _mapped(visit, node) if isinstance(node, tuple) else visit(node)
+    return _visited(visit, node) if env else node
 
 
 @cache

@@ -181,8 +181,7 @@ class _Drawing:
                     return replace(n, private_arrays=tuple(private[a] for a in own if a in private))
             return None
 
-        body: tuple[Stmt, ...] = rewrite(rule, whole)
-        return body, tuple(private[v.name] for v in kernel.locals if v.shape)
+        return rewrite(rule, whole), tuple(private[v.name] for v in kernel.locals if v.shape)
 
     def whole(self, kernel: Kernel) -> tuple[Stmt, ...]:
         """Return what a thread runs, or a team of them."""

@@ -163,7 +163,7 @@ def _read(names: Names, target: Var | Load) -> Names:
 def _baked(codelet: Codelet, env: Mapping[str, Expr]) -> Codelet:
     assigned = {n.target.name for n in walk(codelet.body) if isinstance(n, Assign) and isinstance(n.target, Var)}
     known = {n: v for n, v in env.items() if n not in assigned}
-    baked: Codelet = substitute(codelet, known)
+    baked = substitute(codelet, known)
     return replace(baked, params=tuple(p for p in baked.params if p.name not in known))
 
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any
+from typing import Any, TypeVar
 
 import islpy as isl
 
 from looptune.poly.access import Access
 from looptune.poly.coalesce import merged
 from looptune.poly.domain import IterationDomains, Statement
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +107,11 @@ class Space:
         """Return { S[iteration] -> T[iteration] : false }."""
         return self.memoized(("never", first, then), lambda: isl.Map.empty(self.before(first, then).get_space()))
 
-    def memoized(self, question: Any, answer: Callable[[], Any]) -> Any:
+    def memoized(self, question: Any, answer: Callable[[], _Answer]) -> _Answer:
         if question not in self._made:
             self._made[question] = answer()
-        return self._made[question]
+        found: _Answer = self._made[question]
+        return found
 
 
 def union(maps: Iterable[isl.Map]) -> isl.Map:

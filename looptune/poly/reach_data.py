@@ -118,7 +118,7 @@ class _Reader:
 
     def data(self, e: Expr) -> Data | None:
         """Return an integer expression, or None where it is made of more than parameters and loop variables."""
-        whole: Expr = substitute(e, self.known)
+        whole = substitute(e, self.known)
         return None if names_in(whole) & self.changing else _data(whole)
 
 

@@ -92,8 +92,7 @@ def _named(body: tuple[Stmt, ...], called: dict[str, str]) -> tuple[Stmt, ...]:
                 return replace(n, name=own)
         return None
 
-    named: tuple[Stmt, ...] = rewrite(rule, body)
-    return named
+    return rewrite(rule, body)
 
 
 def _uses(body: tuple[Stmt, ...]) -> Mapping[str, int]:
@@ -200,8 +199,7 @@ class _Opening:
         self.registers.append(_Register(
             name.name, array, index, scalar, load.name, store.name if store is not None else "", inside, depth
         ))  # fmt: skip
-        opened: Loop = rewrite(lambda n: held if isinstance(n, Var) and n.name == name.name else None, loop)
-        return opened
+        return rewrite(lambda n: held if isinstance(n, Var) and n.name == name.name else None, loop)
 
 
 def _moves_in(stmt: Stmt) -> tuple[Assign, ...]:
@@ -299,5 +297,4 @@ def _restored(
                 return Var(r.array, dtype) if r.scalar else Load(r.array, index, dtype, span=n.span)
         return None
 
-    restored: tuple[Stmt, ...] = rewrite(rule, body)
-    return restored
+    return rewrite(rule, body)

@@ -16,10 +16,10 @@ import numpy as np
 
 from looptune.backends.base import Backend, Program
 from looptune.frontend import load
+from looptune.ir.c_printer import C_TYPES
 from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime.device import Device
-from looptune.runtime.host_program import C_TYPES
 from looptune.runtime.verification import ReferenceComparison
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule

@@ -91,7 +91,8 @@ class InputFile:
         whole = np.rint(shaped).astype(np.int64)
         if wrap(int(whole.max()), p.dtype) != whole.max():
             raise UsageError(f"{p.name} is {p.dtype}, but {self.path} has grey levels up to {whole.max()}")
-        return whole.astype(p.dtype)
+        leveled: np.ndarray = whole.astype(p.dtype)
+        return leveled
 
 
 def read(texts: Sequence[str], codelet: Codelet) -> dict[str, InputFile]:

@@ -69,7 +69,7 @@ def tolerance(name: str, expected: np.ndarray, terms: int, doubt: Doubt | None =
     nonzero = finite[finite > 0]
     scale = float(np.median(nonzero)) if nonzero.size else 0.0
     relative = _C * np.sqrt(max(terms, _FEWEST_TERMS)) * float(np.finfo(expected.dtype).eps)
-    allowed = relative * (finite + scale)
+    allowed: np.ndarray = relative * (finite + scale)
     if doubt is not None and name in doubt.moved:
         allowed = np.maximum(allowed, _MARGIN * np.max(_error(expected, doubt.moved[name]), initial=0.0))
     if doubt is not None and name in doubt.wider:

@@ -181,7 +181,7 @@ class Scheduler:
         said = tuple((b.loop, b.rank, directive_text(b.directive), b.directive.span) for b in bound
                      if b.transform.stage != "loop")  # fmt: skip
         key = (id(self.codelet), said, target, self.keep_going, self.sums, tuple(sorted(self.values.items())))
-        known = self.analysis.prefix_cache
+        known: dict[object, Scheduler] = self.analysis.prefix_cache
         if key not in known:
             known[key] = self._whole_nests(bound)
         done = known[key]

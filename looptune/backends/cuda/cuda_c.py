@@ -100,7 +100,7 @@ def _check(result: tuple[Any, ...]) -> Any:
 
 def _text(program: Any, size: Any, write: Any) -> str:
     """Return what the compiler has to give, without the zero that ends it."""
-    held = b" " * _check(size(program))
+    held: bytes = b" " * _check(size(program))
     _check(write(program, held))
     return held.rstrip(b"\0").decode()
 

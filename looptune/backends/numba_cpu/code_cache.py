@@ -53,14 +53,14 @@ class CodeFiles:
 
 class _Kept(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)
+        super().__init__(function)  # type: ignore[no-untyped-call]  # numba's functions have no types
         self._cache_file: Any = CodeFiles(
             self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
         )
 
     def save_overload(self, sig: Any, data: Any) -> None:
         with contextlib.suppress(OSError):
-            super().save_overload(sig, data)
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]  # as above
 
 
 def kept(signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:

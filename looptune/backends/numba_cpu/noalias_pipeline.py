@@ -15,4 +15,4 @@ class Unaliased(Compiler):
 
     def define_pipelines(self) -> Any:
         self.state.flags.noalias = True
-        return super().define_pipelines()
+        return super().define_pipelines()  # type: ignore[no-untyped-call]  # numba's functions have no types

@@ -63,7 +63,7 @@ def {AT_ONCE}(each):
 
 def architectures() -> tuple[str, ...]:
     """Return the architectures for which code can be compiled here."""
-    return tuple(f"sm_{major}{minor}" for major, minor in sorted(nvrtc.get_supported_ccs()))  # type: ignore[attr-defined]
+    return tuple(f"sm_{major}{minor}" for major, minor in sorted(nvrtc.get_supported_ccs()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class NumbaCuda(Backend):
         exec(compile(source, f"<{kernel.name}>", "exec"), module)
         major, minor = divmod(int(self.arch.removeprefix("sm_")), 10)
         with patched_compiler(), noalias_readonly():
-            text, _ = cuda.compile_ptx(  # type: ignore[call-arg]  # numba-cuda's; the checker sees the older one in numba
+            text, _ = cuda.compile_ptx(
                 module[entry].py_func, argument_types(plan, kernel), cc=(major, minor), fastmath=False,
                 launch_bounds=launch_bounds(kernel), opt=True,
             )  # fmt: skip

@@ -171,7 +171,7 @@ def _over(rows: Bounds, nest: PointwiseNest, whole: TemporalTile) -> Stmt:
                 return replace(n, index=tuple(add(point(d), Const(o)) for d, o in enumerate(constant_offset(n))))
         return None
 
-    body: tuple[Stmt, ...] = rewrite(rule, nest.body)
+    body = rewrite(rule, nest.body)
     left = dict(enumerate(bounds))
     order: list[int] = []
     while left:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from looptune.ir.def_use import names_in, referenced_names, written_names
-from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Local, Loop, Node, Var
+from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var
 from looptune.ir.rewrite import rewrite, substitute, walk
 from looptune.ir.simplify import add, mul
 from looptune.lower.passes.init_fusion import fuse_initializers
@@ -120,7 +120,7 @@ def _element(array: str, loops: list[Loop], changing: set[str]) -> Load | None:
         return None
     var = Var(first.var, first.dtype)
     found = {
-        substitute(n, {f.var: var})
+        replace(n, index=substitute(n.index, {f.var: var}))
         for f in loops for n in walk(f.body) if isinstance(n, Load) and n.array == array
     }  # fmt: skip
     element = found.pop()
@@ -217,7 +217,7 @@ class _Turns:
 
         return self.over(loop, rewrite(rule, loop.body))
 
-    def over(self, loop: Loop, body: tuple[Assign | If | Loop, ...]) -> Loop:
+    def over(self, loop: Loop, body: tuple[Stmt, ...]) -> Loop:
         turn = _turn(loop)
         trip = add(self.lane, mul(Const(self.lanes), turn))
         place: Expr = add(loop.lo, mul(Const(loop.step, loop.dtype), trip))

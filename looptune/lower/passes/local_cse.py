@@ -86,7 +86,9 @@ def _placed(
             if often[base] > 1 and base not in held and _place(base, changed):
                 held[base] = Var(fresh(PLACE), "uint32")
                 yield Assign(held[base], base, span=stmt.span)
-        yield Assign(rewrite(rule, stmt.target), rewrite(rule, stmt.value), span=stmt.span)
+        target = rewrite(rule, stmt.target)
+        assert isinstance(target, (Var, Load)), "the rule changes only subscripts"
+        yield Assign(target, rewrite(rule, stmt.value), span=stmt.span)
 
 
 def _place(e: Expr, changed: set[str]) -> bool:

@@ -426,8 +426,7 @@ def _share(loop: Loop, part: Var, held: Mapping[Var | Load, Load], varying: set[
 
 def _with(loop: Loop, env: Mapping[Var | Load, Expr]) -> Loop:
     """With other expressions in the places of some elements."""
-    done: Loop = rewrite(lambda n: env.get(n) if isinstance(n, (Var, Load)) else None, loop)
-    return done
+    return rewrite(lambda n: env.get(n) if isinstance(n, (Var, Load)) else None, loop)
 
 
 def _trips(loop: Loop) -> Expr:
@@ -446,7 +445,7 @@ def _extent(loop: Loop) -> Expr:
                 return Select(Binary("==", rhs, Const(0, rhs.dtype)), Const(0, n.dtype), n)
         return None
 
-    extent: Expr = rewrite(rule, _trips(loop))
+    extent = rewrite(rule, _trips(loop))
     return max_of(extent, Const(0, loop.dtype))
 
 
@@ -651,8 +650,7 @@ def inline_partial_sums(body: tuple[Stmt, ...], parts: Mapping[str, Reduction]) 
     def empty(n: Stmt) -> tuple[Stmt, ...] | None:
         return () if isinstance(n, Loop) and not n.body else begins(n)
 
-    placed: tuple[Stmt, ...] = rewrite(rule, rewrite_stmts(empty, body))
-    return placed
+    return rewrite(rule, rewrite_stmts(empty, body))
 
 
 def before_combine(body: tuple[Stmt, ...], parts: Mapping[str, Reduction]) -> tuple[Stmt, ...]:

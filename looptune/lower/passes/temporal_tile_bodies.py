@@ -162,9 +162,8 @@ class ThreadRows:
                     return self.element(row, n)
             return None
 
-        placed: tuple[Stmt, ...] = rewrite(rule, nest.body)
-        moved: tuple[Stmt, ...] = substitute(placed, {point(0).name: self.at(row)[0]})
-        return moved
+        placed = rewrite(rule, nest.body)
+        return substitute(placed, {point(0).name: self.at(row)[0]})
 
     def element(self, row: int, load: Load) -> Expr:
         at = constant_offset(load)

@@ -399,8 +399,7 @@ class _Making:
                     return replace(n, index=tuple(Const(constant) for _, constant in at))
             return None
 
-        placed: tuple[Stmt, ...] = rewrite(rule, body)
-        return placed
+        return rewrite(rule, body)
 
 
 def _most(extents: Iterable[Expr]) -> Expr:

@@ -204,8 +204,7 @@ def _renamed(body: tuple[Stmt, ...], names: Collection[str], taken: Collection[s
     other: dict[str, str] = {}
     for var in inner:
         other[var] = fresh_name(var, {*taken, *names, *other.values()})
-    renamed: tuple[Stmt, ...] = rewrite(renaming(other), body)
-    return renamed
+    return rewrite(renaming(other), body)
 
 
 def depending(loops: Sequence[Loop]) -> str:

@@ -336,8 +336,7 @@ def _body(member: _Member, site: DirectiveSite) -> tuple[Stmt, ...]:
         return substitute(body, {own: value})
     aside = fresh_name(var, site.used_names)
     body = substitute(rewrite(renaming({var: aside}), body), {own: value})
-    renamed: tuple[Stmt, ...] = rewrite(renaming({aside: own}), body)
-    return renamed
+    return rewrite(renaming({aside: own}), body)
 
 
 _PAIR = """\

@@ -168,8 +168,7 @@ def undo_regrouping(body: tuple[Stmt, ...], found: Sequence[SharedSum]) -> tuple
     def rule(s: Stmt) -> Stmt | tuple[Stmt, ...] | None:
         match s:
             case Assign(Var(name), Binary("+")) if name in left:
-                terms: tuple[Stmt, ...] = rewrite(registers[name].get, next(left[name]))
-                return terms
+                return rewrite(registers[name].get, next(left[name]))
             case Assign() if names_in(s) & left.keys():
                 return ()
             case If(_, (), ()):

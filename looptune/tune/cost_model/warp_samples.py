@@ -95,7 +95,8 @@ class Warps:
 
 def _spread(each: np.ndarray, looked: int) -> np.ndarray:
     """In the middles of as many equal parts of each warp's iterations."""
-    return ((2 * np.arange(looked)[None, :] + 1) * each[:, None] // (2 * looked)).astype(np.int64)
+    middles: np.ndarray = (2 * np.arange(looked)[None, :] + 1) * each[:, None] // (2 * looked)
+    return middles.astype(np.int64)
 
 
 def _repeated(values: np.ndarray, warps: int, times: int) -> np.ndarray:

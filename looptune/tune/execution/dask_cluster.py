@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from distributed import Client, Nanny, Scheduler, SpecCluster
 from distributed.client import ClosedClientError
-from distributed.comm import get_address_host_port
+from distributed.comm.addressing import get_address_host_port
 
 from looptune.core.errors import TargetError, UsageError
 from looptune.runtime.device import DeviceInfo
@@ -37,7 +37,8 @@ from looptune.tune.execution.dask_members import (
     versions,
 )
 from looptune.tune.execution.dask_worker import DaskWorkerPool, perform
-from looptune.tune.execution.workers import Reply, Setup, default_jobs
+from looptune.tune.execution.process import Setup
+from looptune.tune.execution.workers import Reply, default_jobs
 
 CONNECT_S = 10.0
 APPEAR_S = 30.0

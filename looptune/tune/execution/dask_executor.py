@@ -30,7 +30,8 @@ from looptune.tune.execution.dask_members import ClusterWorker, resource
 from looptune.tune.execution.dask_worker import perform
 from looptune.tune.execution.executor import TaskReply, compilers
 from looptune.tune.execution.lab import VersionBuilder
-from looptune.tune.execution.workers import Reply, Setup
+from looptune.tune.execution.process import Setup
+from looptune.tune.execution.workers import Reply
 from looptune.tune.incumbent import Incumbent
 
 LOOK_S = 1.0

@@ -21,7 +21,8 @@ from tornado.ioloop import PeriodicCallback
 
 from looptune.runtime.outcome import Crashed
 from looptune.tune.execution.executor import invalidates_device
-from looptune.tune.execution.workers import Reply, Setup, Worker, alone
+from looptune.tune.execution.process import Setup
+from looptune.tune.execution.workers import Reply, Worker, alone
 
 IDLE_S = 300.0
 

@@ -18,8 +18,9 @@ from typing import Any, Protocol
 
 from looptune.runtime.outcome import Crashed, TimedOut
 from looptune.tune.execution.lab import VersionBuilder
+from looptune.tune.execution.process import Setup
 from looptune.tune.execution.worker_loop import TaskError, TaskResult
-from looptune.tune.execution.workers import Reply, Setup
+from looptune.tune.execution.workers import Reply
 from looptune.tune.incumbent import Incumbent
 
 NICE = 10

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from looptune.runtime.outcome import Outcome
-from looptune.tune.execution.workers import Setup
+from looptune.tune.execution.process import Setup
 from looptune.tune.space.space import DEFAULT
 from looptune.tune.store.store import Context, Row
 

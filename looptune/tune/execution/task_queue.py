@@ -19,6 +19,9 @@ from typing import Any
 
 URGENT, USUAL = range(2)
 
+_Waiting = tuple[Any, Hashable | None]
+"""A task and its group."""
+
 
 @dataclass(slots=True)
 class _Group:
@@ -27,7 +30,7 @@ class _Group:
     ``first_s``: what the first one took a member; ``more_s``: what the ``more`` that followed took together.
     """
 
-    waiting: deque[Any] = field(default_factory=deque)
+    waiting: deque[_Waiting] = field(default_factory=deque)
     members: dict[int, bool] = field(default_factory=dict)
     first_s: float = math.inf
     more_s: float = 0.0
@@ -42,7 +45,7 @@ class Backlog:
     """Tasks in the order in which they came, for workers by their numbers."""
 
     def __init__(self) -> None:
-        self._queues: tuple[deque[Any], ...] = (deque(), deque())
+        self._queues: tuple[deque[_Waiting], deque[_Waiting]] = (deque(), deque())
         self._groups: dict[Hashable, _Group] = {}
 
     def __bool__(self) -> bool:
@@ -55,7 +58,7 @@ class Backlog:
         queue = self._queues[rank] if group is None else self._groups.setdefault(group, _Group()).waiting
         queue.append((task, group))
 
-    def take(self, worker: int) -> tuple[Any, Hashable | None] | None:
+    def take(self, worker: int) -> _Waiting | None:
         """Return a task for an idle worker and its group, or None if there is none for it."""
         urgent, usual = self._queues
         own = [g for g in self._groups.values() if g.waiting and worker in g.members]

@@ -41,8 +41,8 @@ from looptune.runtime.verification import OUTSIDE, ReferenceComparison
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.tune.execution.lab import NextStep, PreparedVersion
+from looptune.tune.execution.process import Setup
 from looptune.tune.execution.worker_loop import PickledValue, pickled
-from looptune.tune.execution.workers import Setup
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.job import Job
 from looptune.tune.measure import handwritten

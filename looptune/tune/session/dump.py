@@ -21,8 +21,10 @@ from looptune.core.errors import TargetError, UsageError
 from looptune.ir.nodes import Array, Codelet
 from looptune.runtime import images
 from looptune.runtime.inputs import save
-from looptune.tune.execution.workers import TaskError, TaskResult, Worker, wait
-from looptune.tune.measure.evaluate import Job, KernelBuilder, MeasuringDevice, Plans, plans_of
+from looptune.tune.execution.worker_loop import TaskError, TaskResult
+from looptune.tune.execution.workers import Worker, wait
+from looptune.tune.job import Job
+from looptune.tune.measure.evaluate import KernelBuilder, MeasuringDevice, Plans, plans_of
 from looptune.tune.measure.reference import outputs
 from looptune.tune.space.space import Configuration
 

@@ -27,8 +27,9 @@ from looptune.runtime.outcome import Fact, Timed, WrongResult
 from looptune.runtime.targets import Model
 from looptune.runtime.timing import summary
 from looptune.schedule.apply import ScheduleResult, schedule
+from looptune.tune.execution.process import Setup
 from looptune.tune.execution.worker_loop import PickledValue, TaskError, TaskResult, pickled
-from looptune.tune.execution.workers import Reply, Setup
+from looptune.tune.execution.workers import Reply
 from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import FinalsRequest, KernelBuilder, Times, plans_of
 from looptune.tune.measure.sequential import says

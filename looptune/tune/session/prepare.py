@@ -44,7 +44,8 @@ from looptune.schedule.oversized import excessive
 from looptune.schedule.suggest import schedule_with_suggestions
 from looptune.tune import strategies
 from looptune.tune.execution.workers import cores, default_jobs
-from looptune.tune.measure.evaluate import Job, KernelBuilder
+from looptune.tune.job import Job
+from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.measure.reference_choice import describe_reference, text_of
 from looptune.tune.results.study import KernelStudy
 from looptune.tune.session import dump, finals, find_space

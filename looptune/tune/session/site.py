@@ -22,9 +22,10 @@ from looptune.runtime.device import on_gpu
 from looptune.runtime.targets import Model
 from looptune.tune.execution.executor import Opening, invalidates_device
 from looptune.tune.execution.local_executor import Local
+from looptune.tune.execution.process import Setup
 from looptune.tune.execution.process_cache import ProcessCache
 from looptune.tune.execution.worker_loop import TaskError, TaskResult
-from looptune.tune.execution.workers import Pool, Reply, Setup, Worker, cores, each, get_ready, wait
+from looptune.tune.execution.workers import Pool, Reply, Worker, cores, each, get_ready, wait
 from looptune.tune.job import Job
 from looptune.tune.measure.sequential import sequential_timer
 

@@ -181,7 +181,8 @@ class Table(SpaceView):
     def distances(self, index: int) -> np.ndarray:
         """From ``index`` to each row: see ``features``."""
         step = self.features - self.features[index]
-        return np.round(np.abs(step).sum(axis=1), 9)
+        distances: np.ndarray = np.round(np.abs(step).sum(axis=1), 9)
+        return distances
 
     def nearest(self, index: int, digits: Sequence[int], taken: Container[int], rng: random.Random) -> int | None:
         distances = np.abs(self.features - self._located(digits)).sum(axis=1)

@@ -35,7 +35,8 @@ def targets(costs: np.ndarray) -> np.ndarray:
     logs = np.log(costs)
     median = np.median(logs)
     drawn = np.where(logs > median, median + DRAWN * (logs - median), logs)
-    return (drawn - drawn.mean()) / (drawn.std() + 1e-9)
+    values: np.ndarray = (drawn - drawn.mean()) / (drawn.std() + 1e-9)
+    return values
 
 
 def shape(apart: np.ndarray, y: np.ndarray, features: int) -> Shape:
@@ -67,7 +68,8 @@ def feasible(apart: np.ndarray, timed: np.ndarray, across: np.ndarray, one: Shap
     """How likely each candidate can be timed: all can, as far as nothing near them could not be."""
     lower = _factor(apart, one)
     failed = np.linalg.solve(lower.T, np.linalg.solve(lower, 1.0 - timed))
-    return np.clip(1.0 - np.exp(-across / one.scale).T @ failed, 0.0, 1.0)
+    likely: np.ndarray = np.clip(1.0 - np.exp(-across / one.scale).T @ failed, 0.0, 1.0)
+    return likely
 
 
 def improvement(
@@ -85,12 +87,13 @@ def improvement(
     variance = max(float(white @ white) / len(y), 1e-12) * np.maximum(1 + one.noise - (reach * reach).sum(axis=0), 1e-9)
     deviation = np.sqrt(variance)
     z = (y.min() - mean) / deviation
-    return deviation * (z * _below(z) + np.exp(-0.5 * z * z) / sqrt(2 * np.pi))
+    expected: np.ndarray = deviation * (z * _below(z) + np.exp(-0.5 * z * z) / sqrt(2 * np.pi))
+    return expected
 
 
 def _below(z: np.ndarray) -> np.ndarray:
     """Return the normal distribution function, to 1e-7: Abramowitz and Stegun, formula 26.2.17."""
     t = 1 / (1 + 0.2316419 * np.abs(z))
     series = t * (0.319381530 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))))
-    tail = np.exp(-0.5 * z * z) / sqrt(2 * np.pi) * series
+    tail: np.ndarray = np.exp(-0.5 * z * z) / sqrt(2 * np.pi) * series
     return np.where(z > 0, 1 - tail, tail)

@@ -159,8 +159,10 @@ class Model(Sequential):
 
     def _apart(self, rows: list[int], others: list[int] | None = None) -> np.ndarray:
         """Distances, a row for each of ``rows``; by default among themselves."""
-        return np.sqrt(self._squares(rows, rows if others is None else others))
+        distances: np.ndarray = np.sqrt(self._squares(rows, rows if others is None else others))
+        return distances
 
     def _squares(self, rows: list[int], others: list[int]) -> np.ndarray:
         a, b = self._table.features[rows], self._table.features[others]
-        return np.maximum((a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2 * a @ b.T, 0.0)
+        squares: np.ndarray = np.maximum((a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2 * a @ b.T, 0.0)
+        return squares

@@ -59,7 +59,8 @@ def _suggest(trial: Any, names: Sequence[str], axes: Sequence[Axis], k: int) -> 
     name, axis = names[k], axes[k]
     count = len(axis.values)
     if axis.numeric:
-        return axis.ascending[trial.suggest_int(name, 0, count - 1)]
+        rank: int = trial.suggest_int(name, 0, count - 1)
+        return axis.ascending[rank]
     digit: int = trial.suggest_categorical(name, range(count))
     return digit
 
