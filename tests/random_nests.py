@@ -28,6 +28,8 @@ KINDS = (
     "box FACTOR & unroll FACTOR, jam", "box & unroll FACTORSCHEMERESTJAM", "box & tile BLOCKS",
 )  # fmt: skip
 """Every directive, its arguments to be filled in; several for one loop."""
+INSIDE = 12
+"""The largest loop variable for which every index is at least 0."""
 SIZES = ((5, 4), (4, 6), (1, 1), (0, 3), (2, 5))
 
 Trace = list[tuple[str, tuple[int, ...]]]

@@ -9,6 +9,7 @@ import pytest
 
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.def_use import upward_exposed_uses
 from looptune.ir.nodes import Loop
 from looptune.ir.rewrite import walk
 from looptune.lower.pipeline import lower_to_plan
@@ -143,6 +144,44 @@ void f(int n, float x[n], float y[n]) {
     done = planned(text)
     assert done.device_locals == ()
     assert [[v.name for v in k.locals] for k in done.kernels] == [["t"], ["t"]]
+
+
+def test_what_is_assigned_under_a_condition_is_read_under_it() -> None:
+    """Copies of one temporary, each under the guard of its copy, belong to the thread, and are no element for all."""
+    text = (
+        "void f(int n, double x[n][n], double y[n][n])\n{\n"
+        "  for (int j = 0; j < n - 1; j++)\n"
+        "    for (int k = 0; k < n; k++) { double t = x[j][k]; y[j][k] = t + 1; }\n}\n"
+    )
+    plan = planned(text, "loop j: noParallel", "loop j: unroll 2, guarded, jam")
+    assert plan.device_locals == ()
+    (kernel,) = plan.kernels
+    assert len({v.name for v in kernel.locals}) == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "read_first"),
+    [
+        ("if (n > 3) t = 1; x[0] = 0; if (n > 3) x[1] = t;", False),
+        ("if (n > 3) { if (x[0] > 2) t = 1; y[0] = 1; } if (n > 3) { if (x[0] > 2) y[1] = t; }", False),
+        ("if (n > 3 && x[0] > 2) t = 1; if (n > 3 && x[0] > 2 && m > 4) y[1] = t;", False),
+        ("if (n > 3) t = 1; else t = 2; y[1] = t;", False),
+        ("if (n > 3) y[0] = 1; else t = 2; if (n > 3) y[1] = 2; else y[1] = t;", False),
+        ("if (n > 3) t = 1; if (m > 3) y[1] = t;", True),
+        ("if (n > 3) t = 1; y[1] = t;", True),
+        ("if (x[0] > 2) t = 1; x[0] = 3; if (x[0] > 2) y[1] = t;", True),
+        ("if (x[0] > 2) { t = 1; x[0] = 0; } if (x[0] > 2) y[1] = t;", True),
+        ("if (x[0] > 2) t = 1; else x[0] = 3; if (x[0] > 2) y[1] = t;", True),
+        ("if (n > 3) y[1] = t; t = 1;", True),
+        ("if (x[0] > 2) t = 1; for (int i = 0; i < n; i++) { if (x[0] > 2) y[1] = t; x[0] += 1; }", True),
+        ("if (x[0] > 2) t = 1; for (int i = 0; i < n; i++) if (x[0] > 2) y[1] = t;", False),
+        ("for (int i = 0; i < n; i++) t = 1; y[1] = t;", True),
+    ],
+)  # fmt: skip
+def test_which_names_are_read_before_they_are_assigned(body: str, read_first: bool) -> None:
+    head = "void f(int n, int m, double x[4], double y[4])"
+    codelet = load(f"{head}\n{{ double t; {body} for (int k = 0; k < n; k++) y[2] = 0; }}\n").codelet
+    assert ("t" in upward_exposed_uses(codelet.body)) == read_first
 
 
 def test_local_arrays_are_resident() -> None:

@@ -170,6 +170,11 @@ REFUSED = {
         "void f(int n, float A[n][n], float y[n])\n"
         "{ for (int i = 0; i < n; i++) if (A[i][0] > 2) { for (int j = 0; j < n; j++) y[i] += A[i][j]; } }\n",
         "loop j: split 2", "only an if on loop variables and sizes may stand"),
+    "parts where data say whether": (
+        "void f(int n, float A[n][n], float y[n], float z[n])\n"
+        "{ for (int i = 0; i < n; i++) { z[i] = 2 * z[n - 1 - i]; if (z[i] > 2) { for (int j = 0; j < n; j++) "
+        "y[0] += A[i][j]; } } }\n",
+        "loop j: split 2", "whether or how often it runs depends on data, so that one thread runs all of it"),
     "parts of many sums": (COLUMNS, "loop i: split 2", "split 2 of loop i: loop j inside of it tells its sums apart"),
     "parts of sums told apart differently": (
         "void f(int n, float A[n][n], float x[n], float t[n], float y[n])\n"

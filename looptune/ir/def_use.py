@@ -7,11 +7,11 @@ A local declared in such a block is private to each iteration of the loops aroun
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from looptune.ir.nodes import Array, Assign, Const, If, Load, Local, Loop, Stmt, Var, While
-from looptune.ir.rewrite import walk, walk_stmts
+from looptune.ir.nodes import Array, Assign, Const, Expr, If, Load, Local, Loop, Stmt, Unary, Var, While
+from looptune.ir.rewrite import conjuncts, walk, walk_stmts
 
 
 def referenced_names(stmts: Iterable[Stmt]) -> set[str]:
@@ -174,30 +174,70 @@ def is_defined_before_use(block: tuple[Stmt, ...], name: str) -> bool:
 
 
 def upward_exposed_uses(block: tuple[Stmt, ...]) -> set[str]:
-    """Return the names that ``block`` may read before it is sure to have assigned them."""
-    return _first_uses(block)[0]
+    """Return the names that ``block`` may read before it is sure to have assigned them.
+
+    What is assigned under a condition is sure to have a value under the same condition later, as copies that ``jam``
+    makes of ``t = e; use(t)`` have: ``if (c) t = e; ... if (c) use(t)``.
+    """
+    return _first_uses(block, {})[0]
 
 
-def _first_uses(block: tuple[Stmt, ...]) -> tuple[set[str], set[str]]:
-    """Return the names that may be read first, and those that are surely written first."""
+Conditional = dict[frozenset[Expr], frozenset[str]]
+"""The names that are sure to have a value wherever all of some conditions hold."""
+
+
+def _first_uses(block: tuple[Stmt, ...], assigned: Conditional) -> tuple[set[str], Conditional]:
+    """Return the names that may be read first, and those that have a value afterwards.
+
+    ``assigned`` are those that have a value before.
+    """
     first_read: set[str] = set()
-    first_written: set[str] = set()
     for stmt in block:
+        written = assigned.get(frozenset(), frozenset())
+        changed = written_names((stmt,))
+        kept = {c: names for c, names in assigned.items() if not names_in(tuple(c)) & changed}
         match stmt:
             case Assign(target, value):
                 index = target.index if isinstance(target, Load) else ()
-                first_read |= names_in((value, index)) - first_written
-                if isinstance(target, Var) and target.name not in first_read:
-                    first_written.add(target.name)
-            case Loop(_, lo, hi, body):
-                first_read |= (names_in((lo, hi)) | upward_exposed_uses(body)) - first_written
+                first_read |= names_in((value, index)) - written
+                assigned = _with_names(kept, (), {target.name} if isinstance(target, Var) else set())
+            case Loop(var, lo, hi, body):
+                outside = {c: names for c, names in kept.items() if var not in names_in(tuple(c))}
+                first_read |= (names_in((lo, hi)) | _first_uses(body, outside)[0]) - written
+                assigned = kept
             case If(cond, then, other):
-                (a, yes), (b, no) = _first_uses(then), _first_uses(other)
-                first_read |= (names_in(cond) | a | b) - first_written
-                first_written |= (yes & no) - first_read
+                first_read |= names_in(cond) - written
+                assigned = kept
+                surely: list[frozenset[str]] = []
+                for holds, branch in ((conjuncts(cond), then), ([Unary("!", cond)], other)):
+                    held = _assuming(kept, holds)
+                    reads, after = _first_uses(branch, held)
+                    first_read |= reads
+                    surely.append(after.get(frozenset(), frozenset()))
+                    for conditions, names in after.items():
+                        if not names_in((*holds, *conditions)) & changed:
+                            assigned = _with_names(assigned, (*holds, *conditions), names)
+                assigned = _with_names(assigned, (), surely[0] & surely[1])
             case While():
-                first_read |= referenced_names((stmt,)) - first_written
-    return first_read, first_written
+                first_read |= referenced_names((stmt,)) - written
+                assigned = kept
+    return first_read, assigned
+
+
+def _assuming(assigned: Conditional, holds: Iterable[Expr]) -> Conditional:
+    """Return what has a value where some of the conditions hold."""
+    known, found = frozenset(holds), Conditional()
+    for conditions, names in assigned.items():
+        found[conditions - known] = found.get(conditions - known, frozenset()) | names
+    return found
+
+
+def _with_names(assigned: Conditional, conditions: Iterable[Expr], names: Collection[str]) -> Conditional:
+    """Return ``assigned`` and that these names have a value under these conditions."""
+    if not names:
+        return assigned
+    under = frozenset(conditions)
+    return {**assigned, under: assigned.get(under, frozenset()).union(names)}
 
 
 def locals_declared_in(block: tuple[Stmt, ...], candidates: set[str]) -> set[str]:

@@ -17,7 +17,13 @@ from looptune.core.errors import InfeasibleDirective
 from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Annotations, Codelet, Loop, Stmt
 from looptune.ir.rewrite import rewrite_stmts, walk
-from looptune.lower.host_loops import PERSISTENT, check_on_host, outermost_loops_where, persistent_blocks
+from looptune.lower.host_loops import (
+    PERSISTENT,
+    check_launched,
+    check_on_host,
+    outermost_loops_where,
+    persistent_blocks,
+)
 from looptune.lower.mapping import FROM
 from looptune.lower.passes import split_reduction, temporal_tiling
 from looptune.lower.pipeline import lower_to_plan
@@ -33,6 +39,7 @@ def first_infeasible(codelet: Codelet, *, tiles: bool) -> tuple[str, InfeasibleD
     name = split_reduction.SPLIT
     try:
         split_reduction.check_split_reductions(codelet)
+        _check_shares(codelet)
         name = temporal_tiling.OVERLAP
         temporal_tiling.check(codelet, tiles=tiles)
         name = PERSISTENT
@@ -40,6 +47,13 @@ def first_infeasible(codelet: Codelet, *, tiles: bool) -> tuple[str, InfeasibleD
     except InfeasibleDirective as no:
         return name, no
     return None
+
+
+def _check_shares(codelet: Codelet) -> None:
+    """Raise Unfit where parts of a reduction would not be blocks of a grid."""
+    changed = written_names(codelet.body)
+    for loop, around in outermost_loops_where(codelet.body, lambda f: f.in_parts):
+        check_launched(loop, around, changed)
 
 
 def drop_annotation(codelet: Codelet, loop: Loop, name: str) -> Codelet:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import takewhile
 
 from looptune.core.errors import InfeasibleDirective
 from looptune.ir.def_use import names_in
@@ -27,6 +28,19 @@ def check_on_host(loop: Loop, around: tuple[Stmt, ...], changed: Collection[str]
         raise InfeasibleDirective(loop, "its iterations are independent, so that threads run them")
     if any(_of_data(s, changed) for s in (*around, loop)):
         raise InfeasibleDirective(loop, "data say whether it runs, or how often, which the host has to know")
+
+
+def check_launched(loop: Loop, around: tuple[Stmt, ...], changed: Collection[str]) -> None:
+    """Raise Unfit where the host does not launch the nest of a loop that blocks share, which stands in ``around``.
+
+    One thread then runs all of it: a condition on data, or a loop that runs as often as data say, is in a kernel.
+    """
+    outside = takewhile(lambda s: not (isinstance(s, Loop) and s.mode in ("parallel", "thread")), around)
+    loops = (s for s in around if isinstance(s, Loop))
+    if any(_of_data(s, changed) for s in (*outside, *loops)):
+        raise InfeasibleDirective(
+            loop, "whether or how often it runs depends on data, so that one thread runs all of it"
+        )
 
 
 Found = Iterator[tuple[Loop, tuple[Stmt, ...]]]
