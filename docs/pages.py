@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from looptune.core.errors import LooptuneError
+from looptune.core.source import with_severity
 from looptune.deploy import source_to_source
 from looptune.frontend import load
 from looptune.report.check.explanation import explain
@@ -105,7 +106,7 @@ def transformed(file: Path) -> tuple[str, str]:
     try:
         return source_to_source.transform(file), ""
     except LooptuneError as error:
-        return "", f"error: {error}".replace(f"{file.parent}/", "")
+        return "", with_severity("error", str(error)).replace(f"{file.parent}/", "")
 
 
 def markdown(text: str) -> str:

@@ -284,7 +284,7 @@ def test_directives_are_applied(directives: str | list[str]) -> None:
     ("options", "message"),
     [
         ({"target": "gpu"}, "unknown target 'gpu': choose one of auto, numba-cuda, cuda-c, numba-cpu, opencl"),
-        ({"dtype": "half"}, "dtype is float32 or float64, not half"),
+        ({"dtype": "half"}, "invalid dtype half"),
         ({"kernel": "saxpy"}, "saxpy"),
         ({"directives": "loop q: unroll 2"}, "no loop q in axpy; its loops are i (1)"),
         ({"directives": "loop i: unrol 2"}, "unknown directive 'unrol'; did you mean 'unroll'?"),

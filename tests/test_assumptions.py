@@ -114,7 +114,9 @@ def test_the_summary_says_which_arrays_are_apart_and_what_data_decide() -> None:
     )
     brief = dict(explain(load(text)).brief)
     assert brief["no overlap"] == "of x and b with h"
-    assert brief["inside"] == "h[i] is inside h[256]: made only where x[i] > 0; h[x[i]] is inside h[256]: x[i] decides"
+    assert (
+        brief["inside"] == "h[i] is inside h[256]: it executes only if x[i] > 0; h[x[i]] is inside h[256]: x[i] decides"
+    )
 
 
 def test_what_a_formula_shows_to_be_inside_is_not_assumed() -> None:
@@ -150,13 +152,13 @@ HIST = "void f(int n, const int x[n], float h[16]) { for (int i = 0; i < n; i++)
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (HIST, ["1:74: h[x[i]] may leave h[16]: x[i] decides, which no kernel checks"]),
+        (HIST, ["1:74: h[x[i]] may leave h[16]: x[i] decides, and no kernel checks it"]),
         (HIST.replace("h[x[i]] += 1", "if (x[i] > 0) h[i] = 1"),
-         ["1:88: h[i] may leave h[16]: made only where x[i] > 0, which no kernel checks"]),
+         ["1:88: h[i] may leave h[16]: it executes only if x[i] > 0, and no kernel checks it"]),
         (HIST.replace("h[x[i]] += 1", "if (x[i] > 0) h[i % 16] = h[x[i]]"),
-         ["1:100: h[x[i]] may leave h[16]: x[i] decides, which no kernel checks"]),
+         ["1:100: h[x[i]] may leave h[16]: x[i] decides, and no kernel checks it"]),
         (HIST.replace("h[x[i]] += 1", "if (x[i] > 0) h[i / 7] = h[x[i]] + h[x[n - 1]]"),
-         ["1:99: h[x[i]] may leave h[16]: x[i] decides, which no kernel checks "
+         ["1:99: h[x[i]] may leave h[16]: x[i] decides, and no kernel checks it "
           "(and 1 more: `looptune check --legal-space`)"]),
         (HIST.replace("h[x[i]] += 1", "if (x[i] > 0) h[i / 7] = x[i]"), []),
     ],
@@ -174,5 +176,7 @@ def test_data_that_leave_an_array_are_refused(tmp_path: Path) -> None:
     path, data = tmp_path / "f.c", tmp_path / "d.npz"
     path.write_text(HIST)
     np.savez(data, n=20, x=np.arange(20, dtype=np.int32), h=np.zeros(16, np.float32))
-    with pytest.raises(UsageError, match=r"with these data the loops leave an array: h\[16\] is outside"):
+    with pytest.raises(
+        UsageError, match=r"with these data the loops access memory outside an array: h\[16\] is outside"
+    ):
         prepare_all(TuningRequest(path, target="numba-cpu", data=(str(data),)))

@@ -171,7 +171,9 @@ def test_nothing_measured_is_an_error_that_says_what_measures(tmp_path: Path) ->
         build.as_python(unit, tmp_path / "none", "auto", "")
     db = stores.keep(tmp_path / "db", stores.context(unit, {"n": 4}), {"": 1.0})
     double = load(tmp_path / "f.c", dtype="float64")
-    with pytest.raises(UsageError, match=r"no times of axpy in float64 .*\(.*float32 for numba-cuda\): `looptune run"):
+    with pytest.raises(
+        UsageError, match=r"no measurements of axpy in float64 .*\(.*float32 for numba-cuda\): `looptune run"
+    ):
         build.as_python(double, db, "auto", "")
     with pytest.raises(UsageError, match="--sweep --target numba-cpu` measures it"):
         build.as_python(unit, db, "numba-cpu", "")

@@ -158,7 +158,7 @@ def test_files_without_a_sweep(here: Path, swept: Swept) -> None:
     assert "default" in table.out
     assert "tuned" not in table.out
     assert re.search(r"\ntime: [\d.]+ s: .*measure [\d.]+.*; meanwhile, of all processes: judge .*compile", table.out)
-    assert "what failed" not in table.out
+    assert "list the failures" not in table.out
     quiet = looptune("run", "plain.c", *options, "--quiet", cwd=here)
     assert (quiet.code, quiet.out) == (0, "")
     (report,) = (here / "r").glob("*/plain.json")
@@ -190,11 +190,11 @@ def test_check_exits_by_what_is_refused(here: Path) -> None:
     assert looptune("check", "gemm.c", cwd=here).code == 0
     refused, transformed = looptune("check", "illegal.c", cwd=here), looptune("transform", "illegal.c", cwd=here)
     assert (refused.code, refused.err) == (1, "")
-    said = "".join(f"      {line}\n" for line in transformed.err.removeprefix("error: ").splitlines())
+    said = "".join(f"      {line}\n" for line in transformed.err.replace(" error:", "", 1).splitlines())
     assert said in refused.out
     for arguments in (["syntax.c"], ["unknown.c"], ["absent.c"], ["gemm.c", "--directive", "loop q: parallel"]):
         ran = looptune("check", *arguments, cwd=here)
-        assert (ran.code, ran.out, ran.err[:7]) == (2, "", "error: ")
+        assert (ran.code, ran.out, "error: " in ran.err) == (2, "", True)
         assert "Traceback" not in ran.err
 
 

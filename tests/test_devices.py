@@ -314,7 +314,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     needs = r"--cluster needs .* pip install 'looptune\[distributed\]'"
     with pytest.raises(TargetError, match=needs), site.open_site("tcp://127.0.0.1:8786", None, print):
         pass
-    with pytest.raises(UsageError, match="--devices chooses GPUs of this machine"), site.open_site("local", "0", print):
+    with pytest.raises(UsageError, match="--devices selects GPUs of this machine"), site.open_site("local", "0", print):
         pass
 
 

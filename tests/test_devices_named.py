@@ -40,17 +40,17 @@ def test_what_devices_names(text: str, numbers: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("4", "--devices 4: no GPU is meant by '4'; there are 0 (NVIDIA H100 80GB HBM3), 1 (NVIDIA A100-SXM4-40GB)"),
-        ("0,,1", "no GPU is meant by ''"),
-        ("", "no GPU is meant by ''"),
-        ("-1", "no GPU is meant by '-1'"),
-        ("0-2", "no GPU is meant by '0-2'"),
-        ("0 1", "no GPU is meant by '0 1'"),
-        ("v100", "no GPU is meant by 'v100'"),
+        ("4", "--devices 4: no GPU matches '4'; choose from 0 (NVIDIA H100 80GB HBM3), 1 (NVIDIA A100-SXM4-40GB)"),
+        ("0,,1", "no GPU matches ''"),
+        ("", "no GPU matches ''"),
+        ("-1", "no GPU matches '-1'"),
+        ("0-2", "no GPU matches '0-2'"),
+        ("0 1", "no GPU matches '0 1'"),
+        ("v100", "no GPU matches 'v100'"),
         ("0,0", "GPU 0 is named twice"),
         ("h100,2", "GPU 2 is named twice"),
         ("all,1", "GPU 1 is named twice"),
-        ("²", "no GPU is meant by '²'"),
+        ("²", "no GPU matches '²'"),
     ],
 )
 def test_what_devices_refuses(text: str, message: str) -> None:
@@ -83,8 +83,8 @@ def test_devices_are_gpus(target: str, monkeypatch: pytest.MonkeyPatch, tmp_path
     with pytest.raises(LooptuneError) as found:
         targets.models(target, tmp_path, "all")
     said = {
-        "auto": "--devices all chooses GPUs, and none can be used here: the driver finds no GPU",
-        "numba-cpu": "--devices all chooses GPUs, and the target is numba-cpu",
+        "auto": "--devices all selects GPUs, but none can be used here: the driver finds no GPU",
+        "numba-cpu": "--devices all selects GPUs, but the target is numba-cpu",
         "numba-cuda": "the target numba-cuda needs an NVIDIA GPU: the driver finds no GPU",
     }
     assert found.value.message == said[target]

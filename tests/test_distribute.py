@@ -133,16 +133,16 @@ def test_a_cut_from_outside() -> None:
         (f"x[i] = y[i - 1];\n y[i] = 2;\n {CUT} z[i] = x[i] * A[i][i];\n {CUT} y[i] = x[i];", ("loop 1: distribute",),
          IllegalTransform, "cut is illegal: iteration (i=1) of line 10 must run before (i=2) of line 3 when n=3"),
         (f"double t = x[i]; {CUT} y[i] = t;", ("loop 1: distribute",), IllegalTransform,
-         "cut is illegal: t takes a value across it within one iteration of loop i; move the cut, or write t as an "
+         "cut is illegal: t carries a value across the cut in one iteration of loop i; move the cut, or make t an "
          "array with an element for each i"),
         (f"{CUT} y[i] = 1; z[i] = 2;", ("loop 1: distribute",), DirectiveError,
-         "cut: nothing stands before it in loop i; write it between two statements"),
+         "cut: no statement precedes it in loop i; write it between two statements"),
         (f"y[i] = 1; {CUT} z[i] = 2;", (), DirectiveError,
-         "cut splits no loop: write `distribute` before one around it"),
+         "cut has no effect without distribute: write `distribute` before a loop around it"),
         (f"if (y[i] > 0) {{ y[i] = 1; {CUT} z[i] = 2; }}", ("loop 1: distribute",), DirectiveError,
-         "cut stands in an if whose condition its own statements may change (line 3): move it out of there"),
+         "cut is inside an if whose own statements may change its condition (line 3): move it out"),
         (f"while (y[i] > 0) {{ y[i] -= 1; {CUT} z[i] = 2; }}", ("loop 1: distribute",), DirectiveError,
-         "cut stands in a while loop (line 3): move it out of there"),
+         "cut is inside a while loop (line 3): move it out"),
     ],
 )  # fmt: skip
 def test_a_cut_that_cannot_be_is_refused_at_the_cut(
@@ -157,7 +157,7 @@ def test_a_cut_that_cannot_be_is_refused_at_the_cut(
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("for (int i = 0; i < n; i++) { x[i] = 1; \n#pragma hmppcg cut\n }", "cut stands before no statement"),
+        ("for (int i = 0; i < n; i++) { x[i] = 1; \n#pragma hmppcg cut\n }", "cut must be followed by a statement"),
         ("#pragma hmppcg distribute 3\nfor (int i = 0; i < n; i++) x[i] = 1;", "distribute takes no argument, got '3'"),
     ],
 )
@@ -201,7 +201,7 @@ def test_a_directive_for_the_loop_goes_to_the_pieces_it_fits() -> None:
     ("lines", "message"),
     [
         (("loop 1: permute i, k",), "permute i, k does not fit the nest of loops i"),
-        (("loop 1: unroll k:2",), "unroll: no loop k in the nest it stands before"),
+        (("loop 1: unroll k:2",), "unroll: no loop k in the nest that follows it"),
         (("loop 1.4: unroll 2",), "loop 1 has no piece 4: its pieces are 1.1, 1.2, 1.3"),
         (("loop k: unroll 2",), "no loop k in f; its loops are i (1.1), i (1.2), j (2.1), i (1.3), j (2.2)"),
         (("loop 1.1: tile i:2", "loop 1.1: unroll 2"), "one loop takes either fullunroll or tile or unroll, once"),

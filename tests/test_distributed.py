@@ -201,7 +201,7 @@ def test_another_version_of_the_program_is_refused(
     assert later.refresh() == ()
     assert later.members.keys() == {first}
     (said,) = heard
-    assert said.startswith(f"a worker is left out: {second} on ")
+    assert said.startswith(f"a worker is not used: {second} on ")
 
 
 def test_a_cluster_without_a_device(shared: dask_cluster.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,7 +264,7 @@ def test_the_scheduler_goes_away(tmp_path: Path) -> None:
             made.scheduler.kill()
 
     lab = Lab(tmp_path / "journal", 1, 0.1)
-    away = pytest.raises(TargetError, match=r"the scheduler at tcp://\S+ went away; what was measured is kept")
+    away = pytest.raises(TargetError, match=r"the scheduler at tcp://\S+ went away; the measurements are saved")
     with machines(tmp_path, "MEASURE=1") as made, connected(made, 1) as cluster, away:
         remote(cluster, tmp_path, lab, progress=partial(end, made))
     before = rows(tmp_path)

@@ -21,10 +21,10 @@ void f(int n, float A[n][6]) {
 }
 """
 KNOWN = {
-    "loop i: unroll 4": "unroll 4 takes 4 iterations of loop i, which runs 3 times",
-    "loop j: unroll 7, jam": "unroll 7, jam takes 7 iterations of loop j, which runs 6 times",
-    "loop i: tile i:2, j:7": "tile i:2, j:7 takes 7 iterations of loop j, which runs 6 times",
-    "loop j: tile j:1000000000": "takes 1,000,000,000 iterations of loop j, which runs 6 times",
+    "loop i: unroll 4": "unroll 4 needs 4 iterations of loop i, which runs 3 times",
+    "loop j: unroll 7, jam": "unroll 7, jam needs 7 iterations of loop j, which runs 6 times",
+    "loop i: tile i:2, j:7": "tile i:2, j:7 needs 7 iterations of loop j, which runs 6 times",
+    "loop j: tile j:1000000000": "needs 1,000,000,000 iterations of loop j, which runs 6 times",
 }
 
 
@@ -54,7 +54,7 @@ def test_a_block_of_too_many_threads_is_refused(block: str) -> None:
     own = explain(load(NEST.replace("void", f"#pragma hmppcg grid blocksize {block}\nvoid")))
     for found in (placed, own):
         assert {d.judgement for d in found.directives} == {"refused"}
-        assert "a GPU's has 1,024 at most" in str(found.directives[0].refusal)
+        assert "the limit of a GPU is 1,024" in str(found.directives[0].refusal)
         assert found.runs.plan.kernels[0].block == explain(load(NEST)).runs.plan.kernels[0].block
     fits = explain(load(NEST), parse_lines(["codelet: grid blocksize 32x32"], "directives"))
     assert not fits.refused

@@ -32,9 +32,9 @@ def test_every_suggestion_is_legal() -> None:
     """Written in place of what was refused, it is accepted; and the useful ones are there."""
     found = explained(ANNOTATED)
     offered = [s.text for d in found.directives for s in d.suggestions]
-    for text in ("`i, j` is legal, the order it has", "loop 5 (j) is parallel", "`tile i:4` is legal",
+    for text in ("`i, j` is legal, which is the current order", "loop 5 (j) is parallel", "`tile i:4` is legal",
                  "`gridify j` is legal", "`parallel, trust` asserts it", "`i, k, j` is legal",
-                 "`unroll 2` is legal", "legal with `reduce(+:sum)`"):  # fmt: skip
+                 "`unroll 2` is legal", "it is legal with `reduce(+:sum)`"):  # fmt: skip
         assert text in offered, text
     for d in found.directives:
         lines = [x if k != d.span.line else "" for k, x in enumerate(ANNOTATED.splitlines(), 1)]
@@ -60,7 +60,7 @@ void f(int n, int m, int k, float A[n][m], float B[n]) {
 }
 """
     found = explained(text, "loop 1: permute j, i", "loop 3: parallel").directives
-    assert [[s.text for s in d.suggestions][-1] for d in found] == ["legal after `distribute`"] * 2
+    assert [[s.text for s in d.suggestions][-1] for d in found] == ["it is legal after `distribute`"] * 2
 
 
 def test_a_refusal_leaves_the_other_directives_as_they_are() -> None:

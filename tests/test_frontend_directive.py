@@ -43,14 +43,14 @@ SPELLINGS = [
 
 REFUSED = [
     ("", "a directive begins with its name, such as unroll"),
-    ("unroll 4 split", "',' is expected before 'split'"),
+    ("unroll 4 split", "expected ',' before 'split'"),
     ("unroll 4,", "an argument is missing after ','"),
     ("permute i,,j", "an argument is missing between two commas"),
     ("tile i:", "an argument is missing after ':'"),
     ("gridify(k", "missing ')'"),
     ("unroll {1,2}", "unexpected '{' in a directive"),
     ("unroll 4x", "unexpected '4' in a directive"),
-    ("tile i:(4)", "an argument is expected before '('"),
+    ("tile i:(4)", "expected an argument before '('"),
 ]
 
 

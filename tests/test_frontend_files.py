@@ -20,7 +20,7 @@ from looptune.ir.nodes import Const, Loop
         ({"source": " \n"}, "empty file: <source>"),
         ({"source": nest(""), "defines": {"": "1"}}, "-D needs a name"),
         ({"source": nest(""), "defines": {"2N": "1"}}, "-D needs a name: '2N' is none"),
-        ({"source": nest(""), "dtype": "half"}, "dtype is float32 or float64, not half"),
+        ({"source": nest(""), "dtype": "half"}, "invalid dtype half"),
         ({"source": nest(""), "include_dirs": ["nowhere"]}, "no such folder: nowhere"),
         ({"source": nest("")}, "no loop in <source>"),
     ],

@@ -146,7 +146,7 @@ def test_statements_between_go_before_or_after() -> None:
         "z[0] = 3; for (int i = 0; i < n; i++) { x[i] = 1; y[i] = 2; } if (m > 2) { z[0] = x[0]; }"
     )
     refused = refusal(loops.replace("{}", "\nz[0] = x[n - 1];").replace("= 2", "= z[0]"), "loop 1: fuse")
-    assert "line 4 needs what a loop before it does, and a loop after it needs the statement" in refused.message
+    assert "line 4 depends on a loop before it, and a loop after it depends on the statement" in refused.message
     assert refused.span.line == 4
 
 
@@ -213,13 +213,13 @@ SUM = "for (int i = 0; i < n; i++) for (int k = 0; k < m; k++) x[i] += k;"
 def test_fullunroll_needs_to_know_the_trips() -> None:
     """From the sizes given, and then it is right for other sizes too; from no loop around."""
     assert refusal(SUM, "loop k: fullunroll").message == (
-        "fullunroll: how often loop k runs, m, is not known; give it with -D m=..."
+        "fullunroll: the trip count of loop k, m, is not known; give it with -D m=..."
     )
     text = made(SUM, "loop k: fullunroll", values={"m": 3})
     assert "if (m == 3) { x[i] += 0; x[i] += 1; x[i] += 2; } else { for (int k = 0; k < m; k++)" in text
     triangle = "for (int i = 0; i < n; i++) for (int k = 0; k < i; k++) A[i][k] = 1;"
     assert refusal(triangle, "loop k: fullunroll").message == (
-        "fullunroll: how often loop k runs depends on loop i; `unroll U` makes U copies"
+        "fullunroll: the trip count of loop k depends on loop i; `unroll U` makes only U copies"
     )
     assert made(triangle, "loop i: fullunroll", values={"n": 3}).count("A[") == 3
 
@@ -227,12 +227,12 @@ def test_fullunroll_needs_to_know_the_trips() -> None:
 def test_fullunroll_has_limits() -> None:
     """The numbers are in the message; unrolling inside an unrolled loop multiplies."""
     assert refusal(SUM, "loop k: fullunroll", values={"m": 257}).message == (
-        "fullunroll: loop k runs 257 times, the limit is 256; `unroll U` makes U copies"
+        "fullunroll: loop k runs 257 times, the limit is 256; `unroll U` makes only U copies"
     )
     refused = refusal(SUM, "loop k: fullunroll", "loop i: fullunroll", values={"m": 100, "n": 100})
     assert refused.message == (
         "fullunroll: 100 copies of the 101 assignments in loop i are 10,100, the limit is 8,192; "
-        "`unroll U` makes U copies"
+        "`unroll U` makes only U copies"
     )
     assert "unroll, once" in refusal(SUM, "loop k: fullunroll", "loop k: unroll 2", values={"m": 3}).message
 

@@ -243,7 +243,7 @@ def test_screening_is_no_result(tmp_path: Path) -> None:
 
 def test_a_mistake_of_the_user_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert chart().main(["--target", "numba-cpu", "--devices", "1", "--db", str(tmp_path / "db")]) == 2
-    assert capsys.readouterr() == ("", "error: --devices 1 chooses GPUs, and the target is numba-cpu\n")
+    assert capsys.readouterr() == ("", "error: --devices 1 selects GPUs, but the target is numba-cpu\n")
 
 
 class Blas:

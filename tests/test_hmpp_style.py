@@ -200,8 +200,8 @@ def test_published_mistakes_are_warnings() -> None:
         "6:43: a comma is missing before this",
         "23:11: a line that ends in & is not continued",
         "25:11: no codelet is labelled three",
-        "27:20: an hmpp directive is one of codelet, callsite, synchronize, acquire, allocate, release, advancedload, "
-        "delegatedstore, group, map, mapbyname, region, resident",
+        "27:20: unknown hmpp directive: expected one of codelet, callsite, synchronize, acquire, allocate, release, "
+        "advancedload, delegatedstore, group, map, mapbyname, region, resident",
         "7:20: one has no parameter spare",
         "15:9: x is io=in, and the codelet writes it: it is taken as inout",
         "28:11: this callsite stands before no call of a codelet",
@@ -303,4 +303,4 @@ def test_a_codelet_of_another_file_is_named() -> None:
         load(alone)
     assert error.value.span.line == 1
     assert "10" not in warnings(alone + MALFORMED)[0]
-    assert warnings(alone + MALFORMED)[0] == "1:9: the codelet f is defined in another file, and left out"
+    assert warnings(alone + MALFORMED)[0] == "1:9: the codelet f is defined in another file and is skipped"

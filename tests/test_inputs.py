@@ -253,7 +253,7 @@ def test_an_open_extent_is_as_large_as_the_file_says(tmp_path: Path) -> None:
 GOOD: dict[str, Any] = {"n": 2, "a": 1.5, "x": floats(1, 2), "y": floats(3, 4)}
 WRONG_FILES: dict[str, tuple[dict[str, Any], str]] = {
     "unknown names": ({"w": 1, "v": 2}, r"data.npz holds v, w: the parameters of add are n, a, x, y, z"),
-    "missing names": ({"a": None, "y": None}, r"data.npz does not give a, y, which add reads"),
+    "missing names": ({"a": None, "y": None}, r"data.npz does not contain a, y, which add reads"),
     "another type": ({"x": np.ones(2)}, r"x is float32, but float64 in .*data.npz"),
     "another shape": (
         {"x": floats(1, 2, 3)},
@@ -306,7 +306,7 @@ def test_no_npz_file_is_one_message(content: bytes | None, message: str, tmp_pat
 def test_one_array_is_not_a_file_of_arrays(tmp_path: Path) -> None:
     """What numpy.save writes has no names."""
     np.save(tmp_path / "x.npy", floats(1))
-    with pytest.raises(UsageError, match="holds one array without a name: say whose it is, --data NAME="):
+    with pytest.raises(UsageError, match="holds one array without a name: name its parameter, --data NAME="):
         from_files([str(tmp_path / "x.npy")], load(ADD), tmp_path)
 
 
@@ -320,7 +320,7 @@ def test_one_array_is_not_a_file_of_arrays(tmp_path: Path) -> None:
         ({"dump": ("no/out.npz",)}, "--dump no/out.npz: no such folder: no"),
         ({"dump": ("shared",)}, "--dump shared is a folder: give the name of a file"),
         ({"dump": ("y=no/y.npy",)}, "--dump y=no/y.npy: no such folder: no"),
-        ({"dump": ("out.png",)}, "--dump out.png: say which array, --dump NAME=out.png"),
+        ({"dump": ("out.png",)}, "--dump out.png: name the array, --dump NAME=out.png"),
         ({"dump": ("out.npz", "a=a.npy")}, "--dump a=a.npy: add gives back y, z"),
         ({"dump": ("y=y.npz",)}, "--dump y=y.npz: one array goes to a file in .png, .pgm or .npy"),
         ({"dump": ("y=y.png",)}, "--dump y=y.png: a picture has two dimensions, y has 1"),

@@ -22,30 +22,30 @@ BACK = "for (int i = 0; i < n; i++) A[i] = B[i];"
 AGAIN = "for (int t = 0; t < steps; t++) {\n" + LEFT + BACK + "\n}"
 REFUSED = {
     "while": (f"void f(int steps, int n, float A[n], float B[n]) {{\n while (A[0] > 0) {{ {AGAIN} }} }}\n",
-              "data say whether it runs, or how often"),
+              "its bounds or a condition around it depend on array elements"),
     "if data say": (f"void f(int steps, int n, float A[n], float B[n]) {{\n if (A[0] > 0) {{ {AGAIN} }} }}\n",
-                    "data say whether it runs, or how often"),
+                    "its bounds or a condition around it depend on array elements"),
     "as often as data say": (body(LEFT + BACK, "int p[n], float A[n], float B[n]").replace("t < steps", "t < p[0]"),
-                             "data say whether it runs, or how often"),
-    "far": (body("for (int i = 0; i < n; i++) B[i] = A[n - 1 - i];\n" + BACK), "of A lies at no constant distance"),
+                             "its bounds or a condition around it depend on array elements"),
+    "far": (body("for (int i = 0; i < n; i++) B[i] = A[n - 1 - i];\n" + BACK), "of A are not at a constant distance"),
     "data": (body("for (int i = 0; i < n; i++) B[i] = A[p[i]];\n" + BACK, "int p[n], float A[n], float B[n]"),
-             "of A lies at no constant distance"),
+             "of A are not at a constant distance"),
     "read where it says": (
         body("for (int i = 1; i < n; i++) { int q = A[i - 1]; if (q > 0) B[i] = p[q]; else B[i] = p[A[i]]; }\n" + BACK,
-             "int p[n], int A[n], int B[n]"), "what it computes says which element of p it reads"),
+             "int p[n], int A[n], int B[n]"), "the index of a read of p depends on values it computes"),
     "as often as it says": (
         body("for (int i = 1; i < n; i++) { B[i] = 0; for (int k = 0; k < A[i - 1]; k++) B[i] += p[k]; }\n" + BACK,
-             "int p[n], int A[n], int B[n]"), "what it computes says how often loop k inside of it runs"),
-    "one after the other": (body("for (int i = 1; i < n; i++) A[i] = A[i - 1];"), "a nest of parallel loops"),
-    "a statement": (body(LEFT + BACK + "A[0] = t;"), "a nest of parallel loops"),
+             "int p[n], int A[n], int B[n]"), "the trip count of loop k inside it depends on values it computes"),
+    "one after the other": (body("for (int i = 1; i < n; i++) A[i] = A[i - 1];"), "nests of parallel loops"),
+    "a statement": (body(LEFT + BACK + "A[0] = t;"), "nests of parallel loops"),
     "ranks": (body("for (int i = 1; i < n; i++) B[i][0] = A[i - 1];\nfor (int i = 0; i < n; i++) A[i] = B[i][0];",
                    "float A[n], float B[n][2]"), "different numbers of dimensions"),
     "several places": (body("for (int i = 1; i < n; i++) { B[i] = A[i]; C[i - 1] = A[i]; }\n"
                             "for (int i = 0; i < n; i++) A[i] = B[i] + C[i];", "float A[n], float B[n], float C[n]"),
-                       "writes elements of C at several places"),
+                       "writes C at several offsets"),
     "not its own": (body("for (int i = 0; i < n; i++) B[2 * i] = A[i];\n" + BACK, "float A[n], float B[2 * n]"),
-                    "the element of B that it writes is not at its iteration"),
-    "how long": (body(LEFT + BACK, "float *A, float B[n]"), "how long A is has to be declared"),
+                    "it writes B at an index that is not that of the iteration"),
+    "how long": (body(LEFT + BACK, "float *A, float B[n]"), "the extent of A must be declared"),
     "four": (body("for (int i = 1; i < n; i++) B[i][0][0][0] = A[i - 1][0][0][0];\n"
                   "for (int i = 0; i < n; i++) A[i][0][0][0] = B[i][0][0][0];",
                   "float A[n][2][2][2], float B[n][2][2][2]"), "more than 3 dimensions"),
@@ -63,13 +63,13 @@ def test_what_cannot_be_tiled_is_refused(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (("loop 1: overlap 4",), "4 steps leave nothing of a tile of 8 elements along y: 8 at its edges"),
-        (("loop 1: overlap 2, rows 8", "codelet: grid blocksize 4x8"), "leave nothing of a tile of 4 elements along x"),
-        (("loop 1: overlap 2, rows 8", "loop 4: unroll 2"), "is not at its iteration"),
-        (("loop 1: overlap 2, rows 8", "loop 7: stage x"), "loop i inside of it has tiles of its own"),
-        (("loop 1: overlap 2, rows 8", "loop 4: noParallel"), "is not at its iteration"),
+        (("loop 1: overlap 4",), "4 steps invalidate 8 elements at the edges of a tile, which has only 8 along y"),
+        (("loop 1: overlap 2, rows 8", "codelet: grid blocksize 4x8"), "of a tile, which has only 4 along x"),
+        (("loop 1: overlap 2, rows 8", "loop 4: unroll 2"), "is not that of the iteration"),
+        (("loop 1: overlap 2, rows 8", "loop 7: stage x"), "loop i inside it has tiles of its own"),
+        (("loop 1: overlap 2, rows 8", "loop 4: noParallel"), "is not that of the iteration"),
         (("loop 3: overlap 2",), "its iterations are independent"),
-        (("loop 1: overlap 2, rows 8", "loop 1: tile 4"), "a nest of parallel loops"),
+        (("loop 1: overlap 2, rows 8", "loop 1: tile 4"), "nests of parallel loops"),
     ],
 )
 def test_what_other_directives_leave_is_refused(lines: tuple[str, ...], message: str) -> None:

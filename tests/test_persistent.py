@@ -185,13 +185,17 @@ def test_launches_are_counted_and_shown() -> None:
 @pytest.mark.parametrize(
     ("text", "lines", "why"),
     [
-        (STEPS, ("loop 2: persistent",), "its iterations are independent, so that threads run them"),
-        (COLUMNS, ("loop 5: persistent",), "a loop around it is run by threads"),
-        (COLUMNS, ("loop 2: persistent",), "no loop in it is run by threads"),
+        (
+            STEPS,
+            ("loop 2: persistent",),
+            "its iterations are independent, and it needs a sequential loop",
+        ),
+        (COLUMNS, ("loop 5: persistent",), "a loop around it is parallel"),
+        (COLUMNS, ("loop 2: persistent",), "it contains no parallel loop"),
         (
             STEPS.replace("  for (int t", "  if (A[0][0] > 0) for (int t"),
             ("loop t: persistent",),
-            "data say whether it runs, or how often, which the host has to know",
+            "its bounds or a condition around it depend on array elements, which the host does not read",
         ),
         (
             COLUMNS,
@@ -228,7 +232,7 @@ def test_loops_of_one_name_are_told_apart() -> None:
     twice = "void f(int s, int u, int n, float A[n], float x[1]) {\n%s\n}"
     first, last = f"for (int t = 0; t < s; t++) {{ {alone} }}", f"for (int t = 0; t < u; t++) {{ {nest} }}"
     for body, number in ((first + last, 1), (last + first, 3)):
-        with pytest.raises(DirectiveError, match="persistent of loop t: no loop in it is run by threads"):
+        with pytest.raises(DirectiveError, match="persistent of loop t: it contains no parallel loop"):
             planned(twice % body, (f"loop {number}: persistent", f"loop {4 - number}: persistent"))
     total = "for (int i = 0; i < n; i++) x[0] += A[i];"
     mixed = f"for (int t = 0; t < s; t++) {{ {total} {nest} }}"

@@ -86,7 +86,7 @@ def test_a_picture_is_not_taken_for_a_smaller_one(folder: Path) -> None:
     """Where no extent says the sizes, and those at hand reach a part of the picture; a row or so less is a stencil."""
     flat = "void f(int h, int w, float *a) { for (int i = 1; i < h * w - 1; i++) a[i - 1] = a[i]; }\n"
     assert arrays_of("a=a.png", text=flat, h=3, w=4)["a"].shape == (12,)
-    with pytest.raises(UsageError, match=r"a\.png has 12 pixels for a, the loops reach 5: say its sizes with -D"):
+    with pytest.raises(UsageError, match=r"a\.png has 12 pixels for a, the loops reach 5: give its sizes with -D"):
         arrays_of("a=a.png", text=flat, h=2, w=3)
 
 
@@ -109,9 +109,9 @@ WRONG = {
     "an unknown parameter": (("d=a.png",), "--data d=a.png: the parameters of difference are h, w, a, b, c"),
     "a number": (("h=a.png", "a=a.png", "b=b.ppm"), r"h is a number, but a\.png is a picture"),
     "twice": (("a=a.png", "b=b.ppm", "named.npz"), r"b is in b\.ppm and in named\.npz: give it once"),
-    "without a name": (("a.png",), r"a\.png holds a picture: say whose it is, --data NAME=a\.png"),
+    "without a name": (("a.png",), r"a\.png holds a picture: name its parameter, --data NAME=a\.png"),
     "an archive with a name": (("a=named.npz",), r"a \.npz file has its names inside: --data named\.npz"),
-    "one missing": (("a=a.png",), r"a\.png does not give b, which difference reads"),
+    "one missing": (("a=a.png",), r"a\.png does not contain b, which difference reads"),
     "another type of array": (("a=a.png", "b=b.npy"), r"b is int32, but float32 in b\.npy"),
 }
 

@@ -290,5 +290,5 @@ def test_what_is_brought_is_for_this_machine(site: Path, tmp_path: Path) -> None
         devices = looptune("run", "plain.c", "-D", "n=9", "--target", "gcc", "--devices", "all", cwd=tmp_path)
         built = looptune("build", "plain.c", "--target", "gcc", "--untuned", cwd=tmp_path)
     assert (devices.code, built.code) == (2, 2)
-    assert "--devices all chooses GPUs, and the target is gcc" in devices.err
+    assert "--devices all selects GPUs, but the target is gcc" in devices.err
     assert "kernels are built for looptune's own targets, and not for gcc" in built.err

@@ -124,7 +124,11 @@ def test_cuda(tmp_path: Path) -> None:
 
 
 REFUSED = {
-    "under --no-reassociate": (ROWS, "loop j: parallel", "the reduction + of y[i], whose order --no-reassociate keeps"),
+    "under --no-reassociate": (
+        ROWS,
+        "loop j: parallel",
+        "the reduction + of y[i], whose order --no-reassociate preserves",
+    ),
     "a value read in between": (
         "void f(int n, float x[n], float y[n], float s[1])\n"
         "{ for (int i = 0; i < n; i++) { s[0] += x[i]; y[i] = s[0]; } }\n",
@@ -143,21 +147,21 @@ REFUSED = {
         "loop i: parallel", "iteration (i=0) must run before (i=1)"),
     "another element in another iteration": (
         "void f(int n, float x[n], float s[n])\n{ for (int i = 0; i < n; i++) s[i / 2] += x[i]; }\n",
-        "loop i: parallel", "carries the reduction + of s[i / 2], not one element for all of its iterations"),
+        "loop i: parallel", "carries the reduction + of s[i / 2], whose element is not the same in all iterations"),
     "an element the data chooses": (
         "void f(int n, int b[n], int s[9])\n{ for (int i = 0; i < n; i++) s[b[i]] += 1; }\n",
-        "loop i: parallel", "the reduction + of s[b[i]], not one element for all of its iterations"),
+        "loop i: parallel", "the reduction + of s[b[i]], whose element is not the same in all iterations"),
     "another use in the iteration that reduces it": (
         "void f(int n, float x[n], float y[n], float s[n + 2])\n"
         "{ for (int i = 0; i < n; i++) { for (int j = i; j < i + 2; j++) s[j] += x[i]; if (i == 0) y[0] = s[0]; } }\n",
         "loop i: parallel", "loop i reduces s by + and also uses it in another way"),
-    "another op": (ROWS, "loop j: parallel, reduce(*:y)", "1:26: *:y is not what is reduced: loop j reduces +:y"),
-    "another name": (ROWS, "loop j: parallel, reduce(+:x)", "1:26: +:x is not what is reduced: loop j reduces +:y"),
-    "one of two": (TWO, "loop j: parallel, reduce(+:y)", "reduce lacks min:lo, which loop j reduces as well"),
-    "none": (ROWS, "loop i: parallel, reduce(+:y)", "+:y is not what is reduced: loop i reduces nothing"),
+    "another op": (ROWS, "loop j: parallel, reduce(*:y)", "1:26: reduce names *:y, but loop j reduces +:y"),
+    "another name": (ROWS, "loop j: parallel, reduce(+:x)", "1:26: reduce names +:x, but loop j reduces +:y"),
+    "one of two": (TWO, "loop j: parallel, reduce(+:y)", "reduce must also name min:lo, which loop j reduces"),
+    "none": (ROWS, "loop i: parallel, reduce(+:y)", "reduce names +:y, but loop i reduces nothing"),
     "parts of nothing": (ROWS, "loop i: split 2", "1:9: split 2: loop i reduces nothing"),
     "parts under --no-reassociate": (
-        ROWS, "loop j: split 2", "the reduction + of y[i], whose order --no-reassociate keeps"),
+        ROWS, "loop j: split 2", "the reduction + of y[i], whose order --no-reassociate preserves"),
     "parts of a local": (
         "void f(int n, float A[n][n], float y[n])\n"
         "{ for (int i = 0; i < n; i++) { float t = 0; for (int j = 0; j < n; j++) t += A[i][j]; y[i] = t; } }\n",
@@ -222,7 +226,7 @@ REFUSED = {
     "no number of parts": (ROWS, "loop j: split", "split needs one number of parts (syntax: split [LOOP:]PARTS)"),
     "no parts": (ROWS, "loop j: split 0", "the number of parts must be at least 1, got 0"),
     "too many parts": (ROWS, "loop j: split 100000", "split into 100000 parts: at most 65535"),
-    "gridify": (ROWS, "nest i: gridify(i, j), reduce(*:y)", "*:y is not what is reduced: loop i and loop j reduces"),
+    "gridify": (ROWS, "nest i: gridify(i, j), reduce(*:y)", "reduce names *:y, but loop i and loop j reduce "),
 }  # fmt: skip
 
 

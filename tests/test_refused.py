@@ -28,16 +28,16 @@ TEMPLATES = templates()
 
 OTHERWISE: Mapping[str, str] = {
     "empty file: ": "a file that holds its own message is not empty: test_cli",
-    "dtype is float32 or float64": "an option, not the file: test_frontend_load",
+    "invalid dtype": "an option, not the file: test_frontend_load",
     "no such folder: ": "an option, not the file: test_frontend_load",
     "a folder, not a C file: ": "there is no file: test_cli",
     "no such file: ": "there is no file: test_cli",
     "cannot read ": "a file that cannot be read cannot hold its message: test_cli",
     "-D needs a name": "an option, not the file: test_frontend_load",
     "would count in \0 between bounds of": "a guard of the schedule's: the directives here convert or refuse",
-    " is an integer, not ": "a value of -D, not the file: test_bad_input",
+    " must be an integer, got ": "a value of -D, not the file: test_bad_input",
     ", which \0 does not fit": "a value of -D, not the file: test_bad_input",
-    " is a floating-point number: its value has too many": "a value of -D, not the file: test_bad_input",
+    " is a floating-point number: its value is too large": "a value of -D, not the file: test_bad_input",
     "not a text file: ": "its bytes are no text: test_cli",
     "the macros here expand to more than": "a macro of as many tokens: test_bad_input",
     "has a parameter without a name": "of build --c only: test_built_declaration",
@@ -53,7 +53,7 @@ OTHERWISE: Mapping[str, str] = {
     "more characters than an int has bytes": "likewise",
     "\0 may change \0, which bounds it": "jam: the front end makes such a loop a while, which jam refuses first",
     "this nest, on which \0, cannot be analysed": "when isl gives up is no matter of one file: test_isl_limits",
-    "the bounds of its loops are too involved": "likewise",
+    "the bounds of its loops are too complex to analyse": "likewise",
 }  # fmt: skip
 """Messages without a file, by what they say, with the reason."""
 

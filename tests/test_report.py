@@ -204,7 +204,7 @@ def test_databases_of_two_devices_are_read_together(tmp_path: Path) -> None:
 def test_what_cannot_be_reported_is_said(tmp_path: Path) -> None:
     """An empty database, one that is not there, an unknown kernel, a record that is none: one line, exit code 2."""
     Store.open(tmp_path / "empty").close()
-    with pytest.raises(UsageError, match=r"nothing was measured in .*: `looptune run FILE --sweep` measures"):
+    with pytest.raises(UsageError, match=r"nothing was measured in .*: measure with `looptune run FILE --sweep`"):
         studies.read([tmp_path / "empty"])
     with pytest.raises(StoreError, match="no database"):
         studies.read([tmp_path / "absent"])

@@ -258,11 +258,11 @@ def test_so_many_iterations_are_written_out(asked: str, copies: int) -> None:
 
 
 REFUSED = {
-    "how often it runs": (PRODUCT, ("loop k: stage A",), "how often loop k runs is not known: tile it"),
+    "how often it runs": (PRODUCT, ("loop k: stage A",), "the trip count of loop k is not known: tile it"),
     "threads apart": (
         "void f(int n, double L[n][n], double x[n], double y[n])\n"
         "{ for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) y[i] += L[i][j] * x[j]; }\n",
-        ("loop j: tile 4", "loop j: stage x"), "threads of a block do not come to it together"),
+        ("loop j: tile 4", "loop j: stage x"), "not all threads of a block reach it"),
     "a guard of each thread's own": (
         PRODUCT, ("loop k: tile 4", "loop k: stage A", "loop i: unroll 2, guarded, jam"), "do not come to it together"),
     "a team of threads": (
@@ -279,7 +279,7 @@ REFUSED = {
         ("loop i: stage x",), "a subscript of it is not affine"),
     "how long": (
         "void f(int n, double *x, double y[n]) { for (int i = 0; i < n; i++) y[i] = x[i]; }\n",
-        ("loop i: stage x",), "how long it is has to be declared"),
+        ("loop i: stage x",), "its extent must be declared"),
 }  # fmt: skip
 
 

@@ -33,10 +33,15 @@ looptune build polybench/gemm.c --untuned -o gemm_default.py
 @click.argument("file", type=click.Path(path_type=Path))
 @file_options
 @output_option
-@option("--c", "as_c", is_flag=True, help="C with OpenMP, instead of a Python module.")
-@option("--target", default="auto", show_default=True, help="numba-cuda, numba-cpu or auto: what was measured.")
+@option("--c", "as_c", is_flag=True, help="Write C with OpenMP instead of a Python module.")
+@option(
+    "--target",
+    default="auto",
+    show_default=True,
+    help="Build for numba-cuda, numba-cpu, or auto: the target that was measured.",
+)
 @db_option
-@option("--untuned", was="--default", is_flag=True, help="Build the default, whatever was measured.")
+@option("--untuned", was="--default", is_flag=True, help="Build the default configuration, without a database.")
 @float_options
 def build(
     file: Path,
@@ -49,7 +54,10 @@ def build(
     fp_contract: str | None,
     **options: Any,
 ) -> int:
-    """Write what was tuned for FILE as a module or as C."""
+    """Write the tuned kernels of FILE as a Python module or as C.
+
+    Neither needs looptune.
+    """
     from looptune.core.floating_point import chosen
     from looptune.deploy import build as building
     from looptune.frontend import load

@@ -48,9 +48,9 @@ looptune db show --db gpu.sqlite --json
 """
 )
 @db_option
-@option("--json", "as_json", is_flag=True, help="One JSON object.")
+@option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def show(db: Path, as_json: bool) -> int:
-    """Say what is in a database."""
+    """Show what a database contains."""
     from looptune.report import database_table
     from looptune.tune.store import maintenance
     from looptune.tune.store.connection import MIGRATIONS
@@ -79,19 +79,22 @@ looptune db failures --kernel gemm --status wrong --no-group
 """
 )
 @db_option
-@option("--kernel", metavar="NAME", help="Of this kernel only.")
+@option("--kernel", metavar="NAME", help="Select a kernel.")
 @option(
     "--status",
     "classes",
     was="--class",
     multiple=True,
     type=click.Choice(CLASSES),
-    help="Of this status only; repeatable.",
+    help="Select a status; repeatable.  [default: all]",
 )
-@option("--no-group", was="--each", is_flag=True, help="List every configuration by itself.")
-@option("--json", "as_json", is_flag=True, help="A JSON list, with the whole evidence.")
+@option("--no-group", was="--each", is_flag=True, help="List every configuration separately.")
+@option("--json", "as_json", is_flag=True, help="Print a JSON list with the complete evidence.")
 def failures(db: Path, kernel: str | None, classes: tuple[str, ...], no_group: bool, as_json: bool) -> int:
-    """List what failed, with evidence and what reproduces it."""
+    """List failed versions by reason, with evidence.
+
+    Each reason is listed with a command that reproduces it.
+    """
     from looptune.report import failure_table as failed
     from looptune.tune.store.store import Store
 
@@ -103,7 +106,7 @@ def failures(db: Path, kernel: str | None, classes: tuple[str, ...], no_group: b
     elif found:
         click.echo(failed.text(found))
         if db != DATABASE:
-            click.echo(f"\nadd --db {db} to a command to have its new outcome there")
+            click.echo(f"\nadd --db {db} to a command to store its new outcome there")
     else:
         of = f" of status {' or '.join(classes)}" if classes else ""
         click.echo(f"no failures{of} among {len(rows)} rows{f' of {kernel}' if kernel is not None else ''} in {db}")
@@ -118,7 +121,7 @@ looptune db merge other.sqlite --db results.sqlite
 @click.argument("others", metavar="OTHER...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @db_option
 def merge(others: tuple[Path, ...], db: Path) -> int:
-    """Take the rows of OTHER databases into one.
+    """Copy the rows of OTHER databases into one.
 
     Of two rows of one configuration the finished one stays, and of two finished ones the newer.
     """
@@ -142,26 +145,31 @@ looptune db prune --kernel gemm --status crashed
 """
 )
 @db_option
-@option("--kernel", metavar="NAME", help="Rows of this kernel.")
-@option("--device", metavar="NAME", help="Rows of this device, by its name in `db show`.")
-@option("--lowering", metavar="V", help="Rows of this version of the lowering.")
+@option("--kernel", metavar="NAME", help="Remove rows of this kernel.")
+@option("--device", metavar="NAME", help="Remove rows of this device, as `db show` names it.")
+@option("--lowering", metavar="V", help="Remove rows of this version of the code generator.")
 @option(
     "--status",
     "classes",
     was="--class",
     multiple=True,
     type=click.Choice(UNTIMED),
-    help="Rows of this status; repeatable.",
+    help="Remove rows of this status; repeatable.",
 )
-@option("--failed", is_flag=True, help="Rows of every status but timed and cut_off.")
-@option("--older-than", "age", metavar="AGE", help="Rows started longer ago: 30d, 2w, 12h, 90m.")
-@option("--screened", is_flag=True, help="Rows of finished sweeps' versions that no finals timed.")
-@option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@option("--failed", is_flag=True, help="Remove rows of every status except timed and cut_off.")
+@option(
+    "--older-than", "age", metavar="AGE", help="Remove rows started longer ago than 30d, 2w, 12h or 90m, for example."
+)
+@option("--screened", is_flag=True, help="Remove the versions of finished sweeps that no finals timed.")
+@option("--dry-run", is_flag=True, help="Only print what would be removed.")
 def prune(
     db: Path, kernel: str | None, device: str | None, lowering: str | None, classes: tuple[str, ...], failed: bool,
     age: str | None, screened: bool, dry_run: bool,
 ) -> int:  # fmt: skip
-    """Remove rows that meet every condition given; never what is running."""
+    """Remove the rows that meet all given conditions.
+
+    Rows of a running sweep are never removed.
+    """
     from looptune.report import database_table
     from looptune.tune.store import maintenance
     from looptune.tune.store.store import Store
@@ -193,13 +201,21 @@ looptune db dump --format jsonl --kernel gemm
 """
 )
 @db_option
-@option("--kernel", metavar="NAME", help="Rows of this kernel only.")
+@option("--kernel", metavar="NAME", help="Select a kernel.  [default: all]")
 @option(
-    "--format", "how", type=click.Choice(("csv", "jsonl")), default="csv", show_default=True, help="CSV or JSON lines."
+    "--format",
+    "how",
+    type=click.Choice(("csv", "jsonl")),
+    default="csv",
+    show_default=True,
+    help="Print CSV or JSON lines.",
 )
 @output_option
 def dump(db: Path, kernel: str | None, how: str, output: Path | None) -> int:
-    """Print every row; as JSON lines, also what sweeps came to."""
+    """Print every row of a database.
+
+    JSON lines contain the results of sweeps, too.
+    """
     from functools import partial
 
     from looptune.report import database_table

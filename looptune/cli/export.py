@@ -19,17 +19,23 @@ looptune export --format kernel-tuner --kernel gemm -o gemm.cache.json
 """
 )
 @db_option
-@option("--format", "how", type=click.Choice(FORMATS), required=True, help="Whose files; see docs/formats.md.")
-@option("--kernel", metavar="NAME", help="This kernel only, or one search of it: 'gemm float32'.")
+@option(
+    "--format",
+    "how",
+    type=click.Choice(FORMATS),
+    required=True,
+    help="Choose the file format; docs/formats.md describes them.",
+)
+@option("--kernel", metavar="NAME", help="Select a kernel, or one search of it: 'gemm float32'.")
 @option(
     "-o",
     "--output",
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="A file or, for several searches, a folder; default: standard output.",
+    help="Write to a file or, for several searches, to a directory.  [default: standard output]",
 )
 def export(db: Path, how: str, kernel: str | None, output: Path | None) -> int:
-    """Write searches as files of other tools."""
+    """Write the searches of a database in the formats of other tools."""
     from looptune.report import database_table
     from looptune.tune.formats import files
     from looptune.tune.store.searches import searches

@@ -46,7 +46,7 @@ from looptune.cli.run import RESUMES, STOPPED, run
 from looptune.core import recursion
 from looptune.core.errors import LooptuneError, UsageError
 from looptune.core.settings import DATABASE
-from looptune.core.source import caret
+from looptune.core.source import caret, with_severity
 from looptune.core.version import __version__
 
 FORMER = {"model": "predict", "simulate": "replay", "failures": "db failures"}
@@ -55,7 +55,7 @@ FORMER = {"model": "predict", "simulate": "replay", "failures": "db failures"}
 @click.group(cls=Group, context_settings=HELP, former=FORMER)
 @click.version_option(__version__, prog_name="looptune")
 def cli() -> None:
-    """Annotated C loop nests to proved, verified and tuned GPU and CPU kernels."""
+    """Compile annotated C loop nests to GPU and CPU kernels, verify them and tune them."""
 
 
 @command(
@@ -69,22 +69,28 @@ looptune check polybench/gemm.c --derive-space > gemm.pragmas
 @click.argument("file", type=click.Path(path_type=Path))
 @file_options
 @directive_options
-@option("--legal-space", "everything", was="--all", is_flag=True, help="Add every legal order and tiling of the loops.")
+@option(
+    "--legal-space",
+    "everything",
+    was="--all",
+    is_flag=True,
+    help="List every legal order and tiling of the loops, too.",
+)
 @option(
     "--derive-space",
     "derived",
     was="--space",
     is_flag=True,
-    help="Print the derived space, to start a space file.",
+    help="Print only the search space that is derived for FILE, as a space file.",
 )
 @option(
     "--no-reassociate",
     "strict_float",
     was="--strict-float",
     is_flag=True,
-    help="Keep every sum of floats in its order.",
+    help="Keep the order of floating-point sums: no reduction is reassociated.",
 )
-@option("--json", "as_json", is_flag=True, help="One JSON object.")
+@option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def check(
     file: Path,
     directives: tuple[str, ...],
@@ -95,7 +101,10 @@ def check(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Say which loops are parallel; judge directives."""
+    """Say which loops are parallel and which directives are legal.
+
+    Exits with 1 if a directive is refused.
+    """
     if derived and (directives or config or everything or as_json):
         raise UsageError(
             "--derive-space prints only a space file: leave out --directive, --config, --legal-space and --json"
@@ -140,7 +149,7 @@ looptune transform polybench/gemm.c --config reports/gemm.json -o gemm_tuned.c
     "strict_float",
     was="--strict-float",
     is_flag=True,
-    help="Refuse directives that add up a sum of floats in another order.",
+    help="Refuse directives that change the order of floating-point sums.",
 )
 @output_option
 def transform(
@@ -151,7 +160,7 @@ def transform(
     output: Path | None,
     **options: Any,
 ) -> int:
-    """Print FILE as C, its directives applied."""
+    """Print FILE as C with its directives applied."""
     from looptune.core.floating_point import STRICT, USUAL
     from looptune.deploy import source_to_source
 
@@ -173,14 +182,17 @@ looptune emit polybench/gemm.c --ptx --arch sm_80
 @click.argument("file", type=click.Path(path_type=Path))
 @file_options
 @directive_options
-@option("--target", help="numba-cuda (default where installed), cuda-c (else), opencl or numba-cpu.")
-@option("--arch", default="sm_90", show_default=True, help="The GPU architecture of --ptx.")
-@option("--ptx", is_flag=True, help="The PTX of every kernel; needs no GPU.")
+@option(
+    "--target",
+    help="Generate for numba-cuda, cuda-c, opencl or numba-cpu.  [default: numba-cuda, or cuda-c where it is missing]",
+)
+@option("--arch", default="sm_90", show_default=True, help="Set the GPU architecture for --ptx.")
+@option("--ptx", is_flag=True, help="Print the PTX of every kernel; needs no GPU.")
 @option(
     "--after",
     type=click.Choice(PASSES),
     metavar="PASS",
-    help="Instead the loops as they are after this pass of lowering; a name that is none lists them.",
+    help="Print the loops after this lowering pass instead; an unknown name lists the passes.",
 )
 @float_options
 @output_option
@@ -197,7 +209,7 @@ def emit(
     output: Path | None,
     **options: Any,
 ) -> int:
-    """Print the source of the kernels made of FILE."""
+    """Print the source code of the kernels generated from FILE."""
     from looptune.core.floating_point import chosen
     from looptune.deploy import source_to_source
 
@@ -237,19 +249,28 @@ looptune replay exported/gemm-float32.t4.json -o searches
     multiple=True,
     default=("all",),
     show_default=True,
-    help=f"all, or one or several of {', '.join(STRATEGIES)}.",
+    help=f"Compare these strategies, separated by commas: all, {', '.join(STRATEGIES)}.",
 )
-@option("--repeats", metavar="N", type=click.IntRange(1), default=50, show_default=True, help="Seeds of each.")
-@option("--kernel", "kernels", metavar="NAME", multiple=True, help="Only these; default: all there are.")
-@option("--budget", metavar="N", type=click.IntRange(1), help="Evaluations of a search; default: no limit.")
-@option("--seed", metavar="N", type=SEED, default=0, show_default=True, help="The first seed.")
-@option("--json", "as_json", is_flag=True, help="A JSON list, one object a kernel, strategy and level.")
+@option(
+    "--repeats",
+    metavar="N",
+    type=click.IntRange(1),
+    default=50,
+    show_default=True,
+    help="Run each strategy with this number of seeds.",
+)
+@option("--kernel", "kernels", metavar="NAME", multiple=True, help="Select a kernel; repeatable.  [default: all]")
+@option(
+    "--budget", metavar="N", type=click.IntRange(1), help="Limit the evaluations of each search.  [default: no limit]"
+)
+@option("--seed", metavar="N", type=SEED, default=0, show_default=True, help="Set the first seed.")
+@option("--json", "as_json", is_flag=True, help="Print a JSON list: one object per kernel, strategy and level.")
 @option(
     "-o",
     "--output",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Write searches.md, .csv, .json, .png and .svg.",
+    help="Write searches.md, .csv, .json, .png and .svg to this directory.",
 )
 def replay(
     files: tuple[Path, ...],
@@ -261,7 +282,10 @@ def replay(
     as_json: bool,
     output: Path | None,
 ) -> int:
-    """Compare search strategies on what was measured: looptune's stores and exports, files of other tools."""
+    """Compare search strategies on recorded measurements.
+
+    Reads results databases, T4 results, Kernel Tuner caches and Kernel Launcher wisdom; by default the database of run.
+    """
     from looptune.report import result_table, search_table
     from looptune.report.figures import style
     from looptune.report.figures.searches import searches
@@ -299,11 +323,11 @@ looptune devices
 looptune devices --measure --remeasure
 """
 )
-@option("--measure", is_flag=True, help="What each can do: bandwidth of copying and reading, FMA peaks.")
-@option("--remeasure", was="--fresh", is_flag=True, help="Measure again what was measured before.")
-@option("--json", "as_json", is_flag=True, help="A JSON list.")
+@option("--measure", is_flag=True, help="Measure the bandwidths of copying and reading, and the FMA peaks.")
+@option("--remeasure", was="--fresh", is_flag=True, help="Repeat measurements that were made before.")
+@option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def devices(measure: bool, remeasure: bool, as_json: bool) -> int:
-    """List the devices kernels can run on here."""
+    """List the devices of this machine that kernels can run on."""
     from dataclasses import asdict
 
     from looptune.report import result_table
@@ -342,7 +366,7 @@ looptune doctor
 """
 )
 def doctor() -> int:
-    """Say what is installed or missing, and how to fix it."""
+    """Say what is installed, what is missing, and how to install it."""
     from looptune.cli.doctor import examine
 
     findings = examine()
@@ -365,16 +389,27 @@ def _system(error: OSError | MemoryError | RecursionError) -> str:
         case RecursionError():
             return recursion.TOO_DEEP
         case MemoryError():
-            return f"this takes more memory than there is{f' ({error})' if str(error) else ''}: choose smaller sizes"
+            return (
+                f"this takes more memory than is available{f' ({error})' if str(error) else ''}: choose smaller sizes"
+            )
         case OSError(filename=str() | bytes() as name):
             return f"{os.fsdecode(name)}: {error.strerror}"
-    return f"the system refused: {error.strerror if error.strerror else error}"
+    return f"the system reports an error: {error.strerror if error.strerror else error}"
+
+
+def _usage(error: click.ClickException) -> str:
+    """Return click's message about the command line, in the form of all others, and where its help is."""
+    said = error.format_message().strip().removesuffix(".")
+    lines = [f"{said[:1].lower()}{said[1:]}"]
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        lines += [error.ctx.get_usage(), f"Try '{error.ctx.command_path} --help' for help."]
+    return "\n".join(lines)
 
 
 def _fail(message: str) -> NoReturn:
-    """Say it and end; what standard output still holds is not tried again, where that is what failed."""
+    """Print the error and exit with code 2; output that could not be written is not tried again."""
     with suppress(OSError):
-        click.echo(f"error: {message}", err=True)
+        click.echo(with_severity("error", message), err=True)
     try:
         sys.stdout.flush()
     except OSError:
@@ -403,7 +438,9 @@ def main() -> None:
         # Where Ctrl-C came within an exec (a dataclass is made by one), Python would end by the signal all the same.
         exec("")
         sys.exit(STOPPED)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(2)
+    except click.ClickException as error:
+        _fail(_usage(error))
     sys.exit(code if isinstance(code, int) else 0)

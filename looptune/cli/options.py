@@ -16,6 +16,7 @@ from looptune.core.cache_file import read_file, replace_by
 from looptune.core.errors import UsageError
 from looptune.core.floating_point import CONTRACTS
 from looptune.core.settings import DATABASE, REPORTS
+from looptune.core.source import with_severity
 
 DATASETS = ("MINI", "SMALL", "MEDIUM", "STANDARD", "LARGE", "EXTRALARGE", "PAPER")
 STRATEGIES = (
@@ -97,20 +98,28 @@ option = partial(click.option, cls=Option)
 def file_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """How a C file is read; the same for every command that takes one."""
     options = (
-        option("--kernel", metavar="NAME", help="Function, hmpp label or group, where the file has several."),
-        option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="A macro, or the value of a parameter."),
+        option("--kernel", metavar="NAME", help="Select a function, hmpp label or hmpp group of FILE."),
+        option(
+            "-D",
+            "defines",
+            metavar="NAME[=VALUE]",
+            multiple=True,
+            help="Define a macro, or set a parameter of the function.",
+        ),
         option(
             "-I",
             "include_dirs",
             metavar="DIR",
             multiple=True,
             type=click.Path(path_type=Path),
-            help="A folder of headers.",
+            help="Search this directory for headers.",
         ),
-        option("--dataset", metavar="NAME", help=f"Sizes: {', '.join(DATASETS)}; defines NAME_DATASET."),
         option(
-            "--dtype", type=click.Choice(["float32", "float64"]), help="The floating-point type, instead of the file's."
+            "--dataset",
+            metavar="NAME",
+            help=f"Define the macro NAME_DATASET, which selects sizes: {', '.join(DATASETS)}.",
         ),
+        option("--dtype", type=click.Choice(["float32", "float64"]), help="Replace the floating-point type of FILE."),
     )
     for declared in reversed(options):
         function = declared(function)
@@ -125,7 +134,7 @@ def directive_option(function: Callable[..., Any]) -> Callable[..., Any]:
         was="--with",
         metavar="LINE",
         multiple=True,
-        help="A directive besides the file's: 'loop k: unroll 4'; repeatable.",
+        help="Add a directive, such as 'loop k: unroll 4'; repeatable.",
     )(function)
 
 
@@ -135,7 +144,7 @@ def directive_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "--config",
         metavar="FILE",
         type=click.Path(path_type=Path),
-        help="Add the winning directives of a report's JSON.",
+        help="Add the winning directives of a result, a JSON file that run wrote.",
     )
     return directive_option(config(function))
 
@@ -147,7 +156,7 @@ def reassociate_option(function: Callable[..., Any]) -> Callable[..., Any]:
         "strict_float",
         was="--strict-float",
         is_flag=True,
-        help="Keep every sum of floats in its order.",
+        help="Keep the order of floating-point sums: no reduction is reassociated.",
     )(function)
 
 
@@ -158,12 +167,12 @@ def float_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "strict_float",
         was="--strict-float",
         is_flag=True,
-        help="Round every operation of floats on its own and in C's order: no sum is reordered, nothing contracted.",
+        help="Round each floating-point operation by itself and in C's order: no reassociation, no contraction.",
     )
     contract = option(
         "--fp-contract",
         type=click.Choice(CONTRACTS),
-        help="Round a * b + c once: as cc here does it, wherever a device can (fast), never (off); default: cc.",
+        help="Round a * b + c once: as the C compiler does (cc), always (fast) or never (off).  [default: cc]",
     )
     return strict(contract(function))
 
@@ -173,13 +182,13 @@ def place_options(function: Callable[..., Any]) -> Callable[..., Any]:
     devices = option(
         "--devices",
         metavar="LIST",
-        help="GPUs: all, or numbers and model names (0,1 or h100); several of one model share the work, several models "
-        "are tuned each; default: the first.",
+        help="Use these GPUs: all, or numbers or model names (0,1 or h100). GPUs of one model share the work, each "
+        "model is tuned.  [default: the first GPU]",
     )
     cluster = option(
         "--cluster",
         metavar="ADDRESS",
-        help="Compile and measure on a Dask cluster: its scheduler's address, or local[:N] for one of N processes.",
+        help="Compile and measure on a Dask cluster: the address of its scheduler, or local[:N] for N local processes.",
     )
     return devices(cluster(function))
 
@@ -192,7 +201,7 @@ def db_option(function: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Path(path_type=Path),
         default=DATABASE,
         show_default=True,
-        help="The results database.",
+        help="Use this results database.",
     )(function)
 
 
@@ -204,13 +213,19 @@ def reports_option(function: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Path(path_type=Path),
         default=REPORTS,
         show_default=True,
-        help="Where folders of devices are written.",
+        help="Write reports to this directory, in one folder per device.",
     )(function)
 
 
 def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return an option for an output file that replaces standard output; see ``deliver``."""
-    return option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE.")(function)
+    return option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="Write to FILE instead of standard output.",
+    )(function)
 
 
 def deliver(text: str | bytes, output: Path | None) -> None:
@@ -262,13 +277,13 @@ SEED = click.IntRange(0, 2**32 - 1)
 
 
 def warn(message: str) -> None:
-    """Print a warning on standard error."""
-    click.echo(f"warning: {message}", err=True)
+    """Print a warning on standard error, after its place in a file where it has one."""
+    click.echo(with_severity("warning", message), err=True)
 
 
 def note(message: str) -> None:
-    """Print a note on standard error."""
-    click.echo(f"note: {message}", err=True)
+    """Print a note on standard error, after its place in a file where it has one."""
+    click.echo(with_severity("note", message), err=True)
 
 
 def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str | None]:

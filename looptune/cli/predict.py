@@ -30,26 +30,42 @@ looptune predict polybench/gemm.c --sweep
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @file_options
 @directive_options
-@option("--device", metavar="NAME", help="A GPU: h200, a100, 'rtx 4090'; default: that measured on, else h200.")
-@option("--sweep", is_flag=True, help="Every version of the space, and how well they are ordered.")
-@option("--space", metavar="FILE", type=click.Path(path_type=Path), help="As for run; for --sweep.")
+@option(
+    "--device",
+    metavar="NAME",
+    help="Predict for a GPU, such as h200, a100 or 'rtx 4090'.  [default: the GPU of the database, or h200]",
+)
+@option(
+    "--sweep",
+    is_flag=True,
+    help="Predict every version of the search space, and compare the order with the measurements.",
+)
+@option(
+    "--space",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Read the search space of --sweep from a file, as run does.",
+)
 @option(
     "--db", metavar="PATH", type=click.Path(path_type=Path),
-    help=f"What was measured; default: {DATABASE} where there is one.",
+    help=f"Compare with the measurements of this database.  [default: {DATABASE}, if it exists]",
 )  # fmt: skip
 @option(
     "--no-reassociate",
     "strict_float",
     was="--strict-float",
     is_flag=True,
-    help="Keep every sum of floats in its order.",
+    help="Keep the order of floating-point sums: no reduction is reassociated.",
 )
-@option("--json", "as_json", is_flag=True, help="One JSON object, of several files a list.")
+@option("--json", "as_json", is_flag=True, help="Print one JSON object, or a list for several files.")
 def predict(
     files: tuple[Path, ...], directives: tuple[str, ...], config: Path | None, device: str | None, sweep: bool,
     space: Path | None, db: Path | None, strict_float: bool, as_json: bool, **options: Any,
 ) -> int:  # fmt: skip
-    """Predict time, traffic and coalescing on a GPU."""
+    """Predict time, memory traffic and coalescing on a GPU.
+
+    Nothing is run: the GPU need not be present.
+    """
     from looptune.core.errors import UsageError
     from looptune.frontend import load
     from looptune.report import cost_model

@@ -24,12 +24,12 @@ looptune report --db gpu.sqlite --db cpu.sqlite --reports reports
     type=click.Path(path_type=Path),
     default=(DATABASE,),
     show_default=True,
-    help="A results database; repeatable.",
+    help="Read this results database; repeatable.",
 )
 @reports_option
-@option("--kernel", "kernels", metavar="NAME", multiple=True, help="Of this kernel only; repeatable.")
+@option("--kernel", "kernels", metavar="NAME", multiple=True, help="Select a kernel; repeatable.  [default: all]")
 def report(databases: tuple[Path, ...], reports: Path, kernels: tuple[str, ...]) -> int:
-    """Write tables, figures and a page of what was measured."""
+    """Write tables, figures and an HTML page from results databases."""
     from looptune.report import result_table
     from looptune.report.site import folder
     from looptune.tune.results import studies

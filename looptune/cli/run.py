@@ -34,7 +34,7 @@ from looptune.core.escape import utf8
 from looptune.core.settings import DATABASE, FINALS_S, REPORTS, TIMEOUT_S
 
 STOPPED = 130
-RESUMES = "stopped; the measurements are kept, and the same command continues from here"
+RESUMES = "stopped; the measurements are saved: run the same command again to continue"
 
 
 @command(
@@ -47,35 +47,44 @@ looptune run polybench/gemm.c --directive 'loop k: unroll 4'
 )
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @file_options
-@option("--sweep", is_flag=True, help="Measure the whole space, not only the file as annotated.")
+@option("--sweep", is_flag=True, help="Measure the whole search space, not only FILE as annotated.")
 @directive_option
 @option(
     "--target",
     default="auto",
     show_default=True,
-    help="auto, numba-cuda, cuda-c, numba-cpu or opencl; or several: a,b.",
+    help="Generate for numba-cuda, cuda-c, numba-cpu, opencl, several of them (a,b), or auto: a GPU if there is one.",
 )
 @place_options
 @option(
     "--space",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Directives with choices, or a T1 problem; default: pragmas/NAME.pragmas, else derived.",
+    help="Read the search space from a space file or a T1 problem.  [default: pragmas/NAME.pragmas, or derived]",
 )
 @option(
     "--strategy",
     metavar="NAME",
-    help=f"{', '.join(STRATEGIES)}; default: exhaustive where the budget allows it, else random.",
+    help=f"Search with {', '.join(STRATEGIES)}.  [default: exhaustive where the budget allows it, or random]",
 )
-@option("--budget", metavar="N|TIME", help="Versions (60) or time (10m); default: all on a GPU, 108 on a CPU.")
-@option("--jobs", metavar="N", type=click.IntRange(1), help="Compiling processes; default: all cores but one.")
+@option(
+    "--budget",
+    metavar="N|TIME",
+    help="Limit the versions (60) or the time (10m).  [default: no limit on a GPU, 108 on a CPU]",
+)
+@option(
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Compile in this number of processes.  [default: all cores but one]",
+)
 @option(
     "--timeout",
     metavar="S",
     type=Seconds(),
     default=TIMEOUT_S,
     show_default=True,
-    help="Seconds a version may take.",
+    help="Limit the seconds of one version.",
 )
 @option(
     "--finals-timeout",
@@ -86,37 +95,41 @@ looptune run polybench/gemm.c --directive 'loop k: unroll 4'
     default=FINALS_S,
     show_default=True,
     envvar="LOOPTUNE_FINALS",
-    help="Seconds the finals may wait for clear verdicts.",
+    help="Limit the seconds that the finals wait for clear verdicts.",
 )
-@option("--seed", metavar="N", type=SEED, default=0, show_default=True, help="Of inputs, samples and rounds.")
-@option("--resume/--fresh", default=True, show_default=True, help="Keep earlier measurements, or measure again.")
+@option(
+    "--seed", metavar="N", type=SEED, default=0, show_default=True, help="Set the seed of inputs, samples and rounds."
+)
+@option(
+    "--resume/--fresh", default=True, show_default=True, help="Continue from earlier measurements, or measure again."
+)
 @option(
     "--data",
     metavar="[NAME=]FILE",
     multiple=True,
-    help="Inputs: a .npz file by parameter name, or an array's PNG, PGM, PPM or .npy; default: random ones.",
+    help="Read inputs: a .npz file with arrays by name, or one array as .png, .pgm, .ppm or .npy.  [default: random]",
 )
 @option(
     "--inputs-from-main",
     "run_main",
     was="--run-main",
     is_flag=True,
-    help="Compile the program with gcc and record what it calls the codelet with, as inputs.",
+    help="Compile the whole program with gcc, run it, and record the arguments of the codelet as inputs.",
 )
 @option(
     "--dump",
     metavar="[NAME=]FILE",
     multiple=True,
-    help="Write the arrays the best version leaves, as .npz; or one of them as .png, .pgm or .npy.",
+    help="Write the outputs of the best version as .npz, or one array as .png, .pgm or .npy; repeatable.",
 )
 @float_options
-@option("--no-flush-cache", "warm_l2", was="--warm-l2", is_flag=True, help="Do not flush the L2 before each run.")
+@option("--no-flush-cache", "warm_l2", was="--warm-l2", is_flag=True, help="Do not flush the L2 cache before each run.")
 @option(
     "--early-stop/--no-early-stop",
     "cut_off",
     was="--cut-off/--no-cut-off",
     default=True,
-    help="Stop measuring versions far slower than the best, or measure all in full.",
+    help="Stop versions that are far slower than the best, or measure all of them in full.  [default: early-stop]",
 )
 @option(
     "--transfer-from",
@@ -125,20 +138,24 @@ looptune run polybench/gemm.c --directive 'loop k: unroll 4'
     metavar="PATH",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Another database, whose best configurations of FILE take part in the sweep's finals; repeatable.",
+    help="Time the best configurations of FILE in another database in the finals, too; repeatable.",
 )
 @option(
     "--handwritten/--no-handwritten",
     default=True,
-    help="Run the Python file handwritten/NAME.py beside FILE, where there is one, in the finals; or do not.",
+    help="Time the kernels of handwritten/NAME.py beside FILE in the finals, or not.  [default: handwritten]",
 )
-@option("--ablation", is_flag=True, help="What each directive of the winner earns: the winner without it.")
+@option("--ablation", is_flag=True, help="Time the winner without each of its directives, too.")
 @db_option
 @reports_option
-@option("--json", "as_json", is_flag=True, help="One JSON object per kernel on standard output.")
-@option("--quiet", is_flag=True, help="No progress, no table.")
+@option("--json", "as_json", is_flag=True, help="Print one JSON object per kernel.")
+@option("--quiet", is_flag=True, help="Print neither progress nor tables.")
 def run(files: tuple[Path, ...], **options: Any) -> int:
-    """Measure each FILE, or its whole space: --sweep."""
+    """Measure FILE as annotated, or search with --sweep.
+
+    A sweep searches the space of versions for the fastest one. Every version is verified against the original loops.
+    Results are kept in a database and written as reports.
+    """
     from looptune.core import cache_folder
     from looptune.report import result_table
     from looptune.tune.results import studies
@@ -193,7 +210,9 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
             if any(result.interrupted for result in found):
                 break
     if troubles:
-        raise UsageError(f"{troubles[0]}; what was measured is kept: {_report(options['db'], reports)} writes it")
+        raise UsageError(
+            f"{troubles[0]}; the measurements are saved: write the report with {_report(options['db'], reports)}"
+        )
     whole = [r for r in results if r.entries and not r.interrupted]
     elapsed_s = time.monotonic() - start
     for target in dict.fromkeys(r.target for r in whole):
@@ -203,7 +222,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     if len(targets) > 1 and len(whole) == len(results):
         _compare(whole, options["db"], say)
     if options["sweep"] and any(r.entries and not r.interrupted for r in results):
-        say(f"\ntables, figures and a page of it all: {_report(options['db'], reports)}")
+        say(f"\nwrite tables, figures and a page with: {_report(options['db'], reports)}")
     if as_json:
         records = [r.record() for r in results]
         click.echo(json.dumps(records[0] if len(files) == len(targets) == len(records) == 1 else records, indent=1))
@@ -221,7 +240,7 @@ def _check_together(files: tuple[Path, ...], options: Mapping[str, Any]) -> None
         for path in (Path(text), Path(text.partition("=")[2])):
             not_read(path, "--dump", [Path(p) for given in options["data"] for p in (given, given.partition("=")[2])])
     if options["cluster"] and (options["dump"] or options["jobs"]):
-        raise UsageError("--dump and --jobs apply to this machine: leave out --cluster")
+        raise UsageError("--dump and --jobs apply to this machine only: leave out --cluster")
     if options["also"] and not options["sweep"]:
         raise UsageError("--transfer-from needs --sweep: configurations of another database take part in its finals")
     if options["space"] is not None and not options["sweep"]:
@@ -264,14 +283,14 @@ def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str]
         say("\n".join(f"  {line}" for line in result.directives.splitlines()) + "\n")
         if result.earned:
             say(
-                "what each earns (the winner over itself without it):\n"
+                "gain of each directive (time without it over time with it):\n"
                 + result_table.directive_gain_lines(result)
                 + "\n"
             )
     else:
         say("\n" + result_table.plain(result) + "\n")
     if result.guests:
-        say("the best of other databases (over the winner):\n" + result_table.transfer_lines(result) + "\n")
+        say("the best of other databases (time over the winner's):\n" + result_table.transfer_lines(result) + "\n")
     spent = [result_table.time_spent(result)] if result.seconds else []
     say("\n".join([*lines, *spent, f"legality: {result.proof}", page]))
     return trouble
@@ -304,8 +323,8 @@ def _failed(prepared: Any, result: Any) -> list[str]:
     command = ["looptune", "db", "failures", "--kernel", prepared.unit.codelet.name]
     command += [] if db == DATABASE else ["--db", str(db)]
     hint = prepared.job.stricter if result.versions.get(WrongResult.status) else ""
-    failed = [f"what failed: {shlex.join(command)}"] if any(result.versions.get(s) for s in FAILED) else []
-    return [*failed, *([f"if what is wrong is rounding: {hint}"] if hint else [])]
+    failed = [f"list the failures with: {shlex.join(command)}"] if any(result.versions.get(s) for s in FAILED) else []
+    return [*failed, *([f"if only rounding is wrong: {hint}"] if hint else [])]
 
 
 def _alone(file: Path, files: Sequence[Path], arguments: Sequence[str]) -> str:

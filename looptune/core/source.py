@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 
@@ -28,6 +29,19 @@ def location(span: Span, near: Span) -> str:
 
 
 NOWHERE = Span("<built>", 0, 0, 0)
+
+
+def with_severity(severity: str, message: str) -> str:
+    """Return ``message`` with "error" or "warning" in it, after the place that ``caret`` put first, as compilers do.
+
+    >>> with_severity("warning", "a.c:1:6: unknown loop")
+    'a.c:1:6: warning: unknown loop'
+    >>> with_severity("error", "no such file: a.c")
+    'error: no such file: a.c'
+    """
+    placed = re.match(r"[^:\n]+:\d+:\d+: ", message)
+    start = placed.end() if placed is not None else 0
+    return f"{message[:start]}{severity}: {message[start:]}"
 
 
 def caret(span: Span, message: str) -> str:

@@ -81,7 +81,7 @@ def _found(
             rows = measured(store, unit, name, floats)
             if rows:
                 return name, rows
-        raise UsageError(f"{db} has no times of {_named(unit)}{_others(store, unit)}: {_how(unit, target)}")
+        raise UsageError(f"{db} has no measurements of {_named(unit)}{_others(store, unit)}: {_how(unit, target)}")
 
 
 def _named(unit: Unit) -> str:
@@ -92,9 +92,9 @@ def _named(unit: Unit) -> str:
 def _others(store: Store, unit: Unit) -> str:
     """Return what it has of other texts of the kernel, or in other types."""
     held = sorted({f"{row.context.dtype} for {row.context.target}" for row in store.rows(kernel=unit.codelet.name)})
-    return f" (of this name it has other texts, types or targets: {', '.join(held)})" if held else ""
+    return f" (it has other texts, types or targets of this name: {', '.join(held)})" if held else ""
 
 
 def _how(unit: Unit, target: str) -> str:
     where = "" if target == "auto" else f" --target {target}"
-    return f"`looptune run {unit.path} --sweep{where}` measures it, --untuned builds the default without"
+    return f"`looptune run {unit.path} --sweep{where}` measures it; --untuned builds the default without measurements"

@@ -76,7 +76,7 @@ def edits(
     where = before.body[0].span
     if layout is None:
         raise UnsupportedError("a macro makes this function, which cannot be written back: "
-                               "write it out, as gcc -E -P does", where)  # fmt: skip
+                               "expand it, as gcc -E -P does", where)  # fmt: skip
     lines = {s.line for s in defined if s.file == part.path}
     splicer = _Splicer(part, layout, before, after, usual, lines, _macros(defined), warn)
     try:
@@ -89,9 +89,9 @@ def _unwritten(layout: Layout, token: int) -> str:
     """Why the statement that begins with the token has no text of its own."""
     macro, file = layout.tokens[token].macro, layout.tokens[token].span.file
     if file != layout.path:
-        return f"this loop stands in {file}, which is included: it cannot be written back"
+        return f"this loop stands in {file}, which is included, and cannot be written back"
     made = f"this loop comes out of the macro {macro}" if macro else "a macro makes a part of this loop"
-    return f"{made} and cannot be written back: write it out, as gcc -E -P does"
+    return f"{made} and cannot be written back: expand it, as gcc -E -P does"
 
 
 def unchanged(before: Version, after: Version, usual: Annotations) -> bool:
@@ -234,15 +234,15 @@ class _Splicer:
         span = next((s.span for s in old if s.span.line), NOWHERE)
         run = self.layout.run(min(places), max(places)) if places else None
         if run is None:
-            raise _Apart(f"{self.layout.macro(span)} makes this loop and others, and it cannot be written back: "
-                         "write it out, as gcc -E -P does", span)  # fmt: skip
+            raise _Apart(f"{self.layout.macro(span)} makes this loop and others, and cannot be written back: "
+                         "expand it, as gcc -E -P does", span)  # fmt: skip
         run = self.with_operators(run)
         first, last = run.tokens
         inside = {n.name for n in walk(self.before.body)
                   if isinstance(n, Assign) and (k := self.token(n)) is not None and first <= k <= last}  # fmt: skip
         if not inside <= frozenset().union(*(_ids(s) for s in old)):
-            raise _Apart("the statements between these stand in the text and not in the schedule: "
-                         "declare and compute them before", span)  # fmt: skip
+            raise _Apart("there are statements between these that the schedule does not contain: "
+                         "move them before the loops", span)  # fmt: skip
         self.check_jumps(run)
         start, end = self.layout.start(first), self.layout.end(last)
         if start is None or end is None or self.layout.tokens[first].span.file != self.part.path:
@@ -295,7 +295,7 @@ class _Splicer:
             if line.word != "pragma" or not at <= line.start < start or family not in (*LOOP_FAMILIES, *_FOREIGN):
                 continue
             if family in _FOREIGN:
-                self.warn(self.span(line), "this pragma is left out, as the loop after it changes")
+                self.warn(self.span(line), "this pragma is removed, because the loop after it changes")
             opens = self.layout.text.rfind("\n", 0, line.start) + 1
             made.append(Edit(opens, min(line.end + 1, len(self.layout.text)), ""))
         return made

@@ -75,7 +75,7 @@ def load(
         program = _program(source, kernel, defines, include_dirs, dtype, float_literals, target)
     except RecursionError as error:
         raise UnsupportedError(recursion.TOO_DEEP) from error
-    warnings = [caret(span, f"{name} is not found, and left out: add its folder with -I")
+    warnings = [caret(span, f"{name} was not found and is skipped: add its folder with -I")
                 for name, span in program.source.missing]  # fmt: skip
     try:
         elsewhere = codelet_selection.external(program.source, program.file)
@@ -84,7 +84,7 @@ def load(
                 f"the codelet {elsewhere[0][0]} is defined in another file: give that file", elsewhere[0][1]
             )
         warnings += [
-            caret(span, f"the codelet {name} is defined in another file, and left out") for name, span in elsewhere
+            caret(span, f"the codelet {name} is defined in another file and is skipped") for name, span in elsewhere
         ]
         warnings += hmpp_warnings.typos(program.source.pragmas, program.source.sources)
         codelet_selection.check_scops(program.source, program.file)
@@ -117,7 +117,7 @@ def _program(
     if not text.strip():
         raise UsageError(f"empty file: {path}")
     if dtype is not None and dtype not in _C_NAMES:
-        raise UsageError(f"dtype is float32 or float64, not {dtype}")
+        raise UsageError(f"invalid dtype {dtype}: choose float32 or float64")
     given = {name: _define(name, value) for name, value in (defines or {}).items()}
     values = {name: number for name, v in given.items() if (number := _number(v)) is not None and declared(text, name)}
     macros = {name: value for name, value in given.items() if name not in values}
@@ -157,7 +157,7 @@ def _read(source: str | Path) -> tuple[str, str]:
 
 def _define(name: str, value: Value) -> str:
     if not re.fullmatch(r"[A-Za-z_]\w*", name):
-        raise UsageError(f"-D needs a name: {name!r} is none" if name else "-D needs a name")
+        raise UsageError(f"-D needs a name: {name!r} is not an identifier" if name else "-D needs a name")
     return "1" if value is None else str(value)
 
 
@@ -175,7 +175,7 @@ def _check_values(text: str, macros: Mapping[str, str]) -> None:
     """UsageError where what was to be a parameter's value is no number: as a macro it would rename the parameter."""
     for name, value in macros.items():
         if re.search(rf"\b(?:int|long|unsigned|size_t|float|double)\s+{name}\s*[,)]", text):
-            raise UsageError(f"-D {name}={value}: the value of the parameter {name} is a number")
+            raise UsageError(f"-D {name}={value}: the value of the parameter {name} must be a number")
 
 
 def _data_type(text: str, dtype: str | None, given: Mapping[str, str]) -> dict[str, str]:
@@ -317,7 +317,7 @@ def _typed(param: Scalar, value: int | float) -> int | float:
     if not is_integer(param.dtype):
         return _real(param.name, value)
     if not math.isfinite(value) or int(value) != value:
-        raise UsageError(f"{param.name} is an integer, not {value}")
+        raise UsageError(f"{param.name} must be an integer, got {value}")
     if wrap(int(value), param.dtype) != value:
         raise UsageError(f"{param.name} is an {param.dtype}, which {value} does not fit")
     return int(value)
@@ -327,7 +327,7 @@ def _real(name: str, value: int | float) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise UsageError(f"{name} is a floating-point number: its value has too many digits") from None
+        raise UsageError(f"{name} is a floating-point number: its value is too large") from None
 
 
 def _for_target(codelet: Codelet, target: str) -> Codelet:

@@ -35,7 +35,7 @@ def number(text: str, span: Span, float_literals: bool = False) -> Const:
     (Const(value=16, dtype='uint32'), 'float32')
     """
     if len(text) > MOST_DIGITS:
-        raise ParseError(f"a constant of {len(text)} characters: at most {MOST_DIGITS} are read", span)
+        raise ParseError(f"a constant of {len(text)} characters is too long: the limit is {MOST_DIGITS}", span)
     if text.endswith("'"):
         return character(text, span)
     if (re.match(r"0[xX]", text) is None and re.search(r"[.eE]", text)) or re.match(r"0[xX].*[.pP]", text):

@@ -89,7 +89,7 @@ def check_scops(source: Preprocessed, file: c_ast.File) -> None:
         at = pragma.span
         within = any(file == at.file and first <= at.line <= last for file, first, last in bodies)
         if pragma.family == "scop" and at not in inside and not within:
-            message = "this scop stands in no function: write one around it, with the arrays and sizes it uses"
+            message = "this scop is not inside a function: write one around it, with the arrays and sizes it uses"
             raise UnsupportedError(message, at)
 
 

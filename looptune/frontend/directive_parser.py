@@ -127,7 +127,7 @@ class _Parser:
             if token is None and separated:
                 raise self.error("an argument is missing after ','", self.tokens[-1].span)
             if token is not None and not separated and not (closing and token.text == ")"):
-                raise self.error(f"',' is expected before {token.text!r}", token.span)
+                raise self.error(f"expected ',' before {token.text!r}", token.span)
         if closing:
             raise self.error("missing ')'", self.tokens[-1].span)
         return found
@@ -167,7 +167,7 @@ class _Parser:
 
     def values_of(self, token: _Token) -> tuple[int | str, ...]:
         if any(len(number) > _DIGITS for number in re.findall(r"\d+", token.text)):
-            raise self.error(f"a number here has at most {_DIGITS} digits", token.span)
+            raise self.error(f"a number in a directive has at most {_DIGITS} digits", token.span)
         match token.kind:
             case "int":
                 return (int(token.text),)
@@ -179,7 +179,7 @@ class _Parser:
                 inner = token.text[1:-1].strip()
                 match = re.fullmatch(r"\d+(\s*[xX]\s*\d+)*", inner)
                 return tuple(int(n) for n in re.split(r"\s*[xX]\s*", inner)) if match else (inner,)
-        raise self.error(f"an argument is expected before {token.text!r}", token.span)
+        raise self.error(f"expected an argument before {token.text!r}", token.span)
 
     def separator(self) -> bool:
         """Commas, and the ``&`` of a continuation, which stands for one where the file leaves it out."""

@@ -113,7 +113,7 @@ def _unknown(body: SourceText, head: re.Match[str], words: Sequence[str]) -> Par
     outside = next((w for w in words if w in INSTEAD), None)
     if outside is not None:
         return UnsupportedError(f"hmpp {outside} is not accepted: write {INSTEAD[outside]} instead", place)
-    return ParseError(f"an hmpp directive is one of {', '.join(VERBS)}", place)
+    return ParseError(f"unknown hmpp directive: expected one of {', '.join(VERBS)}", place)
 
 
 def _shifted(match: re.Match[str], by: int) -> tuple[int, int]:
@@ -175,7 +175,7 @@ def io_of(clauses: Sequence[Clause], position: int, name: str) -> str | None:
     for clause in sorted(clauses, key=lambda c: "*" not in c.names):
         if clause.key == "io" and clause.covers(position, name):
             if clause.value.lower() not in ("in", "out", "inout"):
-                raise ParseError(f"io is in, out or inout, not {clause.value!r}", clause.span)
+                raise ParseError(f"io must be in, out or inout, got {clause.value!r}", clause.span)
             found = clause.value.lower()
     return found
 

@@ -363,7 +363,7 @@ class Expressions:
         written = node_count(value, self.scope.sizes)
         if written > MOST_NODES:
             raise UnsupportedError(
-                f"{e.name} is an expression of {written:,} operations once the functions it calls are written out: "
+                f"{e.name} is an expression of {written:,} operations when the functions it calls are inlined: "
                 f"the limit is {MOST_NODES:,}", e.span,
             )  # fmt: skip
         return cast(value, result)

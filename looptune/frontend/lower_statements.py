@@ -77,10 +77,10 @@ class Statements:
                 cuts = ()
             out += made
         if cuts:
-            raise ParseError("cut stands before no statement", cuts[-1].span)
+            raise ParseError("cut must be followed by a statement", cuts[-1].span)
         if len(self.pending) > before:
             last = self.pending[-1]
-            raise ParseError(f"{last.name} stands before no loop", last.span)
+            raise ParseError(f"{last.name} must be followed by a loop", last.span)
         return tuple(out)
 
     def item(self, item: c_ast.Item) -> tuple[Stmt, ...]:

@@ -234,7 +234,7 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
         if tokens[0].value in self.pinned and not takes_arguments:
             return
         if tokens[0].type != self.t_ID:
-            raise ParseError("a macro's name is expected", self.line_span(*tokens[0].origin[:2]))
+            raise ParseError("expected a macro name", self.line_span(*tokens[0].origin[:2]))
         body = [_copy(t) for t in tokens]
         self.defined.append(self.line_span(*tokens[0].origin[:2]))
         super().define(body)
@@ -263,7 +263,7 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
     def on_include_not_found(self, is_malformed: bool, is_system_include: bool, curdir: str, includepath: str) -> str:
         where = self.line_span(*self.lastdirective.origin[:2])
         if is_malformed:
-            raise ParseError('#include is followed by neither "file" nor <file>', where)
+            raise ParseError('#include needs "file" or <file>', where)
         if not is_system_include:
             self.missing.append((includepath, where))
         self.skipped.append(includepath)
@@ -338,7 +338,7 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
                 words += [] if part.type in self.t_WS else [part.value]
             name = "".join(words).removeprefix("(").removesuffix(")")
             if not name.isidentifier() or words not in ([name], ["(", name, ")"]):
-                raise ParseError("a macro's name is expected after defined", where)
+                raise ParseError("expected a macro name after defined", where)
             new = copy(token)
             new.type, new.value = self.t_INTEGER, str(int(name in self.macros or name in _ASKED))
             out.append(new)

@@ -61,7 +61,7 @@ def _split(item: c_ast.Item, after: tuple[c_ast.Item, ...], word: str) -> tuple[
         case c_ast.If(cond, then, other):
             leaves_then, leaves_other = _leaves(then, word), _leaves(other, word)
             if after and not leaves_then and not leaves_other:
-                message = f"this {word} is too deep: write if (…) {{ … }} around what it skips"
+                message = f"this {word} is nested too deeply: write if (…) {{ … }} around what it skips"
                 raise UnsupportedError(message, _place(item, word))
             own_then = then.items if leaves_then else (*then.items, *after)
             own_other = other.items if leaves_other else (*other.items, *after)

@@ -78,7 +78,7 @@ def check(codelet: Codelet) -> None:
     for loop, _ in found:
         own = [step for step in made if (step.var.removesuffix(FROM), step.lo, step.hi) == (loop.var, loop.lo, loop.hi)]
         if not own:
-            raise InfeasibleDirective(loop, "no loop in it is run by threads")
+            raise InfeasibleDirective(loop, "it contains no parallel loop")
         for step in own:
             _check_blocks(loop, step)
 
@@ -96,7 +96,7 @@ def _check_blocks(loop: Loop, made: HostLoop) -> None:
         if 1 < _threads(kernel) < _threads(most) and _waits(kernel):
             sizes = f"{_threads(kernel)} and {_threads(most)}"
             raise InfeasibleDirective(
-                loop, f"blocks of {sizes} threads are in it, and some wait: give all nests one block size"
+                loop, f"its nests have blocks of {sizes} threads: give all nests the same block size"
             )
 
 

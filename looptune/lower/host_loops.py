@@ -23,11 +23,13 @@ def persistent_blocks(loop: Loop) -> int:
 def check_on_host(loop: Loop, around: tuple[Stmt, ...], changed: Collection[str]) -> None:
     """Unfit where the host does not run the loop, which stands in ``around``."""
     if any(isinstance(f, Loop) and f.mode != "sequential" for f in around):
-        raise InfeasibleDirective(loop, "a loop around it is run by threads")
+        raise InfeasibleDirective(loop, "a loop around it is parallel")
     if loop.mode != "sequential":
-        raise InfeasibleDirective(loop, "its iterations are independent, so that threads run them")
+        raise InfeasibleDirective(loop, "its iterations are independent, and it needs a sequential loop")
     if any(_of_data(s, changed) for s in (*around, loop)):
-        raise InfeasibleDirective(loop, "data say whether it runs, or how often, which the host has to know")
+        raise InfeasibleDirective(
+            loop, "its bounds or a condition around it depend on array elements, which the host does not read"
+        )
 
 
 def check_launched(loop: Loop, around: tuple[Stmt, ...], changed: Collection[str]) -> None:

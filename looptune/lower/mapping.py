@@ -100,8 +100,8 @@ def check_names(codelet: Codelet) -> None:
     for name, span in named:
         ending = next((e for e in MADE if name.rstrip("0123456789").endswith(e)), None)
         if ending is not None:
-            raise UnsupportedError(f"{name}: names that end in {ending} are those of looptune's kernels: write "
-                                   "another one", span)  # fmt: skip
+            raise UnsupportedError(f"{name}: names that end in {ending} are reserved for generated kernels: "
+                                   "choose another name", span)  # fmt: skip
 
 
 def map_loops(plan: Plan, *, blocks: bool) -> Plan:

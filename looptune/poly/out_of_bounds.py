@@ -96,7 +96,9 @@ def _undecided(load: Load, reached: EvaluationContext, s: Statement, shape: tupl
         if not reached.domain.is_subset(reached.where(f"0 <= {e} < {n}")):
             conditions = [c for c in s.conditions if any(isinstance(x, Load) for x in walk(c))]
             return (
-                f"made only where {expression_text(conditions[-1])}" if conditions else "data decide whether it is made"
+                f"it executes only if {expression_text(conditions[-1])}"
+                if conditions
+                else "whether it executes depends on data"
             )
     return None
 

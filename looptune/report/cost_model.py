@@ -208,7 +208,7 @@ def verdict(r: Ranking) -> str:
     said = f"{r.kernel}: {len(r.versions)} versions{refused}"
     rho, first = r.correlation, r.within(FIRST)
     if rho is None or first is None:
-        return f"{said}, too few measured to compare: `looptune run FILE --sweep` measures"
+        return f"{said}, too few measured to compare: measure with `looptune run FILE --sweep`"
     return (f"{said}, {len(r.timed)} measured: rank correlation {rho:.3f}; "
             f"the best of the first {FIRST} takes {first:.2f} of the best")  # fmt: skip
 

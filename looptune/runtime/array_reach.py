@@ -52,8 +52,8 @@ def too_short(name: str, items: int, reach: Reach | None) -> str | None:
     if reach is None or 0 <= reach.least <= reach.most < items:
         return None
     if reach.least < 0:
-        return f"{name} begins too late: at these sizes the loops reach element {reach.least}"
-    return f"{name} is too short: it has {items} elements, and at these sizes the loops reach element {reach.most}"
+        return f"{name} starts too late: at these sizes the loops access element {reach.least}"
+    return f"{name} is too short: it has {items} elements, and at these sizes the loops access element {reach.most}"
 
 
 def _accesses(body: Sequence[Any], env: dict[str, int], depth: int) -> Iterator[tuple[str, int]]:

@@ -71,7 +71,7 @@ class InputFile:
             )
         if self.levels and open_ and reached[0] < USED * shaped.shape[0]:
             size = f"{self.path} has {self.content.size} pixels for {p.name}"
-            raise UsageError(f"{size}, the loops reach {math.prod(reached)}: say its sizes with -D", p.span)
+            raise UsageError(f"{size}, the loops reach {math.prod(reached)}: give its sizes with -D", p.span)
         return self._leveled(shaped, p) if self.levels else self._native(shaped, p)
 
     def _shaped(self, p: Array) -> np.ndarray:
@@ -134,7 +134,7 @@ def _named(path: Path) -> dict[str, InputFile]:
     start = _start(path)
     if images.is_picture(start) or start.startswith(NUMPY):
         what = "one array without a name" if start.startswith(NUMPY) else "a picture"
-        raise UsageError(f"{path} holds {what}: say whose it is, --data NAME={path}")
+        raise UsageError(f"{path} holds {what}: name its parameter, --data NAME={path}")
     return {name: InputFile(path, content) for name, content in _numpy(path, ".npz").items()}
 
 

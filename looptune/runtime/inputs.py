@@ -42,7 +42,7 @@ def from_files(sources: Sequence[str], unit: Unit, cache: Path) -> Problem:
     missing += [p.name for p in arrays if p.name not in held and p.io != "out"]
     if missing:
         files = " and ".join(dict.fromkeys(str(given.path) for given in held.values()))
-        raise UsageError(f"{files or sources[0]} does not give {', '.join(missing)}, which {codelet.name} reads")
+        raise UsageError(f"{files or sources[0]} does not contain {', '.join(missing)}, which {codelet.name} reads")
     sized = problem(codelet, values)
     reached = shapes(codelet, sized)
     given = {p.name: held[p.name].fill(p, reached[p.name]) for p in arrays if p.name in held}

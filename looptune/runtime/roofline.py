@@ -130,4 +130,6 @@ class Roofline:
 
 
 def _said(rate: str, peak: str, measured: Rate) -> str:
-    return f"faster than the device: {rate}, but {peak} (spread {measured.spread:.1%}), so that something is wrong"
+    return (
+        f"faster than the device: {rate}, but {peak} (spread {measured.spread:.1%}), so the measurement must be wrong"
+    )

@@ -124,13 +124,13 @@ def models(
     other = plugin_target(name, cache, floats=floats)
     if other is not None:
         if devices is not None:
-            raise UsageError(f"--devices {devices} chooses GPUs, and the target is {name}")
+            raise UsageError(f"--devices {devices} selects GPUs, but the target is {name}")
         return (Model(other, other.machine().facts),)
     target_name = _available(name)
     if not on_gpu(target_name):
         if devices is not None:
             why = f"the target is {name}" if name == target_name else f"none can be used here: {gpu_missing()}"
-            raise UsageError(f"--devices {devices} chooses GPUs, and {why}")
+            raise UsageError(f"--devices {devices} selects GPUs, but {why}")
         facts = _facts(target_name)
         return (Model(target(target_name, facts, (), cache, floats=floats, warm=warm), facts),)
     found = [_gpu().facts(number) for number in range(_gpu().count())]
@@ -153,7 +153,7 @@ def numbered(devices: str, found: Sequence[DeviceInfo]) -> tuple[int, ...]:
         meant = [n for n, facts in enumerate(found) if part == "all" or _means(part, n, facts)]
         if not meant:
             there = ", ".join(f"{n} ({facts.name})" for n, facts in enumerate(found))
-            raise UsageError(f"--devices {devices}: no GPU is meant by '{part}'; there are {there}, or all")
+            raise UsageError(f"--devices {devices}: no GPU matches '{part}'; choose from {there}, or all")
         twice = [n for n in meant if n in chosen]
         if twice:
             raise UsageError(f"--devices {devices}: GPU {twice[0]} is named twice")

@@ -63,13 +63,13 @@ class Analysis:
         """
         deepest = max(model.statements.values(), key=lambda s: len(s.loops), default=None)
         if deepest is not None and len(deepest.loops) > MOST_LOOPS:
-            raise UnsupportedError(f"{len(deepest.loops)} loops in each other: the limit is {MOST_LOOPS}",
+            raise UnsupportedError(f"{len(deepest.loops)} nested loops: the limit is {MOST_LOOPS}",
                                    deepest.loops[MOST_LOOPS].span)  # fmt: skip
         count = Counter(array for mine in model.space.accesses.values() for array in {a.array for a in mine})
         array, most = max(count.items(), key=lambda item: item[1], default=("", 0))
         if most > MOST_STATEMENTS:
             last = list(model.statements.values())[-1].assign.span
-            raise UnsupportedError(f"{most:,} statements touch {array}: each pair of them is compared, "
+            raise UnsupportedError(f"{most:,} statements access {array}, and each pair is compared: "
                                    f"the limit is {MOST_STATEMENTS}; write them as a loop", last)  # fmt: skip
 
     def _asked(self, question: Callable[[Scop], _Answer], most: int = QUESTION) -> _Answer:
@@ -89,7 +89,9 @@ class Analysis:
                 return question(self.model.coarse)
         except TooInvolved as reason:
             first = next((s.assign.span for s in self.model.statements.values()), NOWHERE)
-            raise UnsupportedError(f"the loops of {self.codelet.name} are too involved: {reason}", first) from None
+            raise UnsupportedError(
+                f"the loops of {self.codelet.name} are too complex to analyse: {reason}", first
+            ) from None
 
     def of(self, codelet: Codelet) -> Analysis:
         """Return the same analysis for a codelet that differs in its directives only."""

@@ -246,7 +246,7 @@ class Scheduler:
         refused = None if new is None else self.analysis.judge(new, self.order)
         regrouped = () if self.analysis.reassociate else self.analysis.sums(b.transform.regrouped_statements(loop))
         if regrouped:
-            what = f"it reorders {list_reductions(regrouped)}, whose order --no-reassociate keeps"
+            what = f"it reorders {list_reductions(regrouped)}, whose order --no-reassociate preserves"
             said = f"{directive_text(b.directive)} is illegal: {what}"
             raise IllegalTransform(said, b.directive.span)
         if refused is not None:
@@ -256,7 +256,7 @@ class Scheduler:
             turned = () if self.analysis.reassociate or new is None else self.analysis.reordered(new, self.order)
             said = explain_refusal(f"{directive_text(blamed)} is illegal", refused, lines=apart)
             if turned:
-                what = f"it reorders {list_reductions(turned)}, whose order --no-reassociate keeps"
+                what = f"it reorders {list_reductions(turned)}, whose order --no-reassociate preserves"
                 said = f"{directive_text(blamed)} is illegal: {what}"
             raise IllegalTransform(said, blamed.span, (refused.ends(blamed.span),))
         change = _reducing(loop, _changed(b, site))
@@ -309,7 +309,9 @@ class Scheduler:
         """DirectiveError for a cut that stands in none of the ``loops``, which will be distributed."""
         for cut, around in cuts(self.codelet.body):
             if not any(identity(f) in loops for f in around):
-                wrong = DirectiveError("cut splits no loop: write `distribute` before one around it", cut.span)
+                wrong = DirectiveError(
+                    "cut has no effect without distribute: write `distribute` before a loop around it", cut.span
+                )
                 if not self.keep_going:
                     raise wrong
                 number, var = (around[-1].number, loop_name(around[-1])) if around else (0, "")
@@ -427,7 +429,7 @@ def _changed(b: BoundDirective, site: DirectiveSite) -> Rewrite:
     except TooInvolved as reason:
         raise DirectiveError(
             f"{directive_text(b.directive)} of loop {loop_name(site.loop)}: "
-            f"the bounds of its loops are too involved: {reason}",
+            f"the bounds of its loops are too complex to analyse: {reason}",
             b.directive.span,
         ) from None
     return replace(change, body=rewrite_stmts(partial(_typed, b), change.body))
@@ -444,7 +446,7 @@ def _typed(b: BoundDirective, n: Stmt) -> Stmt | None:
             if wider is not None:
                 counts = f"loop {var} would count in {n.dtype} between bounds of {wider}"
                 raise DirectiveError(
-                    f"{directive_text(b.directive)}: {counts}: declare the variables alike", b.directive.span
+                    f"{directive_text(b.directive)}: {counts}: declare the variables with one type", b.directive.span
                 )
             return replace(n, lo=fold(Cast(n.dtype, lo)), hi=fold(Cast(n.dtype, hi)))
     return None

@@ -75,7 +75,7 @@ def assumed(unit: Unit, leaves: Sequence[Leaves], unsure: Sequence[Unsure], more
     inside = [f"{x.access} is inside {x.declared}{f': {x.unless}' if x.unless else ''}" for x in leaves if not x.always]
     inside += [f"{x.access} is inside {x.declared}: {x.why}" for x in unsure if not _bounded(codelet, x)]
     open_ = {a for a, extents in reached.items() if "?" in extents}
-    inside += [f"how far {a} is reached does not follow from the sizes" for a in sorted(open_)]
+    inside += [f"the accessed extent of {a} does not follow from the sizes" for a in sorted(open_)]
     return Assumed(pairs, anything, reached, tuple(dict.fromkeys(inside)), overflowing(codelet), tuple(more))
 
 
@@ -165,7 +165,7 @@ def _below(e: Expr, extent: Expr, around: Around, sizes: frozenset[str]) -> bool
 def _few(texts: Sequence[str]) -> list[str]:
     if len(texts) <= SHOWN:
         return [*texts]
-    return [*texts[:SHOWN], f"and {len(texts) - SHOWN} more (--all)"]
+    return [*texts[:SHOWN], f"and {len(texts) - SHOWN} more (--legal-space)"]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -39,7 +39,8 @@ def excessive(
             yield (
                 b,
                 DirectiveError(
-                    f"a block of {b.transform.threads:,} threads: a GPU's has {GPU_THREADS:,} at most", b.directive.span
+                    f"a block has {b.transform.threads:,} threads: the limit of a GPU is {GPU_THREADS:,}",
+                    b.directive.span,
                 ),
             )
         inside = [f for f in walk_stmts(loops[b.loop]) if isinstance(f, Loop)] if b.loop in loops else []
@@ -50,9 +51,8 @@ def excessive(
                 yield (
                     b,
                     DirectiveError(
-                        f"{directive_text(b.directive)} takes {size:,} iterations of loop {loop.var}, "
-                        f"which runs {count.value:,} "
-                        f"time{'s' if count.value != 1 else ''}",
+                        f"{directive_text(b.directive)} needs {size:,} iterations of loop {loop.var}, "
+                        f"which runs {count.value:,} time{'s' if count.value != 1 else ''}",
                         b.directive.span,
                     ),
                 )

@@ -64,7 +64,7 @@ def _carried(b: BoundDirective, loop: Loop, witness: Violation, now: ScheduledTr
     loose = now.verdict_if_reassociated(loop)
     if loose.kind == "reduction":
         of = ", ".join(sorted({f"{r.op} of {r.variable}" for r in loose.reductions}))
-        said = f"{what}the reduction {of}, whose order --no-reassociate keeps"
+        said = f"{what}the reduction {of}, whose order --no-reassociate preserves"
     return IllegalTransform(said, b.directive.span, (witness.ends(b.directive.span),))
 
 
@@ -161,6 +161,6 @@ def private_arrays(private: Collection[str], analysis: Analysis) -> tuple[str, .
 def _sharing(loop: Loop, shared: Sequence[str], analysis: Analysis) -> str:
     """Why threads cannot run the loop, and how to write it so that they can."""
     rows = {v.name for v in analysis.codelet.locals if v.shape}
-    row = f"a row for each {loop.var}, or of a constant size up to {MOST_OWN_BYTES} bytes"
+    row = f"one row for each {loop.var}, or give it a constant size of at most {MOST_OWN_BYTES} bytes"
     each = row if shared[0] in rows else f"an element for each {loop.var}"
-    return f"iterations of loop {loop.var} would share {', '.join(shared)}; write {shared[0]} as an array with {each}"
+    return f"iterations of loop {loop.var} would share {', '.join(shared)}; make {shared[0]} an array with {each}"

@@ -61,7 +61,7 @@ def _wrong(loop: Loop, reduces: Iterable[Reduction], mixed: frozenset[str]) -> s
             return f"reduces {name} by {r.op} and also uses it in another way"
         if isinstance(r.target, Load) and names_in(r.target.index) & changing:
             what = f"the reduction {r.op} of {expression_text(r.target)}"
-            return f"carries {what}, not one element for all of its iterations"
+            return f"carries {what}, whose element is not the same in all iterations"
     return ""
 
 
@@ -69,6 +69,7 @@ def check_clause(clause: Arg, found: Iterable[tuple[str, str, str]], loops: str)
     """DirectiveError where ``reduce(+:x, ...)`` says another thing than was ``found`` in the ``loops``."""
     left = list(dict.fromkeys(found))
     carried = ", ".join(f"{op}:{text}" for op, _, text in left)
+    reduce = "reduce" if " and " in loops else "reduces"
     for value in clause.values:
         match value:
             case Arg(op, (str(name),)):
@@ -76,9 +77,9 @@ def check_clause(clause: Arg, found: Iterable[tuple[str, str, str]], loops: str)
             case _:
                 raise DirectiveError("reduce takes an op and a variable, such as reduce(+:x)", clause.span)
         if not known:
-            what = f"reduces {carried}" if carried else "reduces nothing"
-            raise DirectiveError(f"{op}:{name} is not what is reduced: {loops} {what}", value.span)
+            what = f"{reduce} {carried}" if carried else f"{reduce} nothing"
+            raise DirectiveError(f"reduce names {op}:{name}, but {loops} {what}", value.span)
         left = [f for f in left if f not in known]
     if left:
         missing = ", ".join(f"{op}:{text}" for op, _, text in left)
-        raise DirectiveError(f"reduce lacks {missing}, which {loops} reduces as well", clause.span)
+        raise DirectiveError(f"reduce must also name {missing}, which {loops} {reduce}", clause.span)

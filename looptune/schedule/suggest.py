@@ -108,7 +108,7 @@ def _candidates(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggesti
     if maker is not None:
         yield from maker(analysis, step)
     here = f"loop {step.number}: "
-    yield Suggestion("legal after `distribute`", (f"{here}distribute", here + directive_text(step.directive)))
+    yield Suggestion("it is legal after `distribute`", (f"{here}distribute", here + directive_text(step.directive)))
 
 
 def _orders(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion]:
@@ -120,7 +120,7 @@ def _orders(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion]:
     orders.sort(key=lambda o: -sum(a == b for a, b in zip(o, asked, strict=True)))
     for order in (*orders, own):
         text = ", ".join(order)
-        now = ", the order it has" if order == own else ""
+        now = ", which is the current order" if order == own else ""
         yield Suggestion(f"`{text}` is legal{now}", (f"loop {step.number}: permute {text}",))
 
 
@@ -130,7 +130,7 @@ def _parallel(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion
     if verdict.kind == "reduction":
         sums = {(r.op, r.variable.partition("[")[0].strip()) for r in verdict.reductions}
         text = f"reduce({', '.join(f'{op}:{x}' for op, x in sorted(sums))})"
-        yield Suggestion(f"legal with `{text}`", (f"loop {step.number}: parallel, {text}",))
+        yield Suggestion(f"it is legal with `{text}`", (f"loop {step.number}: parallel, {text}",))
     inner = [f for f in walk(around[-1]) if isinstance(f, Loop) and f.number != step.number]
     outer = [f for f in reversed(around[:-1]) if isinstance(f, Loop)]
     free = next((f for f in (*inner, *outer) if _verdict(analysis, f).kind == "parallel"), None)

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:31: g0 is an expression of 24,575 operations once the functions it calls are written out: the limit is 20,000
+FILE:7:31: g0 is an expression of 24,575 operations when the functions it calls are inlined: the limit is 20,000
   static int g1(int x) { return g0(g0(x)) + g0(g0(x + 1)); }
                                 ^^^^^^^^^
 */

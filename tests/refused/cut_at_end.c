@@ -1,5 +1,5 @@
 /* expect:
-FILE:10:20: cut stands before no statement
+FILE:10:20: cut must be followed by a statement
       #pragma hmppcg cut
                      ^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:9:20: cut: nothing stands before it in loop i; write it between two statements
+FILE:9:20: cut: no statement precedes it in loop i; write it between two statements
       #pragma hmppcg cut
                      ^^^
 */

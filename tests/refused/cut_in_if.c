@@ -1,5 +1,5 @@
 /* expect:
-FILE:11:22: cut stands in an if whose condition its own statements may change (line 9): move it out of there
+FILE:11:22: cut is inside an if whose own statements may change its condition (line 9): move it out
         #pragma hmppcg cut
                        ^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:11:22: cut stands in a while loop (line 9): move it out of there
+FILE:11:22: cut is inside a while loop (line 9): move it out
         #pragma hmppcg cut
                        ^^^
 */

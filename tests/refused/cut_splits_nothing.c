@@ -1,5 +1,5 @@
 /* expect:
-FILE:9:20: cut splits no loop: write `distribute` before one around it
+FILE:9:20: cut has no effect without distribute: write `distribute` before a loop around it
       #pragma hmppcg cut
                      ^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:12:20: cut is illegal: t takes a value across it within one iteration of loop i; move the cut, or write t as an array with an element for each i
+FILE:12:20: cut is illegal: t carries a value across the cut in one iteration of loop i; move the cut, or make t an array with an element for each i
       #pragma hmppcg cut
                      ^^^
   flow on t: writes t 11:5, reads t 13:12

@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:32: this continue is too deep: write if (…) { … } around what it skips
+FILE:8:32: this continue is nested too deeply: write if (…) { … } around what it skips
       if (i > 1) { if (x[i] < 0) continue; x[i] = 2; }
                                  ^^^^^^^^
 */

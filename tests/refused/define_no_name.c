@@ -1,5 +1,5 @@
 /* expect:
-FILE:6:1: a macro's name is expected
+FILE:6:1: expected a macro name
   #define 4 5
   ^^^^^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
--D n=large: the value of the parameter n is a number
+-D n=large: the value of the parameter n must be a number
 */
 /* with: -D n=large */
 void f(int n, double x[n]) {

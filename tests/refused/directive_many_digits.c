@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:25: a number here has at most 18 digits
+FILE:7:25: a number in a directive has at most 18 digits
     #pragma hmppcg unroll 1234567890123456789
                           ^^^^^^^^^^^^^^^^^^^
 */

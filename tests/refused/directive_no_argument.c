@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:26: an argument is expected before ','
+FILE:7:26: expected an argument before ','
     #pragma hmppcg unroll (, split)
                            ^
 */

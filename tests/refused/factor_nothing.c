@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: factor: no sum in loop j has a factor that the loop does not change
+FILE:7:18: factor: no sum in loop j has a loop-invariant factor
     #pragma hmppcg factor
                    ^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:9:20: factor is illegal: it reorders the reduction + of B[i], whose order --no-reassociate keeps
+FILE:9:20: factor is illegal: it reorders the reduction + of B[i], whose order --no-reassociate preserves
       #pragma hmppcg factor
                      ^^^^^^
 */

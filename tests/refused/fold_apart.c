@@ -2,7 +2,7 @@
 FILE:8:18: fold: loop i must contain one loop of the same range and nothing else
     #pragma hmppcg fold
                    ^^^^
-  instead: legal after `distribute`
+  instead: it is legal after `distribute`
 */
 void f(int n, double A[n][n], double C[n][n]) {
   #pragma hmppcg fold

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: fullunroll: how often loop i runs, last[0], is not known; `unroll U` makes U copies
+FILE:7:18: fullunroll: the trip count of loop i, last[0], is not known; `unroll U` makes only U copies
     #pragma hmppcg fullunroll
                    ^^^^^^^^^^
 */

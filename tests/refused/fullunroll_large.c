@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: fullunroll: 200 copies of the 200 assignments in loop i are 40,000, the limit is 8,192; `unroll U` makes U copies
+FILE:7:18: fullunroll: 200 copies of the 200 assignments in loop i are 40,000, the limit is 8,192; `unroll U` makes only U copies
     #pragma hmppcg fullunroll
                    ^^^^^^^^^^
 */

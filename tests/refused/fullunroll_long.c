@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: fullunroll: loop i runs 1,000 times, the limit is 256; `unroll U` makes U copies
+FILE:7:18: fullunroll: loop i runs 1,000 times, the limit is 256; `unroll U` makes only U copies
     #pragma hmppcg fullunroll
                    ^^^^^^^^^^
 */

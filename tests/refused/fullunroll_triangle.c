@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:20: fullunroll: how often loop j runs depends on loop i; `unroll U` makes U copies
+FILE:8:20: fullunroll: the trip count of loop j depends on loop i; `unroll U` makes only U copies
       #pragma hmppcg fullunroll
                      ^^^^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: fullunroll: how often loop i runs, n, is not known; give it with -D n=...
+FILE:7:18: fullunroll: the trip count of loop i, n, is not known; give it with -D n=...
     #pragma hmppcg fullunroll
                    ^^^^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:11:3: fuse is illegal: the statement of line 11 needs what a loop before it does, and a loop after it needs the statement
+FILE:11:3: fuse is illegal: the statement of line 11 depends on a loop before it, and a loop after it depends on the statement
     s = s / n;
     ^^^^^^^^^
   10:3 must run before 11:3, and that before 12:3

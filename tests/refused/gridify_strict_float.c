@@ -1,5 +1,5 @@
 /* expect:
-FILE:10:18: gridify i, j is illegal: loop j carries the reduction + of x[i], whose order --no-reassociate keeps
+FILE:10:18: gridify i, j is illegal: loop j carries the reduction + of x[i], whose order --no-reassociate preserves
     #pragma hmppcg gridify(i, j)
                    ^^^^^^^^^^^^^
   flow on x: (i=0, j=0) writes x[i] 13:7, (i=0, j=1) reads x[i] 13:7

@@ -1,5 +1,5 @@
 /* expect:
-FILE:10:18: gridify of three loops: loop i must contain only loop k, and that loop only j: permute or distribute
+FILE:10:18: gridify of three loops: loop i must contain only loop k, and that loop only j: use permute or distribute first
     #pragma hmppcg gridify(i, k, j)
                    ^^^^^^^^^^^^^^^^
   instead: `gridify i` is legal

@@ -1,5 +1,5 @@
 /* expect:
-FILE:6:25: io is in, out or inout, not 'both'
+FILE:6:25: io must be in, out or inout, got 'both'
   #pragma hmpp f codelet, args[x].io=both
                           ^^^^^^^^^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:6:14: an hmpp directive is one of codelet, callsite, synchronize, acquire, allocate, release, advancedload, delegatedstore, group, map, mapbyname, region, resident
+FILE:6:14: unknown hmpp directive: expected one of codelet, callsite, synchronize, acquire, allocate, release, advancedload, delegatedstore, group, map, mapbyname, region, resident
   #pragma hmpp f codelt, target=CUDA
                ^^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:6:1: a macro's name is expected after defined
+FILE:6:1: expected a macro name after defined
   #if defined(1)
   ^^^^^^^^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:6:1: #include is followed by neither "file" nor <file>
+FILE:6:1: #include needs "file" or <file>
   #include sizes.h
   ^^^^^^^^^^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:18: unroll of i with jam: loop j is bounded by last, under a condition of each copy's own
+FILE:8:18: unroll of i with jam: loop j is bounded by last, under a condition that differs between the copies
     #pragma hmppcg unroll 2, jam
                    ^^^^^^^^^^^^^
   instead: `unroll 2` is legal

@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:18: unroll of i with jam: the loop in it stands under a condition on x, which it may change
+FILE:8:18: unroll of i with jam: the inner loop is guarded by a condition on x, which that loop may change
     #pragma hmppcg unroll 2, jam
                    ^^^^^^^^^^^^^
   instead: `unroll 2` is legal

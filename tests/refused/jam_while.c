@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:18: unroll of i with jam: a while loop of one copy cannot run together with that of another
+FILE:8:18: unroll of i with jam: while loops of different copies cannot be merged
     #pragma hmppcg unroll 2, jam
                    ^^^^^^^^^^^^^
   instead: `unroll 2` is legal

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:33: a multiprocessor has 32 blocks at most, not 64
+FILE:7:33: a multiprocessor holds at most 32 blocks, got 64
     #pragma looptune launchbounds 64
                                   ^^
 */

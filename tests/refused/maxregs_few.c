@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:28: a thread takes 16 to 255 registers, not 8
+FILE:7:28: a thread has 16 to 255 registers, got 8
     #pragma looptune maxregs 8
                              ^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:6:25: k__ahead: names that end in __ahead are those of looptune's kernels: write another one
+FILE:6:25: k__ahead: names that end in __ahead are reserved for generated kernels: choose another name
   void f(int n, const int k__ahead, double A[n])
                           ^^^^^^^^
 */

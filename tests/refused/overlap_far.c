@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: overlap 4 of loop t: what it reads of A lies at no constant distance from what it writes
+FILE:7:18: overlap 4 of loop t: its reads of A are not at a constant distance from its writes
   #pragma looptune overlap 4
                    ^^^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: overlap 4 of loop i: its iterations are independent, so that threads run them
+FILE:7:18: overlap 4 of loop i: its iterations are independent, and it needs a sequential loop
   #pragma looptune overlap 4
                    ^^^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: overlap 64 of loop t: 64 steps leave nothing of a tile of 256 elements along x: 320 at its edges are wrong then
+FILE:7:18: overlap 64 of loop t: 64 steps invalidate 320 elements at the edges of a tile, which has only 256 along x
   #pragma looptune overlap 64
                    ^^^^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:26: overlap: the number of steps is 64 at most, got 65
+FILE:7:26: overlap: the number of steps must be at most 64, got 65
   #pragma looptune overlap 65
                            ^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:18: parallel is illegal: iterations of loop i would share t; write t as an array with a row for each i, or of a constant size up to 4096 bytes
+FILE:8:18: parallel is illegal: iterations of loop i would share t; make t an array with one row for each i, or give it a constant size of at most 4096 bytes
     #pragma hmppcg parallel
                    ^^^^^^^^
 */

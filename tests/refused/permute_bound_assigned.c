@@ -2,7 +2,7 @@
 FILE:9:18: permute: a statement before loop j assigns m, which bounds it
     #pragma hmppcg permute j, i
                    ^^^^^^^^^^^^
-  instead: `i, j` is legal, the order it has
+  instead: `i, j` is legal, which is the current order
 */
 void f(int n, double A[n][n], int last[n]) {
   int m;

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: permute k, i does not fit the nest of loops i, j
+FILE:7:18: permute k, i: the loops of the nest are i, j
     #pragma hmppcg permute k, i
                    ^^^^^^^^^^^^
 */

@@ -3,7 +3,7 @@ FILE:10:18: permute j, i is illegal: iteration (i=0, j=1) must run before (i=1, 
     #pragma hmppcg permute j, i
                    ^^^^^^^^^^^^
   flow on t: (i=0, j=1) writes t 13:7, (i=1, j=0) reads t 13:11
-  instead: `i, j` is legal, the order it has
+  instead: `i, j` is legal, which is the current order
 */
 void f(int n, double A[n][n], double x[n]) {
   double t = 0;

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: persistent of loop i: no loop in it is run by threads
+FILE:7:18: persistent of loop i: it contains no parallel loop
   #pragma looptune persistent
                    ^^^^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: persistent of loop i: its iterations are independent, so that threads run them
+FILE:7:18: persistent of loop i: its iterations are independent, and it needs a sequential loop
   #pragma looptune persistent
                    ^^^^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:29: a multiprocessor runs 32 blocks at most, got 33
+FILE:7:29: a multiprocessor holds at most 32 blocks, got 33
   #pragma looptune persistent 33
                               ^^
 */

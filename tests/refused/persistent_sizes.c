@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: persistent of loop t: blocks of 64 and 256 threads are in it, and some wait: give all nests one block size
+FILE:7:18: persistent of loop t: its nests have blocks of 64 and 256 threads: give all nests the same block size
   #pragma looptune persistent
                    ^^^^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:27: ',' is expected before 'split'
+FILE:7:27: expected ',' before 'split'
     #pragma hmppcg unroll 4 split
                             ^^^^^
 */

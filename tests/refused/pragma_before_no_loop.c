@@ -1,5 +1,5 @@
 /* expect:
-FILE:9:20: unroll stands before no loop
+FILE:9:20: unroll must be followed by a loop
       #pragma hmppcg unroll 4
                      ^^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:26: ',' is expected before 'guarded'
+FILE:8:26: expected ',' before 'guarded'
     #pragma hmppcg & split guarded
                            ^^^^^^^
 */

@@ -1,9 +1,9 @@
 /* expect:
-FILE:9:28: reduce lacks max:most, which loop i reduces as well
+FILE:9:28: reduce must also name max:most, which loop i reduces
     #pragma hmppcg parallel, reduce(+:s)
                              ^^^^^^^^^^^
-  instead: legal with `reduce(+:s, max:most)`
-  instead: legal after `distribute`
+  instead: it is legal with `reduce(+:s, max:most)`
+  instead: it is legal after `distribute`
 */
 void f(int n, double A[n], double *s, double *most) {
   #pragma hmppcg parallel, reduce(+:s)

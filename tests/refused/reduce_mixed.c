@@ -3,7 +3,7 @@ FILE:9:18: parallel is illegal: loop i reduces s by + and also uses it in anothe
     #pragma hmppcg parallel
                    ^^^^^^^^
   instead: loop 2 (j) is parallel
-  instead: legal after `distribute`
+  instead: it is legal after `distribute`
 */
 void f(int n, double x[n], double y[n], double s[n + 2]) {
   #pragma hmppcg parallel

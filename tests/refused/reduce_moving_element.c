@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: parallel is illegal: loop i carries the reduction + of s[i / 2], not one element for all of its iterations
+FILE:7:18: parallel is illegal: loop i carries the reduction + of s[i / 2], whose element is not the same in all iterations
     #pragma hmppcg parallel
                    ^^^^^^^^
 */

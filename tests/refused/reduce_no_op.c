@@ -2,7 +2,7 @@
 FILE:8:28: reduce takes an op and a variable, such as reduce(+:x)
     #pragma hmppcg parallel, reduce(s)
                              ^^^^^^^^^
-  instead: legal with `reduce(+:s)`
+  instead: it is legal with `reduce(+:s)`
 */
 void f(int n, double A[n], double *s) {
   #pragma hmppcg parallel, reduce(s)

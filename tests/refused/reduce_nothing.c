@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:35: +:B is not what is reduced: loop i reduces nothing
+FILE:7:35: reduce names +:B, but loop i reduces nothing
     #pragma hmppcg parallel, reduce(+:B)
                                     ^^^
 */

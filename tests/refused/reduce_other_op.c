@@ -1,8 +1,8 @@
 /* expect:
-FILE:8:35: *:s is not what is reduced: loop i reduces +:s
+FILE:8:35: reduce names *:s, but loop i reduces +:s
     #pragma hmppcg parallel, reduce(*:s)
                                     ^^^
-  instead: legal with `reduce(+:s)`
+  instead: it is legal with `reduce(+:s)`
 */
 void f(int n, double A[n], double *s) {
   #pragma hmppcg parallel, reduce(*:s)

@@ -1,5 +1,5 @@
 /* expect:
-FILE:9:18: parallel is illegal: loop i carries the reduction + of s[0], whose order --no-reassociate keeps
+FILE:9:18: parallel is illegal: loop i carries the reduction + of s[0], whose order --no-reassociate preserves
     #pragma hmppcg parallel
                    ^^^^^^^^
   flow on s: (i=0) writes s[0] 10:31, (i=1) reads s[0] 10:31

@@ -1,5 +1,5 @@
 /* expect:
-FILE:6:9: this scop stands in no function: write one around it, with the arrays and sizes it uses
+FILE:6:9: this scop is not inside a function: write one around it, with the arrays and sizes it uses
   #pragma scop
           ^^^^
 */

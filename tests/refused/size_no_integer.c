@@ -1,5 +1,5 @@
 /* expect:
-n is an integer, not 2.5
+n must be an integer, got 2.5
 */
 /* with: -D n=2.5 */
 #pragma hmpp f codelet

@@ -1,5 +1,5 @@
 /* expect:
-FILE:9:35: stage takes 4 buffers at most, got 5
+FILE:9:35: stage takes at most 4 buffers, got 5
           #pragma looptune stage A, buffers 5
                                     ^^^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:31: stage writes out 64 iterations at most, not 65
+FILE:8:31: stage unrolls at most 64 iterations, got 65
       #pragma looptune stage A, unroll 65
                                 ^^^^^^^^^
 */

@@ -4,7 +4,7 @@ FILE:10:18: tile: no loop j stands directly in loop i
                    ^^^^^^^^^^^^^
   instead: `tile i:4` is legal
   instead: `tile j:4` is legal
-  instead: legal after `distribute`
+  instead: it is legal after `distribute`
 */
 void f(int n, double A[n][n], double x[n]) {
   #pragma hmppcg tile i:4, j:4

@@ -1,5 +1,5 @@
 /* expect:
-FILE:10:18: tile i:1, k:2 is illegal: iterations of loop outer_i would share t; write t as an array with an element for each outer_i
+FILE:10:18: tile i:1, k:2 is illegal: iterations of loop outer_i would share t; make t an array with an element for each outer_i
     #pragma hmppcg tile i:1, k:2
                    ^^^^^^^^^^^^^
   instead: `tile i:1` is legal

@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:18: unroll 4, noremainder: loop i runs 10 times, which leaves 2
+FILE:8:18: unroll 4, noremainder: loop i runs 10 times, with a remainder of 2
     #pragma hmppcg unroll 4, noremainder
                    ^^^^^^^^^^^^^^^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:28: runs 2 says how unroll 4 is split: write unroll 4, split, runs 2
+FILE:7:28: runs 2 needs split: write unroll 4, split, runs 2
     #pragma hmppcg unroll 4, runs 2
                              ^^^^^^
 */

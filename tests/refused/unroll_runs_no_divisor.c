@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:35: unroll 6 has no runs of 4: 4 does not divide 6
+FILE:7:35: unroll 6 cannot have runs of 4: 4 does not divide 6
     #pragma hmppcg unroll 6, split, runs 4
                                     ^^^^^^
 */

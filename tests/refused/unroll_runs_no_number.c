@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:35: runs takes a number of neighbours: split, runs 4
+FILE:7:35: runs needs a number of consecutive iterations, such as split, runs 4
     #pragma hmppcg unroll 4, split, runs
                                     ^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:43: unroll 4 takes one number of neighbours, got 2
+FILE:7:43: unroll 4 takes one length of runs, got 2
     #pragma hmppcg unroll 4, split, runs 2, runs 2
                                             ^^^^^^
 */

@@ -2,7 +2,7 @@
 FILE:9:22: unroll 1000 of loop j makes 9,000 statements out of 9, the limit is 8,192
       #pragma looptune unroll 1000
                        ^^^^^^^^^^^
-  instead: legal after `distribute`
+  instead: it is legal after `distribute`
 */
 void f(int n, double A[n][n]) {
   for (int i = 0; i < n; i++)

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:20: vectorize takes one number of neighbours (syntax: vectorize [[LOOP:]NEIGHBOURS [, remainder | guarded | noremainder]])
+FILE:7:20: vectorize takes one vector length (syntax: vectorize [[LOOP:]LENGTH [, remainder | guarded | noremainder]])
     #pragma looptune vectorize 2, 4
                      ^^^^^^^^^^^^^^
 */

@@ -144,7 +144,7 @@ def check_elements(plan: Plan) -> None:
         extents = [int(n.value) for n in array.shape if isinstance(n, Const)]
         if len(extents) == len(array.shape) and prod(extents) > MOST_ELEMENTS:
             said = f"{array.name} has {prod(extents)} elements, the limit is {MOST_ELEMENTS}"
-            raise ResourceError(f"{said}: kernels for GPUs count places in 32 bits", array.span)
+            raise ResourceError(f"{said}: kernels for GPUs use 32-bit indices", array.span)
 
 
 def check_capability(plan: Plan, arch: str) -> None:
@@ -159,7 +159,7 @@ def check_capability(plan: Plan, arch: str) -> None:
     for k in plan.kernels:
         ahead = any(staged_tiles(f).buffers > 1 for f in staging_loops(walk(k.body)))
         if ahead and capability < memory_ops.LEAST_CAPABILITY:
-            raise ResourceError(f"{k.name} fills tiles ahead, which needs sm_{memory_ops.LEAST_CAPABILITY}, "
+            raise ResourceError(f"{k.name} prefetches tiles, which needs sm_{memory_ops.LEAST_CAPABILITY}, "
                                 f"this is {arch}: stage with one buffer")  # fmt: skip
 
 

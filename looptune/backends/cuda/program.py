@@ -252,7 +252,7 @@ def _fitting(kernel: Kernel, entry: Any) -> int:
             "multiprocessor, "
             f"and {fit} fit: ask for {fit}"
             if fit
-            else f"{kernel.name}: not one of its blocks fits a multiprocessor"
+            else f"{kernel.name}: not even one of its blocks fits on a multiprocessor"
         )
     return blocks
 

@@ -141,7 +141,7 @@ class OpenCl(Backend):
         """
         for k in plan.kernels:
             if _staged(k) and _old_pocl():
-                raise ResourceError(f"{k.name} stages tiles, which PoCL {_old_pocl()} runs wrongly: leave out stage")
+                raise ResourceError(f"{k.name} stages tiles, which PoCL {_old_pocl()} miscompiles: leave out stage")
             for needed, most, what in (
                 (k.block[0] * k.block[1], device().max_work_group_size, "threads"),
                 (shared_bytes(plan, k), device().local_mem_size, "bytes of shared memory"),

@@ -177,4 +177,4 @@ def verify(
         return
     wrong = compare(expected, got, terms=terms, doubt=Doubt(left(nudged(given, 0)), {}))
     if wrong is not None:
-        raise Mismatch(f"{tuned.name} is not what the original loops compute: {wrong}")
+        raise Mismatch(f"{tuned.name} differs from what the original loops compute: {wrong}")

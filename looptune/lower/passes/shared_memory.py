@@ -100,7 +100,7 @@ class _Stager:
             case Loop() if self.mine(stmt):
                 arrays = self.mine(stmt)
                 if not together or not self.same((stmt.lo, stmt.hi)):
-                    raise _refused(stmt, arrays, "threads of a block do not come to it together")
+                    raise _refused(stmt, arrays, "not all threads of a block reach it")
                 asked = staged_tiles(stmt)
                 self.buffers, self.across = asked.buffers, asked.transposed_tiles
                 self.ahead = self.filled_again(stmt, arrays) if asked.buffers > 1 else ""
@@ -143,7 +143,7 @@ class _Stager:
             if array in written_names(self.kernel.body):
                 raise _refused(loop, (array,), "the kernel writes it")
             if None in self.plan.array(array).shape:
-                raise _refused(loop, (array,), "how long it is has to be declared")
+                raise _refused(loop, (array,), "its extent must be declared")
             accesses = list(dict.fromkeys(n for n in walk(loop.body) if isinstance(n, Load) and n.array == array))
             places = [tuple(self.place(e, ranges, loop, array) for e in a.index) for a in accesses]
             for group in self.groups(places, ranges):
@@ -188,7 +188,7 @@ class _Stager:
                 case Var(name) if name in ranges:
                     lo, _, most = ranges[name]
                     if most < 1:
-                        raise _refused(loop, (array,), f"how often loop {name} runs is not known: tile it")
+                        raise _refused(loop, (array,), f"the trip count of loop {name} is not known: tile it")
                     inner[name] = inner.get(name, 0) + factor
                     more, start = affine_terms(lo)
                     constant += factor * start
@@ -329,7 +329,8 @@ def _known(terms: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
 
 
 def _alone(loop: Loop) -> str:
-    return f"with {staged_tiles(loop).buffers} buffers it has to stand directly in a loop that is no grid's: tile it"
+    buffers = staged_tiles(loop).buffers
+    return f"with {buffers} buffers it must be directly in a loop that is not mapped to the grid: tile it"
 
 
 def _refused(loop: Loop, arrays: Sequence[str], why: str) -> DirectiveError:

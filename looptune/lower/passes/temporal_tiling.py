@@ -200,8 +200,8 @@ def tile_in_time(loop: Loop, codelet: Codelet, *, tiles: bool) -> TemporalTile:
     for d, (n, (before, behind)) in enumerate(zip(shape, halo, strict=True)):
         if tiles and n <= before + behind:
             along = ("x", "y", "z")[dimensions - 1 - d]
-            raise InfeasibleDirective(loop, f"{steps} steps leave nothing of a tile of {n} elements along {along}: "
-                              f"{before + behind} at its edges are wrong then")  # fmt: skip
+            raise InfeasibleDirective(loop, f"{steps} steps invalidate {before + behind} elements at the edges of a "
+                              f"tile, which has only {n} along {along}")  # fmt: skip
     return TemporalTile(
         loop, tuple((a, ping_pong_name(a)) for a in made.kept), tuple(_groups(nests)), made.extents, halo, shape, rows
     )
@@ -275,9 +275,7 @@ class _Making:
             raise InfeasibleDirective(loop, "it writes no array")
         owned = {a for f in walk_stmts(loop) if isinstance(f, Loop) for a in f.private_arrays}
         if owned & set(self.kept):
-            raise InfeasibleDirective(
-                loop, f"{min(owned & set(self.kept))} is an array that each iteration has for itself"
-            )
+            raise InfeasibleDirective(loop, f"{min(owned & set(self.kept))} is private to each iteration")
         ranks = {len(arrays[a].shape) for a in self.kept}
         if len(ranks) > 1:
             raise InfeasibleDirective(loop, f"{' and '.join(self.kept)} have different numbers of dimensions")
@@ -289,7 +287,7 @@ class _Making:
     def declared(self, array: Array | Local) -> tuple[Expr, ...]:
         extents = declared_extents(array)
         if not extents:
-            raise InfeasibleDirective(self.loop, f"how long {array.name} is has to be declared")
+            raise InfeasibleDirective(self.loop, f"the extent of {array.name} must be declared")
         return extents
 
     def nests(self) -> tuple[PointwiseNest, ...]:
@@ -307,7 +305,7 @@ class _Making:
                     break
         if not loops:
             raise InfeasibleDirective(
-                self.loop, "not all that it holds is a nest of parallel loops: distribute it, or leave it out"
+                self.loop, "it must contain only nests of parallel loops: distribute it, or leave out the directive"
             )
         for f in loops:
             self.plain(f)
@@ -317,9 +315,9 @@ class _Making:
         for n in walk_stmts(body):
             match n:
                 case While():
-                    raise InfeasibleDirective(self.loop, "a while loop in it runs as often as data say")
+                    raise InfeasibleDirective(self.loop, "the trip count of a while loop in it depends on data")
                 case Loop() as f if staging_loops((f,)) or steps_together(f):
-                    raise InfeasibleDirective(self.loop, f"loop {n.var} inside of it has tiles of its own")
+                    raise InfeasibleDirective(self.loop, f"loop {n.var} inside it has tiles of its own")
         self.sure(body)
         return self.placed(loops, body)
 
@@ -329,10 +327,12 @@ class _Making:
         for n in walk(body):
             match n:
                 case Load(array, index) if array not in self.kept and names_in(index) & wrong:
-                    raise InfeasibleDirective(self.loop, f"what it computes says which element of {array} it reads")
+                    raise InfeasibleDirective(
+                        self.loop, f"the index of a read of {array} depends on values it computes"
+                    )
                 case Loop(var, lo, hi) if names_in((lo, hi)) & wrong:
                     raise InfeasibleDirective(
-                        self.loop, f"what it computes says how often loop {var} inside of it runs"
+                        self.loop, f"the trip count of loop {var} inside it depends on values it computes"
                     )
 
     def plain(self, f: Loop) -> None:
@@ -341,15 +341,15 @@ class _Making:
             ("has tiles of its own", staging_loops((f,))), ("is unrolled or tiled", f.step != 1),
         ):  # fmt: skip
             if so:
-                raise InfeasibleDirective(self.loop, f"loop {f.var} inside of it {what}")
+                raise InfeasibleDirective(self.loop, f"loop {f.var} inside it {what}")
         if any(isinstance(n, Load) for n in walk((f.lo, f.hi))):
-            raise InfeasibleDirective(self.loop, f"data say how often loop {f.var} inside of it runs")
+            raise InfeasibleDirective(self.loop, f"the trip count of loop {f.var} inside it depends on data")
 
     def placed(self, loops: list[Loop], body: tuple[Stmt, ...]) -> PointwiseNest:
         """Return the nest at the point that its iterations write."""
         targets = tuple(_stored(body))
         if not targets:
-            raise InfeasibleDirective(self.loop, f"loop {loops[0].var} inside of it writes no array")
+            raise InfeasibleDirective(self.loop, f"loop {loops[0].var} inside it writes no array")
         inner = {f.var for f in walk_stmts(body) if isinstance(f, Loop)} | (written_names(body) - set(self.kept))
         first = targets[0].index
         by_var = {f.var: f for f in loops}
@@ -360,17 +360,19 @@ class _Making:
             match [(t, k) for t, k in terms.items() if names_in(t) & (by_var.keys() | inner)]:
                 case []:
                     if any(isinstance(n, Load) for n in walk(e)):
-                        raise InfeasibleDirective(self.loop, f"data say which element of {targets[0].array} it writes")
+                        raise InfeasibleDirective(
+                            self.loop, f"the index of a write of {targets[0].array} depends on data"
+                        )
                     fixed[d] = e
                 case [(Var(name), 1)] if len(terms) == 1 and name in by_var and name not in env:
                     env[name] = add(point(d), Const(-constant))
                 case _:
                     raise InfeasibleDirective(
-                        self.loop, f"the element of {targets[0].array} that it writes is not at its iteration"
+                        self.loop, f"it writes {targets[0].array} at an index that is not that of the iteration"
                     )
         for f in (f for f in loops if f.var not in env):
             if difference_range(f.hi, f.lo, {}) != (1, 1):
-                raise InfeasibleDirective(self.loop, f"all iterations of loop {f.var} inside of it write one element")
+                raise InfeasibleDirective(self.loop, f"all iterations of loop {f.var} inside it write the same element")
             env[f.var] = f.lo
         where: dict[int, Bounds] = {d: (e, add(e, Const(1, e.dtype))) for d, e in fixed.items()}
         for d, e in enumerate(first):
@@ -388,13 +390,13 @@ class _Making:
             match n:
                 case Assign(Load(array, index)) if array in self.kept and any(e != Const(0) for e in index):
                     raise InfeasibleDirective(
-                        self.loop, f"one iteration writes elements of {array} at several places: distribute it"
+                        self.loop, f"one iteration writes {array} at several offsets: distribute it"
                     )
                 case Load(array, index) if array in self.kept:
                     at = [affine_terms(sub(e, f)) for e, f in zip(index, first, strict=True)]
                     if any(terms for terms, _ in at) or names_in(index) & set(self.kept):
                         raise InfeasibleDirective(
-                            self.loop, f"what it reads of {array} lies at no constant distance from what it writes"
+                            self.loop, f"its reads of {array} are not at a constant distance from its writes"
                         )
                     return replace(n, index=tuple(Const(constant) for _, constant in at))
             return None

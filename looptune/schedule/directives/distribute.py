@@ -188,7 +188,7 @@ def _at_cuts(loop: Loop, after: Sequence[tuple[str, Directive | None]], graph: G
     for name, cut in after:
         if cut is not None and not pieces[-1]:
             raise DirectiveError(
-                f"cut: nothing stands before it in loop {loop.var}; write it between two statements", cut.span
+                f"cut: no statement precedes it in loop {loop.var}; write it between two statements", cut.span
             )
         if cut is not None:
             pieces.append(set())
@@ -204,14 +204,14 @@ def _at_cuts(loop: Loop, after: Sequence[tuple[str, Directive | None]], graph: G
     for whole in _inseparable(loop.body):
         cut = between(statement_names(whole))
         if cut is not None:
-            what = "a while loop" if isinstance(whole, While) else "an if whose condition its own statements may change"
-            raise DirectiveError(f"cut stands in {what} (line {whole.span.line}): move it out of there", cut.span)
+            what = "a while loop" if isinstance(whole, While) else "an if whose own statements may change its condition"
+            raise DirectiveError(f"cut is inside {what} (line {whole.span.line}): move it out", cut.span)
     for held in sorted(graph.held, key=lambda h: (number[h.write], number[h.read], h.local)):
         cut = between((held.write, held.read))
         if cut is not None:
             raise IllegalTransform(
-                f"cut is illegal: {held.local} takes a value across it within one iteration of loop {loop.var}; "
-                f"move the cut, or write {held.local} as an array with an element for each {loop.var}",
+                f"cut is illegal: {held.local} carries a value across the cut in one iteration of loop {loop.var}; "
+                f"move the cut, or make {held.local} an array with an element for each {loop.var}",
                 cut.span,
                 (_flow(loop, held, cut),),
             )
@@ -361,5 +361,5 @@ for (int i = 1; i < n; i++) {
   B[i] = A[i - 1] + B[i - 1];
 }"""),
     "Cut": Example(_SEARCH, refused="cut is illegal: iteration (i=1) of line"),
-    "CUT": Example(_SCALAR, refused="t takes a value across it"),
+    "CUT": Example(_SCALAR, refused="t carries a value across the cut"),
 }  # fmt: skip

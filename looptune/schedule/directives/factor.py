@@ -44,7 +44,7 @@ class Factor(Transform):
     def apply(self, site: DirectiveSite) -> Rewrite:
         loop = site.loop
         if not simplify_reductions((loop,), statement_names(loop.body), site.used_names)[2]:
-            raise site.refuse(f"factor: no sum in loop {loop.var} has a factor that the loop does not change")
+            raise site.refuse(f"factor: no sum in loop {loop.var} has a loop-invariant factor")
         return Rewrite((loop.annotated(RegroupedSums()),))
 
 
@@ -63,5 +63,5 @@ for (int i = 0; i < n; i++) {
     B[i] += E[j] * A[i];
   }
 }"""),
-    "Factor": Example(_ROWS, refused="no sum in loop j has a factor that the loop does not change"),
+    "Factor": Example(_ROWS, refused="no sum in loop j has a loop-invariant factor"),
 }  # fmt: skip

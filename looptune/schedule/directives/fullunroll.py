@@ -61,23 +61,23 @@ class FullUnroll(Transform):
                 raise site.refuse(_unknown(site, n))
         if count > MOST_TRIPS:
             raise site.refuse(f"fullunroll: loop {loop.var} runs {count:,} times, the limit is {MOST_TRIPS}; "
-                              f"`unroll U` makes U copies")  # fmt: skip
+                              f"`unroll U` makes only U copies")  # fmt: skip
         inside = sum(isinstance(s, Assign) for s in walk(loop.body))
         if count * inside > MOST_STATEMENTS:
             raise site.refuse(f"fullunroll: {count} copies of the {inside} assignments in loop {loop.var} are "
                               f"{count * inside:,}, the limit is {MOST_STATEMENTS:,}; "
-                              "`unroll U` makes U copies")  # fmt: skip
+                              "`unroll U` makes only U copies")  # fmt: skip
         return count
 
 
 def _unknown(site: DirectiveSite, n: Expr) -> str:
     outer = [f.var for f in site.enclosing_loops if isinstance(f, Loop) and f.var in names_in(n)]
-    what = f"fullunroll: how often loop {site.loop.var} runs"
+    what = f"fullunroll: the trip count of loop {site.loop.var}"
     if outer:
-        return f"{what} depends on loop {outer[-1]}; `unroll U` makes U copies"
+        return f"{what} depends on loop {outer[-1]}; `unroll U` makes only U copies"
     given = " ".join(f"-D {name}=..." for name in sorted((names_in(n) & site.sizes) - site.values.keys()))
     return f"{what}, {expression_text(n)}, is not known; " + (
-        f"give it with {given}" if given else "`unroll U` makes U copies"
+        f"give it with {given}" if given else "`unroll U` makes only U copies"
     )
 
 
@@ -99,5 +99,5 @@ for (int j = 4; j < m; j++) {
   E[j] = 4;
 }"""),
     "Fullunroll": Example(_LONG, refused="runs 1,000 times, the limit is 256"),
-    "FULLUNROLL": Example(_SIZE, refused="runs, n, is not known; give it with -D n=..."),
+    "FULLUNROLL": Example(_SIZE, refused="the trip count of loop i, n, is not known; give it with -D n=..."),
 }  # fmt: skip

@@ -156,8 +156,8 @@ class Fuse(Transform):
                 first = next(s for s in stay if needs(s, stmt))
                 last = next(s for s in block[k + 1 :] if needs(stmt, s))
                 raise IllegalTransform(
-                    f"fuse is illegal: the statement of line {stmt.span.line} needs what a loop before it does, "
-                    "and a loop after it needs the statement",
+                    f"fuse is illegal: the statement of line {stmt.span.line} depends on a loop before it, "
+                    "and a loop after it depends on the statement",
                     stmt.span,
                     (_between(first, stmt, last),),
                 )

@@ -106,7 +106,7 @@ class Gridify(Transform):
         if self.loops != tuple(chosen) or not set(chosen) <= set(chain):
             first, then, last = self.loops
             raise site.refuse(f"gridify of three loops: loop {first} must contain only loop {then}, and that loop only "
-                              f"{last}: permute or distribute")  # fmt: skip
+                              f"{last}: use permute or distribute first")  # fmt: skip
 
 
 _NEST = "for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n      D[i][j] = F[j][i];"

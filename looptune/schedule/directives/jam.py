@@ -56,8 +56,8 @@ def _side_by_side(copies: Sequence[_Copy], site: DirectiveSite) -> tuple[Stmt, .
             case If() if has_loop(stmts[:1]):
                 out += _branches(alone, [s for s in stmts if isinstance(s, If)], site)
             case While():
-                raise site.refuse(f"unroll of {site.loop.var} with jam: a while loop of one copy cannot run "
-                                  "together with that of another")  # fmt: skip
+                raise site.refuse(f"unroll of {site.loop.var} with jam: while loops of different copies "
+                                  "cannot be merged")  # fmt: skip
             case _:
                 out += (s for c in alone for s in _guarded(c))
     return share_conditions(out)
@@ -81,8 +81,8 @@ def _branches(copies: Sequence[_Copy], ifs: Sequence[If], site: DirectiveSite) -
     first = ifs[0]
     changed = names_in(tuple(s.cond for s in ifs)) & written_names(ifs)
     if changed:
-        raise site.refuse(f"unroll of {site.loop.var} with jam: the loop in it stands under a condition on "
-                          f"{min(changed)}, which it may change")  # fmt: skip
+        raise site.refuse(f"unroll of {site.loop.var} with jam: the inner loop is guarded by a condition on "
+                          f"{min(changed)}, which that loop may change")  # fmt: skip
     asked = any(c.given for c in copies) and any(isinstance(n, Load) for n in walk(first.cond))
     if all(s.cond == first.cond for s in ifs) and not asked:
         then = _side_by_side([replace(c, body=s.then) for c, s in zip(copies, ifs, strict=True)], site)
@@ -142,7 +142,7 @@ def _one_loop(copies: Sequence[_Copy], loops: Sequence[Loop], site: DirectiveSit
     if data is not None and any(c.given for c in copies):
         # A copy that does not run there may have no such element.
         raise site.refuse(f"unroll of {site.loop.var} with jam: loop {first.var} is bounded by {data}, "
-                          "under a condition of each copy's own")  # fmt: skip
+                          "under a condition that differs between the copies")  # fmt: skip
     if all((f.lo, f.hi) == (first.lo, first.hi) for f in loops):
         return (replace(first, body=_side_by_side(bodies, site)),)
     changed = names_in(tuple((f.lo, f.hi) for f in loops)) & written_names(loops)

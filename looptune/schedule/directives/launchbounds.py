@@ -58,7 +58,7 @@ class LaunchBounds(Transform):
             return cls(OFF, span=directive.span)
         blocks = positive(arg, "the number of blocks")
         if blocks > MOST:
-            raise DirectiveError(f"a multiprocessor has {MOST} blocks at most, not {blocks}", arg.span)
+            raise DirectiveError(f"a multiprocessor holds at most {MOST} blocks, got {blocks}", arg.span)
         return cls(blocks, span=directive.span)
 
     def apply(self, site: DirectiveSite) -> Rewrite:
@@ -74,6 +74,6 @@ for (int i = 0; i < n; i++) {
 LaunchBounds.examples = {
     "launchbounds 2": Example(_COPY, _AS_IT_WAS),
     "launchbounds off": Example(_COPY, _AS_IT_WAS),
-    "launchbounds 64": Example(_COPY, refused="a multiprocessor has 32 blocks at most, not 64"),
+    "launchbounds 64": Example(_COPY, refused="a multiprocessor holds at most 32 blocks, got 64"),
     "launchbounds": Example(_COPY, refused="needs a number of blocks, or off"),
 }  # fmt: skip

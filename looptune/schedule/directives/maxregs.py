@@ -54,7 +54,7 @@ class MaxRegs(Transform):
         (arg,) = directive.args
         registers = positive(arg, "the number of registers")
         if not LEAST <= registers <= MOST:
-            raise DirectiveError(f"a thread takes {LEAST} to {MOST} registers, not {registers}", arg.span)
+            raise DirectiveError(f"a thread has {LEAST} to {MOST} registers, got {registers}", arg.span)
         return cls(registers, span=directive.span)
 
     def apply(self, site: DirectiveSite) -> Rewrite:
@@ -68,6 +68,6 @@ MaxRegs.examples = {
 for (int i = 0; i < n; i++) {
   B[i] = A[i];
 }"""),
-    "maxregs 8": Example(_COPY, refused="a thread takes 16 to 255 registers, not 8"),
+    "maxregs 8": Example(_COPY, refused="a thread has 16 to 255 registers, got 8"),
     "maxregs": Example(_COPY, refused="needs one number of registers"),
 }  # fmt: skip

@@ -60,7 +60,7 @@ class Overlap(Transform):
         steps, *others = directive.args or (Arg(""),)
         if steps.key or not steps.values:
             at = steps.span if directive.args else directive.span
-            raise DirectiveError(f"overlap needs the number of steps in a launch first (syntax: {cls.syntax})", at)
+            raise DirectiveError(f"overlap needs the number of steps per launch first (syntax: {cls.syntax})", at)
         rows = next((a for a in others if a.key == "rows"), None)
         unknown = next((a for a in others if a is not rows), None)
         if unknown is not None:
@@ -75,7 +75,7 @@ class Overlap(Transform):
 def _at_most(arg: Arg, what: str, most: int) -> int:
     number = positive(arg, what)
     if number > most:
-        raise DirectiveError(f"overlap: {what} is {most} at most, got {number}", arg.span)
+        raise DirectiveError(f"overlap: {what} must be at most {most}, got {number}", arg.span)
     return number
 
 
@@ -110,10 +110,10 @@ for (int t = 0; t < 100; t++) {
   }
 }"""),
     "overlap 4, rows 2": Example(_WAVE, refused="arrays of one dimension have no rows"),
-    "overlap 16": Example(_SUM, refused="what it reads of A lies at no constant distance from what it writes"),
-    "overlap 2": Example(_COPY, refused="its iterations are independent, so that threads run them"),
-    "overlap rows 2": Example(_COPY, refused="overlap needs the number of steps in a launch first"),
+    "overlap 16": Example(_SUM, refused="its reads of A are not at a constant distance from its writes"),
+    "overlap 2": Example(_COPY, refused="its iterations are independent, and it needs a sequential loop"),
+    "overlap rows 2": Example(_COPY, refused="overlap needs the number of steps per launch first"),
     "overlap 2, columns 2": Example(_COPY, refused="overlap has no argument 'columns'"),
     "overlap": Example(_COPY, refused="overlap needs the number of steps in a launch"),
-    "overlap 65": Example(_COPY, refused="the number of steps is 64 at most, got 65"),
+    "overlap 65": Example(_COPY, refused="the number of steps must be at most 64, got 65"),
 }  # fmt: skip

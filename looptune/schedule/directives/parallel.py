@@ -123,7 +123,7 @@ for (int i = 0; i < n; i++) {
   s += A[i];
 }
 B[0] = s;"""),
-    "parallel, reduce(*:s)": Example(_SUM, refused="*:s is not what is reduced: loop i reduces +:s"),
+    "parallel, reduce(*:s)": Example(_SUM, refused="reduce names *:s, but loop i reduces +:s"),
 }  # fmt: skip
 NoParallel.examples = {
     "noParallel": Example(_COPY, """\

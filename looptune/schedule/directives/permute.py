@@ -67,7 +67,7 @@ class Permute(Transform):
         band = Band.of(site, self.loops)
         if {f.var for f in band.loops} != set(self.loops):
             named = f"permute {', '.join(self.loops)}"
-            raise site.refuse(f"{named} does not fit the nest of loops {', '.join(loops_in(site.loop))}")
+            raise site.refuse(f"{named}: the loops of the nest are {', '.join(loops_in(site.loop))}")
         assigned = band.assigned()
         if assigned is not None and not self._stays(band):
             raise site.refuse(f"permute: a statement before loop {assigned[1].var} "

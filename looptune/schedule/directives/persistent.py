@@ -56,7 +56,7 @@ class Persistent(Transform):
             case (arg,) if not arg.key:
                 blocks = positive(arg, "the number of blocks a multiprocessor runs")
                 if blocks > MOST_BLOCKS:
-                    raise DirectiveError(f"a multiprocessor runs {MOST_BLOCKS} blocks at most, got {blocks}", arg.span)
+                    raise DirectiveError(f"a multiprocessor holds at most {MOST_BLOCKS} blocks, got {blocks}", arg.span)
                 return cls(blocks, span=directive.span)
         raise unknown_argument(cls, next((a for a in directive.args if a.key), directive.args[-1]), ())
 
@@ -88,9 +88,9 @@ for (int t = 0; t < 100; t++) {
     A[i] = B[i];
   }
 }"""),
-    "persistent": Example(_COPY, refused="its iterations are independent, so that threads run them"),
-    "persistent 1": Example(_SUM, refused="no loop in it is run by threads"),
-    "persistent 33": Example(_STEPS, refused="a multiprocessor runs 32 blocks at most, got 33"),
+    "persistent": Example(_COPY, refused="its iterations are independent, and it needs a sequential loop"),
+    "persistent 1": Example(_SUM, refused="it contains no parallel loop"),
+    "persistent 33": Example(_STEPS, refused="a multiprocessor holds at most 32 blocks, got 33"),
     "persistent 0": Example(_STEPS, refused="must be at least 1"),
     "persistent blocks 2": Example(_STEPS, refused="persistent has no argument"),
 }  # fmt: skip

@@ -88,13 +88,11 @@ class Stage(Transform):
                 case Arg(key="buffers", values=(_, *_)):
                     buffers = positive(arg, "the number of buffers")
                     if buffers > MOST_BUFFERS:
-                        raise DirectiveError(f"stage takes {MOST_BUFFERS} buffers at most, got {buffers}", arg.span)
+                        raise DirectiveError(f"stage takes at most {MOST_BUFFERS} buffers, got {buffers}", arg.span)
                 case Arg(key="unroll", values=(_, *_)):
                     copies = positive(arg, "the number of iterations")
                     if copies > MOST_COPIES:
-                        raise DirectiveError(
-                            f"stage writes out {MOST_COPIES} iterations at most, not {copies}", arg.span
-                        )
+                        raise DirectiveError(f"stage unrolls at most {MOST_COPIES} iterations, got {copies}", arg.span)
                 case Arg(key="turned", values=(_, *_) as names) if all(isinstance(n, str) for n in names):
                     turned += [Arg(str(n), span=arg.span) for n in names]
                 case Arg(key, ()) if key.isidentifier():
@@ -146,8 +144,8 @@ for (int i = 0; i < n; i++) {
 }"""),
     "stage A, turned(A)": Example(_COPY, refused="stage: A has one dimension, no rows and columns to be turned"),
     "stage A, turned(B)": Example(_COPY, refused="stage: B is turned, but not staged"),
-    "stage A, unroll 65": Example(_COPY, refused="stage writes out 64 iterations at most, not 65"),
-    "stage A, buffers 5": Example(_COPY, refused="stage takes 4 buffers at most, got 5"),
+    "stage A, unroll 65": Example(_COPY, refused="stage unrolls at most 64 iterations, got 65"),
+    "stage A, buffers 5": Example(_COPY, refused="stage takes at most 4 buffers, got 5"),
     "stage B": Example(_COPY, refused="stage: loop i writes B"),
     "stage D": Example(_COPY, refused="loop i reads no array D; it reads A, B"),
     "stage 4": Example(_COPY, refused="stage takes names of arrays"),

@@ -90,7 +90,9 @@ class Unroll(Transform):
                 case "jam" | "nojam" as word:
                     self = replace(self, jam=word == "jam")
                 case "runs":
-                    raise DirectiveError("runs takes a number of neighbours: split, runs 4", arg.span)
+                    raise DirectiveError(
+                        "runs needs a number of consecutive iterations, such as split, runs 4", arg.span
+                    )
                 case _:
                     raise unknown_argument(cls, arg, _WORDS)
         return self._with_runs(runs)
@@ -98,14 +100,16 @@ class Unroll(Transform):
     def _with_runs(self, given: Sequence[Arg]) -> Self:
         if not given:
             return self
-        said, runs = f"unroll {self.factor}", positive(given[0], "number of neighbours")
+        said, runs = f"unroll {self.factor}", positive(given[0], "length of runs")
         if len(given) > 1:
-            raise DirectiveError(f"{said} takes one number of neighbours, got {len(given)}", given[1].span)
+            raise DirectiveError(f"{said} takes one length of runs, got {len(given)}", given[1].span)
         if self.scheme != "split":
             right = f"write {said}, split, runs {runs}"
-            raise DirectiveError(f"runs {runs} says how {said} is split: {right}", given[0].span)
+            raise DirectiveError(f"runs {runs} needs split: {right}", given[0].span)
         if self.factor % runs:
-            raise DirectiveError(f"{said} has no runs of {runs}: {runs} does not divide {self.factor}", given[0].span)
+            raise DirectiveError(
+                f"{said} cannot have runs of {runs}: {runs} does not divide {self.factor}", given[0].span
+            )
         return replace(self, runs=runs)
 
     @classmethod
@@ -198,7 +202,8 @@ class Unroll(Transform):
         match substitute((n, r), known):
             case (Const(count), Const(left)) if self.rest == "noremainder" and left:
                 raise site.refuse(
-                    f"unroll {self.factor}, noremainder: loop {site.loop.var} runs {count} times, which leaves {left}"
+                    f"unroll {self.factor}, noremainder: loop {site.loop.var} runs {count} times, "
+                    f"with a remainder of {left}"
                 )
 
     def _copies(

@@ -49,7 +49,7 @@ class VectorAccess(Annotation):
 @dataclass(frozen=True)
 class Vectorize(Transform):
     name: ClassVar = "vectorize"
-    syntax: ClassVar = "vectorize [[LOOP:]NEIGHBOURS [, remainder | guarded | noremainder]]"
+    syntax: ClassVar = "vectorize [[LOOP:]LENGTH [, remainder | guarded | noremainder]]"
     stage: ClassVar = "mode"
     applies_to_nested: ClassVar = True
 
@@ -66,12 +66,12 @@ class Vectorize(Transform):
         given = [a for a in directive.args if a.values]
         rest = [a for a in directive.args if not a.values]
         if len(given) != 1:
-            raise DirectiveError(f"vectorize takes one number of neighbours (syntax: {cls.syntax})", directive.span)
+            raise DirectiveError(f"vectorize takes one vector length (syntax: {cls.syntax})", directive.span)
         unknown = next((a for a in rest if a.key.lower() not in _REST), None)
         if unknown is not None:
             raise unknown_argument(cls, unknown, _REST)
         (arg,) = given
-        if positive(arg, "the number of neighbours") < 2:
+        if positive(arg, "the vector length") < 2:
             raise DirectiveError("a vector has at least 2 elements: write `vectorize 2` or more", arg.span)
         jam = Arg("jam", (), span=arg.span)
         side_by_side = replace(directive, name="unroll", args=(replace(arg, key=""), *rest, jam))

@@ -59,8 +59,8 @@ class Cluster:
     def check(self) -> None:
         if self.client.status != "running":
             raise TargetError(
-                f"the scheduler at {self.address} went away; the measurements are kept, "
-                "and the same command continues from here"
+                f"the scheduler at {self.address} went away; the measurements are saved: "
+                "run the same command again to continue"
             )
 
     def refresh(self) -> tuple[ClusterWorker, ...]:
@@ -80,13 +80,13 @@ class Cluster:
                 case ClusterWorker():
                     self._refuse(address, f"{found.named}: {_unfit(found)}")
                 case _:
-                    self._refuse(address, f"{address} does not run this looptune: {found}")
+                    self._refuse(address, f"{address} does not run the same versions: {found}")
         return gone
 
     def _refuse(self, address: str, why: str) -> None:
         self._refused[address] = why
         if self.members:
-            self._warn(f"a worker is left out: {why}")
+            self._warn(f"a worker is not used: {why}")
 
     def wait_for(self, target: str) -> str:
         """Until there are workers and one that can be measured on; the target, chosen where it is "auto".
@@ -99,7 +99,7 @@ class Cluster:
             self.refresh()
             if self._refused:
                 misfits = "; ".join(self._refused.values())
-                raise TargetError(f"the workers of the cluster at {self.address} do not fit: {misfits}")
+                raise TargetError(f"no worker of the cluster at {self.address} can be used: {misfits}")
             wanted = RESOURCES if target == "auto" else (target,)
             found = next((t for t in wanted if any(m.measured(t) for m in self.members.values())), None)
             if found is not None:
@@ -180,7 +180,7 @@ class Cluster:
     def _gone(self) -> NoReturn:
         """Raise the error of a failed call: the scheduler is gone, or what the client's own state says."""
         self.check()
-        raise TargetError(f"the scheduler at {self.address} does not answer; what was measured is kept")
+        raise TargetError(f"the scheduler at {self.address} does not answer; the measurements are saved")
 
     def _check_scheduler(self) -> None:
         """Check that the scheduler has the same looptune, since it reads the tasks that it hands on."""
@@ -192,7 +192,7 @@ class Cluster:
             self._gone()
         if differs:
             raise TargetError(
-                f"the scheduler at {self.address} does not run this looptune: {differs}; install the same versions"
+                f"the scheduler at {self.address} does not run the same versions: {differs}; install the same versions"
             )
 
     def _run(self, function: Callable[..., Any], addresses: list[str], **given: Any) -> dict[str, Any]:

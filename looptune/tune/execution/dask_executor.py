@@ -191,7 +191,7 @@ class Distributed:
             raise TargetError(
                 f"the workers left in the cluster cannot go on: for {DESERTED_S:.0f} s none declared the "
                 f"{resource(self._target)} needed, or none could compile; "
-                "the measurements are kept, and the same command continues from here"
+                "the measurements are saved: run the same command again to continue"
             )
 
     def _lose(self, task: _Task) -> None:

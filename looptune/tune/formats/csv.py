@@ -57,7 +57,7 @@ def _records(file: Path, text: str) -> Iterator[tuple[str, dict[str, str]]]:
         header = next(lines)
         missing = [name for name in NEEDED if name not in header]
         if missing:
-            raise UsageError(f"{file}: the columns {', '.join(missing)} are missing: export it anew")
+            raise UsageError(f"{file}: the columns {', '.join(missing)} are missing: export it again")
         for values in lines:
             place = f"{file}: line {lines.line_num}"
             if len(values) != len(header):

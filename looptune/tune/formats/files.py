@@ -22,7 +22,7 @@ def chosen(found: Sequence[Search], kernel: str | None, db: Path) -> list[Search
     """Return the searches of a kernel, the search of a name, or all. Raises UsageError if there are none."""
     having = ", ".join(search.name for search in found)
     if not found:
-        raise UsageError(f"{db} holds no search: no version that was tried")
+        raise UsageError(f"{db} contains no search: no version was measured")
     wanted = [s for s in found if kernel is None or kernel in (s.context.kernel, s.name)]
     if not wanted:
         raise UsageError(f"no search of {kernel} in {db}: it has {having}")

@@ -163,7 +163,7 @@ def check_version(file: JsonCursor, key: str, first: str) -> None:
     """UsageError unless the version is absent or begins with ``first``."""
     version = file.get(key)
     if version is not None and not version.text().startswith(first):
-        raise UsageError(f"{file.file}: {key}: version {version.held!r} is none that looptune reads: {first}…")
+        raise UsageError(f"{file.file}: {key}: unsupported version {version.held!r}: looptune reads {first}…")
 
 
 def _scalar(value: Any) -> Scalar:

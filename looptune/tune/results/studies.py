@@ -68,7 +68,7 @@ def read(paths: Sequence[Path], kernels: Sequence[str] = ()) -> list[KernelStudy
     studies = [_study(context, rows, held) for context, rows in _newest(contexts).items() if _measured(rows)]
     files = ", ".join(map(str, paths))
     if not studies:
-        raise UsageError(f"nothing was measured in {files}: `looptune run FILE --sweep` measures")
+        raise UsageError(f"nothing was measured in {files}: measure with `looptune run FILE --sweep`")
     having = {name for s in studies for name in (s.kernel, s.context.kernel)}
     unknown = [k for k in kernels if k not in having]
     if unknown:

@@ -57,7 +57,7 @@ def parse_dump_options(texts: Sequence[str], codelet: Codelet) -> tuple[DumpRequ
         if not one.path.parent.is_dir():
             raise UsageError(f"--dump {text}: no such folder: {one.path.parent}")
         if one.array is None and one.is_picture:
-            raise UsageError(f"--dump {text}: say which array, --dump NAME={text}")
+            raise UsageError(f"--dump {text}: name the array, --dump NAME={text}")
         if one.array is not None:
             _check(text, one, codelet)
         found.append(one)

@@ -289,7 +289,7 @@ def _check_passed(codelet: Codelet, recorded: Recorded) -> None:
                 one, other = (p, q) if p.io != "in" else (q, p)
                 raise UsageError(
                     f"as the program calls {codelet.name}, {one.name}, which is written, overlaps {other.name}: "
-                    "looptune takes them for apart, so pass a copy of one of them", one.span
+                    "looptune assumes that arrays do not overlap, so pass a copy of one of them", one.span
                 )  # fmt: skip
 
 
@@ -305,9 +305,11 @@ def _may_leave(codelet: Codelet, size: Problem) -> Iterator[str]:
         try:
             interpreter.run(codelet, size.arrays(codelet, 0), size.values)
         except AssertionError as left:
-            raise UsageError(f"with these data the loops leave an array: {left}", found[0].span) from None
+            raise UsageError(
+                f"with these data the loops access memory outside an array: {left}", found[0].span
+            ) from None
     more = f" (and {len(found) - 1} more: `looptune check --legal-space`)" if found[1:] else ""
-    yield f"{found[0].span}: {found[0]}, which no kernel checks{more}"
+    yield f"{found[0].span}: {found[0]}, and no kernel checks it{more}"
 
 
 def _extent(e: Expr, sizes: Mapping[str, int]) -> int | None:
@@ -342,7 +344,7 @@ def _named_by_hand(prepared: PreparedRun) -> Iterator[str]:
     """Name the Python file that is going to run, before it does."""
     if (path := prepared.by_hand) is not None:
         shown = printable(str(prepared.request.file.parent / path.parent.name / path.name))
-        yield f"{shown} holds hand-written kernels and is run; --no-handwritten leaves it out"
+        yield f"{shown} contains hand-written kernels and is run; use --no-handwritten to skip it"
 
 
 def _of(study: KernelStudy, context: Context) -> bool:

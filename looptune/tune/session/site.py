@@ -328,7 +328,7 @@ def open_site(cluster: str | None, devices: str | None, warn: Callable[[str], No
             yield LocalSite(devices, spares)
         return
     if devices is not None:
-        raise UsageError("--devices chooses GPUs of this machine: the workers of a cluster declare theirs")
+        raise UsageError("--devices selects GPUs of this machine: the workers of a cluster declare theirs")
     if importlib.util.find_spec("distributed") is None:
         raise TargetError(
             "--cluster needs the package distributed; install it with: pip install 'looptune[distributed]'"

@@ -6,7 +6,7 @@
     + - * // %   == != < <= > >=   and or not   ( )   integers   "words" or words
 
 The text is Python's expression grammar, read with ``ast`` and walked over a whitelist: nothing is executed.
-ParseError says which part is outside of it, or which operands have no order.
+ParseError says which part is outside of it, or which operands cannot be compared.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class _Meaning:
         # A word is never below a number; an absent permute(i) is 1, so equality between kinds must stay defined.
         for op, a, b in zip(ops, values, values[1:], strict=False):
             if isinstance(a, str) != isinstance(b, str) and not isinstance(op, ast.Eq | ast.NotEq):
-                raise ParseError(f"`{a}` and `{b}` have no order", self.span)
+                raise ParseError(f"`{a}` and `{b}` cannot be compared", self.span)
         return all(_ORDER[type(op)](a, b) for op, a, b in zip(ops, values, values[1:], strict=False))
 
 

@@ -175,7 +175,7 @@ class Store:
             return
         kept, self._place = keep_copy(self.connection, self.path), None
         raise StoreError(
-            f"{self.path} was deleted or replaced while it was in use: what was measured is kept in {kept}; "
+            f"{self.path} was deleted or replaced while it was in use: the measurements are saved in {kept}; "
             f"`looptune db merge {kept} --db {self.path}` takes it in"
         )
 
