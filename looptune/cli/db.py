@@ -233,7 +233,7 @@ def dump(db: Path, kernel: str | None, how: str, output: Path | None) -> int:
 
 
 def write_rows(write: Callable[[Any, TextIO], None], rows: Any, output: Path | None) -> None:
-    """To a file, or to standard output."""
+    """Write rows to a file, or to standard output."""
     if output is None:
         write(rows, sys.stdout)
         return

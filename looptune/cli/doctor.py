@@ -127,7 +127,7 @@ PROBES = (
 
 
 def examine(package: str = "looptune", probes: tuple[Probe, ...] = PROBES) -> tuple[Finding, ...]:
-    """Everything worth knowing, required things first; takes as long as the slowest probe."""
+    """Return all findings, required things first; this takes as long as the slowest probe."""
     probes = (*probes, *map(plugin_probe, plugins.installed()))
     with ThreadPoolExecutor(max_workers=max(1, len(probes))) as pool:
         probed = pool.map(run_probe, probes)
@@ -143,7 +143,7 @@ def python_finding(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
 
 
 def package_findings(package: str) -> tuple[Finding, ...]:
-    """One finding for each requirement in the package's metadata but those of its tests and its site."""
+    """Return one finding for each requirement in the package's metadata, except those of its tests and its site."""
     try:
         lines = metadata.requires(package) or []
     except metadata.PackageNotFoundError:
@@ -192,7 +192,7 @@ def run_probe(probe: Probe) -> Finding:
 
 
 def plugin_probe(plugin: plugins.Plugin) -> Probe:
-    """Whether what a package brings can be used."""
+    """Return a probe that says whether the plug-in can be loaded."""
     looked_up = _LOOKED_UP[plugin.kind].format(name=plugin.name)
     program = f"{looked_up}\nprint({f'{plugin.package} {plugin.version}'!r})"
     return Probe(f"{plugin.kind} {plugin.name}", program, "warn", f"pip uninstall {plugin.package}, or fix it")

@@ -96,7 +96,7 @@ option = partial(click.option, cls=Option)
 
 
 def file_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """How a C file is read; the same for every command that takes one."""
+    """Add the options that say how a C file is read; they are the same for every command that takes one."""
     options = (
         option("--kernel", metavar="NAME", help="Select a function, hmpp label or hmpp group of FILE."),
         option(
@@ -127,7 +127,7 @@ def file_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def directive_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Directives from outside the file, line by line."""
+    """Add the option for directives outside the file."""
     return option(
         "--directive",
         "directives",
@@ -139,7 +139,7 @@ def directive_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def directive_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Directives from outside the file, line by line or as a report has them; see ``directives_of_config``."""
+    """Add the options for directives outside the file: single lines, and the directives of a result file."""
     config = option(
         "--config",
         metavar="FILE",
@@ -150,7 +150,7 @@ def directive_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def reassociate_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Whether sums of floats may be reordered, where nothing is computed."""
+    """Add the option that forbids reassociation, for commands that compute nothing."""
     return option(
         "--no-reassociate",
         "strict_float",
@@ -161,7 +161,7 @@ def reassociate_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def float_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """How floating point is computed; see ``looptune.core.floating_point.chosen``."""
+    """Add the options for floating-point semantics; see ``looptune.core.floating_point.chosen``."""
     strict = option(
         "--no-reassociate",
         "strict_float",
@@ -178,7 +178,7 @@ def float_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def place_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Where a sweep runs; see ``looptune.tune.session.site``."""
+    """Add the options that say where a sweep runs; see ``looptune.tune.session.site``."""
     devices = option(
         "--devices",
         metavar="LIST",
@@ -194,7 +194,7 @@ def place_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def db_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Which database; the same for every command that has to do with one."""
+    """Add the option for the results database."""
     return option(
         "--db",
         metavar="PATH",
@@ -206,7 +206,7 @@ def db_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def reports_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Where tables, figures and pages go; see ``looptune.report``."""
+    """Add the option for the directory of reports; see ``looptune.report``."""
     return option(
         "--reports",
         metavar="DIR",
@@ -249,7 +249,7 @@ def write(output: Path, text: str | bytes) -> None:
 
 
 def not_read(output: Path, option: str = "-o", also: Iterable[Path] = ()) -> None:
-    """UsageError where a file that is to be written is one that the command reads: a path it was given, or ``also``."""
+    """Raise UsageError if the output is a file that the command reads: one of its paths, or one of ``also``."""
     context = click.get_current_context(silent=True)
     given = [] if context is None else [v for name, v in context.params.items() if name != "output"]
     paths = [p for v in given for p in (v if isinstance(v, tuple) else (v,)) if isinstance(p, Path)]
@@ -287,7 +287,7 @@ def note(message: str) -> None:
 
 
 def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str | None]:
-    """``NAME=VALUE`` texts as a mapping; UsageError where the name is missing or no name."""
+    """Return ``NAME=VALUE`` texts as a mapping. Raises UsageError if a name is missing or is not an identifier."""
     made: dict[str, str | None] = {}
     for text in defines:
         name, equals, value = text.partition("=")

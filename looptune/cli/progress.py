@@ -66,12 +66,12 @@ class ProgressLine:
 
 
 def _sizes(context: Context) -> str:
-    """Without scalars that are no sizes."""
+    """Return the sizes of the context, without scalars that are not sizes."""
     return " ".join(f"{name}={value}" for name, value in json.loads(context.sizes).items() if isinstance(value, int))
 
 
 def line(progress: Progress) -> str:
-    """``[ 42/387] best 1.2 ms (loop k: unroll 4) | 2 illegal | 1:10 left``."""
+    """Return the progress as one line: ``[ 42/387] best 1.2 ms (loop k: unroll 4) | 2 illegal | 1:10 left``."""
     width = len(str(progress.total))
     parts = [f"[{progress.done:{width}}/{progress.total}]"]
     if progress.best is not None and progress.best.median_us is not None:

@@ -1,4 +1,4 @@
-"""``looptune run``: prepared, measured, said, and written down."""
+"""The command ``looptune run``: prepare, measure, print and report."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
 
 
 def _check_together(files: tuple[Path, ...], options: Mapping[str, Any]) -> None:
-    """UsageError for options that say nothing together, and for files that would be written over."""
+    """Raise UsageError for options that exclude each other, and for outputs that would overwrite inputs."""
     if len(files) > 1 and (options["data"] or options["dump"]):
         raise UsageError("--data and --dump take only one FILE")
     for text in options["dump"]:
@@ -261,7 +261,7 @@ def _announce(prepared: Sequence[Any], say: Callable[[str], Any]) -> None:
 
 
 def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str], Any]) -> list[str]:
-    """Write the report and say what there is to say of it; ``failed``: how to see what failed.
+    """Write the report and print the result; ``failed`` are lines that say how to see what failed.
 
     What could not be written is returned.
     """
@@ -336,7 +336,7 @@ def _alone(file: Path, files: Sequence[Path], arguments: Sequence[str]) -> str:
 def _summarise(
     results: Sequence[Any], command: str, elapsed_s: float, reports: Path, say: Callable[[str], Any]
 ) -> None:
-    """One page for the several kernels of each model of device, and one for the models of each kernel."""
+    """Write one page for the kernels of each device model, and one for the device models of each kernel."""
     from looptune.report import device_table as models
     from looptune.report import suite_table
     from looptune.report.figures import style

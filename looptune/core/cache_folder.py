@@ -84,7 +84,7 @@ def tidy(folder: Path) -> None:
 
 
 def limit_gb() -> float:
-    """LOOPTUNE_CACHE_GB where it is a number, else the default."""
+    """Return LOOPTUNE_CACHE_GB if it is a number, else the default."""
     given = os.environ.get("LOOPTUNE_CACHE_GB", "")
     return float(given) if re.fullmatch(r"\d{1,6}(\.\d{1,6})?", given, re.ASCII) else LIMIT_GB
 

@@ -71,7 +71,7 @@ def utf8(text: str) -> str:
 
 
 def dumped(value: Any) -> str:
-    """JSON of what may hold the names of any files: halves of surrogate pairs are spelt out.
+    """Return JSON of a value that may contain arbitrary file names: halves of surrogate pairs are escaped.
 
     >>> dumped(["a" + chr(0xdcff)])
     '["a\\\\\\\\udcff"]'
@@ -83,7 +83,7 @@ def dumped(value: Any) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Without characters that are not printed: control characters, line breaks, lone halves of a surrogate pair."""
+    """Return the text without unprintable characters: control characters, line breaks, halves of surrogate pairs."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)

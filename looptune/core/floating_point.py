@@ -44,7 +44,7 @@ class Floats:
 
     @property
     def contracts_here(self) -> bool:
-        """Products are contracted with sums on this machine's processor."""
+        """Return whether products are contracted with sums on this machine's processor."""
         return c_compiler_contracts() if self.contract == "cc" else self.contract == "fast"
 
     def options(self, target: str) -> dict[str, bool | str]:

@@ -42,7 +42,7 @@ class Plugin:
         return PluginError(f"the {self.kind} {self.name} of the package {self.package} cannot be used: {why}")
 
     def load(self) -> Any:
-        """PluginError where it cannot be imported."""
+        """Import the plug-in. Raises PluginError if it cannot be imported."""
         try:
             return self.point.load()
         except _IMPORTING as error:
@@ -51,7 +51,7 @@ class Plugin:
 
 @cache
 def installed() -> tuple[Plugin, ...]:
-    """Everything that packages bring, in the order of kinds and names; a package that is found twice counts once."""
+    """Return all plug-ins, ordered by kind and name; a package that is found twice counts once."""
     found: dict[tuple[str, str, str], Plugin] = {}
     for package in distributions():
         for point in package.entry_points:
@@ -81,5 +81,5 @@ def find_plugin(kind: Kind, name: str, *, built_in: bool) -> Plugin | None:
 
 
 def versions() -> dict[str, str]:
-    """Of the packages that have a say in what is measured: those with directives and targets."""
+    """Return the versions of the packages that affect measurements: those with directives and targets."""
     return {p.package: p.version for p in installed() if p.kind != "strategy"}

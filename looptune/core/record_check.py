@@ -54,7 +54,7 @@ def from_json(held: Any, kind: Any) -> Any:
 
 
 def check(value: Any, kind: Any, name: str) -> None:
-    """ValueError that calls the value ``name`` where it, or a part of it, is not of ``kind``."""
+    """Raise ValueError, which calls the value ``name``, if the value or a part of it is not of ``kind``."""
     _checker(kind)(value, name)
 
 

@@ -24,7 +24,7 @@ class Span:
 
 
 def location(span: Span, near: Span) -> str:
-    """``line:col``, with the file where it is another one."""
+    """Return ``line:col``, with the file name if it is not the file of ``near``."""
     return f"{span.line}:{span.col}" if span.file == near.file else str(span)
 
 

@@ -74,7 +74,7 @@ static int {name}_apart(const void *a, double a_bytes, const void *b, double b_b
 
 
 def _sizes(codelet: Codelet, name: str) -> Iterator[str]:
-    """Of the signed parameters that say how large an array is, or how often a loop runs."""
+    """Yield checks of the signed parameters that determine an array's size or a loop's trip count."""
     arrays = [p for p in codelet.params if isinstance(p, Array)]
     ends = tuple(e for p in arrays for e in p.shape if e is not None)
     ends += tuple(f.hi for f in walk_stmts(codelet.body) if isinstance(f, Loop))

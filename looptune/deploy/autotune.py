@@ -117,7 +117,7 @@ class Tuned:
             self.kernel(*args)
 
     def _tuned(self, sizes: Mapping[str, int]) -> CompiledKernel:
-        """Search, unless the database knows the best at these sizes on this device."""
+        """Search for the best version, unless the database has one for these sizes on this device."""
         defines = {**self.request.defines, **{name: str(value) for name, value in sizes.items()}}
         request = replace(self.request, defines=defines)
         with ProcessCache() as spares, Store.open(request.db) as store:

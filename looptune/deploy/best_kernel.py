@@ -43,7 +43,7 @@ class Best:
     _warned: set[str] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
-        """Every plan is made at once, for an error in one to show here, and built when it is first used."""
+        """Make every plan at once, so that an error in one shows here; plans are built at first use."""
         self._plans[DEFAULT] = plans.default(self.analysis)
         for k, row in enumerate(self.rows):
             anywhere = plans.for_other_sizes(self.analysis, row)

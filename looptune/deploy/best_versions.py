@@ -54,14 +54,14 @@ class BestVersion:
 
     @property
     def slower(self) -> float | None:
-        """How many times as long as the sequential loops on one core it takes, where it is slower than these."""
+        """Return by which factor the version is slower than the sequential loops on one core, where it is."""
         if self.sequential_us is None or self.time.median_us <= SLOWER * self.sequential_us:
             return None
         return self.time.median_us / self.sequential_us
 
 
 def measured(store: Store, unit: Unit, target: str, floats: Floats = USUAL) -> tuple[BestVersion, ...]:
-    """One for each device and sizes, in the order of their names and of the sizes.
+    """Return the best version for each device and sizes, ordered by device name and sizes.
 
     Of what was measured with these ``floats``.
     """
@@ -89,14 +89,14 @@ def measured(store: Store, unit: Unit, target: str, floats: Floats = USUAL) -> t
 
 
 def _worth(rows: Sequence[Row]) -> tuple[bool, bool, float]:
-    """How much the rows of one context are worth beside those of another."""
+    """Return a rank of the rows of one context against those of another."""
     finals = any(row.role == "final" for row in rows)
     context = rows[0].context
     return context.lowering == lowering(context.target), finals, max(_finished(row) for row in rows)
 
 
 def _won(rows: Sequence[Row], cores: int, sizes: Mapping[str, int], commands: Mapping[str, str]) -> BestVersion | None:
-    """None where nothing but hand-written kernels and the original loops was timed."""
+    """Return the winner, or None where only hand-written kernels and the original loops were timed."""
     finals = [row for row in rows if row.role == "final" and row.directives.split(" ")[0] not in _OTHERS]
     newest = max(finals, key=_finished).sweep if finals else ""
     among = [r for r in finals if r.sweep == newest] if finals else [r for r in rows if r.role in VERSIONS]

@@ -32,7 +32,10 @@ def as_python(
     unit: Unit, db: Path, target: str, command: str, *, default: bool = False, floats: Floats = USUAL,
     warn: Warn = _silent,
 ) -> str:  # fmt: skip
-    """``target`` "auto" is what the database has, a GPU before the CPU; ``default``: without the database."""
+    """Return the text of a Python module.
+
+    ``target`` "auto" takes the target of the database, a GPU before the CPU; ``default`` means without the database.
+    """
     found = _found(unit, db, target, default, floats, (GPU, CPU))
     _warned(unit, found[1], warn, lambda row: python_module.runs_in_c(unit, row))
     return python_module.text(Request(unit, found[0], found[1], command, floats))
@@ -42,7 +45,7 @@ def as_c(
     unit: Unit, db: Path, target: str, command: str, *, default: bool = False, floats: Floats = USUAL,
     warn: Warn = _silent,
 ) -> str:  # fmt: skip
-    """As ``as_python``, but the CPU before a GPU."""
+    """Return the text of a C file; like ``as_python``, but the CPU is preferred to a GPU."""
     name, rows = _found(unit, db, target, default, floats, (CPU, GPU))
     _warned(unit, rows, warn, lambda row: row.context.target == CPU)
     here = this_cpu() if name == CPU else Device("", 0, "")
@@ -52,7 +55,10 @@ def as_c(
 
 
 def _warned(unit: Unit, rows: Sequence[BestVersion], warn: Warn, instead: Callable[[BestVersion], bool]) -> None:
-    """Of each version that one core was faster than; ``instead``: whether the sequential loops are shipped for it."""
+    """Warn of each version that is slower than one core.
+
+    ``instead`` says whether the sequential loops are shipped for it.
+    """
     for row in rows:
         if row.slower is not None:
             sizes = " ".join(f"{n}={v}" for n, v in row.sizes.items())

@@ -65,7 +65,7 @@ def _wrapped(assumes: Sequence[str]) -> Iterator[str]:
 
 
 def _declared(unit: Unit) -> tuple[Head | None, list[str]]:
-    """How the file declares the function, and what is to be known of its parameters.
+    """Return how the file declares the function, and what callers must know about its parameters.
 
     UsageError where what is built cannot be declared so.
     """

@@ -97,7 +97,7 @@ class CompiledKernel:
                 array[...] = self._machine.fetch(held).reshape(array.shape)
 
     def _check_reach(self, given: Mapping[str, tuple[Array, Any]], sizes: Mapping[str, int]) -> None:
-        """UsageError where an array surely has not what the loops reach at these sizes."""
+        """Raise UsageError if an array lacks elements that the loops certainly access at these sizes."""
         key = tuple(sizes.values())
         if key not in self._reached:
             self._reached.clear()
@@ -137,7 +137,7 @@ class CompiledKernel:
 
 
 def _check_apart(given: Sequence[tuple[Array, Any]]) -> None:
-    """UsageError where an array that is written shares memory with another."""
+    """Raise UsageError if an array that is written shares memory with another array."""
     for p, a in given:
         other = next((q for q, b in given if p.io != "in" and q is not p and _overlap(a, b)), None)
         if other is not None:
@@ -145,7 +145,7 @@ def _check_apart(given: Sequence[tuple[Array, Any]]) -> None:
 
 
 def _overlap(a: Any, b: Any) -> bool:
-    """They have an element in common."""
+    """Return whether the two arrays have an element in common."""
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return np.shares_memory(a, b)
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
@@ -252,7 +252,10 @@ def _best_kernel(unit: Unit, target: Target, db: Path, floats: Floats) -> Compil
 def scheduled(
     unit: Unit, directives: str | Sequence[str] | None, floats: Floats = USUAL, given_as: str = "directives"
 ) -> ScheduleResult:
-    """With the sums that the directives reorder; ``given_as`` is what messages call the directives' place."""
+    """Schedule the unit, and find the sums that the directives reorder.
+
+    ``given_as`` names the place of the directives in messages.
+    """
     placed = parse_lines(lines_of(directives).splitlines(), given_as)
     check_choices_decided(unit, placed)
     return schedule_with_suggestions(Analysis(unit.codelet, floats.reorder), placed, unit.values, sums=floats.reorder)

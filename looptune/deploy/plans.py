@@ -62,7 +62,7 @@ def size_independent(directives: str) -> str:
 
 
 def default(analysis: Analysis, directives: str = "") -> Plan:
-    """For any sizes."""
+    """Return the plan without sizes: it runs at any sizes."""
     done = schedule(analysis, parse_lines(directives.splitlines(), "configuration"))
     return lower_to_plan(done.codelet, directives, done.asserted)
 

@@ -53,7 +53,7 @@ class _Row:
 
 
 def text(request: Request) -> str:
-    """ResourceError where even the default needs more than a GPU has."""
+    """Return the text of the module. Raises ResourceError if even the default needs more than a GPU has."""
     unit, codelet = request.unit, request.unit.codelet
     gpu = request.target == "numba-cuda"
     runtime = inline_runtime.included(inline_runtime.CUDA if gpu else inline_runtime.CPU)
@@ -98,7 +98,7 @@ def text(request: Request) -> str:
 
 
 def runs_in_c(unit: Unit, best: BestVersion) -> bool:
-    """One core was faster, and the C text is a function that a module can call beside others.
+    """Return whether one core was faster and the C text is a function that a module can call.
 
     Nothing of it is at file scope, and no array of its own is on the stack.
     """
@@ -256,7 +256,7 @@ def _text(unit: Unit, contracts: bool) -> str:
 
 
 def _params(codelet: Codelet) -> list[str]:
-    """C's parameters as the function names them."""
+    """Return the parameters of the C function, as the Python function names them."""
     return [f"{ident(p.name)}_" if ident(p.name) in ("check", "CALL") else ident(p.name) for p in codelet.params]
 
 

@@ -117,7 +117,7 @@ def _loaded(
 
 
 def _apart(unit: Unit, done: ScheduleResult) -> str:
-    """Which arrays have to be apart for what the directives move; "" where nothing moves, or C says that they are."""
+    """Return which arrays must not overlap for the directives to be correct, or "" if none or if C says so already."""
     moved = any(s.proof == "proved" for s in done.steps)
     pairs = ", ".join(f"{p} and {q}" for p, q in overlapping(unit)) if moved else ""
     return f"these do not overlap: {pairs}" if pairs else ""

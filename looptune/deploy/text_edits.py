@@ -86,7 +86,7 @@ def edits(
 
 
 def _unwritten(layout: Layout, token: int) -> str:
-    """Why the statement that begins with the token has no text of its own."""
+    """Return why the statement that begins with the token has no text of its own."""
     macro, file = layout.tokens[token].macro, layout.tokens[token].span.file
     if file != layout.path:
         return f"this loop stands in {file}, which is included, and cannot be written back"
@@ -100,7 +100,7 @@ def unchanged(before: Version, after: Version, usual: Annotations) -> bool:
 
 
 def how(body: tuple[Stmt, ...]) -> dict[int, tuple[object, ...]]:
-    """How each original loop runs, by its number: what ``ir/c_printer`` prints of it besides what it computes."""
+    """Return the annotations of each original loop by its number, as ``ir/c_printer`` prints them."""
     return {n.number: _annotations(n) for n in walk(body) if isinstance(n, Loop) and n.number}
 
 
@@ -258,7 +258,7 @@ class _Splicer:
         return None if words is None or not isinstance(n, Stmt) else self.layout.find(n.span, words)
 
     def with_operators(self, run: Run) -> Run:
-        """With the ``_Pragma``s that stand before the first statement."""
+        """Extend the run by the ``_Pragma``s before its first statement."""
         first = run.first
         while first and self.layout.tokens[run.block.pieces[first - 1].first].text == "_Pragma":
             first -= 1
@@ -273,7 +273,7 @@ class _Splicer:
                              "write if (…) { … } around what it skips", token.span)  # fmt: skip
 
     def with_conditions(self, start: int, end: int, first: int, last: int) -> tuple[int, int]:
-        """With the whole of each ``#if … #endif`` that stands partly inside."""
+        """Extend the range by the whole of each ``#if … #endif`` that stands partly inside."""
         for group in _conditionals(self.layout.lines):
             within = [start <= line.start < end for line in group]
             if any(within) and not all(within):

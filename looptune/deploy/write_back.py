@@ -44,7 +44,7 @@ def write_back(unit: Unit, codelet: Codelet, usual: Annotations, warn: Warn) -> 
 
 
 def _versions(unit: Unit, codelet: Codelet) -> Iterator[tuple[FunctionPart, Version, Version]]:
-    """Each function, its statements, and what the schedule makes of them."""
+    """Yield each function with its statements and their scheduled version."""
     if len(unit.parts) == 1:
         yield unit.parts[0], _version(unit.codelet), _version(codelet)
         return
@@ -57,7 +57,7 @@ def _version(codelet: Codelet) -> Version:
 
 
 def _computing(stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """Without loops and conditions that hold no statement: schedules leave them out."""
+    """Return the statements without loops and conditions that contain no statement, which schedules omit."""
 
     def rule(n: Node) -> Node | tuple[Node, ...] | None:
         match n:
@@ -95,7 +95,7 @@ def _renamed(part: FunctionPart, codelet: Codelet, stmts: tuple[Stmt, ...]) -> V
 
 
 def _clear(back: Mapping[str, str], used: set[str]) -> Iterator[tuple[str, str]]:
-    """Names that a transform chose and that the function has for something else, with a free one for each."""
+    """Yield new names for those that a transform chose and the function uses otherwise."""
     taken = {*used, *back.values()}
     for name in sorted(used & set(back.values()) - set(back)):
         fresh = next(f"{name}_{k}" for k in range(2, len(taken) + 3) if f"{name}_{k}" not in taken)

@@ -82,7 +82,7 @@ def _best_row(study: KernelStudy) -> tuple[str, ...]:
 
 
 def condensed(directives: str) -> str:
-    """Neighbouring lines that say the same of several loops, as one line; a space file has it so, too.
+    """Join lines that give the same directive to several loops into one line, as space files do.
 
     >>> print(condensed("loop 1: unroll 8, jam\\nloop 4: unroll 8, jam\\nloop 2: unroll 4"))
     loop 1, 4: unroll 8, jam
@@ -106,14 +106,14 @@ def tuned_entry(result: Result) -> Entry | None:
 
 
 def _over(speedup: Speedup | None, ratio: float | None) -> str:
-    """With its verdict where runs were paired; else the ratio of the medians alone."""
+    """Return the speed-up with its verdict if runs were paired, else the ratio of the medians alone."""
     if speedup is not None:
         return f"{ratio_text(speedup.ratio)} {speedup.verdict}"
     return "-" if ratio is None else ratio_text(ratio)
 
 
 def proof(result: Result) -> str:
-    """How far the proof of the winner reached; of an earlier looptune's database nothing is known."""
+    """Return how far the proof of the winner reached; databases of earlier versions do not record it."""
     said = result.status if result.status else "not recorded"
     return f"{said}, reordering {', '.join(result.sums)}" if result.sums else said
 
@@ -127,7 +127,7 @@ def _times_row(result: Result) -> tuple[str, ...]:
 
 
 def record(study: KernelStudy) -> dict[str, Any]:
-    """All of both tables as numbers: microseconds, ratios with their 95 % interval."""
+    """Return the numbers of both tables: microseconds, and ratios with their 95 % intervals."""
     r = study.result
     return {
         "kernel": r.kernel, "device": study.device, "target": r.target, "dtype": r.dtype, "kind": study.kind,
@@ -154,7 +154,11 @@ def _interval(speedup: Speedup | None) -> dict[str, float | str] | None:
 
 
 def write(studies: Sequence[KernelStudy], folder: Path) -> list[Path]:
-    """``table-best`` and ``table-times`` as .md, .csv and .tex, and ``table-best.json`` with the numbers of both."""
+    """Write the files of both tables.
+
+    These are ``table-best`` and ``table-times`` as .md, .csv and .tex, and ``table-best.json`` with the numbers of
+    both.
+    """
     written = []
     for grid in (best(studies), times(studies)):
         for suffix, text in (("md", grid.markdown()), ("csv", grid.csv()), ("tex", grid.latex())):

@@ -50,7 +50,7 @@ class Pair:
 
     @property
     def verdict(self) -> str:
-        """Of the second compiler."""
+        """Return the verdict on the second compiler."""
         if self.second.q3_us < self.first.q1_us:
             return "faster"
         return "slower" if self.second.q1_us > self.first.q3_us else "alike"
@@ -67,12 +67,12 @@ class Comparison:
 
     @property
     def best(self) -> tuple[float, float]:
-        """Each compiler's fastest of these, in microseconds; they may be two configurations."""
+        """Return the fastest time of each compiler, in microseconds; they may belong to two configurations."""
         return min(p.first.median_us for p in self.pairs), min(p.second.median_us for p in self.pairs)
 
     @property
     def row(self) -> tuple[str, ...]:
-        """A text for each column of the summary."""
+        """Return a text for each column of the summary."""
         first, second = self.best
         counts = [sum(p.verdict == verdict for p in self.pairs) for verdict in ("faster", "alike", "slower")]
         return (
@@ -83,7 +83,7 @@ class Comparison:
 
 
 def compared(studies: Sequence[KernelStudy]) -> tuple[Comparison, ...]:
-    """Of every kernel that was measured through several compilers on one device at the same sizes.
+    """Compare the compilers of each kernel that several compilers built for one device at the same sizes.
 
     Without those that have no configuration in common.
     """
@@ -130,7 +130,7 @@ def markdown(comparisons: Sequence[Comparison]) -> str:
 
 
 def write(comparisons: Sequence[Comparison], folder: Path) -> Path:
-    """``compilers.md``, and ``compilers.csv`` with every configuration; the path of the page."""
+    """Write ``compilers.md``, and ``compilers.csv`` with every configuration; return the path of the page."""
     rows = (
         (c.study.kernel, c.study.sizes, c.study.result.dtype, c.study.device, c.first, c.second, p.first.median_us,
          p.second.median_us, round(p.ratio, 4), p.verdict, "; ".join(p.directives.splitlines()))

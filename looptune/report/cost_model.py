@@ -25,7 +25,7 @@ HEAD = ("access", "", "stride", "sectors", "used")
 
 
 def amount(number: float, unit: str) -> str:
-    """With a prefix.
+    """Return the number with an SI prefix and its unit.
 
     >>> amount(4_194_304, "B"), amount(85.3, "FLOP/B")
     ('4.19 MB', '85.3 FLOP/B')
@@ -52,7 +52,7 @@ def text(p: Predicted) -> str:
 
 
 def _total(made: Estimate) -> Iterator[str]:
-    """Of all launches, where there are several."""
+    """Yield the line with the totals of all launches, if there are several."""
     if made.launches > 1:
         t = made.total
         yield (f"in all {made.launches:,.0f} launches, {amount(t.float_warps, '').strip()} + "
@@ -120,7 +120,7 @@ def _intensity(one: LaunchEstimate) -> str:
 
 
 def _accesses(one: LaunchEstimate) -> Iterator[tuple[str, ...]]:
-    """Those that are alike as one."""
+    """Yield the accesses, with equal ones joined."""
     found: dict[tuple[str, ...], list[AccessCount]] = {}
     for u in one.counted.nest.every_use:
         found.setdefault((u.load.array, *_shape(u)), []).append(u)
@@ -139,7 +139,7 @@ def _shape(u: AccessCount) -> tuple[str, ...]:
 
 
 def stride(u: AccessCount) -> str:
-    """Elements between neighbouring threads; "data" where those decide."""
+    """Return the elements between neighbouring threads, or "data" if that depends on data."""
     if u.place is None:
         return "data"
     if any(name not in (LANE["x"], LANE["y"]) and name.startswith("fill ") for name, _ in u.place.terms):
@@ -190,7 +190,7 @@ def _use_record(u: AccessCount) -> dict[str, Any]:
 
 
 def ranked(r: Ranking) -> str:
-    """All versions, and how well they are ordered."""
+    """Return the versions of a space, and how well they are ordered."""
     rows = [("predicted", "measured", "bound", "directives"), *(_version(v) for v in r.versions)]
     return (
         "\n".join([_title(r.kernel, r.path, r.sizes), f"on {_chip(r.chip)}", "", *aligned(rows), "", verdict(r)]) + "\n"
@@ -203,7 +203,7 @@ def _version(v: Version) -> tuple[str, ...]:
 
 
 def verdict(r: Ranking) -> str:
-    """One line on a space."""
+    """Return one line on how well a space is ordered."""
     refused = f", {r.refused} refused" if r.refused else ""
     said = f"{r.kernel}: {len(r.versions)} versions{refused}"
     rho, first = r.correlation, r.within(FIRST)

@@ -56,7 +56,7 @@ def parts(rows: Iterable[Row]) -> list[Part]:
 
 
 def text(part: Part) -> str:
-    """Three lines: what it is, the counts by outcome, the best."""
+    """Return three lines on a part of a database: what it is, the counts by outcome, the best."""
     counts = ", ".join(f"{part.counts[s]} {s.replace('_', ' ')}" for s in STATUSES if part.counts[s])
     lines = [f"{heading(part.context)}, lowering {part.context.lowering}, {moment(part.newest)}", f"  {counts}"]
     if part.best is not None and part.best.median_us is not None:
@@ -75,7 +75,7 @@ COLUMNS = (
 
 
 def write_csv(rows: Iterable[Row], out: TextIO) -> None:
-    """One line a row under COLUMNS; moments are UTC. Texts of several lines are quoted, as CSV has it.
+    """Write one CSV line per row, with the fields of COLUMNS. Times are UTC, and texts of several lines are quoted.
 
     ``cost_us`` is what a search is told, of a version that was cut off as well; ``seconds`` compiling and measuring.
     """
@@ -89,7 +89,7 @@ def write_csv(rows: Iterable[Row], out: TextIO) -> None:
 
 
 def write_lines(rows: Iterable[Row], out: TextIO, concluded: Mapping[str, Conclusion] = NOTHING) -> None:
-    """One JSON object a row, with the outcome whole: every run, and what else was seen.
+    """Write one JSON object per row, with the complete outcome: every run and all other evidence.
 
     Then one for each context of these rows that came to a conclusion, whose role is ``result``.
     """
@@ -138,7 +138,7 @@ def sizes_text(size_bytes: int) -> str:
 
 
 def counted(removed: dict[tuple[str, str], int]) -> Iterator[str]:
-    """``gemm: 3 crashed, 1 duplicate`` for each kernel."""
+    """Yield the removed rows of each kernel by status: ``gemm: 3 crashed, 1 duplicate``."""
     for kernel in sorted({kernel for kernel, _ in removed}):
         own = {status: n for (k, status), n in removed.items() if k == kernel}
         said = ", ".join(f"{own[s]} {s.replace('_', ' ')}" for s in STATUSES if s in own)

@@ -68,7 +68,7 @@ def markdown(results: Sequence[Result], command: str) -> str:
 
 
 def write(results: Sequence[Result], reports: Path, command: str) -> Path:
-    """``models-<dtype>.md`` among the folders of the devices; its path."""
+    """Write ``models-<dtype>.md`` beside the folders of the devices; return its path."""
     reports.mkdir(parents=True, exist_ok=True)
     page = reports / f"models-{results[0].dtype}.md"
     replace_text(page, markdown(results, command))

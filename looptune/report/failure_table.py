@@ -95,7 +95,10 @@ def _failure(members: Sequence[tuple[Row, Outcome]], commands: Mapping[str, str]
 
 
 def text(failures: Sequence[Failure]) -> str:
-    """Every reason with its count, its example's evidence and the command; a heading for each kernel and device."""
+    """Return every reason with its count, the evidence of an example and a command.
+
+    Each kernel and device has a heading.
+    """
     lines: list[str] = []
     before: Context | None = None
     for f in failures:
@@ -112,6 +115,6 @@ def text(failures: Sequence[Failure]) -> str:
 
 
 def heading(context: Context) -> str:
-    """``gemm float32 n=512, NVIDIA H200 (numba-cuda)``."""
+    """Return the heading of a context: ``gemm float32 n=512, NVIDIA H200 (numba-cuda)``."""
     sizes = "".join(f" {name}={value:g}" for name, value in json.loads(context.sizes).items())
     return f"{context.kernel} {context.dtype}{sizes}, {context.device} ({context.target})"

@@ -42,7 +42,7 @@ them, or a version made fewer operations than the loops have.
 
 
 def time_text(us: float) -> str:
-    """Microseconds in the unit a person reads.
+    """Return microseconds in a readable unit.
 
     >>> time_text(17.52), time_text(999.6), time_text(1234.5), time_text(2_500_000)
     ('17.5 us', '1 ms', '1.23 ms', '2.5 s')
@@ -64,7 +64,7 @@ def ratio_text(ratio: float) -> str:
 
 
 def row(result: Result, entry: Entry) -> tuple[str, ...]:
-    """One line of the table, a text for each of HEADINGS."""
+    """Return one line of the table: a text for each of HEADINGS."""
     if entry.times is None:
         return entry.shown, *["-"] * (len(HEADINGS) - 2), entry.verified
     spread = f"{time_text(entry.times.q1_us)} .. {time_text(entry.times.q3_us)}, n={entry.times.n}"
@@ -111,12 +111,12 @@ def counts(result: Result) -> str:
 
 
 def time_spent(result: Result) -> str:
-    """One line: what the measuring worker's seconds went to, and what others did; "" where it is not known."""
+    """Return one line on how the seconds of the measuring worker were spent, or "" where this is not known."""
     return timeline("time", result.seconds, result.devices) if result.seconds else ""
 
 
 def timeline(name: str, seconds: Mapping[str, float], devices: int) -> str:
-    """``time: 6.3 s: launch 2.1, measure 4.2; meanwhile, …``, in the order of TIMELINE."""
+    """Return ``time: 6.3 s: launch 2.1, measure 4.2; meanwhile, …``, in the order of TIMELINE."""
     line = [f"{k} {seconds[k]:.1f}" for k in TIMELINE if seconds.get(k, 0.0) >= 0.05 or k == "measure"]
     whole = sum(seconds.get(k, 0.0) for k in TIMELINE)
     each = f", the mean of {devices} devices" if devices > 1 else ""
@@ -128,7 +128,7 @@ def timeline(name: str, seconds: Mapping[str, float], devices: int) -> str:
 
 
 def earned(result: Result) -> tuple[tuple[str, str], ...]:
-    """Each directive of the winner, and how much faster it is with it."""
+    """Return each directive of the winner, and how much faster the winner is with it."""
     return tuple(
         (e.line, e.why if e.speedup is None else f"{ratio_text(e.speedup.ratio)} {e.speedup.verdict}")
         for e in result.earned
@@ -160,7 +160,7 @@ def transfer_lines(result: Result) -> str:
 
 
 def kernel_table(result: Result) -> Table:
-    """Each kernel of the winner on a GPU."""
+    """Return the table of the winner's kernels on a GPU."""
     headings = ("kernel", "threads a block", "registers", "shared memory", "spilled", "occupancy")
     rows = (
         (h.kernel, str(h.threads), str(h.registers), f"{h.shared_bytes:,} B", f"{h.local_bytes:,} B", _occupancy(h))
@@ -186,7 +186,7 @@ def plain(result: Result) -> str:
 
 
 def disturbed(result: Result) -> tuple[str, ...]:
-    """One line where the machine was disturbed during the finals, none where it was not."""
+    """Return one line if the machine was disturbed during the finals, else none."""
     return (f"disturbed while it was timed: {result.disturbed}",) if result.disturbed else ()
 
 
@@ -227,7 +227,7 @@ def _peaks(peaks: Peaks) -> str:
 
 
 def peak_texts(peaks: Peaks) -> dict[str, str]:
-    """``1,234 GB/s (spread 2%)`` for each peak."""
+    """Return ``1,234 GB/s (spread 2%)`` for each peak."""
     said = {"copy": ("copy", "GB/s"), "read": ("read", "GB/s"), "fma32": ("FMA float32", "GFLOP/s"),
             "fma64": ("FMA float64", "GFLOP/s")}  # fmt: skip
     named = ((*said[name], rate) for name, rate in peaks.rates.items())
@@ -235,7 +235,7 @@ def peak_texts(peaks: Peaks) -> dict[str, str]:
 
 
 def check_writable(folder: Path) -> None:
-    """UsageError, before anything is measured, where reports cannot be written."""
+    """Raise UsageError, before anything is measured, if reports cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / ".looptune-probe"

@@ -27,7 +27,7 @@ AIM = 0.1
 
 
 def records(comparisons: Sequence[Comparison]) -> Iterator[dict[str, Any]]:
-    """One for each recording, strategy and level; None where half of the searches never came so near."""
+    """Yield one record for each recording, strategy and level; None where half of the searches never came that near."""
     for c in comparisons:
         for name in c.traces:
             for level in LEVELS:
@@ -61,7 +61,7 @@ def _rows(c: Comparison) -> tuple[tuple[str, ...], ...]:
 
 
 def summary(comparisons: Sequence[Comparison]) -> str:
-    """Each strategy over all recordings, within the first level."""
+    """Return the table of all strategies over all recordings, within the first level."""
     names = list(dict.fromkeys(name for c in comparisons for name in c.traces))
     rows = [("strategy", f"at most {AIM:.0%} of the space", "fewer than random", "share, geometric mean", "worst")]
     for name in names:

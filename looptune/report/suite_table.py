@@ -34,7 +34,7 @@ speed-up is the default's time over the version's. The geometric means are over 
 
 
 def ratio(result: Result, base: str, other: str) -> float | None:
-    """How many times faster ``other`` is than ``base``; None where one was not measured."""
+    """Return by which factor ``other`` is faster than ``base``, or None if one was not measured."""
     over, under = result.median_us(base), result.median_us(other)
     return None if over is None or not under else over / under
 
@@ -118,7 +118,7 @@ def markdown(results: Sequence[Result], command: str, spent: str = "") -> str:
 
 
 def write(results: Sequence[Result], reports: Path, command: str, spent: str = "") -> Path:
-    """``summary-<dtype>.md`` and ``.csv`` in the folder of the device, of an unusual target by its name.
+    """Write ``summary-<dtype>.md`` and ``.csv`` to the device's folder; the name of an unusual target is appended.
 
     The path of the page.
     """

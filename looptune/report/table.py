@@ -107,7 +107,7 @@ class Table:
 
 
 def plain_columns(headings: Iterable[str], numbers: Iterable[str] = ()) -> tuple[Column, ...]:
-    """Columns of texts; those of ``numbers`` are set to the right."""
+    """Return texts in aligned columns; those of ``numbers`` are aligned right."""
     right = set(numbers)
     return tuple(Column(heading, heading, "number" if heading in right else "text") for heading in headings)
 
@@ -136,7 +136,7 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object] | Mapping[s
 
 
 def tex(text: str) -> str:
-    """Text in LaTeX: every special character escaped, what is not ASCII replaced, line breaks as spaces.
+    """Return the text for LaTeX: special characters escaped, other than ASCII replaced, line breaks as spaces.
 
     >>> print(tex("50% of a_b {x} -- y"))
     50\\% of a\\_b \\{x\\} {-}{-} y
@@ -165,7 +165,7 @@ def _markdown(text: str, kind: Kind = "text") -> str:
 
 
 def inert(text: str) -> str:
-    """Neither HTML nor Markdown, and no end of a cell; an underscore inside a name means nothing.
+    """Return the text with HTML and Markdown escaped, and without characters that end a table cell.
 
     >>> inert("gemm_0 <b> *x*")
     'gemm_0 &lt;b&gt; &#42;x&#42;'

@@ -124,7 +124,7 @@ class Analysis:
         return self._asked(question, JUDGEMENT)
 
     def sums(self, names: frozenset[str]) -> tuple[ReorderedReduction, ...]:
-        """Those that the statements of these names add to."""
+        """Return the reductions to which the statements of these names add."""
         return sums(self.model, names)
 
     def verdict(self, names: frozenset[str], depth: int, order: Order) -> Verdict:
@@ -139,7 +139,7 @@ class Analysis:
         return self._asked(lambda model: model.flows(local))
 
     def why(self, names: frozenset[str], depth: int) -> Reason:
-        """Of a loop that is sequential in the order of the codelet."""
+        """Return why a loop is sequential in the order of the codelet."""
         return self._asked(lambda model: explain_sequential(model, names, depth, reassociate=self.reassociate))
 
     def verdict_if_reassociated(self, names: frozenset[str], depth: int, order: Order) -> Verdict:

@@ -85,18 +85,18 @@ class ScheduleResult:
 
     @property
     def asserted(self) -> tuple[str, ...]:
-        """The directives that are the user's word and not proved, as lines for --directive."""
+        """Return the directives that are asserted and not proved, as lines for --directive."""
         said = (s for s in self.steps if s.proof == "asserted")
         return tuple(f"loop {f'{s.number}.{s.piece}' if s.piece else s.number}: {s.text}" for s in said)
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        """What the directives take the user's word for, about the data."""
+        """Return the assumptions about data that the directives make."""
         return tuple(dict.fromkeys(s.assumes for s in self.steps if s.assumes and s.refusal is None))
 
     @property
     def sums(self) -> tuple[ReorderedReduction, ...]:
-        """Those that any directive reorders, where that was asked for."""
+        """Return the reductions that any directive reorders, if they were asked for."""
         return tuple(dict.fromkeys(x for s in self.steps for x in s.sums))
 
 
@@ -175,7 +175,7 @@ class Scheduler:
         return ScheduledTree(self.analysis, self.codelet.body, self.order)
 
     def whole_nests(self, bound: Sequence[BoundDirective], target: str) -> Scheduler:
-        """All that comes before the directives for one loop, which many configurations of a space have in common."""
+        """Apply the directives that come before those for one loop, which many configurations of a space share."""
         if self.codelet is not self.analysis.codelet:
             return self._whole_nests(bound)
         said = tuple((b.loop, b.rank, directive_text(b.directive), b.directive.span) for b in bound
@@ -306,7 +306,7 @@ class Scheduler:
                     self._replace(loop, Rewrite((marked,)))
 
     def check_cuts(self, loops: Collection[Id]) -> None:
-        """DirectiveError for a cut that stands in none of the ``loops``, which will be distributed."""
+        """Raise DirectiveError for a cut that is in none of the ``loops``, which will be distributed."""
         for cut, around in cuts(self.codelet.body):
             if not any(identity(f) in loops for f in around):
                 wrong = DirectiveError(
@@ -363,7 +363,7 @@ class Scheduler:
         self.check_finished()
 
     def decide_modes(self) -> None:
-        """Every loop that no directive decided: parallel where it carries no dependence, or kept inside the thread.
+        """Set the mode of every undecided loop: parallel if it carries no dependence, else sequential.
 
         And the arrays that each iteration of a loop has its own of.
         """
@@ -423,7 +423,7 @@ class Scheduler:
 
 
 def _changed(b: BoundDirective, site: DirectiveSite) -> Rewrite:
-    """DirectiveError where the bounds of its loops cannot be found, or are of another type than the loops."""
+    """Apply a directive. Raises DirectiveError if its bounds cannot be computed or have another type than its loops."""
     try:
         change = b.transform.apply(site)
     except TooInvolved as reason:
@@ -471,7 +471,7 @@ def _reducing(loop: Loop, change: Rewrite) -> Rewrite:
 
 
 def _placed(body: tuple[Stmt, ...], around: Sequence[Loop | While], loop: Loop, change: Rewrite) -> tuple[Stmt, ...]:
-    """``body`` with the change in place of the loop, and loops around it that know what they reduce then."""
+    """Return ``body`` with the change in place of the loop, and with the reductions of the loops around it updated."""
     here: Loop | While = loop
     for outer in reversed(around):
         inner = splice(outer.body, here, change)

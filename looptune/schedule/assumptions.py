@@ -40,7 +40,7 @@ class Assumed:
     more: tuple[str, ...] = ()
 
     def said(self) -> tuple[str, ...]:
-        """Each assumption as a sentence."""
+        """Return each assumption as a sentence."""
         pairs = ", ".join(f"{p} and {q}" for p, q in self.apart)
         found = [f"these do not overlap: {pairs}"] if pairs else []
         found += [f"the arrays are at least as large as {self._extents()}"] if self.reached else []
@@ -139,7 +139,7 @@ def _rest(e: Node) -> Var | None:
 
 
 def _bounded(codelet: Codelet, x: Unsure) -> bool:
-    """Its formula says that it is inside its array after all."""
+    """Return whether a formula shows that the access is inside its array after all."""
     sizes = array_extent.sizes_of(codelet)
     shape = next((p.shape for p in codelet.params if isinstance(p, Array) and p.name == x.load.array), ())
     for load, index, around in array_extent.accesses(codelet):

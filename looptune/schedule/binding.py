@@ -103,7 +103,7 @@ def bind(
 
 
 def _uncovered(given: Sequence[_Given]) -> list[_Given]:
-    """Without those of the file on loops in one that a directive from outside is for, where it covers them."""
+    """Return the directives of the file without those that a directive from outside replaces."""
     over = {
         (identity(loop), replaced_kinds(g.directive))
         for g in given if g.rank > 0 and directives.find(g.directive).applies_to_nested
@@ -213,7 +213,7 @@ def loops_at(codelet: Codelet, where: str, name: str, span: Span) -> list[Loop |
 
 
 def number_fission_parts(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """Loops of one number told apart: 1, 2, ... in their order; 0 for the only one."""
+    """Return ``body`` with the loops of one number marked as parts 1, 2, ...; a loop that is alone has no mark."""
     copies = Counter(f.number for f in walk_stmts(body) if isinstance(f, Loop))
     if not copies or max(copies.values()) == 1:
         return body
@@ -231,7 +231,7 @@ def number_fission_parts(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 
 def original_loops_at(codelet: Codelet, where: str, name: str, span: Span) -> list[Loop | While]:
-    """As ``loops_at``, of a codelet that is not distributed yet: ``loop 2.1`` is loop 2."""
+    """Return the loops at a place of a codelet that is not distributed yet: ``loop 2.1`` is loop 2."""
     return loops_at(codelet, where, name.partition(".")[0], span)
 
 

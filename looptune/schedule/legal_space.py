@@ -62,7 +62,7 @@ class LegalSpace:
 
 
 def legal_space(analysis: Analysis) -> LegalSpace:
-    """Of the codelet without its own directives."""
+    """Return the legal orders and tilings of the codelet without its own directives."""
     plain = analysis.of(strip_directives(analysis.codelet))
     chains = list(_chains(plain.codelet.body))
     free = {f.number for chain in chains for f in chain if _parallel(plain, plain.codelet, f.number)}
@@ -82,7 +82,7 @@ def strip_directives(codelet: Codelet) -> Codelet:
 
 
 def _chains(body: Sequence[Stmt]) -> Iterator[tuple[Loop, ...]]:
-    """Every way down from an outermost loop, as far as loops stand directly in loops."""
+    """Yield every chain of loops from an outermost one, as far as loops are directly in loops."""
     for stmt in body:
         match stmt:
             case Loop():
@@ -103,7 +103,7 @@ def _down(chain: tuple[Loop, ...]) -> Iterator[tuple[Loop, ...]]:
 
 
 def _parts(chains: Sequence[tuple[Loop, ...]]) -> Iterator[tuple[Loop, ...]]:
-    """Loops that follow each other in a chain, two at least: the largest first, each once."""
+    """Yield the runs of at least two consecutive loops of a chain, the largest first, each once."""
     found = {
         tuple(f.number for f in chain[start : start + size]): chain[start : start + size]
         for chain in chains
@@ -154,7 +154,7 @@ def _permutation(
 
 
 def _parallel(analysis: Analysis, codelet: Codelet, number: int, done: ScheduleResult | None = None) -> bool:
-    """Whether a loop of a tree carries nothing, in the order that its statements have there."""
+    """Return whether a loop of a tree carries no dependence, in the order of its statements there."""
     around = enclosing_path(codelet.body, number)
     if not around:  # it never runs, and was left out
         return False
@@ -176,7 +176,7 @@ def _tilings(analysis: Analysis, chains: Sequence[tuple[Loop, ...]]) -> Iterator
 
 
 def _forward(analysis: Analysis, band: tuple[Loop, ...]) -> bool:
-    """No dependence within the loops around points backward along a loop of the band."""
+    """Return whether no dependence inside the loops around the band points backward along one of its loops."""
     order = restrict_schedule(analysis.model.order(), statement_names(band[-1].body))
     first = 2 * len(enclosing_path(analysis.codelet.body, band[0].number)) - 1
 

@@ -58,7 +58,7 @@ def _shared(b: BoundDirective, loop: Loop, verdict: Verdict, analysis: Analysis)
 
 
 def _carried(b: BoundDirective, loop: Loop, witness: Violation, now: ScheduledTree) -> IllegalTransform:
-    """Why a sequential loop cannot be parallel."""
+    """Return why a sequential loop cannot be parallel."""
     what = f"{directive_text(b.directive)} is illegal: loop {loop.var} carries "
     said = explain_refusal(f"{what}a dependence", witness)
     loose = now.verdict_if_reassociated(loop)
@@ -69,7 +69,7 @@ def _carried(b: BoundDirective, loop: Loop, witness: Violation, now: ScheduledTr
 
 
 def check_privates(b: BoundDirective, body: tuple[Stmt, ...], own: Sequence[Local], analysis: Analysis) -> None:
-    """In the new ``body`` each thread still writes the scalars that are its own before it reads them."""
+    """Check that each thread still writes its private scalars before it reads them, in the new ``body``."""
     scalars = {v.name for v in own if not v.shape}
     for f in (n for n in walk_stmts(body) if isinstance(n, Loop) and n.mode == "parallel") if scalars else ():
         mine = scalars & written_names(f.body) - {target_name(r.target) for r in f.reductions}
@@ -159,7 +159,7 @@ def private_arrays(private: Collection[str], analysis: Analysis) -> tuple[str, .
 
 
 def _sharing(loop: Loop, shared: Sequence[str], analysis: Analysis) -> str:
-    """Why threads cannot run the loop, and how to write it so that they can."""
+    """Return why threads cannot run the loop, and how to write it so that they can."""
     rows = {v.name for v in analysis.codelet.locals if v.shape}
     row = f"one row for each {loop.var}, or give it a constant size of at most {MOST_OWN_BYTES} bytes"
     each = row if shared[0] in rows else f"an element for each {loop.var}"

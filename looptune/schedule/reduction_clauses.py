@@ -66,7 +66,7 @@ def _wrong(loop: Loop, reduces: Iterable[Reduction], mixed: frozenset[str]) -> s
 
 
 def check_clause(clause: Arg, found: Iterable[tuple[str, str, str]], loops: str) -> None:
-    """DirectiveError where ``reduce(+:x, ...)`` says another thing than was ``found`` in the ``loops``."""
+    """Raise DirectiveError if ``reduce(+:x, ...)`` differs from what was ``found`` in the ``loops``."""
     left = list(dict.fromkeys(found))
     carried = ", ".join(f"{op}:{text}" for op, _, text in left)
     reduce = "reduce" if " and " in loops else "reduces"

@@ -41,7 +41,7 @@ class Suggestion:
 def schedule_with_suggestions(
     analysis: Analysis, placed: Sequence[DirectiveLine], values: Mapping[str, int | float], *, sums: bool = False
 ) -> ScheduleResult:
-    """``schedule``, where a directive that is refused says what would be legal in its place."""
+    """Schedule the codelet; a directive that is refused comes with what would be legal instead."""
     try:
         return schedule(analysis, placed, values, sums=sums)
     except (DirectiveError, IllegalTransform) as refusal:
@@ -112,7 +112,7 @@ def _candidates(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggesti
 
 
 def _orders(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion]:
-    """Other orders, those that agree with the one asked for in most places first; last the one the nest has."""
+    """Yield other orders, those most similar to the requested one first and the present one last."""
     asked = tuple(a.key for a in step.directive.args)
     loop = enclosing_path(analysis.codelet.body, step.number)[-1]
     own = tuple(f.var for f in walk(loop) if isinstance(f, Loop) and f.var in asked)
@@ -148,7 +148,7 @@ def _verdict(analysis: Analysis, loop: Loop | While) -> Verdict:
 
 
 def _single(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion]:
-    """One loop of the list in place of all of them."""
+    """Yield suggestions with one loop of the list in place of all of them."""
     tiles = step.directive.name.lower() == "tile"
     loops = [a for a in step.directive.args if a.key and bool(a.values) == tiles and not _keyword(a)]
     others = tuple(a for a in step.directive.args if a not in loops)

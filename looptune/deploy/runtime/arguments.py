@@ -126,7 +126,7 @@ _names: dict[Any, str] = {}
 
 
 def integer(p: Parameter, given: Any) -> int:
-    """TypeError where it is not an integer, ValueError where it does not fit."""
+    """Return the integer. Raises TypeError if it is not an integer, ValueError if it does not fit."""
     try:
         number = int(given) if isinstance(given, float) and given.is_integer() else operator.index(given)
     except TypeError:
@@ -138,7 +138,7 @@ def integer(p: Parameter, given: Any) -> int:
 
 
 def number(p: Parameter, given: Any) -> float:
-    """TypeError where it is no real number."""
+    """Return the number. Raises TypeError if it is not a real number."""
     if type(given) is float:
         return given
     try:
@@ -148,7 +148,7 @@ def number(p: Parameter, given: Any) -> float:
 
 
 def on_device(p: Parameter, array: Any, shape: Shape, stream: int) -> Place | None:
-    """Where a device array is; None where it is on the host. ``stream``: where it is about to be used."""
+    """Return where a device array is, or None if it is on the host; ``stream`` is the stream that will use it."""
     if hasattr(array, "data_ptr"):
         return _torch(p, array, shape)
     facts = getattr(array, "__cuda_array_interface__", None)
@@ -245,7 +245,7 @@ def _check(p: Parameter, dtype: str, given: tuple[int, ...], shape: Shape) -> No
 
 
 def _packed(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> bool:
-    """Rows one after the other, without gaps; of a dimension of one element the stride means nothing."""
+    """Return whether rows follow each other without gaps; the stride of a dimension of one element does not matter."""
     if 0 in shape:
         return True
     for n, stride in zip(reversed(shape), reversed(strides), strict=True):

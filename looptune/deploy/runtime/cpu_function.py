@@ -51,7 +51,10 @@ class Host(Function):
                 host[...] = array.reshape(host.shape)
 
     def check_gaps(self, hosts: Sequence[np.ndarray], used: Sequence[np.ndarray]) -> None:
-        """ValueError where an array that was copied, for it has gaps, shares memory with another that is written."""
+        """Raise ValueError if an array that was copied shares memory with a written one.
+
+        Arrays with gaps are copied.
+        """
         for k, (p, mine) in enumerate(zip(self.arrays, hosts, strict=True)):
             for q, other, copy in zip(self.arrays, hosts, used, strict=True):
                 copied = q is not p and copy is not other and (p.written or q.written)
@@ -77,7 +80,7 @@ class Host(Function):
 
 @cache
 def this_cpu() -> Device:
-    """Named as looptune names it in its results."""
+    """Return this CPU as a device, with the name that results give it."""
     return Device(cpu_name(), len(os.sched_getaffinity(0)), platform.machine())
 
 

@@ -178,7 +178,7 @@ class Gpu(Function):
         return fetched(place.pointer, place.items, p.dtype).reshape(_declared(shape, place.items))
 
     def ready(self, context: int, where: int, ints: tuple[Any, ...]) -> Ready:
-        """For sizes of any integer type; looked up, compiled and laid out where they are new."""
+        """Return the launches for sizes of any integer type; new sizes are looked up, compiled and laid out."""
         values = self.values(ints)
         if not hasattr(self.own, "ready"):
             self.own.ready = OrderedDict()
@@ -235,7 +235,7 @@ class Gpu(Function):
 
 
 def _to_wait_for(streams: Sequence[int], where: int) -> list[int]:
-    """Those that ``where`` is not in order with by itself; a graph can wait for nothing outside of it."""
+    """Return the streams that ``where`` must wait for; a captured graph cannot wait for streams outside it."""
     apart: list[int] = []
     for other in streams:
         same = other == where or (other in DEFAULT_STREAMS and where in DEFAULT_STREAMS)
@@ -245,7 +245,7 @@ def _to_wait_for(streams: Sequence[int], where: int) -> list[int]:
 
 
 def _known(p: Parameter, pointer: int, items: int, ready: Ready) -> None:
-    """Asked of an address once: ValueError where it is on another device than the call."""
+    """Check an address, once. Raises ValueError if it is on another device than the call."""
     if items:
         there = place_of(pointer)
         if there != ready.ordinal:

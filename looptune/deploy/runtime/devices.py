@@ -22,7 +22,7 @@ UNTIMED = 2
 
 
 def cubin(kernel: Any, signature: Sequence[str], arch: str) -> bytes:
-    """Machine code for ``arch``, as the sweep had it; needs no GPU."""
+    """Compile a kernel to machine code for ``arch``, with the settings of the sweep; this needs no GPU."""
     source = ObjectCode.from_ptx(ptx(kernel, signature, arch).encode())
     most = kernel.targetoptions.get("max_registers")
     return bytes(Linker(source, options=LinkerOptions(arch=arch, max_register_count=most)).link("cubin").code)
@@ -39,7 +39,10 @@ def ptx(kernel: Any, signature: Sequence[str], arch: str) -> str:
 
 
 def numba_type(name: str) -> Any:
-    """``float32[::1]``, a flat array, with ``readonly`` after it one that is not written; or ``uint32``."""
+    """Return the Numba type of a name.
+
+    A name is ``float32[::1]``, a flat array, with ``readonly`` after it if it is not written, or ``uint32``.
+    """
     item, bracket, rest = name.partition("[")
     kind = types.boolean if item == "bool" else getattr(types, item)
     return types.Array(kind, 1, "C", readonly=rest.endswith("readonly")) if bracket else kind
@@ -113,7 +116,7 @@ def order(first: int, then: int) -> None:
 
 
 def capturing(stream: int) -> bool:
-    """Work on this stream goes into a graph.
+    """Return whether work on this stream is captured into a graph.
 
     Not so of the default stream while another captures, where the driver gives an error instead.
     """
@@ -140,7 +143,7 @@ def own_place(context: int) -> int:
 
 
 def fetched(pointer: int, count: int, dtype: str) -> np.ndarray:
-    """Elements at an address, on the host; whoever writes them has been waited for."""
+    """Return elements at an address, on the host. Pending writes to them must have ended."""
     out = np.empty(count, dtype)
     if out.nbytes:
         check(driver.cuMemcpyDtoH(out.ctypes.data, pointer, out.nbytes))

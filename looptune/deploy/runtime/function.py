@@ -93,7 +93,7 @@ class Function(ABC):
         return tuple(integer(p, given) for p, given in zip(self.integers, ints, strict=True))
 
     def shapes(self, values: tuple[int, ...]) -> tuple[Shape, ...]:
-        """ValueError for a negative extent."""
+        """Return the declared shapes. Raises ValueError for a negative extent."""
         shapes = self.tuned.shapes(*values)
         for p, shape in zip(self.arrays, shapes, strict=True):
             if any(n is not None and n < 0 for n in shape):
@@ -101,12 +101,12 @@ class Function(ABC):
         return shapes
 
     def reach(self, values: tuple[int, ...]) -> tuple[Reach | None, ...]:
-        """Of each array, at these sizes."""
+        """Return the accessed range of each array at these sizes."""
         found = reached(self.tuned.accesses, self.named(values))
         return tuple(found.get(p.name) for p in self.arrays)
 
     def check_memory(self, reach: Sequence[Reach | None], places: Sequence[tuple[int, int]]) -> None:
-        """``places``: the address and the number of items of each array.
+        """Check extents and overlaps; ``places`` are the address and the number of items of each array.
 
         ValueError where one is too short for the loops, and where one that is written overlaps another.
         """
@@ -129,7 +129,7 @@ class Function(ABC):
         return dict(zip((p.name for p in self.integers), values, strict=True))
 
     def warn(self, match: Match, device: Device, values: tuple[int, ...], depth: int) -> None:
-        """``depth``: calls from the user's to this one."""
+        """Warn if the match is not exact; ``depth`` is the number of calls from the user's call to this one."""
         warned(self.tuned.name, match, device, self.named(values), self.warned, depth + 1)
 
 

@@ -143,7 +143,7 @@ class Bound:
             self.launches = None
 
     def place(self, pointers: tuple[int, ...], counts: tuple[int, ...]) -> None:
-        """Where the arrays of the next calls are, and how many elements each has."""
+        """Set the address and the number of elements of each array for the next calls."""
         self.pointers, self.counts = pointers, counts
         for frame, *_ in self.launches or ():
             self._settle(frame)
@@ -184,7 +184,7 @@ class Bound:
         return Graph(self.own_stream, self._step)
 
     def _step(self, stream: Any) -> None:
-        """Launch one after the other; the frames are filled anew first."""
+        """Launch the kernels one after the other, after filling their frames."""
         for frame in self.frames.values():
             self._settle(frame)
 
@@ -208,7 +208,7 @@ class Bound:
         return self.scratch[self.made - 1]
 
     def _frame(self, kernel: Any, block: Sequence[int], args: Sequence[Any]) -> Frame:
-        """One for each kernel and the arrays it is launched with; Given and Scratch live as long as this does."""
+        """Return the frame for a kernel and its arrays; ``Given`` and ``Scratch`` live as long as this object."""
         key = (kernel, block, tuple(id(a) for a in args if isinstance(a, Given | Scratch)))
         frame = self.frames.get(key)
         if frame is None:

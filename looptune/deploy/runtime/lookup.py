@@ -33,7 +33,7 @@ class Match(NamedTuple):
     plan: str
 
     def description(self, device: Device, sizes: Mapping[str, int]) -> str:
-        """One line for a person."""
+        """Describe the match in one line."""
         here = f"{device.name}, {named(sizes)}"
         if self.configuration is None:
             return f"nothing was tuned for {here}: the default is used"
@@ -43,7 +43,7 @@ class Match(NamedTuple):
 
 
 def look_up(table: Sequence[Mapping[str, Any]], default: str, device: Device, sizes: Mapping[str, int]) -> Match:
-    """``default``: the plan without directives, which any device runs at any sizes.
+    """Return the closest match; ``default`` is the plan without directives, which runs on any device at any sizes.
 
     A row has ``device``, ``cores``, ``capability`` and ``sizes``, ``plan`` for exactly these sizes and ``elsewhere``
     for others; None where its directives mean these sizes only.
@@ -93,7 +93,7 @@ def _level(row: Mapping[str, Any], device: Device, sizes: Mapping[str, int]) -> 
 
 
 def _major(capability: str) -> str:
-    """Of sm_90 that is 9, of sm_120 12; "" for what is no GPU's."""
+    """Return the major compute capability: 9 for sm_90, 12 for sm_120, "" for a device that is not a GPU."""
     return capability[3:-1] if capability.startswith("sm_") else ""
 
 

@@ -155,7 +155,7 @@ def explain(
 
 
 def _loops(analysis: Analysis) -> Iterator[LoopFacts]:
-    """In textual order."""
+    """Yield the loops in textual order."""
     for loop, depth in _nested(analysis.codelet.body, 0):
         match loop:
             case Loop():
@@ -222,7 +222,7 @@ def _runs(done: ScheduleResult, sizes: Mapping[str, int], known: bool) -> Execut
 
 
 def _kernels(steps: Sequence[HostStep], around: tuple[str, ...]) -> Iterator[tuple[Kernel, tuple[str, ...]]]:
-    """In the order of ``Plan.kernels``, each with its host loops."""
+    """Yield the kernels in the order of ``Plan.kernels``, each with its host loops."""
     for step in steps:
         match step:
             case Launch(kernel):

@@ -26,7 +26,7 @@ WIDTH = 110
 
 
 def text(e: Explanation, *, colour: bool = False) -> str:
-    """``colour``: with the terminal's codes around the words that judge."""
+    """Return the explanation as text; with ``colour``, verdicts have terminal colours."""
     strict = "" if e.reassociate else "  sums in their order"
     lines = [f"{e.codelet}  {e.path}{strict}", "", *_loops(e.loops, colour)]
     if e.directives:
@@ -99,7 +99,7 @@ def _because(f: LoopFacts) -> str:
 
 
 def _ends(d: Violation, loop: Span) -> Iterator[str]:
-    """Both accesses, aligned: which iteration, what it does to which element, what stands there and where."""
+    """Yield both accesses of a dependence, aligned: iteration, effect on the element, source text and place."""
     done = DOES[d.kind]
     element = d.array + "".join(f"[{v}]" for v in (d.element if d.element is not None else ("?",)))
     rows = (

@@ -55,7 +55,7 @@ class Blocks:
 
 
 def blocks(study: KernelStudy) -> Blocks | None:
-    """None where no two loops are jammed together, or only in one way each."""
+    """Return the times by register block, or None if no two loops are jammed together in several ways."""
     times = study.screened()
     best_us = min(times.values(), default=1.0)
     found: dict[tuple[str, str], dict[tuple[int, Column], float]] = {}
@@ -133,7 +133,7 @@ def _cells(axes: Any, one: Blocks, shades: Any) -> None:
 
 
 def _schemes(axes: Any, one: Blocks) -> None:
-    """Below the factors how the copies lie, once for the columns that have it in common."""
+    """Label, below the factors, how the copies lie, once for neighbouring columns that share it."""
     at = 0
     for scheme, same in groupby(one.across, key=lambda c: c.scheme):
         count = len(list(same))

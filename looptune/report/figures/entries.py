@@ -71,7 +71,7 @@ def _bars(kernel: str, study: KernelStudy) -> Bars:
 
 
 def _bar(entry: Entry, default_us: float, least: float, most: float) -> Bar:
-    """``least`` and ``most``: of the ratios of all but the sequential program."""
+    """Return the bar of an entry; ``least`` and ``most`` bound the ratios of all but the sequential program."""
     assert entry.times is not None, "only what was timed has a bar"
     ratio, times = default_us / entry.times.median_us, entry.times
     beyond, shown = max(BEYOND, (most / least) ** 0.5), ratio
@@ -128,7 +128,7 @@ def _draw(axes: Any, x: float, bar: Bar) -> None:
 
 
 def _broken(axes: Any, x: float, end: float, colour: str) -> None:
-    """Two pieces with a slanted gap between them, halfway to the end."""
+    """Draw a bar in two pieces with a slanted gap between them, halfway to the end."""
     low, high = axes.get_ylim()
     left, right, middle = x - WIDTH / 2, x + WIDTH / 2, end**0.5
     gap, slant = (high / low) ** (_TEAR / 2), (high / low) ** (_SLANT / 2)

@@ -109,14 +109,14 @@ _Rest = tuple[str, ...]
 
 
 def _costs(study: KernelStudy) -> dict[_Rest, Cost]:
-    """Every version by its condensed lines."""
+    """Return the cost of every version by its condensed lines."""
     times: dict[str, Cost] = dict(study.screened())
     times |= {row.directives: None for row in study.rows if row.status == "cut_off"}
     return {tuple(condensed(text).splitlines()): us for text, us in times.items()}
 
 
 def _families(times: Mapping[_Rest, Cost], wanted: Callable[[str], object]) -> dict[tuple[str, _Rest], dict[str, Cost]]:
-    """By place and rest, the wanted directives of that place and what they cost."""
+    """Group versions by place and remaining lines; each group maps the wanted directive to its cost."""
     found: dict[tuple[str, _Rest], dict[str, Cost]] = {}
     for lines, us in times.items():
         for k, line in enumerate(lines):
@@ -151,7 +151,7 @@ _PLACE_CHARACTERS = 62
 
 
 def factor_figure(found: Sequence[Factors]) -> Any:
-    """Speed-up over the default against the factor; colour is how copies lie, the stroke what is left over."""
+    """Draw the speed-up over the default against the factor; colour is the kind of copies, line style the remainder."""
     figure, panels = style.panels(len(found))
     handles: dict[str, Any] = {}
     for axes, family in zip(panels, found, strict=True):
@@ -189,7 +189,7 @@ def _stroke(curve: Curve) -> dict[str, Any]:
 
 
 def order_figure(found: Sequence[Orders]) -> Any:
-    """Bars from 1 up or down, one for each order of the loops; a cross stands for an order that was cut off."""
+    """Draw one bar for each loop order, up or down from 1; a cross marks an order that was cut off."""
     figure, panels = style.panels(len(found))
     handles: dict[str, Any] = {}
     for axes, family in zip(panels, found, strict=True):

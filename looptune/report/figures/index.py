@@ -41,7 +41,7 @@ class Drawn:
 
 
 def figures(studies: Sequence[KernelStudy]) -> list[Figure]:
-    """Every figure there could be, in the order of the page: of one device, or of what several have in common."""
+    """Return every possible figure, in the order of the page, of one device or of several."""
     several = len({s.device for s in studies}) > 1
     if several:
         return [_speedups(studies), _transfers(studies)]
@@ -117,7 +117,7 @@ def _of_versions(studies: Sequence[KernelStudy]) -> list[Figure]:
 
 
 def write(wanted: Sequence[Figure], folder: Path) -> list[Drawn]:
-    """Those that there are data for, as ``<name>.png`` and ``<name>.svg``; what was drawn of others earlier goes."""
+    """Write the figures that have data as ``<name>.png`` and ``<name>.svg``, and remove earlier ones of the others."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in (folder / f"{f.name}.{kind}" for f in wanted if f.draw is None for kind in ("png", "svg")):
         old.unlink(missing_ok=True)

@@ -43,7 +43,10 @@ class Roof:
 
 
 def roofs(studies: Sequence[KernelStudy]) -> list[Roof]:
-    """One for each type; the highest peaks that any sweep measured. Without the kernels that lack a ceiling."""
+    """Return one roof for each type, with the highest peaks that a sweep measured.
+
+    Kernels without a ceiling are left out.
+    """
     found: dict[str, list[KernelStudy]] = {}
     for s in studies:
         if s.result.ceiling is not None and s.result.ceiling.work.bytes and s.result.flops:
@@ -75,7 +78,7 @@ _POINT_SHARE = 0.014
 
 
 def rooflines(roofs: Sequence[Roof]) -> Any:
-    """Both axes logarithmic; names stand above the panel, each with a line down to its kernel's points."""
+    """Draw the roofs on logarithmic axes; names stand above the panel, each with a line down to its kernel."""
     figure, panels = style.panels(len(roofs), 1, inches=(7.6, 4.3))
     handles: dict[str, Any] = {}
     for axes, roof in zip(panels, roofs, strict=True):
@@ -114,13 +117,16 @@ def _range(values: Sequence[float], beyond: float) -> tuple[float, float]:
 
 
 def _slope(axes: Any) -> float:
-    """Degrees at which a line of slope 1 rises on the page."""
+    """Return the angle, in degrees, at which a line of slope 1 rises on the page."""
     (x0, x1), (y0, y1) = axes.get_xlim(), axes.get_ylim()
     return degrees(atan2(3.3 / log10(y1 / y0), 6.9 / log10(x1 / x0)))
 
 
 def _places(axes: Any, roof: Roof) -> list[float]:
-    """Where each kernel stands, as a share of the panel's width: those of equal intensity side by side."""
+    """Return the horizontal position of each kernel as a share of the panel.
+
+    Kernels of equal intensity stand side by side.
+    """
     low, high = axes.get_xlim()
     exact = {str(k): log10(p.intensity / low) / log10(high / low) for k, p in enumerate(roof.points)}
     placed = spread_labels(exact, _POINT_SHARE)
@@ -157,7 +163,7 @@ def _label(axes: Any, roof: Roof, at: Sequence[float]) -> None:
 
 
 def spread_labels(at: Mapping[str, float], least: float) -> dict[str, float]:
-    """Positions for labels as near to ``at`` as they can be with ``least`` between neighbours, in the same order.
+    """Return label positions near ``at``, in the same order, with at least ``least`` between neighbours.
 
     >>> spread_labels({"a": 0.5, "b": 0.5, "c": 0.9}, 0.2)
     {'a': 0.4, 'b': 0.6, 'c': 0.9}

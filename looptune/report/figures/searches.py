@@ -49,7 +49,7 @@ def searches(comparisons: Sequence[Comparison]) -> Any:
 
 
 def _best_so_far(c: Comparison, traces: Sequence[Trace]) -> tuple[list[float], list[float]]:
-    """Per cent of the space, and the median over searches of what the incumbent costs there, over the best."""
+    """Return the share of the space in per cent, and the median over searches of the best cost so far over the best."""
     at = range(1, c.recording.versions + 1)
     each = []
     for trace in traces:

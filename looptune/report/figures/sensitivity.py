@@ -37,7 +37,7 @@ class Sensitivity:
 
 
 def sensitivity(study: KernelStudy) -> Sensitivity | None:
-    """None where no parameter has two values."""
+    """Return the best time with each value of each parameter, or None if no parameter has two values."""
     known = [(_numbers(text), us) for text, us in study.screened().items()]
     names = list(dict.fromkeys(name for numbers, _ in known for name in numbers))
     best_us = min((us for _, us in known), default=1.0)
@@ -61,7 +61,7 @@ def _numbers(text: str) -> dict[str, int]:
 
 
 def _joined(names: list[str]) -> str:
-    """Loops that always have the same value are one parameter.
+    """Join loops that always have the same value into one parameter.
 
     >>> _joined(["unroll(1)", "unroll(4)"]), _joined(["blocksize"]), _joined(["tile(k)", "split(k)"])
     ('unroll(1, 4)', 'blocksize', 'tile(k), split(k)')

@@ -94,7 +94,7 @@ def ratio_ticks(low: float, high: float) -> list[float]:
 
 
 def legend(figure: Any, handles: dict[str, Any]) -> None:
-    """One legend for all panels, above them, in as many columns as there is room for."""
+    """Draw one legend for all panels, above them, in as many columns as fit."""
     if handles:
         widest = max(map(len, handles)) * 0.075 + 0.7
         width, height = figure.get_size_inches()
@@ -121,7 +121,7 @@ def labelled(figure: Any, x: str, y: str) -> None:
 
 
 def titled(axes: Any, title: str, below: str = "") -> None:
-    """``below``: a second line, smaller."""
+    """Set the title of a panel, and ``below`` it a smaller second line."""
     axes.set_title(wrapped([title], 48), fontsize=9, color=INK, loc="left", pad=14 if below else 6)
     if below:
         axes.text(0, 1.03, below, transform=axes.transAxes, fontsize=6.5, color=INK, va="bottom")
@@ -148,7 +148,7 @@ def save(draw: Callable[[], Any], stem: Path, kinds: Sequence[str] = ("png", "sv
 
 
 def _plain_ticks(figure: Any) -> None:
-    """Numbers of logarithmic axes as text: Matplotlib's are formulas, and those of minor ticks lie over each other."""
+    """Write the numbers of logarithmic axes as plain text, since Matplotlib's formulas and minor ticks overlap."""
     from matplotlib.ticker import FuncFormatter, LogFormatter, LogLocator, NullFormatter
 
     for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
@@ -163,7 +163,7 @@ def _plain_ticks(figure: Any) -> None:
 
 
 def wrapped(texts: Sequence[str], limit: int) -> str:
-    """Texts on one line, cut to ``limit`` characters.
+    """Return the texts on one line, cut to ``limit`` characters.
 
     >>> wrapped(["loop i: unroll 4", "codelet: grid blocksize 32x4"], 24)
     'loop i: unroll 4; cod...'

@@ -49,17 +49,20 @@ class Transfer:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Of the cost, with 95 %."""
+        """Return the 95 % interval of the cost."""
         return None if self.speedup is None else (1 / self.speedup.high, 1 / self.speedup.low)
 
     @property
     def known(self) -> bool:
-        """Whether it was tried there."""
+        """Return whether the configuration was tried there."""
         return self.why != UNKNOWN
 
 
 def transfers(studies: Sequence[KernelStudy]) -> list[Transfer]:
-    """Of every ordered pair of devices each kernel that both have; of other targets or sizes what was tried."""
+    """Return each kernel that both of a pair of devices have, for all ordered pairs.
+
+    Results at other targets and sizes are included where they were tried.
+    """
     found = []
     for there in studies:
         others = [s for s in studies if s.device != there.device and _loops(s) == _loops(there)]
@@ -69,7 +72,7 @@ def transfers(studies: Sequence[KernelStudy]) -> list[Transfer]:
 
 
 def _from(others: Sequence[KernelStudy], there: KernelStudy) -> list[Transfer]:
-    """Of one device; those that were measured like ``there`` count before others."""
+    """Return the results of one device; those measured like ``there`` come first."""
     same = [s for s in others if _kind(s) == _kind(there)]
     if same:
         return [_taken(s, there) for s in same]
@@ -89,12 +92,12 @@ def _loops(study: KernelStudy) -> tuple[str, ...]:
 
 
 def _kind(study: KernelStudy) -> tuple[str, ...]:
-    """Equal ones are the same loops at the same sizes; seeds are not told apart."""
+    """Return a key that is equal for the same loops at the same sizes, whatever the seeds."""
     return study.context.target, study.context.sizes, study.kind
 
 
 def _taken(own: KernelStudy, there: KernelStudy) -> Transfer:
-    """Of the best and of those that are as fast.
+    """Return the time of the best configuration, and of those that are as fast as it.
 
     The best itself where it failed there, else the first that was in the finals there, else the first that was tried.
     """
@@ -149,7 +152,7 @@ _FAILED = "fails there"
 
 
 def transfer_figure(found: Sequence[Transfer]) -> Any:
-    """For each place what the best of each other one costs there, kernel by kernel."""
+    """Draw, for each place and kernel, the cost there of the best configurations of the other places."""
     places = _grouped(found)
     sources = _sources(found)
     colours = {source: CYCLE[k % len(CYCLE)] for k, source in enumerate(dict.fromkeys(sources.values()))}
@@ -166,7 +169,7 @@ def transfer_figure(found: Sequence[Transfer]) -> Any:
 
 
 def _grouped(found: Sequence[Transfer]) -> dict[str, list[Transfer]]:
-    """By where they ran; without places of which no time is known."""
+    """Group transfers by the place where they ran, without places that have no times."""
     groups: dict[str, list[Transfer]] = {}
     for t in found:
         title = f"on {t.there.device} ({t.there.context.target}), {t.there.result.dtype}"
@@ -221,7 +224,7 @@ def _sources(found: Sequence[Transfer]) -> dict[tuple[str, str], str]:
 
 
 def _names(found: Sequence[Transfer]) -> dict[int, tuple[str, str]]:
-    """Of each, by its identity, the kernel and the sizes in the place.
+    """Return the kernel and its sizes in the place, by the identity of each transfer.
 
     Those that it was tuned at as well where one device has several of a kernel to give.
     """

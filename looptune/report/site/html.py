@@ -66,7 +66,7 @@ def page(studies: Sequence[KernelStudy], pictures: Sequence[Picture], notes: Seq
 
 
 def _embedded(value: Any) -> str:
-    """JSON that ends no element it stands in."""
+    """Return JSON that cannot end the HTML element it stands in."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 

@@ -38,7 +38,7 @@ def inlined(picture: Picture) -> str:
 
 
 def _sized(match: re.Match[str], label: str) -> str:
-    """In a page an SVG fills its column; drawn at 72 points an inch, its own width in CSS is 4/3 of that."""
+    """Make an SVG fill its column, at most as wide as drawn: at 72 points an inch, which is 4/3 in CSS."""
     points = float(match[2] if match[2] is not None else match[5])
     start = match[1] if match[1] is not None else f"{match[3]}{match[4]}"
     return f'{start} {label} style="max-width: {points * 4 / 3:.0f}px"'

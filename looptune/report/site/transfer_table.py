@@ -42,7 +42,7 @@ _MEANS = (
 
 
 def pairs(found: Sequence[Transfer]) -> dict[tuple[str, str, str], list[Transfer]]:
-    """By device and target of either, and the type: what has a mean in common."""
+    """Group by device and target of either side, and by type: each group has one geometric mean."""
     groups: dict[tuple[str, str, str], list[Transfer]] = {}
     for t in found:
         groups.setdefault((_where(t.own), _where(t.there), t.there.result.dtype), []).append(t)
@@ -90,7 +90,7 @@ def markdown(found: Sequence[Transfer]) -> str:
 
 
 def write(found: Sequence[Transfer], folder: Path) -> Path:
-    """``transfer.md`` and ``transfer.csv``; the path of the page."""
+    """Write ``transfer.md`` and ``transfer.csv``; return the path of the page."""
     replace_text(folder / "transfer.csv", csv_text(COLUMNS, map(_record, found)))
     page = folder / "transfer.md"
     replace_text(page, markdown(found))

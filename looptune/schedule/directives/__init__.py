@@ -63,7 +63,7 @@ ALL: tuple[type[Transform], ...] = (
 
 
 def names() -> tuple[str, ...]:
-    """Of all directives, those that packages bring last."""
+    """Return the names of all directives, those of packages last."""
     own = tuple(t.name for t in ALL)
     return (*own, *(n for n in plugins.names("directive") if n not in own))
 

@@ -69,7 +69,7 @@ class Band:
 
     @property
     def rectangular(self) -> bool:
-        """No bound depends on a loop of the band."""
+        """Return whether no bound depends on a loop of the band."""
         return not names_in(tuple((f.lo, f.hi) for f in self.loops)) & {f.var for f in self.loops}
 
     @property
@@ -78,7 +78,7 @@ class Band:
 
     @property
     def sink_targets(self) -> tuple[Loop, ...]:
-        """The loops that statements are sunk into: they carry what those need, though they may not have before."""
+        """Return the loops that statements are sunk into; these carry the dependences of the statements."""
         return self.loops[1 + min((s.level for s in self.body), default=len(self.loops)) :]
 
     @property
@@ -95,7 +95,10 @@ class Band:
         return None
 
     def order(self) -> dict[str, tuple[tuple[SchedulePiece, Mapping[str, str], int], ...]]:
-        """By statement its pieces, each with the value of every loop's variable and its place in the body."""
+        """Return the pieces of each statement.
+
+        Each piece has the value of every loop variable and its position in the body.
+        """
         place = {n: k for k, sunk in enumerate(self.body) for n in statement_names(sunk.stmt)}
         mine: Order = restrict_schedule(self.site.order, place)
         return {n: tuple((p, self._values(p, self.body[place[n]]), place[n]) for p in ps) for n, ps in mine.items()}

@@ -103,7 +103,7 @@ class DirectiveSite:
 
     @property
     def relative(self) -> bool:
-        """The loop begins where a loop around it says."""
+        """Return whether the loop begins at a value that depends on a loop around it."""
         return bool(names_in(self.loop.lo) & {f.var for f in self.enclosing_loops if isinstance(f, Loop)})
 
     def bound(self, e: Expr, piece: SchedulePiece, inner: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -137,7 +137,7 @@ class NewSchedule:
 
     @property
     def judged(self) -> dict[str, tuple[SchedulePiece, ...]]:
-        """The order as far as it is judged."""
+        """Return the part of the order that is judged."""
         return {n: tuple(SchedulePiece(p.time[: self.cut], p.when) for p in pieces) for n, pieces in self.order.items()}
 
 
@@ -185,7 +185,7 @@ class Transform(ABC):
 
     @classmethod
     def per_loop(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:
-        """One directive for several loops as one for each, by the loop's name; "" is the loop it stands before."""
+        """Return the directive for several loops as one for each, by loop name; "" is the loop it precedes."""
         return (("", directive),)
 
     def schedule(self, site: DirectiveSite) -> NewSchedule | None:
@@ -217,17 +217,17 @@ class Transform(ABC):
 
     @property
     def copies(self) -> int:
-        """How often it writes out the loop's body."""
+        """Return how many copies of the loop's body it makes."""
         return 1
 
     @property
     def takes(self) -> tuple[tuple[str, int], ...]:
-        """How many iterations it takes together of which loop; "" is the one that it is for."""
+        """Return how many iterations of which loop it combines; "" is the loop that it precedes."""
         return ()
 
     @property
     def threads(self) -> int:
-        """How many threads it gives a block; 0 where it does not say."""
+        """Return the threads of a block that it sets, or 0 if it sets none."""
         return 0
 
     @abstractmethod
@@ -268,7 +268,10 @@ MOST_STATEMENTS = 8192
 
 
 def written_out(transform: Transform, said: str, loop: Loop) -> None:
-    """DirectiveError where that is too much to be judged and compiled within minutes."""
+    """Raise DirectiveError if a directive makes too many copies or statements.
+
+    The limits keep analysis and compilation within minutes.
+    """
     copies, inside = transform.copies, sum(isinstance(s, Assign) for s in walk(loop.body))
     if copies > MOST_COPIES:
         raise DirectiveError(
@@ -294,7 +297,7 @@ def positive(arg: Arg, what: str) -> int:
 
 
 def trip_count(loop: Loop) -> Expr:
-    """How many iterations ``loop`` has, where it has any: ``ceil((hi - lo) / step)``."""
+    """Return the trip count of ``loop`` if it runs at all: ``ceil((hi - lo) / step)``."""
     span = sub(loop.hi, loop.lo)
     return div(add(span, Const(loop.step - 1, loop.dtype)), Const(loop.step, loop.dtype))
 
@@ -315,7 +318,7 @@ def round_up_to_step(loop: Loop, least: Expr) -> Expr:
 
 
 def fresh_name(name: str, taken: Collection[str]) -> str:
-    """``name``, or ``name_2``, ``name_3``, ... where that is taken."""
+    """Return ``name``, or ``name_2``, ``name_3``, ... if it is taken."""
     candidates = (name if k == 1 else f"{name}_{k}" for k in range(1, len(taken) + 3))
     return next(c for c in candidates if c not in taken)
 
@@ -336,7 +339,7 @@ def restrict_schedule(order: Order, names: Collection[str]) -> dict[str, tuple[S
 
 
 def splice(body: tuple[Stmt, ...], loop: Loop | While, change: Rewrite) -> tuple[Stmt, ...]:
-    """``body`` with the change in place of the loop and the statements after it that it takes in."""
+    """Return ``body`` with the change in place of the loop and of the statements after it that it includes."""
     k = next((k for k, s in enumerate(body) if s is loop), None)
     if k is not None:
         return (*body[:k], *change.body, *body[k + change.replaced_statements :])

@@ -75,7 +75,7 @@ class FissionPart(Annotation):
 
 
 def fission_part(loop: Loop) -> int:
-    """Which part of a loop that has been distributed it is, from 1; 0 where it has not been."""
+    """Return the number of the part of a distributed loop, from 1, or 0 if it is not distributed."""
     said = loop.annotation(FissionPart)
     return 0 if said is None else said.part
 
@@ -141,7 +141,7 @@ def _shifted(order: Order, entry: int, by: Mapping[str, int]) -> Order:
 def cuts(
     body: Sequence[Stmt], around: tuple[Loop | While, ...] = ()
 ) -> Iterator[tuple[Directive, tuple[Loop | While, ...]]]:
-    """Every cut with the loops it stands in, in textual order."""
+    """Yield every cut with the loops around it, in textual order."""
     for stmt in body:
         yield from ((d, around) for d in stmt.directives if d.name == "cut")
         match stmt:
@@ -219,7 +219,7 @@ def _at_cuts(loop: Loop, after: Sequence[tuple[str, Directive | None]], graph: G
 
 
 def _flow(loop: Loop, held: SharedLocal, cut: Directive) -> str:
-    """Where the local gets its value, and where that is used."""
+    """Return the note that says where the local gets its value and where that is used."""
     named = {n.name: n for n in walk(loop.body) if isinstance(n, Assign)}
     read = named[held.read]
     uses = (n.span for n in walk((read.value, read.target)) if isinstance(n, Var) and n.name == held.local)

@@ -120,7 +120,7 @@ def _alike(outer: Loop, inner: Loop) -> bool:
 
 
 def _beside(body: tuple[Stmt, ...], other: tuple[Stmt, ...], given: Expr) -> tuple[Stmt, ...] | None:
-    """Each statement and its copy, which runs where ``given`` holds, in one loop; None where the loops differ."""
+    """Return each statement and its copy, guarded by ``given``, in one loop; None where the loops differ."""
     out: list[Stmt] = []
     for stmt, copy in zip(body, other, strict=True):
         match stmt, copy:

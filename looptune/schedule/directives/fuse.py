@@ -123,7 +123,7 @@ class Fuse(Transform):
         return found
 
     def _block(self, site: DirectiveSite) -> tuple[Stmt, ...]:
-        """From the first of the loops to the last."""
+        """Return the statements from the first of the loops to the last."""
         block = _from(site.loop, site.block)
         loops = [k for k, s in enumerate(block) if isinstance(s, Loop)]
         if len(loops) < self.count:
@@ -133,7 +133,7 @@ class Fuse(Transform):
         return block[: loops[self.count - 1] + 1]
 
     def _placed(self, site: DirectiveSite, block: tuple[Stmt, ...]) -> _Run:
-        """Each statement between two loops before all of them where that is legal, else after all of them.
+        """Move each statement between two loops before all of them where that is legal, else after all of them.
 
         IllegalTransform at a statement that can go to neither side.
         """
@@ -189,7 +189,7 @@ def _from(loop: Loop, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 
 def _between(first: Stmt, stmt: Stmt, last: Stmt) -> str:
-    """Which statements keep ``stmt`` where it is."""
+    """Return the note that names the statements between which ``stmt`` must stay."""
     before, here, after = (location(s.span, stmt.span) for s in (first, stmt, last))
     return f"{before} must run before {here}, and that before {after}"
 
@@ -199,7 +199,7 @@ def _names(block: Sequence[Stmt]) -> frozenset[str]:
 
 
 def _aligned(site: DirectiveSite, loop: Loop) -> _Member:
-    """Trip by trip where there are equally many, or where equal values would fall between each other's steps."""
+    """Return whether the loops are fused trip by trip: with equal trip counts, or if equal values would not meet."""
     first, none = site.loop, Const(0, loop.dtype)
     apart = sub(first.lo, loop.lo)
     equal = site.loop_context.holds(sub(loop.hi, loop.lo), "=", sub(first.hi, first.lo))
@@ -289,7 +289,7 @@ def _end(ends: Sequence[Expr], site: DirectiveSite, *, first: bool) -> Expr:
 
 
 def _condition(member: _Member, lo: Expr, hi: Expr, site: DirectiveSite) -> Expr | None:
-    """When the member runs, where the fused loop has other values too."""
+    """Return the condition under which the member runs, where the fused loop has other values too."""
     var = Var(site.loop.var, site.loop.dtype)
     found: list[Expr] = []
     if not site.loop_context.holds(member.lo, "=", lo):
@@ -318,7 +318,7 @@ def _merged(parts: Sequence[tuple[Expr | None, tuple[Stmt, ...]]]) -> tuple[Stmt
 
 
 def _may_run(loop: Loop, cond: Expr) -> bool:
-    """Its bounds can be worked out whatever ``cond`` is, and nothing in it changes that."""
+    """Return whether the bounds can be computed whatever ``cond`` is, and nothing in the loop changes them."""
     plain = not any(isinstance(n, Load) or (isinstance(n, Binary) and n.op in "/%") for n in walk((loop.lo, loop.hi)))
     return plain and not names_in(cond) & (written_names(loop.body) | {loop.var})
 

@@ -97,7 +97,7 @@ class Gridify(Transform):
         return Rewrite((rewrite(rule, site.loop),))
 
     def _check_nest(self, site: DirectiveSite, chosen: Sequence[str]) -> None:
-        """Each of three has the next directly in it."""
+        """Raise DirectiveError unless each of three loops directly contains the next."""
         outer = next(f for f in walk(site.loop) if isinstance(f, Loop) and f.var == chosen[0])
         chain, body = [outer.var], outer.body
         while len(body) == 1 and isinstance(body[0], Loop):

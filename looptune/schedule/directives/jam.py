@@ -41,7 +41,7 @@ def has_loop(body: Sequence[Stmt]) -> bool:
 
 
 def jam_loops(bodies: Sequence[tuple[Stmt, ...]], site: DirectiveSite) -> tuple[Stmt, ...]:
-    """DirectiveError for loops that cannot be made one."""
+    """Merge the loops of the copies. Raises DirectiveError for loops that cannot be merged."""
     return _side_by_side([_Copy(b) for b in bodies], site)
 
 
@@ -171,7 +171,7 @@ def _within(loop: Loop, var: Var, least: Expr, greatest: Expr) -> tuple[Expr, ..
 
 
 def _in_step(loop: Loop, first: Loop) -> bool:
-    """Both run through the same values, as far as they overlap."""
+    """Return whether both loops run through the same values where their ranges overlap."""
     apart = _apart(loop.lo, first.lo)
     return first.step == 1 or (apart is not None and all(c % first.step == 0 for c in apart))
 

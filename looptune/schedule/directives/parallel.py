@@ -54,7 +54,7 @@ class Parallel(Transform):
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
-        """``private`` needs no check: the analysis finds by itself what each iteration needs its own of."""
+        """Parse the directive; ``private`` is ignored, since the analysis finds the private variables itself."""
         trust, reduce, team = False, None, False
         for arg in directive.args:
             match arg.key.lower():

@@ -248,7 +248,7 @@ def _under(given: Sequence[Expr], *body: Stmt) -> tuple[Stmt, ...]:
 
 
 def _sums(loop: Loop, names: Collection[str]) -> Iterator[_Sum]:
-    """Those that gain by it: they are two elements', or have factors."""
+    """Yield the sums that gain by regrouping: those of two elements, or with common factors."""
     found = list(_terms((loop,), (), (), ()))
     terms = [t for t in found if t is not None]
     if len(terms) < len(found):
@@ -287,7 +287,7 @@ def _terms(body: tuple[Stmt, ...], given: Given, loops: tuple[Loop, ...], ran: G
 
 
 def _alone(array: str, terms: Sequence[_Term], loop: Loop) -> bool:
-    """Nothing reads or writes the array but accumulations into its elements."""
+    """Return whether only accumulations into its elements access the array."""
     touched = sum(isinstance(n, Load) and n.array == array for n in walk(loop))
     return touched == 2 * sum(t.target.array == array for t in terms)
 
@@ -338,7 +338,7 @@ def _wanted(some: Sequence[_Term], others: Sequence[_Term]) -> bool:
 
 
 def _operands(e: Expr, op: str, dtype: str = "") -> Iterator[Expr]:
-    """Of a chain of the op in one type."""
+    """Yield the operands of a chain of one operator in one type."""
     match e:
         case Binary(this, lhs, rhs) if this == op and e.dtype == (dtype or e.dtype):
             yield from _operands(lhs, op, e.dtype)
@@ -348,7 +348,7 @@ def _operands(e: Expr, op: str, dtype: str = "") -> Iterator[Expr]:
 
 
 def _plain(e: Node) -> Hashable:
-    """Equal for expressions that are equal but for the order of factors and of terms."""
+    """Return a key that is equal for expressions that differ only in the order of factors and terms."""
     match e:
         case Binary("*" | "+" as op):
             return op, e.dtype, tuple(sorted(repr(_plain(x)) for x in _operands(e, op)))

@@ -148,7 +148,7 @@ class Tile(Transform):
 
 
 def _origin(loop: Loop, band: Band) -> Expr:
-    """Where the first block begins: with the loop, or, where that depends on loops of the band, at 0."""
+    """Return where the first block begins: at the loop's lower bound, or at 0 if that depends on loops of the band."""
     apart = not names_in(loop.lo) & {f.var for f in band.loops}
     return loop.lo if apart else Const(0, loop.dtype)
 
@@ -196,7 +196,7 @@ class _Block:
 
     @property
     def from_the_first(self) -> bool:
-        """Block 0 begins with the loop; none is before it, though bounds that isl draws wider may have one."""
+        """Return the condition that block 0 is the first one, since isl may compute wider bounds."""
         return _origin(self.loop, self.band) == self.loop.lo
 
     @property

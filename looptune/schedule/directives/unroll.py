@@ -114,7 +114,7 @@ class Unroll(Transform):
 
     @classmethod
     def per_loop(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:
-        """``unroll jj:3, ii:2, guarded`` unrolls both loops."""
+        """Return one directive for each loop: ``unroll jj:3, ii:2, guarded`` unrolls both."""
         given = [a for a in directive.args if a.values]
         runs = [a for a in given if a.key == "runs" and len(given) > 1]
         named = [a for a in given if a.key and a not in runs]
@@ -225,7 +225,7 @@ def _difference(a: str, b: str) -> str:
 def _own_locals(
     bodies: Sequence[tuple[Stmt, ...]], site: DirectiveSite
 ) -> tuple[list[tuple[Stmt, ...]], tuple[Local, ...], dict[str, str]]:
-    """Each copy but the first with its own name for the locals an iteration owns, so that copies can interleave."""
+    """Give each copy but the first its own names for the locals of an iteration, so that copies can interleave."""
     out, made, taken = [bodies[0]], list[Local](), set(site.used_names)
     copies: dict[str, str] = {}
     used = referenced_names(bodies[0])
@@ -242,7 +242,7 @@ def _own_locals(
 
 
 def _guard(cond: Expr, many: tuple[Stmt, ...], one: tuple[Stmt, ...], *, sink: bool) -> tuple[Stmt, ...]:
-    """``if (cond) many else one``, moved into the loops both share so that a jammed nest stays a nest."""
+    """Return ``if (cond) many else one``, moved into the loops that both share, so that a jammed nest stays a nest."""
     match many, one:
         case (Loop(_, lo, hi, inner, step) as loop,), (Loop(_, lo2, hi2, other, step2) as last,) if sink and (
             (lo, hi, step) == (lo2, hi2, step2)

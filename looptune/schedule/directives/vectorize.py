@@ -60,7 +60,7 @@ class Vectorize(Transform):
 
     @classmethod
     def per_loop(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:
-        """``vectorize j:4`` is ``unroll 4, jam`` for loop j, and ``vectorize``."""
+        """Return ``unroll 4, jam`` for loop j and ``vectorize`` in place of ``vectorize j:4``."""
         if not directive.args:
             return (("", directive),)
         given = [a for a in directive.args if a.values]
