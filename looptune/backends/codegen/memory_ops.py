@@ -141,4 +141,6 @@ def aligned(plan: Plan) -> tuple[str, ...]:
 
 def unaligned(array: str) -> str:
     """Return the message for an array that is not aligned."""
-    return f"{array} is accessed {WIDE} bytes at a time, and begins at an address that is no multiple of {WIDE}: copy it"
+    return (
+        f"{array} is accessed {WIDE} bytes at a time, and begins at an address that is no multiple of {WIDE}: copy it"
+    )
