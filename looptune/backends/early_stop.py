@@ -12,11 +12,14 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from looptune.backends.base import PartialRun, Progress, TimeLimit
-from looptune.lower.checkpoints import Checkpoints
+
+if TYPE_CHECKING:
+    from looptune.lower.checkpoints import Checkpoints
 
 LOOKS = 8
 """So often it is looked at, about, until the limit is reached."""

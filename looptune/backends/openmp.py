@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from looptune.frontend.signature import Head
 from looptune.ir.c_printer import body as body_of
 from looptune.ir.c_printer import function
 from looptune.ir.def_use import locals_declared_in, names_in, referenced_names, target_name, written_names
@@ -40,6 +40,9 @@ from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.simplify import is_integer
 from looptune.lower.accumulators import Accumulator, quiet
 from looptune.lower.passes.split_reduction import accumulation_guard
+
+if TYPE_CHECKING:
+    from looptune.frontend.signature import Head
 
 
 def text(codelet: Codelet, head: Head | None = None, front: str = "", opening: str = "") -> str:

@@ -7,12 +7,14 @@ import shutil
 import time
 from collections.abc import Iterable
 from itertools import compress
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from looptune.report.result_table import time_text
 from looptune.runtime.outcome import CLASSES
-from looptune.tune.session.sweep import Progress
-from looptune.tune.store.store import Context
+
+if TYPE_CHECKING:
+    from looptune.tune.session.sweep import Progress
+    from looptune.tune.store.store import Context
 
 PLAIN_EVERY_S = 10.0
 ABREAST = 2

@@ -11,14 +11,16 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.backends.codegen.python import SHARE, ident, imported
 from looptune.backends.numba_cpu import backend
 from looptune.backends.numba_cuda.alpha_renaming import alpha_rename
 from looptune.core import escape
 from looptune.core.floating_point import Contract
-from looptune.lower.plan import Plan
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Plan
 
 
 @dataclass(slots=True)

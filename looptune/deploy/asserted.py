@@ -15,17 +15,20 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from looptune.frontend import Unit
 from looptune.ir.c_printer import expression_text
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Array, Codelet, Loop, Scalar, Unary
 from looptune.ir.rewrite import walk_stmts
 from looptune.poly import array_extent
-from looptune.poly.array_extent import Poly
 from looptune.schedule.assumptions import overflowing, overlapping
+
+if TYPE_CHECKING:
+    from looptune.frontend import Unit
+    from looptune.poly.array_extent import Poly
 
 MACRO = "LOOPTUNE_CHECK"
 _MOST = "2147483647.0"

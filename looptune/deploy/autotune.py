@@ -21,7 +21,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.core.errors import UsageError
 from looptune.core.renamed import renamed_argument
@@ -33,12 +33,14 @@ from looptune.frontend import Unit, load
 from looptune.ir.nodes import Scalar
 from looptune.ir.simplify import is_integer
 from looptune.runtime.targets import CACHE
-from looptune.tune.execution.lab import Progress
 from looptune.tune.execution.process_cache import ProcessCache
 from looptune.tune.session.experiment import run
 from looptune.tune.session.prepare import TuningRequest, prepare
 from looptune.tune.session.site import LocalSite
 from looptune.tune.store.store import Store
+
+if TYPE_CHECKING:
+    from looptune.tune.execution.lab import Progress
 
 
 @renamed_argument("strict_float", "reassociate", operator.not_)

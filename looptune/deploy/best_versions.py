@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from looptune.core.floating_point import USUAL, Floats
 from looptune.core.version import lowering
-from looptune.frontend import Unit
 from looptune.frontend.directive_lines import canonical
 from looptune.ir.nodes import Scalar
 from looptune.ir.simplify import is_integer
@@ -24,6 +24,9 @@ from looptune.tune.results.winner import winner
 from looptune.tune.store.searches import VERSIONS
 from looptune.tune.store.source_hash import source_hash
 from looptune.tune.store.store import Context, Row, Store
+
+if TYPE_CHECKING:
+    from looptune.frontend import Unit
 
 _FLOATS = ("reassociate", "contract")
 SLOWER = 1.05

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import UsageError
 from looptune.core.floating_point import USUAL, Floats
@@ -12,11 +13,13 @@ from looptune.deploy.best_versions import BestVersion, measured
 from looptune.deploy.python_module import Request
 from looptune.deploy.runtime.cpu_function import this_cpu
 from looptune.deploy.runtime.lookup import Device
-from looptune.frontend import Unit
 from looptune.ir.nodes import Array
 from looptune.runtime.problem_sizes import integers
 from looptune.runtime.targets import check_own, cuda_installed
 from looptune.tune.store.store import Store
+
+if TYPE_CHECKING:
+    from looptune.frontend import Unit
 
 GPU, CPU = "numba-cuda", "numba-cpu"
 

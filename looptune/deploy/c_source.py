@@ -9,6 +9,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from looptune.backends import openmp
 from looptune.core.errors import DirectiveError, IllegalTransform, UsageError
@@ -16,16 +17,18 @@ from looptune.core.escape import comment_lines
 from looptune.core.version import __version__
 from looptune.deploy import plans
 from looptune.deploy.asserted import MACRO, asserted
-from looptune.deploy.best_versions import BestVersion
 from looptune.deploy.python_module import Request, measurement_lines
 from looptune.deploy.runtime.lookup import LEVELS, Device, Match, look_up
-from looptune.frontend import Unit
 from looptune.frontend.directive_lines import parse_lines
-from looptune.frontend.signature import Head
 from looptune.poly.out_of_bounds import leaving, unsure
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.assumptions import assumed
+
+if TYPE_CHECKING:
+    from looptune.deploy.best_versions import BestVersion
+    from looptune.frontend import Unit
+    from looptune.frontend.signature import Head
 
 
 def text(request: Request, device: Device, sizes: Mapping[str, int]) -> str:

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,10 +39,12 @@ from looptune.runtime.device import on_gpu
 from looptune.runtime.problem_sizes import integers
 from looptune.runtime.targets import CACHE, Target
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.apply import ScheduleResult
 from looptune.schedule.suggest import schedule_with_suggestions
 from looptune.tune.space.pragma_choices import check_choices_decided
 from looptune.tune.store.store import Store
+
+if TYPE_CHECKING:
+    from looptune.schedule.apply import ScheduleResult
 
 
 @dataclass(slots=True)

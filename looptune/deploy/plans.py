@@ -9,19 +9,22 @@ from __future__ import annotations
 import importlib
 import re
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import LooptuneError
-from looptune.deploy.best_versions import BestVersion
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet, Loop, Node
 from looptune.ir.rewrite import rewrite
 from looptune.ir.specialize import specialize
 from looptune.lower.passes.cpu_reassociation import vectorised
 from looptune.lower.pipeline import lower_to_plan
-from looptune.lower.plan import Plan
-from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.tune.session.proof import summarize_proof
+
+if TYPE_CHECKING:
+    from looptune.deploy.best_versions import BestVersion
+    from looptune.lower.plan import Plan
+    from looptune.schedule.analysis import Analysis
 
 
 def scheduled(analysis: Analysis, best: BestVersion, *, sums: bool = False) -> ScheduleResult:

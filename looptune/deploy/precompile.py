@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from looptune.core.errors import ResourceError
 from looptune.deploy import plans
-from looptune.deploy.best_versions import BestVersion
-from looptune.ir.nodes import Codelet
-from looptune.runtime.targets import Target
 from looptune.schedule.analysis import Analysis
 from looptune.tune.execution.worker_loop import PickledValue, pickled
 from looptune.tune.measure.device_limits import exceeded
+
+if TYPE_CHECKING:
+    from looptune.deploy.best_versions import BestVersion
+    from looptune.ir.nodes import Codelet
+    from looptune.runtime.targets import Target
 
 Sizes = Literal["exact", "elsewhere"]
 

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from looptune.core.escape import comment_lines
 from looptune.core.floating_point import USUAL, Floats
@@ -21,8 +22,10 @@ from looptune.lower.listing import print_plan
 from looptune.lower.pipeline import Machine, lower_to_plan, plan_after
 from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
-from looptune.schedule.apply import ScheduleResult
 from looptune.schedule.assumptions import overlapping
+
+if TYPE_CHECKING:
+    from looptune.schedule.apply import ScheduleResult
 
 Warn = Callable[[str], object]
 

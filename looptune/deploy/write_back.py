@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import UnsupportedError, UsageError
 from looptune.core.source import Span
 from looptune.deploy.text_edits import Annotations, Edit, Version, edits, unchanged
-from looptune.frontend import FunctionPart, Unit
 from looptune.ir.def_use import referenced_names
 from looptune.ir.nodes import Assign, Codelet, If, Loop, Node, Stmt
 from looptune.ir.rewrite import renaming, rewrite, walk
+
+if TYPE_CHECKING:
+    from looptune.frontend import FunctionPart, Unit
 
 Warn = Callable[[Span, str], object]
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from looptune.core import recursion
 from looptune.core.errors import LooptuneError, ParseError, UnsupportedError, UsageError
@@ -16,18 +17,20 @@ from looptune.frontend import codelet_selection, constant_propagation, hmpp_warn
 from looptune.frontend.c_parser import parse
 from looptune.frontend.call_sites import CodeletCall, callers, runs
 from looptune.frontend.codelet_group import Member, merge_codelets
-from looptune.frontend.codelet_selection import CodeletFunction, Region
 from looptune.frontend.hmpp import size_of
 from looptune.frontend.lower_codelet import Built, build
 from looptune.frontend.preprocess import Preprocessed, declared, decode, normalised, preprocess, read_source
 from looptune.frontend.reference_text import Excerpt
 from looptune.frontend.shared_arguments import Variables, keys
-from looptune.frontend.signature import Head
 from looptune.frontend.symbol_table import Options
 from looptune.frontend.unit import FunctionPart, PragmaChoices, Unit, choices_of
 from looptune.ir.nodes import Array, Assign, Codelet, Directive, If, Loop, Node, Scalar, Var, While
 from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.simplify import is_integer, wrap
+
+if TYPE_CHECKING:
+    from looptune.frontend.codelet_selection import CodeletFunction, Region
+    from looptune.frontend.signature import Head
 
 __all__ = ["FunctionPart", "PragmaChoices", "Unit", "load"]
 

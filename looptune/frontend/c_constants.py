@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from looptune.core.errors import ParseError
-from looptune.core.source import Span
 from looptune.frontend.symbol_table import refuse
 from looptune.ir.nodes import Const
 from looptune.ir.simplify import wrap
+
+if TYPE_CHECKING:
+    from looptune.core.source import Span
 
 MOST_DIGITS = 4000
 """Of a constant; Python reads a few more."""
@@ -31,6 +34,7 @@ _BASE = {"0x": 16, "0X": 16, "0b": 2, "0B": 2}
 def number(text: str, span: Span, float_literals: bool = False) -> Const:
     """Return the C constant with its type in C; ``float_literals``: constants of type double become float.
 
+    >>> from looptune.core.source import Span
     >>> number("0x10u", Span("", 0, 0)), number("1.5f", Span("", 0, 0)).dtype
     (Const(value=16, dtype='uint32'), 'float32')
     """
@@ -51,6 +55,7 @@ def number(text: str, span: Span, float_literals: bool = False) -> Const:
 def integer(text: str, span: Span) -> Const:
     """Return the first of the types that C tries in which the value fits.
 
+    >>> from looptune.core.source import Span
     >>> [number(t, Span("", 0, 0)).dtype for t in ("2147483648", "0x80000000", "1u", "1l")]
     ['int64', 'uint32', 'uint32', 'int64']
     """
@@ -84,6 +89,7 @@ def character(text: str, span: Span) -> Const:
 
     A plain one is an int with the value of a (signed) char, several characters are its bytes.
 
+    >>> from looptune.core.source import Span
     >>> [number(t, Span("", 0, 0)).value for t in (r"'\\x41'", r"'\\377'", "'ab'", r"'\\0'")]
     [65, -1, 24930, 0]
     """

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pycparser import c_ast
 from pycparser.c_generator import CGenerator
@@ -26,10 +26,12 @@ from looptune.frontend.c_types import HEADER_TYPES, named_type
 from looptune.frontend.lower_expressions import Expressions
 from looptune.frontend.parse_errors import explain, skippable_range
 from looptune.frontend.pragma import Pragma, SourceText, classify, joined, spanning
-from looptune.frontend.preprocess import Preprocessed
 from looptune.frontend.symbol_table import Options, Scope
 from looptune.ir.nodes import Const, Expr
 from looptune.ir.simplify import is_integer
+
+if TYPE_CHECKING:
+    from looptune.frontend.preprocess import Preprocessed
 
 
 def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], bool]) -> s.File:

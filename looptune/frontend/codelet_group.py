@@ -14,10 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import accumulate, chain, count
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from looptune.core.errors import UnsupportedError
-from looptune.core.source import Span
 from looptune.frontend.call_sites import CodeletCall
 from looptune.frontend.finalize import numbered
 from looptune.frontend.hmpp import io_of
@@ -29,6 +28,9 @@ from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, Load, Local, 
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import max_of, mul
 from looptune.ir.verify import verify
+
+if TYPE_CHECKING:
+    from looptune.core.source import Span
 
 Io = Literal["in", "out", "inout"]
 

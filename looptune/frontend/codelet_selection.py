@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.core.errors import ParseError, UnsupportedError, UsageError
 from looptune.core.source import Span
 from looptune.frontend import c_ast, hmpp
-from looptune.frontend.preprocess import Preprocessed
+
+if TYPE_CHECKING:
+    from looptune.frontend.preprocess import Preprocessed
 
 _REGION = re.compile(r"[\w\s<>]*\bregion\s*(?:,|&|$)", re.IGNORECASE)
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import ParseError
-from looptune.core.source import Span
 from looptune.frontend.c_constants import character, integer
 from looptune.ir.simplify import wrap
+
+if TYPE_CHECKING:
+    from looptune.core.source import Span
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<number>\.?\d(?:[eEpP][+-]|[\w.])*)|(?P<character>(?:u8|[LuU])?'(?:[^'\\]|\\.)+')|(?P<name>[^\W\d]\w*)
@@ -44,6 +47,7 @@ def evaluated(text: str, span: Span) -> int:
 
     Raises ParseError, at ``span``, where the text is no such expression.
 
+    >>> from looptune.core.source import Span
     >>> [evaluated(t, Span("", 0, 0)) for t in ("-7 % 3", "-1 > 0u", "0 && 1 / 0", "(1 ? -1 : 0u) > 0")]
     [-1, 1, 0, 1]
     """

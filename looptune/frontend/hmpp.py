@@ -12,10 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import ParseError, UnsupportedError
 from looptune.core.source import Span
-from looptune.frontend.pragma import Pragma, SourceText
+
+if TYPE_CHECKING:
+    from looptune.frontend.pragma import Pragma, SourceText
 
 VERBS = (
     "codelet", "callsite", "synchronize", "acquire", "allocate", "release", "advancedload", "delegatedstore",

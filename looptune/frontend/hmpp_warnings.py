@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import ParseError, UnsupportedError
 from looptune.core.source import caret
 from looptune.frontend import c_ast, hmpp
 from looptune.frontend.codelet_selection import CodeletFunction, codelets
 from looptune.frontend.name_resolution import assigned
-from looptune.frontend.pragma import Pragma
+
+if TYPE_CHECKING:
+    from looptune.frontend.pragma import Pragma
 
 
 def lines(file: c_ast.File) -> Iterator[Pragma]:

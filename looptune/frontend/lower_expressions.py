@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from looptune.core.errors import ParseError, UnsupportedError
-from looptune.core.source import Span
 from looptune.frontend import c_ast
 from looptune.frontend.c_constants import number
 from looptune.frontend.loop_limits import COUNTING, to
@@ -18,6 +17,9 @@ from looptune.ir.c_printer import arithmetic_type
 from looptune.ir.nodes import Array, Binary, Call, Cast, Const, Expr, Load, Node, Scalar, Select, Unary, Var
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import fold, is_integer
+
+if TYPE_CHECKING:
+    from looptune.core.source import Span
 
 MATH = frozenset({
     "sqrt", "pow", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "fabs", "sin", "cos", "tan", "asin", "acos",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from looptune.core.errors import ParseError, UnsupportedError
-from looptune.core.source import Span
 from looptune.frontend import c_ast
 from looptune.frontend.directive_parser import is_cut, parse_pragma
 from looptune.frontend.finalize import FINAL
@@ -37,6 +36,9 @@ from looptune.ir.nodes import (
 )
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
+
+if TYPE_CHECKING:
+    from looptune.core.source import Span
 
 _LARGEST_TABLE = 4096
 """Elements an initialiser list may spell out: each one is a statement."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.core.errors import ParseError
-from looptune.frontend.preprocess import Preprocessed, Token
+
+if TYPE_CHECKING:
+    from looptune.frontend.preprocess import Preprocessed, Token
 
 
 def explain(source: Preprocessed, problem: str, last: Any) -> tuple[ParseError, int]:

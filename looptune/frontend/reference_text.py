@@ -21,14 +21,17 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 
-from looptune.core.source import Span
 from looptune.frontend import c_ast
 from looptune.frontend.codelet_selection import Region
 from looptune.frontend.name_resolution import base, used
-from looptune.frontend.preprocess import Preprocessed
 from looptune.ir.c_printer import C_TYPES
 from looptune.ir.nodes import Array, Codelet, Scalar
+
+if TYPE_CHECKING:
+    from looptune.core.source import Span
+    from looptune.frontend.preprocess import Preprocessed
 
 ENTRY = "looptune_entry"
 

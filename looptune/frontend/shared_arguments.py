@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.frontend import c_ast
 from looptune.frontend.call_sites import Caller, CodeletCall
-from looptune.frontend.hmpp import Hmpp
 from looptune.frontend.name_resolution import base, root, used, written_once
 from looptune.ir.nodes import Array, Codelet, Scalar
+
+if TYPE_CHECKING:
+    from looptune.frontend.hmpp import Hmpp
 
 _DEEPEST = 8
 """Functions that pass their own parameters on, one inside the other, that are followed."""

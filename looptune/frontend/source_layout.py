@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from looptune.core.source import Span
 from looptune.frontend.preprocess import Token
+
+if TYPE_CHECKING:
+    from looptune.core.source import Span
 
 _BLANK = re.compile(r"""\s+|\\\n|//(?:\\\n|[^\n])*|/\*.*?\*/|\#(?:\\\n|/\*.*?\*/|[^\n])*""", re.DOTALL)
 _QUOTED = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import ParseError, UnsupportedError
-from looptune.core.source import Span
 from looptune.frontend import c_ast
 from looptune.frontend.name_resolution import base
 from looptune.ir.nodes import Array, Expr, Local, Scalar
+
+if TYPE_CHECKING:
+    from looptune.core.source import Span
 
 
 def refuse(what: str, instead: str, span: Span) -> UnsupportedError:

@@ -13,12 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from looptune.core.floating_point import Contract
 from looptune.ir.nodes import Assign, Binary, Call, Cast, Expr, If, Load, Node, Select, Stmt, Unary, Var, While
 from looptune.ir.rewrite import walk, walk_stmts
 from looptune.ir.simplify import as_min_max, is_integer
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step
+
+if TYPE_CHECKING:
+    from looptune.core.floating_point import Contract
 
 JUMPS = frozenset({"floor", "ceil", "trunc", "round", "rint", "nearbyint", "fmod", "remainder"})
 """Functions of floats that make a step."""

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import islpy as isl
 
 from looptune.core.source import Span
 from looptune.ir.nodes import Array, Binary, Call, Cast, Expr, Load, Local, Select, Unary
 from looptune.poly.access import written_as
-from looptune.poly.domain import Statement
 from looptune.poly.scop import Scop
+
+if TYPE_CHECKING:
+    from looptune.poly.domain import Statement
 
 Shape = tuple[Expr | None, ...]
 Place = Literal["inside", "outside", "unknown"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import islpy as isl
 
@@ -18,8 +19,10 @@ from looptune.poly.access import Access
 from looptune.poly.dependence import Dependence, conflict
 from looptune.poly.isl_objects import Order, union
 from looptune.poly.legality import LoopDependences
-from looptune.poly.scop import Scop
 from looptune.poly.witness import Kind, Point, Violation, kind_of, shown
+
+if TYPE_CHECKING:
+    from looptune.poly.scop import Scop
 
 _EXAMPLES = 12
 """So many pairs of accesses are asked for their smallest example: each takes about a millisecond."""

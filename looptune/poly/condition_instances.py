@@ -13,11 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from looptune.ir.nodes import Assign, Expr, Loop, Var
-from looptune.poly.data_conditions import DataCondition
 from looptune.poly.domain import IterationDomains, Statement
 from looptune.poly.reduction import accumulation
+
+if TYPE_CHECKING:
+    from looptune.poly.data_conditions import DataCondition
 
 
 def separate_conditions(nest: IterationDomains) -> IterationDomains:

@@ -13,17 +13,20 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
 import islpy as isl
 
 from looptune.ir.def_use import is_defined_before_use, names_in, referenced_names
 from looptune.ir.nodes import Assign, Codelet, If, Loop, Stmt, While
 from looptune.ir.rewrite import walk
-from looptune.poly.access import Access
 from looptune.poly.coalesce import merged
-from looptune.poly.domain import Statement
 from looptune.poly.isl_objects import Space, union
 from looptune.poly.reduction import accumulation
+
+if TYPE_CHECKING:
+    from looptune.poly.access import Access
+    from looptune.poly.domain import Statement
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import islpy as isl
 
@@ -16,7 +17,9 @@ from looptune.ir.nodes import Binary, Cast, Const, Expr, Unary, Var
 from looptune.ir.simplify import is_lossless_index_cast
 from looptune.poly.access import Access
 from looptune.poly.affine import name
-from looptune.poly.isl_objects import Space
+
+if TYPE_CHECKING:
+    from looptune.poly.isl_objects import Space
 
 Polynomial = Mapping[tuple[str, ...], int]
 """Coefficients by product of variables, sorted: 2*i*n + 1 is {("i", "n"): 2, (): 1}."""

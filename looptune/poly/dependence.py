@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import islpy as isl
 
-from looptune.poly.access import Access
 from looptune.poly.coalesce import merged
 from looptune.poly.isl_limits import Effort, TooInvolved, isl_operation_limit
 from looptune.poly.isl_objects import Space, union
+
+if TYPE_CHECKING:
+    from looptune.poly.access import Access
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from looptune.poly.dependence import Dependence
 from looptune.poly.isl_objects import Order, SchedulePiece
 from looptune.poly.legality import LoopDependences
-from looptune.poly.scop import Scop
+
+if TYPE_CHECKING:
+    from looptune.poly.dependence import Dependence
+    from looptune.poly.scop import Scop
 
 
 @dataclass(frozen=True, slots=True)

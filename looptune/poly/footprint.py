@@ -10,19 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
+from typing import TYPE_CHECKING
 
 import islpy as isl
 
 from looptune.ir.def_use import is_dead_store
 from looptune.ir.nodes import Array, Binary, Loop, Select
 from looptune.ir.rewrite import walk
-from looptune.poly.access import Access
 from looptune.poly.affine import name
 from looptune.poly.coalesce import merged
-from looptune.poly.domain import Statement
 from looptune.poly.isl_limits import TooInvolved, isl_operation_limit
-from looptune.poly.isl_objects import Space
-from looptune.poly.scop import Scop
+
+if TYPE_CHECKING:
+    from looptune.poly.access import Access
+    from looptune.poly.domain import Statement
+    from looptune.poly.isl_objects import Space
+    from looptune.poly.scop import Scop
 
 MOST = 10**7
 """Operations of isl for one array: a second or so."""

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import islpy as isl
 
 from looptune.ir.nodes import Loop, Reduction, Var
-from looptune.poly.scop import Scop
+
+if TYPE_CHECKING:
+    from looptune.poly.scop import Scop
 
 
 def happens_before(model: Scop, first: str, then: str, array: str, op: str | None) -> isl.Map:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import islpy as isl
 
@@ -20,10 +21,12 @@ from looptune.ir.nodes import Assign, Codelet, Const, Expr, Load, Node, Scalar, 
 from looptune.ir.rewrite import rewrite, substitute, walk
 from looptune.ir.simplify import is_integer
 from looptune.poly.condition_instances import condition_instance_name, has_own_statement
-from looptune.poly.data_conditions import DataCondition
-from looptune.poly.domain import Statement
 from looptune.poly.scop import Scop, build
 from looptune.poly.statement_match import Names, StatementMatcher
+
+if TYPE_CHECKING:
+    from looptune.poly.data_conditions import DataCondition
+    from looptune.poly.domain import Statement
 
 
 class Unprovable(Exception):

@@ -11,17 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import islpy as isl
 
-from looptune.poly.access import Access
-from looptune.poly.dataflow import Flow
 from looptune.poly.dependence import Dependence, conflict, shared_op
 from looptune.poly.isl_objects import Order, SchedulePiece, union
 from looptune.poly.scop import Scop
 from looptune.poly.syntactic_check import preserved_syntactically, simultaneous
 from looptune.poly.witness import DOES, Kind, ViolatedDependence, Violation, find_witness
+
+if TYPE_CHECKING:
+    from looptune.poly.access import Access
+    from looptune.poly.dataflow import Flow
 
 __all__ = ["DOES", "LoopDependences", "Reduction", "Verdict", "Violation", "check_schedule", "parallel"]
 

@@ -12,19 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import islpy as isl
 
-from looptune.core.source import Span
 from looptune.ir.nodes import Loop
 from looptune.poly.dataflow import Flow, guards_of, must_execute_with
 from looptune.poly.dependence import Dependence, conflict, dependences, shared_op
-from looptune.poly.domain import Statement
 from looptune.poly.happens_before import happens_before, is_parallel, reduces
-from looptune.poly.instance_maps import InstanceMaps
 from looptune.poly.isl_objects import union
-from looptune.poly.scop import Scop
+
+if TYPE_CHECKING:
+    from looptune.core.source import Span
+    from looptune.poly.domain import Statement
+    from looptune.poly.instance_maps import InstanceMaps
+    from looptune.poly.scop import Scop
 
 Wrong = tuple[Literal["failed", "unknown"], str]
 Sources = Mapping[tuple[str, str], Mapping[str, isl.Map]]

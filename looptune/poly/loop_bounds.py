@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from math import gcd
+from typing import TYPE_CHECKING
 
 import islpy as isl
 
@@ -26,7 +27,9 @@ from looptune.poly.coalesce import merged
 from looptune.poly.delinearization import polynomial
 from looptune.poly.domain import IterationDomains
 from looptune.poly.isl_limits import QUESTION, TooInvolved, isl_operation_limit
-from looptune.poly.loop_context import LoopContext
+
+if TYPE_CHECKING:
+    from looptune.poly.loop_context import LoopContext
 
 
 @dataclass(frozen=True, slots=True, eq=False)

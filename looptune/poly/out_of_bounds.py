@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import islpy as isl
 
@@ -17,10 +18,12 @@ from looptune.ir.nodes import Array, Expr, Load, Local
 from looptune.ir.rewrite import walk
 from looptune.poly.access import written_as
 from looptune.poly.bounds_check import EvaluationContext, evaluated, expressions
-from looptune.poly.domain import Statement
 from looptune.poly.isl_limits import QUESTION, TooInvolved, isl_operation_limit
-from looptune.poly.scop import Scop
 from looptune.poly.witness import lexmin_pair
+
+if TYPE_CHECKING:
+    from looptune.poly.domain import Statement
+    from looptune.poly.scop import Scop
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-
-import islpy as isl
+from typing import TYPE_CHECKING
 
 from looptune.core.source import Span
 from looptune.poly.dependence import shared_op
-from looptune.poly.isl_objects import Order
-from looptune.poly.legality import Verdict
-from looptune.poly.scop import Scop
+
+if TYPE_CHECKING:
+    import islpy as isl
+
+    from looptune.poly.isl_objects import Order
+    from looptune.poly.legality import Verdict
+    from looptune.poly.scop import Scop
 
 
 @dataclass(frozen=True, slots=True)

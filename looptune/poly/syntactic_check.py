@@ -12,11 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import islpy as isl
 
-from looptune.poly.dependence import Dependence
-from looptune.poly.isl_objects import SchedulePiece, Space
+if TYPE_CHECKING:
+    from looptune.poly.dependence import Dependence
+    from looptune.poly.isl_objects import SchedulePiece, Space
 
 
 def preserved_syntactically(

@@ -24,14 +24,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import islpy as isl
 
 from looptune.ir.nodes import Codelet, Load, Loop, Var
 from looptune.poly.bounds_check import check_bounds
 from looptune.poly.coalesce import merged
-from looptune.poly.domain import Statement
 from looptune.poly.happens_before import happens_before, reduces
 from looptune.poly.instance_maps import InstanceMaps, Unprovable, compare, on_data
 from looptune.poly.isl_limits import TooInvolved, isl_operation_limit
@@ -39,6 +38,9 @@ from looptune.poly.legality import LoopDependences
 from looptune.poly.local_values import changed_reads, cross_thread_reads
 from looptune.poly.register_demotion import Misheld, demote_registers
 from looptune.poly.witness import ViolatedDependence, Violation, find_witness, lexmin_pair
+
+if TYPE_CHECKING:
+    from looptune.poly.domain import Statement
 
 MOST = 10**8
 """Operations of isl for one proof: ten seconds or so; a winner of the suite takes a fifth of it at most."""

@@ -9,19 +9,21 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import islpy as isl
 
 from looptune.core.source import Span, location
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Loop
-from looptune.poly.access import Access
 from looptune.poly.affine import name
 from looptune.poly.dependence import conflict
 from looptune.poly.domain import Statement, Unanalysable, computed
 from looptune.poly.isl_limits import QUESTION, TooInvolved
-from looptune.poly.isl_objects import Space
+
+if TYPE_CHECKING:
+    from looptune.poly.access import Access
+    from looptune.poly.isl_objects import Space
 
 Kind = Literal["flow", "anti", "output"]
 _EXAMPLES = 8

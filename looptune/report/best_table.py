@@ -11,15 +11,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.core.cache_file import replace_text
 from looptune.report import suite_table
 from looptune.report.result_table import ratio_text, time_text
 from looptune.report.table import Column, Table
-from looptune.runtime.timing import Speedup, Summary
-from looptune.tune.results.result import Entry, Result
-from looptune.tune.results.study import KernelStudy
+
+if TYPE_CHECKING:
+    from looptune.runtime.timing import Speedup, Summary
+    from looptune.tune.results.result import Entry, Result
+    from looptune.tune.results.study import KernelStudy
 
 _WHAT = (Column("kernel", "kernel"), Column("size", "size", "prose"), Column("dtype", "type"))
 _DEVICE = Column("device", "device", "prose")

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.ir.c_printer import expression_text
 from looptune.report.result_table import time_text
 from looptune.report.table import aligned
-from looptune.tune.cost_model.devices import Chip
-from looptune.tune.cost_model.estimate import Estimate, LaunchEstimate
-from looptune.tune.cost_model.ranking import Predicted, Ranking, Version
 from looptune.tune.cost_model.sector_counts import SECTOR
-from looptune.tune.cost_model.warp_program import AccessCount
 from looptune.tune.cost_model.warp_samples import LANE
+
+if TYPE_CHECKING:
+    from looptune.tune.cost_model.devices import Chip
+    from looptune.tune.cost_model.estimate import Estimate, LaunchEstimate
+    from looptune.tune.cost_model.ranking import Predicted, Ranking, Version
+    from looptune.tune.cost_model.warp_program import AccessCount
 
 HEAD = ("access", "", "stride", "sectors", "used")
 

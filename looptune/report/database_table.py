@@ -8,14 +8,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from types import MappingProxyType
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from looptune.report.failure_table import heading
 from looptune.report.result_table import time_text
 from looptune.runtime.outcome import CLASSES, Timed
-from looptune.tune.store.conclusions import Conclusion
 from looptune.tune.store.searches import VERSIONS, seconds
 from looptune.tune.store.store import Context, Row, moment
+
+if TYPE_CHECKING:
+    from looptune.tune.store.conclusions import Conclusion
 
 NOTHING: Mapping[str, Conclusion] = MappingProxyType({})
 

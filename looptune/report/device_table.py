@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from looptune.core.cache_file import replace_text
 from looptune.report.result_table import ratio_text, time_text
 from looptune.report.suite_table import ratio
 from looptune.report.table import Table, plain_columns
-from looptune.tune.results.result import Result
 from looptune.tune.results.study import sizes
+
+if TYPE_CHECKING:
+    from looptune.tune.results.result import Result
 
 HEADINGS = ("kernel", "sizes", "device", "default", "hand-written", "tuned", "speed-up tuned", "versions", "directives")
 

@@ -9,13 +9,15 @@ import csv
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.core.cache_file import replace_text
 from looptune.core.errors import UsageError
 from looptune.report.table import Column, Table, aligned, csv_text, plain_columns
-from looptune.runtime.roofline import Peaks
 from looptune.tune.results.result import SHARES, VERSIONS, Entry, KernelOccupancy, Result
+
+if TYPE_CHECKING:
+    from looptune.runtime.roofline import Peaks
 
 HEADINGS = ("version", "time", "spread", "GFLOP/s", "of FMA peak", "of copy", "over default", "verified")
 COLUMNS = (

@@ -9,12 +9,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from looptune.core.cache_file import replace_text
 from looptune.report.result_table import TIMELINE, counts, ratio_text, time_text, timeline
 from looptune.report.table import Column, Table, csv_text, plain_columns
-from looptune.tune.results.result import Result
 from looptune.tune.results.study import USUAL, sizes
+
+if TYPE_CHECKING:
+    from looptune.tune.results.result import Result
 
 HEADINGS = (
     "kernel", "sizes", "default", "hand-written", "tuned", "speed-up by hand", "speed-up tuned", "tuned over hand",

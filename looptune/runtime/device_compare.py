@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,11 +18,13 @@ from looptune.backends.base import Backend, Program
 from looptune.frontend import load
 from looptune.ir.c_printer import C_TYPES
 from looptune.lower.pipeline import lower_to_plan
-from looptune.lower.plan import Plan
 from looptune.runtime.device import Device
 from looptune.runtime.verification import ReferenceComparison
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Plan
 
 LANES = 65536
 """Of a GPU: enough to fill one."""

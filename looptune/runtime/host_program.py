@@ -21,12 +21,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from looptune.core import cache_folder
 from looptune.core.errors import UsageError
-from looptune.frontend import FunctionPart, Unit
 from looptune.ir.c_printer import C_TYPES
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Array, Assign, Scalar
@@ -34,6 +34,9 @@ from looptune.ir.rewrite import walk
 from looptune.runtime.c_program import without_macros
 from looptune.runtime.pipe import Ended, Late, Link
 from looptune.runtime.problem_sizes import problem, shapes
+
+if TYPE_CHECKING:
+    from looptune.frontend import FunctionPart, Unit
 
 Number = int | float
 

@@ -13,16 +13,19 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from looptune.core.errors import UsageError
-from looptune.frontend import Unit
 from looptune.ir.nodes import Array, Codelet, Scalar
 from looptune.runtime import numpy_files
-from looptune.runtime.host_program import Recorded
 from looptune.runtime.input_files import InputFile, Number, read
 from looptune.runtime.problem_sizes import Problem, problem, shapes
+
+if TYPE_CHECKING:
+    from looptune.frontend import Unit
+    from looptune.runtime.host_program import Recorded
 
 Held = Mapping[str, np.ndarray]
 

@@ -17,23 +17,25 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from looptune.backends.base import Backend
 from looptune.backends.numba_cpu.fma_peak import fma_chains
 from looptune.core.version import toolchain
 from looptune.frontend import load
 from looptune.ir.nodes import Array
 from looptune.ir.specialize import specialize
 from looptune.lower.pipeline import lower_to_plan
-from looptune.lower.plan import Plan
-from looptune.runtime.device import Device, DeviceInfo, Run
 from looptune.runtime.roofline import FloatType, Peaks, Rate
 from looptune.runtime.verification import extents
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+
+if TYPE_CHECKING:
+    from looptune.backends.base import Backend
+    from looptune.lower.plan import Plan
+    from looptune.runtime.device import Device, DeviceInfo, Run
 
 RUNS, FEWEST, LIMIT_S, PATIENCE_S = 500, 3, 0.25, 0.75
 """So many runs of each, or as many as fit into the limit: on a busy machine most are disturbed, and few are not."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.backends.base import Backend, Resources
 from looptune.backends.codegen.kernel import check_elements, check_limits
@@ -22,8 +22,10 @@ from looptune.core import cache_folder, plugins
 from looptune.core.errors import TargetError, UsageError
 from looptune.core.floating_point import USUAL, Floats
 from looptune.lower.pipeline import Machine, finish_plan
-from looptune.lower.plan import Plan
 from looptune.runtime.device import Cpu, Device, DeviceInfo, on_gpu
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Plan
 
 NAMES = ("auto", "numba-cuda", "cuda-c", "numba-cpu", "opencl")
 DEFAULT_ARCH = "sm_90"

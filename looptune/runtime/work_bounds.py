@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -24,11 +24,13 @@ from looptune.ir.nodes import Array, Assign, Binary, Cast, Codelet, Const, If, L
 from looptune.ir.rewrite import rewrite, rewrite_stmts, walk
 from looptune.ir.simplify import is_integer
 from looptune.poly.footprint import elements
-from looptune.poly.scop import Scop
 from looptune.runtime.roofline import MinimumWork
 from looptune.schedule.directives.base import statement_names
 from looptune.schedule.directives.fold import triangular_half
 from looptune.schedule.directives.reduction_simplification import simplify_reductions
+
+if TYPE_CHECKING:
+    from looptune.poly.scop import Scop
 
 _ONE = Const(1.0, "float32")
 _PLACE = Assign(Load("", (), "float32"), Binary("+", _ONE, _ONE))

@@ -9,14 +9,13 @@ from collections import Counter
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from looptune.core.errors import UnsupportedError
 from looptune.core.source import NOWHERE
 from looptune.ir.nodes import Codelet, Loop, Stmt
 from looptune.ir.rewrite import walk_stmts
 from looptune.poly.carried_dependence import Reason, explain_sequential
-from looptune.poly.dataflow import Flows
 from looptune.poly.dependence_graph import Graph, graph, max_lag
 from looptune.poly.isl_limits import JUDGEMENT, QUESTION, Effort, TooInvolved, isl_operation_limit
 from looptune.poly.legality import Verdict, Violation, check_schedule, parallel
@@ -24,6 +23,9 @@ from looptune.poly.reassociation import ReorderedReduction, reordered, sums
 from looptune.poly.scop import Order, Scop, build, settled
 from looptune.schedule.binding import enclosing_path, identity
 from looptune.schedule.directives.base import NewSchedule, restrict_schedule, statement_names
+
+if TYPE_CHECKING:
+    from looptune.poly.dataflow import Flows
 
 MOST_STATEMENTS = 400
 """On one array: 160,000 pairs."""

@@ -17,10 +17,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import DirectiveError, IllegalTransform, InfeasibleDirective, LooptuneError, UnsupportedError
-from looptune.core.source import Span
-from looptune.frontend.directive_lines import DirectiveLine
 from looptune.ir.def_use import assigned_targets
 from looptune.ir.nodes import Cast, Codelet, Directive, Loop, Mode, Reduction, Stmt, While
 from looptune.ir.rewrite import rewrite_stmts, walk_stmts
@@ -54,6 +53,10 @@ from looptune.schedule.parallel_loops import (
     unprivatizable_locals,
 )
 from looptune.schedule.reduction_clauses import restrict_to_body
+
+if TYPE_CHECKING:
+    from looptune.core.source import Span
+    from looptune.frontend.directive_lines import DirectiveLine
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TYPE_CHECKING
 
-from looptune.frontend import Unit
 from looptune.ir.c_printer import expression_text
 from looptune.ir.nodes import Array, Binary, Codelet, Const, Expr, If, Loop, Node, Stmt, Unary, Var, While
 from looptune.ir.rewrite import rewrite, walk
 from looptune.poly import array_extent
-from looptune.poly.array_extent import Around, Poly
-from looptune.poly.out_of_bounds import Leaves, Unsure
+
+if TYPE_CHECKING:
+    from looptune.frontend import Unit
+    from looptune.poly.array_extent import Around, Poly
+    from looptune.poly.out_of_bounds import Leaves, Unsure
 
 SHOWN = 3
 """Conditions of one kind that a summary lists."""

@@ -12,15 +12,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import DirectiveError
-from looptune.core.source import Span
-from looptune.frontend.directive_lines import DirectiveLine
 from looptune.ir.nodes import Codelet, Directive, If, Loop, Stmt, While
 from looptune.ir.rewrite import map_blocks, walk_stmts
 from looptune.schedule import directives
 from looptune.schedule.directives.base import Transform
 from looptune.schedule.directives.distribute import FissionPart, fission_part
+
+if TYPE_CHECKING:
+    from looptune.core.source import Span
+    from looptune.frontend.directive_lines import DirectiveLine
 
 EXCLUSIVE = ({"unroll", "tile", "fullunroll"}, {"parallel", "noparallel"})
 """Directives of which a loop has one: a placed one takes the place of the file's."""

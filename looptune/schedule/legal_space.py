@@ -11,16 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Assign, Codelet, If, Loop, Node, Stmt, While
 from looptune.ir.rewrite import rewrite
 from looptune.poly.scop import SchedulePiece
-from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.schedule.binding import enclosing_path
 from looptune.schedule.directives.base import NewSchedule, restrict_schedule, statement_names
+
+if TYPE_CHECKING:
+    from looptune.schedule.analysis import Analysis
 
 DEEPEST = 5
 """The orders of more loops than this are not listed: six have 720."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from looptune.ir.nodes import Arg, Directive, Loop, While
-from looptune.poly.legality import Violation
-from looptune.poly.reassociation import ReorderedReduction
+
+if TYPE_CHECKING:
+    from looptune.poly.legality import Violation
+    from looptune.poly.reassociation import ReorderedReduction
 
 
 def loop_name(loop: Loop | While) -> str:

@@ -11,17 +11,20 @@ loop, and a block that is too large is over a limit.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import DirectiveError
-from looptune.frontend.directive_lines import DirectiveLine
 from looptune.ir.nodes import Const, Loop
 from looptune.ir.rewrite import substitute, walk_stmts
 from looptune.schedule import directives
-from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import apply_distribution
 from looptune.schedule.binding import BoundDirective, bind, identity
 from looptune.schedule.directives.base import GPU_THREADS, trip_count
 from looptune.schedule.messages import directive_text
+
+if TYPE_CHECKING:
+    from looptune.frontend.directive_lines import DirectiveLine
+    from looptune.schedule.analysis import Analysis
 
 
 def excessive(

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.ir.def_use import MOST_OWN_BYTES, can_be_private, is_defined_before_use, target_name, written_names
 from looptune.ir.nodes import Assign, Local, Loop, Reduction, Stmt
 from looptune.ir.rewrite import rewrite_stmts, walk_stmts
-from looptune.poly.legality import Verdict, Violation
-from looptune.schedule.analysis import Analysis, ScheduledTree
 from looptune.schedule.binding import BoundDirective, Id, identity
 from looptune.schedule.directives.base import NewSchedule, statement_names
 from looptune.schedule.messages import directive_text, explain_refusal
 from looptune.schedule.reduction_clauses import LoopReductions, check_clause, reductions
+
+if TYPE_CHECKING:
+    from looptune.poly.legality import Verdict, Violation
+    from looptune.schedule.analysis import Analysis, ScheduledTree
 
 
 def check_parallel(b: BoundDirective, loop: Loop, now: ScheduledTree) -> tuple[str, dict[Id, tuple[Reduction, ...]]]:

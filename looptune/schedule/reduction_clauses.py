@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.c_printer import expression_text
 from looptune.ir.def_use import names_in, target_name, written_names
 from looptune.ir.nodes import Arg, Assign, Load, Loop, Reduction, Stmt
 from looptune.ir.rewrite import walk, walk_stmts
-from looptune.poly.legality import Verdict
+
+if TYPE_CHECKING:
+    from looptune.poly.legality import Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,17 +13,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.frontend.directive_lines import DirectiveLine, parse_lines
 from looptune.ir.nodes import Arg, Assign, Codelet, Directive, If, Loop, Node, While
 from looptune.ir.rewrite import rewrite, walk
-from looptune.poly.legality import Verdict
-from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import AppliedDirective, ScheduleResult, schedule
 from looptune.schedule.binding import enclosing_path
 from looptune.schedule.directives.base import statement_names
 from looptune.schedule.messages import directive_text
+
+if TYPE_CHECKING:
+    from looptune.poly.legality import Verdict
+    from looptune.schedule.analysis import Analysis
 
 _ORDERS = 24
 _ENOUGH = 3

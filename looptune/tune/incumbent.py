@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from looptune.backends.base import Progress
 from looptune.lower.checkpoints import PARTS
-from looptune.runtime.outcome import Fact, Timed
+
+if TYPE_CHECKING:
+    from looptune.runtime.outcome import Fact, Timed
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,16 @@ Where both are asked for, strips are of the grid that is launched.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from looptune.backends.codegen.writer import KernelWriter
 from looptune.ir.nodes import Const, Expr, Loop, Var
 from looptune.ir.simplify import add, div, max_of, min_of, mul, sub
-from looptune.lower.passes.grid_compaction import CompactGrid
 from looptune.lower.plan import Kernel, launched_grid
 from looptune.schedule.directives.raster import BlockSwizzle
+
+if TYPE_CHECKING:
+    from looptune.backends.codegen.writer import KernelWriter
+    from looptune.lower.passes.grid_compaction import CompactGrid
 
 COLUMNS, ALL = "columns__raster", "all__raster"
 NUMBER, STRIP, ROWS = "number__raster", "strip__raster", "rows__raster"

@@ -13,18 +13,20 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from looptune.backends.codegen.c_expressions import LEVEL, CValues
 from looptune.backends.codegen.kernel import kernel_lines
 from looptune.backends.codegen.persistent import persistent_lines
 from looptune.backends.codegen.signature import scalar_type
-from looptune.backends.codegen.writer import Within
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Loop, Stmt, Var, While
 from looptune.ir.rewrite import walk
 from looptune.lower.passes.local_cse import VALUE
-from looptune.lower.plan import Kernel, Plan
+
+if TYPE_CHECKING:
+    from looptune.backends.codegen.writer import Within
+    from looptune.lower.plan import Kernel, Plan
 
 WIDTH = 110
 """Of a line of parameters."""

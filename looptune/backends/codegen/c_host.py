@@ -8,12 +8,15 @@ for (long long t = 0; t < tmax; t += 1) {
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from looptune.backends.codegen.c import CWriter
 from looptune.backends.codegen.c_expressions import LEVEL
 from looptune.ir.nodes import Scalar
 from looptune.ir.simplify import is_integer
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, fuse_persistent_launches
+
+if TYPE_CHECKING:
+    from looptune.backends.codegen.c import CWriter
 
 Spelled = Callable[[Kernel, Sequence[str]], str]
 """A launch as text: of a kernel, with the blocks along x, y and z; of a persistent one with none."""

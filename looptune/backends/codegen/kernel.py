@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
+from typing import TYPE_CHECKING
 
 from looptune.backends.codegen import block_swizzle, grid_barrier, memory_ops, shared_tiles, team, temporal_tiles
 from looptune.backends.codegen.signature import counters, extent_names, extents
-from looptune.backends.codegen.writer import KernelWriter
 from looptune.core.errors import ResourceError
 from looptune.ir.def_use import referenced_names
 from looptune.ir.intervals import never_negative
@@ -25,6 +25,9 @@ from looptune.lower.pipeline import Machine, finish_plan
 from looptune.lower.plan import Dimension, Kernel, Plan, device_arrays, evaluate_size, kernels_in
 from looptune.lower.staged_tiles import staged_tiles, staging_loops
 from looptune.lower.tiles import FIRST, THREAD
+
+if TYPE_CHECKING:
+    from looptune.backends.codegen.writer import KernelWriter
 
 MAX_THREADS = 1024
 """Threads per block, on every GPU since compute capability 2.0."""

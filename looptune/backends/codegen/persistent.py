@@ -14,14 +14,17 @@ The lines of a kernel are those of ``kernel_text``, with numbers of block and th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from looptune.backends.codegen import block_swizzle
 from looptune.backends.codegen.kernel import shared_bytes
 from looptune.backends.codegen.signature import counters, extent_names, scalar_type
-from looptune.backends.codegen.writer import KernelWriter
 from looptune.ir.nodes import Const, Expr
 from looptune.ir.simplify import max_of
 from looptune.lower.plan import ARRIVED, HostIf, HostLoop, Kernel, Launch, Plan, Step, host_loops, launched_grid
+
+if TYPE_CHECKING:
+    from looptune.backends.codegen.writer import KernelWriter
 
 Body = Callable[[Kernel], Iterable[str]]
 """The lines of a kernel on its own."""

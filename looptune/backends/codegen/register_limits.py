@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from looptune.lower.plan import Kernel
+from typing import TYPE_CHECKING
+
 from looptune.schedule.directives.launchbounds import OFF, MinBlocks
 from looptune.schedule.directives.maxregs import MaxRegisters
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Kernel
 
 
 def max_registers(kernel: Kernel) -> int:

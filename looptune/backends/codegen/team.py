@@ -15,18 +15,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from looptune.backends.codegen.writer import KernelWriter
 from looptune.ir.def_use import names_in, referenced_names, written_names
 from looptune.ir.nodes import Assign, Expr, Load, Loop, Stmt, Var
 from looptune.ir.rewrite import walk
-from looptune.lower.accumulators import Accumulator
 from looptune.lower.passes.init_fusion import are_disjoint
 from looptune.lower.passes.lane_registers import LANE
-from looptune.lower.plan import Kernel
 from looptune.lower.team import Phase, Team, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle
+
+if TYPE_CHECKING:
+    from looptune.backends.codegen.writer import KernelWriter
+    from looptune.lower.accumulators import Accumulator
+    from looptune.lower.plan import Kernel
 
 SERIAL = 8
 """So many lanes' sums are joined by one of them; of more, several lanes join as many each."""

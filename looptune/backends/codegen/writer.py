@@ -13,14 +13,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count, groupby
 from types import MappingProxyType
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Assign, Const, Expr, Load, Loop, Stmt, Var
 from looptune.ir.simplify import add, mul
 from looptune.lower.passes.address_split import split_address, upper_bound
 from looptune.lower.passes.local_cse import PLACE, VALUE, eliminate_common_subexpressions
-from looptune.lower.plan import Dimension, Plan
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Dimension, Plan
 
 Within = Callable[[str], Iterator[str]]
 """The lines of a block at an indentation."""

@@ -7,13 +7,16 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cuda.core import Linker, LinkerOptions, ObjectCode
 
 from looptune.backends.base import Resources
 from looptune.backends.codegen.kernel import shared_bytes
 from looptune.core.cache_file import publish_file, published
-from looptune.lower.plan import Kernel, Plan
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Kernel, Plan
 
 Code = tuple[bytes, str]
 """A cubin and the linker's log."""

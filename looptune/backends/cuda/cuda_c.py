@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuda.bindings import nvrtc
 
@@ -17,10 +17,12 @@ from looptune.backends.codegen.kernel import check_capability, check_limits
 from looptune.backends.cuda import cubin
 from looptune.backends.cuda.cuda_c_writer import NAME, file_text, kernel_text
 from looptune.backends.cuda.program import DATA, CallingConvention, CudaProgram
-from looptune.core.floating_point import Contract
 from looptune.core.version import toolchain
 from looptune.lower.pipeline import Machine, finish_plan
-from looptune.lower.plan import Kernel, Plan
+
+if TYPE_CHECKING:
+    from looptune.core.floating_point import Contract
+    from looptune.lower.plan import Kernel, Plan
 
 ENTRY = "kernel_of_looptune"
 """What every kernel is called in its cubin, so that those of two versions that do not differ are one."""

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from looptune.backends.base import Backend, Binary, Program, header
 from looptune.backends.codegen.python import HELPERS, LEVEL, SHARE, SPELLED, Writer, host_steps, ident, imported, typed
@@ -27,12 +27,14 @@ from looptune.core.cache_file import replace_file
 from looptune.core.floating_point import USUAL, Floats
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Array, Assign, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
-from looptune.lower.accumulators import Accumulator
 from looptune.lower.passes.cpu_reassociation import IN_ANY_ORDER
 from looptune.lower.passes.cpu_time_bands import CORES
 from looptune.lower.pipeline import Machine, finish_plan
 from looptune.lower.plan import HostLoop, Kernel, Launch, Plan, has_host_loop
-from looptune.lower.team import TeamReduce
+
+if TYPE_CHECKING:
+    from looptune.lower.accumulators import Accumulator
+    from looptune.lower.team import TeamReduce
 
 ANY_ORDER = (*IN_ANY_ORDER.values(), "fused")
 """What ``anyorder`` defines for the text of kernels."""

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba import cuda
 from numba.cuda.cudadrv import nvrtc
@@ -34,7 +34,6 @@ from looptune.backends.numba_cuda.noalias import noalias_readonly, reads
 from looptune.backends.numba_cuda.tested_versions import replaceable
 from looptune.backends.numba_cuda.uncontracted_products import PRODUCT, PRODUCT_TEXT
 from looptune.backends.numba_cuda.writer import CudaWriter, HostWriter, host_helper
-from looptune.core.floating_point import Contract
 from looptune.core.version import toolchain
 from looptune.ir.nodes import Array, Local, Loop
 from looptune.lower.pipeline import Machine, finish_plan
@@ -48,6 +47,9 @@ from looptune.lower.plan import (
     fuse_persistent_launches,
 )
 from looptune.lower.tiles import WIDE
+
+if TYPE_CHECKING:
+    from looptune.core.floating_point import Contract
 
 if replaceable():
     from looptune.backends.numba_cuda import compiler_patches

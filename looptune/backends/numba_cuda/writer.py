@@ -9,7 +9,7 @@ negative keeps 64 signed bits.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from looptune.backends.codegen import grid_barrier, memory_ops
 from looptune.backends.codegen.python import HELPERS, LEVEL, SPELLED, UNLIMITED, Writer, enclosed, ident, typed
@@ -18,7 +18,9 @@ from looptune.backends.numba_cuda import uncontracted_products
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Binary, Const, Expr, Load, Loop, Stmt, Var
 from looptune.lower.fp_contraction import is_product
-from looptune.lower.plan import Dimension, Plan
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Dimension, Plan
 
 HOST = "host_"
 """What the names of helpers open with that the launching function calls."""

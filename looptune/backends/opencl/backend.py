@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyopencl as cl
@@ -24,7 +24,6 @@ from looptune.backends.codegen.signature import scalar_type
 from looptune.backends.early_stop import run_in_batches
 from looptune.backends.opencl.writer import NAME, device_text, file_text
 from looptune.core.errors import ResourceError, TargetError
-from looptune.core.floating_point import Contract
 from looptune.ir.nodes import Scalar
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
@@ -33,6 +32,9 @@ from looptune.lower.pipeline import Machine, finish_plan
 from looptune.lower.plan import Kernel, Plan, count, evaluate_size, grid_function, launches, split_persistent_launches
 from looptune.lower.staged_tiles import staging_loops
 from looptune.lower.tiles import WIDE
+
+if TYPE_CHECKING:
+    from looptune.core.floating_point import Contract
 
 _OPTIONS = ("-cl-std=CL1.2", "-cl-fp32-correctly-rounded-divide-sqrt")
 _PROBE = "__kernel void probe(__global float *x) { x[get_global_id(0)] = 1.0f; }"

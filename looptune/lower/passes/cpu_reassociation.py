@@ -13,16 +13,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import reduce
+from typing import TYPE_CHECKING
 
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import Assign, Binary, Call, Codelet, Expr, Load, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import map_blocks, rewrite_stmts, walk, walk_stmts
 from looptune.ir.simplify import is_integer
 from looptune.lower.passes.cpu_time_bands import with_bands
-from looptune.lower.plan import Plan
 from looptune.poly.access import written_as
 from looptune.poly.reassociation import ReorderedReduction
 from looptune.poly.reduction import accumulation
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Plan
 
 IN_ANY_ORDER = {"+": "plus_in_any_order", "-": "minus_in_any_order", "*": "times_in_any_order"}
 """By C's operator, the functions of ``anyorder``."""

@@ -19,15 +19,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from looptune.ir.def_use import referenced_names, target_name, written_names
 from looptune.ir.nodes import Assign, Cast, Const, Expr, Load, Loop, Stmt, Var
 from looptune.ir.rewrite import substitute, walk
-from looptune.lower.accumulators import Accumulator
 from looptune.lower.passes.scalar_replacement import never_alias
 from looptune.lower.team import Phase, TeamBranch, TeamLoop, TeamReduce, TeamSingle
+
+if TYPE_CHECKING:
+    from looptune.lower.accumulators import Accumulator
 
 
 def fuse_initializers(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,8 +25,10 @@ from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Local, Loop
 from looptune.ir.rewrite import rewrite, substitute, walk
 from looptune.ir.simplify import add, mul
 from looptune.lower.passes.init_fusion import fuse_initializers
-from looptune.lower.plan import Kernel
 from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle, is_injective_index
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Kernel
 
 MOST_BYTES = 128
 """Of the registers of a thread, which has up to 1020 and 128 where an SM is full of threads."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from looptune.lower.plan import Kernel, Plan
 from looptune.schedule.directives.reduction_simplification import regroupable_statements, simplify_reductions
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Kernel, Plan
 
 
 def share_sums(kernel: Kernel, plan: Plan) -> Kernel:

@@ -7,9 +7,12 @@ one sum, shared by cores    the loop that reduces, into the core's own accumulat
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from looptune.ir.nodes import Loop, Stmt
-from looptune.lower.plan import Kernel
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Kernel
 
 
 def nest_axes(kernel: Kernel) -> Kernel:

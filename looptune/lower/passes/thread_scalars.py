@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from looptune.lower.plan import Kernel, Plan
 from looptune.lower.team import scalar_replaced
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Kernel, Plan
 
 
 def keep_in_scalars(kernel: Kernel, plan: Plan) -> Kernel:

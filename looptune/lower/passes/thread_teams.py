@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from looptune.lower.passes.scalar_replacement import replace_team_scalars
-from looptune.lower.plan import Kernel, Plan
 from looptune.lower.team import team_phases
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Kernel, Plan
 
 
 def divide_into_phases(kernel: Kernel, plan: Plan) -> Kernel:

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from looptune.core.errors import LooptuneError
 from looptune.core.source import Span
-from looptune.frontend import Unit
-from looptune.frontend.directive_lines import DirectiveLine
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import If, Loop, Scalar, Stmt, While
 from looptune.ir.simplify import is_integer
@@ -37,6 +35,10 @@ from looptune.schedule.legal_space import LegalSpace, legal_space
 from looptune.schedule.oversized import excessive
 from looptune.schedule.parallel_loops import unprivatizable_locals
 from looptune.schedule.suggest import Suggestion, alternatives, without
+
+if TYPE_CHECKING:
+    from looptune.frontend import Unit
+    from looptune.frontend.directive_lines import DirectiveLine
 
 Kind = Literal["parallel", "reduction", "sequential", "unknown"]
 Judgement = Literal["proved", "asserted", "refused"]

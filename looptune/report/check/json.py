@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from looptune.core.source import Span
-from looptune.poly.carried_dependence import Reason
-from looptune.poly.out_of_bounds import Leaves
-from looptune.report.check.explanation import ExecutionOutline, Explanation, JudgedDirective, LoopFacts
-from looptune.schedule.legal_space import LegalSpace
+if TYPE_CHECKING:
+    from looptune.core.source import Span
+    from looptune.poly.carried_dependence import Reason
+    from looptune.poly.out_of_bounds import Leaves
+    from looptune.report.check.explanation import ExecutionOutline, Explanation, JudgedDirective, LoopFacts
+    from looptune.schedule.legal_space import LegalSpace
 
 Json = dict[str, Any]
 

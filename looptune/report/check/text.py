@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from looptune.core.source import Span, location
 from looptune.poly.legality import DOES, Violation
-from looptune.report.check.explanation import Explanation, JudgedDirective, LoopFacts
-from looptune.schedule.legal_space import LegalSpace, Permutation
 from looptune.schedule.messages import in_vectors
+
+if TYPE_CHECKING:
+    from looptune.report.check.explanation import Explanation, JudgedDirective, LoopFacts
+    from looptune.schedule.legal_space import LegalSpace, Permutation
 
 _COLOURS = {
     "parallel": 32, "reduction": 36, "sequential": 33, "unknown": 35, "proved": 32, "asserted": 35, "refused": 31,

@@ -18,11 +18,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby
 from math import log
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.report.figures import style
 from looptune.report.figures.style import FAINT, INK
-from looptune.tune.results.study import KernelStudy
+
+if TYPE_CHECKING:
+    from looptune.tune.results.study import KernelStudy
 
 _NUMBER = re.compile(r"loop (\d+)(?:\.\d+)?")
 _UNROLL = re.compile(r"unroll\s+(\d+)\s*((?:,\s*\w+(?:\s+\d+)?\s*)*)", re.IGNORECASE)

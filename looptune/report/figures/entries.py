@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.report.figures import style
 from looptune.report.figures.style import BLUE, FAINT, GREEN, INK, ORANGE, PINK
 from looptune.report.result_table import time_text
-from looptune.tune.results.result import Entry
 from looptune.tune.results.study import KernelStudy, names_of
+
+if TYPE_CHECKING:
+    from looptune.tune.results.result import Entry
 
 NAMES = ("sequential", "default", "hand-written", "library", "tuned")
 BREAK = 3.0

@@ -14,12 +14,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.report.best_table import condensed
 from looptune.report.figures import style
 from looptune.report.figures.style import AMBER, BLUE, FAINT, GREEN, INK, ORANGE, PINK
-from looptune.tune.results.study import KernelStudy
+
+if TYPE_CHECKING:
+    from looptune.tune.results.study import KernelStudy
 
 _FACTOR = re.compile(r"(unroll|tile)\s+(?:[A-Za-z_]\w*\s*:\s*)?(\d+)\s*((?:,\s*[A-Za-z]+\s*)*)")
 _ORDER = re.compile(r"permute\s+(.+)")

@@ -14,11 +14,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import atan2, degrees, log10
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.report.figures import style
 from looptune.report.figures.style import BLUE, FAINT, GREEN, INK, ORANGE
-from looptune.tune.results.study import KernelStudy
+
+if TYPE_CHECKING:
+    from looptune.tune.results.study import KernelStudy
 
 ENTRIES = ("default", "hand-written", "tuned")
 

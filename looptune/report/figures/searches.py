@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from itertools import cycle
 from math import inf
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.report.figures import style
 from looptune.report.figures.style import AMBER, BLUE, FAINT, GREEN, ORANGE, PINK, SKY
-from looptune.tune.replay.simulate import Comparison, Trace
+
+if TYPE_CHECKING:
+    from looptune.tune.replay.simulate import Comparison, Trace
 
 STROKES = (
     *((colour, "-") for colour in (GREEN, FAINT, BLUE, ORANGE, PINK, SKY, AMBER)),

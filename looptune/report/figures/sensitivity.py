@@ -12,13 +12,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.report.figures import style
 from looptune.report.figures.style import CYCLE, INK, MARKERS
-from looptune.tune.results.study import KernelStudy
 from looptune.tune.space.space import Configuration
 from looptune.tune.space.table_view import coordinates
+
+if TYPE_CHECKING:
+    from looptune.tune.results.study import KernelStudy
 
 SHOWN = 6
 """Parameters of a kernel that are shown: those that matter most."""

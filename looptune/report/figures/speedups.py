@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.report import suite_table
 from looptune.report.figures import style
 from looptune.report.figures.style import FAINT, GREEN, INK, ORANGE
-from looptune.tune.results.result import Result
+
+if TYPE_CHECKING:
+    from looptune.tune.results.result import Result
 
 
 def speedups(rows: Mapping[str, Sequence[tuple[str, Result]]]) -> Any:

@@ -16,14 +16,16 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.report.figures import style
 from looptune.report.figures.style import CYCLE, FAINT, INK
 from looptune.runtime.outcome import Timed, WrongResult
 from looptune.runtime.timing import Speedup, paired_speedup, summary
 from looptune.tune.results.study import KernelStudy
-from looptune.tune.store.store import Row
+
+if TYPE_CHECKING:
+    from looptune.tune.store.store import Row
 
 UNKNOWN = "not measured"
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.report.figures import style
 from looptune.report.figures.style import BLUE, FAINT, GREEN, ORANGE
 from looptune.report.result_table import time_text, title
-from looptune.tune.results.result import Result
+
+if TYPE_CHECKING:
+    from looptune.tune.results.result import Result
 
 
 def versions(result: Result) -> Any:

@@ -15,7 +15,7 @@ from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.report import best_table, compiler_table, suite_table
 from looptune.report.figures.transfer import transfers
@@ -30,9 +30,11 @@ from looptune.report.result_table import (
 from looptune.report.site import transfer_table
 from looptune.report.site.svg import Picture, inlined
 from looptune.runtime.outcome import Timed
-from looptune.tune.results.result import Result
 from looptune.tune.results.study import KernelStudy, comparable_groups, names_of
-from looptune.tune.store.store import Row
+
+if TYPE_CHECKING:
+    from looptune.tune.results.result import Result
+    from looptune.tune.store.store import Row
 
 _VERSIONS = (
     ("name", "kernel", ""), ("directives", "directives", "code"), ("outcome", "outcome", ""), ("us", "time", "number"),

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from looptune.core.cache_file import replace_text
 from looptune.report.best_table import condensed
 from looptune.report.figures.transfer import Transfer, mean
 from looptune.report.result_table import ratio_text, time_text
 from looptune.report.table import Column, Table, csv_text
-from looptune.tune.results.study import KernelStudy
+
+if TYPE_CHECKING:
+    from looptune.tune.results.study import KernelStudy
 
 NOTE = """\
 The cost is the time of the best directives of *from*, run in the place *to*, over that of the best of *to* itself; the

@@ -5,11 +5,10 @@ from __future__ import annotations
 import difflib
 import inspect
 from functools import cache
+from typing import TYPE_CHECKING
 
 from looptune.core import plugins
 from looptune.core.errors import DirectiveError
-from looptune.core.plugins import Plugin
-from looptune.ir.nodes import Directive
 from looptune.schedule.directives.base import Transform
 from looptune.schedule.directives.box import Box
 from looptune.schedule.directives.distribute import Cut, Distribute
@@ -33,6 +32,10 @@ from looptune.schedule.directives.stage import Stage
 from looptune.schedule.directives.tile import Tile
 from looptune.schedule.directives.unroll import Unroll
 from looptune.schedule.directives.vectorize import Vectorize
+
+if TYPE_CHECKING:
+    from looptune.core.plugins import Plugin
+    from looptune.ir.nodes import Directive
 
 ALL: tuple[type[Transform], ...] = (
     Distribute,

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.core.source import Span
@@ -24,10 +24,12 @@ from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Annotation, Arg, Assign, Const, Directive, Expr, Local, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import map_blocks, rewrite, substitute, walk, walk_stmts
 from looptune.ir.simplify import add, div, mul, sub
-from looptune.poly.dependence_graph import Graph
-from looptune.poly.legality import Violation
 from looptune.poly.loop_context import LoopContext
 from looptune.poly.scop import Order, SchedulePiece, name, to_isl
+
+if TYPE_CHECKING:
+    from looptune.poly.dependence_graph import Graph
+    from looptune.poly.legality import Violation
 
 ARRAYS = MappingProxyType({"A": "n", "B": "n", "D": "nm", "E": "m", "F": "mn", "G": "nn"})
 """The arrays of examples with their extents, all float."""

@@ -18,16 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.core.source import location
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import Annotation, Assign, Directive, If, Loop, Stmt, Unary, Var, While
 from looptune.ir.rewrite import map_blocks, walk
-from looptune.poly.dependence_graph import Graph, SharedLocal
-from looptune.poly.legality import Violation
-from looptune.poly.scop import Order
 from looptune.schedule.directives.base import (
     DirectiveSite,
     Example,
@@ -38,6 +35,11 @@ from looptune.schedule.directives.base import (
     restrict_schedule,
     statement_names,
 )
+
+if TYPE_CHECKING:
+    from looptune.poly.dependence_graph import Graph, SharedLocal
+    from looptune.poly.legality import Violation
+    from looptune.poly.scop import Order
 
 Pieces = tuple[frozenset[str], ...]
 """The names of the statements of each piece, in the order the pieces run."""

@@ -13,9 +13,8 @@ Gain: a multiplication less for each term, and the sum is not loaded first. Cost
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
-from looptune.ir.nodes import Directive, Loop
 from looptune.schedule.directives.base import (
     DirectiveSite,
     Example,
@@ -25,6 +24,9 @@ from looptune.schedule.directives.base import (
     statement_names,
 )
 from looptune.schedule.directives.reduction_simplification import RegroupedSums, simplify_reductions
+
+if TYPE_CHECKING:
+    from looptune.ir.nodes import Directive, Loop
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from looptune.core.errors import DirectiveError
-from looptune.ir.nodes import Directive
-from looptune.poly.scop import SchedulePiece
 from looptune.schedule.directives.band import Band, depending, loops_in
 from looptune.schedule.directives.base import DirectiveSite, Example, NewSchedule, Rewrite, Transform
+
+if TYPE_CHECKING:
+    from looptune.ir.nodes import Directive
+    from looptune.poly.scop import SchedulePiece
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.def_use import names_in
@@ -28,7 +28,6 @@ from looptune.ir.nodes import Annotations, Binary, Const, Directive, Expr, Loop,
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import add, div, max_of, min_of, mul, sub
 from looptune.poly.loop_bounds import bounded_nest
-from looptune.poly.scop import SchedulePiece
 from looptune.schedule.directives.band import Band, depending
 from looptune.schedule.directives.base import (
     DirectiveSite,
@@ -42,6 +41,9 @@ from looptune.schedule.directives.base import (
     round_up_to_step,
     statement_names,
 )
+
+if TYPE_CHECKING:
+    from looptune.poly.scop import SchedulePiece
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from looptune.lower.plan import Kernel
 from looptune.tune.cost_model.coalescing import fill_counts
-from looptune.tune.cost_model.devices import Chip
 from looptune.tune.cost_model.kernel_walk import KernelWork
 from looptune.tune.cost_model.linear_forms import block
 from looptune.tune.cost_model.sector_counts import SECTOR, sectors
-from looptune.tune.cost_model.warp_program import AccessCount, LoopWork
 from looptune.tune.cost_model.warp_samples import LANE
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Kernel
+    from looptune.tune.cost_model.devices import Chip
+    from looptune.tune.cost_model.warp_program import AccessCount, LoopWork
 
 STRIPS = (32, 8)
 """Iterations that share sectors, where all of a loop are too many."""

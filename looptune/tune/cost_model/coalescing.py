@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd, prod
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -13,13 +13,15 @@ from looptune.backends.codegen.memory_ops import is_vectorized
 from looptune.ir import operation_count
 from looptune.ir.nodes import Array, Assign, Const, Expr, Load, Local, Loop, Var
 from looptune.ir.rewrite import walk
-from looptune.lower.plan import Kernel, Plan
 from looptune.lower.tiles import BUFFER, Tile
 from looptune.tune.cost_model.instruction_costs import ADDRESS
 from looptune.tune.cost_model.linear_forms import ZERO, LinearForm, Scope, address, counter, form
-from looptune.tune.cost_model.sector_counts import Place
 from looptune.tune.cost_model.warp_program import AccessCount, Instructions, served
 from looptune.tune.cost_model.warp_samples import LANE, Env, Sample, Warps
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Kernel, Plan
+    from looptune.tune.cost_model.sector_counts import Place
 
 FILL = "fill "
 """What the counters of a tile's rows and columns begin with: they run wherever it is filled."""

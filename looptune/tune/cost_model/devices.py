@@ -7,10 +7,13 @@ caches, is one estimate for all.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import UsageError
 from looptune.runtime.device import slug
-from looptune.runtime.roofline import Peaks
+
+if TYPE_CHECKING:
+    from looptune.runtime.roofline import Peaks
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from looptune.lower.passes.if_conversion import if_convert
 from looptune.lower.passes.lane_registers import fuse_first_values, keep_lane_elements
 from looptune.lower.passes.shared_memory import stage_tiles
 from looptune.lower.passes.temporal_tile_bodies import InteriorBody, ThreadRows, inner
-from looptune.lower.plan import Kernel, Plan
 from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle
 from looptune.lower.tiles import FIRST, Tile, filled_tiles
 from looptune.tune.cost_model.coalescing import AccessContext, Memory, copied, straight
@@ -27,6 +27,9 @@ from looptune.tune.cost_model.instruction_costs import LOOP, chain, depth, of_se
 from looptune.tune.cost_model.linear_forms import counter, form, scope_of
 from looptune.tune.cost_model.warp_program import AccessCount, Instructions, LoopWork
 from looptune.tune.cost_model.warp_samples import LANE, LANES, Sample, Warps, lanes
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Kernel, Plan
 
 JOINING = 3.0
 """Instructions of a step in which the sums of a team's lanes are joined: fetched, added, waited for."""

@@ -16,12 +16,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, prod
+from typing import TYPE_CHECKING
 
-from looptune.tune.cost_model.cache_traffic import Traffic
-from looptune.tune.cost_model.devices import Chip
-from looptune.tune.cost_model.kernel_walk import KernelWork
-from looptune.tune.cost_model.occupancy import Occupancy
-from looptune.tune.cost_model.warp_program import LoopWork
+if TYPE_CHECKING:
+    from looptune.tune.cost_model.cache_traffic import Traffic
+    from looptune.tune.cost_model.devices import Chip
+    from looptune.tune.cost_model.kernel_walk import KernelWork
+    from looptune.tune.cost_model.occupancy import Occupancy
+    from looptune.tune.cost_model.warp_program import LoopWork
 
 L2_BYTES = 24.0
 """Of a clock and multiprocessor."""

@@ -12,13 +12,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from looptune.ir import operation_count
-from looptune.ir.nodes import Expr, Loop
 from looptune.lower.plan import Kernel, blocks, evaluate_size
 from looptune.lower.tiles import FIRST, THREAD
+
+if TYPE_CHECKING:
+    from looptune.ir.nodes import Expr, Loop
 
 LANES = 32
 """Threads of a warp."""

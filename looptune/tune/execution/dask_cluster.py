@@ -17,14 +17,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from distributed import Client, Nanny, Scheduler, SpecCluster
 from distributed.client import ClosedClientError
 from distributed.comm.addressing import get_address_host_port
 
 from looptune.core.errors import TargetError, UsageError
-from looptune.runtime.device import DeviceInfo
 from looptune.tune.execution.dask_members import (
     RESOURCES,
     ClusterWorker,
@@ -37,8 +36,11 @@ from looptune.tune.execution.dask_members import (
     versions,
 )
 from looptune.tune.execution.dask_worker import DaskWorkerPool, perform
-from looptune.tune.execution.process import Setup
 from looptune.tune.execution.workers import Reply, default_jobs
+
+if TYPE_CHECKING:
+    from looptune.runtime.device import DeviceInfo
+    from looptune.tune.execution.process import Setup
 
 CONNECT_S = 10.0
 APPEAR_S = 30.0

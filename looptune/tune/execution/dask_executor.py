@@ -18,21 +18,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from distributed import KilledWorker
 
 from looptune.core.errors import TargetError
-from looptune.runtime.device import DeviceInfo
 from looptune.runtime.outcome import Crashed
 from looptune.tune.execution.dask_cluster import LOST, Cluster
 from looptune.tune.execution.dask_members import ClusterWorker, resource
 from looptune.tune.execution.dask_worker import perform
 from looptune.tune.execution.executor import TaskReply, compilers
-from looptune.tune.execution.lab import VersionBuilder
-from looptune.tune.execution.process import Setup
-from looptune.tune.execution.workers import Reply
-from looptune.tune.incumbent import Incumbent
+
+if TYPE_CHECKING:
+    from looptune.runtime.device import DeviceInfo
+    from looptune.tune.execution.lab import VersionBuilder
+    from looptune.tune.execution.process import Setup
+    from looptune.tune.execution.workers import Reply
+    from looptune.tune.incumbent import Incumbent
 
 LOOK_S = 1.0
 """How often it is asked which workers there are."""

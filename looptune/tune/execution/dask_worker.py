@@ -14,15 +14,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from multiprocessing import current_process
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from distributed import WorkerPlugin, get_worker
 from tornado.ioloop import PeriodicCallback
 
 from looptune.runtime.outcome import Crashed
 from looptune.tune.execution.executor import invalidates_device
-from looptune.tune.execution.process import Setup
 from looptune.tune.execution.workers import Reply, Worker, alone
+
+if TYPE_CHECKING:
+    from looptune.tune.execution.process import Setup
 
 IDLE_S = 300.0
 

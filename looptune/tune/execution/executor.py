@@ -14,14 +14,16 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from looptune.runtime.outcome import Crashed, TimedOut
 from looptune.tune.execution.lab import VersionBuilder
-from looptune.tune.execution.process import Setup
 from looptune.tune.execution.worker_loop import TaskError, TaskResult
 from looptune.tune.execution.workers import Reply
-from looptune.tune.incumbent import Incumbent
+
+if TYPE_CHECKING:
+    from looptune.tune.execution.process import Setup
+    from looptune.tune.incumbent import Incumbent
 
 NICE = 10
 """Of compiling processes; 0 is usual, 19 the least that a system gives."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from looptune.runtime.outcome import Outcome
-from looptune.tune.execution.process import Setup
 from looptune.tune.space.space import DEFAULT
 from looptune.tune.store.store import Context, Row
+
+if TYPE_CHECKING:
+    from looptune.tune.execution.process import Setup
 
 
 @dataclass(frozen=True, slots=True)

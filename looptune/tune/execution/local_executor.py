@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from looptune.core.errors import TargetError
 from looptune.tune.execution.executor import TaskReply, compilers, invalidates_device
-from looptune.tune.execution.lab import VersionBuilder
-from looptune.tune.execution.process_cache import ProcessCache
 from looptune.tune.execution.task_queue import URGENT, USUAL
 from looptune.tune.execution.workers import Pool, Reply, Worker, sleep
-from looptune.tune.incumbent import Incumbent
+
+if TYPE_CHECKING:
+    from looptune.tune.execution.lab import VersionBuilder
+    from looptune.tune.execution.process_cache import ProcessCache
+    from looptune.tune.incumbent import Incumbent
 
 
 class Local:

@@ -9,9 +9,10 @@ set-up until another one is asked of it.
 
 from __future__ import annotations
 
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from looptune.tune.execution.process import WorkerProcess
+if TYPE_CHECKING:
+    from looptune.tune.execution.process import WorkerProcess
 
 COMPILING = "compiling"
 """The kind of processes that use no device."""

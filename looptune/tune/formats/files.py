@@ -11,11 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from looptune.core.cache_file import replace_text
 from looptune.core.errors import UsageError
 from looptune.tune.formats import kernel_tuner, t1, t4, wisdom
-from looptune.tune.store.searches import Search
+
+if TYPE_CHECKING:
+    from looptune.tune.store.searches import Search
 
 
 def chosen(found: Sequence[Search], kernel: str | None, db: Path) -> list[Search]:

@@ -12,13 +12,15 @@ A Kernel Tuner cache file: milliseconds, or the name of an error where the time 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.tune.formats import records
-from looptune.tune.formats.json_cursor import JsonCursor
 from looptune.tune.formats.records import Point, called, foreign, own, recording
 from looptune.tune.store.recording import Measured, Recording
-from looptune.tune.store.searches import Entry, Search
+
+if TYPE_CHECKING:
+    from looptune.tune.formats.json_cursor import JsonCursor
+    from looptune.tune.store.searches import Entry, Search
 
 
 def text(search: Search) -> str:

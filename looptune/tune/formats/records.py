@@ -24,19 +24,21 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.core.errors import UsageError
 from looptune.core.version import __version__
 from looptune.runtime.outcome import Timed
-from looptune.tune.formats.json_cursor import JsonCursor
-from looptune.tune.space.axes import Scalar
 from looptune.tune.space.parameters import ParameterTable, sheet
 from looptune.tune.space.space import Configuration
 from looptune.tune.space.table_view import Table
 from looptune.tune.store.recording import Measured, Recording
-from looptune.tune.store.searches import Entry, Search
 from looptune.tune.store.store import moment
+
+if TYPE_CHECKING:
+    from looptune.tune.formats.json_cursor import JsonCursor
+    from looptune.tune.space.axes import Scalar
+    from looptune.tune.store.searches import Entry, Search
 
 INVALIDITY: Mapping[str, str] = MappingProxyType(
     {"timed": "correct", "cut_off": "timeout", "illegal": "constraints", "not_built": "compile",

@@ -21,13 +21,15 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.core.errors import UsageError
 from looptune.tune.formats import json_cursor, records
-from looptune.tune.formats.json_cursor import JsonCursor
-from looptune.tune.space.parameters import Parameter, ParameterTable
-from looptune.tune.store.searches import Search
+
+if TYPE_CHECKING:
+    from looptune.tune.formats.json_cursor import JsonCursor
+    from looptune.tune.space.parameters import Parameter, ParameterTable
+    from looptune.tune.store.searches import Search
 
 _AXES = ("X", "Y", "Z")
 

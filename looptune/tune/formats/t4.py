@@ -15,16 +15,18 @@ import json
 from collections.abc import Iterator, Mapping
 from statistics import median
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.core.version import __version__
 from looptune.runtime.outcome import Timed
 from looptune.tune.formats import records
-from looptune.tune.formats.json_cursor import JsonCursor
 from looptune.tune.formats.records import Point, called, check_version, foreign, own, recording
 from looptune.tune.store.recording import Measured, Recording
-from looptune.tune.store.searches import Entry, Search
 from looptune.tune.store.store import moment
+
+if TYPE_CHECKING:
+    from looptune.tune.formats.json_cursor import JsonCursor
+    from looptune.tune.store.searches import Entry, Search
 
 _APIS: Mapping[str, tuple[str, str]] = MappingProxyType({
     "numba-cuda": ("CUDA", "NVIDIA CUDA"), "cuda-c": ("CUDA", "NVIDIA CUDA"), "opencl": ("OpenCL", "OpenCL"),

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from looptune.backends.base import Resources
 from looptune.schedule.directives.base import GPU_THREADS
+
+if TYPE_CHECKING:
+    from looptune.backends.base import Resources
 
 
 @dataclass(frozen=True, slots=True)

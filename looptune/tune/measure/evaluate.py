@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.backends.base import Backend, Binary, PartialRun, Program, TimeLimit
 from looptune.core.errors import DirectiveError, IllegalTransform, ParseError, ResourceError
@@ -34,14 +34,12 @@ from looptune.runtime.device import Device, Run
 from looptune.runtime.device_compare import Comparison
 from looptune.runtime.disturbance import Watch
 from looptune.runtime.outcome import Fact, Illegal, Outcome, OverLimit, Timed, WrongResult
-from looptune.runtime.problem_sizes import Problem
 from looptune.runtime.roofline import Roofline
 from looptune.runtime.timing import finals, screen, summary
 from looptune.runtime.verification import OUTSIDE, ReferenceComparison
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.tune.execution.lab import NextStep, PreparedVersion
-from looptune.tune.execution.process import Setup
 from looptune.tune.execution.worker_loop import PickledValue, pickled
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.job import Job
@@ -60,8 +58,12 @@ from looptune.tune.measure.pruning import (
 )
 from looptune.tune.measure.reference import ReferenceResult
 from looptune.tune.measure.reference_choice import NOT_INDEPENDENTLY
-from looptune.tune.space.space import Configuration
 from looptune.tune.store.store import Context
+
+if TYPE_CHECKING:
+    from looptune.runtime.problem_sizes import Problem
+    from looptune.tune.execution.process import Setup
+    from looptune.tune.space.space import Configuration
 
 
 def verified(judge: ReferenceComparison, odd: ReferenceComparison | None = None, sizes: str = "") -> str:

@@ -6,11 +6,13 @@ import importlib.util
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.ir.nodes import Array
 from looptune.runtime.device import DEVICES, Device, Run, on_gpu
-from looptune.tune.job import Job
+
+if TYPE_CHECKING:
+    from looptune.tune.job import Job
 
 
 def runs(path: Path, job: Job, machine: Device, arrays: Mapping[str, Any]) -> dict[str, Run]:

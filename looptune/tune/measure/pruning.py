@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from looptune.backends.base import PartialRun, Progress, TimeLimit
 from looptune.lower.checkpoints import PARTS
 from looptune.runtime.outcome import CutOff, Fact
-from looptune.tune.incumbent import Incumbent
+
+if TYPE_CHECKING:
+    from looptune.tune.incumbent import Incumbent
 
 CUT = 3.0
 """A version that takes this many times the best is not run to its end, or not again where it has only one launch."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from looptune.core.floating_point import USUAL, Floats
-from looptune.frontend import Unit
 from looptune.runtime import c_compiler
 from looptune.runtime.c_reference import CReference, NoReference
 from looptune.runtime.problem_sizes import is_interpretable, shown
-from looptune.tune.job import Job
+
+if TYPE_CHECKING:
+    from looptune.frontend import Unit
+    from looptune.tune.job import Job
 
 NOT_INDEPENDENTLY = "not verified independently"
 

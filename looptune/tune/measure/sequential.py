@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.frontend.directive_lines import parse_lines
@@ -16,13 +17,15 @@ from looptune.ir.rewrite import rewrite, walk_stmts
 from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime.c_reference import NoReference
 from looptune.runtime.device import Cpu
-from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.binding import loop_label
-from looptune.tune.job import Job
 from looptune.tune.measure.pruning import LONG_US
 from looptune.tune.measure.reference import outputs
 from looptune.tune.space.space import Configuration
+
+if TYPE_CHECKING:
+    from looptune.schedule.analysis import Analysis
+    from looptune.tune.job import Job
 
 RUNS = 6
 """The first of them is not counted."""

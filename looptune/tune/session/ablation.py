@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from looptune.runtime.outcome import Timed
 from looptune.runtime.timing import paired_speedup
@@ -20,10 +21,12 @@ from looptune.tune.session import finals
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.finals import KernelFinals
 from looptune.tune.session.prepare import PreparedRun
-from looptune.tune.session.site import ExecutionSite
 from looptune.tune.session.sweep import Part, Progress, sweeps
 from looptune.tune.space.space import Space, parse
 from looptune.tune.store.store import Store, key
+
+if TYPE_CHECKING:
+    from looptune.tune.session.site import ExecutionSite
 
 
 @dataclass(frozen=True, slots=True)

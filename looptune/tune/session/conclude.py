@@ -7,16 +7,14 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
-from looptune.backends.base import Resources
-from looptune.frontend import Unit
 from looptune.ir import operation_count
 from looptune.runtime.outcome import Crashed, Illegal, NotBuilt, OverLimit, Timed, TimedOut, WrongResult
 from looptune.runtime.timing import paired_speedup, summary, unpaired_speedup
 from looptune.tune.cost_model import devices
 from looptune.tune.cost_model.occupancy import Occupancy, occupancy
 from looptune.tune.measure import sequential
-from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.measure.reference import ReferenceResult
 from looptune.tune.measure.reference_choice import NOT_INDEPENDENTLY
 from looptune.tune.results import record
@@ -27,10 +25,15 @@ from looptune.tune.session import ablation, finals, transfer
 from looptune.tune.session.finals import Finals, KernelFinals, scheduled
 from looptune.tune.session.prepare import PreparedRun, single_version_command
 from looptune.tune.session.proof import prove_version
-from looptune.tune.session.site import ExecutionSite
-from looptune.tune.session.sweep import SweepResult, TimeBreakdown
 from looptune.tune.store.conclusions import save_conclusion
 from looptune.tune.store.store import Row, Store
+
+if TYPE_CHECKING:
+    from looptune.backends.base import Resources
+    from looptune.frontend import Unit
+    from looptune.tune.measure.evaluate import KernelBuilder
+    from looptune.tune.session.site import ExecutionSite
+    from looptune.tune.session.sweep import SweepResult, TimeBreakdown
 
 SLOWEST_FLOPS = 5e9
 """Beyond this the sequential loops can take a minute on one core and are left out."""

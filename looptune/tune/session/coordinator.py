@@ -18,19 +18,21 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.runtime.outcome import Crashed, NotBuilt, Outcome, Timed, TimedOut
-from looptune.tune.execution.executor import Executor, TaskReply
 from looptune.tune.execution.lab import NextStep, PreparedVersion, Progress, SweepResult, VersionBuilder
 from looptune.tune.execution.worker_loop import TaskError, TaskResult
-from looptune.tune.execution.workers import Reply
 from looptune.tune.incumbent import Incumbent
-from looptune.tune.session.budget import Budget
 from looptune.tune.session.statistics import SweepStatistics
 from looptune.tune.space.space import Configuration
 from looptune.tune.store.store import Row, Store
-from looptune.tune.strategies.base import Strategy
+
+if TYPE_CHECKING:
+    from looptune.tune.execution.executor import Executor, TaskReply
+    from looptune.tune.execution.workers import Reply
+    from looptune.tune.session.budget import Budget
+    from looptune.tune.strategies.base import Strategy
 
 ASKED_AT_ONCE = 64
 """So many are asked for before the loop looks after its workers again."""

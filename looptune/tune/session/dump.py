@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,10 +24,12 @@ from looptune.runtime import images
 from looptune.runtime.inputs import save
 from looptune.tune.execution.worker_loop import TaskError, TaskResult
 from looptune.tune.execution.workers import Worker, wait
-from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import KernelBuilder, MeasuringDevice, Plans, plans_of
 from looptune.tune.measure.reference import outputs
 from looptune.tune.space.space import Configuration
+
+if TYPE_CHECKING:
+    from looptune.tune.job import Job
 
 LIMIT_S = 600.0
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,7 +25,6 @@ from looptune.tune import strategies
 from looptune.tune.execution.workers import cores
 from looptune.tune.measure import sequential
 from looptune.tune.measure.evaluate import KernelBuilder
-from looptune.tune.results.result import Result
 from looptune.tune.session import dump, transfer
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.conclude import finish
@@ -32,8 +32,11 @@ from looptune.tune.session.prepare import PreparedRun, single_version_command
 from looptune.tune.session.site import HERE, ExecutionSite
 from looptune.tune.session.sweep import Part, Progress, sweeps
 from looptune.tune.space.space import Configuration, Space
-from looptune.tune.store.store import Store
-from looptune.tune.strategies import Strategy
+
+if TYPE_CHECKING:
+    from looptune.tune.results.result import Result
+    from looptune.tune.store.store import Store
+    from looptune.tune.strategies import Strategy
 
 FEW = 4
 """Versions, the default among them: a smaller budget is for what the user asks for."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 from looptune.backends.base import Resources
 from looptune.core.errors import TargetError
@@ -27,16 +27,18 @@ from looptune.runtime.outcome import Fact, Timed, WrongResult
 from looptune.runtime.targets import Model
 from looptune.runtime.timing import summary
 from looptune.schedule.apply import ScheduleResult, schedule
-from looptune.tune.execution.process import Setup
 from looptune.tune.execution.worker_loop import PickledValue, TaskError, TaskResult, pickled
 from looptune.tune.execution.workers import Reply
-from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import FinalsRequest, KernelBuilder, Times, plans_of
 from looptune.tune.measure.sequential import says
 from looptune.tune.results.winner import simplest, winner
 from looptune.tune.session.proof import ProofSummary, prove_version
 from looptune.tune.session.site import DeviceTask, ExecutionSite
 from looptune.tune.store.store import Context, Role, Row, Store
+
+if TYPE_CHECKING:
+    from looptune.tune.execution.process import Setup
+    from looptune.tune.job import Job
 
 FINALISTS, NEAR, MOST = 5, 1.10, 16
 """At least this many versions, all within this ratio of the best, at most so many."""

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from looptune.core.cache_file import read_file
 from looptune.core.errors import DirectiveError, UsageError
 from looptune.frontend import Unit, directive_parser
-from looptune.ir.nodes import Codelet
 from looptune.schedule import directives
-from looptune.schedule.analysis import Analysis
 from looptune.schedule.binding import original_loops_at
 from looptune.tune.formats import t1
 from looptune.tune.space.derive import derive
 from looptune.tune.space.pragma_choices import written
 from looptune.tune.space.space import Space, parse
+
+if TYPE_CHECKING:
+    from looptune.ir.nodes import Codelet
+    from looptune.schedule.analysis import Analysis
 
 
 def find_space(file: Path, given: Path | None, unit: Unit, analysis: Analysis, *, gpu: bool) -> Space:

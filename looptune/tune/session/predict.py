@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from looptune.backends.codegen.kernel import check_limits
 from looptune.core.errors import DirectiveError, IllegalTransform, ParseError, ResourceError, UsageError
@@ -17,7 +18,6 @@ from looptune.frontend.directive_lines import DirectiveLine, parse_lines
 from looptune.ir import operation_count
 from looptune.ir.specialize import specialize
 from looptune.lower.pipeline import lower_to_plan
-from looptune.lower.plan import Plan
 from looptune.runtime import peak_rates, targets, work_bounds
 from looptune.runtime.problem_sizes import Problem, integers, problem
 from looptune.runtime.targets import CACHE
@@ -30,10 +30,13 @@ from looptune.tune.cost_model.estimate import estimate
 from looptune.tune.cost_model.ranking import Predicted, Ranking, Version
 from looptune.tune.session import find_space
 from looptune.tune.space.pragma_choices import check_choices_decided
-from looptune.tune.space.space import Configuration
 from looptune.tune.store.searches import Entry, Search, searches
 from looptune.tune.store.source_hash import source_hash
 from looptune.tune.store.store import Store, packed
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Plan
+    from looptune.tune.space.space import Configuration
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,7 +29,6 @@ from looptune.poly.reach_data import accesses, all_sure
 from looptune.poly.scop import build
 from looptune.runtime import inputs
 from looptune.runtime.array_reach import reached, too_short
-from looptune.runtime.device import DeviceInfo
 from looptune.runtime.host_program import Recorded, record
 from looptune.runtime.problem_sizes import (
     Problem,
@@ -55,6 +55,9 @@ from looptune.tune.space.pragma_choices import check_choices_decided
 from looptune.tune.space.space import Configuration, Space
 from looptune.tune.store.source_hash import source_hash
 from looptune.tune.store.store import Context, packed
+
+if TYPE_CHECKING:
+    from looptune.runtime.device import DeviceInfo
 
 LIGHTER = ("LARGE_DATASET", "STANDARD_DATASET", "MEDIUM_DATASET", "SMALL_DATASET", "MINI_DATASET")
 """PolyBench's names for sizes, largest first."""

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from looptune.ir.nodes import Codelet
 from looptune.lower.passes.cpu_reassociation import vectorised
-from looptune.lower.plan import Plan
 from looptune.lower.plan_check import prove_plan
-from looptune.poly.reassociation import ReorderedReduction
 from looptune.poly.translation_validation import prove
 from looptune.runtime.problem_sizes import integers
-from looptune.schedule.apply import ScheduleResult
 from looptune.schedule.messages import in_vectors
-from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import plans_of
+
+if TYPE_CHECKING:
+    from looptune.ir.nodes import Codelet
+    from looptune.lower.plan import Plan
+    from looptune.poly.reassociation import ReorderedReduction
+    from looptune.schedule.apply import ScheduleResult
+    from looptune.tune.job import Job
 
 Status = Literal["proved", "loops proved", "directives proved", "asserted", "wrong"]
 """How far a proof reached: kernels as launched, finished loops, each directive alone; the user's word; none."""

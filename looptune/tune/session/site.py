@@ -13,10 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from looptune.core.errors import TargetError, UsageError
-from looptune.core.floating_point import Floats
 from looptune.runtime import targets
 from looptune.runtime.device import on_gpu
 from looptune.runtime.targets import Model
@@ -28,6 +27,9 @@ from looptune.tune.execution.worker_loop import TaskError, TaskResult
 from looptune.tune.execution.workers import Pool, Reply, Worker, cores, each, get_ready, wait
 from looptune.tune.job import Job
 from looptune.tune.measure.sequential import sequential_timer
+
+if TYPE_CHECKING:
+    from looptune.core.floating_point import Floats
 
 SEQUENTIAL_S = 600.0
 ABREAST = 2

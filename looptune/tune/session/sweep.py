@@ -16,16 +16,19 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
-from looptune.tune.execution.executor import Executor, Opening
 from looptune.tune.execution.interrupts import InterruptGate, deferred
 from looptune.tune.execution.lab import PreparedVersion, Progress, SweepResult, TimeBreakdown, VersionBuilder
 from looptune.tune.execution.local_executor import Local
 from looptune.tune.session.budget import Budget, parse_budget
 from looptune.tune.session.coordinator import Coordinator
 from looptune.tune.space.space import DEFAULT, Configuration
-from looptune.tune.store.store import Store
 from looptune.tune.strategies.base import Strategy
+
+if TYPE_CHECKING:
+    from looptune.tune.execution.executor import Executor, Opening
+    from looptune.tune.store.store import Store
 
 __all__ = [
     "Budget",

@@ -10,20 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, replace
+from typing import TYPE_CHECKING
 
 from looptune.runtime.outcome import CLASSES, CutOff, Timed
 from looptune.runtime.timing import paired_speedup
 from looptune.tune import strategies
 from looptune.tune.execution.lab import SweepResult, TimeBreakdown
-from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.results.result import TransferResult
 from looptune.tune.session.budget import Budget
-from looptune.tune.session.finals import Finals
 from looptune.tune.session.prepare import PreparedRun, single_version_command
-from looptune.tune.session.site import ExecutionSite
 from looptune.tune.session.sweep import Part, Progress, sweeps
 from looptune.tune.space.space import Configuration, Space
 from looptune.tune.store.store import Row, Store, key
+
+if TYPE_CHECKING:
+    from looptune.tune.measure.evaluate import KernelBuilder
+    from looptune.tune.session.finals import Finals
+    from looptune.tune.session.site import ExecutionSite
 
 SLOWEST_US = 5e6
 """A guest that takes longer has the time of its screening: five rounds of it would be most of what finals may take."""

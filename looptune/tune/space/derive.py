@@ -16,13 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import permutations, product
+from typing import TYPE_CHECKING
 
 from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Loop, Stmt, While
 from looptune.ir.rewrite import walk
-from looptune.schedule.analysis import Analysis
 from looptune.schedule.binding import identity, loop_label
 from looptune.tune.space.patterns import Patterns, ReductionPattern, outermost
+
+if TYPE_CHECKING:
+    from looptune.schedule.analysis import Analysis
 
 BLOCKS = "for gpu\ncodelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x1, 32x2, 32x1}"
 UNROLL = "unroll {2, 4, 8}, {contiguous, split}, {remainder, guarded}"

@@ -17,10 +17,13 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from looptune.tune.space.axes import Scalar
-from looptune.tune.space.space import Configuration
 from looptune.tune.space.table_view import coordinates
+
+if TYPE_CHECKING:
+    from looptune.tune.space.space import Configuration
 
 Values = tuple[Scalar, ...]
 

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import DirectiveError
-from looptune.frontend import PragmaChoices, Unit
-from looptune.frontend.directive_lines import DirectiveLine
 from looptune.ir.nodes import Codelet, Loop, While
 from looptune.ir.rewrite import walk_stmts
 from looptune.schedule import directives
 from looptune.schedule.binding import EXCLUSIVE, original_loops_at
 from looptune.tune.space import space, template
-from looptune.tune.space.space import Space
+
+if TYPE_CHECKING:
+    from looptune.frontend import PragmaChoices, Unit
+    from looptune.frontend.directive_lines import DirectiveLine
+    from looptune.tune.space.space import Space
 
 
 def written(unit: Unit) -> Space | None:

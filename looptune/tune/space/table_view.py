@@ -15,12 +15,15 @@ import random
 import re
 from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from looptune.tune.space.axes import Axis, Digits, Scalar
-from looptune.tune.space.space import Configuration
 from looptune.tune.space.view import SpaceView
+
+if TYPE_CHECKING:
+    from looptune.tune.space.space import Configuration
 
 Coordinates = dict[str, Scalar]
 """Axis to value; an axis that is missing has no value there."""
@@ -35,6 +38,7 @@ _OWN_WORD = re.compile(r",\s*([A-Za-z_]\w*)\s+$")
 def coordinates(configuration: Configuration) -> tuple[Coordinates, dict[str, str]]:
     """Its coordinates and the group of each axis: the loop, or ``codelet``; where no directives stand, the axis itself.
 
+    >>> from looptune.tune.space.space import Configuration
     >>> coordinates(Configuration(("loop i: unroll 4, jam", "codelet: grid blocksize 32x8")))[0]
     {'loop i': 'unroll #, jam', 'unroll(i)': 4, 'codelet': 'grid blocksize # x #', 'blocksize': 32, 'blocksize.2': 8}
     """

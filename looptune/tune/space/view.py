@@ -13,9 +13,11 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from looptune.tune.space.axes import Axis, Digits
-from looptune.tune.space.space import Configuration
+if TYPE_CHECKING:
+    from looptune.tune.space.axes import Axis, Digits
+    from looptune.tune.space.space import Configuration
 
 
 class SpaceView(ABC):

@@ -13,12 +13,14 @@ import sqlite3
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.core.escape import dumped
 from looptune.core.record_check import check
 from looptune.tune.store.connection import refusals
-from looptune.tune.store.store import Context, Store
+
+if TYPE_CHECKING:
+    from looptune.tune.store.store import Context, Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from typing import TYPE_CHECKING
 
-from looptune.frontend import Unit
 from looptune.ir import c_printer
 from looptune.ir.nodes import Array, Assign, Directive, If, Loop
 from looptune.ir.rewrite import walk
+
+if TYPE_CHECKING:
+    from looptune.frontend import Unit
 
 
 def source_hash(unit: Unit) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from looptune.core import plugins
 from looptune.core.errors import UsageError
-from looptune.core.plugins import Plugin
 from looptune.tune.strategies.base import Strategy
 from looptune.tune.strategies.evolutionary import Evolutionary
 from looptune.tune.strategies.exhaustive import Exhaustive
@@ -21,6 +21,9 @@ from looptune.tune.strategies.optuna import Optuna
 from looptune.tune.strategies.pyatf import PyATF
 from looptune.tune.strategies.random import Random
 from looptune.tune.strategies.sampling import Sampling
+
+if TYPE_CHECKING:
+    from looptune.core.plugins import Plugin
 
 ALL: Mapping[str, type[Strategy]] = MappingProxyType(
     {

@@ -20,12 +20,14 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from math import inf
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from looptune.core.errors import UsageError
 from looptune.tune.space.product_view import view_of
-from looptune.tune.space.space import Configuration, Space
-from looptune.tune.space.view import SpaceView
+
+if TYPE_CHECKING:
+    from looptune.tune.space.space import Configuration, Space
+    from looptune.tune.space.view import SpaceView
 
 Wave = Sequence[int]
 """Points that are asked for at once, whatever they cost; what is sent for it means nothing."""

@@ -11,10 +11,12 @@ enter no population, or when nothing is left.
 from __future__ import annotations
 
 from math import inf
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from looptune.tune.space.axes import Axis
 from looptune.tune.strategies.base import Best, Search, Sequential
+
+if TYPE_CHECKING:
+    from looptune.tune.space.axes import Axis
 
 POPULATION, TOURNAMENT = 12, 3
 MUTATED, NEARBY = 0.6, 0.7

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import merge
 from itertools import accumulate, chain
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from looptune.tune.space.space import Configuration, Space
-from looptune.tune.space.view import SpaceView
 from looptune.tune.strategies.base import Strategy
 from looptune.tune.strategies.random import scouted
+
+if TYPE_CHECKING:
+    from looptune.tune.space.view import SpaceView
 
 
 class Exhaustive(Strategy):

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections import deque
 from math import inf
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from looptune.tune.space.space import Configuration, Space
-from looptune.tune.space.view import SpaceView
 from looptune.tune.strategies.base import Strategy
 from looptune.tune.strategies.random import Random
+
+if TYPE_CHECKING:
+    from looptune.tune.space.space import Configuration, Space
+    from looptune.tune.space.view import SpaceView
 
 PROBE, SETTLE = 1, 25
 MARGIN = 1.1

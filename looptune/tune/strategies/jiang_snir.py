@@ -25,10 +25,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import chain, product
 from math import inf
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from looptune.tune.space.axes import Axis
 from looptune.tune.strategies.base import Best, Search, Sequential, Steps
+
+if TYPE_CHECKING:
+    from looptune.tune.space.axes import Axis
 
 Probe = Callable[[int], Steps[float]]
 """The cost at a position."""

@@ -14,16 +14,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import accumulate, islice
 from math import inf
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from looptune.tune.space.space import Configuration, Space
 from looptune.tune.space.table_view import Table
-from looptune.tune.space.view import SpaceView
 from looptune.tune.strategies import gaussian_process
 from looptune.tune.strategies.base import Search, Sequential
 from looptune.tune.strategies.random import drawn, permuted
+
+if TYPE_CHECKING:
+    from looptune.tune.space.view import SpaceView
 
 FIRST, APART = 4, 40
 """Points before the first fit, each the farthest of so many random ones."""

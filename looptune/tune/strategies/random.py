@@ -16,11 +16,13 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from itertools import chain, islice
 from math import isqrt
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from looptune.tune.space.space import Configuration, Section, Space
-from looptune.tune.space.view import SpaceView
 from looptune.tune.strategies.base import Strategy
+
+if TYPE_CHECKING:
+    from looptune.tune.space.view import SpaceView
 
 # Three rounds are indistinguishable from random to a handful of queries; six cost 10 us and leave no visible pattern.
 _ROUNDS = 6
