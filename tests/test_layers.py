@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent / "looptune"
-DESIGN = ROOT.parent / "docs/design.md"
+from tests.helpers.paths import ROOT
+
+PACKAGE = ROOT / "looptune"
+DESIGN = ROOT / "docs/design.md"
 
 LAYERS = {
     "core": (0, "source places, errors, plugins, settings; imports nothing of ours"),
@@ -67,7 +69,7 @@ OPTIONAL = ("PIL", "matplotlib", "optuna", "pyatf")
 COMMANDS = ("cli.main", "cli.build", "cli.db", "cli.export", "cli.predict", "cli.report", "cli.run")
 """Each imports what a command needs when it runs."""
 
-MODULES = sorted(ROOT.rglob("*.py"))
+MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
 @cache
@@ -76,7 +78,7 @@ def tree(path: Path) -> ast.Module:
 
 
 def name(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(p for p in parts if p != "__init__")
 
 
@@ -151,7 +153,7 @@ def test_the_design_page_shows_the_layers(request: pytest.FixtureRequest) -> Non
 
 def test_the_folder_shows_the_pipeline() -> None:
     """The packages of the table, and the two files that Python asks for."""
-    entries = {p.name for p in ROOT.iterdir() if p.name != "__pycache__"}
+    entries = {p.name for p in PACKAGE.iterdir() if p.name != "__pycache__"}
     assert entries == {*LAYERS, "__init__.py", "__main__.py"} - {""}
 
 

@@ -16,10 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from unittest.mock import patch
 
-from differential import cases, compiled, directives, runners
-from differential.cases import Case, Judged
-from differential.compiled import Ran, Text
-from differential.outcomes import Failure, Report
 from looptune.core.errors import LooptuneError, ResourceError
 from looptune.deploy import source_to_source
 from looptune.deploy.build import as_c, as_python
@@ -27,6 +23,10 @@ from looptune.frontend import Unit, load
 from looptune.ir.specialize import specialize
 from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
+from tests.differential import cases, compiled, directives, runners
+from tests.differential.cases import Case, Judged
+from tests.differential.compiled import Ran, Text
+from tests.differential.outcomes import Failure, Report
 
 LIMIT_S = 60
 """Of processor time for one step of one case; alone, and a second time, five times as much."""

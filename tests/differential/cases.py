@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from differential.programs import Program
 from looptune.core.errors import LooptuneError
 from looptune.frontend import Unit
 from looptune.frontend.directive_lines import parse_lines
@@ -19,6 +18,7 @@ from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.schedule.directives.grid import BlockSize
 from looptune.schedule.suggest import schedule_with_suggestions
 from looptune.tune.space.pragma_choices import check_choices_decided
+from tests.differential.programs import Program
 
 
 @dataclass(frozen=True, slots=True)

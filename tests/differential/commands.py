@@ -10,8 +10,8 @@ import sys
 import time
 from collections.abc import Sequence
 
-from differential import planted, running
-from differential.batch import EVERY, ON_GPU
+from tests.differential import planted, running
+from tests.differential.batch import EVERY, ON_GPU
 
 
 def main(words: Sequence[str]) -> int:

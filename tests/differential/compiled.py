@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from differential.programs import Program, Variable
+from tests.differential.programs import Program, Variable
 
 PAD = 256
 """Bytes of canary on each side of an array."""

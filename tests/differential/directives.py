@@ -96,7 +96,7 @@ KINDS: Mapping[str, Callable[[Site], str]] = {
     "persistent": lambda s: s.rng.choice(("persistent", "persistent 2")),
     "nonan": lambda s: "noNaN",
 }
-"""A line for each directive there is; ``tests/test_differential.py`` asserts that none is missing."""
+"""A line for each directive there is; ``tests/properties/test_differential.py`` asserts that none is missing."""
 WEIGHTS = {
     "unroll": 10, "tile": 6, "permute": 4, "distribute": 4, "fuse": 3, "fullunroll": 2, "parallel": 3, "box": 3,
     "split": 3, "grid": 2, "gridify": 2, "vectorize": 2,

@@ -7,8 +7,8 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from differential.tree import Tree, expression
-from differential.types import (
+from tests.differential.tree import Tree, expression
+from tests.differential.types import (
     DOUBLE,
     FLOAT,
     INT,

@@ -6,12 +6,12 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from differential import types
-from differential.expressions import Expressions, Value, cast, full
-from differential.names import Names
-from differential.programs import Extent, Sizes, Variable
-from differential.tree import Tree, expression
-from differential.types import DOUBLE, FLOAT, INT, LONG, UINT, Type
+from tests.differential import types
+from tests.differential.expressions import Expressions, Value, cast, full
+from tests.differential.names import Names
+from tests.differential.programs import Extent, Sizes, Variable
+from tests.differential.tree import Tree, expression
+from tests.differential.types import DOUBLE, FLOAT, INT, LONG, UINT, Type
 
 TAME = 2**12
 ROOM = 24

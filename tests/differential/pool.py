@@ -14,9 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from differential.batch import LIMIT_S, Batch
-from differential.cases import Case
-from differential.outcomes import Failure, Report
+from tests.differential.batch import LIMIT_S, Batch
+from tests.differential.cases import Case
+from tests.differential.outcomes import Failure, Report
 
 Of = Callable[[int], Sequence[str]]
 INTERPRETED = "interpreter"

@@ -9,8 +9,8 @@ from zlib import crc32
 
 import numpy as np
 
-from differential.tree import Tree
-from differential.types import Type
+from tests.differential.tree import Tree
+from tests.differential.types import Type
 
 Sizes = Mapping[str, int]
 

@@ -10,13 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import c_blocks
 import numpy as np
-import oracle
 from numba import int64, njit, types, void
 
-from differential.compiled import CANARY, PAD
-from differential.programs import Program
 from looptune.backends.codegen.python import ident
 from looptune.backends.cuda.cuda_c_writer import file_text
 from looptune.backends.numba_cpu import parallel_for
@@ -25,6 +21,9 @@ from looptune.ir import interpreter
 from looptune.ir.nodes import Array, Codelet
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
+from tests.differential.compiled import CANARY, PAD
+from tests.differential.programs import Program
+from tests.helpers import cross_check, cuda_c_on_cpu
 
 Arrays = dict[str, np.ndarray]
 
@@ -132,17 +131,16 @@ def _element(held: Between, name: str) -> np.dtype:
 
 def simulated(plan: Plan, name: str) -> Callable[[Between], None]:
     """The CUDA target's module in Numba's simulator, which is for processes with NUMBA_ENABLE_CUDASIM=1."""
-    import simulate
-
     from looptune.backends.numba_cuda.backend import NumbaCuda
+    from tests.helpers import cuda_simulator
 
     source = NumbaCuda().emit(plan)
     order = [p.name for p in plan.codelet.params]
 
     def run(held: Between) -> None:
-        given: oracle.Arguments = {**held.arrays, **held.scalars}
-        emitted = oracle.Emitted(name, source, ident(plan.codelet.name), {n: given[n] for n in order})
-        for array, left in simulate.run(emitted).items():
+        given: cross_check.Arguments = {**held.arrays, **held.scalars}
+        emitted = cross_check.Emitted(name, source, ident(plan.codelet.name), {n: given[n] for n in order})
+        for array, left in cuda_simulator.run(emitted).items():
             held.arrays[array][...] = left
 
     return run
@@ -163,10 +161,10 @@ def cuda_c(texts: Mapping[int, str], folder: Path) -> tuple[dict[int, Any], dict
 
 
 def _library(texts: Mapping[int, str], folder: Path, name: str) -> str:
-    parts = ['#include "c_blocks.h"']
-    parts += [f"namespace n{k} {{\n{c_blocks._portable(text, k)}\n}}" for k, text in texts.items()]
+    parts = ['#include "cuda_c_on_cpu.h"']
+    parts += [f"namespace n{k} {{\n{cuda_c_on_cpu._portable(text, k)}\n}}" for k, text in texts.items()]
     (folder / f"{name}.cpp").write_text("\n".join(parts))
-    include = str(Path(c_blocks.__file__).parent)
+    include = str(Path(cuda_c_on_cpu.__file__).parent)
     command = [
         "g++",
         "-O0",
@@ -196,6 +194,6 @@ def called(function: Any, codelet: Codelet, held: Between) -> None:
             case Array(name):
                 call.append(held.arrays[name].ctypes.data_as(ctypes.c_void_p))
             case _:
-                call.append(oracle.C_SCALARS[p.dtype](held.scalars[p.name]))
+                call.append(cross_check.C_SCALARS[p.dtype](held.scalars[p.name]))
     answer = function(*call, None)
     assert answer == 0, f"the host function returned {answer}"

@@ -6,12 +6,12 @@ import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 
-from differential import cases, pool, texts
-from differential.batch import EVERY
-from differential.cases import Case
-from differential.outcomes import Failure, Report
-from differential.pool import Work
-from differential.shrinking import shrunk
+from tests.differential import cases, pool, texts
+from tests.differential.batch import EVERY
+from tests.differential.cases import Case
+from tests.differential.outcomes import Failure, Report
+from tests.differential.pool import Work
+from tests.differential.shrinking import shrunk
 
 BATCH = 10
 Say = Callable[[str], object]

@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
-from differential import pool
-from differential.cases import Case
-from differential.outcomes import Failure
-from differential.pool import Work
-from differential.tree import simpler
+from tests.differential import pool
+from tests.differential.cases import Case
+from tests.differential.outcomes import Failure
+from tests.differential.pool import Work
+from tests.differential.tree import simpler
 
 TRIES = 400
 

@@ -6,13 +6,13 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from differential import types
-from differential.expressions import Leaf, Value, cast, constant, full
-from differential.names import COUNTERS
-from differential.openings import ROOM, TAME, Around, Cell, Counter, Opening
-from differential.programs import Extent, Program, Variable
-from differential.tree import Tree, expression, statement
-from differential.types import DOUBLE, INT, LONG, UINT, ULONG, Type
+from tests.differential import types
+from tests.differential.expressions import Leaf, Value, cast, constant, full
+from tests.differential.names import COUNTERS
+from tests.differential.openings import ROOM, TAME, Around, Cell, Counter, Opening
+from tests.differential.programs import Extent, Program, Variable
+from tests.differential.tree import Tree, expression, statement
+from tests.differential.types import DOUBLE, INT, LONG, UINT, ULONG, Type
 
 
 class Maker(Opening):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from programs.control import CONTROL
-from programs.floats import FLOATS
-from programs.integers import INTEGERS
-from programs.kernels import KERNELS
-from programs.shapes import SHAPES
+from tests.programs.control import CONTROL
+from tests.programs.floats import FLOATS
+from tests.programs.integers import INTEGERS
+from tests.programs.kernels import KERNELS
+from tests.programs.shapes import SHAPES
 
 ALL = (*INTEGERS, *FLOATS, *CONTROL, *SHAPES, *KERNELS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from programs.program import Program
+from tests.programs.program import Program
 
 SHAPES = (
     Program(

@@ -1,0 +1,1 @@
+"""The documents, the examples and the published reports."""

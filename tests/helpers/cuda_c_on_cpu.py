@@ -1,0 +1,74 @@
+"""Emitted CUDA C compiled by g++ and run on the processor, block after block: see ``cuda_c_on_cpu.h``."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from looptune.backends.cuda.cuda_c_writer import file_text
+from looptune.ir.nodes import Array, Codelet
+from looptune.lower.plan import Plan
+from tests.helpers.cross_check import C_SCALARS, Arguments, arrays, copied
+
+GXX = shutil.which("g++")
+_LAUNCH = re.compile(r"(\w+)<<<(dim3\(.*?\)), (dim3\([\d, ]*\)), 0, stream>>>\((.*)\);")
+_TOGETHER = re.compile(r"launch_together\((\d+), (\d+), stream, (\w+), (.*)\);")
+_COPY = re.compile(r'asm volatile\("cp\.async\.c.\.shared\.global .*?, (\d+), %2;"\s*: : [^;]*;')
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    plan: Plan
+    codelet: Codelet
+    arguments: Arguments
+
+
+def run(cases: Sequence[Case], folder: Path) -> dict[str, dict[str, np.ndarray]]:
+    """What each case leaves in its arrays. One translation unit: a compiler takes a second to begin."""
+    parts = ['#include "cuda_c_on_cpu.h"']
+    for number, case in enumerate(cases):
+        parts.append(f"namespace n{number} {{\n{_portable(file_text(case.plan), number)}\n}}")
+    (folder / "whole.cpp").write_text("\n".join(parts))
+    command = ["g++", "-O0", "-w", "-ffp-contract=off", "-shared", "-fPIC", "-I", str(Path(__file__).parent)]
+    done = subprocess.run(
+        [*command, "whole.cpp", "-o", "whole.so"], cwd=folder, capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stderr[:4000]
+    library = ctypes.CDLL(str(folder / "whole.so"))
+    return {case.name: _called(getattr(library, f"run_{k}"), case) for k, case in enumerate(cases)}
+
+
+def _portable(text: str, number: int) -> str:
+    """As C++: launches are calls, and what is PTX is a function; the host function has a name of its own."""
+    text = text.replace("#include <cuda_runtime.h>", "").replace('extern "C" __global__', "__global__")
+    text = re.sub(r'extern "C" cudaError_t \w+\(', f'extern "C" cudaError_t run_{number}(', text)
+    text = _LAUNCH.sub(r"launch(\2, \3, [&] { \1(\4); });", text)
+    text = re.sub(r"/\* All blocks run at one time: .*?^}\n", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = _TOGETHER.sub(r"launch_at_once(\1, \2, [&] { \3(\4); });", text)
+    text = re.sub(r'asm volatile\("red\.release[^;]*;".*?;', "*arrived += 1;", text)
+    text = re.sub(r'asm volatile\("ld\.acquire[^;]*;".*?;', "look_again(); seen = *arrived;", text)
+    text = _COPY.sub(r"copy_later(to, from, \1, there);", text)
+    text = re.sub(r'asm volatile\("cp\.async\.commit_group;".*', "commit_copies();", text)
+    return re.sub(r'asm volatile\("cp\.async\.wait_group (\d);".*', r"await_copies(\1);", text)
+
+
+def _called(function: ctypes._CFuncPtr, case: Case) -> dict[str, np.ndarray]:
+    out = copied(case.arguments)
+    call: list[object] = []
+    for p in case.codelet.params:
+        match p, out[p.name]:
+            case Array(), np.ndarray() as array:
+                call.append(array.ctypes.data_as(ctypes.c_void_p))
+            case _, number:
+                call.append(C_SCALARS[p.dtype](number))
+    answer = function(*call, None)
+    assert answer == 0, f"{case.name} returned {answer}"
+    return arrays(out)

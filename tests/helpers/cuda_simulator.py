@@ -1,0 +1,99 @@
+"""Run emitted CUDA modules in Numba's simulator.
+
+NUMBA_ENABLE_CUDASIM=1 python -m tests.helpers.cuda_simulator PROGRAMS RESULTS
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numba import cuda, types
+
+from looptune.ir.interpreter import FUNCTIONS
+from tests.helpers.block_simulator import Thread
+from tests.helpers.cross_check import Emitted
+
+
+class Math:
+    """C's math.h for a module's ``math``: Python's raises where C gives NaN or an infinity, and rounds to an int."""
+
+    nan, inf = np.nan, np.inf
+
+    def __getattr__(self, name: str) -> object:
+        return FUNCTIONS[name]
+
+
+def copy_16_bytes(to: np.ndarray, at: int, source: np.ndarray, place: int) -> None:
+    """What the LLVM code of that name does; a GPU faults where a place is no multiple of 16 bytes."""
+    count = 16 // source.itemsize
+    assert at % count == place % count == 0, f"{at} and {place} are no multiples of {count}"
+    to[at : at + count] = source[place : place + count]
+
+
+class Ahead:
+    """Copies that are on their way as long as they may be: each thread's own groups, made when they are awaited."""
+
+    def copy(self, width: int) -> Callable[[np.ndarray, int, np.ndarray, int, bool], None]:
+        def begun(to: np.ndarray, at: int, source: np.ndarray, place: int, there: bool) -> None:
+            count = width // source.itemsize
+            assert at % count == 0, f"{at} is no multiple of {count}"
+            assert not there or place % count == 0 <= source.size - place - count, f"{place}, {count}, {source.size}"
+            Thread.running.copies[-1].append((to, at, source, place, count if there else 0, count))
+
+        return begun
+
+    def begin(self) -> None:
+        Thread.running.copies.append([])
+
+    def awaited(self, left: int) -> Callable[[], None]:
+        def arrive() -> None:
+            groups = Thread.running.copies
+            while len(groups) > left + 1:  # the last one has not been begun
+                for to, at, source, place, read, count in groups.pop(0):
+                    to[at : at + count] = source[place : place + read] if read else 0
+
+        return arrive
+
+    def names(self) -> dict[str, object]:
+        copies: dict[str, object] = {"arrays_are_aligned": lambda: None}
+        copies |= {f"copy_{width}_bytes_ahead": self.copy(width) for width in (4, 8, 16)}
+        return {**copies, "begin_copies": self.begin, **{f"await_copies_{n}": self.awaited(n) for n in range(4)}}
+
+
+def wrapped(self: types.Integer, value: object) -> np.integer:
+    """``uint32(value)`` as a GPU converts; NumPy raises where a Python integer does not fit."""
+    number = int(value) % 2**self.bitwidth  # type: ignore[call-overload]
+    return np.array(number, f"uint{self.bitwidth}").astype(self.name)[()]
+
+
+types.Integer.cast_python_value = wrapped
+
+
+def run(program: Emitted) -> dict[str, np.ndarray]:
+    module: dict[str, object] = {"__name__": program.name}
+    exec(compile(program.source.replace(", alignment=16", ""), program.name, "exec"), module)
+    module |= {"math": Math(), "copy_16_bytes": copy_16_bytes, **Ahead().names()}
+    type(cuda.to_device(np.zeros(1))).__cuda_array_interface__ = {"data": (0, False)}
+    given = {n: cuda.to_device(a) if isinstance(a, np.ndarray) else a for n, a in program.arguments.items()}
+    with np.errstate(all="ignore"):
+        module[program.entry](*given.values())  # type: ignore[operator]
+    return {n: given[n].copy_to_host() for n, a in program.arguments.items() if isinstance(a, np.ndarray)}
+
+
+def main(given: Path, result: Path) -> None:
+    found: dict[str, dict[str, np.ndarray] | str] = {}
+    for program in pickle.loads(given.read_bytes()):
+        try:
+            found[program.name] = run(program)
+        except Exception:
+            found[program.name] = traceback.format_exc(limit=-3)
+    result.write_bytes(pickle.dumps(found))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

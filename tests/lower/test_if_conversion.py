@@ -1,0 +1,108 @@
+"""Accumulating without asking: where it is done, where it must not be, and that the results are the loops'."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from looptune.frontend import load
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Assign, Const, If, Loop, Stmt
+from looptune.ir.rewrite import walk
+from looptune.ir.specialize import specialize
+from looptune.lower.passes.if_conversion import if_convert
+from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.plan import Plan
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from tests.helpers import cross_check
+
+HEAD = "void f(int n, int m, double S[n][n], double A[m][n], double x[m])\n"
+TRIANGLE = "for (int p = 0; p < n; p++) for (int q = p; q < n; q++) for (int i = 0; i < m; i++) %s"
+BOXED = ("loop q: box", "loop p: unroll 2, jam", "loop q: unroll 2, jam")
+SUM = TRIANGLE % "S[p][q] += A[i][p] * A[i][q];"
+DONE = {
+    "triangle": (SUM, BOXED),
+    "larger box": (SUM, ("loop p: box 4", "loop q: box 4", *BOXED[1:])),
+    "condition": ("for (int p = 0; p < n; p++) for (int i = 0; i < m; i++) if (p > 2) S[p][0] += x[i];", ()),
+    "two conditions": (
+        "for (int p = 0; p < n; p++) for (int i = 0; i < m; i++)\n"
+        "  { if (p > 2) S[p][0] += x[i]; if (p < n - 1) S[p][1] *= x[i]; }", ()),
+    "constant divisor": ("for (int p = 0; p < n; p++) for (int i = 0; i < m; i++) if (p > 2) S[p][0] += i / 2;", ()),
+}  # fmt: skip
+LEFT = {
+    "outside": "for (int p = 0; p < n; p++) for (int i = 0; i < m; i++) if (p > 0) S[p][0] += A[i][p - 1];",
+    "division": "for (int p = 0; p < n; p++) for (int i = 0; i < m; i++) if (p > 0) S[p][0] += i / p;",
+    "other element": "for (int p = 0; p < n; p++) for (int i = 0; i < m; i++) if (p > 0) S[p][i % n] += x[i];",
+    "loop's own": "for (int p = 0; p < n; p++) for (int i = 0; i < m; i++) if (i > p) S[p][0] += x[i];",
+}
+PARTLY = (
+    "for (int p = 0; p < n; p++) for (int i = 0; i < m; i++)\n"
+    "  if (p > 0) { S[p][0] += A[i][p - 1]; if (x[i] > 0) x[i] = 0; S[p][0] += x[i]; }"
+)
+"""One register accumulates what may be read in any case, and what may not."""
+SIZES = ({"n": 7, "m": 5}, {"n": 8, "m": 4}, {"n": 2, "m": 1})
+
+
+def planned(text: str, lines: Sequence[str], sizes: dict[str, int]) -> Plan:
+    return lower_to_plan(
+        specialize(schedule(Analysis(load(HEAD + "{" + text + "}\n").codelet), parse_lines(lines)).codelet, sizes)
+    )
+
+
+def asking(body: tuple[Stmt, ...]) -> Iterator[If]:
+    """The conditions inside loops."""
+    for loop in (n for n in walk(body) if isinstance(n, Loop)):
+        yield from (n for n in walk(loop.body) if isinstance(n, If))
+
+
+@pytest.mark.parametrize("name", DONE)
+def test_no_iteration_asks(name: str) -> None:
+    """The loop of a register under a condition is without it; the plan, which is what is proved, has it."""
+    made = planned(*DONE[name], SIZES[1])
+    assert any(list(asking(k.body)) for k in made.kernels)
+    assert not any(list(asking(if_convert(k, made).body)) for k in made.kernels)
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_may_not_be_read_is_asked_for(name: str) -> None:
+    """An element outside its array, a division by nothing, what is no register, and what the loop decides."""
+    made = planned(LEFT[name], (), SIZES[0])
+    assert any(list(asking(if_convert(k, made).body)) for k in made.kernels)
+    assert all(if_convert(k, made) == k for k in made.kernels)
+
+
+def test_a_register_that_is_used_before_it_is_set_keeps_its_value() -> None:
+    """One that is loaded in any case is not emptied before a condition under which it is used and set anew."""
+    nest = "for (int i = 0; i < 6; i++) for (int j = i; j < i + 1; j++) for (int k = 1; k < m; k++)"
+    codelet = load(f"void f(int m, long c[9][9], long e[9]) {{ {nest} c[i][i] += e[i]; }}\n").codelet
+    lines = ("loop 1: tile 3", "loop 3: split 2")
+    made = lower_to_plan(schedule(Analysis(codelet), parse_lines(lines)).codelet, blocks=True)
+    kernel = made.kernels[1]
+    done = if_convert(kernel, made)
+    assert done != kernel
+    assert emptied(done.body) == emptied(kernel.body)
+
+
+def emptied(body: tuple[Stmt, ...]) -> list[Stmt]:
+    return [n for n in walk(body) if isinstance(n, Assign) and isinstance(n.value, Const)]
+
+
+@pytest.mark.wide
+@pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-cuda")
+def test_results_are_those_of_the_loops(tmp_path: Path) -> None:
+    """In the CUDA simulator, to the last bit: what is added is added in its order."""
+    from looptune.backends.numba_cuda.backend import NumbaCuda
+
+    programs, wants = [], {}
+    others = {name: (text, ()) for name, text in {**LEFT, "partly": PARTLY}.items()}
+    for name, (text, lines) in {**DONE, **others}.items():
+        codelet = load(HEAD + "{" + text + "}\n").codelet
+        for sizes in SIZES:
+            start = cross_check.arguments(codelet, sizes)
+            key = f"{name} {sizes}"
+            wants[key] = cross_check.interpreted(codelet, start)
+            programs.append(cross_check.Emitted(key, NumbaCuda().emit(planned(text, lines, sizes)), "f", start))
+    assert cross_check.misses(programs, wants, tmp_path) == {}

@@ -1,0 +1,223 @@
+"""``parallel, team``: the threads of one block share a loop, and what stands beside it is the same launch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from looptune.core.errors import IllegalTransform
+from looptune.frontend import load
+from looptune.ir.c_printer import function
+from looptune.ir.nodes import Assign, Const, Load
+from looptune.ir.specialize import specialize
+from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.plan import Launch, Plan
+from looptune.lower.plan_check import prove_plan
+from looptune.lower.team import Phase, TeamFor, TeamSingle
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from tests.helpers import cross_check
+from tests.helpers.reduction_cases import agrees_on_cpu, analysis, drawn, given, planned, scheduled
+from tests.helpers.team_reduction_cases import MEAN, Case, sized
+
+simulator = pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-cuda")
+
+UNIT = """
+void f(int n, double x[n], double y[n], double s[2]) {
+  double t = 0;
+  for (int i = 0; i < n; i++) t += x[i] * x[i];
+  s[0] = sqrt(t);
+  for (int j = 0; j < n; j++) y[j] = x[j] / s[0];
+  s[1] = y[n - 1];
+}
+"""
+TURNED = """
+void f(int n, double x[n], double y[n], double z[n]) {
+  for (int i = 0; i < n; i++) y[i] = 2 * x[i];
+  for (int j = 0; j < n; j++) z[j] = y[n - 1 - j];
+  for (int k = 0; k < n; k++) x[k] = z[k] + z[0];
+}
+"""
+ROWS = """
+void f(int n, double A[n][n], double x[n]) {
+  for (int i = 0; i < n; i++) {
+    x[i] = 1 / (2 + x[i] * x[i]);
+    for (int j = 0; j <= i; j++) A[i][j] *= x[i];
+    x[i] = A[i][0];
+  }
+}
+"""
+COLUMNS = """
+void f(int n, int m, double A[n][m], double x[n]) {
+  for (int k = 0; k < m; k++) {
+    for (int i = 0; i < n; i++) x[i] = A[i][k] / (k + 1);
+    for (int j = k; j < m; j++)
+      for (int i = 0; i < n; i++) A[i][j] += x[i] * x[n - 1 - i];
+  }
+}
+"""
+COUNTED = """
+void f(int n, int c[1], double x[n], double y[n]) {
+  int last = c[0] > n ? n : c[0];
+  for (int i = 0; i < last; i++) y[i] = x[i];
+}
+"""
+OWN = """
+void f(int n, double x[n], double y[n]) {
+  for (int i = 0; i < n; i++) {
+    double t[2];
+    t[0] = x[i];
+    t[1] = t[0] * x[i];
+    for (int j = 0; j < 2; j++) y[i] += t[j];
+  }
+}
+"""
+BLOCK = "codelet: grid blocksize 4x2"
+TEAMS = tuple(f"loop {var}: parallel, team" for var in "ijk")
+CASES = {
+    "beside a sum": Case(UNIT, ("loop i: parallel", "loop j: parallel, team", BLOCK), sized((1,), (8,), (21,)),
+                         ("reduction i, shared j 8",)),
+    "alone": Case(OWN, ("loop i: parallel, team", BLOCK), sized((0,), (7,), (8,), (30,)),
+                  ("shared i 8, in the thread j",)),
+    "one after the other": Case(TURNED, (*TEAMS, BLOCK), sized((0,), (5,), (19,)),
+                                ("shared i, j, k 8",)),
+    "some of them": Case(TURNED, (TEAMS[0], TEAMS[2], BLOCK), sized((11,)),
+                         ("shared i 8", "grid j 8", "shared k 8")),
+    "blocks of two sizes": Case(TURNED, (*TEAMS, "loop k: grid blocksize 3x1"), sized((11,)),
+                                ("shared i, j 256", "shared k 3")),
+    "unrolled": Case(TURNED, (*TEAMS, "loop i: unroll 3", "loop j: unroll 2, split, guarded",
+                              "loop k: tile k:2", BLOCK), sized((4,), (23,)),
+                     ("shared i, i, j, outer_k 8, in the thread k",)),
+    "of each row": Case(ROWS, ("loop j: parallel, team", BLOCK), sized((5,), (11,)), ("grid i, shared j 4x2",)),
+    "in a loop of the host": Case(COLUMNS, ("loop 2: parallel, team", BLOCK), sized((5, 4)),
+                                  ("host k", "  shared i 8", "  grid j, i 4x2")),
+    "as many as the data say": Case(COUNTED, ("loop i: parallel, team", BLOCK), sized((9,)), ("shared i 8",)),
+}  # fmt: skip
+each = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+AFFINE = {name: case for name, case in CASES.items() if case.text != COUNTED}
+
+
+def made(case: Case) -> Plan:
+    return lower_to_plan(scheduled(case.text, *case.lines).codelet, blocks=True)
+
+
+@each
+def test_who_shares_what(case: Case) -> None:
+    """What is for one block and stands together is one kernel; a loop of the grid, or another size, is the next."""
+    assert drawn(made(case)) == case.runs
+
+
+@pytest.mark.parametrize("case", AFFINE.values(), ids=AFFINE.keys())
+def test_what_is_launched_is_proved(case: Case) -> None:
+    """On a GPU for all sizes; and on a CPU, where it is a parallel loop like any other."""
+    original, tree = analysis(case.text).codelet, scheduled(case.text, *case.lines).codelet
+    for blocks in (True, False):
+        proof = prove_plan(original, lower_to_plan(tree, blocks=blocks), blocks=blocks)
+        assert proof.verdict == "proved", proof.reason
+
+
+def test_a_dependence_is_refused() -> None:
+    """Threads of one block are threads: no iteration may need another's."""
+    text = "void f(int n, double x[n])\n{ for (int i = 1; i < n; i++) x[i] += x[i - 1]; }\n"
+    with pytest.raises(IllegalTransform, match="must run before"):
+        scheduled(text, "loop i: parallel, team")
+
+
+def test_a_loop_shared_by_threads_that_do_not_wait_is_not_proved() -> None:
+    """Without the order of phases the proof fails: it looks at what the team does."""
+    case = CASES["one after the other"]
+    done = made(case)
+    (kernel,) = done.kernels
+    assert kernel.team is not None
+    turned = replace(kernel.team, phases=kernel.team.phases[::-1])
+    assert all(isinstance(p, TeamFor) for p in turned.phases)
+    (launch,) = done.steps
+    assert isinstance(launch, Launch)
+    wrong = replace(done, steps=(replace(launch, kernel=replace(kernel, team=turned)),))
+    assert prove_plan(analysis(case.text).codelet, wrong).verdict != "proved"
+
+
+def shuffled(what: str) -> tuple[Phase, ...]:
+    """The phases of a mean of each column, one of which sets the mean, one adds up, one divides and stores it."""
+    done = planned_mean()
+    (kernel,) = done.kernels
+    assert kernel.team is not None
+    clear, tree, last, rest = kernel.team.phases
+    assert isinstance(last, TeamSingle)
+    divide, store = last.body
+    assert isinstance(store, Assign)
+    wrong = Assign(Load("mean", (Const(0),), "float64"), store.value)
+    match what:
+        case "stored before it is divided":
+            return clear, tree, replace(last, body=(store, divide)), rest
+        case "stored before it is added up":
+            return clear, replace(last, body=(store,)), tree, replace(last, body=(divide,)), rest
+        case "never stored":
+            return clear, tree, replace(last, body=(divide,)), rest
+        case "used before it is set":
+            return tree, clear, last, rest
+        case "another element":
+            return clear, tree, replace(last, body=(divide, wrong)), rest
+    return kernel.team.phases
+
+
+def planned_mean() -> Plan:
+    lines = ("loop i: parallel", "loop k: parallel", BLOCK)
+    return lower_to_plan(scheduled(MEAN, *lines).codelet, blocks=True)
+
+
+@pytest.mark.parametrize(
+    ("what", "verdict"),
+    [
+        ("as it is", "proved"),
+        ("stored before it is divided", "failed"),
+        ("stored before it is added up", "failed"),
+        ("never stored", "failed"),
+        ("used before it is set", "failed"),
+        ("another element", "failed"),
+    ],
+)
+def test_what_a_team_knows_is_proved_to_be_what_memory_would_hold(what: str, verdict: str) -> None:
+    """An element that every lane has in a register: set by the first use of it, stored with its last value."""
+    done = planned_mean()
+    (launch,), (kernel,) = done.steps, done.kernels
+    assert isinstance(launch, Launch)
+    assert kernel.team is not None
+    changed = replace(launch, kernel=replace(kernel, team=replace(kernel.team, phases=shuffled(what))))
+    assert prove_plan(analysis(MEAN).codelet, replace(done, steps=(changed,))).verdict == verdict
+
+
+@each
+def test_source_to_source(case: Case) -> None:
+    """What ``transform`` prints is read again as the same loops for teams."""
+    done = scheduled(case.text, *case.lines).codelet
+    again = schedule(Analysis(load(function(done, pragmas=True)).codelet)).codelet
+    assert drawn(lower_to_plan(again, blocks=True)) == case.runs
+
+
+@pytest.mark.sampled(4, "wide")
+@each
+def test_cpu(case: Case, tmp_path: Path) -> None:
+    """On the CPU the arrays are those of the loops in their order."""
+    agrees_on_cpu(planned(case.text, *case.lines), case.text, case.sizes, tmp_path)
+
+
+@simulator
+def test_cuda(tmp_path: Path) -> None:
+    """In the CUDA simulator too, for any sizes and for given ones."""
+    from looptune.backends.numba_cuda.backend import NumbaCuda
+
+    programs, wants = [], {}
+    for name, case in CASES.items():
+        tree = scheduled(case.text, *case.lines).codelet
+        for seed, sizes in enumerate(case.sizes):
+            start = given(analysis(case.text).codelet, sizes, seed)
+            for kind, codelet in (("", tree), (" baked", specialize(tree, sizes))):
+                key = f"{name} {sizes}{kind}"
+                wants[key] = cross_check.interpreted(analysis(case.text).codelet, start)
+                programs.append(
+                    cross_check.Emitted(key, NumbaCuda().emit(lower_to_plan(codelet, blocks=True)), "f", start)
+                )
+    assert cross_check.misses(programs, wants, tmp_path, 1e-12) == {}

@@ -1,0 +1,1 @@
+"""Properties of random programs, schedules and files, and of deliberately broken ones."""

@@ -1,0 +1,241 @@
+"""Loops whose launches are one: blocks that wait for each other give what the loops give, whatever is in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from looptune.backends.codegen.kernel import shared_bytes
+from looptune.backends.codegen.register_limits import launch_bounds
+from looptune.core.errors import DirectiveError
+from looptune.frontend import load
+from looptune.frontend.directive_lines import parse_lines
+from looptune.lower.checkpoints import checkpoints
+from looptune.lower.pipeline import Machine, finish_plan, lower_to_plan
+from looptune.lower.plan import count, has_host_loop, launches, split_persistent_launches
+from looptune.lower.plan_check import prove_plan
+from looptune.lower.plan_outline import summarize_plan
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from tests.helpers import cross_check, cuda_c_on_cpu, kernel_cases
+from tests.helpers.kernel_cases import Case, planned, sized
+
+simulator = pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-cuda")
+compiler = pytest.mark.skipif(cuda_c_on_cpu.GXX is None, reason="needs g++")
+STEPS = """
+void f(int steps, int n, int m, float A[n][m], float B[n][m]) {
+  for (int t = 0; t < steps; t++) {
+    for (int i = 1; i < n - 1; i++)
+      for (int j = 1; j < m - 1; j++) B[i][j] = 0.25f * (A[i][j - 1] + A[i][j + 1] + A[i - 1][j] + A[i + 1][j]);
+    for (int i = 1; i < n - 1; i++) for (int j = 1; j < m - 1; j++) A[i][j] = B[i][j] + t;
+  }
+}
+"""
+COLUMNS = """
+void f(int n, int m, double A[m][n], double R[n][n], double Q[m][n]) {
+  for (int k = 0; k < n; k++) {
+    double norm = 0;
+    for (int i = 0; i < m; i++) norm += A[i][k] * A[i][k];
+    R[k][k] = norm + 1;
+    for (int i = 0; i < m; i++) Q[i][k] = A[i][k] / R[k][k];
+    for (int j = k + 1; j < n; j++) {
+      R[k][j] = 0;
+      for (int i = 0; i < m; i++) R[k][j] += Q[i][k] * A[i][j];
+      for (int i = 0; i < m; i++) A[i][j] -= Q[i][k] * R[k][j];
+    }
+  }
+}
+"""
+ONE_THREAD = """
+void f(int steps, int n, float A[n], float s[1]) {
+  for (int t = 0; t < steps; t++) {
+    for (int i = 0; i < n; i++) A[i] = A[i] * 0.5f + s[0];
+    s[0] = s[0] + A[t % 3] + A[n - 1];
+  }
+}
+"""
+CONDITIONS = """
+void f(int steps, int n, int m, int A[n][m], int B[n][m]) {
+  for (int r = 0; r < 2; r++) {
+    for (int t = r; t < steps; t += 2) {
+      for (int i = t; i < n; i++) for (int j = 0; j < m; j++) B[i][j] = A[n - 1 - i][m - 1 - j] + t;
+      if (t > 1) {
+        for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) A[i][j] = B[i][j] + r;
+      } else {
+        for (int i = 0; i < n - t; i++) A[i][0] = B[i][m - 1];
+      }
+    }
+    for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) A[i][j] = A[i][j] * 3;
+  }
+}
+"""
+DEEP = """
+void f(int steps, int n, int m, float A[5][n][m], float B[5][n][m]) {
+  for (int t = 0; t < steps; t++) {
+    for (int l = 0; l < 5; l++) for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) B[l][i][j] = A[4 - l][i][j] + t;
+    for (int l = 0; l < 5; l++) for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) A[l][i][j] = B[l][i][m - 1 - j];
+  }
+}
+"""
+PRODUCTS = """
+void f(int steps, int n, int m, float A[n][m], float B[m][n], float C[n][n]) {
+  for (int t = 0; t < steps; t++) {
+    for (int i = 0; i < n; i++)
+      for (int j = 0; j < n; j++) {
+        C[i][j] = 0;
+        for (int k = 0; k < m; k++) C[i][j] += A[i][k] * B[k][j];
+      }
+    for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) A[i][j] = A[i][j] - C[i][i] / 64;
+  }
+}
+"""
+SMALL = "codelet: grid blocksize 8x4"
+CASES = {
+    "steps": Case(STEPS, ("loop 1: persistent", SMALL),
+                  sized((5, 30, 21), (4, 9, 40), (1, 3, 3), (0, 4, 4), (3, 2, 2))),
+    "steps, two blocks": Case(STEPS, ("loop t: persistent 2", SMALL), sized((3, 30, 21))),
+    "columns": Case(COLUMNS, ("loop k: persistent", SMALL), ({"n": 13, "m": 17}, {"n": 1, "m": 1})),
+    "columns, shared out": Case(
+        COLUMNS, ("loop k: persistent", "loop 2: parallel", "loop 3: parallel, team", "loop 4: gridify(i, j)", SMALL),
+        ({"n": 13, "m": 37},)),
+    "columns, in parts": Case(
+        COLUMNS, ("loop k: persistent 3", "loop 2: parallel", "loop 2: split 4", SMALL), ({"n": 9, "m": 70},)),
+    "one thread beside": Case(ONE_THREAD, ("loop 1: persistent", SMALL), sized((6, 70), (2, 3))),
+    "conditions": Case(CONDITIONS, ("loop r: persistent", SMALL), sized((5, 20, 13), (3, 9, 9))),
+    "conditions, inside": Case(CONDITIONS, ("loop t: persistent", SMALL), sized((5, 20, 13))),
+    "three dimensions": Case(
+        DEEP, ("loop 2: gridify(l, i, j)", "loop 5: gridify(l, i, j)", "loop 1: persistent", SMALL), sized((3, 7, 19))),
+    "tiles in shared memory": Case(
+        PRODUCTS, ("loop k: tile k:8", "loop k: stage A, B", "loop 1: persistent 2", "codelet: grid blocksize 8x8"),
+        sized((3, 21, 30))),
+    "tiles filled ahead": Case(
+        PRODUCTS,
+        ("loop k: tile k:8", "loop k: stage A, B, buffers 2", "loop 1: persistent", "codelet: grid blocksize 8x8"),
+        sized((2, 17, 19))),
+    "several steps at once": Case(
+        STEPS, ("loop 1: overlap 2, rows 2", "loop 1: persistent", "codelet: grid blocksize 16x4"), sized((7, 30, 40))),
+    "unrolled": Case(STEPS, ("loop 3: unroll 3, jam", "loop 4: unroll 2", "loop 1: persistent", SMALL),
+                     sized((4, 19, 23))),
+    "steps written out": Case(STEPS, ("loop 1: unroll 2", "loop 1: persistent", SMALL), sized((5, 12, 12))),
+}  # fmt: skip
+
+
+@pytest.mark.wide
+@compiler
+def test_what_the_loops_give(tmp_path: Path) -> None:
+    """In CUDA C, three blocks or more taking turns, for sizes that are constants and arguments."""
+    assert not kernel_cases.wrong_in_c(CASES, tmp_path, (False, True), 1e-5)
+
+
+@pytest.mark.long
+@simulator
+def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
+    """In the simulator, where one block does it all."""
+    assert not kernel_cases.wrong_in_numba(CASES, tmp_path, False, 1e-5)
+
+
+@pytest.mark.sampled(5, "wide")
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_proved_and_is_one_launch(name: str) -> None:
+    case = CASES[name]
+    original, sizes = load(case.text).codelet, case.sizes[0]
+    done = planned(case.text, case.lines, sizes)
+    proof = prove_plan(original, done, sizes)
+    assert proof.verdict == "proved", proof.reason
+    whole, *others = [k for k in done.compiled_kernels if k.steps]
+    assert len(others) == (name == "steps written out"), "what is left of the steps is another loop"
+    assert count(done.steps, sizes) == len(list(launches(done.steps, sizes)))
+    assert whole.name in {k.name for k, _ in launches(done.steps, sizes)}
+    assert len(split_persistent_launches(done).compiled_kernels) == len(done.kernels)
+    if cross_check.CUDA:
+        from looptune.backends.numba_cuda.backend import NumbaCuda
+
+        used = {r.kernel: r for r in NumbaCuda().build(done).resources}
+        assert used.keys() == {k.name for k in done.compiled_kernels}
+        ready = finish_plan(done, Machine(blocks=True))
+        (whole, *_) = (k for k in ready.compiled_kernels if k.steps)
+        assert used[whole.name].shared_bytes == shared_bytes(ready, whole)
+        assert used[whole.name].threads == max(k.block[0] * k.block[1] for k in done.kernels)
+
+
+def test_launches_are_counted_and_shown() -> None:
+    """One, whatever the steps; there is nothing between two to stop at, and no pace to compare."""
+    sizes = {"steps": 7, "n": 30, "m": 21}
+    done = planned(STEPS, ("loop 1: persistent 2", SMALL))
+    assert [count(done.steps, {**sizes, "steps": t}) for t in (0, 1, 500)] == [1, 1, 1]
+    assert not has_host_loop(done)
+    assert checkpoints(done, sizes) is None
+    assert summarize_plan(done, sizes) == (
+        "2 blocks a multiprocessor, t: 7 times",
+        "  grid i, j: 3 x 7 blocks of 8 x 4 threads",
+        "  grid i, j: 3 x 7 blocks of 8 x 4 threads",
+        "2 kernels, 1 launch",
+    )
+    assert summarize_plan(split_persistent_launches(done), sizes)[0] == "host t: 7 times"
+    assert count(split_persistent_launches(done).steps, sizes) == 14
+    inner = planned(CONDITIONS, ("loop t: persistent", SMALL))
+    assert count(inner.steps, sizes) == 4, "a launch for t and one for the nest beside it, twice"
+    assert has_host_loop(inner)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "why"),
+    [
+        (
+            STEPS,
+            ("loop 2: persistent",),
+            "its iterations are independent, and it needs a sequential loop",
+        ),
+        (COLUMNS, ("loop 5: persistent",), "a loop around it is parallel"),
+        (COLUMNS, ("loop 2: persistent",), "it contains no parallel loop"),
+        (
+            STEPS.replace("  for (int t", "  if (A[0][0] > 0) for (int t"),
+            ("loop t: persistent",),
+            "its bounds or a condition around it depend on array elements, which the host does not read",
+        ),
+        (
+            COLUMNS,
+            ("loop 1: persistent", "loop 2: parallel", "loop 2: grid blocksize 32x4", "loop 4: grid blocksize 16x16"),
+            "blocks of 128 and 256 threads are in it, and some wait: give all nests one block size",
+        ),
+    ],
+)
+def test_refusals(text: str, lines: tuple[str, ...], why: str) -> None:
+    with pytest.raises(DirectiveError, match=f"persistent of loop .: {why}"):
+        planned(text, lines)
+    kept = schedule(Analysis(load(text).codelet), parse_lines(lines), keep_going=True)
+    assert [s.proof for s in kept.steps if s.directive.name == "persistent"] == ["refused"]
+    assert not any(k.steps for k in lower_to_plan(kept.codelet, blocks=True).compiled_kernels)
+
+
+def test_blocks_of_several_sizes_where_nobody_waits() -> None:
+    """The threads that a smaller block lacks have nothing to do."""
+    lines = ("loop 1: persistent", "loop 2: grid blocksize 8x2", "loop 4: grid blocksize 8x8")
+    done = planned(STEPS, lines)
+    assert [k.block for k in done.kernels] == [(8, 2), (8, 8)]
+    assert done.compiled_kernels[0].block == (64, 1)
+
+
+def test_launchbounds_do_not_say_how_many_blocks_there_are() -> None:
+    done = planned(STEPS, ("loop 1: persistent 2", "codelet: launchbounds 4", SMALL))
+    assert [launch_bounds(k) for k in done.compiled_kernels] == [(32, 2)]
+
+
+def test_loops_of_one_name_are_told_apart() -> None:
+    """Two loops called t, of which one cannot be persistent: because of its blocks, or for it has no threads."""
+    nest = "for (int i = 0; i < n; i++) A[i] = A[i] + t;"
+    alone = "for (int i = 1; i < n; i++) A[i] = A[i] + A[i - 1];"
+    twice = "void f(int s, int u, int n, float A[n], float x[1]) {\n%s\n}"
+    first, last = f"for (int t = 0; t < s; t++) {{ {alone} }}", f"for (int t = 0; t < u; t++) {{ {nest} }}"
+    for body, number in ((first + last, 1), (last + first, 3)):
+        with pytest.raises(DirectiveError, match="persistent of loop t: it contains no parallel loop"):
+            planned(twice % body, (f"loop {number}: persistent", f"loop {4 - number}: persistent"))
+    total = "for (int i = 0; i < n; i++) x[0] += A[i];"
+    mixed = f"for (int t = 0; t < s; t++) {{ {total} {nest} }}"
+    for body, number in ((mixed + last, 1), (last + mixed, 3)):
+        lines = ("loop 1: persistent", f"loop {4 if number == 1 else 3}: persistent", f"loop {number + 1}: parallel",
+                 f"loop {number + 1}: grid blocksize 32x2", f"loop {number + 2}: grid blocksize 32x8")  # fmt: skip
+        with pytest.raises(DirectiveError, match="blocks of 64 and 256 threads are in it"):
+            planned(twice % body, lines)

@@ -1,0 +1,109 @@
+"""``raster``: blocks take other places of the grid, each of them one, and every target says the same of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from looptune.backends.codegen.block_swizzle import is_swizzled
+from looptune.lower.plan import Plan
+from looptune.runtime import targets
+from looptune.schedule.directives.raster import BlockSwizzle
+from tests.helpers import block_positions, cross_check, cuda_c_on_cpu, kernel_cases
+from tests.helpers.kernel_cases import Case
+
+COUNTED = """void f(int n, int m, int A[n][m], int s[n])
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++)
+            A[i][j] = A[i][j] + 1 + 3 * i + 7 * j;
+    for (int i = 0; i < n; i++)
+        s[i] = s[i] + 1;
+}
+"""
+TRIANGLE = COUNTED.replace("int j = 0", "int j = i")
+PRODUCT = """void f(int n, int m, float A[n][m], float B[m][n], float C[n][n])
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            for (int k = 0; k < m; k++)
+                C[i][j] += A[i][k] * B[k][j];
+}
+"""
+STEPS = """void f(int n, int m, float A[n][m], float B[n][m])
+{
+    for (int t = 0; t < 4; t++) {
+        for (int i = 1; i < n; i++) for (int j = 0; j < m; j++) B[i][j] = A[i - 1][j] / 2;
+        for (int i = 1; i < n; i++) for (int j = 0; j < m; j++) A[i][j] = B[i][j] + t;
+    }
+}
+"""
+SIZES = ({"n": 13, "m": 21}, {"n": 1, "m": 1}, {"n": 40, "m": 5}, {"n": 5, "m": 60})
+LINES = {
+    **{f"strips of {rows}": (COUNTED, (f"codelet: raster {rows}", "codelet: grid blocksize 4x2"))
+       for rows in (1, 2, 3, 4, 7, 32)},
+    "a triangle": (TRIANGLE, ("loop 1: gridify(i, j)", "codelet: raster 3", "codelet: grid blocksize 4x2")),
+    "by columns": (COUNTED, ("nest 1: permute j, i", "codelet: raster 3", "codelet: grid blocksize 4x2")),
+    "tiles in shared memory": (
+        PRODUCT, ("loop k: tile k:8", "loop k: stage A, B", "codelet: raster 2", "codelet: grid blocksize 8x8")),
+    "in parts": (PRODUCT, ("loop k: split 3", "codelet: raster 2", "codelet: grid blocksize 8x4")),
+    "steps at once": (STEPS, ("loop t: overlap 2, rows 2", "codelet: raster 2", "codelet: grid blocksize 16x4")),
+    "blocks that wait for each other": (
+        STEPS, ("loop t: persistent", "codelet: raster 2", "codelet: grid blocksize 4x4")),
+}  # fmt: skip
+simulator = pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-cuda")
+compiler = pytest.mark.skipif(cuda_c_on_cpu.GXX is None, reason="needs g++")
+
+
+CASES = {name: Case(text, lines, SIZES) for name, (text, lines) in LINES.items()}
+
+
+def planned(name: str, sizes: Mapping[str, int] | None = None) -> Plan:
+    return kernel_cases.planned(*LINES[name], sizes)
+
+
+@pytest.mark.wide
+@compiler
+def test_what_the_loops_give(tmp_path: Path) -> None:
+    """In CUDA C: every place is taken once, for sizes that are constants and arguments."""
+    assert not kernel_cases.wrong_in_c(CASES, tmp_path, (False, True), 1e-5)
+
+
+@pytest.mark.wide
+@simulator
+def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
+    assert not kernel_cases.wrong_in_numba(CASES, tmp_path, False, 1e-5)
+
+
+@pytest.mark.sampled(4, "wide")
+@simulator
+@pytest.mark.parametrize("name", CASES)
+def test_it_compiles(name: str) -> None:
+    from looptune.backends.numba_cuda.backend import NumbaCuda
+
+    assert all(r.local_bytes == 0 for r in NumbaCuda().build(planned(name, SIZES[0])).resources)
+
+
+@pytest.mark.parametrize(("rows", "firsts"), [(1, [(0, 0), (0, 1), (0, 2)]), (2, [(0, 0), (1, 0), (0, 1)]),
+                                              (3, [(0, 0), (1, 0), (2, 0), (0, 1)])])  # fmt: skip
+def test_neighbours_run_at_a_time(rows: int, firsts: list[tuple[int, int]]) -> None:
+    """By hand: of a grid of 3 rows of 4 blocks those launched first, as the docstring of the directive shows them."""
+    kernel = planned("strips of 4", {"n": 6, "m": 16}).kernels[0]
+    places = block_positions.taken(replace(kernel, annotations=(BlockSwizzle(rows),)), (4, 3))
+    assert [(y, x) for x, y in places[: len(firsts)]] == firsts
+    assert sorted(places) == [(x, y) for x in range(4) for y in range(3)]
+
+
+def test_a_grid_of_one_dimension_has_no_rows() -> None:
+    both, one = planned("strips of 4").kernels
+    assert (is_swizzled(both), is_swizzled(one)) == (True, False)
+    assert "raster" not in targets.emit("numba-cpu", planned("strips of 4"), None)
+
+
+def test_opencl_says_the_same() -> None:
+    text = targets.emit("opencl", planned("strips of 4"), None)
+    assert "number__raster / (4 * columns__raster) * 4" in text
+    assert all(f"{v}__raster" in text for v in "xy")

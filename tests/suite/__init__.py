@@ -1,0 +1,1 @@
+"""The programs of ``polybench/``, ``gatlas/`` and ``pragmas/``."""

@@ -1,0 +1,243 @@
+"""The space derived from a file's loops: it holds what won in spaces made by hand, and all of it fits the file."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from looptune.cli.main import cli
+from looptune.core.errors import DirectiveError, IllegalTransform, UsageError
+from looptune.frontend import load
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Codelet, Loop
+from looptune.ir.rewrite import walk
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.schedule.directives.grid import BlockSize
+from looptune.tune.space.derive import derive
+from looptune.tune.space.patterns import Patterns
+from looptune.tune.space.space import Configuration, Space, parse
+from tests.helpers import affine_nests
+from tests.helpers.paths import POLYBENCH
+
+FILES = sorted(p.stem for p in POLYBENCH.glob("*.c"))
+GPU = {
+    "gemm": ("loop k: factor", "loop i: unroll 4, jam", "loop j: unroll 4, jam", "loop k: tile k:32",
+             "loop k: stage A, B, buffers 2, unroll 16", "codelet: grid blocksize 16x8"),
+    "2mm": ("loop 1, 4: unroll 8, jam", "loop 2, 5: unroll 8, split, runs 4, jam", "loop 3, 6: tile k:16",
+            "loop 3: stage A, B, buffers 2, turned(A), unroll 16",
+            "loop 6: stage C, D, buffers 2, turned(C), unroll 16",
+            "codelet: grid blocksize 16x8"),
+    "3mm": ("loop 1, 4, 7: unroll 4, jam", "loop 2, 5, 8: unroll 4, jam", "loop 3, 6, 9: split 4",
+            "loop 3, 6, 9: tile k:16", "loop 3: stage A, B, buffers 2, unroll 16",
+            "loop 6: stage C, D, buffers 2, unroll 16", "loop 9: stage E, F, buffers 2, unroll 16",
+            "codelet: grid blocksize 16x8"),
+    "syrk": ("loop 3: unroll 8, jam", "loop 4: unroll 8, split, jam", "loop k: tile k:16", "loop k: stage A, buffers 2",
+             "codelet: grid blocksize 16x8"),
+    "syr2k": ("loop 3: unroll 8, jam", "loop 4: unroll 8, split, jam", "loop k: tile k:8",
+              "loop k: stage A, B, buffers 2", "codelet: grid blocksize 16x16"),
+    "half of syrk": ("loop 3: fold", "loop 3, 4: box 8", "loop 3, 4: unroll 4, jam", "loop k: tile k:16",
+                     "loop k: stage A, buffers 2", "codelet: grid blocksize 16x16"),
+    "half of syr2k": ("loop 3: fold", "loop 3, 4: box 8", "loop 3, 4: unroll 8, jam", "loop k: tile k:8",
+                      "loop k: stage A, B, buffers 2", "codelet: grid blocksize 16x16"),
+    "strips of half of syr2k": ("loop 3: fold", "loop 3, 4: box 8", "loop 3: unroll 8, jam", "loop 4: unroll 4, jam",
+                                "loop k: tile k:16", "loop k: stage A, B, buffers 2, unroll 16",
+                                "codelet: grid blocksize 16x8"),
+    "parts of half of syrk": ("loop 3: fold", "loop 3, 4: box 8", "loop 3, 4: unroll 4, jam", "loop k: split 4",
+                              "loop k: tile k:16", "loop k: stage A, buffers 2, unroll 16",
+                              "codelet: grid blocksize 16x16"),
+    "covar": ("loop 1: gridify(i, j)", "loop 5, 6: box 8", "loop 5, 6: unroll 4, jam", "loop 7: tile i:32",
+              "loop 7: stage data, buffers 2, unroll 4", "codelet: grid blocksize 16x16"),
+    "corr": ("loop 1: gridify(i, j)", "loop 3: gridify(i, j)", "loop 7: distribute", "loop 8: cut",
+             "loop 7.2, 8: box 8", "loop 7.2: unroll 4, jam", "loop 8: unroll 4, jam", "loop 9: tile i:32",
+             "loop 9: stage data, buffers 2, unroll 4", "codelet: grid blocksize 16x16"),
+    "atax": ("loop 3: parallel", "loop 2.2: parallel", "codelet: grid blocksize 32x32"),
+    "bicg": ("loop 3.2: parallel", "nest 2.2: permute j, i", "loop 2.2: split 64", "codelet: grid blocksize 32x4"),
+    "mvt": ("loop 2: parallel", "loop 4: split 64", "codelet: grid blocksize 32x4"),
+    "one read of atax": ("loop 2.1: fuse", "loop 3: parallel", "loop 2.1: unroll 4, jam", "loop 2.1: split 256",
+                         "codelet: grid blocksize 32x16"),
+    "one read of bicg": ("loop 2.1: fuse 3", "loop 3.1: fuse", "loop 3.1: parallel", "loop 2.1: unroll 4, jam",
+                         "loop 2.1: split 256", "codelet: grid blocksize 32x16"),
+    "one read of mvt": ("nest 3: permute j, i", "loop 1: fuse", "loop 2: fuse", "loop 2: parallel",
+                        "loop 1: unroll 8, jam", "loop 1: split 512", "codelet: grid blocksize 32x8"),
+    "gesummv": ("loop j: parallel", "codelet: grid blocksize 32x4"),
+    "gramschm": ("loop 2: parallel", "loop 4: gridify(i, j)", "loop 3: parallel, team", "loop 2, 3, 5, 6: unroll 4",
+                 "codelet: grid blocksize 16x64"),
+    "rows of gramschm": ("loop 2: parallel", "loop 3: parallel, team", "loop 4: distribute", "loop 6: cut",
+                         "loop 4.1: gridify(i, j)", "nest 4.2: permute i, j", "loop 5: unroll 4",
+                         "loop 6: unroll 4, jam", "codelet: grid blocksize 32x32"),
+    "3dconv": ("nest i: gridify(i, j, k)", "loop i: tile i:4", "loop k: box 32", "codelet: grid blocksize 64x4"),
+    "bp_stereo": ("codelet: grid blocksize 32x2",),
+    "2dconv": ("loop i: unroll 3, guarded, jam", "codelet: grid blocksize 32x8"),
+    "fdtd-2d": ("loop 3, 5, 7: unroll 2, guarded, jam", "codelet: grid blocksize 128x2"),
+}  # fmt: skip
+"""On an H200, in the spaces of ``pragmas/``."""
+CPU = {
+    "gemm": ("nest i: permute i, k, j", "loop i: unroll 4, jam", "loop k: unroll 4, jam"),
+    "2mm": ("nest 1: permute i, k, j", "nest 4: permute i, k, j", "loop 1, 4: unroll 4, jam",
+            "loop 3, 6: unroll 4, jam"),
+    "covar": ("nest 6: permute i, j2", "loop 7: unroll 8, remainder, jam"),
+    "syr2k": ("loop 3: unroll 4, jam", "loop 4: unroll 2, jam"),
+    "rows of corr": ("loop 7: distribute", "nest 7.3: permute j1, i, j2", "loop 7.3: unroll 4, jam",
+                     "loop 9: unroll 4, jam", "loop 1, 3: unroll 16, jam", "loop 7.4: tile j1:16, j2:16"),
+    "rows of covar": ("loop 5: distribute", "nest 5.2: permute j1, i, j2", "loop 5.2: unroll 4, jam",
+                      "loop 7: unroll 4, jam", "loop 1: unroll 16, jam", "loop 5.3: tile j1:16, j2:16"),
+    "one read of atax": ("loop 2.1: fuse", "loop 3: parallel", "loop 2.1: unroll 4, jam", "loop 2.1: split 2"),
+    "one read of bicg": ("loop 2.1: fuse 3", "loop 3.1: fuse", "loop 3.1: parallel", "loop 2.1: unroll 4, jam",
+                         "loop 2.1: split 2"),
+    "one read of mvt": ("nest 3: permute j, i", "loop 1: fuse", "loop 2: fuse", "loop 2: parallel",
+                        "loop 1: unroll 4, jam", "loop 1: split 2"),
+}  # fmt: skip
+"""On two cores of a server."""
+
+
+def read(name: str) -> Analysis:
+    return Analysis(load(POLYBENCH / f"{name}.c").codelet)
+
+
+def tree(analysis: Analysis, version: Configuration) -> Codelet | None:
+    """None where it is refused."""
+    try:
+        return schedule(analysis, parse_lines(version.text.splitlines())).codelet
+    except (DirectiveError, IllegalTransform):
+        return None
+
+
+def blocks(codelet: Codelet) -> list[BlockSize | None]:
+    """Which ``==`` does not look at."""
+    return [n.annotation(BlockSize) for n in walk(codelet.body) if isinstance(n, Loop)]
+
+
+@pytest.mark.sampled(13, "wide")
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize(
+    ("name", "device", "lines"),
+    [
+        pytest.param(n, device, lines, id=f"{n}-{device}", marks=pytest.mark.long if n == "bp_stereo" else ())
+        for device, each in (("gpu", GPU), ("cpu", CPU))
+        for n, lines in each.items()
+    ],
+)
+def test_what_won_in_spaces_made_by_hand_is_there(name: str, device: str, lines: tuple[str, ...]) -> None:
+    """As the same loops, on a GPU in blocks of the same shape."""
+    analysis = read(name.split()[-1])
+    (winner,) = parse("\n".join(lines), "winner")
+    assert winner is not None
+    want = tree(analysis, winner)
+    assert want is not None
+    space = parse(derive(analysis), "derived").on(device)
+    parts = [Space((section,)) for section in space.sections]
+    # Small sections first: to judge every unrolling of belief propagation's eighteen loops takes a minute.
+    near = sorted((part for part in parts if part.versions < 100), key=lambda part: part.versions)
+    found = (tree(analysis, v) for part in near for v in part)
+    assert any(t == want and (device == "cpu" or blocks(t) == blocks(want)) for t in found if t is not None)
+
+
+@pytest.mark.sampled(10, "wide")
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", FILES)
+def test_every_section_fits_the_file(name: str) -> None:
+    """Its first version is legal, and no section is another one's twin."""
+    analysis = read(name)
+    text = derive(analysis)
+    sections = text.split("\nor\n")
+    assert len(set(sections)) == len(sections)
+    for section in sections:
+        assert tree(analysis, next(iter(parse(section, "derived")))) is not None, section
+
+
+@pytest.mark.parametrize("name", affine_nests.CODES)
+def test_of_any_program(name: str) -> None:
+    """PolyBench's other kernels."""
+    text = derive(Analysis(load(affine_nests.CODES[name]).codelet))
+    assert parse(text, "derived").versions > 50
+
+
+def found(text: str) -> Patterns:
+    return Patterns(Analysis(load(text).codelet))
+
+
+def test_sums() -> None:
+    """Along rows and columns, around the loop that tells them apart, and of products, with what is read again."""
+    patterns = found("""
+void f(int n, float A[n][n], float B[n][n], float C[n][n], float x[n], float y[n], float z[n], float s[1]) {
+  for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) y[i] += A[i][j] * x[j];
+  for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) z[i] += A[j][i] * x[j];
+  for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) x[j] += A[i][j] * y[i];
+  for (int i = 0; i < n; i++) for (int j = i; j < n; j++) for (int k = 0; k < n; k++) C[i][j] += A[k][i] * B[k][j];
+  for (int i = 0; i < n; i++) s[0] += x[i];
+}
+""")
+    told = [(s.loop.number, [f.number for f in s.around], s.contiguous, s.turned, s.product) for s in patterns.sums]
+    assert told == [
+        (2, [1], True, False, False),
+        (4, [3], False, False, False),
+        (5, [6], False, True, False),
+        (9, [7, 8], False, False, True),
+        (10, [], True, False, False),
+    ]
+    product = patterns.sums[3]
+    assert (product.reused, product.triangular) == (("A", "B"), True)
+    assert patterns.vector_order(product) == ("i", "k", "j")
+
+
+def test_what_stands_in_a_products_way_is_cut_off() -> None:
+    """Its two loops are a grid where nothing is between them; a loop along rows that follows sums along columns is
+    apart from them; where neither is so nothing is distributed."""
+    patterns = found("""
+void f(int n, float A[n][n], float C[n][n], float R[n], float q[n]) {
+  for (int i = 0; i < n; i++) {
+    C[i][i] = 1;
+    for (int j = i + 1; j < n; j++) {
+      C[i][j] = 0;
+      for (int k = 0; k < n; k++) C[i][j] += A[k][i] * A[k][j];
+    }
+  }
+  for (int j = 0; j < n; j++) {
+    R[j] = 0;
+    for (int i = 0; i < n; i++) R[j] += q[i] * A[i][j];
+    for (int i = 0; i < n; i++) A[i][j] -= q[i] * R[j];
+  }
+}
+""")
+    assert patterns.perfected.lines == ("loop 1: distribute", "loop 2: cut")
+    assert patterns.parted is not None
+    assert patterns.parted.lines == ("loop 4: distribute", "loop 6: cut")
+    plain = Patterns(read("gemm"))
+    assert plain.perfected is plain
+    assert plain.parted is None
+
+
+def test_stencils_and_steps() -> None:
+    """A time loop of two nests in two dimensions; the nests are stencils, their rows are not."""
+    patterns = found("""
+void f(int steps, int n, float A[n][n], float B[n][n]) {
+  for (int t = 0; t < steps; t++) {
+    for (int i = 1; i < n; i++) for (int j = 1; j < n; j++) B[i][j] = A[i - 1][j] + A[i][j - 1];
+    for (int i = 1; i < n; i++) for (int j = 1; j < n; j++) A[i][j] = B[i][j];
+  }
+}
+""")
+    assert [tuple(f.number for f in band) for band in patterns.stencils] == [(2, 3), (4, 5)]
+    assert [(f.number, patterns.rank(f)) for f in patterns.steps] == [(1, 2)]
+    assert patterns.sums == ()
+    assert "loop 1: overlap {2, 4, 6, 8}, rows 8" in derive(patterns.analysis)
+
+
+def test_it_can_be_printed() -> None:
+    """``check --derive-space`` gives the file that a sweep would go over; with other options it is a mistake."""
+    file = str(POLYBENCH / "gemm.c")
+    done = CliRunner().invoke(cli, ["check", file, "--derive-space"], standalone_mode=False)
+    assert (done.exception, done.return_value) == (None, 0)
+    assert done.stdout == derive(read("gemm"))
+    assert parse(done.stdout, "gemm.pragmas").versions > 200
+    both = CliRunner().invoke(cli, ["check", file, "--derive-space", "--legal-space"], standalone_mode=False)
+    assert isinstance(both.exception, UsageError)
+
+
+@pytest.mark.sampled(2, "wide")
+@pytest.mark.parametrize(("kernel", "packed"), [("corr", True), ("covar", True), ("syrk", True), ("gemm", False)])
+def test_idle_blocks_of_triangles_are_left_out(kernel: str, packed: bool) -> None:
+    """Where a product is a triangle, or is made one."""
+    text = derive(Analysis(load(POLYBENCH / f"{kernel}.c").codelet))
+    assert ("codelet: pack" in text) == packed

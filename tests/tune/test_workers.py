@@ -1,0 +1,329 @@
+"""Workers: whatever a task does to its process, the coordinator gets a reply, and nothing is left behind."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from looptune.core.errors import TargetError
+from looptune.runtime.outcome import Crashed, TimedOut
+from looptune.tune.execution.worker_loop import excluded_from_limit
+from looptune.tune.execution.workers import Pool, Reply, TaskError, TaskResult, Worker, alone, wait
+from tests.helpers.paths import ROOT
+
+
+def setup(base: int = 0) -> Callable[..., Any]:
+    return partial(act, base)
+
+
+def act(base: int, what: str, *values: Any) -> Any:
+    match what:
+        case "add":
+            return base + sum(values)
+        case "pid":
+            return os.getpid()
+        case "kill":
+            print("before the end", file=sys.stderr, flush=True)
+            os.kill(os.getpid(), values[0])
+        case "segfault":
+            ctypes.string_at(0)
+        case "exit":
+            os._exit(3)
+        case "raise":
+            raise ValueError("no such thing")
+        case "unpicklable":
+            return lambda: None
+        case "sleep":
+            time.sleep(values[0])
+        case "own":
+            with excluded_from_limit():
+                time.sleep(values[0])
+            time.sleep(values[1])
+        case "spin":
+            # Native code that keeps the interpreter lock.
+            ctypes.PyDLL(None).sleep(values[0])
+        case "large":
+            return bytes(values[0])
+    return what
+
+
+def working_setup() -> Callable[..., Any]:
+    with excluded_from_limit():
+        return setup(7)
+
+
+def broken_setup() -> Callable[..., Any]:
+    raise RuntimeError("no device here")
+
+
+def dying_setup() -> Callable[..., Any]:
+    print("driver trouble", file=sys.stderr, flush=True)
+    os._exit(9)
+
+
+def one(worker: Worker, *task: Any) -> Reply:
+    worker.submit("key", *task)
+    while not (replies := wait([worker])):
+        pass
+    ((who, key, reply),) = replies
+    assert (who, key) == (worker, "key")
+    return reply
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    with Worker(partial(setup, 100), limit_s=1.0) as worker:
+        yield worker
+
+
+@pytest.mark.wide
+def test_own_work_is_not_what_a_task_is_timed_for(worker: Worker) -> None:
+    """The limit of a second begins anew behind it, and holds then; it has one of its own."""
+    assert one(worker, "own", 1.5, 0.0) == TaskResult("own")
+    assert one(worker, "own", 0.0, 30.0) == TimedOut(1.0)
+    with Worker(setup, 30.0, start_limit_s=20.0) as patient:
+        assert one(patient, "add", 1) == TaskResult(1)
+        patient.start_limit_s = 1.0
+        assert one(patient, "own", 30.0, 0.0) == TimedOut(1.0)
+    with Worker(working_setup, 30.0) as other:
+        assert one(other, "add", 1) == TaskResult(8), "and setting up is own work anyway"
+
+
+def test_getting_ready_again_loses_no_reply() -> None:
+    """A worker is told to start after a task has killed its process, and before that is noticed."""
+    with Worker(setup, 30.0) as worker:
+        assert isinstance(alone(worker, "pid"), TaskResult)
+        worker.submit("last", "kill", signal.SIGKILL)
+        life = worker.waiting_for
+        assert life is not None
+        life.process.join(30.0)
+        worker.start()
+        ((_, key, reply),) = wait((worker,), 30.0)
+        assert (key, type(reply)) == ("last", Crashed)
+        assert isinstance(alone(worker, "pid"), TaskResult)
+
+
+def test_values_come_back(worker: Worker):
+    """The set-up runs once, in the process, and its function answers every task."""
+    assert one(worker, "add", 1, 2) == TaskResult(103)
+    assert one(worker, "pid") == one(worker, "pid") != TaskResult(os.getpid())
+
+
+def test_large_values_pass(worker: Worker):
+    """A reply and a task far beyond a pipe's buffer."""
+    reply = one(worker, "large", 20_000_000)
+    assert isinstance(reply, TaskResult)
+    assert one(worker, "x", reply.value) == TaskResult("x")
+
+
+@pytest.mark.parametrize("what", ["raise", "unpicklable"])
+def test_exceptions_come_back_as_text(worker: Worker, what: str):
+    """The process lives on; the last line and the whole trace are kept."""
+    before = one(worker, "pid")
+    reply = one(worker, what)
+    assert isinstance(reply, TaskError)
+    assert ("ValueError: no such thing" if what == "raise" else "pickle") in reply.message
+    assert reply.trace.startswith("Traceback")
+    assert one(worker, "pid") == before
+
+
+@pytest.mark.parametrize(
+    ("task", "first", "evidence"),
+    [
+        (("kill", signal.SIGKILL), "SIGKILL", "before the end"),
+        (("kill", signal.SIGABRT), "SIGABRT", "before the end"),
+        (("segfault",), "SIGSEGV", "in string_at"),
+        (("exit",), "exit code 3", ""),
+    ],
+)
+def test_a_death_is_a_crash_with_its_name(worker: Worker, task: tuple[Any, ...], first: str, evidence: str):
+    """The signal's name, then the last lines written; the next task gets a new process."""
+    reply = one(worker, *task)
+    assert isinstance(reply, Crashed)
+    assert reply.message.splitlines()[0] == first
+    assert evidence in reply.message
+    assert one(worker, "add", 1) == TaskResult(101)
+
+
+def test_only_the_crashing_task_is_quoted(worker: Worker):
+    """What an earlier task wrote is not evidence against a later one."""
+    one(worker, "raise")
+    reply = one(worker, "exit")
+    assert reply == Crashed("exit code 3")
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("what", ["sleep", "spin"])
+def test_a_hanging_task_is_killed(worker: Worker, what: str):
+    """In Python or in native code: killed at its limit, and the next task runs."""
+    one(worker, "add")
+    start = time.monotonic()
+    assert one(worker, what, 600) == TimedOut(1.0)
+    assert time.monotonic() - start > 0.9
+    assert one(worker, "add", 1) == TaskResult(101)
+
+
+def test_an_idle_worker_that_died_is_replaced(worker: Worker):
+    """A process killed between tasks costs no task."""
+    reply = one(worker, "pid")
+    assert isinstance(reply, TaskResult)
+    os.kill(reply.value, signal.SIGKILL)
+    time.sleep(0.2)
+    assert one(worker, "add", 1) == TaskResult(101)
+
+
+@pytest.mark.parametrize(("make", "why"), [(broken_setup, "no device here"), (dying_setup, "driver trouble")])
+def test_a_worker_that_cannot_start_is_the_users_to_know(make: Any, why: str):
+    """A set-up that raises or dies is a TargetError with its evidence, not a crash of the task."""
+    with Worker(make, limit_s=5.0) as worker, pytest.raises(TargetError, match=why):
+        one(worker, "add")
+
+
+def killed_setup(times: int, journal: Path) -> Callable[..., Any]:
+    with journal.open("a") as file:
+        file.write("x")
+    if len(journal.read_text()) <= times:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return setup()
+
+
+def test_a_worker_killed_while_it_sets_up_is_started_again(tmp_path: Path):
+    """Twice, and the task is kept; killed once more it is the user's to know."""
+    with Worker(partial(killed_setup, 2, tmp_path / "a"), limit_s=5.0) as worker:
+        assert one(worker, "add", 1) == TaskResult(1)
+    with (
+        Worker(partial(killed_setup, 9, tmp_path / "b"), limit_s=5.0) as worker,
+        pytest.raises(TargetError, match="cannot start: SIGKILL"),
+    ):
+        one(worker, "add", 1)
+    assert (tmp_path / "b").read_text() == "xxx"
+
+
+@pytest.mark.wide
+def test_setting_up_does_not_count_as_running():
+    """A set-up longer than the limit of a task is no timeout; one longer than its own limit is."""
+    with Worker(partial(slow_setup, 1.0), limit_s=0.5) as worker:
+        assert one(worker, "add", 1) == TaskResult(1)
+    with (
+        Worker(partial(slow_setup, 60.0), limit_s=0.5, start_limit_s=0.5) as worker,
+        pytest.raises(TargetError, match=r"0\.5 s"),
+    ):
+        one(worker, "add", 1)
+
+
+def slow_setup(seconds: float) -> Callable[..., Any]:
+    time.sleep(seconds)
+    return setup()
+
+
+def test_a_pool_runs_everything_at_once():
+    """More tasks than workers, some deadly: one reply for each key, from two processes at the same time."""
+    with Pool(setup, 2, limit_s=5.0) as pool:
+        for n in range(8):
+            pool.submit(n, *(("kill", signal.SIGKILL) if n == 3 else ("sleep", 0.05)))
+        assert pool.load == 8
+        replies: dict[int, Reply] = {}
+        while pool.load:
+            for _, key, reply in wait(pool.workers):
+                replies[key] = reply
+            pool.dispatch()
+    assert sorted(replies) == list(range(8))
+    assert [n for n, reply in replies.items() if isinstance(reply, Crashed)] == [3]
+
+
+def test_a_pool_keeps_to_its_limit() -> None:
+    """Lowered while three are busy, it lets two end before it hands out more; raised again, all three are busy."""
+    with Pool(partial(setup, 100), 3, limit_s=30.0) as pool:
+        for number in range(6):
+            pool.submit(number, "sleep", 0.3)
+        assert [worker.idle for worker in pool.workers] == [False] * 3
+        pool.limit = 1
+        done: list[Any] = []
+        while len(done) < 4:
+            done += [key for _, key, _ in wait(pool.workers)]
+            pool.dispatch()
+            busy = sum(not worker.idle for worker in pool.workers)
+            assert busy <= max(1, 3 - len(done))
+        assert sorted(done) == [0, 1, 2, 3]
+        pool.limit = 3
+        for number in range(6, 9):
+            pool.submit(number, "sleep", 0.1)
+        assert sum(not worker.idle for worker in pool.workers) == 3
+
+
+def test_waiting_for_nothing_returns_at_once():
+    """No task, no wait."""
+    assert wait([Worker(setup, 1.0)]) == []
+
+
+def test_closing_leaves_no_process_and_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Busy or idle, a closed worker's process is gone and reaped, its descriptors and its log too."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before = set(os.listdir("/proc/self/fd"))
+    worker = Worker(setup, limit_s=60.0)
+    reply = one(worker, "pid")
+    assert isinstance(reply, TaskResult)
+    worker.submit("busy", "spin", 60)
+    wait([worker], 0.2)
+    worker.close()
+    assert not Path(f"/proc/{reply.value}").exists()
+    assert list(tmp_path.iterdir()) == []
+    assert len(set(os.listdir("/proc/self/fd")) - before) <= 1  # multiprocessing's own resource tracker
+
+
+ORPHANS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from tests.tune.test_workers import *
+from looptune.tune.execution.process_cache import ProcessCache
+pool = Pool(setup, 3, 60.0)
+pids = []
+for n in range(3):
+    pool.submit(n, "sleep", 0.5)
+while pool.load:
+    wait(pool.workers)
+for n, worker in enumerate(pool.workers):
+    pids.append(one(worker, "pid").value)
+spare = Worker(setup, 60.0, spares=ProcessCache())
+pids.append(one(spare, "pid").value)
+spare.close()
+pool.workers[1].submit(1, "sleep", 60)
+pool.workers[2].submit(2, "spin", 60)
+wait(pool.workers, 0.3)
+print(*pids, flush=True)
+time.sleep(60)
+"""
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+@pytest.mark.wide
+def test_workers_die_with_a_killed_coordinator():
+    """kill -9 of the coordinator: idle, spare, busy in Python and stuck in native code, no worker outlives it."""
+    process = subprocess.Popen([sys.executable, "-c", ORPHANS, str(ROOT)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    pids = [int(pid) for pid in process.stdout.readline().split()]
+    assert len(pids) == 4
+    assert not any(gone(pid) for pid in pids)
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    deadline = time.monotonic() + 5.0
+    while not all(gone(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert all(gone(pid) for pid in pids)
