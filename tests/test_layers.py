@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.paths import ROOT
+from tests.helpers.paths import ROOT, TESTS
 
 PACKAGE = ROOT / "looptune"
 DESIGN = ROOT / "docs/design.md"
@@ -70,6 +70,10 @@ COMMANDS = ("cli.main", "cli.build", "cli.db", "cli.export", "cli.predict", "cli
 """Each imports what a command needs when it runs."""
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+OTHER_TESTS = {"data", "differential", "docs", "golden", "helpers", "programs", "properties", "refused", "suite"}
+"""Folders of tests/ that are no package of looptune: CONTRIBUTING.md says what they have."""
 
 
 @cache
@@ -155,6 +159,13 @@ def test_the_folder_shows_the_pipeline() -> None:
     """The packages of the table, and the two files that Python asks for."""
     entries = {p.name for p in PACKAGE.iterdir() if p.name != "__pycache__"}
     assert entries == {*LAYERS, "__init__.py", "__main__.py"} - {""}
+
+
+def test_the_tests_mirror_the_packages() -> None:
+    """A folder of tests/ is a package of looptune or one of OTHER_TESTS; no test lies beside them but this file."""
+    folders = {p.name for p in TESTS.iterdir() if p.is_dir() and p.name != "__pycache__"}
+    assert folders == {*LAYERS, *OTHER_TESTS} - {""}
+    assert {p.name for p in TESTS.glob("*.py")} == {"__init__.py", "conftest.py", Path(__file__).name}
 
 
 def test_each_heavy_library_has_one_place() -> None:
