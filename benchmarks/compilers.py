@@ -30,7 +30,7 @@ from looptune.core.errors import LooptuneError
 from looptune.core.floating_point import CONTRACTS, Floats
 from looptune.core.settings import DATABASE
 from looptune.deploy import plans
-from looptune.deploy.best_versions import BestVersion, measured
+from looptune.deploy.best_versions import BestVersion, best_versions
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Array, Codelet
 from looptune.runtime import targets
@@ -121,7 +121,7 @@ def rows(files: Sequence[Path], db: Path, floats: Floats, target: Target, folder
     for file in files:
         unit = load(file)
         with Store.read(db) as store:
-            found = measured(store, unit, target.name, floats)
+            found = best_versions(store, unit, target.name, floats)
         here = [best for best in found if (best.context.device, best.cores) == place]
         if not here:
             yield f"| {unit.codelet.name} | nothing in {db} for {place[0]} |{' |' * 7}"

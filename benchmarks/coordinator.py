@@ -37,7 +37,7 @@ from looptune.runtime.outcome import Illegal, Outcome, Timed
 from looptune.runtime.problem_sizes import prime_sizes, problem
 from looptune.runtime.targets import Target
 from looptune.tune.execution.lab import PreparedVersion, SweepResult
-from looptune.tune.execution.worker_loop import pickled
+from looptune.tune.execution.worker_loop import pickle_value
 from looptune.tune.execution.workers import Pool, Setup, Worker
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.job import Job
@@ -74,7 +74,7 @@ class EmittingLab:
 
 def emitter(job: Job, context: Context) -> Callable[[str, Any], Any]:
     work = compiler(job, context)
-    return lambda step, given: work(step, given) if step == "prepare" else pickled(None)
+    return lambda step, given: work(step, given) if step == "prepare" else pickle_value(None)
 
 
 def answerer() -> Callable[[Any, Incumbent | None], Outcome]:
@@ -102,11 +102,11 @@ class InstantLab:
 def instant() -> Callable[[str, Any], Any]:
     def work(step: str, given: Any) -> Any:
         if step == "build":
-            return pickled(None)
+            return pickle_value(None)
         number = int(given.lines[0].rpartition(" ")[2]) * 1000 + int(given.lines[1].rpartition(" ")[2])
         if number % 4 == 0:
             return Illegal("iteration (i=0, j=1) must run before (i=1, j=0) when n=2")
-        return PreparedVersion(hashlib.sha256(str(number // 2).encode()).hexdigest(), pickled(None))
+        return PreparedVersion(hashlib.sha256(str(number // 2).encode()).hexdigest(), pickle_value(None))
 
     return work
 
@@ -159,7 +159,7 @@ def job_of(kernel: str, cache: Path) -> Job:
     unit = load(ROOT / "polybench" / f"{kernel}.c")
     name = "numba-cuda" if targets.cuda_installed() else "numba-cpu"
     backend = partial(targets.backend, name, cache)
-    target = Target(name, backend, backend, Cpu, bakes=name == "numba-cuda")
+    target = Target(name, backend, backend, Cpu, specializes_sizes=name == "numba-cuda")
     size = problem(unit.codelet, unit.values)
     return Job(unit.codelet, size, prime_sizes(unit.codelet, size), target, cache)
 

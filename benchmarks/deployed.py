@@ -32,7 +32,7 @@ from looptune.backends.codegen.python import ident
 from looptune.core.errors import LooptuneError
 from looptune.core.settings import DATABASE, FINALS_S
 from looptune.deploy import plans, python_module
-from looptune.deploy.best_versions import BestVersion, measured
+from looptune.deploy.best_versions import BestVersion, best_versions
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Array
 from looptune.runtime import targets
@@ -178,13 +178,13 @@ def rows(files: Sequence[Path], db: Path, target: Target, folder: Path, limit_s:
     for file in files:
         unit = load(file)
         with Store.read(db) as store:
-            found = measured(store, unit, target.name)
+            found = best_versions(store, unit, target.name)
         here = [best for best in found if (best.context.device, best.cores) == place]
         if not here:
             yield f"| {unit.codelet.name} | nothing in {db} for {place[0]} |{' |' * (COLUMNS - 2)}"
             continue
         try:
-            text = python_module.text(python_module.Request(unit, target.name, found, "benchmarks/deployed.py"))
+            text = python_module.text(python_module.ModuleRequest(unit, target.name, found, "benchmarks/deployed.py"))
             made = imported(text, folder, f"{ident(unit.codelet.name)}_deployed")
             for best in here:
                 yield row(unit, best, made, target, machine, limit_s)

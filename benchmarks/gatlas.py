@@ -25,9 +25,9 @@ from gatlas_line import Bench, Case, Versions, say, warn
 from looptune.backends.base import Binary
 from looptune.cli.progress import ProgressLine
 from looptune.core.errors import LooptuneError, TargetError, UsageError
-from looptune.core.floating_point import USUAL
+from looptune.core.floating_point import DEFAULT
 from looptune.core.settings import DATABASE
-from looptune.deploy.best_versions import BestVersion, measured
+from looptune.deploy.best_versions import BestVersion, best_versions
 from looptune.deploy.precompile import Sizes, builder
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Codelet
@@ -98,7 +98,7 @@ def bests(units: Mapping[Case, Unit], model: Model, db: Path) -> dict[Case, Best
     if not db.exists():
         return {}
     with Store.read(db) as store:
-        every = {case: measured(store, unit, model.target.name) for case, unit in units.items()}
+        every = {case: best_versions(store, unit, model.target.name) for case, unit in units.items()}
     own = {case: [b for b in of if b.final and b.context.device == model.facts.name] for case, of in every.items()}
     sizes = {case: {"ni": case.m, "nj": case.n, "nk": case.k} for case in units}
     return {case: best for case, of in own.items() for best in of if {**best.sizes} == sizes[case]}
@@ -111,20 +111,20 @@ def built(
     of: Mapping[Case, tuple[Codelet, BestVersion]], target: Target, place: ExecutionSite, jobs: int | None
 ) -> dict[Case, Versions]:
     """Side by side, before anything is timed; a target that inlines no sizes has one version."""
-    kinds: tuple[Sizes, ...] = ("exact", "elsewhere") if target.bakes else ("exact",)
+    kinds: tuple[Sizes, ...] = ("exact", "elsewhere") if target.specializes_sizes else ("exact",)
     tasks = [*product(range(len(of)), kinds)]
-    at_once = jobs if jobs is not None else default_jobs() if target.bakes else cores()
-    replies = place.each(partial(builder, tuple(of.values()), target), BUILD_S, tasks, at_once) if of else []
+    at_once = jobs if jobs is not None else default_jobs() if target.specializes_sizes else cores()
+    replies = place.run_anywhere(partial(builder, tuple(of.values()), target), BUILD_S, tasks, at_once) if of else []
     found: dict[tuple[int, Sizes], Binary | None] = {}
     for task, reply in zip(tasks, replies, strict=True):
         if not isinstance(reply, TaskResult):
             raise TargetError(f"{[*of][task[0]]} is not built: {reply.message}")
-        found[task] = None if reply.value is None else reply.value.opened()
+        found[task] = None if reply.value is None else reply.value.load()
     made: dict[Case, Versions] = {}
     for number, case in enumerate(of):
         exact = found[number, "exact"]
         assert exact is not None, "what was measured can be built"
-        made[case] = Versions(exact, found[number, "elsewhere"] if target.bakes else exact)
+        made[case] = Versions(exact, found[number, "elsewhere"] if target.specializes_sizes else exact)
     return made
 
 
@@ -136,7 +136,7 @@ def chart(given: Any) -> int:
     every = [*cases(given.case if given.case else list(CASES), given.plain, given.sizes)]
     units = {case: load(FILE, defines=case.defines, dtype=given.dtype) for case in every}
     with site.open_site(None, given.devices, warn) as place:
-        models = place.models(given.target, CACHE, floats=USUAL, warm=False)
+        models = place.models(given.target, CACHE, floats=DEFAULT, warm=False)
         if len(models) > 1:
             raise UsageError(f"a chart is of one model of device: choose one of {', '.join(given.devices.split(','))}")
         (model,) = models

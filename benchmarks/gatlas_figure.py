@@ -59,7 +59,7 @@ def drawn(found: Shares) -> Any:
     figure, panels = style.panels(len(found), 4, inches=(2.6, 2.6))
     handles: dict[str, Any] = {}
     for axes, (case, of) in zip(panels, found.items(), strict=True):
-        style.titled(axes, f"{case}: {CASES[case]}")
+        style.set_title(axes, f"{case}: {CASES[case]}")
         for name, points in of.items():
             colour, marker, line = LOOKS[name]
             if points:
@@ -71,7 +71,7 @@ def drawn(found: Shares) -> Any:
         axes.set_xticks(ticks, [str(t) for t in ticks], fontsize=6.5)
         axes.minorticks_off()
         axes.set_ylim(0, 100)
-    style.labelled(figure, "rows and columns of each matrix", "% of the device's peak of multiply-adds")
+    style.label_axes(figure, "rows and columns of each matrix", "% of the device's peak of multiply-adds")
     style.legend(figure, handles)
     return figure
 

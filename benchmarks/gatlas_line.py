@@ -137,7 +137,7 @@ class Bench:
     @classmethod
     def on(cls, target: Target, seed: int) -> Self:
         machine, backend = target.machine(), target.backend()
-        peaks = peak_rates.of(machine, backend, CACHE) if target.name in peak_rates.KNOWN else None
+        peaks = peak_rates.peak_rates(machine, backend, CACHE) if target.name in peak_rates.KNOWN else None
         return cls(target, machine, backend, peaks, Inputs(seed))
 
     def line(self, case: Case, best: BestVersion, codelet: Codelet, versions: Versions) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     given = options.parse_args(arguments)
     late = False
     try:
-        kinds, _ = simulate.chosen([ASKED, *(given.strategy if given.strategy else ["random"])])
+        kinds, _ = simulate.select_strategies([ASKED, *(given.strategy if given.strategy else ["random"])])
         print("| recording | versions | strategy | evaluations, median | worst | share | at most 2 % |\n|" + 7 * "---|")
         for recording in load.select(given.stores):
             comparison = simulate.compare(recording, kinds, given.repeats, 0, None)

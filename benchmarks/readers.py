@@ -51,7 +51,7 @@ def main() -> None:
     with Store.read(given.db) as store:
         found, commands = searches(store.rows()), store.commands()
     bad = 0
-    for search in files.chosen(found, given.kernel, given.db):
+    for search in files.select_searches(found, given.kernel, given.db):
         command = next((commands[e.row.sweep] for e in search.entries if e.row.sweep in commands), "")
         best_ms = search.recording.best_us / 1e3
         print(f"{search.name}: {len(search.entries)} configurations, best {1e3 * best_ms:.6g} us")

@@ -30,7 +30,7 @@ def main() -> None:
     options.add_argument("--strategy", action="append", metavar="NAME")
     options.add_argument("-o", "--output", type=Path, metavar="DIR")
     given = options.parse_args()
-    kinds, notes = simulate.chosen(given.strategy if given.strategy else ["all"])
+    kinds, notes = simulate.select_strategies(given.strategy if given.strategy else ["all"])
     print(*notes, sep="\n", file=sys.stderr)
     comparisons = []
     for recording in load.select(given.stores):

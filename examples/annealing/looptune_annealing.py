@@ -23,7 +23,7 @@ class Annealing(Sequential):
 
     def search(self) -> Search:
         """Yields the index of a point, and is sent its cost: microseconds, ``inf`` where it could not be timed."""
-        for start in self.from_each(self.view.parts(), RESTARTS):
+        for start in self.starting_points(self.view.parts(), RESTARTS):
             point, cost, temperature = start, (yield start), HOT
             while temperature > COLD:
                 there = next(iter(self.view.near(point, self.rng)), None)

@@ -95,4 +95,4 @@ class Machine(Cpu):
 
 def target(cache: Path, *, fastmath: bool) -> Target:
     """``bakes``: whether a kernel is built for one size, as on a GPU, and in blocks of threads."""
-    return Target("gcc", Gcc, partial(NumbaCpu, cache, STRICT), Machine, bakes=False)
+    return Target("gcc", Gcc, partial(NumbaCpu, cache, STRICT), Machine, specializes_sizes=False)

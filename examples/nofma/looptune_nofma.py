@@ -35,7 +35,7 @@ class RoundedProducts(Annotation):
         return "#pragma looptune nofma"
 
     def on_kernel(self, kernel: Kernel) -> Kernel:
-        return replace(kernel, products_apart=True)
+        return replace(kernel, no_contraction=True)
 
 
 @dataclass(frozen=True)

@@ -117,10 +117,10 @@ class Backend(ABC):
 
 def header(plan: Plan, target: str) -> str:
     """Return the docstring of an emitted module: its content and its schedule."""
-    return f'"""{docstring(made_of(plan, target))}"""\n'
+    return f'"""{docstring(description(plan, target))}"""\n'
 
 
-def made_of(plan: Plan, target: str) -> str:
+def description(plan: Plan, target: str) -> str:
     """Return the description of an emitted file: the codelet, its directives, and what the user asserted."""
     note = _lines(plan.schedule_text.splitlines())
     directives = f"Directives:\n{note}" if note else "No directives: the default configuration."

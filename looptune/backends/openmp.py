@@ -38,7 +38,7 @@ from looptune.ir.nodes import (
 )
 from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.simplify import is_integer
-from looptune.lower.accumulators import Accumulator, quiet
+from looptune.lower.accumulators import Accumulator, ignores_nan
 from looptune.lower.passes.split_reduction import accumulation_guard
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def text(codelet: Codelet, head: Head | None = None, front: str = "", opening: s
     All loops' modes are decided. ``head`` is its declaration in the file, ``front`` stands before it, and it begins
     with ``opening``.
     """
-    done = in_scalars(codelet)
+    done = accumulate_in_scalars(codelet)
     used = referenced_names(done.body)
     shared = {id(loop) for loop in _shared(done.body)}
     scalars = {v.name for v in done.locals if not v.shape} | {p.name for p in done.params if isinstance(p, Scalar)}
@@ -74,7 +74,7 @@ def _bounds(codelet: Codelet) -> tuple[Expr, ...]:
     return tuple(e for p in codelet.params if isinstance(p, Array) for e in p.shape[1:] if e is not None)
 
 
-def in_scalars(codelet: Codelet) -> Codelet:
+def accumulate_in_scalars(codelet: Codelet) -> Codelet:
     """Return the codelet whose parallel loops accumulate into scalars instead of elements."""
     made: list[Local] = []
     taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | referenced_names(codelet.body)
@@ -113,7 +113,7 @@ def _in_scalars(loop: Loop, targets: list[Load], taken: set[str], made: list[Loc
     """Return an element that nothing is added to is not touched: there may be none such."""
     own = {t: Var(_fresh(f"{t.array}_r", taken), t.dtype) for t in dict.fromkeys(targets)}
     made += [Local(v.name, v.dtype) for v in own.values()]
-    sums = [Accumulator(r.op, r.target, own[r.target], own[r.target], quiet(loop, r.target))
+    sums = [Accumulator(r.op, r.target, own[r.target], own[r.target], ignores_nan(loop, r.target))
             for r in loop.reductions if isinstance(r.target, Load)]  # fmt: skip
 
     def rule(n: Node) -> Node | None:
@@ -124,10 +124,10 @@ def _in_scalars(loop: Loop, targets: list[Load], taken: set[str], made: list[Loc
     before, after = list[Stmt](), list[Stmt]()
     for a in sums:
         where = accumulation_guard((loop,), a.target)
-        always = where.sure and where.given is None
+        always = where.always_accumulates and where.condition is None
         before.append(Assign(a.private, a.target if always else a.identity))
         added = Assign(a.target, a.private) if always else a.update
-        after.append(added if where.given is None else If(where.given, (added,)))
+        after.append(added if where.condition is None else If(where.condition, (added,)))
     return If(Binary("<", loop.lo, loop.hi), (*before, inner, *after))
 
 
@@ -154,7 +154,7 @@ def _shareable(loop: Loop) -> bool:
     changing = {loop.var} | written_names(loop.body) | {f.var for f in walk(loop.body) if isinstance(f, Loop)}
     places = (r.target for r in loop.reductions if isinstance(r.target, Load))
     # fmin passes over NaN, OpenMP's min does not.
-    odd = any(r.op in ("min", "max") and quiet(loop, r.target) for r in loop.reductions)
+    odd = any(r.op in ("min", "max") and ignores_nan(loop, r.target) for r in loop.reductions)
     return loop.mode == "parallel" and not odd and not any(names_in(t.index) & changing for t in places)
 
 

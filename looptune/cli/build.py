@@ -50,7 +50,7 @@ def build(
     target: str,
     db: Path,
     untuned: bool,
-    strict_float: bool,
+    no_reassociate: bool,
     fp_contract: str | None,
     **options: Any,
 ) -> int:
@@ -58,7 +58,7 @@ def build(
 
     Neither needs looptune.
     """
-    from looptune.core.floating_point import chosen
+    from looptune.core.floating_point import floats_of_options
     from looptune.deploy import build as building
     from looptune.frontend import load
 
@@ -66,7 +66,7 @@ def build(
     unit = load(file, defines=defines, **options)
     for message in unit.warnings:
         warn(message)
-    floats = chosen(strict=strict_float, contract=fp_contract)
+    floats = floats_of_options(strict=no_reassociate, contract=fp_contract)
     make = building.as_c if as_c else building.as_python
     command = shlex.join(["looptune", *map(utf8, sys.argv[1:])])
     deliver(make(unit, db, target, command, default=untuned, floats=floats, warn=warn), output)

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, TextIO
 
 import click
 
-from looptune.cli.options import HELP, Group, db_option, not_read, option, output_option
+from looptune.cli.options import HELP, Group, check_not_input, db_option, option, output_option
 from looptune.core.cache_file import replace_by
 from looptune.core.errors import UsageError
 from looptune.core.settings import DATABASE
@@ -25,7 +25,7 @@ def _other(db: Path) -> str:
     return "" if db == DATABASE else f" --db {db}"
 
 
-def selected(store: Any, kernel: str | None) -> Any:
+def select_rows(store: Any, kernel: str | None) -> Any:
     """Return the rows of a kernel, or all. Raises UsageError if the database has none."""
     if kernel is None:
         return store.rows()
@@ -99,7 +99,7 @@ def failures(db: Path, kernel: str | None, classes: tuple[str, ...], no_group: b
     from looptune.tune.store.store import Store
 
     with Store.read(db) as store:
-        rows = list(selected(store, kernel))
+        rows = list(select_rows(store, kernel))
         found = failed.collect(rows, store.commands(), classes if classes else failed.FAILED, each=no_group)
     if as_json:
         click.echo(json.dumps([{**f.record(), "command": f.command + _other(db)} for f in found], indent=1))
@@ -133,8 +133,8 @@ def merge(others: tuple[Path, ...], db: Path) -> int:
     with Store.change(db, create=True) as store:
         for path, m in maintenance.merge_all(store, others):
             running = f", {m.running} left out because they are running" if m.running else ""
-            click.echo(f"{path}: {m.new} rows new, {m.replaced} in place of older ones, {m.kept} not newer than those "
-                       f"in {db}{running}")  # fmt: skip
+            click.echo(f"{path}: {m.new} rows new, {m.replaced} in place of older ones, "
+                       f"{m.existing} not newer than those in {db}{running}")  # fmt: skip
     return 0
 
 
@@ -183,7 +183,7 @@ def prune(
     with Store.change(db) as store:
         before = maintenance.size_bytes(db)
         removed = maintenance.prune(store, condition, dry_run=dry_run)
-    for line in database_table.counted(removed):
+    for line in database_table.removed_text(removed):
         click.echo(line)
     count = sum(removed.values())
     if dry_run:
@@ -228,7 +228,7 @@ def dump(db: Path, kernel: str | None, how: str, output: Path | None) -> int:
             if how == "csv"
             else partial(database_table.write_lines, concluded=conclusions(store))
         )
-        write_rows(write, selected(store, kernel), output)
+        write_rows(write, select_rows(store, kernel), output)
     return 0
 
 
@@ -243,7 +243,7 @@ def write_rows(write: Callable[[Any, TextIO], None], rows: Any, output: Path | N
         write(rows, text)
         text.detach()  # the file is closed where it was opened, and what that raises is seen
 
-    not_read(output)
+    check_not_input(output)
     try:
         replace_by(output, put)
     except OSError as error:

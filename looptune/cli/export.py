@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from looptune.cli.db import selected, write_rows
-from looptune.cli.options import command, db_option, not_read, option
+from looptune.cli.db import select_rows, write_rows
+from looptune.cli.options import check_not_input, command, db_option, option
 
 FORMATS = ("t4", "t1", "kernel-tuner", "kernel-launcher", "csv")
 
@@ -43,15 +43,15 @@ def export(db: Path, how: str, kernel: str | None, output: Path | None) -> int:
 
     with Store.read(db) as store:
         if how == "csv":
-            write_rows(database_table.write_csv, selected(store, kernel), output)
+            write_rows(database_table.write_csv, select_rows(store, kernel), output)
             return 0
         found, commands = searches(store.rows()), store.commands()
-    made = files.exported_texts(files.chosen(found, kernel, db), how, commands)
+    made = files.export_texts(files.select_searches(found, kernel, db), how, commands)
     if len(made) == 1 and output is None:
         click.echo(next(iter(made.values())), nl=False)
         return 0
     if output is not None:
-        not_read(output)
+        check_not_input(output)
     for path in files.write(made, output):
         click.echo(path, err=True)
     return 0

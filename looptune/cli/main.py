@@ -37,6 +37,7 @@ from looptune.cli.options import (
     note,
     option,
     output_option,
+    reassociate_option,
     warn,
     write,
 )
@@ -83,13 +84,7 @@ looptune check polybench/gemm.c --derive-space > gemm.pragmas
     is_flag=True,
     help="Print only the search space that is derived for FILE, as a space file.",
 )
-@option(
-    "--no-reassociate",
-    "strict_float",
-    was="--strict-float",
-    is_flag=True,
-    help="Keep the order of floating-point sums: no reduction is reassociated.",
-)
+@reassociate_option
 @option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def check(
     file: Path,
@@ -97,7 +92,7 @@ def check(
     config: Path | None,
     everything: bool,
     derived: bool,
-    strict_float: bool,
+    no_reassociate: bool,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -122,11 +117,11 @@ def check(
     for message in unit.warnings:
         warn(message)
     if derived:
-        click.echo(derive(Analysis(unit.codelet, not strict_float)), nl=False)
+        click.echo(derive(Analysis(unit.codelet, not no_reassociate)), nl=False)
         return 0
     lines = "\n".join((*directives, *directives_of_config(config))).splitlines()
-    found = explain(unit, parse_lines(lines), reassociate=not strict_float, everything=everything)
-    for outside in found.leaves:
+    found = explain(unit, parse_lines(lines), reassociate=not no_reassociate, everything=everything)
+    for outside in found.out_of_bounds:
         warn(caret(outside.span, str(outside)))
     if as_json:
         click.echo(json.dumps(loops_json.record(found), indent=1))
@@ -146,7 +141,7 @@ looptune transform polybench/gemm.c --config reports/gemm.json -o gemm_tuned.c
 @directive_options
 @option(
     "--no-reassociate",
-    "strict_float",
+    "no_reassociate",
     was="--strict-float",
     is_flag=True,
     help="Refuse directives that change the order of floating-point sums.",
@@ -156,19 +151,19 @@ def transform(
     file: Path,
     directives: tuple[str, ...],
     config: Path | None,
-    strict_float: bool,
+    no_reassociate: bool,
     output: Path | None,
     **options: Any,
 ) -> int:
     """Print FILE as C with its directives applied."""
-    from looptune.core.floating_point import STRICT, USUAL
+    from looptune.core.floating_point import DEFAULT, STRICT
     from looptune.deploy import source_to_source
 
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     lines = (*directives, *directives_of_config(config))
-    floats = STRICT if strict_float else USUAL
+    floats = STRICT if no_reassociate else DEFAULT
     text = source_to_source.transform(file, lines, floats=floats, defines=defines, warn=warn, note=note, **options)
-    deliver(source_to_source.encoded(file, text), output)
+    deliver(source_to_source.encode(file, text), output)
     return 0
 
 
@@ -204,18 +199,18 @@ def emit(
     arch: str,
     ptx: bool,
     after: str | None,
-    strict_float: bool,
+    no_reassociate: bool,
     fp_contract: str | None,
     output: Path | None,
     **options: Any,
 ) -> int:
     """Print the source code of the kernels generated from FILE."""
-    from looptune.core.floating_point import chosen
+    from looptune.core.floating_point import floats_of_options
     from looptune.deploy import source_to_source
 
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     lines = (*directives, *directives_of_config(config))
-    floats = chosen(strict=strict_float, contract=fp_contract)
+    floats = floats_of_options(strict=no_reassociate, contract=fp_contract)
     text = source_to_source.emit(
         file, lines, target=_emitted(target, ptx), arch=arch, ptx=ptx, floats=floats, defines=defines, after=after,
         warn=warn, **options,
@@ -295,7 +290,7 @@ def replay(
 
     if output is not None:
         result_table.check_writable(output)
-    chosen, notes = simulate.chosen(names)
+    chosen, notes = simulate.select_strategies(names)
     recordings = recorded.select(files if files else (DATABASE,), kernels)
     for said in notes:
         note(said)
@@ -339,7 +334,7 @@ def devices(measure: bool, remeasure: bool, as_json: bool) -> int:
     found = targets.devices()
     own = targets.all_targets(CACHE) if measure else ()
     peaks = [
-        peak_rates.of(t.machine(), t.backend(), CACHE, fresh=remeasure) if t.name in peak_rates.KNOWN else None
+        peak_rates.peak_rates(t.machine(), t.backend(), CACHE, fresh=remeasure) if t.name in peak_rates.KNOWN else None
         for t in own
     ]
     if as_json:
@@ -425,7 +420,7 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             # Names of files may be bytes that are no text, and a terminal may know less than Unicode.
             stream.reconfigure(errors="backslashreplace")
-    recursion.allow()
+    recursion.raise_recursion_limit()
     try:
         code = cli.main(standalone_mode=False)
         sys.stdout.flush()

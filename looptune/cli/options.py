@@ -153,7 +153,7 @@ def reassociate_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the option that forbids reassociation, for commands that compute nothing."""
     return option(
         "--no-reassociate",
-        "strict_float",
+        "no_reassociate",
         was="--strict-float",
         is_flag=True,
         help="Keep the order of floating-point sums: no reduction is reassociated.",
@@ -161,10 +161,10 @@ def reassociate_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def float_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for floating-point semantics; see ``looptune.core.floating_point.chosen``."""
+    """Add the options for floating-point semantics; see ``looptune.core.floating_point.floats_of_options``."""
     strict = option(
         "--no-reassociate",
-        "strict_float",
+        "no_reassociate",
         was="--strict-float",
         is_flag=True,
         help="Round each floating-point operation by itself and in C's order: no reassociation, no contraction.",
@@ -177,7 +177,7 @@ def float_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return strict(contract(function))
 
 
-def place_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def site_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say where a sweep runs; see ``looptune.tune.session.site``."""
     devices = option(
         "--devices",
@@ -240,7 +240,7 @@ def deliver(text: str | bytes, output: Path | None) -> None:
 
 def write(output: Path, text: str | bytes) -> None:
     """Write to a file that the user named with -o."""
-    not_read(output)
+    check_not_input(output)
     try:
         data = text.encode("utf-8") if isinstance(text, str) else text
         replace_by(output, lambda file: file.write(data))
@@ -248,7 +248,7 @@ def write(output: Path, text: str | bytes) -> None:
         raise UsageError(f"cannot write {output}: {error.strerror}") from error
 
 
-def not_read(output: Path, option: str = "-o", also: Iterable[Path] = ()) -> None:
+def check_not_input(output: Path, option: str = "-o", also: Iterable[Path] = ()) -> None:
     """Raise UsageError if the output is a file that the command reads: one of its paths, or one of ``also``."""
     context = click.get_current_context(silent=True)
     given = [] if context is None else [v for name, v in context.params.items() if name != "output"]

@@ -15,6 +15,7 @@ from looptune.cli.options import (
     directives_of_config,
     file_options,
     option,
+    reassociate_option,
     warn,
 )
 from looptune.core.settings import DATABASE
@@ -50,17 +51,11 @@ looptune predict polybench/gemm.c --sweep
     "--db", metavar="PATH", type=click.Path(path_type=Path),
     help=f"Compare with the measurements of this database.  [default: {DATABASE}, if it exists]",
 )  # fmt: skip
-@option(
-    "--no-reassociate",
-    "strict_float",
-    was="--strict-float",
-    is_flag=True,
-    help="Keep the order of floating-point sums: no reduction is reassociated.",
-)
+@reassociate_option
 @option("--json", "as_json", is_flag=True, help="Print one JSON object, or a list for several files.")
 def predict(
     files: tuple[Path, ...], directives: tuple[str, ...], config: Path | None, device: str | None, sweep: bool,
-    space: Path | None, db: Path | None, strict_float: bool, as_json: bool, **options: Any,
+    space: Path | None, db: Path | None, no_reassociate: bool, as_json: bool, **options: Any,
 ) -> int:  # fmt: skip
     """Predict time, memory traffic and coalescing on a GPU.
 
@@ -83,13 +78,13 @@ def predict(
         unit = load(file, defines=defines, **options)
         for message in unit.warnings:
             warn(message)
-        what = predicting.prediction_input(unit, held, device, reassociate=not strict_float)
+        what = predicting.prediction_input(unit, held, device, reassociate=not no_reassociate)
         if sweep:
             rankings.append(predicting.ranking(what, file, space))
             records.append(cost_model.ranking_record(rankings[-1]))
-            said = cost_model.ranked(rankings[-1])
+            said = cost_model.ranking_text(rankings[-1])
         else:
-            one = predicting.predicted(what, lines)
+            one = predicting.predict_version(what, lines)
             records.append(cost_model.record(one))
             said = cost_model.text(one)
         if not as_json:

@@ -17,16 +17,16 @@ from looptune.cli.options import (
     SEED,
     STRATEGIES,
     Seconds,
+    check_not_input,
     command,
     db_option,
     defines_of,
     directive_option,
     file_options,
     float_options,
-    not_read,
     option,
-    place_options,
     reports_option,
+    site_options,
     warn,
 )
 from looptune.core.errors import UsageError
@@ -55,7 +55,7 @@ looptune run polybench/gemm.c --directive 'loop k: unroll 4'
     show_default=True,
     help="Generate for numba-cuda, cuda-c, numba-cpu, opencl, several of them (a,b), or auto: a GPU if there is one.",
 )
-@place_options
+@site_options
 @option(
     "--space",
     metavar="FILE",
@@ -111,7 +111,7 @@ looptune run polybench/gemm.c --directive 'loop k: unroll 4'
 )
 @option(
     "--inputs-from-main",
-    "run_main",
+    "inputs_from_main",
     was="--run-main",
     is_flag=True,
     help="Compile the whole program with gcc, run it, and record the arguments of the codelet as inputs.",
@@ -123,17 +123,23 @@ looptune run polybench/gemm.c --directive 'loop k: unroll 4'
     help="Write the outputs of the best version as .npz, or one array as .png, .pgm or .npy; repeatable.",
 )
 @float_options
-@option("--no-flush-cache", "warm_l2", was="--warm-l2", is_flag=True, help="Do not flush the L2 cache before each run.")
+@option(
+    "--no-flush-cache",
+    "no_flush_cache",
+    was="--warm-l2",
+    is_flag=True,
+    help="Do not flush the L2 cache before each run.",
+)
 @option(
     "--early-stop/--no-early-stop",
-    "cut_off",
+    "early_stop",
     was="--cut-off/--no-cut-off",
     default=True,
     help="Stop versions that are far slower than the best, or measure all of them in full.  [default: early-stop]",
 )
 @option(
     "--transfer-from",
-    "also",
+    "transfer_from",
     was="--also",
     metavar="PATH",
     multiple=True,
@@ -169,19 +175,21 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     reports, as_json, quiet = options.pop("reports"), options.pop("as_json"), options.pop("quiet")
     fresh, timeout = not options.pop("resume"), options.pop("timeout")
+    reassociate, flush_cache = (not options.pop(f"no_{name}") for name in ("reassociate", "flush_cache"))
     command = reproducible(map(utf8, sys.argv[1:]))
     check_path(options["db"])
-    cache_folder.tidy(cache_folder.chosen()[0])
+    cache_folder.trim_hourly(cache_folder.choose_folder()[0])
     result_table.check_writable(reports)
     _check_together(files, options)
-    options["also"] = studies.best_of_databases(options["also"])
+    options["transfer_from"] = studies.best_of_databases(options["transfer_from"])
     targets = _several(options.pop("target"))
     if len(targets) > 1 and options["dump"]:
         raise UsageError("--dump takes only one target")
     requests = [
         [
             TuningRequest(
-                f, target=target, defines=defines, fresh=fresh, timeout_s=timeout,
+                f, target=target, defines=defines, fresh=fresh, timeout_s=timeout, reassociate=reassociate,
+                flush_cache=flush_cache,
                 command=_alone(f, files, command), **options,
             )
             for f in files
@@ -238,10 +246,12 @@ def _check_together(files: tuple[Path, ...], options: Mapping[str, Any]) -> None
         raise UsageError("--data and --dump take only one FILE")
     for text in options["dump"]:
         for path in (Path(text), Path(text.partition("=")[2])):
-            not_read(path, "--dump", [Path(p) for given in options["data"] for p in (given, given.partition("=")[2])])
+            check_not_input(
+                path, "--dump", [Path(p) for given in options["data"] for p in (given, given.partition("=")[2])]
+            )
     if options["cluster"] and (options["dump"] or options["jobs"]):
         raise UsageError("--dump and --jobs apply to this machine only: leave out --cluster")
-    if options["also"] and not options["sweep"]:
+    if options["transfer_from"] and not options["sweep"]:
         raise UsageError("--transfer-from needs --sweep: configurations of another database take part in its finals")
     if options["space"] is not None and not options["sweep"]:
         raise UsageError("--space needs --sweep: without it only the file as annotated is measured")
@@ -281,7 +291,7 @@ def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str]
     if result.directives:
         say("\n" + result_table.plain(result) + "\n\nwinning directives (add them with --directive):")
         say("\n".join(f"  {line}" for line in result.directives.splitlines()) + "\n")
-        if result.earned:
+        if result.directive_gains:
             say(
                 "gain of each directive (time without it over time with it):\n"
                 + result_table.directive_gain_lines(result)
@@ -289,7 +299,7 @@ def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str]
             )
     else:
         say("\n" + result_table.plain(result) + "\n")
-    if result.guests:
+    if result.transfers:
         say("the best of other databases (time over the winner's):\n" + result_table.transfer_lines(result) + "\n")
     spent = [result_table.time_spent(result)] if result.seconds else []
     say("\n".join([*lines, *spent, f"legality: {result.proof}", page]))
@@ -342,7 +352,7 @@ def _summarise(
     from looptune.report.figures import style
     from looptune.report.figures.speedups import speedups
 
-    by_device = models.grouped(results)
+    by_device = models.group_by_model(results)
     for same in by_device.values():
         if len(same) > 1:
             spent = suite_table.time_spent(same, elapsed_s)
@@ -372,7 +382,9 @@ def _compare(results: Sequence[Any], db: Path, say: Callable[[str], Any]) -> Non
     from looptune.tune.results import studies
 
     kernels, used = {r.kernel for r in results}, {r.target for r in results}
-    found = compiler_table.compared([s for s in studies.read((db,), sorted(kernels)) if s.context.target in used])
+    found = compiler_table.compare_compilers(
+        [s for s in studies.read((db,), sorted(kernels)) if s.context.target in used]
+    )
     if found:
         say("\n" + compiler_table.grid(found).text())
     for kernel in sorted(kernels):

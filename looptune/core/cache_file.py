@@ -24,7 +24,7 @@ _SILENT_S = 5.0
 
 
 def publish_file(path: Path, data: bytes) -> None:
-    """Write ``data`` for ``published``, in place of what ``path`` names; OSError where it cannot be written."""
+    """Write ``data`` for ``read_published``, in place of what ``path`` names; OSError where it cannot be written."""
     replace_file(path, hashlib.sha256(data).digest() + data)
 
 
@@ -93,7 +93,7 @@ def replace_text(path: Path, text: str) -> None:
     replace_file(path, text.encode("utf-8", "backslashreplace"))
 
 
-def published(path: Path) -> bytes | None:
+def read_published(path: Path) -> bytes | None:
     """Return the bytes that were published there, or None if there is nothing or the checksum differs."""
     try:
         whole = path.read_bytes()

@@ -26,7 +26,7 @@ _KEPT = ("peaks.json", _STAMP)
 
 
 @cache
-def chosen() -> tuple[Path, str]:
+def choose_folder() -> tuple[Path, str]:
     """Return the folder, and a message for the user ("" for none)."""
     try:
         usual = Path.home() / ".cache" / "looptune"
@@ -72,7 +72,7 @@ def trim(folder: Path, limit_bytes: float) -> int:
     return gone
 
 
-def tidy(folder: Path) -> None:
+def trim_hourly(folder: Path) -> None:
     """Trim the folder, once an hour, and remove what killed runs left among the temporary files."""
     with suppress(OSError):
         _tidy_temporary(Path(tempfile.gettempdir()))

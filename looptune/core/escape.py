@@ -27,7 +27,7 @@ def docstring(text: str) -> str:
     return re.sub(r'"(?="|\Z)', r"\"", "\n".join(lines))
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     r"""Return the literal of ``text`` with double quotes.
 
     >>> print(quoted('a"b' + chr(10)))
@@ -70,7 +70,7 @@ def utf8(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def dumped(value: Any) -> str:
+def dump_json(value: Any) -> str:
     """Return JSON of a value that may contain arbitrary file names: halves of surrogate pairs are escaped.
 
     >>> dumped(["a" + chr(0xdcff)])

@@ -59,13 +59,13 @@ class Floats:
         return {"reassociate": self.reorder, **({} if contract == usual else {"contract": contract})}
 
 
-USUAL = Floats()
+DEFAULT = Floats()
 """What holds where nothing is said."""
 STRICT = Floats(reorder=False, contract="off")
 """What --no-reassociate says."""
 
 
-def chosen(*, strict: bool = False, contract: str | None = None) -> Floats:
+def floats_of_options(*, strict: bool = False, contract: str | None = None) -> Floats:
     """Return the settings for ``--no-reassociate`` and ``--fp-contract``.
 
     Raises UsageError if they contradict each other.

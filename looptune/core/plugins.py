@@ -38,7 +38,7 @@ class Plugin:
     version: str
     point: EntryPoint
 
-    def refused(self, why: str) -> PluginError:
+    def error(self, why: str) -> PluginError:
         return PluginError(f"the {self.kind} {self.name} of the package {self.package} cannot be used: {why}")
 
     def load(self) -> Any:
@@ -46,7 +46,7 @@ class Plugin:
         try:
             return self.point.load()
         except _IMPORTING as error:
-            raise self.refused(f"{self.point.value}: {type(error).__name__}: {error}") from error
+            raise self.error(f"{self.point.value}: {type(error).__name__}: {error}") from error
 
 
 @cache
@@ -74,9 +74,9 @@ def find_plugin(kind: Kind, name: str, *, built_in: bool) -> Plugin | None:
     """
     here = [p for p in installed() if (p.kind, p.name) == (kind, name)]
     if here and built_in:
-        raise here[0].refused(f"looptune has a {kind} of this name itself; uninstall {here[0].package} or rename it")
+        raise here[0].error(f"looptune has a {kind} of this name itself; uninstall {here[0].package} or rename it")
     if len(here) > 1:
-        raise here[0].refused(f"the package {here[1].package} brings one of this name too; uninstall one of them")
+        raise here[0].error(f"the package {here[1].package} brings one of this name too; uninstall one of them")
     return here[0] if here else None
 
 

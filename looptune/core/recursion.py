@@ -13,7 +13,7 @@ _STACK_BYTES = 100 * 2**20
 TOO_DEEP = "expressions or loops are nested too deeply here: split the longest expression into several statements"
 
 
-def allow() -> None:
+def raise_recursion_limit() -> None:
     """Let functions call each other so deeply; nothing changes where they may already."""
     if sys.getrecursionlimit() >= FRAMES:
         return

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from looptune.backends.codegen.python import SHARE, ident, imported
+from looptune.backends.codegen.python import SHARE, ident, imported_types
 from looptune.backends.numba_cpu import backend
 from looptune.backends.numba_cuda.alpha_renaming import alpha_rename
 from looptune.core import escape
@@ -46,9 +46,9 @@ class PlanFunction:
 
 @dataclass(slots=True)
 class Assembly(ABC):
-    """``taken``: names that the module has for something else; ``prefix``: of the names of plans."""
+    """``used_names``: names that the module has for something else; ``prefix``: of the names of plans."""
 
-    taken: frozenset[str]
+    used_names: frozenset[str]
     prefix: str = "plan"
     imports: set[tuple[str, str]] = field(default_factory=set)
     helpers: dict[str, None] = field(default_factory=dict)
@@ -71,13 +71,16 @@ class Assembly(ABC):
 
     def table(self) -> str:
         made = self.plans.values()
-        lines = (f"    {quoted(p.name)}: Plan({p.name}{f', wide={quoted(p.wide)}' if p.wide else ''}),\n" for p in made)
+        lines = (
+            f"    {python_literal(p.name)}: Plan({p.name}{f', wide={python_literal(p.wide)}' if p.wide else ''}),\n"
+            for p in made
+        )
         return f"PLANS = {{\n{''.join(lines)}}}\n"
 
     def kernel(self, plan: Plan, name: str, kernel: Kernel, key: str) -> Kernel:
         """Return the kernel of the module that does the same; ``name`` is its name in its plan."""
         new = f"{plan.codelet.name}_{len(self.found)}"
-        new = f"kernel_{new}" if new in self.taken else new
+        new = f"kernel_{new}" if new in self.used_names else new
         text = kernel.text.replace(f"def {name}(", f"def {new}(", 1)
         return self.found.setdefault((key, kernel.types), Kernel(new, text, kernel.types, kernel.spans))
 
@@ -125,7 +128,7 @@ class Cuda(Assembly):
         return "\n\n".join(f"def {p.name}({head}):\n{_doc(p)}\n{p.body}\n" for p in self.plans.values())
 
     def signatures(self) -> str:
-        lines = (f"    {k.name}: {quoted(k.types)},\n" for k in self.found.values())
+        lines = (f"    {k.name}: {python_literal(k.types)},\n" for k in self.found.values())
         return f"SIGNATURES = {{\n{''.join(lines)}}}\n"
 
 
@@ -143,13 +146,13 @@ class Cpu(Assembly):
         parts = backend.parts(plan, reorders=self.reorders)
         self.helpers |= dict.fromkeys(parts.helpers)
         self.imports |= {("", "math"), ("", "numpy as np"), ("functools", "cache")}
-        self.imports |= {("numba", name) for name in (*imported(plan), "njit", "uintp", "void")}
+        self.imports |= {("numba", name) for name in (*imported_types(plan), "njit", "uintp", "void")}
         used = {
             name: self.kernel(plan, name, Kernel(name, text, types, spans), text.replace(f"def {name}(", "def ", 1))
             for name, (text, types, spans) in parts.kernels.items()
         }
         makers = (f"    {n}{f', {n}{SHARE}' if k.spans else ''} = make_{k.name}()\n" for n, k in used.items())
-        driver = _indented(f"@njit({quoted(parts.signature)}, **{self.options})\n{parts.driver}")
+        driver = _indented(f"@njit({python_literal(parts.signature)}, **{self.options})\n{parts.driver}")
         return self.named(f"{''.join(makers)}\n{driver}\n    return {ident(plan.codelet.name)}", (), note, used)
 
     def kernels(self) -> str:
@@ -157,7 +160,7 @@ class Cpu(Assembly):
 
     def _maker(self, k: Kernel) -> str:
         head, share = ("int64, int64, ", ", sharer(args)") if k.spans else ("", "")
-        args = tupled(k.types)
+        args = tuple_text(k.types)
         text = _indented(f"@kept(void({head}*args), **{self.options})\n{k.text}")
         users = ", ".join(k.users)
         return f"# {users}\n@cache\ndef make_{k.name}():\n    args = {args}\n\n{text}\n    return {k.name}{share}\n"
@@ -166,19 +169,19 @@ class Cpu(Assembly):
         return "\n\n".join(f"@cache\ndef {p.name}():\n{_doc(p)}\n{p.body}\n" for p in self.plans.values())
 
 
-def quoted(value: Any) -> str:
+def python_literal(value: Any) -> str:
     """Return a Python literal with double quotes, as in the rest of the module."""
     match value:
         case str():
-            return escape.quoted(value)
+            return escape.quote(value)
         case tuple():
-            return tupled(map(quoted, value))
+            return tuple_text(map(python_literal, value))
         case dict():
-            return "{" + ", ".join(f"{quoted(k)}: {quoted(v)}" for k, v in value.items()) + "}"
+            return "{" + ", ".join(f"{python_literal(k)}: {python_literal(v)}" for k, v in value.items()) + "}"
     return repr(value)
 
 
-def tupled(items: Iterable[str]) -> str:
+def tuple_text(items: Iterable[str]) -> str:
     """Return the items as the text of a tuple.
 
     >>> tupled("a"), tupled("ab")

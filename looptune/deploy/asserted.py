@@ -24,7 +24,7 @@ from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Array, Codelet, Loop, Scalar, Unary
 from looptune.ir.rewrite import walk_stmts
 from looptune.poly import array_extent
-from looptune.schedule.assumptions import overflowing, overlapping
+from looptune.schedule.assumptions import may_overflow, may_overlap
 
 if TYPE_CHECKING:
     from looptune.frontend import Unit
@@ -35,23 +35,23 @@ _MOST = "2147483647.0"
 
 
 @dataclass(frozen=True, slots=True)
-class Asserted:
-    """``front`` stands before the function, ``body`` opens it; both are empty where nothing can be asserted."""
+class CallChecks:
+    """``before`` stands before the function, ``body`` opens it; both are empty where nothing can be asserted."""
 
-    front: str = ""
+    before: str = ""
     body: str = ""
 
 
-def asserted(unit: Unit) -> Asserted:
+def call_checks(unit: Unit) -> CallChecks:
     """Return the checks of a call as C: sizes, overlaps and overflows."""
     codelet = unit.codelet
     name = f"{codelet.name}_looptune"
     checks = [*_sizes(codelet, name), *_overlaps(unit, name), *_overflows(codelet, name)]
     if not checks:
-        return Asserted()
+        return CallChecks()
     apart = _APART.format(name=name) if any("_apart(" in line for line in checks) else ""
     front = f"#ifdef {MACRO}\n{_FRONT.format(name=name, function=codelet.name)}{apart}#endif\n\n"
-    return Asserted(front, f"#ifdef {MACRO}\n{''.join(f'  {line}' + chr(10) for line in checks)}#endif\n")
+    return CallChecks(front, f"#ifdef {MACRO}\n{''.join(f'  {line}' + chr(10) for line in checks)}#endif\n")
 
 
 _FRONT = """#include <stdint.h>
@@ -91,7 +91,7 @@ def _overlaps(unit: Unit, name: str) -> Iterator[str]:
     bytes_ = {a: text for x in unit.codelet.params if isinstance(x, Array)
               for a, text in [(x.name, _bytes(unit.codelet, x))] if text}  # fmt: skip
     arrays = [p for p in unit.codelet.params if isinstance(p, Array)]
-    pairs = overlapping(unit)
+    pairs = may_overlap(unit)
     if unit.head is None:
         # All arrays are parameters then, those at file scope too.
         pairs = tuple((p.name, q.name) for p, q in combinations(arrays, 2) if p.io != "in" or q.io != "in")
@@ -119,16 +119,16 @@ def _bytes(codelet: Codelet, p: Array) -> str:
 def _reached(codelet: Codelet, name: str, sizes: frozenset[str]) -> Poly | None:
     """Return the farthest of the formulas, or None where there is none, or none that is."""
     found = [
-        bound for load, index, around in array_extent.accesses(codelet, sure=True) if load.array == name
+        bound for load, index, around in array_extent.array_accesses(codelet, sure=True) if load.array == name
         if (bound := array_extent.bound(index[0], around, sizes, exact=True)) is not None
     ]  # fmt: skip
-    return next((p for p in found if all(array_extent.at_most(q, p) for q in found)), None)
+    return next((p for p in found if all(array_extent.never_greater(q, p) for q in found)), None)
 
 
 def _overflows(codelet: Codelet, name: str) -> Iterator[str]:
     sizes, seen = array_extent.sizes_of(codelet), set[str]()
-    risky = {*overflowing(codelet)}
-    for _, index, around in array_extent.accesses(codelet, sure=True):
+    risky = {*may_overflow(codelet)}
+    for _, index, around in array_extent.array_accesses(codelet, sure=True):
         for e in index:
             if expression_text(e) in risky and e.dtype == "int32":
                 ends = (array_extent.bound(e, around, sizes, exact=True),

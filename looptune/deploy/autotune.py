@@ -27,7 +27,7 @@ from looptune.core.errors import UsageError
 from looptune.core.renamed import renamed_argument
 from looptune.core.settings import DATABASE
 from looptune.deploy import compile
-from looptune.deploy.best_versions import measured
+from looptune.deploy.best_versions import best_versions
 from looptune.deploy.compile import CompiledKernel
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Scalar
@@ -71,13 +71,13 @@ def autotune(
     request = TuningRequest(
         Path(file), kernel, macros, tuple(map(Path, include_dirs)), dtype, target, sweep=True,
         handwritten=False,
-        space=None if space is None else Path(space), budget=budget, db=Path(db), strict_float=not reassociate,
+        space=None if space is None else Path(space), budget=budget, db=Path(db), reassociate=reassociate,
         fp_contract=fp_contract,
     )  # fmt: skip
 
     def decorate(function: Callable[..., Any]) -> Callable[..., None]:
         _check(function, unit)
-        tuned = Tuned(unit, request)
+        tuned = TunedFunction(unit, request)
 
         @functools.wraps(function)
         def call(*args: Any, **named: Any) -> None:
@@ -98,13 +98,13 @@ def _check(function: Callable[..., Any], unit: Unit) -> None:
 
 
 @dataclass(slots=True)
-class Tuned:
+class TunedFunction:
     """``request``: of the sweep, without sizes."""
 
     unit: Unit
     request: TuningRequest
     kernel: CompiledKernel | None = None
-    known: set[tuple[int, ...]] = field(default_factory=set)
+    known_values: set[tuple[int, ...]] = field(default_factory=set)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __call__(self, *args: Any) -> None:
@@ -113,9 +113,9 @@ class Tuned:
         sizes = {p.name: int(compile.scalar(p, a)) for p, a in whole}
         # One at a time: a kernel says of its last call what it matched.
         with self.lock:
-            if self.kernel is None or tuple(sizes.values()) not in self.known:
+            if self.kernel is None or tuple(sizes.values()) not in self.known_values:
                 self.kernel = self._tuned(sizes)
-                self.known.add(tuple(sizes.values()))
+                self.known_values.add(tuple(sizes.values()))
             self.kernel(*args)
 
     def _tuned(self, sizes: Mapping[str, int]) -> CompiledKernel:
@@ -127,13 +127,13 @@ class Tuned:
             model = here.models(request.target, CACHE, floats=request.floats, warm=False)[0]
             facts = model.facts
             place = (facts.name, facts.cores, dict(sizes))
-            rows = measured(store, self.unit, model.target.name, request.floats)
+            rows = best_versions(store, self.unit, model.target.name, request.floats)
             if all((row.context.device, row.cores, row.sizes) != place or not row.final for row in rows):
                 run(prepare(request, here), store, _quietly, here)
         return compile.compile(
             request.file, kernel=request.kernel, target=request.target, defines=defines,
             include_dirs=request.include_dirs, dtype=request.dtype, config="best", db=request.db,
-            reassociate=not request.strict_float, fp_contract=request.fp_contract,
+            reassociate=request.reassociate, fp_contract=request.fp_contract,
         )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ class SelectedPlan:
 
 
 @dataclass(slots=True)
-class Best:
+class BestKernel:
     """``rows``: what was measured of the analysis' codelet, on any device."""
 
     analysis: Analysis

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from looptune.core.floating_point import USUAL, Floats
+from looptune.core.floating_point import DEFAULT, Floats
 from looptune.core.version import lowering
-from looptune.frontend.directive_lines import canonical
+from looptune.frontend.directive_lines import canonical_text
 from looptune.ir.nodes import Scalar
 from looptune.ir.simplify import is_integer
 from looptune.runtime.outcome import Timed
@@ -63,7 +63,7 @@ class BestVersion:
         return self.time.median_us / self.sequential_us
 
 
-def measured(store: Store, unit: Unit, target: str, floats: Floats = USUAL) -> tuple[BestVersion, ...]:
+def best_versions(store: Store, unit: Unit, target: str, floats: Floats = DEFAULT) -> tuple[BestVersion, ...]:
     """Return the best version for each device and sizes, ordered by device name and sizes.
 
     Of what was measured with these ``floats``.
@@ -111,7 +111,7 @@ def _won(rows: Sequence[Row], cores: int, sizes: Mapping[str, int], commands: Ma
     if medians.get("", medians[best]) < medians[best]:
         best = ""
     row = next(r for r in among if r.directives == best)
-    directives = canonical(best, "configuration")
+    directives = canonical_text(best, "configuration")
     return BestVersion(
         row.context, json.loads(row.context.sizes), sizes, cores, directives, summary(times[best]),
         medians.get(""), bool(finals), _finished(row), commands.get(row.sweep, ""), _alone(rows),

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import UsageError
-from looptune.core.floating_point import USUAL, Floats
+from looptune.core.floating_point import DEFAULT, Floats
 from looptune.deploy import c_source, python_module
-from looptune.deploy.best_versions import BestVersion, measured
-from looptune.deploy.python_module import Request
+from looptune.deploy.best_versions import BestVersion, best_versions
+from looptune.deploy.python_module import ModuleRequest
 from looptune.deploy.runtime.cpu_function import this_cpu
 from looptune.deploy.runtime.lookup import Device
 from looptune.ir.nodes import Array
@@ -32,7 +32,7 @@ def _silent(message: str) -> None:
 
 
 def as_python(
-    unit: Unit, db: Path, target: str, command: str, *, default: bool = False, floats: Floats = USUAL,
+    unit: Unit, db: Path, target: str, command: str, *, default: bool = False, floats: Floats = DEFAULT,
     warn: Warn = _silent,
 ) -> str:  # fmt: skip
     """Return the text of a Python module.
@@ -41,11 +41,11 @@ def as_python(
     """
     found = _found(unit, db, target, default, floats, (GPU, CPU))
     _warned(unit, found[1], warn, lambda row: python_module.runs_in_c(unit, row))
-    return python_module.text(Request(unit, found[0], found[1], command, floats))
+    return python_module.text(ModuleRequest(unit, found[0], found[1], command, floats))
 
 
 def as_c(
-    unit: Unit, db: Path, target: str, command: str, *, default: bool = False, floats: Floats = USUAL,
+    unit: Unit, db: Path, target: str, command: str, *, default: bool = False, floats: Floats = DEFAULT,
     warn: Warn = _silent,
 ) -> str:  # fmt: skip
     """Return the text of a C file; like ``as_python``, but the CPU is preferred to a GPU."""
@@ -54,7 +54,7 @@ def as_c(
     here = this_cpu() if name == CPU else Device("", 0, "")
     nearest = dict(rows[-1].sizes) if rows else {}
     sizes = nearest | integers(unit.codelet, unit.values)
-    return c_source.text(Request(unit, name, rows, command, floats), here, sizes)
+    return c_source.text(ModuleRequest(unit, name, rows, command, floats), here, sizes)
 
 
 def _warned(unit: Unit, rows: Sequence[BestVersion], warn: Warn, instead: Callable[[BestVersion], bool]) -> None:
@@ -87,7 +87,7 @@ def _found(
         raise UsageError(f"no database {db}: {_how(unit, target)}")
     with Store.read(db) as store:
         for name in order if target == "auto" else (target,):
-            rows = measured(store, unit, name, floats)
+            rows = best_versions(store, unit, name, floats)
             if rows:
                 return name, rows
         raise UsageError(f"{db} has no measurements of {_named(unit)}{_others(store, unit)}: {_how(unit, target)}")

@@ -16,14 +16,14 @@ from looptune.core.errors import DirectiveError, IllegalTransform, UsageError
 from looptune.core.escape import comment_lines
 from looptune.core.version import __version__
 from looptune.deploy import plans
-from looptune.deploy.asserted import MACRO, asserted
-from looptune.deploy.python_module import Request, measurement_lines
+from looptune.deploy.asserted import MACRO, call_checks
+from looptune.deploy.python_module import ModuleRequest, measurement_lines
 from looptune.deploy.runtime.lookup import LEVELS, Device, Match, look_up
 from looptune.frontend.directive_lines import parse_lines
-from looptune.poly.out_of_bounds import leaving, unsure
+from looptune.poly.out_of_bounds import out_of_bounds_accesses, undecided_accesses
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
-from looptune.schedule.assumptions import assumed
+from looptune.schedule.assumptions import find_assumptions
 
 if TYPE_CHECKING:
     from looptune.deploy.best_versions import BestVersion
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from looptune.frontend.signature import Head
 
 
-def text(request: Request, device: Device, sizes: Mapping[str, int]) -> str:
+def text(request: ModuleRequest, device: Device, sizes: Mapping[str, int]) -> str:
     """Return C for ``gcc -fopenmp``: the best version on ``device`` at ``sizes``, or on the nearest ones."""
     unit = request.unit
-    match, best = chosen(request.measured, device, sizes)
+    match, best = best_on(request.measured, device, sizes)
     directives = "" if best is None else plans.size_independent(best.directives)
     analysis = Analysis(unit.codelet, request.floats.reorder)
     said: list[str] = []
@@ -49,15 +49,15 @@ def text(request: Request, device: Device, sizes: Mapping[str, int]) -> str:
         said = [f"What was tuned is slower than the sequential loops on one core, {best.sequential_us:.4g} us: "
                 f"{best.slower:.3g} times.", "These are the sequential loops.", ""]  # fmt: skip
     head, notes = _declared(unit)
-    checks, model = asserted(unit), analysis.model
-    assumes = assumed(unit, leaving(model), unsure(model), done.assumed).said()
+    checks, model = call_checks(unit), analysis.model
+    assumes = find_assumptions(unit, out_of_bounds_accesses(model), undecided_accesses(model), done.assumed).sentences()
     lines = [f"{unit.codelet.name}, tuned: made by looptune {__version__} from {Path(unit.path).name}.", ""]
     lines += ["    gcc -O3 -march=native -fopenmp", ""]
     lines += [*notes, "It assumes:", "", *_wrapped(assumes), ""]
     lines += [f"With -D{MACRO} it looks at a call, and aborts where that does not hold.", ""] if checks.body else []
     lines += [*said, *_measured(best, match, analysis), "", f"Made by: {request.command}"]
     comment = "\n".join(f"   {line}".rstrip() for line in comment_lines(lines)).lstrip()
-    return f"/* {comment}\n*/\n{openmp.text(codelet, head, checks.front, checks.body)}"
+    return f"/* {comment}\n*/\n{openmp.text(codelet, head, checks.before, checks.body)}"
 
 
 def _wrapped(assumes: Sequence[str]) -> Iterator[str]:
@@ -85,7 +85,7 @@ def _declared(unit: Unit) -> tuple[Head | None, list[str]]:
     return unit.head, [f"It takes the place of the function of {name}.", *hidden]
 
 
-def chosen(
+def best_on(
     measured: Sequence[BestVersion], device: Device, sizes: Mapping[str, int]
 ) -> tuple[Match, BestVersion | None]:
     """Return the best version on this device at these sizes, or on any device if none is nearer.

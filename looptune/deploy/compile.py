@@ -18,22 +18,22 @@ import numpy as np
 
 from looptune.backends.base import Program
 from looptune.core.errors import UsageError
-from looptune.core.floating_point import USUAL, Floats, chosen
+from looptune.core.floating_point import DEFAULT, Floats, floats_of_options
 from looptune.core.renamed import renamed_argument
 from looptune.core.settings import DATABASE
-from looptune.deploy.best_kernel import Best, SelectedPlan
-from looptune.deploy.best_versions import measured
+from looptune.deploy.best_kernel import BestKernel, SelectedPlan
+from looptune.deploy.best_versions import best_versions
 from looptune.deploy.runtime.lookup import Device, Match
 from looptune.frontend import Unit, load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Array, Codelet, Scalar
 from looptune.ir.simplify import is_integer, wrap
-from looptune.lower.passes.cpu_reassociation import vectorised
+from looptune.lower.passes.cpu_reassociation import vectorised_sums
 from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan, evaluate_size
-from looptune.poly.reach_data import accesses
+from looptune.poly.reach_data import access_records
 from looptune.runtime import targets
-from looptune.runtime.array_reach import Reach, reached, too_short
+from looptune.runtime.array_reach import Reach, array_reaches, too_short_message
 from looptune.runtime.device import Device as Machine
 from looptune.runtime.device import on_gpu
 from looptune.runtime.problem_sizes import integers
@@ -72,7 +72,7 @@ class CompiledKernel:
     _machine: Machine = field(repr=False)
     match: Match | None = None
     reordered: tuple[str, ...] = ()
-    _best: Best | None = field(default=None, repr=False)
+    _best: BestKernel | None = field(default=None, repr=False)
     _reached: dict[tuple[int, ...], dict[str, Reach]] = field(default_factory=dict, repr=False)
 
     @property
@@ -103,9 +103,9 @@ class CompiledKernel:
         key = tuple(sizes.values())
         if key not in self._reached:
             self._reached.clear()
-            self._reached[key] = reached(accesses(self.codelet), sizes)
+            self._reached[key] = array_reaches(access_records(self.codelet), sizes)
         for name, (_, array) in given.items():
-            wrong = too_short(name, math.prod(array.shape), self._reached[key].get(name))
+            wrong = too_short_message(name, math.prod(array.shape), self._reached[key].get(name))
             if wrong is not None:
                 raise UsageError(wrong)
 
@@ -194,7 +194,7 @@ def compile(
         raise UsageError(f'config is "best" or None, not {config!r}')
     if config is not None and directives:
         raise UsageError('config="best" has its own directives: leave out directives=')
-    floats = chosen(strict=not reassociate, contract=fp_contract)
+    floats = floats_of_options(strict=not reassociate, contract=fp_contract)
     unit = load(
         path_or_source,
         kernel=kernel,
@@ -208,8 +208,8 @@ def compile(
     if config is not None:
         return _best_kernel(unit, made_for, Path(db), floats)
     done = scheduled(unit, directives, floats)
-    backend, note = made_for.backend(), lines_of(directives)
-    planned = lower_to_plan(done.codelet, note, done.asserted, blocks=made_for.bakes)
+    backend, note = made_for.backend(), directive_lines(directives)
+    planned = lower_to_plan(done.codelet, note, done.asserted, blocks=made_for.specializes_sizes)
     machine = made_for.machine()
     binary = backend.build(planned)
     return CompiledKernel(
@@ -221,17 +221,17 @@ def compile(
 def _reordered(
     codelet: Codelet, done: ScheduleResult, planned: Plan, target: Target, floats: Floats
 ) -> tuple[str, ...]:
-    vectors = vectorised(codelet, planned) if floats.reorder and target.name == "numba-cpu" else ()
+    vectors = vectorised_sums(codelet, planned) if floats.reorder and target.name == "numba-cpu" else ()
     return tuple(dict.fromkeys(map(str, (*done.sums, *vectors))))
 
 
 def _best_kernel(unit: Unit, target: Target, db: Path, floats: Floats) -> CompiledKernel:
     with Store.read(db) as store:
-        rows = measured(store, unit, target.name, floats)
+        rows = best_versions(store, unit, target.name, floats)
     machine = target.machine()
     facts = machine.facts
     analysis = Analysis(unit.codelet, floats.reorder)
-    best = Best(analysis, target.backend(), Device(facts.name, facts.cores, facts.arch), rows)
+    best = BestKernel(analysis, target.backend(), Device(facts.name, facts.cores, facts.arch), rows)
     known = integers(unit.codelet, unit.values)
     whole = all(p.name in known for p in unit.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
     chosen = best.at(known) if whole else best.default()
@@ -252,18 +252,18 @@ def _best_kernel(unit: Unit, target: Target, db: Path, floats: Floats) -> Compil
 
 
 def scheduled(
-    unit: Unit, directives: str | Sequence[str] | None, floats: Floats = USUAL, given_as: str = "directives"
+    unit: Unit, directives: str | Sequence[str] | None, floats: Floats = DEFAULT, given_as: str = "directives"
 ) -> ScheduleResult:
     """Schedule the unit, and find the sums that the directives reorder.
 
     ``given_as`` names the place of the directives in messages.
     """
-    placed = parse_lines(lines_of(directives).splitlines(), given_as)
+    placed = parse_lines(directive_lines(directives).splitlines(), given_as)
     check_choices_decided(unit, placed)
     return schedule_with_suggestions(Analysis(unit.codelet, floats.reorder), placed, unit.values, sums=floats.reorder)
 
 
-def lines_of(directives: str | Sequence[str] | None) -> str:
+def directive_lines(directives: str | Sequence[str] | None) -> str:
     """Return the directives as text, one per line."""
     if directives is None:
         return ""

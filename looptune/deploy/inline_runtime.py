@@ -55,7 +55,7 @@ class InlinedRuntime:
     names: frozenset[str]
 
 
-def included(modules: Sequence[str]) -> InlinedRuntime:
+def inline_modules(modules: Sequence[str]) -> InlinedRuntime:
     """Return the texts of the modules in one, with their imports and the names that they define."""
     imports: set[tuple[str, str]] = set()
     names: set[str] = set()

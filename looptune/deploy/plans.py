@@ -16,7 +16,7 @@ from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet, Loop, Node
 from looptune.ir.rewrite import rewrite
 from looptune.ir.specialize import specialize
-from looptune.lower.passes.cpu_reassociation import vectorised
+from looptune.lower.passes.cpu_reassociation import vectorised_sums
 from looptune.lower.pipeline import lower_to_plan
 from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.tune.session.proof import summarize_proof
@@ -90,8 +90,8 @@ def proof(analysis: Analysis, best: BestVersion) -> str:
     blocks = best.context.target == "numba-cuda"
     made = _exact(done, best)
     reassociate = analysis.reassociate
-    vectors = () if blocks or not reassociate else vectorised(analysis.codelet, made)
+    vectors = () if blocks or not reassociate else vectorised_sums(analysis.codelet, made)
     sizes = best.sizes
     return summarize_proof(
         analysis.codelet, done, made, sizes, reassociate=reassociate, blocks=blocks, vectors=vectors
-    ).said
+    ).text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from looptune.core.errors import ResourceError
 from looptune.deploy import plans
 from looptune.schedule.analysis import Analysis
-from looptune.tune.execution.worker_loop import PickledValue, pickled
+from looptune.tune.execution.worker_loop import PickledValue, pickle_value
 from looptune.tune.measure.device_limits import exceeded
 
 if TYPE_CHECKING:
@@ -37,6 +37,6 @@ def builder(of: Sequence[tuple[Codelet, BestVersion]], target: Target) -> Callab
             binary = backend.build(made)
         except ResourceError:
             return None
-        return None if exceeded(binary.resources) is not None else pickled(binary)
+        return None if exceeded(binary.resources) is not None else pickle_value(binary)
 
     return build

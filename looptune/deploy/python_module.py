@@ -16,48 +16,48 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from looptune.backends.codegen.python import UNLIMITED, Writer, ident
-from looptune.backends.numba_cpu.backend import options_of, unaliased
+from looptune.backends.numba_cpu.backend import noalias_type, options_of
 from looptune.core.escape import docstring
-from looptune.core.floating_point import USUAL, Floats
+from looptune.core.floating_point import DEFAULT, Floats
 from looptune.core.version import __version__, lowering
 from looptune.deploy import inline_runtime, plans
-from looptune.deploy.assembly import Assembly, Cpu, Cuda, quoted, tupled
+from looptune.deploy.assembly import Assembly, Cpu, Cuda, python_literal, tuple_text
 from looptune.deploy.best_versions import BestVersion
 from looptune.frontend import Unit
 from looptune.frontend.signature import Head
 from looptune.ir.nodes import Array, Codelet, Load, Loop, Scalar
 from looptune.ir.simplify import is_integer
-from looptune.poly.reach_data import accesses
+from looptune.poly.reach_data import access_records
 from looptune.runtime.c_reference import CReference
 from looptune.schedule.analysis import Analysis
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ModuleRequest:
     """``command``: what made the module; ``target``: numba-cuda or numba-cpu; ``floats``: how they are computed."""
 
     unit: Unit
     target: str
     measured: tuple[BestVersion, ...]
     command: str
-    floats: Floats = USUAL
+    floats: Floats = DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
     measured: BestVersion
     plan: str
-    elsewhere: str | None
+    other_sizes: str | None
     proof: str
     in_c: bool = False
 
 
-def text(request: Request) -> str:
+def text(request: ModuleRequest) -> str:
     """Return the text of the module. Raises ResourceError if even the default needs more than a GPU has."""
     unit, codelet = request.unit, request.unit.codelet
     gpu = request.target == "numba-cuda"
-    runtime = inline_runtime.included(inline_runtime.CUDA if gpu else inline_runtime.CPU)
-    compiled = inline_runtime.included(inline_runtime.ORIGINAL if gpu else inline_runtime.COMPILED)
+    runtime = inline_runtime.inline_modules(inline_runtime.CUDA if gpu else inline_runtime.CPU)
+    compiled = inline_runtime.inline_modules(inline_runtime.ORIGINAL if gpu else inline_runtime.COMPILED)
     assembly: Assembly = (
         Cuda(runtime.names, contract=request.floats.contract)
         if gpu
@@ -75,7 +75,7 @@ def text(request: Request) -> str:
     contracts = request.floats.contracts_here
     options = f'STRICT = {options_of(contracts)}\n"""Options of Numba for the original loops."""\n'
     options += f"\n\n{compiled.text}\n"
-    options += "" if gpu else f"\n\nOPTIONS = {unaliased(contracts)}\n"
+    options += "" if gpu else f"\n\nOPTIONS = {noalias_type(contracts)}\n"
     own = {("numba", "config")} if gpu else set()
     imports = inline_runtime.import_block(runtime.imports | compiled.imports | assembly.imports | loops.imports | own)
     parts = [
@@ -109,7 +109,7 @@ def runs_in_c(unit: Unit, best: BestVersion) -> bool:
     return whole and not any(v.shape for v in codelet.locals)
 
 
-def _row(request: Request, analysis: Analysis, best: BestVersion, assembly: Assembly) -> _Row:
+def _row(request: ModuleRequest, analysis: Analysis, best: BestVersion, assembly: Assembly) -> _Row:
     where = f"{best.context.device}, {_sizes(best)}"
     constants = " as constants" if best.context.target == "numba-cuda" else ""
     here = assembly.add(plans.exact(analysis, best), f"{where}: these sizes{constants}")
@@ -118,7 +118,7 @@ def _row(request: Request, analysis: Analysis, best: BestVersion, assembly: Asse
     proof = plans.proof(analysis, best)
     if not runs_in_c(request.unit, best) or not isinstance(assembly, Cpu):
         return _Row(best, here, elsewhere, proof)
-    names = quoted(tuple(p.name for p in request.unit.codelet.params))
+    names = python_literal(tuple(p.name for p in request.unit.codelet.params))
     alone = assembly.named(f"    return in_c(TEXT, {names}, {here})", (), f"{where}: the C text, on one core", {})
     return _Row(best, alone, elsewhere, proof, in_c=True)
 
@@ -127,7 +127,7 @@ def _sizes(best: BestVersion) -> str:
     return " ".join(f"{name}={value}" for name, value in best.sizes.items())
 
 
-def _docstring(request: Request, name: str, rows: Sequence[_Row]) -> str:
+def _docstring(request: ModuleRequest, name: str, rows: Sequence[_Row]) -> str:
     unit = request.unit
     params = ", ".join(_params(unit.codelet))
     gpu = request.target == "numba-cuda"
@@ -193,11 +193,11 @@ def _table(rows: Sequence[_Row]) -> str:
             "directives": m.directives, "time_us": round(t.median_us, 3),
             "quartiles_us": (round(t.q1_us, 3), round(t.q3_us, 3)), "runs": t.n,
             "default_us": None if m.default_us is None else round(m.default_us, 3),
-            "plan": row.plan, "elsewhere": row.elsewhere,
+            "plan": row.plan, "elsewhere": row.other_sizes,
         }  # fmt: skip
         texts.append(
             "    {\n"
-            + "".join(f"        {quoted(key)}: {quoted(value)},\n" for key, value in facts.items())
+            + "".join(f"        {python_literal(key)}: {python_literal(value)},\n" for key, value in facts.items())
             + "    },\n"
         )
     if not texts:
@@ -226,8 +226,8 @@ def _extents(codelet: Codelet) -> str:
     writer = _Host()
     whole = [p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)]
     arrays = [p for p in codelet.params if isinstance(p, Array)]
-    shapes = [tupled("None" if e is None else writer.bound(e) for e in p.shape) for p in arrays]
-    returned = tupled(shapes)
+    shapes = [tuple_text("None" if e is None else writer.bound(e) for e in p.shape) for p in arrays]
+    returned = tuple_text(shapes)
     helpers = "".join(f"{UNLIMITED[h].replace(h, f'extent_{h}')}\n\n" for h in sorted(writer.used))
     return f'''{helpers}def extents({", ".join(map(ident, whole))}):
     """The shapes that the C text declares; None where it leaves one open."""
@@ -237,7 +237,7 @@ def _extents(codelet: Codelet) -> str:
 
 def _accesses(codelet: Codelet) -> str:
     said = "What the loops reach: of an array that is shorter a call says so."
-    return f'ACCESSES = {quoted(accesses(codelet))}\n"""{said}"""\n'
+    return f'ACCESSES = {python_literal(access_records(codelet))}\n"""{said}"""\n'
 
 
 def _text(unit: Unit, contracts: bool) -> str:
@@ -247,10 +247,12 @@ def _text(unit: Unit, contracts: bool) -> str:
     text = CReference(unit.excerpt, contracts).portable()
     files = ""
     for path, contents in text.files:
-        lines = [quoted(line) for line in contents.splitlines(keepends=True)]
-        files += f"        ({quoted(path)},\n" + "".join(f"         {line}\n" for line in lines) + '         ""),\n'
+        lines = [python_literal(line) for line in contents.splitlines(keepends=True)]
+        files += (
+            f"        ({python_literal(path)},\n" + "".join(f"         {line}\n" for line in lines) + '         ""),\n'
+        )
     facts = {name: value for name, value in text._asdict().items() if name != "files"}
-    given = "".join(f"    {name}={quoted(value)},\n" for name, value in facts.items())
+    given = "".join(f"    {name}={python_literal(value)},\n" for name, value in facts.items())
     said = "The C text of the original loops, which check=True compiles."
     return f'TEXT = Text(\n    files=(\n{files}    ),\n{given})\n"""{said}"""\n'
 
@@ -269,12 +271,12 @@ def _function(unit: Unit, name: str, default: str, original: str, *, gpu: bool) 
         array, written = isinstance(p, Array), isinstance(p, Array) and p.io != "in"
         kinds["array" if array else "whole" if is_integer(p.dtype) else "real"].append(own[p.name])
         more = f", array=True, written={written}" if array else ""
-        declared.append(f"    Parameter({quoted(p.name)}, {quoted(p.dtype)}{more}),\n")
-    given = ", ".join(tupled(names) for names in kinds.values())
+        declared.append(f"    Parameter({python_literal(p.name)}, {python_literal(p.dtype)}{more}),\n")
+    given = ", ".join(tuple_text(names) for names in kinds.values())
     stream = ", stream" if gpu else ""
     made = "(Simulated if config.ENABLE_CUDASIM else Gpu)(TUNED)" if gpu else "Host(TUNED)"
     last = ", stream=None, check=False" if gpu else ", check=False"
-    whole = ", ".join(kinds["whole"])
+    whole, quoted = ", ".join(kinds["whole"]), [python_literal(text) for text in (name, default)]
     return f'''
 PARAMETERS = (
 {"".join(declared)})
@@ -285,7 +287,7 @@ def original(*given):
 
 
 TUNED = Tuned(
-    {quoted(name)}, PARAMETERS, extents, CONFIGURATIONS, {quoted(default)}, PLANS, SIGNATURES, original, ACCESSES,
+    {quoted[0]}, PARAMETERS, extents, CONFIGURATIONS, {quoted[1]}, PLANS, SIGNATURES, original, ACCESSES,
     TEXT,
 )
 CALL = {made}
@@ -301,5 +303,5 @@ def {name}({", ".join(own.values())}, *{last}):
 
 def match({whole}):
     """What a call at these sizes runs on this device: the level of the look-up, the row, the plan."""
-    return CALL.match({tupled(kinds["whole"])})
+    return CALL.match({tuple_text(kinds["whole"])})
 '''

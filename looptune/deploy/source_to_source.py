@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from looptune.core.escape import comment_lines
-from looptune.core.floating_point import USUAL, Floats
+from looptune.core.floating_point import DEFAULT, Floats
 from looptune.core.source import caret
 from looptune.deploy.compile import scheduled
-from looptune.deploy.text_edits import Edit, how
+from looptune.deploy.text_edits import Edit, loop_annotations
 from looptune.deploy.write_back import write_back
 from looptune.frontend import Unit, load
-from looptune.frontend.preprocess import as_written, encoding, read_source
+from looptune.frontend.preprocess import encoding, exact_text, read_source
 from looptune.ir.rewrite import walk
 from looptune.lower.listing import print_plan
 from looptune.lower.pipeline import Machine, lower_to_plan, plan_after
 from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
-from looptune.schedule.assumptions import overlapping
+from looptune.schedule.assumptions import may_overlap
 
 if TYPE_CHECKING:
     from looptune.schedule.apply import ScheduleResult
@@ -42,7 +42,7 @@ def transform(
     defines: Mapping[str, str | None] | None = None,
     include_dirs: Sequence[Path] = (),
     dtype: str | None = None,
-    floats: Floats = USUAL,
+    floats: Floats = DEFAULT,
     warn: Warn = _silent,
     note: Warn = _silent,
 ) -> str:
@@ -55,21 +55,21 @@ def transform(
     unit = _loaded(file, kernel, defines, include_dirs, dtype, warn)
     done = scheduled(unit, lines, floats, "--directive")
     for turned in done.sums:
-        note(f"{turned.span}: the directives add up {turned.called} in another order, which rounds differently; "
+        note(f"{turned.span}: the directives add up {turned.clause} in another order, which rounds differently; "
              "--no-reassociate refuses them")  # fmt: skip
     if not lines and not any(getattr(n, "directives", ()) for n in (unit.codelet, *walk(unit.codelet.body))):
         done = replace(done, codelet=unit.codelet)
     apart = _apart(unit, done)
     if apart:
         note(f"{file}: the directives rest on this, which C does not say: {apart}")
-    usual = how(scheduled(unit, (), floats).codelet.body) if lines and not unit.choices else {}
+    usual = loop_annotations(scheduled(unit, (), floats).codelet.body) if lines and not unit.choices else {}
     edits = write_back(unit, done.codelet, usual, lambda span, said: warn(caret(span, said)))
-    macros = [name for name in unit.defines if name not in unit.given]
+    macros = [name for name in unit.defines if name not in unit.known_values]
     gone = [e for e in _undefined(unit.text, macros) if not any(x.start <= e.start < x.end for x in edits)]
     return _applied(unit, [*edits, *gone], _head(unit, lines, done) if edits or macros else "")
 
 
-def encoded(file: Path, text: str) -> bytes:
+def encode(file: Path, text: str) -> bytes:
     """Return the output of ``transform`` in the encoding of its input file."""
     return text.encode(encoding(read_source(file)) if file.is_file() else "utf-8", errors="backslashreplace")
 
@@ -77,7 +77,7 @@ def encoded(file: Path, text: str) -> bytes:
 def _applied(unit: Unit, edits: Sequence[Edit], head: str) -> str:
     """Return the file with the edits made: what they leave alone is as it was, line ends included."""
     file = Path(unit.path)
-    raw = as_written(read_source(file)) if file.is_file() else unit.text  # a pipe can be read once
+    raw = exact_text(read_source(file)) if file.is_file() else unit.text  # a pipe can be read once
     mark = "\ufeff" if raw.startswith("\ufeff") else ""
     raw = raw.removeprefix(mark)
     ends = "\r\n" if "\r\n" in raw else "\n"
@@ -122,7 +122,7 @@ def _loaded(
 def _apart(unit: Unit, done: ScheduleResult) -> str:
     """Return which arrays must not overlap for the directives to be correct, or "" if none or if C says so already."""
     moved = any(s.proof == "proved" for s in done.steps)
-    pairs = ", ".join(f"{p} and {q}" for p, q in overlapping(unit)) if moved else ""
+    pairs = ", ".join(f"{p} and {q}" for p, q in may_overlap(unit)) if moved else ""
     return f"these do not overlap: {pairs}" if pairs else ""
 
 
@@ -135,7 +135,7 @@ def _head(unit: Unit, lines: Sequence[str], done: ScheduleResult) -> str:
     said = "".join(f"   {line}\n" for line in comment_lines(whole))
     apart = _apart(unit, done)
     said += f"   assumed: {apart}\n" if apart and said else ""
-    macros = "".join(f"#define {n} {v}\n" for n, v in unit.defines.items() if n not in unit.given)
+    macros = "".join(f"#define {n} {v}\n" for n, v in unit.defines.items() if n not in unit.known_values)
     return (f"/* looptune transform\n{said}*/\n" if said else "") + macros
 
 
@@ -150,7 +150,7 @@ def emit(
     defines: Mapping[str, str | None] | None = None,
     include_dirs: Sequence[Path] = (),
     dtype: str | None = None,
-    floats: Floats = USUAL,
+    floats: Floats = DEFAULT,
     after: str | None = None,
     warn: Warn = _silent,
 ) -> str:

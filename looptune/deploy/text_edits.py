@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from looptune.core.errors import UnsupportedError
 from looptune.core.source import NOWHERE, Span
 from looptune.frontend.pragma import LOOP_FAMILIES
-from looptune.frontend.source_layout import Layout, Line, Run
+from looptune.frontend.source_layout import Layout, Line, StatementRange
 from looptune.frontend.unit import FunctionPart
 from looptune.ir import c_printer
 from looptune.ir.def_use import locals_declared_in, referenced_names
@@ -52,7 +52,7 @@ Around = tuple[Loop, ...]
 """The loops that keep their text, from the outermost in, around statements that do not."""
 
 
-class _Apart(Exception):
+class _NotLocal(Exception):
     """What differs cannot be written in place of these statements alone."""
 
     def __init__(self, why: str, span: Span = NOWHERE) -> None:
@@ -61,7 +61,7 @@ class _Apart(Exception):
         self.span = span
 
 
-def edits(
+def find_edits(
     part: FunctionPart, layout: Layout | None, before: Version, after: Version, usual: Annotations,
     defined: Sequence[Span],
     warn: Callable[[Span, str], object],
@@ -71,7 +71,7 @@ def edits(
     ``usual`` is how the loops run without the directives that were given from outside; ``defined`` the lines that
     define macros. UnsupportedError where what differs has no text of its own.
     """
-    if unchanged(before, after, usual):
+    if is_unchanged(before, after, usual):
         return ()
     where = before.body[0].span
     if layout is None:
@@ -81,7 +81,7 @@ def edits(
     splicer = _Splicer(part, layout, before, after, usual, lines, _macros(defined), warn)
     try:
         return tuple(splicer.aligned(before.body, after.body, ()))
-    except _Apart as apart:
+    except _NotLocal as apart:
         raise UnsupportedError(apart.why, apart.span if apart.span.line else where) from None
 
 
@@ -94,12 +94,12 @@ def _unwritten(layout: Layout, token: int) -> str:
     return f"{made} and cannot be written back: expand it, as gcc -E -P does"
 
 
-def unchanged(before: Version, after: Version, usual: Annotations) -> bool:
+def is_unchanged(before: Version, after: Version, usual: Annotations) -> bool:
     """Tell whether the two compute the same in the same order, and their loops run in the default way."""
     return _same(before.body, after.body, usual)
 
 
-def how(body: tuple[Stmt, ...]) -> dict[int, tuple[object, ...]]:
+def loop_annotations(body: tuple[Stmt, ...]) -> dict[int, tuple[object, ...]]:
     """Return the annotations of each original loop by its number, as ``ir/c_printer`` prints them."""
     return {n.number: _annotations(n) for n in walk(body) if isinstance(n, Loop) and n.number}
 
@@ -192,20 +192,20 @@ class _Splicer:
     def aligned(self, before: tuple[Stmt, ...], after: tuple[Stmt, ...], around: Around) -> list[Edit]:
         """Return the changes of a block's statements, which stand in the loops ``around``."""
         made: list[Edit] = []
-        for old, new in _groups(before, after, [self.home(stmt) for stmt in before]):
+        for old, new in _groups(before, after, [self.first_token(stmt) for stmt in before]):
             if not _same(old, new, self.usual):
                 made += self.changed(old, new, around)
         return made
 
-    def home(self, stmt: Stmt) -> int | None:
+    def first_token(self, stmt: Stmt) -> int | None:
         """Return the first token of the statement of the text that it comes from."""
         k = self.token(stmt)
         run = None if k is None else self.layout.run(k, k)
         return None if run is None else run.tokens[0]
 
     def changed(self, old: tuple[Stmt, ...], new: tuple[Stmt, ...], around: Around) -> list[Edit]:
-        inner: _Apart | None = None
-        if len(old) == len(new) and all(map(self.alike, old, new)):
+        inner: _NotLocal | None = None
+        if len(old) == len(new) and all(map(self.same_but_inside, old, new)):
             try:
                 return [
                     edit
@@ -213,15 +213,15 @@ class _Splicer:
                     for a, b in zip(_blocks(x), _blocks(y), strict=True)
                     for edit in self.aligned(a, b, (*around, x) if isinstance(x, Loop) else around)
                 ]
-            except _Apart as apart:
+            except _NotLocal as apart:
                 # the whole may have what a part has not: a text of its own, names that mean one thing
                 inner = apart
         try:
             return self.replaced(old, new, around)
-        except _Apart as apart:
+        except _NotLocal as apart:
             raise apart if inner is None else inner from None
 
-    def alike(self, old: Stmt, new: Stmt) -> bool:
+    def same_but_inside(self, old: Stmt, new: Stmt) -> bool:
         """Only what is inside differs, and no pragma before the statement has made it differ: it would do so again."""
         if _same((old,), (new,), self.usual):
             return True
@@ -234,19 +234,19 @@ class _Splicer:
         span = next((s.span for s in old if s.span.line), NOWHERE)
         run = self.layout.run(min(places), max(places)) if places else None
         if run is None:
-            raise _Apart(f"{self.layout.macro(span)} makes this loop and others, and cannot be written back: "
+            raise _NotLocal(f"{self.layout.macro(span)} makes this loop and others, and cannot be written back: "
                          "expand it, as gcc -E -P does", span)  # fmt: skip
         run = self.with_operators(run)
         first, last = run.tokens
         inside = {n.name for n in walk(self.before.body)
                   if isinstance(n, Assign) and (k := self.token(n)) is not None and first <= k <= last}  # fmt: skip
         if not inside <= frozenset().union(*(_ids(s) for s in old)):
-            raise _Apart("there are statements between these that the schedule does not contain: "
+            raise _NotLocal("there are statements between these that the schedule does not contain: "
                          "move them before the loops", span)  # fmt: skip
         self.check_jumps(run)
         start, end = self.layout.start(first), self.layout.end(last)
         if start is None or end is None or self.layout.tokens[first].span.file != self.part.path:
-            raise _Apart(_unwritten(self.layout, first), span)
+            raise _NotLocal(_unwritten(self.layout, first), span)
         start, end = self.with_conditions(start, end, first, last)
         head = self.directives_before(first, start)
         text = self.text(run, old, new, start, around)
@@ -257,19 +257,19 @@ class _Splicer:
         words = {Loop: ("for", "while", "do"), While: ("for", "while", "do"), If: ("if",), Assign: ()}.get(type(n))
         return None if words is None or not isinstance(n, Stmt) else self.layout.find(n.span, words)
 
-    def with_operators(self, run: Run) -> Run:
+    def with_operators(self, run: StatementRange) -> StatementRange:
         """Extend the run by the ``_Pragma``s before its first statement."""
         first = run.first
-        while first and self.layout.tokens[run.block.pieces[first - 1].first].text == "_Pragma":
+        while first and self.layout.tokens[run.block.statements[first - 1].first_token].text == "_Pragma":
             first -= 1
         return replace(run, first=first)
 
-    def check_jumps(self, run: Run) -> None:
+    def check_jumps(self, run: StatementRange) -> None:
         first, last = run.tokens
         tokens = self.layout.tokens[first : last + 1]
         for k, token in enumerate(tokens):
             if token.text == "goto" or (token.text == "return" and tokens[k + 1].text != ";"):
-                raise _Apart(f"this {token.text} stands among the statements that the schedule changes together: "
+                raise _NotLocal(f"this {token.text} stands among the statements that the schedule changes together: "
                              "write if (…) { … } around what it skips", token.span)  # fmt: skip
 
     def with_conditions(self, start: int, end: int, first: int, last: int) -> tuple[int, int]:
@@ -281,7 +281,7 @@ class _Splicer:
         for k, token in enumerate(self.layout.tokens):
             outside = not first <= k <= last and self.layout.real(k) and token.place is not None
             if outside and token.place is not None and start <= token.place[0] < end:
-                raise _Apart("an #if stands around a part of the statements that change: "
+                raise _NotLocal("an #if stands around a part of the statements that change: "
                              "write it around whole loops", token.span)  # fmt: skip
         return start, end
 
@@ -317,10 +317,12 @@ class _Splicer:
 
     # -- what -----------------------------------------------------------------------------------
 
-    def text(self, run: Run, old: tuple[Stmt, ...], new: tuple[Stmt, ...], start: int, around: Around) -> str:
+    def text(
+        self, run: StatementRange, old: tuple[Stmt, ...], new: tuple[Stmt, ...], start: int, around: Around
+    ) -> str:
         """Return the new statements under the names of the text."""
         new, counters = _in_terms_of_the_text(new, around)
-        used, elsewhere = referenced_names(new), self.elsewhere(old)
+        used, elsewhere = referenced_names(new), self.names_outside(old)
         shared = {v for v in used & self.after.locals.keys() & self.before.locals.keys() if v in elsewhere}
         outer = self.outer(shared, used, old, new, counters)
         private = {v: self.after.locals[v] for v in self.after.locals if v in used and v not in shared}
@@ -343,10 +345,12 @@ class _Splicer:
         code = "\n".join(line for line in body.splitlines() if not line.lstrip().startswith("#"))
         for m in re.finditer(r"\b([A-Za-z_]\w*)(\s*\()?", code):
             if m[1] in self.macros and (m[2] is not None or not self.macros[m[1]]):
-                raise _Apart(f"{m[1]} stands in what these statements become, and is a macro too: rename one of them",
-                             old[0].span)  # fmt: skip
+                raise _NotLocal(
+                    f"{m[1]} stands in what these statements become, and is a macro too: rename one of them",
+                    old[0].span,
+                )
 
-    def elsewhere(self, old: tuple[Stmt, ...]) -> set[str]:
+    def names_outside(self, old: tuple[Stmt, ...]) -> set[str]:
         """Return what the statements that are not replaced name."""
         gone = {id(s) for s in old}
         found: set[str] = set()
@@ -374,27 +378,31 @@ class _Splicer:
 
         ``counters`` are those of the loops around.
         """
-        found = {name: self.part.held[name] for name in used & self.part.held.keys()}
+        found = {name: self.part.element_names[name] for name in used & self.part.element_names.keys()}
         found |= {name: loop.counter.name for name, loop in counters.items() if loop.counter is not None}
-        for name in sorted(used & self.part.hidden):
-            raise _Apart(f"a variable of the function hides the {name} that a function called here uses: rename one of "
-                         "them", old[0].span)  # fmt: skip
+        for name in sorted(used & self.part.shadowed):
+            raise _NotLocal(
+                f"a variable of the function hides the {name} that a function called here uses: rename one of them",
+                old[0].span,
+            )
         for name in sorted(shared):
             if name not in self.part.variables:
-                raise _Apart("a variable of the function hides a constant array that is used here: rename one of them",
-                             old[0].span)  # fmt: skip
+                raise _NotLocal(
+                    "a variable of the function hides a constant array that is used here: rename one of them",
+                    old[0].span,
+                )
             found[name] = self.part.variables[name]
-        others = [n for n in self.before.locals if n not in shared and n in self.elsewhere(old)]
+        others = [n for n in self.before.locals if n not in shared and n in self.names_outside(old)]
         visible = [v for n, v in self.part.variables.items() if n in others]
         bound = {n.var for n in walk(new) if isinstance(n, Loop)}
-        parameters = used - self.after.locals.keys() - self.part.held.keys() - bound - counters.keys()
+        parameters = used - self.after.locals.keys() - self.part.element_names.keys() - bound - counters.keys()
         for name in found:
-            if name in self.part.held:
+            if name in self.part.element_names:
                 continue
             alike = [n for n in (*shared, *counters) if n != name and found.get(n) == found[name]]
             hidden = self.hides(counters[name]) if name in counters else found[name] in visible
             if alike or hidden or found[name] in parameters:
-                raise _Apart(f"two variables of the text are called {found[name]}: rename one of them", old[0].span)
+                raise _NotLocal(f"two variables of the text are called {found[name]}: rename one of them", old[0].span)
         return found
 
     def hides(self, loop: Loop) -> bool:
@@ -421,7 +429,7 @@ class _Splicer:
 
         def rule(n: Node) -> Node | tuple[Node, ...] | None:
             match n:
-                case Load(array, _) if array in self.part.held:
+                case Load(array, _) if array in self.part.element_names:
                     return Var(rename[array], n.dtype, span=n.span)
                 case Assign(Var(a), Var(b)) if a == b:
                     return ()
@@ -430,21 +438,21 @@ class _Splicer:
         local = {rename.get(name, name): replace(v, name=rename.get(name, name)) for name, v in private.items()}
         return rewrite(rule, new), local
 
-    def hoisted(self, run: Run, old: tuple[Stmt, ...], shared: set[str], indent: str) -> list[str]:
+    def hoisted(self, run: StatementRange, old: tuple[Stmt, ...], shared: set[str], indent: str) -> list[str]:
         """Return declarations among the replaced statements that the rest of the text needs."""
         kept = []
         computed = {k for stmt in old for n in walk(stmt) if (k := self.token(n)) is not None}
-        for piece in run.pieces:
-            if any(piece.first <= k <= piece.last for k in computed):
+        for piece in run.statements:
+            if any(piece.first_token <= k <= piece.last_token for k in computed):
                 continue
-            start, end = self.layout.start(piece.first), self.layout.end(piece.last)
+            start, end = self.layout.start(piece.first_token), self.layout.end(piece.last_token)
             if start is None or end is None:
-                raise _Apart(_unwritten(self.layout, piece.first), self.layout.tokens[piece.first].span)
+                raise _NotLocal(_unwritten(self.layout, piece.first_token), self.layout.tokens[piece.first_token].span)
             if self.layout.text[start:end].strip(" ;"):
                 kept.append(self.layout.text[start:end])
         for name in sorted(shared):
             k = self.layout.find(self.before.locals[name].span, ())
-            if k is not None and any(p.first <= k <= p.last and not p.blocks for p in run.pieces):
+            if k is not None and any(p.first_token <= k <= p.last_token and not p.blocks for p in run.statements):
                 local = replace(self.before.locals[name], name=self.part.variables[name])
                 kept.append(f"{c_printer.declaration(local)};")
         return kept
@@ -467,7 +475,7 @@ def _in_terms_of_the_text(stmts: tuple[Stmt, ...], around: Around) -> tuple[tupl
         if loop.var not in referenced_names(stmts):
             continue
         if hidden or not name:
-            raise _Apart(f"two variables of the text are called {name}: rename one of them", loop.span)
+            raise _NotLocal(f"two variables of the text are called {name}: rename one of them", loop.span)
         value = Var(loop.var, loop.dtype) if loop.source_value is None else loop.source_value
         own = Var(f"{loop.var}@", value.dtype)
         stmts = _put(stmts, value, own)
@@ -475,7 +483,7 @@ def _in_terms_of_the_text(stmts: tuple[Stmt, ...], around: Around) -> tuple[tupl
         if counter is not None:
             stmts = substitute(stmts, {loop.var: counter})
         elif loop.var in referenced_names(stmts):
-            raise _Apart(f"the loop of {name} counts differently from its text", loop.span)
+            raise _NotLocal(f"the loop of {name} counts differently from its text", loop.span)
         counters[own.name] = loop
     return stmts, counters
 

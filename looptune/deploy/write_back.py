@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from looptune.core.errors import UnsupportedError, UsageError
 from looptune.core.source import Span
-from looptune.deploy.text_edits import Annotations, Edit, Version, edits, unchanged
+from looptune.deploy.text_edits import Annotations, Edit, Version, find_edits, is_unchanged
 from looptune.ir.def_use import referenced_names
 from looptune.ir.nodes import Assign, Codelet, If, Loop, Node, Stmt
 from looptune.ir.rewrite import renaming, rewrite, walk
@@ -33,11 +33,14 @@ def write_back(unit: Unit, codelet: Codelet, usual: Annotations, warn: Warn) -> 
     """
     found: dict[str, tuple[Edit, ...]] = {}
     for part, before, after in _versions(unit, codelet):
-        if part.apart and not unchanged(before, after, usual):
-            raise UnsupportedError(f"{part.function} cannot be written back: {part.apart}; transform it alone with "
-                                   f"--kernel {part.function}", unit.codelet.span)  # fmt: skip
+        if part.write_back_error and not is_unchanged(before, after, usual):
+            raise UnsupportedError(
+                f"{part.function} cannot be written back: {part.write_back_error}; transform it alone with "
+                f"--kernel {part.function}",
+                unit.codelet.span,
+            )
         defined = unit.prepared.defined if unit.prepared is not None else ()
-        made = () if part.apart else edits(part, unit.layout(part), before, after, usual, defined, warn)
+        made = () if part.write_back_error else find_edits(part, unit.layout(part), before, after, usual, defined, warn)
         if made and part.path != unit.path:
             raise UsageError(f"{part.function} stands in {part.path}: transform it alone with --kernel {part.function}")
         if found.setdefault(part.function, made) != made:

@@ -15,11 +15,11 @@ from looptune.core.source import Span, caret
 from looptune.frontend import c_ast as s
 from looptune.frontend import codelet_selection, constant_propagation, hmpp_warnings, reference_text, signature
 from looptune.frontend.c_parser import parse
-from looptune.frontend.call_sites import CodeletCall, callers, runs
+from looptune.frontend.call_sites import CodeletCall, call_order, callers
 from looptune.frontend.codelet_group import Member, merge_codelets
 from looptune.frontend.hmpp import size_of
-from looptune.frontend.lower_codelet import Built, build
-from looptune.frontend.preprocess import Preprocessed, declared, decode, normalised, preprocess, read_source
+from looptune.frontend.lower_codelet import LoweredCodelet, build
+from looptune.frontend.preprocess import Preprocessed, decode, is_declared, normalise_line_ends, preprocess, read_source
 from looptune.frontend.reference_text import Excerpt
 from looptune.frontend.shared_arguments import Variables, keys
 from looptune.frontend.symbol_table import Options
@@ -46,7 +46,7 @@ class _Program:
     path: str
     options: Options
     defines: Mapping[str, str]
-    given: Mapping[str, int | float]
+    known_values: Mapping[str, int | float]
     target: str | None
     macros: Mapping[str, str]
     folders: tuple[Path, ...]
@@ -73,7 +73,7 @@ def load(
 
     Raises UsageError for a file, option or codelet that is not there, ParseError and UnsupportedError for the C.
     """
-    recursion.allow()
+    recursion.raise_recursion_limit()
     try:
         program = _program(source, kernel, defines, include_dirs, dtype, float_literals, target)
     except RecursionError as error:
@@ -81,7 +81,7 @@ def load(
     warnings = [caret(span, f"{name} was not found and is skipped: add its folder with -I")
                 for name, span in program.source.missing]  # fmt: skip
     try:
-        elsewhere = codelet_selection.external(program.source, program.file)
+        elsewhere = codelet_selection.external_codelets(program.source, program.file)
         if elsewhere and kernel is None and not codelet_selection.codelets(program.file):
             raise UnsupportedError(
                 f"the codelet {elsewhere[0][0]} is defined in another file: give that file", elsewhere[0][1]
@@ -89,9 +89,9 @@ def load(
         warnings += [
             caret(span, f"the codelet {name} is defined in another file and is skipped") for name, span in elsewhere
         ]
-        warnings += hmpp_warnings.typos(program.source.pragmas, program.source.sources)
+        warnings += hmpp_warnings.misspelt_pragmas(program.source.pragmas, program.source.sources)
         codelet_selection.check_scops(program.source, program.file)
-        chosen = codelet_selection.choose(program.file, kernel, program.path)
+        chosen = codelet_selection.select_codelets(program.file, kernel, program.path)
         warnings += hmpp_warnings.warnings(program.file, chosen)
         unit = _single(program, chosen[0]) if len(chosen) == 1 else _group(program, chosen, warnings)
     except (ParseError, UnsupportedError) as error:
@@ -122,7 +122,9 @@ def _program(
     if dtype is not None and dtype not in _C_NAMES:
         raise UsageError(f"invalid dtype {dtype}: choose float32 or float64")
     given = {name: _define(name, value) for name, value in (defines or {}).items()}
-    values = {name: number for name, v in given.items() if (number := _number(v)) is not None and declared(text, name)}
+    values = {
+        name: number for name, v in given.items() if (number := _number(v)) is not None and is_declared(text, name)
+    }
     macros = {name: value for name, value in given.items() if name not in values}
     _check_values(text, macros)
     macros |= _data_type(text, dtype, given)
@@ -132,7 +134,7 @@ def _program(
             raise UsageError(f"no such folder: {folder}")
     prepared = preprocess(text, path, macros, folders)
     try:
-        file = parse(prepared, dtype, codelet_selection.needed(prepared, kernel))
+        file = parse(prepared, dtype, codelet_selection.must_be_parsed(prepared, kernel))
     except ParseError as error:
         raise _hinted(error, prepared) from None
     return _Program(
@@ -143,7 +145,7 @@ def _program(
 
 def _read(source: str | Path) -> tuple[str, str]:
     if isinstance(source, str) and "\n" in source:
-        return normalised(source), "<source>"
+        return normalise_line_ends(source), "<source>"
     path = Path(source)
     if path.is_dir():
         raise UsageError(f"a folder, not a C file: {path}")
@@ -188,7 +190,7 @@ def _data_type(text: str, dtype: str | None, given: Mapping[str, str]) -> dict[s
     found = {}
     if not any(name.startswith("DATA_TYPE_IS_") for name in given):
         found[_POLYBENCH[dtype]] = "1"
-    if "DATA_TYPE" not in given and re.search(r"\bDATA_TYPE\b", text) and not declared(text, "DATA_TYPE"):
+    if "DATA_TYPE" not in given and re.search(r"\bDATA_TYPE\b", text) and not is_declared(text, "DATA_TYPE"):
         found["DATA_TYPE"] = _C_NAMES[dtype]
     return found
 
@@ -197,15 +199,17 @@ def _single(program: _Program, chosen: CodeletFunction) -> Unit:
     built = _built(program, chosen)
     codelet = built.codelet
     values = _file_values(program, chosen, codelet)
-    values |= constant_propagation.known(program.file, chosen.function, program.options, program.given)
+    values |= constant_propagation.parameter_values(
+        program.file, chosen.function, program.options, program.known_values
+    )
     part = _part(program, chosen, built)
     statements = frozenset(n.name for n in walk(codelet.body) if isinstance(n, Assign))
     known = _of_params(codelet, values)
-    run = reference_text.Run(chosen.function, codelet, built.region, part.path, part.body)
+    run = reference_text.CodeletText(chosen.function, codelet, built.region, part.path, part.body)
     head = None if built.region is not None else _head(program, chosen, codelet)
     return Unit(codelet, known, part.path, program.source.sources[part.path],
                 (replace(part, statements=statements),), program.defines,
-                sources=program.source.sources, given=program.given, prepared=program.source,
+                sources=program.source.sources, known_values=program.known_values, prepared=program.source,
                 excerpt=_excerpt(program, [run], codelet), head=head)  # fmt: skip
 
 
@@ -219,36 +223,36 @@ def _head(program: _Program, chosen: CodeletFunction, codelet: Codelet) -> Head 
 def _group(program: _Program, chosen: tuple[CodeletFunction, ...], warnings: list[str]) -> Unit:
     """All the codelets as one, in call order."""
     around = callers(program.file, chosen)
-    order = runs(around, chosen, warnings)
-    built = {r.chosen.function.name: _built(program, r.chosen) for r in order}
-    codelets = [built[r.chosen.function.name].codelet for r in order]
+    order = call_order(around, chosen, warnings)
+    built = {r.callee.function.name: _built(program, r.callee) for r in order}
+    codelets = [built[r.callee.function.name].codelet for r in order]
     variables = Variables(program.file, around, order)
-    keyed = keys(order, codelets, variables, hmpp_warnings.maps(program.file))
+    keyed = keys(order, codelets, variables, hmpp_warnings.map_lines(program.file))
     members = [
-        Member(run, codelet, own, _file_values(program, run.chosen, codelet) | _call_values(program, run))
+        Member(run, codelet, own, _file_values(program, run.callee, codelet) | _call_values(program, run))
         for run, codelet, own in zip(order, codelets, keyed, strict=True)
     ]
     groups = list(dict.fromkeys(c.group for c in chosen if c.group))
     label = groups[0] if len(groups) == 1 else ""
     codelet, values, shares = merge_codelets(members, _name(program, order, label), label)
     parts = tuple(
-        replace(_part(program, s.run.chosen, built[s.run.chosen.function.name]),
-                statements=s.statements, names=s.names, apart=s.apart)
+        replace(_part(program, s.codelet_call.callee, built[s.codelet_call.callee.function.name]),
+                statements=s.statements, names=s.names, write_back_error=s.write_back_error)
         for s in shares
     )  # fmt: skip
     path = parts[0].path
-    known = _of_params(codelet, {**values, **program.given})
-    runs_ = [
-        reference_text.Run(s.run.chosen.function, built[s.run.chosen.function.name].codelet, None, part.path, part.body,
-                    s.params, s.elements)
-        for s, part in zip(shares, parts, strict=True)
-    ]  # fmt: skip
+    known = _of_params(codelet, {**values, **program.known_values})
+    functions = [s.codelet_call.callee.function for s in shares]
+    texts = [
+        reference_text.CodeletText(f, built[f.name].codelet, None, part.path, part.body, s.params, s.elements)
+        for f, s, part in zip(functions, shares, parts, strict=True)
+    ]
     return Unit(codelet, known, path, program.source.sources[path], parts, program.defines,
-                sources=program.source.sources, given=program.given, prepared=program.source,
-                excerpt=_excerpt(program, runs_, codelet))  # fmt: skip
+                sources=program.source.sources, known_values=program.known_values, prepared=program.source,
+                excerpt=_excerpt(program, texts, codelet))  # fmt: skip
 
 
-def _excerpt(program: _Program, parts: Sequence[reference_text.Run], codelet: Codelet) -> Excerpt | None:
+def _excerpt(program: _Program, parts: Sequence[reference_text.CodeletText], codelet: Codelet) -> Excerpt | None:
     source, options = program.source, program.options
     texts = reference_text.files(source, program.file.globals, parts, codelet)
     if texts is None:
@@ -265,22 +269,22 @@ def _name(program: _Program, order: Sequence[CodeletCall], label: str) -> str:
     stem = re.sub(r"\W", "_", Path(program.path).stem)
     if program.path != "<source>" and re.fullmatch(r"[A-Za-z_]\w*", stem):
         return stem
-    return label if label else "_".join(dict.fromkeys(r.chosen.function.name for r in order))
+    return label if label else "_".join(dict.fromkeys(r.callee.function.name for r in order))
 
 
-def _built(program: _Program, chosen: CodeletFunction) -> Built:
+def _built(program: _Program, chosen: CodeletFunction) -> LoweredCodelet:
     built = build(program.file, chosen, program.options)
     target = program.target
     return built if target is None else replace(built, codelet=_for_target(built.codelet, target))
 
 
-def _part(program: _Program, chosen: CodeletFunction, built: Built) -> FunctionPart:
+def _part(program: _Program, chosen: CodeletFunction, built: LoweredCodelet) -> FunctionPart:
     function, region = chosen.function, built.region
     path = function.open.file
     body = _extent(program.source, path, function, region)
     return FunctionPart(
         function.name, path, body, frozenset(), {}, open=function.open, region=region is not None,
-        variables=built.variables, held=built.held, hidden=built.hidden,
+        variables=built.variables, element_names=built.element_names, shadowed=built.shadowed,
     )  # fmt: skip
 
 
@@ -288,7 +292,7 @@ def _file_values(program: _Program, chosen: CodeletFunction, codelet: Codelet) -
     """Return what the text says of the scalars apart from the calls."""
     scalars = {p.name: p for p in codelet.params if isinstance(p, Scalar)}
     own = {p.name for p in chosen.function.params}
-    values = constant_propagation.initial(
+    values = constant_propagation.initial_values(
         program.file, {n: p for n, p in scalars.items() if n not in own}, program.options
     )
     return values | _sizes(codelet, chosen)
@@ -298,16 +302,18 @@ def _call_values(program: _Program, run: CodeletCall) -> dict[str, int | float]:
     """Return the constants that one call passes, those given with -D first."""
     found: dict[str, int | float] = {}
     if run.caller is not None and run.call is not None:
-        around = constant_propagation.at_calls(program.file, run.caller.function, program.options, program.given)
-        given = {**around, **program.given}
-        exprs = constant_propagation.variables(
+        around = constant_propagation.argument_values(
+            program.file, run.caller.function, program.options, program.known_values
+        )
+        given = {**around, **program.known_values}
+        exprs = constant_propagation.constant_variables(
             program.file, run.caller.function, run.caller.body, program.options, given
         )
-        for param, arg in zip(run.chosen.function.params, run.call.args, strict=False):
-            value = constant_propagation.converted(exprs, param.type, arg)
+        for param, arg in zip(run.callee.function.params, run.call.args, strict=False):
+            value = constant_propagation.convert_constant(exprs, param.type, arg)
             if value is not None:
                 found[param.name] = value
-    return {**found, **program.given}
+    return {**found, **program.known_values}
 
 
 def _of_params(codelet: Codelet, values: Mapping[str, int | float]) -> dict[str, int | float]:

@@ -116,10 +116,10 @@ class InitializerList(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Unsupported(Syntax):
-    """``what`` names the construct, ``instead`` what to write in its place, ``parts`` what it is made of."""
+    """``what`` names the construct, ``alternative`` what to write in its place, ``parts`` what it is made of."""
 
     what: str
-    instead: str = ""
+    alternative: str = ""
     parts: tuple[Expr | Item, ...] = ()
 
 
@@ -234,7 +234,7 @@ class PragmaItem(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Function(Syntax):
-    """``marks`` are the pragmas in front of it.
+    """``pragmas`` are the pragmas in front of it.
 
     ``open`` and ``close`` the places of its braces; ``types`` the text of the types that are declared inside.
     """
@@ -243,7 +243,7 @@ class Function(Syntax):
     params: tuple[Declare, ...]
     result: Type
     body: Block
-    marks: tuple[Pragma, ...] = ()
+    pragmas: tuple[Pragma, ...] = ()
     open: Span = NOWHERE
     close: Span = NOWHERE
     types: tuple[str, ...] = field(default=(), compare=False, repr=False)
@@ -272,14 +272,14 @@ def children(node: Any) -> Iterator[Any]:
                 yield item
 
 
-def every(node: Any) -> Iterator[Any]:
+def walk(node: Any) -> Iterator[Any]:
     """Yield the node and all nodes below it, parents first."""
     yield node
     for child in children(node):
-        yield from every(child)
+        yield from walk(child)
 
 
-def mapped(rule: Callable[[Any], Any], node: Any) -> Any:
+def map_children(rule: Callable[[Any], Any], node: Any) -> Any:
     """Return the node with ``rule`` applied to each of its parts."""
     changed = {}
     for part in fields(node):
@@ -295,4 +295,4 @@ def mapped(rule: Callable[[Any], Any], node: Any) -> Any:
 
 def has_loop(node: Any) -> bool:
     """Tell whether the node contains a ``for`` or ``while`` loop."""
-    return any(isinstance(n, For | While) for n in every(node))
+    return any(isinstance(n, For | While) for n in walk(node))

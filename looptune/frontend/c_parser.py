@@ -25,7 +25,7 @@ from looptune.frontend import c_ast as s
 from looptune.frontend.c_types import HEADER_TYPES, named_type
 from looptune.frontend.lower_expressions import Expressions
 from looptune.frontend.parse_errors import explain, skippable_range
-from looptune.frontend.pragma import Pragma, SourceText, classify, joined, spanning
+from looptune.frontend.pragma import Pragma, SourceText, classify, join_continued, span_over
 from looptune.frontend.symbol_table import Options, Scope
 from looptune.ir.nodes import Const, Expr
 from looptune.ir.simplify import is_integer
@@ -126,7 +126,7 @@ class _Reader:
             return Span("", 0, 0)
         whole = found[0]
         for part in found[1:]:
-            whole = spanning(whole, part)
+            whole = span_over(whole, part)
         rest = whole.text[whole.col - 1 + whole.width :]
         if closing and rest.lstrip().startswith(closing):
             whole = replace(whole, width=whole.width + len(rest) - len(rest.lstrip()) + 1)
@@ -143,14 +143,14 @@ class _Reader:
                 case c_ast.Pragma():
                     marks.append(self.pragma(node))
                 case c_ast.FuncDef():
-                    functions.append(self.function(node, joined(marks)))
+                    functions.append(self.function(node, join_continued(marks)))
                     marks = []
                 case c_ast.Typedef():
                     # those of the prelude say only that the name is a type
                     if node.coord.line > 1:
                         self.types[node.name] = self.type(node.type)
                 case c_ast.Decl() if isinstance(node.type, c_ast.FuncDecl):
-                    functions.append(self.prototype(node, joined(marks)))
+                    functions.append(self.prototype(node, join_continued(marks)))
                     marks = []
                 case c_ast.Decl():
                     variables += self.declare(node)
@@ -317,11 +317,11 @@ class _Reader:
             if isinstance(node, c_ast.Pragma):
                 marks.append(self.pragma(node))
                 continue
-            found += [s.PragmaItem(p, span=p.span) for p in joined(marks)]
+            found += [s.PragmaItem(p, span=p.span) for p in join_continued(marks)]
             marks = []
             made = self.item(node)
             found += [*self.declared_constants(), *made]
-        found += [s.PragmaItem(p, span=p.span) for p in joined(marks)]
+        found += [s.PragmaItem(p, span=p.span) for p in join_continued(marks)]
         return tuple(found)
 
     def item(self, node: Any) -> tuple[s.Item, ...]:
@@ -495,8 +495,8 @@ def _merged(functions: list[s.Function]) -> tuple[s.Function, ...]:
     """Definitions only, each with the pragmas of its prototypes too."""
     marks: dict[str, tuple[Pragma, ...]] = {}
     for f in functions:
-        marks[f.name] = marks.get(f.name, ()) + f.marks
-    return tuple(replace(f, marks=marks[f.name]) for f in functions if f.close.line)
+        marks[f.name] = marks.get(f.name, ()) + f.pragmas
+    return tuple(replace(f, pragmas=marks[f.name]) for f in functions if f.close.line)
 
 
 def _enumerated_type(values: Sequence[int]) -> str:

@@ -34,20 +34,20 @@ class Caller:
 class CodeletCall:
     """One run of a codelet: by ``call`` in ``caller``, or without one."""
 
-    chosen: CodeletFunction
+    callee: CodeletFunction
     caller: Caller | None = None
     call: c_ast.Call | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """A call of a codelet, in textual order; ``marked`` by an ``hmpp callsite`` before it."""
+    """A call of a codelet, in textual order; ``is_callsite`` by an ``hmpp callsite`` before it."""
 
     at: int
     caller: Caller
     call: c_ast.Call
-    marked: bool
-    looped: c_ast.For | c_ast.While | None
+    is_callsite: bool
+    in_loop: c_ast.For | c_ast.While | None
 
 
 def callers(file: c_ast.File, members: Sequence[CodeletFunction]) -> tuple[Caller, ...]:
@@ -56,7 +56,9 @@ def callers(file: c_ast.File, members: Sequence[CodeletFunction]) -> tuple[Calle
     return tuple(Caller(f, resolve(f.body, {})) for f in file.functions if f.name not in own)
 
 
-def runs(around: Sequence[Caller], members: Sequence[CodeletFunction], warn: list[str]) -> tuple[CodeletCall, ...]:
+def call_order(
+    around: Sequence[Caller], members: Sequence[CodeletFunction], warn: list[str]
+) -> tuple[CodeletCall, ...]:
     """Return the codelets in the order in which they run.
 
     The calls marked as call sites count; a codelet without one runs at its first call. Where nothing is called, the
@@ -64,7 +66,7 @@ def runs(around: Sequence[Caller], members: Sequence[CodeletFunction], warn: lis
     """
     by_name = {m.function.name: m for m in members}
     events = _events(around, by_name, warn)
-    marked = [e for e in events if e.marked]
+    marked = [e for e in events if e.is_callsite]
     taken = list(marked)
     for name, member in by_name.items():
         first = next((e for e in events if e.call.name == name), None)
@@ -84,9 +86,9 @@ def runs(around: Sequence[Caller], members: Sequence[CodeletFunction], warn: lis
             message = f"{name} is never called and is left out; --kernel {name} takes it alone"
             warn.append(caret(member.function.span, message))
     taken.sort(key=lambda e: e.at)
-    looped = next((e for e in taken if e.looped is not None), None)
-    if looped is not None and looped.looped is not None:
-        warn.append(caret(looped.looped.span, "the codelets are called in a loop: one pass of it is compiled"))
+    looped = next((e for e in taken if e.in_loop is not None), None)
+    if looped is not None and looped.in_loop is not None:
+        warn.append(caret(looped.in_loop.span, "the codelets are called in a loop: one pass of it is compiled"))
     return tuple(CodeletCall(by_name[e.call.name], e.caller, e.call) for e in taken)
 
 
@@ -94,8 +96,8 @@ def _events(around: Sequence[Caller], members: dict[str, CodeletFunction], warn:
     found: list[_Event] = []
     for caller in around:
         pending: hmpp.Hmpp | None = None
-        loops = [n for n in c_ast.every(caller.body) if isinstance(n, c_ast.For | c_ast.While)]
-        for node in c_ast.every(caller.body):
+        loops = [n for n in c_ast.walk(caller.body) if isinstance(n, c_ast.For | c_ast.While)]
+        for node in c_ast.walk(caller.body):
             match node:
                 case c_ast.PragmaItem(pragma) if pragma.family == "hmpp":
                     site = _callsite(node)
@@ -104,7 +106,7 @@ def _events(around: Sequence[Caller], members: dict[str, CodeletFunction], warn:
                     pending = pending if site is None else site
                 case c_ast.Call(name) if name in members:
                     _compare(pending, members[name], node, warn)
-                    outer = next((f for f in loops if any(n is node for n in c_ast.every(f))), None)
+                    outer = next((f for f in loops if any(n is node for n in c_ast.walk(f))), None)
                     found.append(_Event(len(found), caller, node, pending is not None, outer))
                     pending = None
         if pending is not None:

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Literal
 
 from looptune.core.errors import UnsupportedError
 from looptune.frontend.call_sites import CodeletCall
-from looptune.frontend.finalize import numbered
+from looptune.frontend.finalize import number_loops
 from looptune.frontend.hmpp import io_of
 from looptune.frontend.name_resolution import base
-from looptune.frontend.renaming import Renaming, as_dtype, renamed
-from looptune.frontend.shared_arguments import Key, Param, holder
+from looptune.frontend.renaming import Renaming, as_dtype, rename_variables
+from looptune.frontend.shared_arguments import Key, Param, containing_array
 from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, Load, Local, Loop, Scalar, Stmt, Var
 from looptune.ir.rewrite import walk
@@ -39,7 +39,7 @@ Io = Literal["in", "out", "inout"]
 class Member:
     """A codelet as one run of it uses it. ``keys`` say what each parameter is; ``values`` what is known of scalars."""
 
-    run: CodeletCall
+    codelet_call: CodeletCall
     codelet: Codelet
     keys: Mapping[str, Key]
     values: Mapping[str, int | float]
@@ -53,10 +53,10 @@ class MemberShare:
     group, which is named where it is the first.
     """
 
-    run: CodeletCall
+    codelet_call: CodeletCall
     statements: frozenset[str]
     names: Mapping[str, str]
-    apart: str
+    write_back_error: str
     params: Mapping[str, str]
     elements: Mapping[str, str]
 
@@ -107,7 +107,7 @@ def merge_codelets(
         Renaming(renames[k], _flattened(k, slots, renames), _held(k, m, handed[k])).of(_directed(m.codelet))
         for k, m in enumerate(members)
     ]
-    stmts = numbered(tuple(stmt for body in bodies for stmt in body))
+    stmts = number_loops(tuple(stmt for body in bodies for stmt in body))
     params = tuple(_parameter(slot, renames, members) for slot in slots)
     locals_ = tuple(_local(v, renames[k]) for k, m in enumerate(members) for v in m.codelet.locals)
     whole = Codelet(name, params, locals_, stmts, label, span=members[0].codelet.span)
@@ -133,7 +133,7 @@ def _slots(members: Sequence[Member]) -> tuple[list[_Slot], list[dict[str, _Elem
         for p in m.codelet.params:
             key = m.keys[p.name]
             if isinstance(p, Scalar):
-                held_by, indices = holder(key)
+                held_by, indices = containing_array(key)
                 computed = slots.get(held_by)
                 if computed is not None and any(j < k and _writes(members[j], q.name) for j, q in computed.uses):
                     handed[k][p.name] = _Element(computed, indices)
@@ -163,9 +163,9 @@ def _check_parts(members: Sequence[Member], slots: Sequence[_Slot]) -> None:
 
 def _place(m: Member, p: Param) -> Span:
     """Return the argument a parameter has at the call, else its declaration."""
-    own = [d.name for d in m.run.chosen.function.params]
-    if m.run.call is not None and p.name in own and own.index(p.name) < len(m.run.call.args):
-        return m.run.call.args[own.index(p.name)].span
+    own = [d.name for d in m.codelet_call.callee.function.params]
+    if m.codelet_call.call is not None and p.name in own and own.index(p.name) < len(m.codelet_call.call.args):
+        return m.codelet_call.call.args[own.index(p.name)].span
     return p.span
 
 
@@ -186,13 +186,13 @@ class _Element:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    taken: set[str]
+    used: set[str]
 
     def fresh(self, wanted: str, other: str | None = None) -> str:
         """Return ``wanted`` if it is free, else ``other``, else ``wanted_2`` and so on."""
         numbers = (f"{wanted}_{k}" for k in count(2))
-        found = next(n for n in chain((wanted,), () if other is None else (other,), numbers) if n not in self.taken)
-        self.taken.add(found)
+        found = next(n for n in chain((wanted,), () if other is None else (other,), numbers) if n not in self.used)
+        self.used.add(found)
         return found
 
 
@@ -210,7 +210,7 @@ def _renaming(index: int, m: Member, slots: Sequence[_Slot], names: _Names) -> d
 
 
 def _local(v: Local, rename: Mapping[str, str]) -> Local:
-    return replace(v, name=rename[v.name], shape=tuple(renamed(e, rename) for e in v.shape))
+    return replace(v, name=rename[v.name], shape=tuple(rename_variables(e, rename) for e in v.shape))
 
 
 # -- arrays ---------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def _held(index: int, m: Member, handed: Mapping[str, _Element]) -> dict[str, Lo
 def _inner(p: Param, rename: Mapping[str, str]) -> tuple[int, tuple[Expr, ...]]:
     """Return the rank and the inner extents: what an index means."""
     shape = p.shape if isinstance(p, Array) else ()
-    return len(shape), tuple(renamed(e, rename) for e in shape[1:] if e is not None)
+    return len(shape), tuple(rename_variables(e, rename) for e in shape[1:] if e is not None)
 
 
 def _flattened(index: int, slots: Sequence[_Slot], renames: Sequence[Mapping[str, str]]) -> dict[str, tuple[Expr, ...]]:
@@ -271,7 +271,7 @@ def _extent(p: Array, rename: Mapping[str, str], flat: bool) -> Expr | None:
     """Return the first extent, or all elements where the array is indexed by one number."""
     if p.shape[0] is None:
         return None
-    sizes = [renamed(e, rename) for e in (p.shape if flat else p.shape[:1]) if e is not None]
+    sizes = [rename_variables(e, rename) for e in (p.shape if flat else p.shape[:1]) if e is not None]
     dtype = "int32" if all(e.dtype == "int32" for e in sizes) else "int64"
     return reduce(mul, (as_dtype(e, dtype) for e in sizes))
 
@@ -289,8 +289,8 @@ def _io(members: Sequence[Member], uses: Sequence[tuple[int, Array]]) -> Io:
         return "out"
     k, first = uses[0]
     m = members[k]
-    own = [d.name for d in m.run.chosen.function.params]
-    clauses = () if m.run.chosen.directive is None else m.run.chosen.directive.clauses
+    own = [d.name for d in m.codelet_call.callee.function.params]
+    clauses = () if m.codelet_call.callee.directive is None else m.codelet_call.callee.directive.clauses
     by_clause = first.name in own and io_of(clauses, own.index(first.name), first.name) == "out"
     return "out" if by_clause else "inout"
 
@@ -311,4 +311,4 @@ def _share(
     elif handed:
         apart = f"{min(handed)} is computed by a codelet before this one"
     elements = {name: "" if any(e.indices) else e.slot.name for name, e in handed.items()}
-    return MemberShare(m.run, names, back, apart, dict(rename), elements)
+    return MemberShare(m.codelet_call, names, back, apart, dict(rename), elements)

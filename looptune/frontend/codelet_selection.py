@@ -69,14 +69,14 @@ def codelets(file: c_ast.File) -> tuple[CodeletFunction, ...]:
     """Return the functions with a ``#pragma hmpp … codelet``, in textual order."""
     found: list[CodeletFunction] = []
     for function in file.functions:
-        for mark in function.marks:
+        for mark in function.pragmas:
             directive = hmpp.parse(mark) if mark.family == "hmpp" else None
             if directive is not None and directive.verb == "codelet":
                 found.append(CodeletFunction(function, directive))
     return tuple(found)
 
 
-def external(source: Preprocessed, file: c_ast.File) -> tuple[tuple[str, Span], ...]:
+def external_codelets(source: Preprocessed, file: c_ast.File) -> tuple[tuple[str, Span], ...]:
     """Return the functions that are marked as codelets but not defined in the file, each with the span of the mark."""
     defined = {f.name for f in file.functions}
     found = ((_function_after(source.text, k), source.pragmas[k].span) for k in _marks(source))
@@ -85,7 +85,7 @@ def external(source: Preprocessed, file: c_ast.File) -> tuple[tuple[str, Span], 
 
 def check_scops(source: Preprocessed, file: c_ast.File) -> None:
     """UnsupportedError for a scop that stands in no function."""
-    inside = {n.span for f in file.functions for n in c_ast.every(f.body) if isinstance(n, c_ast.PragmaItem)}
+    inside = {n.span for f in file.functions for n in c_ast.walk(f.body) if isinstance(n, c_ast.PragmaItem)}
     bodies = [(f.open.file, f.open.line, f.close.line) for f in file.functions]
     for pragma in source.pragmas:
         at = pragma.span
@@ -101,7 +101,7 @@ def _marks(source: Preprocessed) -> list[int]:
     return [k for k, text in lines if re.search(r"\bcodelet\s*(,|&|$)", text, re.IGNORECASE)]
 
 
-def choose(file: c_ast.File, kernel: str | None, path: str) -> tuple[CodeletFunction, ...]:
+def select_codelets(file: c_ast.File, kernel: str | None, path: str) -> tuple[CodeletFunction, ...]:
     """Return the codelets called ``kernel`` (one, or all of a group).
 
     Without a name, these are all that are marked, or else the only function with a scop, or else the only one with
@@ -114,9 +114,9 @@ def choose(file: c_ast.File, kernel: str | None, path: str) -> tuple[CodeletFunc
         return _called(file, marked, kernel, path)
     if marked:
         return marked
-    scops = [f for f in file.functions if any(_is_scop(n) for n in c_ast.every(f.body))]
+    scops = [f for f in file.functions if any(_is_scop(n) for n in c_ast.walk(f.body))]
     if not scops:
-        scops = [f for f in file.functions if any(_is_region(n) for n in c_ast.every(f.body))]
+        scops = [f for f in file.functions if any(_is_region(n) for n in c_ast.walk(f.body))]
     loops = [f for f in file.functions if c_ast.has_loop(f.body)]
     without_main = [f for f in loops if f.name != "main"]
     plain = scops if scops else without_main if without_main else loops
@@ -152,7 +152,7 @@ def _called(file: c_ast.File, marked: Sequence[CodeletFunction], kernel: str, pa
     raise UsageError(f"no codelet {kernel} in {path}: {known}")
 
 
-def needed(source: Preprocessed, kernel: str | None) -> Callable[[str, str], bool]:
+def must_be_parsed(source: Preprocessed, kernel: str | None) -> Callable[[str, str], bool]:
     """Whether a function or declaration the parser cannot read has to be read, judged by its text."""
     scops = {k for k, p in enumerate(source.pragmas) if p.family == "scop" or _REGION.match(p.body.text)}
     marked = {name for k in _marks(source) if (name := _function_after(source.text, k)) is not None}
@@ -196,7 +196,7 @@ def region(body: c_ast.Block) -> Region | None:
         (_is_region, _region_at, "hmpp region", "stands before no block"),
     )
     for begins, ends, what, unpaired in kinds:
-        places = [n.span for n in c_ast.every(body) if begins(n)]
+        places = [n.span for n in c_ast.walk(body) if begins(n)]
         if len(places) > 1:
             raise UnsupportedError(f"a second {what} in one function: write one function for each", places[1])
         found = _find(body, (), ends) if places else None
@@ -263,4 +263,4 @@ def _find(
 
 
 def _without(tree: Any, old: c_ast.Block, new: c_ast.Block) -> Any:
-    return new if tree is old else c_ast.mapped(lambda part: _without(part, old, new), tree)
+    return new if tree is old else c_ast.map_children(lambda part: _without(part, old, new), tree)

@@ -42,7 +42,7 @@ class _Value:
     dtype: str = "int64"
 
 
-def evaluated(text: str, span: Span) -> int:
+def evaluate_condition(text: str, span: Span) -> int:
     """Return the value of a preprocessor expression whose macros are expanded; remaining names are 0.
 
     Raises ParseError, at ``span``, where the text is no such expression.
@@ -79,27 +79,27 @@ class _Reader:
         shown = self.tokens[self.at][1] if self.at < len(self.tokens) else ""
         return self.error(f"{shown} is not expected there" if shown else "it ends too early")
 
-    def takes(self, word: str) -> bool:
+    def accept(self, word: str) -> bool:
         found = self.word == word
         self.at += found
         return found
 
-    def needs(self, word: str) -> None:
-        if not self.takes(word):
+    def expect(self, word: str) -> None:
+        if not self.accept(word):
             raise self.error(f"a {word} is missing")
 
     def comma(self) -> _Value:
         found = self.conditional()
-        while self.takes(","):
+        while self.accept(","):
             found = self.conditional()
         return found
 
     def conditional(self) -> _Value:
         cond = self.binary(1)
-        if not self.takes("?"):
+        if not self.accept("?"):
             return cond
         then = self.unless(cond.number == 0, self.comma)
-        self.needs(":")
+        self.expect(":")
         other = self.unless(cond.number != 0, self.inside(self.conditional))
         chosen = then if cond.number else other
         dtype = "uint64" if "uint64" in (then.dtype, other.dtype) else "int64"
@@ -141,9 +141,9 @@ class _Reader:
             if op == "!":
                 return _Value(int(arg.number == 0))
             return _Value(wrap({"-": -arg.number, "+": arg.number, "~": ~arg.number}[op], arg.dtype), arg.dtype)
-        if self.takes("("):
+        if self.accept("("):
             found = self.inside(self.comma)()
-            self.needs(")")
+            self.expect(")")
             return found
         return self.primary()
 

@@ -9,7 +9,7 @@ from typing import Any
 from looptune.core.errors import LooptuneError
 from looptune.frontend import c_ast
 from looptune.frontend.lower_expressions import Expressions
-from looptune.frontend.name_resolution import assigned, resolve, written_once
+from looptune.frontend.name_resolution import assigned_names, resolve, singly_assigned
 from looptune.frontend.symbol_table import Options, Scope
 from looptune.ir.nodes import Binary, Cast, Const, Expr, Scalar, Unary
 from looptune.ir.simplify import is_integer, wrap
@@ -20,31 +20,31 @@ _DEEPEST = 4
 Number = int | float
 
 
-def known(
+def parameter_values(
     file: c_ast.File, function: c_ast.Function, options: Options, given: Mapping[str, Number]
 ) -> dict[str, Number]:
     """Return the value of each scalar parameter for which every call passes the same constant.
 
     ``given`` values take precedence.
     """
-    found = at_calls(file, function, options, dict(given))
+    found = argument_values(file, function, options, dict(given))
     return {**found, **given}
 
 
-def initial(file: c_ast.File, borrowed: Mapping[str, Scalar], options: Options) -> dict[str, Number]:
+def initial_values(file: c_ast.File, borrowed: Mapping[str, Scalar], options: Options) -> dict[str, Number]:
     """Return the initial values of scalars at file scope."""
     found: dict[str, Number] = {}
     scope = Scope(file, options)
     for name in borrowed:
         declared = scope.variable(name)
         if declared is not None and declared.init is not None and not isinstance(declared.init, c_ast.InitializerList):
-            value = converted(Expressions(Scope(file, options)), declared.type, declared.init)
+            value = convert_constant(Expressions(Scope(file, options)), declared.type, declared.init)
             if value is not None:
                 found[name] = value
     return found
 
 
-def at_calls(
+def argument_values(
     file: c_ast.File, function: c_ast.Function, options: Options, given: Mapping[str, Number], depth: int = 0
 ) -> dict[str, Number]:
     """Return the value of each scalar parameter for which every call passes the same constant."""
@@ -53,20 +53,20 @@ def at_calls(
         if caller.name == function.name or depth > _DEEPEST:
             continue
         body = resolve(caller.body, {})
-        calls = [n for n in c_ast.every(body) if isinstance(n, c_ast.Call) and n.name == function.name]
+        calls = [n for n in c_ast.walk(body) if isinstance(n, c_ast.Call) and n.name == function.name]
         if not calls:
             continue
-        around = at_calls(file, caller, options, given, depth + 1)
-        exprs = variables(file, caller, body, options, {**around, **given})
+        around = argument_values(file, caller, options, given, depth + 1)
+        exprs = constant_variables(file, caller, body, options, {**around, **given})
         for call in calls:
             for param, arg in zip(function.params, call.args, strict=False):
-                value = converted(exprs, param.type, arg)
+                value = convert_constant(exprs, param.type, arg)
                 same = param.name not in agreed or agreed[param.name] == value
                 agreed[param.name] = value if same else None
     return {name: value for name, value in agreed.items() if value is not None}
 
 
-def variables(
+def constant_variables(
     file: c_ast.File, caller: c_ast.Function, body: c_ast.Block, options: Options, values: Mapping[str, Number]
 ) -> Expressions:
     """Return the variables of the caller that have one constant value.
@@ -78,10 +78,10 @@ def variables(
     for param in caller.params:
         if param.name in values:
             scope.bound[param.name] = _const(values[param.name])
-    once = written_once(body)
-    own = (n for n in c_ast.every(body) if isinstance(n, c_ast.Declare))
+    once = singly_assigned(body)
+    own = (n for n in c_ast.walk(body) if isinstance(n, c_ast.Declare))
     types = {d.name: d.type for d in (*file.globals, *caller.params, *own)}
-    for node in c_ast.every(body):
+    for node in c_ast.walk(body):
         match node:
             case c_ast.Declare(name, c_ast.Basic(dtype), init) if init is None or name in once:
                 given = values.get(name.partition("#")[0])
@@ -89,7 +89,7 @@ def variables(
                 if value is not None:
                     scope.bound[name] = _const(value, dtype)
             case c_ast.Assignment("", c_ast.Name(name), right) if name in once:
-                value = converted(exprs, types[name], right) if name in types else value_of(exprs, right)
+                value = convert_constant(exprs, types[name], right) if name in types else value_of(exprs, right)
                 if value is not None:
                     scope.bound[name] = _const(value)
             case c_ast.Call(name, args):
@@ -103,15 +103,15 @@ def _filled_in(exprs: Expressions, file: c_ast.File, name: str, args: tuple[c_as
     if callee is None:
         return
     inner = exprs.scope.inner(name)
-    changed = assigned((callee.body,))
+    changed = assigned_names((callee.body,))
     for param, arg in zip(callee.params, args, strict=False):
-        passed = converted(exprs, param.type, arg) if param.name not in changed else None
+        passed = convert_constant(exprs, param.type, arg) if param.name not in changed else None
         if passed is not None and isinstance(param.type, c_ast.Basic):
             inner.bound[param.name] = _const(passed, param.type.dtype)
     for param, arg in zip(callee.params, args, strict=False):
         match param.type, arg:
             case c_ast.Pointer(c_ast.Basic(dtype)), c_ast.Unary("&", c_ast.Name(target)):
-                writes = [n for n in c_ast.every(callee.body) if _is_write(n, param.name)]
+                writes = [n for n in c_ast.walk(callee.body) if _is_write(n, param.name)]
                 value = value_of(Expressions(inner), writes[0].value) if len(writes) == 1 else None
                 if value is not None:
                     exprs.scope.bound[target] = _const(value, dtype)
@@ -131,7 +131,7 @@ def _const(value: Number, dtype: str | None = None) -> Const:
     return Const(wrap(int(value), dtype) if is_integer(dtype) else float(value), dtype)
 
 
-def converted(exprs: Expressions, kind: c_ast.Type, e: c_ast.Expr | c_ast.InitializerList) -> Number | None:
+def convert_constant(exprs: Expressions, kind: c_ast.Type, e: c_ast.Expr | c_ast.InitializerList) -> Number | None:
     """Return the constant converted to the type of the scalar, or None if it has no such value.
 
     Floats are not rounded.

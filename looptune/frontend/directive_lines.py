@@ -57,12 +57,12 @@ def parse_lines(lines: Iterable[str], file: str = "--directive") -> tuple[Direct
     Blank lines and comments are skipped.
     """
     texts = (text for line in lines for text in (line.splitlines() if line else [""]))
-    return tuple(_parse_line(text, span) for text, span in numbered(texts, file))
+    return tuple(_parse_line(text, span) for text, span in split_lines(texts, file))
 
 
-def canonical(text: str, file: str) -> str:
+def canonical_text(text: str, file: str) -> str:
     """Return directives without comments, blank lines and needless space; ParseError where a line is no directive."""
-    placed = ((line, span, _parse_line(line, span)) for line, span in numbered(text.splitlines(), file))
+    placed = ((line, span, _parse_line(line, span)) for line, span in split_lines(text.splitlines(), file))
     lines = []
     for line, span, _ in placed:
         address, rest, _ = parse_address(line, span)
@@ -70,7 +70,7 @@ def canonical(text: str, file: str) -> str:
     return "\n".join(lines)
 
 
-def numbered(texts: Iterable[str], file: str) -> Iterator[tuple[str, Span]]:
+def split_lines(texts: Iterable[str], file: str) -> Iterator[tuple[str, Span]]:
     """Each line that says something, without its comment, and the span of what it says."""
     for line, whole in enumerate(texts, start=1):
         text = whole.split("#", 1)[0].rstrip()
@@ -85,14 +85,14 @@ def parse_address(text: str, span: Span) -> tuple[Address, str, Span]:
     if found is None:
         raise ParseError("expected `loop NAME: …`, `nest NAME: …` or `codelet: …`", span)
     rest = text[found.end() :]
-    after = inside(span, found.end(), len(rest))
+    after = subspan(span, found.end(), len(rest))
     if found["codelet"]:
         return Address("codelet"), rest, after
     where: Where = "loop" if found["where"].lower() == "loop" else "nest"
     return Address(where, found["loop"]), rest, after
 
 
-def inside(span: Span, start: int, width: int) -> Span:
+def subspan(span: Span, start: int, width: int) -> Span:
     """Return the span that begins ``start`` characters into ``span``."""
     return Span(span.file, span.line, span.col + start, max(1, width), span.text)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from looptune.core.errors import ParseError
 from looptune.core.source import Span
-from looptune.frontend.pragma import Pragma, SourceText, spanning
+from looptune.frontend.pragma import Pragma, SourceText, span_over
 from looptune.frontend.unit import CHOICE
 from looptune.ir.nodes import Arg, Directive
 
@@ -64,7 +64,7 @@ def parse_pragma(pragma: Pragma) -> Directive:
     assert name is not None, "the pattern matches the empty text"
     head, rest = body.text[: name.end()], body.since(name.end())
     expanded = rest.expanded()
-    return _parse(SourceText(head + expanded.text, body.places[: name.end()] + expanded.places), pragma.target)
+    return _parse(SourceText(head + expanded.text, body.spans[: name.end()] + expanded.spans), pragma.target)
 
 
 def is_cut(pragma: Pragma) -> bool:
@@ -139,13 +139,13 @@ class _Parser:
         key = _keyword(token.text)
         if self.take("punct", ":"):
             value = self.advance()
-            return Arg(key, self.values_of(value), span=spanning(token.span, value.span))
+            return Arg(key, self.values_of(value), span=span_over(token.span, value.span))
         if self.take("punct", "("):
             values = self.group()
-            return Arg(key, values, span=spanning(token.span, self.tokens[self.next - 1].span))
+            return Arg(key, values, span=span_over(token.span, self.tokens[self.next - 1].span))
         value_token = self.peek()
         if value_token is not None and value_token.kind in ("int", "size", "string"):
-            return Arg(key, self.values_of(self.advance()), span=spanning(token.span, value_token.span))
+            return Arg(key, self.values_of(self.advance()), span=span_over(token.span, value_token.span))
         return Arg(key, span=token.span)
 
     def group(self) -> tuple[int | str | Arg, ...]:

@@ -20,7 +20,7 @@ def scalars_in(*nodes: object) -> frozenset[str]:
     return frozenset(n.name for n in walk(tuple(nodes)) if isinstance(n, Var))
 
 
-def live(stmts: tuple[Stmt, ...], after: frozenset[str]) -> tuple[tuple[Stmt, ...], frozenset[str]]:
+def remove_dead_finals(stmts: tuple[Stmt, ...], after: frozenset[str]) -> tuple[tuple[Stmt, ...], frozenset[str]]:
     """``stmts`` without FINAL assignments to scalars that are not read later, and the scalars live before them."""
     kept: list[Stmt] = []
     for stmt in reversed(stmts):
@@ -40,8 +40,8 @@ def live(stmts: tuple[Stmt, ...], after: frozenset[str]) -> tuple[tuple[Stmt, ..
                 after |= before | scalars_in(cond)
                 stmt = replace(stmt, body=body)
             case If(cond, then, other):
-                then, before_then = live(then, after)
-                other, before_other = live(other, after)
+                then, before_then = remove_dead_finals(then, after)
+                other, before_other = remove_dead_finals(other, after)
                 after = before_then | before_other | scalars_in(cond)
                 stmt = replace(stmt, then=then, other=other)
         kept.append(stmt)
@@ -51,13 +51,13 @@ def live(stmts: tuple[Stmt, ...], after: frozenset[str]) -> tuple[tuple[Stmt, ..
 def _repeated(body: tuple[Stmt, ...], after: frozenset[str]) -> tuple[tuple[Stmt, ...], frozenset[str]]:
     """Return a body that may run again: what is live before it is live after it too."""
     while True:
-        new, before = live(body, after)
+        new, before = remove_dead_finals(body, after)
         if before <= after:
             return new, before
         after |= before
 
 
-def without_empty(stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+def remove_empty_conditions(stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """Conditions with nothing under them dropped; they have no effect."""
 
     def rule(node: Node) -> tuple[Node, ...] | None:
@@ -70,11 +70,11 @@ def without_empty(stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 class _Namer:
     """A name is the user's where nothing else has it: parameters come first, then loops, then locals."""
 
-    taken: set[str]
+    used: set[str]
     renamed: dict[str, str]
 
     def fresh(self, wanted: str, avoid: Iterable[str]) -> str:
-        names = {*self.taken, *avoid}
+        names = {*self.used, *avoid}
         count, name = 1, wanted
         while name in names:
             count += 1
@@ -93,7 +93,7 @@ class _Namer:
                     self.loops((*then, *other), around)
 
 
-def named(
+def restore_names(
     stmts: tuple[Stmt, ...], locals_: Mapping[str, Local], params: Iterable[str], hidden: Collection[str]
 ) -> tuple[tuple[Stmt, ...], tuple[Local, ...], dict[str, str]]:
     """Return the statements and their locals under the user's names.
@@ -107,7 +107,7 @@ def named(
     loops = set(namer.renamed.values())
     for name in (n for n in locals_ if n in used):
         namer.renamed[name] = namer.fresh(base(name), loops)
-        namer.taken.add(namer.renamed[name])
+        namer.used.add(namer.renamed[name])
 
     def rule(node: Node) -> Node | None:
         match node:
@@ -151,12 +151,12 @@ class _Numberer:
                 return replace(stmt, then=self.block(then, around), other=self.block(other, around))
 
 
-def numbered(stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+def number_loops(stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """Loops numbered from 1 and statements named S0, S1 … in textual order, each with the loops around it."""
     return _Numberer().block(stmts, ())
 
 
-def direction(name: str, stmts: tuple[Stmt, ...]) -> Literal["in", "out", "inout"]:
+def array_direction(name: str, stmts: tuple[Stmt, ...]) -> Literal["in", "out", "inout"]:
     """How the statements use an array: read only, written only, or both."""
     writes = sum(isinstance(n, Assign) and isinstance(n.target, Load) and n.target.array == name for n in walk(stmts))
     mentions = sum(isinstance(n, Load) and n.array == name for n in walk(stmts))

@@ -14,7 +14,7 @@ from looptune.core.errors import ParseError, UnsupportedError
 from looptune.core.source import caret
 from looptune.frontend import c_ast, hmpp
 from looptune.frontend.codelet_selection import CodeletFunction, codelets
-from looptune.frontend.name_resolution import assigned
+from looptune.frontend.name_resolution import assigned_names
 
 if TYPE_CHECKING:
     from looptune.frontend.pragma import Pragma
@@ -23,15 +23,13 @@ if TYPE_CHECKING:
 def lines(file: c_ast.File) -> Iterator[Pragma]:
     """Every ``#pragma hmpp`` of the file, in textual order within functions."""
     for function in file.functions:
-        yield from (p for p in function.marks if p.family == "hmpp")
+        yield from (p for p in function.pragmas if p.family == "hmpp")
         yield from (
-            n.pragma
-            for n in c_ast.every(function.body)
-            if isinstance(n, c_ast.PragmaItem) and n.pragma.family == "hmpp"
+            n.pragma for n in c_ast.walk(function.body) if isinstance(n, c_ast.PragmaItem) and n.pragma.family == "hmpp"
         )
 
 
-def maps(file: c_ast.File) -> tuple[hmpp.Hmpp, ...]:
+def map_lines(file: c_ast.File) -> tuple[hmpp.Hmpp, ...]:
     """Return the ``map`` and ``mapbyname`` lines."""
     return tuple(said for said in _readable(file, []) if said.verb in ("map", "mapbyname"))
 
@@ -63,7 +61,7 @@ _OTHERS = frozenset((
 """Families of other tools."""
 
 
-def typos(pragmas: Sequence[Pragma], read: Collection[str]) -> list[str]:
+def misspelt_pragmas(pragmas: Sequence[Pragma], read: Collection[str]) -> list[str]:
     """Pragmas of no known tool whose name is nearly one of ours, in the files that the user wrote."""
     found: list[str] = []
     for pragma in pragmas:
@@ -94,7 +92,7 @@ def _clauses(c: CodeletFunction) -> Iterator[str]:
             alone = hmpp.Clause((name,), clause.key, clause.value, clause.span)
             if not any(alone.covers(k, p) for k, p in enumerate(params)):
                 yield caret(clause.span, f"{c.function.name} has no parameter {name.rpartition('::')[2]}")
-    for name in sorted(assigned((c.function.body,)) & set(params)):
+    for name in sorted(assigned_names((c.function.body,)) & set(params)):
         kind = next(p.type for p in c.function.params if p.name == name)
         if not isinstance(kind, c_ast.Basic) and hmpp.io_of(c.directive.clauses, params.index(name), name) == "in":
             yield caret(c.directive.span, f"{name} is io=in, and the codelet writes it: it is taken as inout")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from looptune.frontend import c_ast
-from looptune.frontend.name_resolution import resolve, used
+from looptune.frontend.name_resolution import resolve, used_names
 
 Names = frozenset[str]
 
@@ -30,20 +30,20 @@ def live_before(function: c_ast.Function) -> Names:
     return _at_end(resolve(function.body, {p.name: f"{p.name}#0" for p in function.params}), (), frozenset())[0]
 
 
-def pointed(function: c_ast.Block) -> Names:
+def address_taken(function: c_ast.Block) -> Names:
     """Return the variables whose address is taken."""
     return frozenset(
-        n.arg.name for n in c_ast.every(function)
+        n.arg.name for n in c_ast.walk(function)
         if isinstance(n, c_ast.Unary) and n.op == "&" and isinstance(n.arg, c_ast.Name)
     )  # fmt: skip
 
 
-def repeats(function: c_ast.Block, region: Sequence[c_ast.Item], name: str) -> bool:
+def may_repeat(function: c_ast.Block, region: Sequence[c_ast.Item], name: str) -> bool:
     """Tell whether the region can run again without a new execution of the declaration of ``name``.
 
     Its value then survives.
     """
-    if any(isinstance(n, c_ast.Jump) and n.word == "goto" for n in c_ast.every(function)):
+    if any(isinstance(n, c_ast.Jump) and n.word == "goto" for n in c_ast.walk(function)):
         return True
     around = _path(function, region)
     inside = False
@@ -70,7 +70,7 @@ def _path(node: Any, region: Sequence[c_ast.Item]) -> list[Any]:
 
 
 def _at_end(function: c_ast.Block, region: Sequence[c_ast.Item], statics: Names) -> tuple[Names, Names]:
-    everything = used((function,))
+    everything = used_names((function,))
     end: Names = frozenset()
     while True:
         flow = _Flow(everything, region[-1] if region else None)
@@ -84,8 +84,8 @@ def _at_end(function: c_ast.Block, region: Sequence[c_ast.Item], statics: Names)
 class _Jumps:
     """What is live where ``break`` and ``continue`` go."""
 
-    out: Names
-    again: Names
+    break_live: Names
+    continue_live: Names
 
 
 @dataclass(slots=True)
@@ -107,7 +107,7 @@ class _Flow:
         match item:
             case c_ast.Declare(name, kind, init):
                 kept = after if item.static else after - {name}
-                return kept | used(part for part in (kind, init) if part is not None)
+                return kept | used_names(part for part in (kind, init) if part is not None)
             case c_ast.Evaluate(expr):
                 return expression(expr, after)
             case c_ast.Block(items):
@@ -122,7 +122,13 @@ class _Flow:
             case c_ast.Return(value):
                 return frozenset() if value is None else expression(value, frozenset())
             case c_ast.Jump(word):
-                return jumps.out if word == "break" else jumps.again if word == "continue" else self.everything
+                return (
+                    jumps.break_live
+                    if word == "break"
+                    else jumps.continue_live
+                    if word == "continue"
+                    else self.everything
+                )
             case c_ast.PragmaItem():
                 return after
             case _:
@@ -161,4 +167,4 @@ def expression(e: Any, after: Names) -> Names:
         case c_ast.Assignment("", c_ast.Name(name), value):
             return expression(value, after - {name})
         case _:
-            return after | used((e,))
+            return after | used_names((e,))

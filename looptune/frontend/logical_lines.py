@@ -17,8 +17,8 @@ _DIGRAPH = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
-    """``text`` with its lines joined; the k-th piece of it begins at ``starts[k]`` and in the file at ``places[k]``.
+class SplicedText:
+    """``text`` with its lines joined; the k-th piece of it begins at ``starts[k]`` and in the file at ``offsets[k]``.
 
     As many newlines follow a logical line as the file has in it, so that lines keep their numbers.
 
@@ -29,18 +29,18 @@ class Joined:
 
     text: str
     starts: Sequence[int]
-    places: Sequence[int]
+    offsets: Sequence[int]
 
-    def place(self, offset: int) -> int:
+    def offset(self, offset: int) -> int:
         """Where the character at ``offset`` stands in the file."""
         piece = bisect_right(self.starts, offset) - 1
-        return self.places[piece] + offset - self.starts[piece]
+        return self.offsets[piece] + offset - self.starts[piece]
 
 
-def joined(text: str) -> Joined:
+def splice_lines(text: str) -> SplicedText:
     """Return the text with continued lines joined and digraphs replaced; it maps each character to its position."""
     if "\\" not in text:
-        return Joined(standard(text), (0,), (0,))
+        return SplicedText(replace_digraphs(text), (0,), (0,))
     pieces: list[str] = []
     starts, places = [0], [0]
     length = at = owed = 0
@@ -64,10 +64,10 @@ def joined(text: str) -> Joined:
             continue
         starts.append(length)
         places.append(at)
-    return Joined(standard("".join(pieces)), tuple(starts), tuple(places))
+    return SplicedText(replace_digraphs("".join(pieces)), tuple(starts), tuple(places))
 
 
-def standard(text: str) -> str:
+def replace_digraphs(text: str) -> str:
     """Return the text with digraphs replaced by what they stand for, each followed by a blank."""
     if not any(digraph in text for digraph in _DIGRAPHS):
         return text

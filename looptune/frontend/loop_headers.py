@@ -14,7 +14,7 @@ from typing import Any
 
 from looptune.core.source import NOWHERE, Span
 from looptune.frontend import c_ast
-from looptune.frontend.name_resolution import assigned, used
+from looptune.frontend.name_resolution import assigned_names, used_names
 from looptune.ir.nodes import Binary, Const, Expr, Select, Var
 from looptune.ir.simplify import add, div, max_of, min_of, mul, sub
 
@@ -23,11 +23,11 @@ _MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "==": "=="}
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """``var op bound``, with ``less`` taken from the bound: ``i + e < n`` is ``i < n - e``."""
+    """``var op bound``, with ``subtracted`` taken from the bound: ``i + e < n`` is ``i < n - e``."""
 
     op: str
     bound: c_ast.Expr
-    less: tuple[tuple[str, c_ast.Expr], ...] = ()
+    subtracted: tuple[tuple[str, c_ast.Expr], ...] = ()
     span: Span = NOWHERE
 
 
@@ -49,7 +49,7 @@ class Header:
     after: tuple[c_ast.Item, ...]
 
 
-def header(loop: c_ast.For) -> Header | None:
+def loop_header(loop: c_ast.For) -> Header | None:
     """Return the header of a counted loop, as far as its syntax determines it, or None for any other loop."""
     if loop.cond is None or loop.next is None:
         return None
@@ -93,7 +93,7 @@ def _limits(cond: c_ast.Expr, var: str) -> tuple[Limit, ...] | None:
         case c_ast.Binary("<" | ">" | "<=" | ">=" | "!=" as op, lhs, rhs):
             for side, other, relation in ((lhs, rhs, op), (rhs, lhs, _MIRROR[op])):
                 less = _offset(side, var)
-                if less is not None and var not in used((other, *(e for _, e in less))):
+                if less is not None and var not in used_names((other, *(e for _, e in less))):
                     return (Limit(relation, other, less, cond.span),)
     return None
 
@@ -115,10 +115,10 @@ def _offset(e: c_ast.Expr, var: str) -> tuple[tuple[str, c_ast.Expr], ...] | Non
 
 def _stays(loop: c_ast.For, var: str, limits: Sequence[Limit], step: c_ast.Expr, after: Sequence[c_ast.Item]) -> bool:
     """Neither the variable nor what bounds it is written by an iteration."""
-    written = assigned((loop.body, *after))
-    read = used([limit.bound for limit in limits] + [e for limit in limits for _, e in limit.less] + [step])
-    side_effects = assigned((loop.cond, step))
-    return var not in written and not (written & read) and not side_effects and var not in used((step,))
+    written = assigned_names((loop.body, *after))
+    read = used_names([limit.bound for limit in limits] + [e for limit in limits for _, e in limit.subtracted] + [step])
+    side_effects = assigned_names((loop.cond, step))
+    return var not in written and not (written & read) and not side_effects and var not in used_names((step,))
 
 
 def _start(

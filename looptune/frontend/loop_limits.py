@@ -32,13 +32,13 @@ Nonnegative = Callable[[Expr], bool]
 
 @dataclass(frozen=True, slots=True)
 class ExitTest:
-    """``var + added op bound``; ``side`` is the type of the sum, ``added`` None where it is no constant."""
+    """``var + added op bound``; ``dtype`` is the type of the sum, ``offset`` None where it is no constant."""
 
     var: str
     op: str
     bound: Expr
-    side: str
-    added: int | None
+    dtype: str
+    offset: int | None
     moved: Expr
     """The bound less what is added, computed as C would."""
     span: Span
@@ -46,29 +46,32 @@ class ExitTest:
     @property
     def kind(self) -> str:
         """The type in which the two are compared."""
-        return arithmetic_type(self.side, self.bound.dtype)
+        return arithmetic_type(self.dtype, self.bound.dtype)
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
-    """The counter's type, its first value and the limits, all of that type; ``shown`` is the type C computes with."""
+class CounterRange:
+    """The counter's type, its first value and the limits, all of that type.
+
+    ``computed_dtype`` is the type in which C computes.
+    """
 
     dtype: str
     start: Expr
     limits: tuple[tuple[str, Expr], ...]
-    shown: str
+    computed_dtype: str
 
 
-def to(e: Expr, dtype: str) -> Expr:
+def convert_index(e: Expr, dtype: str) -> Expr:
     """``e`` converted; 64 unsigned bits to signed ones operand by operand, as sums and products have the same bits."""
     if dtype == COUNTING and e.dtype == "uint64":
         match e:
             case Const(value):
                 return Const(wrap(int(value), COUNTING), COUNTING, span=e.span)
             case Cast(_, arg) if arg.dtype != "uint64" and is_integer(arg.dtype):
-                return to(arg, COUNTING)
+                return convert_index(arg, COUNTING)
             case Binary("+" | "-" | "*", lhs, rhs):
-                return fold(replace(e, lhs=to(lhs, COUNTING), rhs=to(rhs, COUNTING)))
+                return fold(replace(e, lhs=convert_index(lhs, COUNTING), rhs=convert_index(rhs, COUNTING)))
     return e if e.dtype == dtype else fold(Cast(dtype, e, span=e.span))
 
 
@@ -82,7 +85,9 @@ def limits_of(dtype: str) -> tuple[int, int]:
     return (0, 2**bits - 1) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
-def ends(own: str, start: Expr, asked: Sequence[ExitTest], down: bool, step: Expr, known: Nonnegative) -> Ends | None:
+def counter_range(
+    own: str, start: Expr, asked: Sequence[ExitTest], down: bool, step: Expr, known: Nonnegative
+) -> CounterRange | None:
     """None where the loop is no counted one; ``own`` is the counter's declared type, ``start`` of the promoted one.
 
     Raises UnsupportedError where the condition holds for every value of the counter.
@@ -95,8 +100,8 @@ def ends(own: str, start: Expr, asked: Sequence[ExitTest], down: bool, step: Exp
     if len(made) < len(found):
         return None
     dtype = COUNTING if any(f.dtype == COUNTING for f in made) else shown
-    limits = tuple((a.op, to(f.limits[0][1], dtype)) for a, f in zip(asked, made, strict=True))
-    return Ends(dtype, to(made[0].start, dtype), limits, shown)
+    limits = tuple((a.op, convert_index(f.limits[0][1], dtype)) for a, f in zip(asked, made, strict=True))
+    return CounterRange(dtype, convert_index(made[0].start, dtype), limits, shown)
 
 
 def _lasting(own: str, asked: Sequence[ExitTest]) -> list[ExitTest]:
@@ -111,7 +116,7 @@ def _lasting(own: str, asked: Sequence[ExitTest]) -> list[ExitTest]:
 
 def _always(own: str, a: ExitTest) -> bool:
     """Every value that the counter can have continues the loop."""
-    if a.added != 0 or not isinstance(a.bound, Const):
+    if a.offset != 0 or not isinstance(a.bound, Const):
         return False
     least, most = limits_of(own)
     if a.kind.startswith("u") and least < 0:
@@ -129,24 +134,24 @@ def _always(own: str, a: ExitTest) -> bool:
     return not least <= bound <= most
 
 
-def _limit(own: str, start: Expr, a: ExitTest, down: bool, by: int | None, known: Nonnegative) -> Ends | None:
+def _limit(own: str, start: Expr, a: ExitTest, down: bool, by: int | None, known: Nonnegative) -> CounterRange | None:
     shown = arithmetic_type(own, own)
     if not is_integer(a.bound.dtype) or not _ends_first(own, start, a, down, by):
         return None
     if not shown.startswith("u") and not a.kind.startswith("u"):
-        return Ends(shown, start, ((a.op, _within(a, shown)),), shown) if not a.side.startswith("u") else None
+        return CounterRange(shown, start, ((a.op, _within(a, shown)),), shown) if not a.dtype.startswith("u") else None
     if shown.startswith("u"):
         return _unsigned(start, a, down, shown, known)
     if a.op == "!=":
-        return Ends(shown, start, ((a.op, to(a.moved, shown)),), shown) if a.added == 0 else None
-    if not known(start) or a.added is None or a.added < 0:
+        return CounterRange(shown, start, ((a.op, convert_index(a.moved, shown)),), shown) if a.offset == 0 else None
+    if not known(start) or a.offset is None or a.offset < 0:
         return None
     if not down:
-        return Ends(shown, start, ((a.op, to(a.moved, shown)),), shown)
-    if a.added:
+        return CounterRange(shown, start, ((a.op, convert_index(a.moved, shown)),), shown)
+    if a.offset:
         return None
     first, last = _apart(start, a, down, known)
-    return Ends(COUNTING, first, ((a.op, last),), shown)
+    return CounterRange(COUNTING, first, ((a.op, last),), shown)
 
 
 def _within(a: ExitTest, shown: str) -> Expr:
@@ -155,21 +160,21 @@ def _within(a: ExitTest, shown: str) -> Expr:
     A constant beyond it as the value that ends the loop as early or as late.
     """
     if not isinstance(a.moved, Const):
-        return to(a.moved, shown)
+        return convert_index(a.moved, shown)
     least, most = limits_of(shown)
     return Const(min(max(int(a.moved.value), least), most), shown, span=a.moved.span)
 
 
-def _unsigned(start: Expr, a: ExitTest, down: bool, shown: str, known: Nonnegative) -> Ends | None:
-    if a.added is None or not 0 <= a.added < 2**31 or (a.added and (a.side != shown or not _tame(start, known))):
+def _unsigned(start: Expr, a: ExitTest, down: bool, shown: str, known: Nonnegative) -> CounterRange | None:
+    if a.offset is None or not 0 <= a.offset < 2**31 or (a.offset and (a.dtype != shown or not _tame(start, known))):
         return None
     if a.op == "!=":
-        first, last = to(start, COUNTING), to(to(a.bound, a.kind), COUNTING)
+        first, last = convert_index(start, COUNTING), convert_index(convert_index(a.bound, a.kind), COUNTING)
     else:
         first, last = _apart(start, a, down, known)
-    if a.added:
-        last = fold(Binary("-", last, Const(a.added, COUNTING), span=last.span))
-    return Ends(COUNTING, first, ((a.op, last),), shown)
+    if a.offset:
+        last = fold(Binary("-", last, Const(a.offset, COUNTING), span=last.span))
+    return CounterRange(COUNTING, first, ((a.op, last),), shown)
 
 
 def _apart(start: Expr, a: ExitTest, down: bool, known: Nonnegative) -> tuple[Expr, Expr]:
@@ -179,14 +184,16 @@ def _apart(start: Expr, a: ExitTest, down: bool, known: Nonnegative) -> tuple[Ex
     the start takes the place of the bound, or, where the relation would let the loop run there, its neighbour does:
     the counter ends as what it began with.
     """
-    first, last = to(start, a.kind), to(a.bound, a.kind)
+    first, last = convert_index(start, a.kind), convert_index(a.bound, a.kind)
     if a.kind != "uint64" or _tame(last if down else first, known):
-        return to(first, COUNTING), to(last, COUNTING)
+        return convert_index(first, COUNTING), convert_index(last, COUNTING)
     if len(a.op) == 1:
-        return to(first, COUNTING), to(min_of(first, last) if down else max_of(first, last), COUNTING)
-    beside = fold(Binary("+" if down else "-", to(first, COUNTING), Const(1, COUNTING), span=first.span))
+        return convert_index(first, COUNTING), convert_index(
+            min_of(first, last) if down else max_of(first, last), COUNTING
+        )
+    beside = fold(Binary("+" if down else "-", convert_index(first, COUNTING), Const(1, COUNTING), span=first.span))
     passed = Binary("<", first, last) if down else Binary("<", last, first)
-    return to(first, COUNTING), fold(Select(passed, beside, to(last, COUNTING), span=last.span))
+    return convert_index(first, COUNTING), fold(Select(passed, beside, convert_index(last, COUNTING), span=last.span))
 
 
 def _tame(e: Expr, known: Nonnegative) -> bool:
@@ -223,7 +230,7 @@ def _ends_first(own: str, start: Expr, a: ExitTest, down: bool, by: int | None) 
 
 
 def _const(a: ExitTest) -> Const | None:
-    return a.bound if isinstance(a.bound, Const) and a.added == 0 else None
+    return a.bound if isinstance(a.bound, Const) and a.offset == 0 else None
 
 
 def _leaves_room(own: str, a: ExitTest, size: int) -> bool:

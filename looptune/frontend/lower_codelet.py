@@ -10,21 +10,29 @@ from looptune.core.errors import UnsupportedError
 from looptune.frontend import c_ast, hmpp
 from looptune.frontend.codelet_selection import CodeletFunction, Region, region
 from looptune.frontend.directive_parser import parse_pragma
-from looptune.frontend.finalize import FINAL, direction, live, named, numbered, scalars_in, without_empty
-from looptune.frontend.liveness import live_after, live_before, pointed, repeats
+from looptune.frontend.finalize import (
+    FINAL,
+    array_direction,
+    number_loops,
+    remove_dead_finals,
+    remove_empty_conditions,
+    restore_names,
+    scalars_in,
+)
+from looptune.frontend.liveness import address_taken, live_after, live_before, may_repeat
 from looptune.frontend.lower_expressions import ABSOLUTE, MATH, Expressions
 from looptune.frontend.lower_statements import Statements
 from looptune.frontend.name_resolution import (
-    assigned,
+    assigned_names,
     base,
     only_dereferenced,
-    plainly_used,
     resolve,
-    used,
-    written_once,
+    singly_assigned,
+    used_names,
+    used_names_outside_unsupported,
 )
 from looptune.frontend.pragma import LOOP_FAMILIES
-from looptune.frontend.structured_jumps import without_return
+from looptune.frontend.structured_jumps import eliminate_return
 from looptune.frontend.symbol_table import Options, Scope, Storage, layout
 from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, Load, Local, Scalar, Stmt, Var
 from looptune.ir.simplify import is_integer
@@ -32,27 +40,27 @@ from looptune.ir.verify import verify
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class LoweredCodelet:
     """A codelet, and the scop it is where the function has one.
 
-    ``variables`` are the text's names of the locals that stand in it, ``held`` those of the variables that the codelet
-    has as arrays of one element. ``hidden`` are the names of the file that it uses and that mean something else
-    somewhere in the function.
+    ``variables`` are the text's names of the locals that stand in it, ``element_names`` those of the variables that the
+    codelet has as arrays of one element. ``shadowed`` are the names of the file that it uses and that mean something
+    else somewhere in the function.
     """
 
     codelet: Codelet
     region: Region | None
     variables: Mapping[str, str]
-    held: Mapping[str, str]
-    hidden: frozenset[str]
+    element_names: Mapping[str, str]
+    shadowed: frozenset[str]
 
 
-def build(file: c_ast.File, chosen: CodeletFunction, options: Options) -> Built:
+def build(file: c_ast.File, chosen: CodeletFunction, options: Options) -> LoweredCodelet:
     """Return the codelet. Raises ParseError and UnsupportedError at the position in the C text."""
     builder = _Builder(file, chosen, options)
     codelet = builder.codelet()
     held = {p.name: base(name) for name, p in builder.results.items()}
-    return Built(codelet, builder.region, builder.variables, held, builder.hidden)
+    return LoweredCodelet(codelet, builder.region, builder.variables, held, builder.hidden)
 
 
 class _Builder:
@@ -61,20 +69,20 @@ class _Builder:
         self.chosen = chosen
         self.function = chosen.function
         self.scope = Scope(file, options)
-        self.written = assigned((self.function.body,))
+        self.written = assigned_names((self.function.body,))
         env = {p.name: f"{p.name}#0" if self.is_copied(p) else p.name for p in self.function.params}
         env |= {d.name: f"{d.name}#0" for d in file.globals if self.is_counter(d) and d.name not in env}
         self.body = resolve(self.function.body, env)
         marked = chosen.directive is not None
         self.region = None if marked else region(self.body)
-        self.items = without_return(self.body.items) if self.region is None else self.region.items
+        self.items = eliminate_return(self.body.items) if self.region is None else self.region.items
         self.starred = only_dereferenced((self.body,))
         self.outer: dict[str, Array | Scalar] = {}
-        self.results = self.leaving()
+        self.results = self.live_out_scalars()
         self.variables: Mapping[str, str] = {}
         self.hidden: frozenset[str] = frozenset()
 
-    def leaving(self) -> dict[str, Array]:
+    def live_out_scalars(self) -> dict[str, Array]:
         """Scalars around the codelet that it writes and that are read afterwards, each as an array of one element.
 
         Under its own name, or that of a loop's variable or of a parameter with ``_last`` after it.
@@ -85,9 +93,9 @@ class _Builder:
         if region is not None:
             kinds |= {d.name: d for d in region.declared if not (d.const and d.init is not None)}
             kinds |= {f"{p.name}#0": p for p in self.function.params if self.is_copied(p)}
-        read = self.read_after(kinds) & assigned(items)
-        counting = {n for f in c_ast.every(c_ast.Block(items)) if isinstance(f, c_ast.For)
-                    for n in assigned((*f.init, *(() if f.next is None else (f.next,))))}  # fmt: skip
+        read = self.read_after(kinds) & assigned_names(items)
+        counting = {n for f in c_ast.walk(c_ast.Block(items)) if isinstance(f, c_ast.For)
+                    for n in assigned_names((*f.init, *(() if f.next is None else (f.next,))))}  # fmt: skip
         found: dict[str, Array] = {}
         for name, d in kinds.items():
             if name in read and isinstance(d.type, c_ast.Basic) and d.type.dtype != "void":
@@ -106,7 +114,7 @@ class _Builder:
         return (
             live_after(self.body, self.region.items, statics | (by_others or frozenset()))
             | (by_others or frozenset())
-            | pointed(self.region.outside)
+            | address_taken(self.region.outside)
         )
 
     def is_copied(self, p: c_ast.Declare) -> bool:
@@ -119,24 +127,24 @@ class _Builder:
         """
         if not isinstance(d.type, c_ast.Basic) or not is_integer(d.type.dtype) or d.name not in self.written:
             return False
-        return d.name not in assigned(_without_headers(self.function.body.items))
+        return d.name not in assigned_names(_without_headers(self.function.body.items))
 
     def codelet(self) -> Codelet:
         params, prologue = self.parameters()
         self.enter_counters()
         prologue += self.surroundings()
-        statements = Statements(self.scope, written_once(self.body))
+        statements = Statements(self.scope, singly_assigned(self.body))
         own = statements.block(self.items)
         tables = [stmt for d in self.scope.tables.values() for stmt in self.table(d)]
-        body, _ = live((*prologue, *tables, *own, *self.epilogue(statements)), frozenset())
-        body = without_empty(body)
-        every = (*self.needed(params, body), *self.borrowed(), *self.outside_scalars(body), *self.results.values())
+        body, _ = remove_dead_finals((*prologue, *tables, *own, *self.epilogue(statements)), frozenset())
+        body = remove_empty_conditions(body)
+        every = (*self.needed(params, body), *self.globals_used(), *self.outside_scalars(body), *self.results.values())
         hiding = {p.name for p in self.function.params} | _declared(self.function.body)
         tables_hidden = [name for name in self.scope.tables if base(name) in hiding]
-        stmts, locals_, self.variables = named(body, self.scope.locals, (p.name for p in every), tables_hidden)
-        self.hidden = frozenset(hiding & self.scope.borrowed.keys())
-        stmts = numbered(stmts)
-        directives = tuple(parse_pragma(p) for p in self.function.marks if p.family in LOOP_FAMILIES)
+        stmts, locals_, self.variables = restore_names(body, self.scope.locals, (p.name for p in every), tables_hidden)
+        self.hidden = frozenset(hiding & self.scope.globals_used.keys())
+        stmts = number_loops(stmts)
+        directives = tuple(parse_pragma(p) for p in self.function.pragmas if p.family in LOOP_FAMILIES)
         codelet = Codelet(
             self.function.name,
             tuple(self.described(k, p, stmts) for k, p in enumerate(every)),
@@ -150,7 +158,7 @@ class _Builder:
         """Return the function's parameters, and the copies of those it writes."""
         shapes: list[tuple[c_ast.Declare, str, tuple[c_ast.Expr | None, ...]]] = []
         prologue: list[Stmt] = []
-        mentioned = plainly_used(self.items)
+        mentioned = used_names_outside_unsupported(self.items)
         for p in self.function.params:
             try:
                 dtype, extents = layout(p.type, p.name, p.span)
@@ -203,7 +211,7 @@ class _Builder:
         if isinstance(p, Scalar):
             return p
         clauses = () if self.chosen.directive is None else self.chosen.directive.clauses
-        found = direction(p.name, stmts)
+        found = array_direction(p.name, stmts)
         said: Any = hmpp.io_of(clauses, position, p.name)
         shape = p.shape
         sizes = hmpp.size_of(clauses, position, p.name)
@@ -225,14 +233,14 @@ class _Builder:
         statements = Statements(self.scope.inner(base(d.name)), frozenset())
         return statements.declare_array(d, *layout(d.type, base(d.name), d.span))
 
-    def borrowed(self) -> list[Array | Scalar]:
+    def globals_used(self) -> list[Array | Scalar]:
         """Return what the codelet uses from file scope, in the order of the file, and then from around its scop."""
         for p in self.function.params:
-            if p.name in self.scope.borrowed:
+            if p.name in self.scope.globals_used:
                 raise UnsupportedError(f"{p.name} is a parameter, and a function that is called here uses the "
                                        f"{p.name} of the file: rename one of them", p.span)  # fmt: skip
         order = [d.name for d in self.file.globals]
-        found = sorted(self.scope.borrowed.items(), key=lambda item: order.index(item[0]))
+        found = sorted(self.scope.globals_used.items(), key=lambda item: order.index(item[0]))
         arrays = [p for p in self.outer.values() if isinstance(p, Array)]
         return [p for _, p in found] + arrays
 
@@ -243,21 +251,25 @@ class _Builder:
         if self.region is None:
             return []
         prologue: list[Stmt] = []
-        wanted = set(used(self.region.items))
+        wanted = set(used_names(self.region.items))
         for d in reversed(self.region.declared):
             if d.name in wanted:
-                wanted |= used((d,))
-        written_outside = assigned(_without_declarations(self.region.outside.items))
-        mentioned_outside = used((self.region.outside,))
-        statements = Statements(self.scope, written_once(self.body))
-        changed = assigned(self.region.items)
-        stored = any(_writes_memory(n) for n in c_ast.every(self.region.outside))
+                wanted |= used_names((d,))
+        written_outside = assigned_names(_without_declarations(self.region.outside.items))
+        mentioned_outside = used_names((self.region.outside,))
+        statements = Statements(self.scope, singly_assigned(self.body))
+        changed = assigned_names(self.region.items)
+        stored = any(_writes_memory(n) for n in c_ast.walk(self.region.outside))
         for d in (d for d in self.region.declared if d.name in wanted):
             dtype, extents = layout(d.type, base(d.name), d.span)
             opaque = d.init is not None and (
-                _is_opaque(d.init) or bool(set(used((d.init,))) & written_outside) or (stored and _reads_memory(d.init))
+                _is_opaque(d.init)
+                or bool(set(used_names((d.init,))) & written_outside)
+                or (stored and _reads_memory(d.init))
             )
-            stays = (d.static and not d.const) or (d.name in changed and repeats(self.body, self.region.items, d.name))
+            stays = (d.static and not d.const) or (
+                d.name in changed and may_repeat(self.body, self.region.items, d.name)
+            )
             if extents and (stays or d.name in mentioned_outside or isinstance(d.type, c_ast.Pointer)):
                 self.outer[d.name] = self.array(d.name, d, dtype, extents)
             elif not extents and (stays or opaque or d.name in written_outside):
@@ -283,7 +295,7 @@ class _Builder:
             first = Load(self.results[d.name].name, (Const(0),), dtype, span=d.span)
             return [Assign(Var(d.name, dtype), first, name=FINAL, span=d.span)]
         self.outer[d.name] = Scalar(name, dtype, span=d.span)
-        if d.name not in assigned(self.region.items):
+        if d.name not in assigned_names(self.region.items):
             self.scope.bound[d.name] = Var(name, dtype, span=d.span)
             self.scope.fixed.add(name)
             return []
@@ -313,7 +325,7 @@ class _Builder:
 
 
 def _declared(body: c_ast.Block) -> set[str]:
-    return {n.name for n in c_ast.every(body) if isinstance(n, c_ast.Declare)}
+    return {n.name for n in c_ast.walk(body) if isinstance(n, c_ast.Declare)}
 
 
 def _without_headers(items: Iterable[c_ast.Item]) -> tuple[Any, ...]:
@@ -334,18 +346,18 @@ def _without_headers(items: Iterable[c_ast.Item]) -> tuple[Any, ...]:
 
 def _without_declarations(items: Iterable[c_ast.Item]) -> tuple[Any, ...]:
     """Return what the statements do, declarations apart, ``for`` headers included."""
-    return tuple(n for item in items for n in c_ast.every(item) if isinstance(n, c_ast.Assignment | c_ast.Unary))
+    return tuple(n for item in items for n in c_ast.walk(item) if isinstance(n, c_ast.Assignment | c_ast.Unary))
 
 
 def _is_opaque(init: c_ast.Expr | c_ast.InitializerList) -> bool:
     return any(
         isinstance(n, c_ast.Unsupported) or (isinstance(n, c_ast.Call) and n.name not in MATH | ABSOLUTE.keys())
-        for n in c_ast.every(init)
+        for n in c_ast.walk(init)
     )  # fmt: skip
 
 
 def _reads_memory(init: c_ast.Expr | c_ast.InitializerList) -> bool:
-    return any(isinstance(n, c_ast.Index) or (isinstance(n, c_ast.Unary) and n.op == "*") for n in c_ast.every(init))
+    return any(isinstance(n, c_ast.Index) or (isinstance(n, c_ast.Unary) and n.op == "*") for n in c_ast.walk(init))
 
 
 def _writes_memory(node: Any) -> bool:

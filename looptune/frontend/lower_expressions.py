@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, assert_never
 from looptune.core.errors import ParseError, UnsupportedError
 from looptune.frontend import c_ast
 from looptune.frontend.c_constants import number
-from looptune.frontend.loop_limits import COUNTING, to
-from looptune.frontend.name_resolution import TABLE, base, resolve, written_once
+from looptune.frontend.loop_limits import COUNTING, convert_index
+from looptune.frontend.name_resolution import TABLE, base, resolve, singly_assigned
 from looptune.frontend.symbol_table import Scope, Storage, layout, refuse
 from looptune.ir.c_printer import arithmetic_type
 from looptune.ir.nodes import Array, Binary, Call, Cast, Const, Expr, Load, Node, Scalar, Select, Unary, Var
@@ -66,7 +66,7 @@ def cast(e: Expr, dtype: str) -> Expr:
     return e if e.dtype == dtype else fold(Cast(dtype, e, span=e.span))
 
 
-def constant_only(e: Expr, fixed: set[str]) -> bool:
+def is_constant(e: Expr, fixed: set[str]) -> bool:
     """Tell whether the expression has the same value everywhere.
 
     It contains only constants and scalars that never change.
@@ -139,7 +139,7 @@ class Expressions:
             return None
         if declared.const and declared.init is not None and not isinstance(declared.init, c_ast.InitializerList):
             return cast(Expressions(scope.inner(e.name)).value(declared.init), dtype)
-        scope.borrowed.setdefault(e.name, Scalar(e.name, dtype, span=declared.span))
+        scope.globals_used.setdefault(e.name, Scalar(e.name, dtype, span=declared.span))
         scope.fixed.add(e.name)
         return Var(e.name, dtype, span=e.span)
 
@@ -153,11 +153,11 @@ class Expressions:
             scope.tables[own] = replace(declared, name=own)
             return
         scope.arrays[name] = Storage(name, dtype, len(extents))
-        if name in scope.borrowed:
+        if name in scope.globals_used:
             return
         inner = Expressions(scope.inner(name))
         shape = tuple(None if x is None else inner.index(x) for x in extents)
-        scope.borrowed[name] = Array(name, dtype, shape, span=declared.span)
+        scope.globals_used[name] = Array(name, dtype, shape, span=declared.span)
 
     def storage(self, name: c_ast.Name) -> Storage | None:
         """Return the array of a name, after it has been added to the scope if it is at file scope."""
@@ -208,7 +208,7 @@ class Expressions:
         step = self.index(rhs)
         if op == "-":
             # an unsigned number would wrap in its own type
-            step = self.negated(to(step, COUNTING) if step.dtype in ("uint32", "uint64") else step)
+            step = self.negated(convert_index(step, COUNTING) if step.dtype in ("uint32", "uint64") else step)
         return storage, indices, step if offset is None else self.binary("+", offset, step, span)
 
     def is_pointer(self, e: c_ast.Expr) -> bool:
@@ -228,7 +228,7 @@ class Expressions:
             raise ParseError("an array index is not an integer", e.span)
         if index.dtype in ("uint32", "uint64") and any(self.counts(n) for n in walk(index)):
             if index.dtype == "uint64":
-                return to(index, COUNTING)
+                return convert_index(index, COUNTING)
             if isinstance(index, Cast) and self.counts(index):
                 return index.arg
         return cast(index, arithmetic_type(index.dtype, "int32"))
@@ -361,7 +361,7 @@ class Expressions:
         for param, arg in zip(function.params, e.args, strict=True):
             self.bind(inner.scope, param, arg)
         body = resolve(function.body, {})
-        value = inner.returned(body.items, written_once(body), e)
+        value = inner.returned(body.items, singly_assigned(body), e)
         written = node_count(value, self.scope.sizes)
         if written > MOST_NODES:
             raise UnsupportedError(

@@ -10,12 +10,12 @@ from looptune.core.errors import ParseError, UnsupportedError
 from looptune.frontend import c_ast
 from looptune.frontend.directive_parser import is_cut, parse_pragma
 from looptune.frontend.finalize import FINAL
-from looptune.frontend.loop_headers import CanonicalLoop, Header, Limit, canonicalize, header
-from looptune.frontend.loop_limits import ExitTest, ends, nonnegative
-from looptune.frontend.lower_expressions import Expressions, cast, constant_only
-from looptune.frontend.name_resolution import assigned, base
+from looptune.frontend.loop_headers import CanonicalLoop, Header, Limit, canonicalize, loop_header
+from looptune.frontend.loop_limits import ExitTest, counter_range, nonnegative
+from looptune.frontend.lower_expressions import Expressions, cast, is_constant
+from looptune.frontend.name_resolution import assigned_names, base
 from looptune.frontend.pragma import LOOP_FAMILIES
-from looptune.frontend.structured_jumps import without_continue
+from looptune.frontend.structured_jumps import eliminate_continue
 from looptune.frontend.symbol_table import Scope, Storage, layout, refuse
 from looptune.ir.c_printer import arithmetic_type
 from looptune.ir.nodes import (
@@ -157,7 +157,7 @@ class Statements:
 
     def extent(self, e: c_ast.Expr, item: c_ast.Declare) -> Expr:
         value = self.exprs.index(e)
-        if not constant_only(value, self.scope.fixed):
+        if not is_constant(value, self.scope.fixed):
             message = (
                 f"the size of {base(item.name)} depends on what the codelet computes: write a parameter or a constant"
             )
@@ -257,7 +257,7 @@ class Statements:
         dtype = self.scope.scalars[name]
         value = cast(value, dtype)
         free = is_integer(dtype) or not any(isinstance(n, Binary | Select) for n in walk(value))
-        if free and name in self.once and constant_only(value, self.scope.fixed):
+        if free and name in self.once and is_constant(value, self.scope.fixed):
             self.scope.bound[name] = value
             return ()
         return (Assign(Var(name, dtype, span=span), value, span=span),)
@@ -265,19 +265,19 @@ class Statements:
     # -- loops ----------------------------------------------------------------------------------
 
     def while_(self, item: c_ast.While) -> tuple[Stmt, ...]:
-        directives = self.taken()
+        directives = self.take_directives()
         if not item.after:
             cond = self.exprs.value(item.cond)
-            body = self.block(without_continue(item.body).items)
+            body = self.block(eliminate_continue(item.body).items)
             return (While(cond, body, directives=directives, span=item.span),)
         go = self.temporary("go", Const(1), item.span)
-        again = self.block(without_continue(item.body).items)
+        again = self.block(eliminate_continue(item.body).items)
         cond = self.exprs.binary("!=", self.exprs.value(item.cond), Const(0), item.cond.span)
         step = Assign(go, cond, span=item.cond.span)
         loop = While(go, (*again, step), directives=directives, span=item.span)
         return (Assign(go, Const(1), span=item.span), loop)
 
-    def taken(self) -> tuple[Directive, ...]:
+    def take_directives(self) -> tuple[Directive, ...]:
         """Return the directives that precede the loop, and forget them."""
         found = tuple(self.pending)
         self.pending.clear()
@@ -293,9 +293,9 @@ class Statements:
         """Return a counted loop if the header is one, or else the ``while`` that is equivalent to the ``for``."""
         if item.cond is None:
             raise refuse("a for without a condition", "the condition that ends it", item.span)
-        directives = self.taken()
-        item = c_ast.For(item.init, item.cond, item.next, without_continue(item.body), span=item.span)
-        head = header(item)
+        directives = self.take_directives()
+        item = c_ast.For(item.init, item.cond, item.next, eliminate_continue(item.body), span=item.span)
+        head = loop_header(item)
         if head is not None:
             before = self.block(head.before)
             self.declared(head)
@@ -333,12 +333,12 @@ class Statements:
         if not is_integer(step.dtype):
             return None
         raw = Var(head.var, own) if head.start is None else cast(self.exprs.value(head.start), own)
-        asked = [self.asked(base(head.var), limit, shown) for limit in head.limits]
+        asked = [self.comparison(base(head.var), limit, shown) for limit in head.limits]
         if any(not is_integer(a.bound.dtype) for a in asked):
             return None
-        written = assigned((item.body, *head.after))
+        written = assigned_names((item.body, *head.after))
         start, setup = self.unchanged(cast(raw, shown), written, head.var, item.span)
-        found = ends(own, start, asked, head.down, step, self.nonnegative)
+        found = counter_range(own, start, asked, head.down, step, self.nonnegative)
         if found is None:
             return None
         self.serial += 1
@@ -356,12 +356,12 @@ class Statements:
         final = Assign(Var(head.var, last.dtype), last, name=FINAL, span=item.span)
         return (*setup, loop, final)
 
-    def asked(self, var: str, limit: Limit, shown: str) -> ExitTest:
+    def comparison(self, var: str, limit: Limit, shown: str) -> ExitTest:
         """Return the operands of the condition and the type in which they are compared."""
         bound = moved = self.exprs.value(limit.bound)
         side = shown
         added: int | None = 0
-        for op, e in limit.less:
+        for op, e in limit.subtracted:
             value = self.exprs.value(e)
             moved = self.exprs.binary("-" if op == "+" else "+", moved, value, e.span)
             side = arithmetic_type(side, value.dtype)
@@ -397,7 +397,7 @@ class Statements:
         if form.never_negative:
             self.positive.add(form.value)
         fixed = {n.name for n in walk(form.value) if isinstance(n, Var)}
-        added = (fixed - scope.fixed) if constant_only(form.value, fixed) else {counter.name}
+        added = (fixed - scope.fixed) if is_constant(form.value, fixed) else {counter.name}
         scope.fixed |= added
         outside = frozenset(scope.locals)
         body = self.block((*item.body.items, *head.after))

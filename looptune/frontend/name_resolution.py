@@ -47,51 +47,51 @@ class _Resolver:
                 return self.block(node, env)
             case c_ast.For():
                 inner = dict(env)
-                return c_ast.mapped(lambda part: self.node(part, inner), node)
+                return c_ast.map_children(lambda part: self.node(part, inner), node)
             case c_ast.Declare(name):
-                new = c_ast.mapped(lambda part: self.node(part, env), node)
+                new = c_ast.map_children(lambda part: self.node(part, env), node)
                 self.count[name] = self.count.get(name, 0) + 1
                 env[name] = f"{name}#{self.count[name]}"
                 return replace(new, name=env[name])
             case c_ast.Number() | c_ast.PragmaItem():
                 return node
             case _:
-                return c_ast.mapped(lambda part: self.node(part, env), node)
+                return c_ast.map_children(lambda part: self.node(part, env), node)
 
 
-def root(expr: Any) -> str | None:
+def root_variable(expr: Any) -> str | None:
     """Return the variable to which an lvalue belongs: ``A`` for ``A[i][j]``, ``p`` for ``*(p + 1)``."""
     match expr:
         case c_ast.Name(name):
             return name
         case c_ast.Index(inner) | c_ast.Unary("*", inner) | c_ast.Cast(_, inner):
-            return root(inner)
+            return root_variable(inner)
         case c_ast.Binary("+" | "-", lhs, rhs):
-            found = root(lhs)
-            return root(rhs) if found is None else found
+            found = root_variable(lhs)
+            return root_variable(rhs) if found is None else found
         case _:
             return None
 
 
-def assigned(nodes: Iterable[Any]) -> frozenset[str]:
+def assigned_names(nodes: Iterable[Any]) -> frozenset[str]:
     """Every variable and array the nodes may write, and whatever has its address taken."""
     found: set[str | None] = set()
     for top in nodes:
-        for node in c_ast.every(top):
+        for node in c_ast.walk(top):
             match node:
                 case c_ast.Assignment(_, target) | c_ast.Unary("++" | "--" | "&", target):
-                    found.add(root(target))
+                    found.add(root_variable(target))
                 case c_ast.Declare(name, _, init) if init is not None:
                     found.add(name)
     return frozenset(name for name in found if name is not None)
 
 
-def used(nodes: Iterable[Any]) -> frozenset[str]:
+def used_names(nodes: Iterable[Any]) -> frozenset[str]:
     """Every name in the nodes."""
-    return frozenset(n.name for top in nodes for n in c_ast.every(top) if isinstance(n, c_ast.Name))
+    return frozenset(n.name for top in nodes for n in c_ast.walk(top) if isinstance(n, c_ast.Name))
 
 
-def plainly_used(nodes: Iterable[Any]) -> frozenset[str]:
+def used_names_outside_unsupported(nodes: Iterable[Any]) -> frozenset[str]:
     """Every name in the nodes, but for those inside of what is refused as a whole."""
     found: set[str] = set()
     for node in nodes:
@@ -100,7 +100,7 @@ def plainly_used(nodes: Iterable[Any]) -> frozenset[str]:
                 found.add(name)
             case c_ast.Unsupported():
                 continue
-        found |= plainly_used(c_ast.children(node))
+        found |= used_names_outside_unsupported(c_ast.children(node))
     return frozenset(found)
 
 
@@ -109,7 +109,7 @@ def only_dereferenced(nodes: Iterable[Any]) -> frozenset[str]:
     starred: set[str] = set()
     plain: dict[str, int] = {}
     for top in nodes:
-        for node in c_ast.every(top):
+        for node in c_ast.walk(top):
             match node:
                 case c_ast.Unary("*", c_ast.Name(name)):
                     starred.add(name)
@@ -159,7 +159,7 @@ class _Walk:
     def parts(self, nodes: Iterable[Any]) -> None:
         """Record the reads, and the writes inside an expression."""
         for top in nodes:
-            for node in c_ast.every(top) if top is not None else ():
+            for node in c_ast.walk(top) if top is not None else ():
                 match node:
                     case c_ast.Assignment(_, c_ast.Name(name)) | c_ast.Unary("++" | "--" | "&", c_ast.Name(name)):
                         self.write(name, None)
@@ -172,7 +172,7 @@ class _Walk:
         self.writes.setdefault(name, []).append((self.at, block))
 
 
-def written_once(body: c_ast.Block) -> frozenset[str]:
+def singly_assigned(body: c_ast.Block) -> frozenset[str]:
     """Variables with one assignment, which comes before each use, in the use's own block or one around it."""
     walk = _Walk()
     walk.block(body.items)

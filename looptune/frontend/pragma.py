@@ -21,7 +21,7 @@ _TARGET = re.compile(r"\s*\(([^)]*)(\)?)")
 _COMMENT = re.compile(r"/\*.*?(\*/|$)|//.*", re.DOTALL)
 
 
-def spanning(first: Span, last: Span) -> Span:
+def span_over(first: Span, last: Span) -> Span:
     """From the start of ``first`` to the end of ``last``; ``first`` alone where they are on different lines."""
     if (first.file, first.line) != (last.file, last.line):
         return first
@@ -34,7 +34,7 @@ class SourceText:
     """``text`` with the place of each of its characters; ``macros`` holds the macros its words name."""
 
     text: str
-    places: tuple[Span, ...]
+    spans: tuple[Span, ...]
     macros: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @classmethod
@@ -45,20 +45,20 @@ class SourceText:
 
     def span(self, start: int, end: int) -> Span:
         """Return the span of ``text[start:end]``, or of what precedes it if that is empty."""
-        if not self.places:
+        if not self.spans:
             return Span("", 0, 0)
-        start = min(start, len(self.places) - 1)
-        return spanning(self.places[start], self.places[max(start, min(end, len(self.places)) - 1)])
+        start = min(start, len(self.spans) - 1)
+        return span_over(self.spans[start], self.spans[max(start, min(end, len(self.spans)) - 1)])
 
     def since(self, start: int) -> SourceText:
-        return SourceText(self.text[start:], self.places[start:], self.macros)
+        return SourceText(self.text[start:], self.spans[start:], self.macros)
 
     def stripped(self) -> SourceText:
         start, end = len(self.text) - len(self.text.lstrip()), len(self.text.rstrip())
-        return SourceText(self.text[start:end], self.places[start:end], self.macros) if start < end else self
+        return SourceText(self.text[start:end], self.spans[start:end], self.macros) if start < end else self
 
     def __add__(self, other: SourceText) -> SourceText:
-        return SourceText(self.text + other.text, self.places + other.places, {**self.macros, **other.macros})
+        return SourceText(self.text + other.text, self.spans + other.spans, {**self.macros, **other.macros})
 
     def expanded(self) -> SourceText:
         """With each word that names a macro replaced by the macro's text, at the word's place."""
@@ -69,23 +69,23 @@ class SourceText:
                 continue
             new = self.macros[word[0]]
             text += self.text[done : word.start()] + new
-            places += [*self.places[done : word.start()], *[self.span(word.start(), word.end())] * len(new)]
+            places += [*self.spans[done : word.start()], *[self.span(word.start(), word.end())] * len(new)]
             done = word.end()
-        return SourceText(text + self.text[done:], (*places, *self.places[done:]))
+        return SourceText(text + self.text[done:], (*places, *self.spans[done:]))
 
 
 @dataclass(frozen=True, slots=True)
 class Pragma:
-    """``#pragma FAMILY(TARGET) BODY``; ``whole`` is everything after ``#pragma``."""
+    """``#pragma FAMILY(TARGET) BODY``; ``content`` is everything after ``#pragma``."""
 
     family: str
     target: str | None
     body: SourceText
-    whole: SourceText
+    content: SourceText
 
     @property
     def span(self) -> Span:
-        whole = self.whole.stripped()
+        whole = self.content.stripped()
         return whole.span(0, len(whole.text))
 
 
@@ -100,7 +100,7 @@ def read(lines: Sequence[Span], macros: Mapping[str, str]) -> Pragma:
     blank = _COMMENT.sub(lambda m: " " * len(m[0]), whole.text)
     body = re.search(r"#\s*pragma\b", blank)
     assert body is not None, f"no pragma in {whole.text!r}"
-    return classify(SourceText(blank, whole.places, macros).since(body.end()))
+    return classify(SourceText(blank, whole.spans, macros).since(body.end()))
 
 
 def classify(whole: SourceText) -> Pragma:
@@ -118,7 +118,7 @@ def classify(whole: SourceText) -> Pragma:
     return Pragma(family, target[1].strip(), whole.since(target.end()), whole)
 
 
-def joined(pragmas: Sequence[Pragma]) -> tuple[Pragma, ...]:
+def join_continued(pragmas: Sequence[Pragma]) -> tuple[Pragma, ...]:
     """Pragmas of one family made one where a line ends in ``&`` and the next begins with it.
 
     An ``hmpp`` line may lack either ``&``: it says nothing of what is computed, so that its reader only warns.
@@ -130,7 +130,7 @@ def joined(pragmas: Sequence[Pragma]) -> tuple[Pragma, ...]:
         if follows and (_is_open(done[-1]) or (continues and pragma.family == "hmpp")):
             last = done.pop()
             start = pragma.body.text.find("&") + 1 if continues and _is_open(last) else 0
-            done.append(Pragma(last.family, last.target, last.body + pragma.body.since(start), last.whole))
+            done.append(Pragma(last.family, last.target, last.body + pragma.body.since(start), last.content))
         elif continues and pragma.family in LOOP_FAMILIES:
             raise ParseError("a line that begins with & continues no line that ends in &", pragma.span)
         else:

@@ -23,8 +23,8 @@ import pcpp
 from looptune.core.cache_file import read_file
 from looptune.core.errors import ParseError, UnsupportedError, UsageError
 from looptune.core.source import Span
-from looptune.frontend.condition import evaluated
-from looptune.frontend.logical_lines import joined
+from looptune.frontend.condition import evaluate_condition
+from looptune.frontend.logical_lines import splice_lines
 from looptune.frontend.pragma import Pragma, read
 from looptune.frontend.predefined_macros import GNU, predefined
 
@@ -114,20 +114,20 @@ def encoding(data: bytes) -> str:
     return "utf-8"
 
 
-def as_written(data: bytes) -> str:
+def exact_text(data: bytes) -> str:
     """Return the exact text of a source file, including a byte order mark and line ends."""
     return data.decode(encoding(data), errors="replace")
 
 
 def decode(data: bytes, path: str) -> str:
     """Return the text of a source file; lines end in one newline."""
-    text = as_written(data).removeprefix("\ufeff")
+    text = exact_text(data).removeprefix("\ufeff")
     if "\0" in text:
         raise UsageError(f"not a text file: {path}")
-    return normalised(text)
+    return normalise_line_ends(text)
 
 
-def normalised(text: str) -> str:
+def normalise_line_ends(text: str) -> str:
     """One newline per line end, and nothing else that ``str.splitlines`` would take for one."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return re.sub("[\v\f\x1c-\x1e\x85\u2028\u2029]", " ", text)
@@ -183,13 +183,13 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
         source = self.opened
         self.sources[file] = source
         breaks = [0, *(m.end() for m in re.finditer("\n", source))]
-        whole = joined(source)
+        whole = splice_lines(source)
         line: list[Any] = []
         for token in self.lexed(whole.text, file):
-            at = whole.place(token.lexpos)
+            at = whole.offset(token.lexpos)
             row = bisect_right(breaks, at)
             token.origin = (file, row, at - breaks[row - 1] + 1)
-            token.place = (at, whole.place(token.lexpos + token.width - 1) + 1)
+            token.place = (at, whole.offset(token.lexpos + token.width - 1) + 1)
             line.append(token)
             if token.type in self.t_WS and token.value == "\n":
                 yield line
@@ -279,7 +279,7 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
         if name in _NEED_NAME and values in ([], ["!"], ["!", "defined"], ["!", "defined", "("]):
             raise ParseError(f"#{name} is incomplete", self.line_span(*directive.origin[:2]))
         if name in ("if", "elif"):
-            toks[:] = self.answered(toks)
+            toks[:] = self.evaluate_has(toks)
         return True
 
     def expand_macros(self, tokens: list[Any], expanding_from: Sequence[str] = ()) -> list[Any]:
@@ -298,7 +298,7 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
     def evalexpr(self, tokens: list[Any]) -> tuple[int, None]:
         """Return the value of the tokens after ``#if``."""
         where = self.line_span(*self.lastdirective.origin[:2])
-        expanded = self.expand_macros(self.with_defined(self.asking(tokens, frozenset()), where))
+        expanded = self.expand_macros(self.with_defined(self.expand_defined_macros(tokens, frozenset()), where))
         text = ""
         previous: Any = None
         for token in expanded:
@@ -306,9 +306,9 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
             apart = blank or (previous is not None and _would_glue(previous, token))
             text += " " * apart + ("" if blank else token.value)
             previous = None if blank else token
-        return evaluated(text, where), None
+        return evaluate_condition(text, where), None
 
-    def asking(self, tokens: list[Any], inside: frozenset[str]) -> list[Any]:
+    def expand_defined_macros(self, tokens: list[Any], inside: frozenset[str]) -> list[Any]:
         """Return the tokens with the text of each macro that has ``defined`` in it.
 
         What it names is not to be expanded.
@@ -318,7 +318,11 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
             macro = self.macros.get(token.value)
             plain = macro is not None and macro.arglist is None and token.value not in inside
             named = out and "".join(t.value for t in out[-3:]).replace(" ", "").endswith(("defined", "defined("))
-            text = self.asking([_copy(t) for t in macro.value], inside | {token.value}) if plain and not named else []
+            text = (
+                self.expand_defined_macros([_copy(t) for t in macro.value], inside | {token.value})
+                if plain and not named
+                else []
+            )
             out += text if any(t.value == "defined" for t in text) else [token]
         return out
 
@@ -344,7 +348,7 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
             out.append(new)
         return out
 
-    def answered(self, toks: list[Any]) -> list[Any]:
+    def evaluate_has(self, toks: list[Any]) -> list[Any]:
         """Return the condition with 1 or 0 for each question such as ``__has_include(<x.h>)``."""
         out: list[Any] = []
         rest = iter(toks)
@@ -440,7 +444,7 @@ def _write(machine: _Preprocessor) -> Preprocessed:
             put("\n" if dropping is False and "\n" in token.value else " ")
             previous = None
             continue
-        if dropping or left_out.takes(token, machine):
+        if dropping or left_out.skips(token, machine):
             continue
         number = getattr(token, "pragma", None)
         if number is not None:
@@ -474,7 +478,7 @@ class _LeftOut:
         self.said: list[str] = []
         self.parens = self.braces = 0
 
-    def takes(self, token: Any, machine: _Preprocessor) -> bool:
+    def skips(self, token: Any, machine: _Preprocessor) -> bool:
         """Whether the token is part of one. UnsupportedError for an attribute that makes the type another."""
         if not self.word:
             self.braces += (token.value == "{") - (token.value == "}")
@@ -521,7 +525,7 @@ def _place(machine: _Preprocessor, token: Any, cursor: Span) -> tuple[Span, str 
     return (line if named is None else Span(file, line.line, named.start() + 1, len(named[0]), line.text)), macro
 
 
-def declared(text: str, name: str) -> bool:
+def is_declared(text: str, name: str) -> bool:
     """Tell whether the text declares ``name`` as a parameter or variable, so that it cannot be a macro to define.
 
     >>> declared("void f(int n, double *x)", "n"), declared("#define n 3", "n"), declared("return n;", "n")

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from looptune.frontend import c_ast
 from looptune.frontend.codelet_selection import Region
-from looptune.frontend.name_resolution import base, used
+from looptune.frontend.name_resolution import base, used_names
 from looptune.ir.c_printer import C_TYPES
 from looptune.ir.nodes import Array, Codelet, Scalar
 
@@ -67,11 +67,11 @@ class Excerpt:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class CodeletText:
     """A function that the codelet is, or a part of it.
 
-    ``names`` are the whole codelet's of its own parameters, where they differ; ``handed`` those of its scalars that are
-    the first element of an array of the codelet's.
+    ``names`` are the whole codelet's of its own parameters, where they differ; ``element_arrays`` those of its scalars
+    that are the first element of an array of the codelet's.
     """
 
     function: c_ast.Function
@@ -80,11 +80,11 @@ class Run:
     path: str
     body: tuple[int, int]
     names: Mapping[str, str] = field(default_factory=dict)
-    handed: Mapping[str, str] = field(default_factory=dict)
+    element_arrays: Mapping[str, str] = field(default_factory=dict)
 
 
 def files(
-    source: Preprocessed, globals_: Sequence[c_ast.Declare], runs: Sequence[Run], whole: Codelet
+    source: Preprocessed, globals_: Sequence[c_ast.Declare], runs: Sequence[CodeletText], whole: Codelet
 ) -> dict[str, str] | None:
     """All files with the entry in one of them; None where the text cannot be run with these parameters."""
     texts = dict(source.sources)
@@ -118,12 +118,12 @@ def _entry(lines: Iterable[str]) -> str:
     return f"void {ENTRY}(void *const *looptune_s, void *const *looptune_a)\n{{\n{''.join(lines)}}}\n"
 
 
-def _call(run: Run, globals_: Sequence[c_ast.Declare], places: Mapping[str, str]) -> Iterator[str]:
+def _call(run: CodeletText, globals_: Sequence[c_ast.Declare], places: Mapping[str, str]) -> Iterator[str]:
     params = {p.name: p for p in run.codelet.params}
 
     def place(name: str) -> str:
-        if name in run.handed:
-            return f"*({C_TYPES[params[name].dtype]} *){places[run.handed[name]]}"
+        if name in run.element_arrays:
+            return f"*({C_TYPES[params[name].dtype]} *){places[run.element_arrays[name]]}"
         return _place(run.names.get(name, name), places)
 
     own = [d.name for d in run.function.params]
@@ -160,12 +160,12 @@ def _file_scope(
 
 
 def _scop(
-    run: Run, region: Region, text: str, globals_: Sequence[c_ast.Declare], places: Mapping[str, str]
+    run: CodeletText, region: Region, text: str, globals_: Sequence[c_ast.Declare], places: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield the variables around it, each with what is given for it or with its own initial value, and the scop."""
     params = {p.name: p for p in run.codelet.params}
     inside = _declared(region)
-    mentioned = {base(name) for name in used((*region.items, *inside))} | params.keys()
+    mentioned = {base(name) for name in used_names((*region.items, *inside))} | params.keys()
     around = {d.name: d for d in run.function.params if d.name in mentioned} | {base(d.name): d for d in inside}
     before, after = _file_scope(run.codelet, around, globals_, partial(_place, places=places))
     yield from before
@@ -181,7 +181,7 @@ def _scop(
                 yield f"  {d.c[0]} = {places[name]};\n"
             case None:
                 made = d.init is not None and any(
-                    isinstance(n, c_ast.Call | c_ast.Unsupported) for n in c_ast.every(d.init)
+                    isinstance(n, c_ast.Call | c_ast.Unsupported) for n in c_ast.walk(d.init)
                 )
                 yield f"  {d.c[0 if made else 1]};\n"
     yield "{\n" + text[slice(*run.body)] + "\n}\n"
@@ -190,14 +190,14 @@ def _scop(
 
 def _declared(region: Region) -> list[c_ast.Declare]:
     """Return what the scop names of the variables around it, and what these are made of."""
-    wanted = set(used(region.items))
+    wanted = set(used_names(region.items))
     for d in reversed(region.declared):
         if d.name in wanted:
-            wanted |= set(used((d,)))
+            wanted |= set(used_names((d,)))
     return [d for d in region.declared if d.name in wanted]
 
 
-def _in_place(text: str, run: Run, entry: str) -> str:
+def _in_place(text: str, run: CodeletText, entry: str) -> str:
     """Return the text with the entry in the place of the function around the scop."""
     start, end = run.body
     opening, closing = _offset(text, run.function.open), _offset(text, run.function.close)

@@ -15,7 +15,7 @@ from looptune.ir.rewrite import rewrite
 from looptune.ir.simplify import add, mul
 
 
-def renamed(e: Expr, rename: Mapping[str, str]) -> Expr:
+def rename_variables(e: Expr, rename: Mapping[str, str]) -> Expr:
     """Return the expression with its variables renamed."""
 
     def rule(n: Node) -> Node | None:
@@ -30,15 +30,15 @@ class Renaming:
 
     names: Mapping[str, str]
     flat: Mapping[str, tuple[Expr, ...]]
-    held: Mapping[str, Load]
+    elements: Mapping[str, Load]
 
     def of(self, stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         return rewrite(self.rule, stmts)
 
     def rule(self, n: Node) -> Node | None:
         match n:
-            case Var(name, dtype) if name in self.held:
-                return as_dtype(replace(self.held[name], span=n.span), dtype)
+            case Var(name, dtype) if name in self.elements:
+                return as_dtype(replace(self.elements[name], span=n.span), dtype)
             case Var(name) if name in self.names:
                 return replace(n, name=self.names[name])
             case Load(array, index) if array in self.names:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from looptune.frontend import c_ast
 from looptune.frontend.call_sites import Caller, CodeletCall
-from looptune.frontend.name_resolution import base, root, used, written_once
+from looptune.frontend.name_resolution import base, root_variable, singly_assigned, used_names
 from looptune.ir.nodes import Array, Codelet, Scalar
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ ELEMENT = "element"
 Param = Array | Scalar
 
 
-def holder(key: Key) -> tuple[Key, tuple[int, ...]]:
+def containing_array(key: Key) -> tuple[Key, tuple[int, ...]]:
     """Return the array that would hold a scalar's value, and the indices.
 
     It is the variable itself, or the array of which it is an element.
@@ -61,7 +61,7 @@ def keys(
 def _at_call(index: int, run: CodeletCall, codelet: Codelet, variables: Variables) -> dict[str, Key]:
     """Return the parameters that a call or the file's scope decides."""
     found: dict[str, Key] = {}
-    own = [p.name for p in run.chosen.function.params]
+    own = [p.name for p in run.callee.function.params]
     for p in codelet.params:
         if p.name not in own:
             found[p.name] = _kinded(p, ("global", p.name))
@@ -89,7 +89,7 @@ def _classes(
     runs: Sequence[CodeletCall], codelets: Sequence[Codelet], maps: Sequence[Hmpp]
 ) -> Iterator[frozenset[tuple[str, str]]]:
     """Yield the (label, parameter) pairs that one ``map`` clause, or one name of ``mapbyname``, makes one."""
-    labels = {(r.chosen.label, r.chosen.group): c for r, c in zip(runs, codelets, strict=True)}
+    labels = {(r.callee.label, r.callee.group): c for r, c in zip(runs, codelets, strict=True)}
     for line in maps:
         inside = {label: {p.name for p in c.params} for (label, group), c in labels.items() if group == line.group}
         if line.verb == "mapbyname":
@@ -115,11 +115,11 @@ def _without_call(
     classes: Sequence[frozenset[tuple[str, str]]],
 ) -> Key:
     """Return what ``map`` says a parameter is one with, else the first of the same name and type, else itself."""
-    mapped = {pair for c in classes if (runs[index].chosen.label, p.name) in c for pair in c}
+    mapped = {pair for c in classes if (runs[index].callee.label, p.name) in c for pair in c}
     for by_map in (True, False):
         for k, (run, codelet) in enumerate(zip(runs, codelets, strict=True)):
             for q in codelet.params:
-                same = (run.chosen.label, q.name) in mapped if by_map else not mapped and q.name == p.name
+                same = (run.callee.label, q.name) in mapped if by_map else not mapped and q.name == p.name
                 if k != index and same and q.name in found[k] and type(q) is type(p) and q.dtype == p.dtype:
                     return found[k][q.name]
     return _kinded(p, ("alone", index, p.name))
@@ -141,15 +141,15 @@ class Variables:
         name = _whole(e)
         if name is not None:
             return self.variable(caller, name)
-        name = root(e)
+        name = root_variable(e)
         return None if name is None else (*self.variable(caller, name), "part", repr(e))
 
     def scalar(self, caller: Caller, e: c_ast.Expr) -> Key | None:
         """Return the value that an argument denotes, or None if it may differ between calls."""
         while isinstance(e, c_ast.Cast):
             e = e.arg
-        names = used((e,))
-        if names & self.changing(caller) or any(isinstance(n, c_ast.Call | c_ast.Unsupported) for n in c_ast.every(e)):
+        names = used_names((e,))
+        if names & self.changing(caller) or any(isinstance(n, c_ast.Call | c_ast.Unsupported) for n in c_ast.walk(e)):
             return None
         match e:
             case c_ast.Name(name) if not self.is_constant(name):
@@ -170,7 +170,7 @@ class Variables:
             passed = [
                 (other, n.args[caller.parameters.index(name)])
                 for other in self.callers
-                for n in c_ast.every(other.body)
+                for n in c_ast.walk(other.body)
                 if isinstance(n, c_ast.Call)
                 and n.name == caller.function.name
                 and len(n.args) == len(caller.parameters)
@@ -187,7 +187,7 @@ class Variables:
     def changing(self, caller: Caller) -> frozenset[str]:
         """Return the variables that are written between the first and the last call of a codelet in the caller."""
         calls = [id(r.call) for r in self.runs if r.caller is caller]
-        nodes = list(c_ast.every(caller.body))
+        nodes = list(c_ast.walk(caller.body))
         at = [k for k, n in enumerate(nodes) if id(n) in calls]
         if not at:
             return frozenset()
@@ -213,7 +213,7 @@ def _element(e: Any) -> tuple[str, tuple[int, ...]] | None:
 def _written(node: Any) -> str | None:
     match node:
         case c_ast.Assignment(_, target) | c_ast.Unary("++" | "--", target):
-            return root(target)
+            return root_variable(target)
         case _:
             return None
 
@@ -231,7 +231,7 @@ def _whole(e: Any) -> str | None:
 
 def _pointed(caller: Caller, name: str) -> str | None:
     """Return the variable a pointer is set to, where it is set once: ``float *p = A``, ``p = &A[0]``."""
-    if name not in written_once(caller.body):
+    if name not in singly_assigned(caller.body):
         return None
     for value in _settings(caller, name):
         target = _whole(value)
@@ -241,9 +241,9 @@ def _pointed(caller: Caller, name: str) -> str | None:
 
 def _settings(caller: Caller, name: str) -> Iterator[c_ast.Expr]:
     pointers = {
-        n.name for n in c_ast.every(caller.body) if isinstance(n, c_ast.Declare) and isinstance(n.type, c_ast.Pointer)
+        n.name for n in c_ast.walk(caller.body) if isinstance(n, c_ast.Declare) and isinstance(n.type, c_ast.Pointer)
     }
-    for node in c_ast.every(caller.body) if name in pointers else ():
+    for node in c_ast.walk(caller.body) if name in pointers else ():
         match node:
             case c_ast.Declare(own, _, init) if (
                 own == name and init is not None and not isinstance(init, c_ast.InitializerList)

@@ -104,7 +104,7 @@ def _end(function: c_ast.Function) -> str:
     """Return the ``return`` of a function that gives one constant."""
     values = {
         n.value.text
-        for n in c_ast.every(function.body)
+        for n in c_ast.walk(function.body)
         if isinstance(n, c_ast.Return) and isinstance(n.value, c_ast.Number)
     }
     if len(values) > 1:

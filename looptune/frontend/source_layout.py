@@ -23,37 +23,37 @@ _LINE = re.compile(r"""/\*.*?\*/|//(?:\\\n|[^\n])*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SourceStatement:
     """A statement: its first and last token, and the statements inside it."""
 
-    first: int
-    last: int
-    blocks: tuple[Pieces, ...] = ()
+    first_token: int
+    last_token: int
+    blocks: tuple[StatementList, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class StatementList:
     """The statements between two braces, or the one that stands without."""
 
-    pieces: tuple[Piece, ...]
+    statements: tuple[SourceStatement, ...]
     braced: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class StatementRange:
     """Some of the statements of a block, from the first to the last."""
 
-    block: Pieces
+    block: StatementList
     first: int
     last: int
 
     @property
-    def pieces(self) -> tuple[Piece, ...]:
-        return self.block.pieces[self.first : self.last + 1]
+    def statements(self) -> tuple[SourceStatement, ...]:
+        return self.block.statements[self.first : self.last + 1]
 
     @property
     def tokens(self) -> tuple[int, int]:
-        return self.pieces[0].first, self.pieces[-1].last
+        return self.statements[0].first_token, self.statements[-1].last_token
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Layout:
     path: str
     text: str
     tokens: tuple[Token, ...]
-    body: Pieces
+    body: StatementList
     lines: tuple[Line, ...]
     places: Mapping[tuple[str, int, int], Sequence[int]]
 
@@ -118,7 +118,7 @@ class Layout:
 
     def find(self, span: Span, words: Sequence[str]) -> int | None:
         """Return the token of the body at the position (one of ``words``, if given), or None if it is ambiguous."""
-        low, high = self.body.pieces[0].first, self.body.pieces[-1].last
+        low, high = self.body.statements[0].first_token, self.body.statements[-1].last_token
         at = self.places.get((span.file, span.line, span.col), ())
         found = [k for k in at if low <= k <= high and (not words or self.tokens[k].text in words)]
         certain = len(found) == 1 or (found and not words and self.tokens[found[0]].macro is None)
@@ -129,27 +129,29 @@ class Layout:
         named = [t.macro for t in self.tokens if t.macro is not None and t.span == span]
         return f"the macro {named[0]}" if named else "a macro"
 
-    def run(self, first: int, last: int) -> Run | None:
+    def run(self, first: int, last: int) -> StatementRange | None:
         """Return the statements of the innermost block to which the tokens ``first`` to ``last`` belong."""
         block = self.body
         while True:
-            ends = [_holds(block.pieces, k) for k in (first, last)]
+            ends = [_holds(block.statements, k) for k in (first, last)]
             if ends[0] is None or ends[1] is None:
                 return None
             if ends[0] == ends[1]:
-                inner = next((b for b in block.pieces[ends[0]].blocks if _within(b, first, last)), None)
+                inner = next((b for b in block.statements[ends[0]].blocks if _within(b, first, last)), None)
                 if inner is not None:
                     block = inner
                     continue
-            return Run(block, ends[0], ends[1])
+            return StatementRange(block, ends[0], ends[1])
 
 
-def _holds(pieces: Sequence[Piece], token: int) -> int | None:
-    return next((k for k, p in enumerate(pieces) if p.first <= token <= p.last), None)
+def _holds(pieces: Sequence[SourceStatement], token: int) -> int | None:
+    return next((k for k, p in enumerate(pieces) if p.first_token <= token <= p.last_token), None)
 
 
-def _within(block: Pieces, first: int, last: int) -> bool:
-    return bool(block.pieces) and block.pieces[0].first <= first and last <= block.pieces[-1].last
+def _within(block: StatementList, first: int, last: int) -> bool:
+    return (
+        bool(block.statements) and block.statements[0].first_token <= first and last <= block.statements[-1].last_token
+    )
 
 
 def layout(
@@ -171,20 +173,20 @@ def layout(
         places.setdefault((token.span.file, token.span.line, token.span.col), []).append(k)
     whole = Layout(path, text, tokens, body, tuple(lines_of(text)), places)
     part = body if within is None else _part(whole, body, within)
-    return replace(whole, body=part) if part is not None and part.pieces else None
+    return replace(whole, body=part) if part is not None and part.statements else None
 
 
-def _part(whole: Layout, block: Pieces, within: tuple[int, int]) -> Pieces | None:
+def _part(whole: Layout, block: StatementList, within: tuple[int, int]) -> StatementList | None:
     """Return the statements of the block, or of one inside it, that the text between two places is."""
-    inside = tuple(p for p in block.pieces if within[0] <= _start(whole, p) < within[1])
+    inside = tuple(p for p in block.statements if within[0] <= _start(whole, p) < within[1])
     if inside:
-        return Pieces(inside, True)
-    found = (_part(whole, inner, within) for piece in block.pieces for inner in piece.blocks)
+        return StatementList(inside, True)
+    found = (_part(whole, inner, within) for piece in block.statements for inner in piece.blocks)
     return next((part for part in found if part is not None), None)
 
 
-def _start(whole: Layout, piece: Piece) -> int:
-    start = whole.start(piece.first)
+def _start(whole: Layout, piece: SourceStatement) -> int:
+    start = whole.start(piece.first_token)
     return -1 if start is None else start
 
 
@@ -204,57 +206,57 @@ class _Statements:
     def __init__(self, tokens: Sequence[Token]) -> None:
         self.tokens = tokens
 
-    def block(self, k: int) -> tuple[Pieces, int]:
+    def block(self, k: int) -> tuple[StatementList, int]:
         """Return the block that opens at k, and the token after it."""
-        found: list[Piece] = []
+        found: list[SourceStatement] = []
         k += 1
         while self.tokens[k].text != "}":
             piece, k = self.statement(k)
             found.append(piece)
-        return Pieces(tuple(found), True), k + 1
+        return StatementList(tuple(found), True), k + 1
 
-    def body(self, k: int) -> tuple[Pieces, int]:
+    def body(self, k: int) -> tuple[StatementList, int]:
         if self.tokens[k].text == "{":
             return self.block(k)
         piece, after = self.statement(k)
-        return Pieces((piece,), False), after
+        return StatementList((piece,), False), after
 
-    def statement(self, k: int) -> tuple[Piece, int]:
+    def statement(self, k: int) -> tuple[SourceStatement, int]:
         word, following = self.tokens[k].text, self.tokens[k + 1].text
         if word == "{":
             block, after = self.block(k)
-            return Piece(k, after - 1, (block,)), after
+            return SourceStatement(k, after - 1, (block,)), after
         if word in ("for", "while", "switch"):
             block, after = self.body(self.closed(k + 1))
-            return Piece(k, after - 1, (block,)), after
+            return SourceStatement(k, after - 1, (block,)), after
         if word == "_Pragma":
             after = self.closed(k + 1)
-            return Piece(k, after - 1), after
+            return SourceStatement(k, after - 1), after
         if word == "do":
             block, after = self.body(k + 1)
             after = self.closed(after + 1) + 1
-            return Piece(k, after - 1, (block,)), after
+            return SourceStatement(k, after - 1, (block,)), after
         if word == "if":
             block, after = self.body(self.closed(k + 1))
             if self.tokens[after].text != "else":
-                return Piece(k, after - 1, (block,)), after
+                return SourceStatement(k, after - 1, (block,)), after
             other, after = self.body(after + 1)
-            return Piece(k, after - 1, (block, other)), after
+            return SourceStatement(k, after - 1, (block, other)), after
         if word in ("case", "default") or (following == ":" and re.fullmatch(r"\w+", word)):
             while self.tokens[k].text != ":":
                 k += 1
             if self.tokens[k + 1].text == "}":
-                return Piece(k, k), k + 1
+                return SourceStatement(k, k), k + 1
             block, after = self.body(k + 1)
-            return Piece(k, after - 1, (block,)), after
+            return SourceStatement(k, after - 1, (block,)), after
         return self.plain(k)
 
-    def plain(self, k: int) -> tuple[Piece, int]:
+    def plain(self, k: int) -> tuple[SourceStatement, int]:
         first, depth = k, 0
         while depth or self.tokens[k].text != ";":
             depth += (self.tokens[k].text in "([{") - (self.tokens[k].text in ")]}")
             k += 1
-        return Piece(first, k), k + 1
+        return SourceStatement(first, k), k + 1
 
     def closed(self, k: int) -> int:
         """Return the token after the parenthesis that closes the one at k."""

@@ -9,12 +9,12 @@ from looptune.core.errors import UnsupportedError
 from looptune.frontend import c_ast
 
 
-def without_continue(body: c_ast.Block) -> c_ast.Block:
+def eliminate_continue(body: c_ast.Block) -> c_ast.Block:
     """Return the loop body without its own ``continue`` statements."""
     return replace(body, items=_rest(body.items, "continue"))
 
 
-def without_return(items: tuple[c_ast.Item, ...]) -> tuple[c_ast.Item, ...]:
+def eliminate_return(items: tuple[c_ast.Item, ...]) -> tuple[c_ast.Item, ...]:
     """Return the statements of a function without the ``return`` statements that are outside loops."""
     return _rest(items, "return")
 
@@ -88,4 +88,4 @@ def _leaves(block: c_ast.Block, word: str) -> bool:
 
 
 def _place(item: Any, word: str) -> Any:
-    return next(n.span for n in c_ast.every(item) if _is(n, word))
+    return next(n.span for n in c_ast.walk(item) if _is(n, word))

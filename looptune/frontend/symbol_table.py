@@ -56,7 +56,7 @@ class Scope:
     bound: dict[str, Expr] = field(default_factory=dict)
     fixed: set[str] = field(default_factory=set)
     locals: dict[str, Local] = field(default_factory=dict)
-    borrowed: dict[str, Array | Scalar] = field(default_factory=dict)
+    globals_used: dict[str, Array | Scalar] = field(default_factory=dict)
     tables: dict[str, c_ast.Declare] = field(default_factory=dict)
     inlining: tuple[str, ...] = ()
     counters: set[Expr] = field(default_factory=set)
@@ -65,7 +65,7 @@ class Scope:
     def inner(self, function: str) -> Scope:
         """Return the scope of an inlined function, in which nothing of the caller is visible."""
         return Scope(
-            self.file, self.options, borrowed=self.borrowed, tables=self.tables, fixed=self.fixed,
+            self.file, self.options, globals_used=self.globals_used, tables=self.tables, fixed=self.fixed,
             locals=self.locals, inlining=(*self.inlining, function), counters=self.counters, sizes=self.sizes,
         )  # fmt: skip
 

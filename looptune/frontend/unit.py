@@ -21,13 +21,13 @@ CHOICE = "{}"
 class FunctionPart:
     """One function of the program (or the scop in it) as the file has it.
 
-    ``text[body[0]:body[1]]`` of the file at ``path`` is its body with both braces, or what stands between the
-    ``#pragma scop`` and ``#pragma endscop`` lines. ``statements`` are those the codelet has of it; ``names`` are the
-    function's own names for the codelet's, where they differ; ``apart`` says why the codelet's statements cannot be
+    ``text[body[0]:body[1]]`` of the file at ``path`` is its body with both braces, or what stands between the ``#pragma
+    scop`` and ``#pragma endscop`` lines. ``statements`` are those the codelet has of it; ``names`` are the function's
+    own names for the codelet's, where they differ; ``write_back_error`` says why the codelet's statements cannot be
     written back under these names, where they cannot. ``open`` is the place of the function's brace, and ``region``
     says whether the codelet is a part of it. ``variables`` are the text's names of the codelet's locals that stand in
-    it; ``held`` those of variables that the codelet has as arrays of one element, by the array. ``hidden`` are names of
-    the file that mean something else somewhere in the function.
+    it; ``element_names`` those of variables that the codelet has as arrays of one element, by the array. ``shadowed``
+    are names of the file that mean something else somewhere in the function.
     """
 
     function: str
@@ -35,12 +35,12 @@ class FunctionPart:
     body: tuple[int, int]
     statements: frozenset[str]
     names: Mapping[str, str]
-    apart: str = ""
+    write_back_error: str = ""
     open: Span = NOWHERE
     region: bool = False
     variables: Mapping[str, str] = field(default_factory=dict)
-    held: Mapping[str, str] = field(default_factory=dict)
-    hidden: frozenset[str] = frozenset()
+    element_names: Mapping[str, str] = field(default_factory=dict)
+    shadowed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,10 @@ class PragmaChoices:
 class Unit:
     """A codelet and the text it comes from.
 
-    ``values`` is what is known of scalar parameters by name. ``path`` and ``text`` are the file the codelet stands
-    in ("<source>" for text), unpreprocessed; ``parts`` are the functions it is made of, in the order they run: one,
-    or every codelet of a group. ``warnings`` are what the file has wrong and looptune read all the same, each a
-    message with its line and caret. ``sources`` are all files read, by path; ``given`` those of ``defines`` that are
+    ``values`` is what is known of scalar parameters by name. ``path`` and ``text`` are the file the codelet stands in
+    ("<source>" for text), unpreprocessed; ``parts`` are the functions it is made of, in the order they run: one, or
+    every codelet of a group. ``warnings`` are what the file has wrong and looptune read all the same, each a message
+    with its line and caret. ``sources`` are all files read, by path; ``known_values`` those of ``defines`` that are
     values of parameters, not macros. ``excerpt``: the text as it can be compiled and called. ``prepared`` is the text
     after the preprocessor. ``head`` declares the function that the codelet is, or says why it cannot; None where it is
     a part of one, or several.
@@ -74,7 +74,7 @@ class Unit:
     choices: tuple[PragmaChoices, ...] = ()
     warnings: tuple[str, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
-    given: Mapping[str, int | float] = field(default_factory=dict)
+    known_values: Mapping[str, int | float] = field(default_factory=dict)
     excerpt: Excerpt | None = field(default=None, compare=False, repr=False)
     prepared: Preprocessed | None = field(default=None, repr=False, compare=False)
     head: Head | str | None = field(default=None, repr=False, compare=False)

@@ -28,7 +28,7 @@ class _LinearInequality:
     least: int
 
     @property
-    def otherwise(self) -> _LinearInequality:
+    def negation(self) -> _LinearInequality:
         return _LinearInequality(frozenset((t, -k) for t, k in self.terms), 1 - self.least)
 
 
@@ -65,7 +65,7 @@ def _statement(stmt: Stmt, facts: Facts) -> tuple[Stmt, ...]:
                 case Const(value):
                     return simplify_conditions(then if value else other, facts)
             found = tuple(_facts(asked))
-            not_so = (found[0].otherwise,) if len(found) == 1 and _fact(asked) is not None else ()
+            not_so = (found[0].negation,) if len(found) == 1 and _fact(asked) is not None else ()
             yes, no = simplify_conditions(then, (*facts, *found)), simplify_conditions(other, (*facts, *not_so))
             return (replace(stmt, cond=asked, then=yes, other=no),)
     return (stmt,)
@@ -92,7 +92,7 @@ def _condition(e: Expr, facts: Facts) -> Expr:
     for known in facts:
         if known.terms == fact.terms and known.least >= fact.least:
             return Const(1, e.dtype)
-        if known.terms == fact.otherwise.terms and known.least >= fact.otherwise.least:
+        if known.terms == fact.negation.terms and known.least >= fact.negation.least:
             return Const(0, e.dtype)
     return _said(fact, e)
 

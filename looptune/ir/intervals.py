@@ -103,7 +103,7 @@ def body_ranges(loop: Loop, env: Mapping[str, Range]) -> dict[str, Range]:
     return inner
 
 
-def surely_iterates(loop: Loop, env: Mapping[str, Range], around: Sequence[Loop] = ()) -> bool:
+def always_iterates(loop: Loop, env: Mapping[str, Range], around: Sequence[Loop] = ()) -> bool:
     """Tell whether the loop has an iteration whenever it is reached.
 
     ``around``: the loops with invariant bounds that enclose it, outermost first.
@@ -117,7 +117,7 @@ def has_iteration(loop: Loop, around: Sequence[Loop]) -> Expr | None:
     None if it always has one in the loops ``around``, outermost first.
     """
     known = [f for f in around if has_invariant_bounds(f)]
-    if surely_iterates(loop, reduce(lambda env, f: body_ranges(f, env), known, {}), known):
+    if always_iterates(loop, reduce(lambda env, f: body_ranges(f, env), known, {}), known):
         return None
     match loop.lo, loop.hi:
         case Const(lo), Const(hi):

@@ -33,7 +33,7 @@ def count(body: Sequence[Stmt], sizes: Mapping[str, int]) -> int | None:
     changed = written_names(body)
     try:
         return _run(body, sizes, lambda assign: operations(assign, changed))
-    except (OfData, _TooMany):
+    except (DataDependent, _TooMany):
         return None
 
 
@@ -43,11 +43,11 @@ def statements(body: Sequence[Stmt], sizes: Mapping[str, int], limit: int) -> in
         return min(limit, _run(body, sizes, lambda _: 1))
     except _TooMany:
         return limit
-    except OfData:
+    except DataDependent:
         return None
 
 
-class OfData(Exception):
+class DataDependent(Exception):
     """A value depends on data."""
 
 
@@ -69,7 +69,7 @@ class _Points:
         """Return the points that an index array or a mask selects."""
         return _Points({name: values[places] for name, values in self.env.items()} | more, self.times[places])
 
-    def alike(self, names: Collection[str]) -> _Points:
+    def merged_by(self, names: Collection[str]) -> _Points:
         """Return one point for all that have equal values of these names."""
         env = {name: values for name, values in self.env.items() if name in names}
         key, spans = np.zeros(len(self.times), np.int64), 1.0
@@ -93,7 +93,7 @@ def _run(body: Sequence[Stmt], sizes: Mapping[str, int], cost: Cost) -> int:
 def _block(body: Sequence[Stmt], points: _Points, cost: Cost) -> int:
     if not points.times.size:
         return 0
-    apart = points.alike(_asked(body))
+    apart = points.merged_by(_asked(body))
     return sum(_stmt(s, apart, cost) for s in body)
 
 
@@ -116,7 +116,7 @@ def _stmt(stmt: Stmt, points: _Points, cost: Cost) -> int:
             holds = _values(cond, points) != 0
             return _block(then, points.at(holds), cost) + _block(other, points.at(~holds), cost)
         case While():
-            raise OfData
+            raise DataDependent
 
 
 def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -162,13 +162,13 @@ def evaluate(e: Expr, env: Mapping[str, np.ndarray]) -> np.ndarray:
             return np.where(evaluate(cond, env) != 0, evaluate(then, env), evaluate(other, env))
         case Binary(op, lhs, rhs) if op in _OPERATIONS:
             return np.asarray(_OPERATIONS[op](evaluate(lhs, env), evaluate(rhs, env))).astype(np.int64)
-    raise OfData
+    raise DataDependent
 
 
 def _quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """C's, toward zero."""
     if not b.all():
-        raise OfData
+        raise DataDependent
     quotients: np.ndarray = np.abs(a) // np.abs(b) * np.sign(a) * np.sign(b)
     return quotients
 

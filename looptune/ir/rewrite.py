@@ -219,10 +219,10 @@ def walk_stmts(body: Stmt | tuple[Stmt, ...]) -> Iterator[Stmt]:
                 stack += (other, then)
 
 
-def directly(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+def walk_outside_loops(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
     """Yield the statements that are not in an inner loop."""
     for stmt in body:
         yield stmt
         match stmt:
             case If(_, then, other):
-                yield from directly((*then, *other))
+                yield from walk_outside_loops((*then, *other))

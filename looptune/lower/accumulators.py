@@ -78,7 +78,7 @@ class Accumulator:
         return Select(Binary("<" if self.op == "min" else ">", b, a), b, a)
 
 
-def quiet(loop: Loop, target: Var | Load) -> bool:
+def ignores_nan(loop: Loop, target: Var | Load) -> bool:
     """Every accumulation into ``target`` is a call, of ``fmin`` or ``fmax``, with the target among its arguments."""
     values = [n.value for n in walk_stmts(loop.body) if isinstance(n, Assign) and n.target == target]
     calls = [[n for n in walk(v) if isinstance(n, Call) and any(x == target for x in walk(n.args))] for v in values]

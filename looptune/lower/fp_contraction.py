@@ -28,8 +28,8 @@ JUMPS = frozenset({"floor", "ceil", "trunc", "round", "rint", "nearbyint", "fmod
 _COMPARED = ("<", "<=", ">", ">=", "==", "!=", "&&", "||")
 
 
-def contracted(plan: Plan, contract: Contract) -> Plan:
-    """Return the plan with ``Kernel.products_apart`` set on kernels whose products must not be contracted."""
+def forbid_contraction(plan: Plan, contract: Contract) -> Plan:
+    """Return the plan with ``Kernel.no_contraction`` set on kernels whose products must not be contracted."""
     kernels = plan.kernels
     match contract:
         case "fast":
@@ -52,7 +52,7 @@ def _marked(steps: Iterable[Step], names: set[str]) -> tuple[Step, ...]:
     def made(step: Step) -> Step:
         match step:
             case Launch(kernel):
-                return Launch(replace(kernel, products_apart=True)) if kernel.name in names else step
+                return Launch(replace(kernel, no_contraction=True)) if kernel.name in names else step
             case HostLoop(body=body):
                 return replace(step, body=_marked(body, names))
             case HostIf(_, then, other):

@@ -22,7 +22,7 @@ from dataclasses import replace
 from looptune.ir.c_printer import C_TYPES, declaration, expression_text, function, statements
 from looptune.ir.nodes import Assign, Const, Local, Loop, Stmt, Var
 from looptune.ir.rewrite import walk
-from looptune.lower.passes.temporal_tiling import steps_together
+from looptune.lower.passes.temporal_tiling import steps_per_launch
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step
 from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle
 from looptune.lower.tiles import Tile, filled_tiles
@@ -68,7 +68,7 @@ def _head(loop: Loop) -> str:
 def _kernel(plan: Plan, kernel: Kernel, indent: str) -> Iterator[str]:
     x, y = kernel.block
     given = ", ".join((*kernel.arrays, *kernel.scalars))
-    apart = ", products apart from sums" if kernel.products_apart else ""
+    apart = ", products apart from sums" if kernel.no_contraction else ""
     threads = f"{x} x {y} threads" if y > 1 else f"{x} thread{'s' * (x > 1)}"
     who = "cores" if kernel.serial else f"blocks of {threads}"
     yield f"{indent}// kernel {kernel.name}({given}): {who}{apart}"
@@ -77,7 +77,7 @@ def _kernel(plan: Plan, kernel: Kernel, indent: str) -> Iterator[str]:
     if kernel.serial:
         yield from _text(kernel, kernel.serial, plan, indent)
     elif kernel.time_tile is not None:
-        steps, core = steps_together(kernel.time_tile.loop), " x ".join(map(str, kernel.time_tile.core))
+        steps, core = steps_per_launch(kernel.time_tile.loop), " x ".join(map(str, kernel.time_tile.core))
         yield f"{indent}// {steps} steps of {kernel.time_tile.loop.var} in tiles with cores of {core}"
         yield from _text(kernel, kernel.body, plan, indent)
     elif kernel.team is not None and kernel.team.phases:

@@ -58,7 +58,13 @@ from looptune.ir.nodes import (
 from looptune.ir.rewrite import rewrite, walk, walk_stmts
 from looptune.ir.simplify import add, is_integer, min_of
 from looptune.lower.host_loops import persistent_blocks
-from looptune.lower.passes.temporal_tiling import DEFAULT_BLOCK, TemporalTile, block_size, steps_together, tile_in_time
+from looptune.lower.passes.temporal_tiling import (
+    DEFAULT_BLOCK,
+    TemporalTile,
+    block_size,
+    steps_per_launch,
+    tile_in_time,
+)
 from looptune.lower.plan import (
     ARRIVED,
     HostIf,
@@ -118,7 +124,7 @@ def map_loops(plan: Plan, *, blocks: bool) -> Plan:
     shared = {n for k, mine in zip(kernels, own, strict=True) for n in referenced_names(k.body) - mine}
     shared |= {spare for k in kernels if k.time_tile is not None for _, spare in k.time_tile.spares}
     resident = tuple(v for v in codelet.locals if v.name in shared)
-    taken, called = plan.taken, codelet.name
+    taken, called = plan.used_names, codelet.name
     while any(f"{called}_{i}" in taken for i in range(len(kernels))):
         called += "_"
     done = {
@@ -186,7 +192,7 @@ class HostScheduler:
 
     def step(self, stmt: Stmt, kernel: Kernel | None, known: frozenset[str]) -> Step:
         match stmt:
-            case Loop(mode="sequential") if steps_together(stmt):
+            case Loop(mode="sequential") if steps_per_launch(stmt):
                 return self.tiled(stmt)
             case Loop(var, lo, hi, inner, step):
                 if kernel is not None:
@@ -202,16 +208,16 @@ class HostScheduler:
 
         Without blocks of threads one, in place.
         """
-        first, steps = Var(f"{loop.var}{FROM}", loop.dtype), steps_together(loop) * loop.step
+        first, steps = Var(f"{loop.var}{FROM}", loop.dtype), steps_per_launch(loop) * loop.step
         launches = []
         for back in (False, True) if self.gathering else (False,):
             lo = add(first, Const(steps * back, loop.dtype))
             some = replace(loop, lo=lo, hi=min_of(add(lo, Const(steps, loop.dtype)), loop.hi))
             try:
-                tiles = replace(tile_in_time(some, self.codelet, tiles=self.gathering), back=back)
+                tiles = replace(tile_in_time(some, self.codelet, tiles=self.gathering), reversed=back)
             except InfeasibleDirective as no:
-                raise DirectiveError(f"overlap {steps_together(loop)} of loop {loop.var}: {no}", loop.span) from None
-            launches.append(Launch(_tiled(tiles if self.gathering else tiles.in_place)))
+                raise DirectiveError(f"overlap {steps_per_launch(loop)} of loop {loop.var}: {no}", loop.span) from None
+            launches.append(Launch(_tiled(tiles if self.gathering else tiles.untiled)))
         blocks = persistent_blocks(loop) if self.gathering else 0
         return HostLoop(first.name, loop.lo, loop.hi, len(launches) * steps, tuple(launches), blocks)
 

@@ -19,10 +19,10 @@ from looptune.core.floating_point import Contract
 from looptune.ir.def_use import referenced_names
 from looptune.ir.nodes import Codelet, Loop, Stmt, Var
 from looptune.ir.rewrite import rewrite_stmts, walk
-from looptune.lower.fp_contraction import contracted
+from looptune.lower.fp_contraction import forbid_contraction
 from looptune.lower.mapping import check_names, map_loops
-from looptune.lower.passes.cpu_reassociation import accumulating
-from looptune.lower.passes.cpu_time_bands import with_bands
+from looptune.lower.passes.cpu_reassociation import mark_accumulations
+from looptune.lower.passes.cpu_time_bands import make_time_bands
 from looptune.lower.passes.grid_compaction import compact_grid, requests_compaction
 from looptune.lower.passes.if_conversion import if_convert
 from looptune.lower.passes.kernel_parameters import find_parameters
@@ -31,7 +31,7 @@ from looptune.lower.passes.reduction_simplification import share_sums
 from looptune.lower.passes.serial_nests import nest_axes
 from looptune.lower.passes.shared_memory import stage_kernel
 from looptune.lower.passes.split_reduction import expand_split_reductions
-from looptune.lower.passes.temporal_tile_bodies import hold_tiles
+from looptune.lower.passes.temporal_tile_bodies import allocate_tiles
 from looptune.lower.passes.temporal_tiling import with_ping_pong_arrays
 from looptune.lower.passes.thread_scalars import keep_in_scalars
 from looptune.lower.passes.thread_teams import divide_into_phases
@@ -117,7 +117,7 @@ def _annotated(kernel: Kernel, plan: Plan) -> Kernel:
 
 
 def _contract(plan: Plan, machine: Machine) -> Plan:
-    return contracted(plan, machine.contract)
+    return forbid_contraction(plan, machine.contract)
 
 
 def _if_convert(kernel: Kernel, plan: Plan) -> Kernel:
@@ -133,7 +133,7 @@ def _keep_lane_elements(kernel: Kernel, plan: Plan) -> Kernel:
 
 
 def _bands(plan: Plan, machine: Machine) -> Plan:
-    return with_bands(plan)
+    return make_time_bands(plan)
 
 
 def _nest(kernel: Kernel, plan: Plan) -> Kernel:
@@ -143,7 +143,7 @@ def _nest(kernel: Kernel, plan: Plan) -> Kernel:
 def _reassociate(plan: Plan, machine: Machine) -> Plan:
     if not machine.reorder:
         return plan
-    return replace(plan, steps=with_kernels(plan.steps, lambda k: replace(k, serial=accumulating(k.serial))))
+    return replace(plan, steps=with_kernels(plan.steps, lambda k: replace(k, serial=mark_accumulations(k.serial))))
 
 
 def _unswitch(kernel: Kernel, plan: Plan) -> Kernel:
@@ -163,7 +163,7 @@ PASSES = (
          _ping_pong, of="gpu"),
     Pass("map-loops", "needs all loops; from here on there are kernels, which own what no other one reads", _map),
     Pass("temporal-tiling", "needs to know which scalars are in memory; the steps of a tile are taken as they stand",
-         _each(hold_tiles)),
+         _each(allocate_tiles)),
     Pass("reduction-simplification", "sums a thread owns may share terms, before what they read is in registers",
          _each(share_sums)),
     Pass("thread-teams", "needs the locals of a kernel, which lane 0 makes known to the others",

@@ -56,7 +56,7 @@ class Kernel:
     ``blocks_per_sm``: a persistent kernel has so many blocks a multiprocessor; 0: it is none. ``steps``: what
     the blocks of a persistent kernel do, which has no body: all launches in them, and they wait for each other after
     each. ``packing``: the grid as it is launched where that leaves out idle blocks.
-    ``products_apart``: its compiler must not contract products of floats with sums, see ``lower.fp_contraction``.
+    ``no_contraction``: its compiler must not contract products of floats with sums, see ``lower.fp_contraction``.
     ``tiles``: what its threads do in place of ``body`` where blocks copy tiles to shared memory; ``serial``: what a
     core of a CPU does, the loops of its axes among it.
     """
@@ -75,7 +75,7 @@ class Kernel:
     blocks_per_sm: int = 0
     steps: tuple[Step, ...] = ()
     packing: CompactGrid | None = None
-    products_apart: bool = False
+    no_contraction: bool = False
     tiles: SharedTiles | None = None
     serial: tuple[Stmt, ...] = ()
     annotations: tuple[Annotation, ...] = ()
@@ -174,7 +174,7 @@ class Plan:
     passes: tuple[str, ...] = ()
 
     @property
-    def taken(self) -> set[str]:
+    def used_names(self) -> set[str]:
         """The names of the codelet, which nothing that is made may have."""
         variables = {v.name for v in (*self.codelet.params, *self.codelet.locals)}
         return variables | referenced_names(self.codelet.body)

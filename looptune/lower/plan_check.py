@@ -45,7 +45,7 @@ def prove_plan(
 
 def plan_as_loops(plan: Plan, *, blocks: bool = True) -> Codelet:
     """Return the plan as a codelet."""
-    drawn = _Drawing(replace(plan, steps=with_kernels(plan.steps, _apart)), blocks, _elements(plan))
+    drawn = _PlanLoops(replace(plan, steps=with_kernels(plan.steps, _apart)), blocks, _elements(plan))
     body = drawn.steps(drawn.plan.steps)
     return verify(replace(plan.codelet, body=body, locals=(*plan.device_locals, *drawn.private)))
 
@@ -67,7 +67,7 @@ def _elements(plan: Plan) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys(found))
 
 
-class _Drawing:
+class _PlanLoops:
     """``private`` are the locals of the kernels, each by a name of its own; ``sums`` what parts are made of."""
 
     def __init__(self, plan: Plan, blocks: bool, sums: Collection[tuple[str, str]]) -> None:
@@ -88,29 +88,29 @@ class _Drawing:
                 case Launch(kernel) if kernel.makes_parts:
                     making = kernel
                 case Launch(kernel) if making is not None:
-                    out += self.dealt(making, kernel)
+                    out += self.split_reduction(making, kernel)
                     making = None
                 case Launch(kernel) if referenced_names(kernel.body) & self.parts.keys():
-                    out += chain.from_iterable(self.besides(kernel))
+                    out += chain.from_iterable(self.before_and_after(kernel))
                 case Launch(kernel):
-                    out += self.launch(kernel, self.whole(kernel))
+                    out += self.launch(kernel, self.thread_body(kernel))
                 case HostLoop(var, lo, hi, stride, body):
                     out.append(Loop(var, lo, hi, self.steps(body), stride, "sequential", dtype=lo.dtype))
                 case HostIf(cond, then, other):
                     out.append(If(cond, self.steps(then), self.steps(other)))
         return tuple(out)
 
-    def dealt(self, making: Kernel, adding: Kernel) -> tuple[Stmt, ...]:
+    def split_reduction(self, making: Kernel, adding: Kernel) -> tuple[Stmt, ...]:
         """Parts made by one kernel and added up by the next ones: every one is added where its sum is.
 
         What the next kernel does before it adds them is done first, if the parts are made of nothing that it changes.
         """
-        made = self.launch(making, inline_partial_sums(self.whole(making), self.parts))
-        ahead, behind = self.besides(adding)
+        made = self.launch(making, inline_partial_sums(self.thread_body(making), self.parts))
+        ahead, behind = self.before_and_after(adding)
         late = (referenced_names(making.body) - {name for name, _ in self.sums}) & written_names(adding.body)
         return (*made, *ahead, *behind) if late else (*ahead, *made, *behind)
 
-    def besides(self, adding: Kernel) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
+    def before_and_after(self, adding: Kernel) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
         """Return what a kernel does before it adds up parts, and what it does then."""
         first, rest = before_combine(adding.body, self.parts), after_combine(adding.body, self.parts)
         ahead = self.launch(adding, _in_order(first)) if first else ()
@@ -183,7 +183,7 @@ class _Drawing:
 
         return rewrite(rule, whole), tuple(private[v.name] for v in kernel.locals if v.shape)
 
-    def whole(self, kernel: Kernel) -> tuple[Stmt, ...]:
+    def thread_body(self, kernel: Kernel) -> tuple[Stmt, ...]:
         """Return what a thread runs, or a team of them."""
         if kernel.time_tile is not None:
             return kernel.body

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 
 from looptune.ir.nodes import Loop, While
 from looptune.ir.rewrite import walk
-from looptune.lower.passes.temporal_tiling import TemporalTile, steps_together
+from looptune.lower.passes.temporal_tiling import TemporalTile, steps_per_launch
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, count, evaluate_size, launched_blocks
 
 
@@ -56,7 +56,7 @@ def _steps(steps: tuple[Step, ...], env: Mapping[str, int] | None, indent: str) 
 def _kernel(kernel: Kernel, env: Mapping[str, int] | None) -> str:
     shared = kernel.team.shared if kernel.team is not None else ()
     every = [n for n in walk(kernel.body) if isinstance(n, (Loop, While))]
-    loops = every if kernel.team is None else kernel.team.within
+    loops = every if kernel.team is None else kernel.team.inner_loops
     inside = f", in the thread {', '.join(n.var if isinstance(n, Loop) else 'while' for n in loops)}" if loops else ""
     if not kernel.loops and not shared:
         return f"one thread{inside}"
@@ -80,5 +80,5 @@ def _kernel(kernel: Kernel, env: Mapping[str, int] | None) -> str:
 
 def _tiles(tiles: TemporalTile) -> str:
     tile, core = (" x ".join(str(n) for n in reversed(sides)) for sides in (tiles.shape, tiles.core))
-    steps = steps_together(tiles.loop)
+    steps = steps_per_launch(tiles.loop)
     return f"{steps} step{'s' if steps > 1 else ''} of {tiles.loop.var}, tiles of {tile} with cores of {core}"

@@ -23,7 +23,7 @@ from looptune.ir.def_use import names_in, referenced_names, written_names
 from looptune.ir.intervals import affine_terms, never_equal
 from looptune.ir.nodes import Assign, Expr, If, Load, Local, Loop, Node, Reduction, Stmt, Var, While
 from looptune.ir.rewrite import rewrite, walk, walk_stmts
-from looptune.lower.accumulators import Accumulator, quiet
+from looptune.lower.accumulators import Accumulator, ignores_nan
 from looptune.lower.passes.scalar_replacement import replace_with_scalars
 
 
@@ -31,12 +31,12 @@ from looptune.lower.passes.scalar_replacement import replace_with_scalars
 class TeamSingle:
     """``broadcast`` are the scalars of the team that the other lanes have to be told.
 
-    ``by_all``: every lane does it, as it sets such scalars to constants and nothing else.
+    ``is_uniform``: every lane does it, as it sets such scalars to constants and nothing else.
     """
 
     body: tuple[Stmt, ...]
     broadcast: tuple[Var, ...] = ()
-    by_all: bool = False
+    is_uniform: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Team:
         return tuple(found)
 
     @property
-    def within(self) -> tuple[Loop | While, ...]:
+    def inner_loops(self) -> tuple[Loop | While, ...]:
         """The loops that every lane runs by itself, or that all run together."""
         shared, found = self.shared, list[Loop | While]()
         for p in _all(self.phases):
@@ -268,7 +268,7 @@ def _told(phases: tuple[Phase, ...], private: dict[str, Var]) -> tuple[Phase, ..
     def tell(p: Phase) -> Phase:
         match p:
             case TeamSingle(body) if all(isinstance(s, Assign) and _constant(s, private) for s in body):
-                return TeamSingle(body, by_all=True)
+                return TeamSingle(body, is_uniform=True)
             case TeamSingle(body):
                 return TeamSingle(body, tuple(private[n] for n in sorted(written_names(body) & wanted)))
             case TeamLoop(loop, body):
@@ -323,7 +323,7 @@ class _Maker:
         return None
 
     def tree(self, loop: Loop) -> TeamReduce:
-        into = tuple(self.accumulator(r, quiet(loop, r.target)) for r in loop.reductions)
+        into = tuple(self.accumulator(r, ignores_nan(loop, r.target)) for r in loop.reductions)
         env = {a.target: a.private for a in into}
 
         def rule(n: Node) -> Node | None:

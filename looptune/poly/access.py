@@ -62,17 +62,17 @@ def accesses(statement: Statement, nest: IterationDomains, storage: Callable[[st
     target, value, conditions = statement.assign.target, statement.assign.value, statement.conditions
     into = accumulation(statement.assign, statement.guard)
     own = [n for n in _named((value, conditions[-1:]), storage) if n == target and into is not None][:1]
-    if into is not None and into.asked is not None:
-        conditions = (*conditions[:-1], *into.asked)
+    if into is not None and into.extra_conditions is not None:
+        conditions = (*conditions[:-1], *into.extra_conditions)
     inside = target.index if isinstance(target, Load) else ()
     others = [n for n in _named(value, storage) if n != target or into is None]
     write = _access(target, statement, nest, write=True, into=into)
     reads = [_access(n, statement, nest, write=False, into=into) for n in own]
     reads += [_access(n, statement, nest, write=False) for n in (*others, *_named((*inside, *conditions), storage))]
-    return tuple(reads) if statement.asks else (write, *reads)
+    return tuple(reads) if statement.is_condition else (write, *reads)
 
 
-def once(mine: tuple[Access, ...]) -> tuple[Access, ...]:
+def distinct_accesses(mine: tuple[Access, ...]) -> tuple[Access, ...]:
     """Each element once, where it is read first."""
     distinct = {(a.write, a.array, a.index, a.reduces): a for a in reversed(mine)}
     return tuple(reversed(distinct.values()))
@@ -104,10 +104,10 @@ def _access(
     span = node.span if node.span.line else statement.assign.span
     values = tuple(substitute(e, nest.known) for e in subscripts)
     op, exact = (None, False) if into is None else (into.op, into.exact)
-    return Access(statement.name, array, index, write, certain, span, written_as(node), unknown, op, values, exact)
+    return Access(statement.name, array, index, write, certain, span, source_text(node), unknown, op, values, exact)
 
 
-def written_as(node: Load | Var) -> str:
+def source_text(node: Load | Var) -> str:
     """Return the access as the user wrote it, or as C of the tree if the text has something else, such as a macro.
 
     >>> from dataclasses import replace

@@ -42,7 +42,7 @@ Around = tuple[Loop, ...]
 Subscripts = tuple[Expr, ...]
 
 
-def accesses(codelet: Codelet, *, sure: bool = False) -> Iterator[tuple[Load, Subscripts, Around]]:
+def array_accesses(codelet: Codelet, *, sure: bool = False) -> Iterator[tuple[Load, Subscripts, Around]]:
     """Each array access with its subscripts, in which locals are replaced by what they stand for, and its loops.
 
     ``sure``: without those that stand under a condition.
@@ -65,7 +65,7 @@ def bound(e: Expr, around: Around, sizes: frozenset[str], *, exact: bool = False
     return None if made is None else _sum(made, {(): 1})
 
 
-def reaches(codelet: Codelet) -> dict[str, tuple[str, ...]]:
+def required_extents(codelet: Codelet) -> dict[str, tuple[str, ...]]:
     """By array parameter its extents.
 
     Those that the text declares, and how far the first is reached where that is open; "?" where that is not known.
@@ -73,7 +73,7 @@ def reaches(codelet: Codelet) -> dict[str, tuple[str, ...]]:
     sizes = sizes_of(codelet)
     arrays = [p for p in codelet.params if isinstance(p, Array)]
     found: dict[str, list[Poly | None]] = {p.name: [] for p in arrays}
-    for load, index, around in accesses(codelet):
+    for load, index, around in array_accesses(codelet):
         if load.array in found:
             found[load.array].append(bound(index[0], around, sizes))
     return {
@@ -88,7 +88,7 @@ def sizes_of(codelet: Codelet) -> frozenset[str]:
     }
 
 
-def at_most(a: Poly, b: Poly) -> bool:
+def never_greater(a: Poly, b: Poly) -> bool:
     """Whatever the sizes are."""
     return all(k >= 0 for k in _sum(b, a, -1).values())
 
@@ -117,7 +117,7 @@ def polynomial(e: Expr, names: frozenset[str]) -> Poly | None:
     return None
 
 
-def shown(p: Poly) -> str:
+def polynomial_text(p: Poly) -> str:
     """Return the polynomial as text.
 
     >>> shown({("m", "n"): 1, ("n",): -2, (): 3})
@@ -217,9 +217,9 @@ def _largest(found: Sequence[Poly | None]) -> str:
         return "?"
     top: list[Poly] = []
     for p in known:
-        if not any(at_most(p, q) for q in top):
-            top = [*(q for q in top if not at_most(q, p)), p]
-    texts = [shown(p) for p in top]
+        if not any(never_greater(p, q) for q in top):
+            top = [*(q for q in top if not never_greater(q, p)), p]
+    texts = [polynomial_text(p) for p in top]
     return texts[0] if len(texts) == 1 else f"max({', '.join(texts)})"
 
 

@@ -14,7 +14,7 @@ import islpy as isl
 
 from looptune.core.source import Span
 from looptune.ir.nodes import Array, Binary, Call, Cast, Expr, Load, Local, Select, Unary
-from looptune.poly.access import written_as
+from looptune.poly.access import source_text
 from looptune.poly.scop import Scop
 
 if TYPE_CHECKING:
@@ -42,11 +42,11 @@ class EvaluationContext:
     def where(self, condition: str) -> isl.Set:
         return isl.Set(f"{self.model.space.prefix}{{ {self.instance} : {condition} }}")
 
-    def under(self, cond: Expr, wanted: bool) -> EvaluationContext:
+    def with_condition(self, cond: Expr, wanted: bool) -> EvaluationContext:
         held, exact = self.model.space.nest.condition(cond, wanted, self.dims)
         return replace(self, domain=self.domain.intersect(self.where(held)), exact=self.exact and exact)
 
-    def places(self, index: tuple[Expr, ...], shape: Shape) -> Place:
+    def elements(self, index: tuple[Expr, ...], shape: Shape) -> Place:
         """Where an element of an array of this ``shape`` is."""
         found: set[Place] = set()
         for subscript, extent in zip(index, shape, strict=True):
@@ -71,17 +71,17 @@ def check_bounds(model: Scop) -> Iterator[tuple[str, Place]]:
         match p:
             case Array(name, _, shape) | Local(name, _, shape):
                 shapes[name] = shape
-    for s in (s for s in model.statements.values() if not s.asks):
+    for s in (s for s in model.statements.values() if not s.is_condition):
         for e, reached in expressions(model, s):
-            for node, here in evaluated(e, reached):
+            for node, here in evaluated_loads(e, reached):
                 span = node.span if node.span.line else reached.span
-                yield f"{written_as(node)} at {span}", here.places(node.index, shapes[node.array])
+                yield f"{source_text(node)} at {span}", here.elements(node.index, shapes[node.array])
 
 
 def expressions(model: Scop, s: Statement) -> Iterator[tuple[Expr, EvaluationContext]]:
     """Yield the expressions that the statement evaluates, and the conditions on data around it."""
     context = model.space.context()
-    for k, a in enumerate(s.asked):
+    for k, a in enumerate(s.data_conditions):
         dims = s.dims[: a.loops]
         instance = f"{s.name}[{', '.join(dims)}]"
         domain = isl.Set(f"{model.space.prefix}{{ {instance} : {a.domain or 'true'} }}").intersect_params(context)
@@ -91,25 +91,25 @@ def expressions(model: Scop, s: Statement) -> Iterator[tuple[Expr, EvaluationCon
     yield s.assign.value, here
 
 
-def evaluated(e: Expr, here: EvaluationContext) -> Iterator[tuple[Load, EvaluationContext]]:
+def evaluated_loads(e: Expr, here: EvaluationContext) -> Iterator[tuple[Load, EvaluationContext]]:
     """Yield the loads that the expression evaluates, each with the conditions under which it is evaluated."""
     match e:
         case Select(cond, then, other):
-            yield from evaluated(cond, here)
-            yield from evaluated(then, here.under(cond, True))
-            yield from evaluated(other, here.under(cond, False))
+            yield from evaluated_loads(cond, here)
+            yield from evaluated_loads(then, here.with_condition(cond, True))
+            yield from evaluated_loads(other, here.with_condition(cond, False))
         case Binary("&&" | "||" as op, lhs, rhs):
-            yield from evaluated(lhs, here)
-            yield from evaluated(rhs, here.under(lhs, op == "&&"))
+            yield from evaluated_loads(lhs, here)
+            yield from evaluated_loads(rhs, here.with_condition(lhs, op == "&&"))
         case Binary(_, lhs, rhs):
-            yield from evaluated(lhs, here)
-            yield from evaluated(rhs, here)
+            yield from evaluated_loads(lhs, here)
+            yield from evaluated_loads(rhs, here)
         case Unary(_, arg) | Cast(_, arg):
-            yield from evaluated(arg, here)
+            yield from evaluated_loads(arg, here)
         case Call(_, args):
             for arg in args:
-                yield from evaluated(arg, here)
+                yield from evaluated_loads(arg, here)
         case Load(_, index):
             yield e, here
             for subscript in index:
-                yield from evaluated(subscript, here)
+                yield from evaluated_loads(subscript, here)

@@ -19,7 +19,7 @@ from looptune.poly.access import Access
 from looptune.poly.dependence import Dependence, conflict
 from looptune.poly.isl_objects import Order, union
 from looptune.poly.legality import LoopDependences
-from looptune.poly.witness import Kind, Point, Violation, kind_of, shown
+from looptune.poly.witness import Kind, Point, Violation, iteration_text, kind_of
 
 if TYPE_CHECKING:
     from looptune.poly.scop import Scop
@@ -60,7 +60,7 @@ def explain_sequential(
 ) -> Reason:
     """Of the sequential loop whose dimension is entry ``depth`` of the times in ``order``, around ``statements``."""
     loop = LoopDependences(model, frozenset(statements), depth, order if order is not None else model.order())
-    left = [(d, bad) for d, bad in loop.carries()[0] if not d.commutes(reassociate)]
+    left = [(d, bad) for d, bad in loop.carried_dependences()[0] if not d.commutes(reassociate)]
     pairs = [p for d, bad in left for p in _pairs(model, d, bad, reassociate)]
     assert pairs, "a sequential loop carries a dependence"
     best = min(p.rank for p in pairs)
@@ -70,7 +70,7 @@ def explain_sequential(
     ]
     point, k = min(found, key=lambda f: (f[0].rank, f[1]))
     chosen = [p for p in pairs if p.rank == best][k]
-    example = shown(model.space, model.sizes, point, (chosen.first, chosen.then, chosen.kind))
+    example = iteration_text(model.space, model.sizes, point, (chosen.first, chosen.then, chosen.kind))
     return Reason(example, chosen.value, tuple(dict.fromkeys(d.array for d, _ in left)))
 
 

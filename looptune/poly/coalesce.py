@@ -14,7 +14,7 @@ import islpy as isl
 _Sets = TypeVar("_Sets", isl.Set, isl.Map)
 
 
-def merged(found: _Sets) -> _Sets:
+def coalesce(found: _Sets) -> _Sets:
     """Return an equal set or map with fewer pieces, if isl finds some that can be merged."""
     if _pieces(found) < 2:
         return found

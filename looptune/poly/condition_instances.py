@@ -32,7 +32,7 @@ def separate_conditions(nest: IterationDomains) -> IterationDomains:
     for s in nest.statements.values():
         for asking in _askings(s):
             statements[asking.name] = asking
-        alone = {id(a.whole) for k, a in enumerate(s.asked) if has_own_statement(s, k)}
+        alone = {id(a.full_condition) for k, a in enumerate(s.data_conditions) if has_own_statement(s, k)}
         left = tuple(c for c in s.conditions if id(c) not in alone)
         statements[s.name] = replace(s, conditions=left, time=_spaced(s.time))
     return replace(nest, statements=statements)
@@ -41,8 +41,8 @@ def separate_conditions(nest: IterationDomains) -> IterationDomains:
 def has_own_statement(s: Statement, k: int) -> bool:
     """Whether the ``k``-th condition on data is asked before the statement, and is no part of it."""
     into = accumulation(s.assign, s.guard)
-    guards = into is not None and into.asked is not None
-    return not guards or s.asked[k].ifs < max(a.ifs for a in s.asked)
+    guards = into is not None and into.extra_conditions is not None
+    return not guards or s.data_conditions[k].ifs < max(a.ifs for a in s.data_conditions)
 
 
 def condition_instance_name(s: Statement, k: int) -> str:
@@ -51,7 +51,7 @@ def condition_instance_name(s: Statement, k: int) -> str:
 
 
 def _askings(s: Statement) -> Iterator[Statement]:
-    for k, a in enumerate(s.asked):
+    for k, a in enumerate(s.data_conditions):
         if has_own_statement(s, k):
             yield _asking(s, k, a)
 
@@ -66,7 +66,7 @@ def _asking(s: Statement, k: int, a: DataCondition) -> Statement:
     asked = Assign(target, a.cond, name=target.name, instance=at, span=span)
     return Statement(
         target.name, s.loops[: a.loops], asked, s.dims[: a.loops], a.domain, time, k == 0, (),
-        None if k == 0 else s.unknown, asked=s.asked[: k + 1], asks=s.name,
+        None if k == 0 else s.unknown, data_conditions=s.data_conditions[: k + 1], is_condition=s.name,
     )  # fmt: skip
 
 

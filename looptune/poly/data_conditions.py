@@ -20,19 +20,19 @@ from looptune.poly.affine import NOTHING, Least, condition_to_isl, name
 
 @dataclass(frozen=True, slots=True)
 class DataCondition:
-    """Of a statement that runs only where ``cond`` is ``wanted``: one part of an ``if`` around it.
+    """Of a statement that runs only where ``cond`` is ``value``: one part of an ``if`` around it.
 
     It is asked in the ``loops`` outermost of the statement's loops, before what stands at ``place`` in their text, and
-    there where ``domain`` holds. ``ifs`` are around that ``if``; ``whole`` is all that it asks.
+    there where ``domain`` holds. ``ifs`` are around that ``if``; ``full_condition`` is all that it asks.
     """
 
     cond: Expr
-    wanted: bool
+    value: bool
     loops: int
     place: int
     domain: str
     ifs: int
-    whole: Expr
+    full_condition: Expr
 
 
 def conjuncts(cond: Expr, wanted: bool) -> Iterator[tuple[Expr, bool]]:

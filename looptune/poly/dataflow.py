@@ -20,7 +20,7 @@ import islpy as isl
 from looptune.ir.def_use import is_defined_before_use, names_in, referenced_names
 from looptune.ir.nodes import Assign, Codelet, If, Loop, Stmt, While
 from looptune.ir.rewrite import walk
-from looptune.poly.coalesce import merged
+from looptune.poly.coalesce import coalesce
 from looptune.poly.isl_objects import Space, union
 from looptune.poly.reduction import accumulation
 
@@ -75,8 +75,8 @@ def _sure(space: Space, name: str, known: int) -> isl.Set:
     """
     s = space.nest.statements[name]
     domain = space.domain(name)
-    for a in s.asked[known:]:
-        otherwise, _ = space.nest.condition(a.cond, not a.wanted, s.dims)
+    for a in s.data_conditions[known:]:
+        otherwise, _ = space.nest.condition(a.cond, not a.value, s.dims)
         domain = domain.subtract(isl.Set(f"{space.prefix}{{ {space.instance(s)} : {otherwise} }}"))
     return domain
 
@@ -115,7 +115,7 @@ def _reaches(space: Space, some: isl.UnionMap, others: isl.UnionMap) -> isl.Unio
 def _flows(found: isl.UnionMap, array: str) -> Iterator[Flow]:
     for part in _maps(found):
         write, read = (part.get_tuple_name(side) for side in (isl.dim_type.in_, isl.dim_type.out))
-        yield Flow(write, read, array, merged(part))
+        yield Flow(write, read, array, coalesce(part))
 
 
 def _maps(found: isl.UnionMap) -> list[isl.Map]:
@@ -125,7 +125,7 @@ def _maps(found: isl.UnionMap) -> list[isl.Map]:
 
 
 def _merged(found: isl.UnionMap) -> isl.UnionMap:
-    parts = (isl.UnionMap.from_map(merged(part)) for part in _maps(found))
+    parts = (isl.UnionMap.from_map(coalesce(part)) for part in _maps(found))
     return reduce(isl.UnionMap.union, parts, isl.UnionMap.empty(found.get_space()))
 
 
@@ -172,7 +172,7 @@ def _not_hidden(
         left = flow.map
         for hiding in writes:
             write = space.nest.statements[hiding]
-            if not write.asked or write.unknown is None or not write.unknown.condition:
+            if not write.data_conditions or write.unknown is None or not write.unknown.condition:
                 continue
             earlier, read = (space.nest.statements[name] for name in (flow.write, flow.read))
             after, then = space.before(flow.write, hiding), space.before(hiding, flow.read)
@@ -180,7 +180,7 @@ def _not_hidden(
             if not guards_of(read, flow.array):
                 left = left.subtract(after.apply_range(then.intersect(must_execute_with(space, write, read))))
         if not left.is_empty():
-            yield Flow(flow.write, flow.read, flow.array, merged(left))
+            yield Flow(flow.write, flow.read, flow.array, coalesce(left))
 
 
 def must_execute_with(space: Space, write: Statement, other: Statement) -> isl.Map:
@@ -195,7 +195,7 @@ def _runs_with(space: Space, write: Statement, other: Statement) -> isl.Map:
     found = []
     for known in range(_same_branches(write, other) + 1):
         runs = isl.Map.from_domain_and_range(_sure(space, write.name, known), space.domain(other.name))
-        for d in range(write.asked[known - 1].loops if known else 0):
+        for d in range(write.data_conditions[known - 1].loops if known else 0):
             runs = runs.equate(isl.dim_type.in_, d, isl.dim_type.out, d)
         found.append(runs)
     return union(found)
@@ -207,14 +207,14 @@ def guards_of(read: Statement, array: str) -> bool:
     A write in that branch then comes after it.
     """
     own = accumulation(read.assign, read.guard)
-    before = read.conditions[:-1] if own is not None and own.asked is not None else read.conditions
+    before = read.conditions[:-1] if own is not None and own.extra_conditions is not None else read.conditions
     return array in names_in(before)
 
 
 def _same_branches(write: Statement, other: Statement) -> int:
     """How many branches the two stand in together, each chosen before either of them runs."""
-    reached = other.asked[: len(other.asked) - (1 if other.asks else 0)]
-    return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(write.asked, reached, strict=False)))
+    reached = other.data_conditions[: len(other.data_conditions) - (1 if other.is_condition else 0)]
+    return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(write.data_conditions, reached, strict=False)))
 
 
 def _owners(
@@ -243,7 +243,9 @@ def _owners(
 def _running(space: Space, body: tuple[Stmt, ...], ifs: int) -> frozenset[str]:
     """Return the statements of a block, and what is asked in it."""
     inside = {n.name for n in walk(body) if isinstance(n, Assign)}
-    asked = {s.name for s in space.nest.statements.values() if s.asks in inside and s.asked[-1].ifs >= ifs}
+    asked = {
+        s.name for s in space.nest.statements.values() if s.is_condition in inside and s.data_conditions[-1].ifs >= ifs
+    }
     return frozenset(inside | asked)
 
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import islpy as isl
 
-from looptune.poly.coalesce import merged
-from looptune.poly.isl_limits import Effort, TooInvolved, isl_operation_limit
+from looptune.poly.coalesce import coalesce
+from looptune.poly.isl_limits import Effort, IslLimitExceeded, isl_operation_limit
 from looptune.poly.isl_objects import Space, union
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _asked(space: Space, array: str, first: str, then: str, effort: Effort | Non
     try:
         with isl_operation_limit(effort.left, effort):
             return list(_between(space, array, first, then))
-    except TooInvolved as reason:
+    except IslLimitExceeded as reason:
         reason.between = (first, then)
         raise
 
@@ -100,7 +100,7 @@ def _kept(
     same = union(conflict(space, a, b) for a, b in distinct.values())
     if same.is_empty():  # as of most pairs of a loop's copies, before their order is worked out
         return
-    ordered = merged(same.intersect(space.before(first, then)))
+    ordered = coalesce(same.intersect(space.before(first, then)))
     if not ordered.is_empty():
         yield Dependence(first, then, array, op, ordered, op is not None and all(a.exact and b.exact for a, b in pairs))
 

@@ -34,7 +34,7 @@ class Graph:
     """``before`` holds pairs of different statements: an instance of the first must come before one of the second."""
 
     before: frozenset[tuple[str, str]]
-    held: frozenset[SharedLocal]
+    shared_locals: frozenset[SharedLocal]
 
 
 def graph(
@@ -45,12 +45,14 @@ def graph(
     edges: set[tuple[str, str]] = set()
     for d in (*model.constraints[reassociate], *_on_locals(model, private, reassociate)):
         pair = (d.source, d.sink)
-        known = d.source == d.sink or pair in edges or not inside.inside.issuperset(pair)
-        if not known and not d.map.intersect(inside.together(*pair, length)).is_empty():
+        known = d.source == d.sink or pair in edges or not inside.statements.issuperset(pair)
+        if not known and not d.map.intersect(inside.equal_prefix(*pair, length)).is_empty():
             edges.add(pair)
     flows = [f for local in private for f in model.flows(local, reassociate=reassociate).flows]
     held = {
-        SharedLocal(f.array, f.write, f.read) for f in flows if {f.write, f.read} <= inside.inside and f.write != f.read
+        SharedLocal(f.array, f.write, f.read)
+        for f in flows
+        if {f.write, f.read} <= inside.statements and f.write != f.read
     }
     return Graph(frozenset(edges), frozenset(held))
 
@@ -73,13 +75,13 @@ def max_lag(
     """
     inside = LoopDependences(model, frozenset((*first, *then)), entry, order)
     stored = _on_locals(model, frozenset(), reassociate) if memory else []
-    flows = [f for local in sorted(model.stored) for f in model.flows(local, reassociate=reassociate).flows]
+    flows = [f for local in sorted(model.internal_names) for f in model.flows(local, reassociate=reassociate).flows]
     pairs = [(d.source, d.sink, d.map) for d in (*model.constraints[reassociate], *stored)]
     most = 0
     for s, t, kept in (*pairs, *((f.write, f.read, f.map) for f in flows)):
         if s not in first or t not in then:
             continue
-        near = kept.intersect(inside.together(s, t, entry - 1))
+        near = kept.intersect(inside.equal_prefix(s, t, entry - 1))
         if near.is_empty():
             continue
         at_s, at_t = (
@@ -93,5 +95,5 @@ def max_lag(
 
 
 def _on_locals(model: Scop, private: frozenset[str], reassociate: bool) -> list[Dependence]:
-    kept = [d for d in model.dependences if d.array in model.stored and d.array not in private]
+    kept = [d for d in model.dependences if d.array in model.internal_names and d.array not in private]
     return [d for d in kept if not d.commutes(reassociate)]

@@ -64,7 +64,8 @@ class Statement:
     ``dims`` names one isl dimension per loop, ``domain`` is a condition on them, ``time`` the place in the tree.
     ``exact``: it runs in every iteration of the domain. ``conditions`` are the expressions that decide whether it runs;
     the last of them is ``guard`` (or its negation) where the statement opens a branch: nothing runs between the two.
-    ``asked`` are those that are not affine, in parts. ``asks``: nothing runs, the last is looked at for that one.
+    ``data_conditions`` are those that are not affine, in parts. ``is_condition``: nothing runs, the last is looked at
+    for that one.
     """
 
     name: str
@@ -77,10 +78,10 @@ class Statement:
     conditions: tuple[Expr, ...]
     unknown: Unanalysable | None
     guard: Expr | None = None
-    asked: tuple[DataCondition, ...] = ()
-    asks: str = ""
+    data_conditions: tuple[DataCondition, ...] = ()
+    is_condition: str = ""
 
-    def shown(self, values: tuple[int, ...], sizes: Mapping[str, int]) -> dict[str, int]:
+    def iteration_text(self, values: tuple[int, ...], sizes: Mapping[str, int]) -> dict[str, int]:
         """Return an iteration in the user's names and values; a ``while`` counts its passes.
 
         ``sizes`` are the integer parameters by name.
@@ -92,7 +93,7 @@ class Statement:
                 case Loop(var, source_value=None):
                     found[var] = value
                 case Loop(var, source_value=Node() as e):
-                    held = computed(e, env)
+                    held = constant_value(e, env)
                     found[var if held is not None else f"pass of {var}"] = value if held is None else held
                 case While():
                     found["pass"] = value
@@ -103,7 +104,7 @@ class Statement:
         return {f.var: v for f, v in zip(self.loops, values, strict=True) if isinstance(f, Loop)}
 
 
-def computed(e: Expr, env: Mapping[str, int]) -> int | None:
+def constant_value(e: Expr, env: Mapping[str, int]) -> int | None:
     """Return the value of an integer expression, or None if it contains names that are not in ``env``."""
     used = {n.name: n.dtype for n in walk(e) if isinstance(n, Var)}
     value = substitute(e, {v: Const(env[v], dtype) for v, dtype in used.items() if v in env})
@@ -158,7 +159,7 @@ def scan(codelet: Codelet) -> IterationDomains:
         match substitute(extent, known):
             case Var(var) if var in parameters:
                 least[var] = 0
-    walker = _Walker(known, taken=_taken(codelet))
+    walker = _Walker(known, used_names=_taken(codelet))
     top = _Place(scope=frozenset(scope), least=least)
     walker.block(codelet.body, top)
     length = max((len(s.time) for s in walker.statements), default=1)
@@ -249,10 +250,12 @@ class _Place:
     unknown: tuple[Unanalysable, ...] = ()
     scope: frozenset[str] = frozenset()
     least: Least = field(default_factory=dict)
-    asked: tuple[DataCondition, ...] = ()
+    data_conditions: tuple[DataCondition, ...] = ()
     ifs: int = 0
 
-    def given(self, condition: str, exact: bool, of: tuple[Expr, ...], unknown: tuple[Unanalysable, ...]) -> _Place:
+    def with_condition(
+        self, condition: str, exact: bool, of: tuple[Expr, ...], unknown: tuple[Unanalysable, ...]
+    ) -> _Place:
         return replace(self, domain=(*self.domain, *([condition] if condition != "true" else [])),
                        exact=self.exact and exact, conditions=self.conditions + of,
                        unknown=self.unknown + unknown)  # fmt: skip
@@ -261,7 +264,7 @@ class _Place:
 @dataclass(slots=True)
 class _Walker:
     known: Mapping[str, Expr]
-    taken: set[str]
+    used_names: set[str]
     statements: list[Statement] = field(default_factory=list)
     unknown: list[tuple[Unanalysable, str]] = field(default_factory=list)
     ranges: list[tuple[Loop, tuple[str, ...], str, str | None]] = field(default_factory=list)
@@ -289,7 +292,7 @@ class _Walker:
         domain = " and ".join(f"({c})" for c in place.domain)
         unknown = min(place.unknown, key=lambda u: u.condition, default=None)
         self.statements.append(Statement(stmt.name, place.loops, stmt, place.dims, domain, place.time, place.exact,
-                                         place.conditions, unknown, guard, place.asked))  # fmt: skip
+                                         place.conditions, unknown, guard, place.data_conditions))  # fmt: skip
 
     def loop(self, loop: Loop, place: _Place) -> None:
         var = name(loop.var)
@@ -308,7 +311,7 @@ class _Walker:
         )
         bound = lower_bound(substitute(loop.lo, self.known), place.least)
         least = {v: b for v, b in place.least.items() if v != loop.var}
-        inside = place.given(
+        inside = place.with_condition(
             " and ".join(conditions) if conditions else "true", not unknown, (loop.lo, loop.hi), unknown
         )
         self.block(loop.body, replace(
@@ -318,28 +321,28 @@ class _Walker:
 
     def passes(self, loop: While, place: _Place) -> None:
         """``while`` as a loop that counts its passes."""
-        var = next(v for v in (f"pass{k}" for k in range(len(self.taken) + 1)) if v not in self.taken)
-        self.taken.add(var)
+        var = next(v for v in (f"pass{k}" for k in range(len(self.used_names) + 1)) if v not in self.used_names)
+        self.used_names.add(var)
         unknown = Unanalysable(f"the condition {expression_text(loop.cond)} of a while loop", _span(loop.cond, loop))
-        inside = place.given(f"{var} >= 0", False, (loop.cond,), (unknown,))
+        inside = place.with_condition(f"{var} >= 0", False, (loop.cond,), (unknown,))
         self.block(
             loop.body, replace(inside, loops=(*place.loops, loop), dims=(*place.dims, var), time=(*place.time, var))
         )
 
     def branch(self, cond: Expr, taken: bool, place: _Place, start: int) -> _Place:
         """Inside an ``if``: the affine parts of its condition hold, the others may be either way."""
-        domain, asked = list(place.domain), list(place.asked)
+        domain, asked = list(place.domain), list(place.data_conditions)
         for part, wanted in conjuncts(cond, taken):
             holds, exact = affine_part(part, wanted, self.known, place.scope, place.least)
             if not exact:
                 here = " and ".join(f"({c})" for c in domain)
                 asked.append(DataCondition(part, wanted, len(place.loops), start, here, place.ifs, cond))
             domain += [holds] if holds != "true" else []
-        affine = len(asked) == len(place.asked)
+        affine = len(asked) == len(place.data_conditions)
         unknown = () if affine else (Unanalysable(f"condition {expression_text(cond)}", cond.span, condition=True),)
         return replace(
             place, domain=tuple(domain), exact=place.exact and affine, conditions=(*place.conditions, cond),
-            unknown=place.unknown + unknown, asked=tuple(asked), ifs=place.ifs + 1,
+            unknown=place.unknown + unknown, data_conditions=tuple(asked), ifs=place.ifs + 1,
         )  # fmt: skip
 
     def affine(self, e: Expr, place: _Place) -> str | None:

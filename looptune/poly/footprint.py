@@ -18,8 +18,8 @@ from looptune.ir.def_use import is_dead_store
 from looptune.ir.nodes import Array, Binary, Loop, Select
 from looptune.ir.rewrite import walk
 from looptune.poly.affine import name
-from looptune.poly.coalesce import merged
-from looptune.poly.isl_limits import TooInvolved, isl_operation_limit
+from looptune.poly.coalesce import coalesce
+from looptune.poly.isl_limits import IslLimitExceeded, isl_operation_limit
 
 if TYPE_CHECKING:
     from looptune.poly.access import Access
@@ -71,10 +71,10 @@ def _count(space: Space, mine: list[Access], sizes: Mapping[str, int]) -> int:
         return 0
     try:
         with isl_operation_limit(MOST):
-            union = merged(reduce(isl.Set.union, (_at(space.touched(a).range(), sizes) for a in mine)))
+            union = coalesce(reduce(isl.Set.union, (_at(space.touched(a).range(), sizes) for a in mine)))
             if not union.is_bounded():
                 return 0
             count = union.make_disjoint().count_val().to_python()
             return int(count) if count is not None else 0
-    except TooInvolved:
+    except IslLimitExceeded:
         return 0

@@ -26,7 +26,7 @@ def happens_before(model: Scop, first: str, then: str, array: str, op: str | Non
     """
     s, t = model.statements[first], model.statements[then]
     later = [f"{e}'" if e in t.dims else e for e in t.time]
-    threads = {2 * d + 1 for d, f in enumerate(s.loops) if is_parallel(f) and not reduces(f, array, op)}
+    threads = {2 * d + 1 for d, f in enumerate(s.loops) if is_parallel(f) and not combines(f, array, op)}
     primed = tuple(f"{d}'" for d in t.dims)
     met = _map(model.space.prefix, s.dims, primed, _earlier(s.time, later, threads))
     return met.set_tuple_name(isl.dim_type.in_, s.name).set_tuple_name(isl.dim_type.out, t.name)
@@ -57,11 +57,11 @@ def is_parallel(loop: object) -> bool:
     return isinstance(loop, Loop) and loop.mode in ("parallel", "thread")
 
 
-def reduces(loop: object, array: str, op: str | None) -> bool:
+def combines(loop: object, array: str, op: str | None) -> bool:
     """Tell whether the threads that run the loop combine what they have accumulated by ``op`` into ``array``."""
-    return isinstance(loop, Loop) and any(into(r) == (array, op) for r in loop.reductions)
+    return isinstance(loop, Loop) and any(reduction_key(r) == (array, op) for r in loop.reductions)
 
 
-def into(r: Reduction) -> tuple[str, str]:
+def reduction_key(r: Reduction) -> tuple[str, str]:
     """Return the name of the reduction's target and its operator."""
     return r.target.name if isinstance(r.target, Var) else r.target.array, r.op

@@ -39,32 +39,32 @@ class InstanceMaps:
 
     ``of``: the original statement of each copy. ``at``: { copy[iteration] -> original[iteration] : it runs }.
 
-    ``asked``: the original's asking for each of a copy's, which have an ``at`` too. ``names``: of the locals that a
-    copy or an asking reads, None where it computes something else; ``unlike`` are the copies that ask something else.
-    ``whole``: every assignment is a copy of an original one.
+    ``original_conditions``: the original's asking for each of a copy's, which have an ``at`` too. ``names``: of the
+    locals that a copy or an asking reads, None where it computes something else; ``mismatches`` are the copies that ask
+    something else. ``all_copies``: every assignment is a copy of an original one.
     """
 
     original: Scop
     finished: Scop
     of: Mapping[str, str]
-    asked: Mapping[str, str]
+    original_conditions: Mapping[str, str]
     at: Mapping[str, isl.Map]
     names: Mapping[str, Names | None]
-    unlike: frozenset[str]
-    whole: bool = True
+    mismatches: frozenset[str]
+    all_copies: bool = True
 
-    def stands_for(self, name: str) -> str:
-        return self.of[name] if name in self.of else self.asked[name]
+    def original_of(self, name: str) -> str:
+        return self.of[name] if name in self.of else self.original_conditions[name]
 
-    def named(self, statement: str) -> list[str]:
+    def copies_of(self, statement: str) -> list[str]:
         """Return the copies of a statement, or the evaluations that correspond to the evaluation of a condition."""
-        return [c for c, s in (*self.of.items(), *self.asked.items()) if s == statement]
+        return [c for c, s in (*self.of.items(), *self.original_conditions.items()) if s == statement]
 
-    def between(self, first: str, dependence: isl.Map, then: str) -> isl.Map:
+    def to_copies(self, first: str, dependence: isl.Map, then: str) -> isl.Map:
         """Return { first copy[iteration] -> then copy[iteration] } of a map of the original iterations."""
         return self.at[first].apply_range(dependence).apply_range(self.at[then].reverse())
 
-    def back(self, first: str, between: isl.Map, then: str) -> isl.Map:
+    def to_original(self, first: str, between: isl.Map, then: str) -> isl.Map:
         """Return { original[iteration] -> original[iteration] } of a map of two copies' iterations."""
         return self.at[first].reverse().apply_range(between).apply_range(self.at[then])
 
@@ -84,7 +84,14 @@ def compare(original: Codelet, finished: Codelet, sizes: Mapping[str, int]) -> I
     for c, s in mine.items():
         made.add(before.statements[s], after.statements[c])
     return InstanceMaps(
-        before, after, mine, made.asked, made.at, made.names, frozenset(made.unlike), len(mine) == len(of)
+        before,
+        after,
+        mine,
+        made.original_conditions,
+        made.at,
+        made.names,
+        frozenset(made.mismatches),
+        len(mine) == len(of),
     )
 
 
@@ -94,10 +101,10 @@ class _Comparing:
 
     before: Scop
     after: Scop
-    asked: dict[str, str] = field(default_factory=dict)
+    original_conditions: dict[str, str] = field(default_factory=dict)
     at: dict[str, isl.Map] = field(default_factory=dict)
     names: dict[str, Names | None] = field(default_factory=dict)
-    unlike: set[str] = field(default_factory=set)
+    mismatches: set[str] = field(default_factory=set)
 
     def add(self, s: Statement, c: Statement) -> None:
         self.at[c.name] = _at(self.before, self.after, c.name, s.name)
@@ -105,14 +112,14 @@ class _Comparing:
         target, value = alike.names(s.assign.target, c.assign.target), alike.names(s.assign.value, c.assign.value)
         read = None if target is None or value is None else value | _read(target, c.assign.target)
         found = self.conditions(alike)
-        self.unlike |= {c.name} if found is None else set()
+        self.mismatches |= {c.name} if found is None else set()
         for k, m, names in found if found is not None else ():
             if not has_own_statement(c, m):
                 read = None if read is None else read | names
                 continue
             mine, theirs = condition_instance_name(c, m), condition_instance_name(s, k)
-            self.asked[mine], self.names[mine] = theirs, names
-            self.at[mine] = self.asking_at(self.after.statements[mine], c, s, self.before.statements[theirs])
+            self.original_conditions[mine], self.names[mine] = theirs, names
+            self.at[mine] = self.condition_map(self.after.statements[mine], c, s, self.before.statements[theirs])
         self.names[c.name] = read
 
     def conditions(self, alike: StatementMatcher) -> list[tuple[int, int, Names]] | None:
@@ -120,24 +127,23 @@ class _Comparing:
 
         What the copy's iterations answer by themselves need not be asked. None where the two ask different things.
         """
-        s, c, asked = alike.original, alike.copy, list(alike.asked())
+        s, c, asked = alike.original, alike.copy, list(alike.matched_conditions())
         found: list[tuple[int, int, Names]] = []
-        for m, ((k, part, wanted), mine) in enumerate(zip(asked, c.asked, strict=False)):
+        for m, ((k, part, wanted), mine) in enumerate(zip(asked, c.data_conditions, strict=False)):
             names = alike.same(part, mine.cond)
-            if names is not None and wanted == mine.wanted:
+            if names is not None and wanted == mine.value:
                 found.append((k, m, names))
-        if not len(found) == len(asked) == len(c.asked):
-            if any(not on_data(self.before, a) for a in (*s.asked, *c.asked)):
+        if not len(found) == len(asked) == len(c.data_conditions):
+            if any(not depends_on_data(self.before, a) for a in (*s.data_conditions, *c.data_conditions)):
                 raise Unprovable(str(s.unknown if s.unknown is not None else c.unknown))
             return None
         for k, m, _ in found:
             if has_own_statement(s, k) != has_own_statement(c, m):
-                raise Unprovable(
-                    f"condition {expression_text(s.asked[k].whole)} cannot be analysed, apart from what it decides"
-                )
+                condition = expression_text(s.data_conditions[k].full_condition)
+                raise Unprovable(f"condition {condition} cannot be analysed, apart from what it decides")
         return found
 
-    def asking_at(self, mine: Statement, c: Statement, s: Statement, theirs: Statement) -> isl.Map:
+    def condition_map(self, mine: Statement, c: Statement, s: Statement, theirs: Statement) -> isl.Map:
         """Return { the copy's evaluation[iteration] -> the original's[iteration] : it decides on the same }."""
         (outer, inner) = (
             isl.Map(f"{space.prefix}{{ {space.instance(a)} -> {space.instance(b)} }}")
@@ -146,7 +152,7 @@ class _Comparing:
         return outer.apply_range(self.at[c.name]).apply_range(inner.reverse())
 
 
-def on_data(original: Scop, a: DataCondition) -> bool:
+def depends_on_data(original: Scop, a: DataCondition) -> bool:
     """Tell whether the condition may be true or false in one iteration at one size.
 
     No rewriting can then have decided it.

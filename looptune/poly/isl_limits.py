@@ -1,7 +1,8 @@
 """An end to what isl may take, and what is answered where it comes to it.
 
 Some questions about a few loops would keep isl busy for ever, and a few of its functions fail on sets that are right.
-Either raises ``TooInvolved``; whoever asks then takes the answer that is never wrong: a dependence, a sequential loop.
+Either raises ``IslLimitExceeded``; whoever asks then takes the answer that is never wrong: a dependence, a sequential
+loop.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _COUNTED = (10**4, 10**5, 10**6)
 """How many operations a question took is known as one of these."""
 
 
-class TooInvolved(Exception):
+class IslLimitExceeded(Exception):
     """isl gave up. Outside ``poly`` only where there is no answer to give instead; the message is a clause.
 
     ``between``: the statements that were asked about, where they are known.
@@ -70,10 +71,10 @@ def isl_operation_limit(operations: int, effort: Effort | None = None) -> Genera
         except (isl.Error, TypeError) as error:
             if _ours(error):
                 raise
-            raise TooInvolved(_limits[0]) from error
+            raise IslLimitExceeded(_limits[0]) from error
         return
     if operations <= 0:
-        raise TooInvolved(CODELET)
+        raise IslLimitExceeded(CODELET)
     context, spent = isl.DEFAULT_CONTEXT, operations
     _limits.append(operations)
     context.reset_operations()
@@ -84,7 +85,7 @@ def isl_operation_limit(operations: int, effort: Effort | None = None) -> Genera
     except (isl.Error, TypeError) as error:
         if _ours(error):
             raise
-        raise TooInvolved(operations) from error
+        raise IslLimitExceeded(operations) from error
     finally:
         _limits.pop()
         if effort is not None:

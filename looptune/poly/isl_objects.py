@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import islpy as isl
 
 from looptune.poly.access import Access
-from looptune.poly.coalesce import merged
+from looptune.poly.coalesce import coalesce
 from looptune.poly.domain import IterationDomains, Statement
 
 _Answer = TypeVar("_Answer")
@@ -69,7 +69,7 @@ class Space:
         s = self.nest.statements[access.statement]
         index = ", ".join(f"any{k}'" if e is None else e for k, e in enumerate(access.index))  # no C name has a '
         everywhere = isl.Map(f"{self.prefix}{{ {self.instance(s)} -> [{index}] }}")
-        return merged(everywhere.intersect_domain(self.domain(s.name)))
+        return coalesce(everywhere.intersect_domain(self.domain(s.name)))
 
     def time(self, name: str, pieces: tuple[SchedulePiece, ...], length: int) -> isl.Map:
         """Return { S[iteration] -> [time] }, times padded with 0 to ``length``."""
@@ -116,4 +116,4 @@ class Space:
 
 def union(maps: Iterable[isl.Map]) -> isl.Map:
     """All the maps, at least one, which share a space, as one."""
-    return merged(reduce(isl.Map.union, maps))
+    return coalesce(reduce(isl.Map.union, maps))

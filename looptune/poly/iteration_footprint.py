@@ -10,16 +10,16 @@ import islpy as isl
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Expr, Load, Loop, Var
 from looptune.poly.affine import condition_to_isl, name, to_isl
-from looptune.poly.isl_limits import QUESTION, TooInvolved, isl_operation_limit
+from looptune.poly.isl_limits import QUESTION, IslLimitExceeded, isl_operation_limit
 
 
 @dataclass(frozen=True, slots=True)
 class ElementAccess:
-    """A local or an element that a statement names, where the conditions ``given`` hold."""
+    """A local or an element that a statement names, where the conditions ``conditions`` hold."""
 
     at: Load | Var
     writes: bool
-    given: tuple[Expr, ...]
+    conditions: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ElementSets:
             with isl_operation_limit(QUESTION):
                 pairs = (self.changed, other.touched), (self.touched, other.changed)
                 return not all(isl.UnionSet(a).intersect(isl.UnionSet(b)).is_empty() for a, b in pairs)
-        except TooInvolved:
+        except IslLimitExceeded:
             return True
 
 
@@ -54,7 +54,7 @@ class Elements:
         found: dict[tuple[Load, tuple[Expr, ...]], bool] = {}
         for t in touches:
             if isinstance(t.at, Load):
-                found[t.at, t.given] = found.get((t.at, t.given), False) or t.writes
+                found[t.at, t.conditions] = found.get((t.at, t.conditions), False) or t.writes
         return ElementSets(self._set(found), self._set([key for key, writes in found.items() if writes]))
 
     def _set(self, elements: Collection[tuple[Load, tuple[Expr, ...]]]) -> str:

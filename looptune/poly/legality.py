@@ -44,9 +44,9 @@ def check_schedule(
     """
     change = ScheduleChange(model, new, old if old is not None else model.order(), reassociate)
     constraints = model.constraints[reassociate]
-    broken = [change.broken(d.source, d.sink, bad) for d in constraints if (bad := change.reversed(d)) is not None]
+    broken = [change.violation(d.source, d.sink, bad) for d in constraints if (bad := change.reversed(d)) is not None]
     for array in sorted(change.locals()):
-        broken += change.broken_local(array, array in expanded)
+        broken += change.local_violation(array, array in expanded)
     return find_witness(model.space, model.sizes, broken) if broken else None
 
 
@@ -59,12 +59,12 @@ class ScheduleChange:
 
     def reversed(self, d: Dependence) -> isl.Map | None:
         """Return { s -> t : the dependence is there, and new(s) > new(t) }, None where that is empty."""
-        if self.is_kept(d):
+        if self.is_preserved(d):
             return None
         bad = d.map.intersect(self.after(d.source, d.sink))
         return None if bad.is_empty() else bad
 
-    def is_kept(self, d: Dependence) -> bool:
+    def is_preserved(self, d: Dependence) -> bool:
         """For a reason that its text shows; False says nothing."""
         if d.source not in self.new or d.sink not in self.new:
             return True
@@ -74,49 +74,54 @@ class ScheduleChange:
         """Return { s -> t : new(s) > new(t) }."""
         return self.model.space.later(first, then, self.new[first], self.new[then])
 
-    def broken(
+    def violation(
         self, first: str, then: str, bad: isl.Map, array: str = "", kind: Kind | None = None
     ) -> ViolatedDependence:
         times = " ".join(" ".join((*p.time, p.when)) for n in (first, then) for p in self.new[n])
         counted = not self.reassociate or kind is not None  # those of a kind do not commute, though they accumulate
         return ViolatedDependence(
-            first, then, bad, array, kind, reductions=counted, mentions=times, without=self.model.stored
+            first, then, bad, array, kind, reductions=counted, mentions=times, without=self.model.internal_names
         )
 
     def locals(self) -> set[str]:
         """Return the locals that the listed statements assign."""
         model = self.model
-        return {a.array for name in self.new for a in model.space.accesses[name] if a.write and a.array in model.stored}
+        return {
+            a.array
+            for name in self.new
+            for a in model.space.accesses[name]
+            if a.write and a.array in model.internal_names
+        }
 
-    def broken_local(self, array: str, expanded: bool) -> Iterator[ViolatedDependence]:
+    def local_violation(self, array: str, expanded: bool) -> Iterator[ViolatedDependence]:
         """Empty at once where nothing at all is reversed; else what really changes the value of a read."""
         mine = [d for d in self.model.dependences if d.array == array and not d.commutes(self.reassociate)]
-        mine = [d for d in mine if not self.is_kept(d)]
+        mine = [d for d in mine if not self.is_preserved(d)]
         if not mine:
             return
         flows = self.model.flows(array, reassociate=self.reassociate)
-        foreign = self.crosses(flows.flows) or self.model.from_outside(array, self.new)
-        if not foreign and all(self.at_once(f) for f in flows.flows if f.write in self.new):
+        foreign = self.is_live_across(flows.flows) or self.model.reads_initial_value(array, self.new)
+        if not foreign and all(self.is_simultaneous(f) for f in flows.flows if f.write in self.new):
             return
         turned = [(d, bad) for d in mine if (bad := self.reversed(d)) is not None]
         if not turned:
             return
         if foreign:
-            yield from (self.broken(d.source, d.sink, bad, array) for d, bad in turned)
+            yield from (self.violation(d.source, d.sink, bad, array) for d, bad in turned)
             return
         for flow in flows.flows:
-            if flow.write not in self.new or self.at_once(flow):
+            if flow.write not in self.new or self.is_simultaneous(flow):
                 continue
             if not self.commutes(array, flow.write, flow.read):
-                yield from self.late(flow)
+                yield from self.reversed_flows(flow)
             if not expanded:
-                yield from self.between(flow)
+                yield from self.intervening_writes(flow)
 
-    def crosses(self, flows: Collection[Flow]) -> bool:
+    def is_live_across(self, flows: Collection[Flow]) -> bool:
         """Tell whether a value flows into or out of the listed statements."""
         return any((f.write in self.new) != (f.read in self.new) for f in flows)
 
-    def at_once(self, flow: Flow) -> bool:
+    def is_simultaneous(self, flow: Flow) -> bool:
         """Write and read run at the same time, so whatever comes between them came between them before.
 
         An iteration of a loop that was reordered stays whole.
@@ -125,48 +130,53 @@ class ScheduleChange:
         ends = space.memoized(flow, lambda: Dependence(flow.write, flow.read, flow.array, None, flow.map))
         return simultaneous(space, ends, self.new[flow.write], self.new[flow.read])
 
-    def late(self, flow: Flow) -> Iterator[ViolatedDependence]:
+    def reversed_flows(self, flow: Flow) -> Iterator[ViolatedDependence]:
         bad = flow.map.intersect(self.after(flow.write, flow.read))
         if not bad.is_empty():
-            yield self.broken(flow.write, flow.read, bad, flow.array, "flow")
+            yield self.violation(flow.write, flow.read, bad, flow.array, "flow")
 
-    def between(self, flow: Flow) -> Iterator[ViolatedDependence]:
+    def intervening_writes(self, flow: Flow) -> Iterator[ViolatedDependence]:
         """Yield the writes of the same element that the new order puts between the write and the read of ``flow``."""
         w, r, array, space = flow.write, flow.read, flow.array, self.model.space
         for x in self.new:
             if not any(a.write and a.array == array for a in space.accesses[x]):
                 continue
-            w_x = self.same(array, w, x, sink_writes=True).intersect(self.runs_before(w, x))  # { w -> x }
-            x_r = self.same(array, x, r, sink_writes=False).intersect(self.runs_before(x, r))  # { x -> r }
+            w_x = self.same_element(array, w, x, sink_writes=True).intersect(self.runs_before(w, x))  # { w -> x }
+            x_r = self.same_element(array, x, r, sink_writes=False).intersect(self.runs_before(x, r))  # { x -> r }
             if not self.commutes(array, x, w):
                 was_first = w_x.intersect(space.before(x, w).reverse())
                 bad = was_first.intersect(flow.map.apply_range(x_r.reverse())).reverse()  # { x -> w }
                 if not bad.is_empty():
-                    yield self.broken(x, w, bad, array, "output")
+                    yield self.violation(x, w, bad, array, "output")
             if not self.commutes(array, r, x):
                 was_last = x_r.reverse().intersect(space.before(r, x))
                 bad = was_last.intersect(flow.map.reverse().apply_range(w_x))  # { r -> x }
                 if not bad.is_empty():
-                    yield self.broken(r, x, bad, array, "anti")
+                    yield self.violation(r, x, bad, array, "anti")
 
     def commutes(self, array: str, s: str, t: str) -> bool:
         """Both do nothing with the array but accumulate into it."""
         mine = [[a for a in self.model.space.accesses[n] if a.array == array] for n in (s, t)]
         return shared_op(*mine) is not None and all(a.commutes(self.reassociate) for side in mine for a in side)
 
-    def same(self, array: str, s: str, t: str, *, sink_writes: bool) -> isl.Map:
+    def same_element(self, array: str, s: str, t: str, *, sink_writes: bool) -> isl.Map:
         """Return { s -> t : s writes an element that t writes (or reads) }."""
-        pairs = [(a, b) for a in self.of(s, array) for b in self.of(t, array) if a.write and b.write == sink_writes]
+        pairs = [
+            (a, b)
+            for a in self.accesses_of(s, array)
+            for b in self.accesses_of(t, array)
+            if a.write and b.write == sink_writes
+        ]
         return union(conflict(self.model.space, a, b) for a, b in pairs)
 
-    def of(self, statement: str, array: str) -> list[Access]:
+    def accesses_of(self, statement: str, array: str) -> list[Access]:
         return [a for a in self.model.space.accesses[statement] if a.array == array]
 
     def runs_before(self, s: str, t: str) -> isl.Map:
         """Return { s -> t : s runs before t in the new order, ties as in the old }."""
-        return self.model.space.later(t, s, self.whole(t), self.whole(s)).reverse()
+        return self.model.space.later(t, s, self.full_times(t), self.full_times(s)).reverse()
 
-    def whole(self, name: str) -> tuple[SchedulePiece, ...]:
+    def full_times(self, name: str) -> tuple[SchedulePiece, ...]:
         length = max(len(p.time) for pieces in self.new.values() for p in pieces)
 
         def then(p: SchedulePiece, q: SchedulePiece) -> SchedulePiece:
@@ -210,7 +220,7 @@ def parallel(
     Its dimension is entry ``depth`` of the times in ``order``.
     """
     loop = LoopDependences(model, frozenset(statements), depth, order if order is not None else model.order())
-    left, private = loop.carries()
+    left, private = loop.carried_dependences()
     plain = [(d, bad) for d, bad in left if not d.commutes(reassociate)]
     if not left:
         return Verdict("parallel", None, (), private)
@@ -232,27 +242,27 @@ class LoopDependences:
     """One loop, and the statements in it."""
 
     model: Scop
-    inside: frozenset[str]
+    statements: frozenset[str]
     depth: int
     order: Mapping[str, tuple[SchedulePiece, ...]]
 
-    def carries(self) -> tuple[list[tuple[Dependence, isl.Map]], frozenset[str]]:
+    def carried_dependences(self) -> tuple[list[tuple[Dependence, isl.Map]], frozenset[str]]:
         """Return the dependences between iterations of the loop.
 
         Locals that were ignored, because each iteration has its own, are returned too.
         """
-        carried = [(d, bad) for d in self.model.dependences if (bad := self.carried(d)) is not None]
-        private = {a for a in {d.array for d, _ in carried} if a in self.model.stored and self.owns(a)}
+        carried = [(d, bad) for d in self.model.dependences if (bad := self.carried_part(d)) is not None]
+        private = {a for a in {d.array for d, _ in carried} if a in self.model.internal_names and self.owns(a)}
         return [(d, bad) for d, bad in carried if d.array not in private], frozenset(private)
 
-    def carried(self, d: Dependence) -> isl.Map | None:
+    def carried_part(self, d: Dependence) -> isl.Map | None:
         """Return { s -> t : dependent, in one iteration of the loops around and different ones of this }, or None."""
-        if d.source not in self.inside or d.sink not in self.inside:
+        if d.source not in self.statements or d.sink not in self.statements:
             return None
         # By times, not by instances: of these there are as many pieces as an unrolled loop has copies, and what is left
         # of a relation without a union of pairs of them has many more.
         first, then = (
-            self.model.space.time(n, self.cut(n, self.depth + 1), self.depth + 1) for n in (d.source, d.sink)
+            self.model.space.time(n, self.time_prefix(n, self.depth + 1), self.depth + 1) for n in (d.source, d.sink)
         )
         met = d.map.apply_domain(first).apply_range(then)
         apart = met.intersect(_apart(met, self.depth))
@@ -262,10 +272,10 @@ class LoopDependences:
 
     def mixed(self, reducing: Collection[str]) -> frozenset[str]:
         """Return the targets of ``reducing`` statements that something else in the loop accesses."""
-        plain = [d for d in self.model.dependences if d.op is None and {d.source, d.sink} <= self.inside]
+        plain = [d for d in self.model.dependences if d.op is None and {d.source, d.sink} <= self.statements]
         plain = [d for d in plain if d.source in reducing or d.sink in reducing]
         into = {self.model.space.accesses[s][0].array for s in reducing}
-        near = [d for d in plain if d.array in into and not d.map.intersect(self.both(d)).is_empty()]
+        near = [d for d in plain if d.array in into and not d.map.intersect(self.same_outer_iteration(d)).is_empty()]
         asked = {self.model.space.accesses[s][0].array for s in reducing if self.reads_its_sum(s)}
         return frozenset(d.array for d in near) | asked
 
@@ -276,31 +286,31 @@ class LoopDependences:
         met = (conflict(self.model.space, target, a) for a in plain)
         return any(not m.intersect(isl.Map.identity(m.get_space())).is_empty() for m in met)
 
-    def both(self, d: Dependence) -> isl.Map:
+    def same_outer_iteration(self, d: Dependence) -> isl.Map:
         """Return { s -> t : in one iteration of the loops around }."""
-        return self.together(d.source, d.sink, self.depth)
+        return self.equal_prefix(d.source, d.sink, self.depth)
 
-    def together(self, s: str, t: str, length: int) -> isl.Map:
+    def equal_prefix(self, s: str, t: str, length: int) -> isl.Map:
         """Return { s -> t : the first ``length`` entries of their times are equal }."""
-        a, b = (self.model.space.time(n, self.cut(n, length), length) for n in (s, t))
+        a, b = (self.model.space.time(n, self.time_prefix(n, length), length) for n in (s, t))
         return a.apply_range(b.reverse())
 
-    def cut(self, statement: str, length: int) -> tuple[SchedulePiece, ...]:
+    def time_prefix(self, statement: str, length: int) -> tuple[SchedulePiece, ...]:
         """Return the first ``length`` entries of the times of a statement."""
         return tuple(SchedulePiece(p.time[:length], p.when) for p in self.order[statement])
 
     def owns(self, array: str) -> bool:
         """Every value of the local is written and read in one iteration of the loop."""
-        if self.model.from_outside(array, self.inside):
+        if self.model.reads_initial_value(array, self.statements):
             return False
         for flow in self.model.flows(array).flows:
             both = {flow.write, flow.read}
-            if both & self.inside and not (both <= self.inside and self.one_iteration(flow)):
+            if both & self.statements and not (both <= self.statements and self.one_iteration(flow)):
                 return False
         return True
 
     def one_iteration(self, flow: Flow) -> bool:
-        return flow.map.is_subset(self.together(flow.write, flow.read, self.depth + 1))
+        return flow.map.is_subset(self.equal_prefix(flow.write, flow.read, self.depth + 1))
 
 
 def _apart(times: isl.Map, depth: int) -> isl.Map:

@@ -19,7 +19,7 @@ import islpy as isl
 from looptune.ir.nodes import Loop
 from looptune.poly.dataflow import Flow, guards_of, must_execute_with
 from looptune.poly.dependence import Dependence, conflict, dependences, shared_op
-from looptune.poly.happens_before import happens_before, is_parallel, reduces
+from looptune.poly.happens_before import combines, happens_before, is_parallel
 from looptune.poly.isl_objects import union
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ Sources = Mapping[tuple[str, str], Mapping[str, isl.Map]]
 
 def scalars(model: Scop) -> set[str]:
     """Return the locals that have a copy in every thread: everything that is stored, except the local arrays."""
-    return set(model.stored - arrays(model))
+    return set(model.internal_names - arrays(model))
 
 
 def arrays(model: Scop) -> set[str]:
@@ -43,7 +43,7 @@ def arrays(model: Scop) -> set[str]:
     return {v.name for v in model.codelet.locals if v.shape}
 
 
-def one_place(model: Scop, d: Dependence) -> isl.Map:
+def same_copy(model: Scop, d: Dependence) -> isl.Map:
     """Return the dependence where both ends access one copy of the array.
 
     That of one iteration of the innermost loop that owns it.
@@ -91,7 +91,7 @@ def _span(model: Scop, name: str) -> Span:
 
 def _flows(model: Scop, reassociate: bool) -> Iterator[Flow]:
     """Over all locals, without those between accumulations that may be regrouped."""
-    for array in sorted(model.stored):
+    for array in sorted(model.internal_names):
         for flow in model.flows(array, reassociate=reassociate).flows:
             ends = [[a for a in model.space.accesses[n] if a.array == array] for n in (flow.write, flow.read)]
             if not (shared_op(*ends) and all(a.commutes(reassociate) for side in ends for a in side if a.write)):
@@ -103,10 +103,10 @@ def _needed(copies: InstanceMaps, flow: Flow) -> Iterator[Flow]:
 
     What a condition reads where no iteration of its statement depends on it has no copy.
     """
-    if not copies.original.statements[flow.read].asks:
+    if not copies.original.statements[flow.read].is_condition:
         yield flow
         return
-    for c in copies.named(flow.read):
+    for c in copies.copies_of(flow.read):
         needed = flow.map.intersect_range(copies.at[c].range())
         if not needed.is_empty():
             yield replace(flow, map=needed)
@@ -130,9 +130,9 @@ def _read_back(copies: InstanceMaps, reassociate: bool) -> Iterator[tuple[str, s
         theirs = {a for a, b in names if b == f.array}
         if not theirs and f.array not in copies.finished.space.nest.known:
             theirs = {""}
-        back = copies.back(f.write, f.map, f.read)
+        back = copies.to_original(f.write, f.map, f.read)
         if not back.is_empty():
-            yield from ((copies.stands_for(f.read), name, copies.of[f.write], back) for name in theirs)
+            yield from ((copies.original_of(f.read), name, copies.of[f.write], back) for name in theirs)
 
 
 def _visible(copies: InstanceMaps, flows: Iterable[Flow]) -> Iterator[Flow]:
@@ -143,16 +143,16 @@ def _visible(copies: InstanceMaps, flows: Iterable[Flow]) -> Iterator[Flow]:
     """
     space, finished = copies.original.space, copies.finished.space
     for f in flows:
-        read, left = copies.original.statements[copies.stands_for(f.read)], f.map
+        read, left = copies.original.statements[copies.original_of(f.read)], f.map
         earlier = copies.original.statements[copies.of[f.write]]
         decided = any(guards_of(read, a) for a, b in copies.names[f.read] or () if b == f.array)
         for c in _writes(copies, f.array) if f.array in scalars(copies.finished) else ():
             write = copies.original.statements[copies.of[c]]
             after, then = finished.before(f.write, c), finished.before(c, f.read)
-            again = copies.between(f.write, must_execute_with(space, write, earlier).reverse(), c)
+            again = copies.to_copies(f.write, must_execute_with(space, write, earlier).reverse(), c)
             left = left.subtract(after.intersect(again).apply_range(then))
             if not decided:
-                runs = copies.between(c, must_execute_with(space, write, read), f.read)
+                runs = copies.to_copies(c, must_execute_with(space, write, read), f.read)
                 left = left.subtract(after.apply_range(then.intersect(runs)))
         if not left.is_empty():
             yield replace(f, map=left)
@@ -163,7 +163,7 @@ def _writes(copies: InstanceMaps, scalar: str) -> Iterator[str]:
     finished = copies.finished.space
     for c in copies.of:
         s = finished.nest.statements[c]
-        if s.asked and any(a.write and a.array == scalar and a.reduces is None for a in finished.accesses[c]):
+        if s.data_conditions and any(a.write and a.array == scalar and a.reduces is None for a in finished.accesses[c]):
             yield c
 
 
@@ -199,9 +199,9 @@ def _commute(model: Scop, a: Flow, b: Flow, reassociate: bool) -> bool:
 
 def _kept(copies: InstanceMaps, first: str, pairs: isl.Map, then: str) -> bool:
     """In all copies of the two statements the first comes before the other."""
-    for c in copies.named(first):
-        for d in copies.named(then):
-            met = copies.between(c, pairs, d)
+    for c in copies.copies_of(first):
+        for d in copies.copies_of(then):
+            met = copies.to_copies(c, pairs, d)
             if not met.is_empty() and not met.is_subset(happens_before(copies.finished, c, d, "", None)):
                 return False
     return True
@@ -219,7 +219,7 @@ def cross_thread_reads(copies: InstanceMaps, reassociate: bool, shared: frozense
                 return f"{array} is read at {_span(finished, flow.read)} by another thread than wrote it"
     for d in dependences(finished.space, shared | arrays(finished)):
         op = d.op if d.commutes(reassociate) else None
-        if not one_place(finished, d).is_subset(happens_before(finished, d.source, d.sink, d.array, op)):
+        if not same_copy(finished, d).is_subset(happens_before(finished, d.source, d.sink, d.array, op)):
             return f"{d.array} is used at {_span(finished, d.sink)} by several threads at once"
     return None
 
@@ -232,7 +232,7 @@ def _one_thread(model: Scop, flow: Flow, reassociate: bool) -> isl.Map:
     w, r = model.statements[flow.write], model.statements[flow.read]
     written = next(a for a in model.space.accesses[flow.write] if a.write and a.array == flow.array)
     op = written.reduces if written.commutes(reassociate) else None
-    apart = [is_parallel(loop) and not reduces(loop, flow.array, op) for loop in w.loops]
+    apart = [is_parallel(loop) and not combines(loop, flow.array, op) for loop in w.loops]
     last = max((d for d, threads in enumerate(apart) if threads), default=-1)  # threads end with their loop
     same = []
     for d, loop in enumerate(w.loops[: last + 1]):

@@ -5,7 +5,7 @@ onto j         0 <= j < n            for j in 0..n:
 onto j, i      0 <= i <= j             for i in 0..j + 1
 
 Several bounds become ``max`` and ``min``. What a loop's bounds leave out (iterations that are no convex set, a stride
-that another variable decides) is asked in the innermost loop: ``Nested.left`` says what is left to ask.
+that another variable decides) is asked in the innermost loop: ``Nested.remaining_conditions`` says what is left to ask.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from looptune.ir.nodes import Binary, Cast, Const, Expr, Loop, Var
 from looptune.ir.rewrite import substitute
 from looptune.ir.simplify import add, div, is_lossless_index_cast, max_of, min_of, mod, mul, sub
 from looptune.poly.affine import name
-from looptune.poly.coalesce import merged
+from looptune.poly.coalesce import coalesce
 from looptune.poly.delinearization import polynomial
 from looptune.poly.domain import IterationDomains
-from looptune.poly.isl_limits import QUESTION, TooInvolved, isl_operation_limit
+from looptune.poly.isl_limits import QUESTION, IslLimitExceeded, isl_operation_limit
 
 if TYPE_CHECKING:
     from looptune.poly.loop_context import LoopContext
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Nested:
+class BoundedNest:
     """``loops``, outermost first and with no body, run all the iterations asked for, and maybe more."""
 
     loops: tuple[Loop, ...]
     _within: _Within
     _runs: isl.Set
 
-    def left(self, conditions: Iterable[Expr]) -> tuple[Expr, ...]:
+    def remaining_conditions(self, conditions: Iterable[Expr]) -> tuple[Expr, ...]:
         """Those of the ``conditions`` that do not hold in every iteration of the loops, as far as isl can say."""
         return tuple(signed(c) for c in conditions if not self._holds(c))
 
@@ -48,7 +48,7 @@ class Nested:
         try:
             with isl_operation_limit(QUESTION):
                 return bool(self._runs.is_subset(self._within.where([c])))
-        except TooInvolved:
+        except IslLimitExceeded:
             return False
 
 
@@ -77,10 +77,10 @@ def _wide(e: Expr) -> Expr:
 def can_be_bounded(reach: LoopContext, loops: Sequence[Loop]) -> bool:
     """Whether the bounds of the loops are affine in the sizes, the loops around and each other."""
     within = _Within.of(reach, loops)
-    return all(within.condition(c) is not None for f in loops for c in inside(f))
+    return all(within.condition(c) is not None for f in loops for c in iteration_conditions(f))
 
 
-def inside(loop: Loop) -> tuple[Expr, ...]:
+def iteration_conditions(loop: Loop) -> tuple[Expr, ...]:
     """Return the conditions that hold for the variable in an iteration of ``loop``."""
     var = Var(loop.var, loop.dtype)
     found = [Binary(">=", var, e) for e in _parts("max", loop.lo)] + [
@@ -98,7 +98,9 @@ def _parts(op: str, e: Expr) -> tuple[Expr, ...]:
     return (e,)
 
 
-def bounded_nest(reach: LoopContext, loops: Sequence[Loop], asked: Sequence[Sequence[Expr]], count: int = 0) -> Nested:
+def bounded_nest(
+    reach: LoopContext, loops: Sequence[Loop], asked: Sequence[Sequence[Expr]], count: int = 0
+) -> BoundedNest:
     """Return the ``loops``, in their new order, with bounds.
 
     They cover all iterations that satisfy one of the lists of conditions.
@@ -110,35 +112,36 @@ def bounded_nest(reach: LoopContext, loops: Sequence[Loop], asked: Sequence[Sequ
         return _nested(_Within.of(reach, loops), loops, asked, count)
 
 
-def _nested(within: _Within, loops: Sequence[Loop], asked: Sequence[Sequence[Expr]], count: int) -> Nested:
+def _nested(within: _Within, loops: Sequence[Loop], asked: Sequence[Sequence[Expr]], count: int) -> BoundedNest:
     found: list[Loop] = []
     strides = _strides(within, loops)
     plain = [[c for c in conditions if not _is_stride(c)] for conditions in asked]
-    box = merged(within.any_of(plain))
+    box = coalesce(within.any_of(plain))
     # Where nothing is asked for, outer loops may do as they like: the inner ones are empty.
-    around = merged(within.onto(box, 0))
+    around = coalesce(within.onto(box, 0))
     for k, loop in enumerate(loops[:count] if count else loops):
-        whole = merged(within.onto(box, k + 1))
+        whole = coalesce(within.onto(box, k + 1))
         found.append(_bounded(within, loop, whole, around, strides.get(loop.var)))
         around = whole
-    runs = within.where([c for f in found for c in inside(f)])
+    runs = within.where([c for f in found for c in iteration_conditions(f)])
     wanted = within.any_of(asked)
     assert wanted.is_subset(runs), f"loops {', '.join(f.var for f in found)} leave out iterations"
-    return Nested(tuple(found), within, runs)
+    return BoundedNest(tuple(found), within, runs)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Within:
     """The loops and what is around them, to isl.
 
-    ``dims`` are the variables around and those of the loops, ``outer`` how many are around, ``given`` what holds of
-    those, ``variables`` what the code calls them and the sizes. A set has the first of the dims, all or some.
+    ``dims`` are the variables around and those of the loops, ``outer`` how many are around, ``enclosing_conditions``
+    what holds of those, ``variables`` what the code calls them and the sizes. A set has the first of the dims, all or
+    some.
     """
 
     nest: IterationDomains
     dims: tuple[str, ...]
     outer: int
-    given: str
+    enclosing_conditions: str
     variables: Mapping[str, Var]
 
     @staticmethod
@@ -160,7 +163,7 @@ class _Within:
 
     def where(self, conditions: Iterable[Expr]) -> isl.Set:
         """Return { [dims] : the loops are reached, and the conditions hold }."""
-        return self.set(len(self.dims), [self.given, *(f"({self.condition(c)})" for c in conditions)])
+        return self.set(len(self.dims), [self.enclosing_conditions, *(f"({self.condition(c)})" for c in conditions)])
 
     def any_of(self, lists: Iterable[Iterable[Expr]]) -> isl.Set:
         """Where all of one list hold; nowhere without a list."""
@@ -195,7 +198,7 @@ def _bounded(within: _Within, loop: Loop, whole: isl.Set, around: isl.Set, strid
         # Conditions around it contradict each other.
         return replace(loop, lo=Const(0, loop.dtype), hi=Const(0, loop.dtype), step=1, body=())
     last = around.dim(isl.dim_type.set)
-    part = merged(whole.gist(around.insert_dims(isl.dim_type.set, last, 1)))
+    part = coalesce(whole.gist(around.insert_dims(isl.dim_type.set, last, 1)))
     hull = isl.Set.from_basic_set(part.simple_hull())
     pieces = [hull] if hull.is_subset(part) else [isl.Set.from_basic_set(b) for b in part.get_basic_sets()]
     lows: list[Expr] = []
@@ -277,7 +280,7 @@ def _quotient(within: _Within, on: isl.Set, e: Linear, by: int, dtype: str) -> E
     """floor(e / by), where C's division goes toward zero."""
     plain = all(c >= 0 and (not v or within.variables[v].dtype == dtype) for v, c in e.items())
     wide = "int64" if dtype.startswith("u") and not plain else dtype
-    made, factor = written(e, within.variables, wide), Const(by, wide)
+    made, factor = affine_expression(e, within.variables, wide), Const(by, wide)
     if by > 1:
         if not within.holds(on, made, ">=", Const(0, wide)):
             made = sub(made, mod(add(mod(made, factor), factor), factor))
@@ -285,7 +288,7 @@ def _quotient(within: _Within, on: isl.Set, e: Linear, by: int, dtype: str) -> E
     return made if wide == dtype else Cast(dtype, max_of(made, Const(0, wide)))
 
 
-def written(e: Linear, variables: Mapping[str, Var], dtype: str) -> Expr:
+def affine_expression(e: Linear, variables: Mapping[str, Var], dtype: str) -> Expr:
     """As code: what is added first, loop variables before sizes, then what is subtracted, then the constant."""
 
     def term(v: str, c: int) -> Expr:
@@ -328,7 +331,7 @@ class _Stride:
             (self.residue.get(v, 0) - start.get(v, 0)) % self.step == 0 for v in {*self.residue, *start}
         ):
             return lo
-        step, residue = Const(self.step, self.dtype), written(self.residue, within.variables, self.dtype)
+        step, residue = Const(self.step, self.dtype), affine_expression(self.residue, within.variables, self.dtype)
         apart = sub(residue, lo)
         ahead = within.holds(on, apart, ">=", Const(0, self.dtype))
         return add(lo, mod(apart if ahead else add(mod(apart, step), step), step))

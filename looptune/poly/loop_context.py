@@ -14,7 +14,7 @@ import islpy as isl
 from looptune.ir.nodes import Codelet, Expr, Loop, Scalar, Var
 from looptune.poly.affine import name
 from looptune.poly.domain import IterationDomains, scan
-from looptune.poly.isl_limits import QUESTION, TooInvolved, isl_operation_limit
+from looptune.poly.isl_limits import QUESTION, IslLimitExceeded, isl_operation_limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,5 +57,5 @@ class LoopContext:
             with isl_operation_limit(QUESTION):
                 broken = isl.Set(f"{prefix}{{ [{', '.join(dims)}] : {given or 'true'} and not ({a} {op} {b}) }}")
                 return bool(broken.is_empty())
-        except TooInvolved:
+        except IslLimitExceeded:
             return False

@@ -16,9 +16,9 @@ from looptune.core.source import Span
 from looptune.ir.c_printer import expression_text
 from looptune.ir.nodes import Array, Expr, Load, Local
 from looptune.ir.rewrite import walk
-from looptune.poly.access import written_as
-from looptune.poly.bounds_check import EvaluationContext, evaluated, expressions
-from looptune.poly.isl_limits import QUESTION, TooInvolved, isl_operation_limit
+from looptune.poly.access import source_text
+from looptune.poly.bounds_check import EvaluationContext, evaluated_loads, expressions
+from looptune.poly.isl_limits import QUESTION, IslLimitExceeded, isl_operation_limit
 from looptune.poly.witness import lexmin_pair
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaves:
+class OutOfBounds:
     """``access`` is outside of ``declared`` in the iteration ``at`` when the sizes are ``sizes``.
 
     ``always``: so it is at every size at which it is made at all. Else ``unless`` is what the sizes have to be, as far
@@ -53,7 +53,7 @@ class Leaves:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsure:
+class UndecidedAccess:
     """``access`` may be outside of ``declared``: the analysis cannot tell. ``why`` is what decides it."""
 
     load: Load
@@ -66,21 +66,23 @@ class Unsure:
         return f"{self.access} may leave {self.declared}: {self.why}"
 
 
-def unsure(model: Scop) -> tuple[Unsure, ...]:
+def undecided_accesses(model: Scop) -> tuple[UndecidedAccess, ...]:
     """Return the accesses that depend on data, in whether or where they are made, in textual order."""
     shapes = _shapes(model)
-    found: dict[tuple[str, Span], Unsure] = {}
-    for s in (s for s in model.statements.values() if not s.asks):
+    found: dict[tuple[str, Span], UndecidedAccess] = {}
+    for s in (s for s in model.statements.values() if not s.is_condition):
         try:
             with isl_operation_limit(QUESTION):
                 for e, here in expressions(model, s):
-                    for load, reached in evaluated(e, here):
+                    for load, reached in evaluated_loads(e, here):
                         why = _undecided(load, reached, s, shapes.get(load.array, ()))
                         if why is not None:
                             span = load.span if load.span.line else reached.span
-                            one = Unsure(load, written_as(load), _declared(load, shapes[load.array]), span, why)
+                            one = UndecidedAccess(
+                                load, source_text(load), _declared(load, shapes[load.array]), span, why
+                            )
                             found.setdefault((one.access, span), one)
-        except TooInvolved:
+        except IslLimitExceeded:
             continue
     return tuple(found.values())
 
@@ -94,7 +96,7 @@ def _undecided(load: Load, reached: EvaluationContext, s: Statement, shape: tupl
         if extent is None or (e is not None and n is not None and reached.exact):
             continue
         if e is None or n is None:
-            loads = [written_as(x) for x in walk(subscript) if isinstance(x, Load)]
+            loads = [source_text(x) for x in walk(subscript) if isinstance(x, Load)]
             return f"{loads[0]} decides" if loads else f"{expression_text(subscript)} is not analysed"
         if not reached.domain.is_subset(reached.where(f"0 <= {e} < {n}")):
             conditions = [c for c in s.conditions if any(isinstance(x, Load) for x in walk(c))]
@@ -114,24 +116,24 @@ def _declared(load: Load, shape: tuple[Expr | None, ...]) -> str:
     return load.array + "".join(f"[{'' if e is None else expression_text(e)}]" for e in shape)
 
 
-def leaving(model: Scop) -> tuple[Leaves, ...]:
+def out_of_bounds_accesses(model: Scop) -> tuple[OutOfBounds, ...]:
     """Of what is surely accessed, in textual order; what isl gives up is left out."""
     shapes = _shapes(model)
-    found: dict[tuple[str, Span], Leaves] = {}
-    for s in (s for s in model.statements.values() if not s.asks):
+    found: dict[tuple[str, Span], OutOfBounds] = {}
+    for s in (s for s in model.statements.values() if not s.is_condition):
         try:
             with isl_operation_limit(QUESTION):
                 for leaves in _of(model, s, shapes):
                     found.setdefault((leaves.access, leaves.span), leaves)
-        except TooInvolved:
+        except IslLimitExceeded:
             continue
     return tuple(found.values())
 
 
-def _of(model: Scop, s: Statement, shapes: Mapping[str, tuple[Expr | None, ...]]) -> Iterator[Leaves]:
+def _of(model: Scop, s: Statement, shapes: Mapping[str, tuple[Expr | None, ...]]) -> Iterator[OutOfBounds]:
     here = EvaluationContext(model, s.assign.span, s.dims, model.space.instance(s), model.space.domain(s.name), s.exact)
     for e in (s.assign.target, s.assign.value):
-        for load, reached in evaluated(e, here):
+        for load, reached in evaluated_loads(e, here):
             if reached.exact and load.array in shapes:
                 there = _with_elements(reached, shapes[load.array])
                 bad = _outside(load, there, shapes[load.array])
@@ -162,7 +164,7 @@ def _outside(load: Load, reached: EvaluationContext, shape: tuple[Expr | None, .
 
 def _leaves(
     model: Scop, s: Statement, load: Load, reached: EvaluationContext, bad: isl.Set, shape: tuple[Expr | None, ...]
-) -> Leaves:
+) -> OutOfBounds:
     made, outside = reached.domain.params(), bad.params()
     fits = made.subtract(outside)
     point = lexmin_pair(isl.Map.from_range(bad))
@@ -170,8 +172,8 @@ def _leaves(
     declared = _declared(load, shape)
     span = load.span if load.span.line else reached.span
     named = {n: v for n, v in sizes.items() if bad.involves_dims(isl.dim_type.param, model.parameters.index(n), 1)}
-    at = s.shown(point[len(sizes) :], sizes)
-    return Leaves(written_as(load), declared, span, at, named, fits.is_empty(), _text(fits.gist(made)))
+    at = s.iteration_text(point[len(sizes) :], sizes)
+    return OutOfBounds(source_text(load), declared, span, at, named, fits.is_empty(), _text(fits.gist(made)))
 
 
 def _text(sizes: isl.Set) -> str:

@@ -36,7 +36,7 @@ Data = Any
 """Tuples, strings and integers."""
 
 
-def accesses(codelet: Codelet) -> tuple[Data, ...]:
+def access_records(codelet: Codelet) -> tuple[Data, ...]:
     """("for", variable, lo, hi, step, body), ("if", condition, then, else), ("at", array parameter, place)."""
     nest = scan(codelet)
     shapes = {p.name: p.shape for p in codelet.params if isinstance(p, Array)}
@@ -44,7 +44,7 @@ def accesses(codelet: Codelet) -> tuple[Data, ...]:
     return tuple(_Reader(shapes, nest.known, changing).block(codelet.body))
 
 
-def all_sure(codelet: Codelet, found: Sequence[Data]) -> set[str]:
+def always_accessed(codelet: Codelet, found: Sequence[Data]) -> set[str]:
     """Return the arrays all of whose accesses are in ``found``."""
     made = Counter(n.array for n in walk(codelet.body) if isinstance(n, Load))
     kept = Counter(_arrays(found))

@@ -32,15 +32,15 @@ class ReorderedReduction:
     span: Span
 
     @property
-    def called(self) -> str:
+    def clause(self) -> str:
         """As in a ``reduce`` clause: ``+:y``."""
         return f"{self.op}:{self.variable.partition('[')[0].strip(' *()')}"
 
     def __str__(self) -> str:
-        return f"{self.called} ({self.span.line}:{self.span.col})" if self.span.line else self.called
+        return f"{self.clause} ({self.span.line}:{self.span.col})" if self.span.line else self.clause
 
 
-def reordered(model: Scop, new: Order, old: Order) -> tuple[ReorderedReduction, ...]:
+def reordered_reductions(model: Scop, new: Order, old: Order) -> tuple[ReorderedReduction, ...]:
     """Return the reductions of which ``new`` reorders two terms and ``old``, the order until now, does not.
 
     ``new`` lists the statements being reordered, and may stop where instances run as in ``old``.
@@ -52,16 +52,16 @@ def reordered(model: Scop, new: Order, old: Order) -> tuple[ReorderedReduction, 
             fresh = changed.subtract(model.space.later(first, then, old[first], old[then]))
             if not fresh.is_empty():
                 turned |= {first, then}
-    return sums(model, turned)
+    return reductions_of(model, turned)
 
 
 def parallel_reductions(model: Scop, verdict: Verdict) -> tuple[ReorderedReduction, ...]:
     """Return the reductions whose terms the threads of the loop of ``verdict`` add up in separate partial sums."""
     sure = (r.statement for r in verdict.reductions if verdict.kind == "reduction" or not r.assumed)
-    return sums(model, frozenset(sure))
+    return reductions_of(model, frozenset(sure))
 
 
-def sums(model: Scop, statements: Iterable[str]) -> tuple[ReorderedReduction, ...]:
+def reductions_of(model: Scop, statements: Iterable[str]) -> tuple[ReorderedReduction, ...]:
     """Those that the ``statements`` add to, in textual order."""
     mine = set(statements)
     into = [model.space.accesses[name][0] for name in model.statements if name in mine]
@@ -75,9 +75,9 @@ def sums(model: Scop, statements: Iterable[str]) -> tuple[ReorderedReduction, ..
 def _links(model: Scop) -> Iterator[tuple[str, str, isl.Map]]:
     """Return { s -> t : two terms of one sum, in this order }, for a local those that follow each other."""
     for d in model.dependences:
-        if d.array not in model.stored and d.commutes(True) and not d.commutes(False):
+        if d.array not in model.internal_names and d.commutes(True) and not d.commutes(False):
             yield d.source, d.sink, d.map
-    for array in sorted(model.stored):
+    for array in sorted(model.internal_names):
         for flow in model.flows(array).flows:
             ends = [[a for a in model.space.accesses[n] if a.array == array] for n in (flow.write, flow.read)]
             if shared_op(*ends) and any(not a.exact for side in ends for a in side if a.reduces is not None):

@@ -24,11 +24,14 @@ _ASSOCIATIVE = {"+": "+", "-": "+", "*": "*", "min": "min", "max": "max"}
 
 @dataclass(frozen=True, slots=True)
 class Accumulation:
-    """``asked``: what else the statement's guard asks besides comparing x with e; None where the guard is no part."""
+    """How a statement accumulates.
+
+    ``extra_conditions``: what the statement's guard asks besides comparing x with e; None where the guard is no part.
+    """
 
     op: str
     exact: bool
-    asked: tuple[Expr, ...] | None = None
+    extra_conditions: tuple[Expr, ...] | None = None
 
 
 def accumulation(assign: Assign, guard: Expr | None = None) -> Accumulation | None:

@@ -37,7 +37,7 @@ _MOVE = "_move"
 """What the names of loads and stores begin with; the originals are called S0, S1, ..."""
 
 
-class Misheld(Exception):
+class RegisterMismatch(Exception):
     """A register does not do what its element would; never leaves ``poly``."""
 
 
@@ -46,7 +46,7 @@ class _Register:
     """``load`` and ``store`` name the assignments around the loop, ``inside`` those in it, ``depth`` its loops around.
 
     ``array`` holds the element outside; ``scalar``: it is a local of no dimension. A ``store`` of "" is none.
-    ``begun``: what is called the load is an original assignment, and one of those inside.
+    ``first_assignment``: what is called the load is an original assignment, and one of those inside.
     """
 
     name: str
@@ -57,7 +57,7 @@ class _Register:
     store: str
     inside: frozenset[str]
     depth: int
-    begun: bool = False
+    first_assignment: bool = False
 
 
 def demote_registers(codelet: Codelet) -> Codelet:
@@ -76,7 +76,7 @@ def demote_registers(codelet: Codelet) -> Codelet:
     if not opened.registers:
         return codelet
     _check(replace(codelet, body=body), opened.registers)
-    for move in (s for r in opened.registers for s in ("" if r.begun else r.load, r.store) if s):
+    for move in (s for r in opened.registers for s in ("" if r.first_assignment else r.load, r.store) if s):
         del called[move]
     return replace(codelet, body=_restored(body, called, {r.name: r for r in opened.registers}))
 
@@ -119,7 +119,7 @@ class _Opening:
         for k, stmt in enumerate(body):
             match stmt:
                 case Assign(Load() as element, Var(r), name=name) if name.startswith(_MOVE) and r in self.locals:
-                    body = body if r in self.loaded else self.begun(body, k, r, element, depth)
+                    body = body if r in self.loaded else self.without_first_assigned(body, k, r, element, depth)
         for k, stmt in enumerate(body):
             match stmt:
                 case Loop() as loop:
@@ -151,29 +151,33 @@ class _Opening:
                 return r in self.locals and name not in self.stores
         return False
 
-    def begun(self, body: tuple[Stmt, ...], at: int, name: str, element: Load, depth: int) -> tuple[Stmt, ...]:
+    def without_first_assigned(
+        self, body: tuple[Stmt, ...], at: int, name: str, element: Load, depth: int
+    ) -> tuple[Stmt, ...]:
         """Return the block without a register that one of its statements assigns first and the one ``at`` stores."""
         uses = [sum(isinstance(n, Var) and n.name == name for n in walk(s)) for s in body]
         first = next(k for k, count in enumerate(uses) if count)
         begin, store = body[first], body[at]
         assert isinstance(store, Assign)
         if not isinstance(begin, Assign) or begin.target != store.value or name in names_in(begin.value):
-            raise Misheld(f"the register {name} is used before it is assigned")
+            raise RegisterMismatch(f"the register {name} is used before it is assigned")
         if self.uses[name] != sum(uses):
-            raise Misheld(f"the register {name} is used outside the block it is for")
+            raise RegisterMismatch(f"the register {name} is used outside the block it is for")
         if name in written_names(body[at + 1 :]):
-            raise Misheld(f"the register {name} is assigned after it is stored")
+            raise RegisterMismatch(f"the register {name} is assigned after it is stored")
         last = max(k for k, count in enumerate(uses) if count)
         between = tuple(s for s in body[first : last + 1] if s is not store)
         if names_in(element.index) & (
             {f.var for f in walk_stmts(between) if isinstance(f, Loop)} | written_names(between)
         ):
-            raise Misheld(f"the index of the element in the register {name} changes before it is stored")
+            raise RegisterMismatch(f"the index of the element in the register {name} changes before it is stored")
         held = Load(name, element.index, element.dtype)
         inside = frozenset(s.name for s in walk_stmts(between) if isinstance(s, Assign))
         self.stores.add(store.name)
         self.registers.append(
-            _Register(name, element.array, element.index, False, begin.name, store.name, inside, depth, begun=True)
+            _Register(
+                name, element.array, element.index, False, begin.name, store.name, inside, depth, first_assignment=True
+            )
         )
         return tuple(
             s if s is store else rewrite(lambda n: held if isinstance(n, Var) and n.name == name else None, s)
@@ -188,11 +192,11 @@ class _Opening:
         self.stores |= {store.name} if store is not None else set()
         here = sum(isinstance(n, Var) and n.name == name.name for n in walk(loop))
         if self.uses[name.name] != here + 1 + (store is not None):
-            raise Misheld(f"the register {name.name} is used outside the loop it is for")
+            raise RegisterMismatch(f"the register {name.name} is used outside the loop it is for")
         scalar, index = isinstance(element, Var), () if isinstance(element, Var) else element.index
         changing = {f.var for f in walk_stmts(loop) if isinstance(f, Loop)} | written_names(loop.body)
         if names_in(index) & changing:
-            raise Misheld(f"the index of the element in the register {name.name} changes in its loop")
+            raise RegisterMismatch(f"the index of the element in the register {name.name} changes in its loop")
         array = element.name if isinstance(element, Var) else element.array
         held = Load(name.name, index, name.dtype)
         inside = frozenset(s.name for s in walk_stmts(loop) if isinstance(s, Assign))
@@ -234,22 +238,22 @@ def _check(codelet: Codelet, registers: Iterable[_Register]) -> None:
         written_in = {s for s in inside for a in space.accesses[s] if a.array == r.name and a.write}
         used_in = {s for s in inside for a in space.accesses[s] if a.array == r.name}
         if written_in and not r.store:
-            raise Misheld(f"the register {r.name} is assigned and never stored")
+            raise RegisterMismatch(f"the register {r.name} is assigned and never stored")
         _covered(space, r, (r.load,), used_in, "is loaded where it is not used")
         _covered(space, r, used_in, (r.load,), "is used where it is not loaded")
         if r.store:
             _covered(space, r, (r.store,), written_in, "is stored where it is not assigned")
             _covered(space, r, written_in, (r.store,), "is assigned where it is not stored")
         # The element; what conditions and subscripts read comes after it.
-        load = space.accesses[r.store][0] if r.begun else space.accesses[r.load][1]
+        load = space.accesses[r.store][0] if r.first_assignment else space.accesses[r.load][1]
         for a in (a for s in sorted(inside) for a in space.accesses[s] if a.array == r.array):
             if (written_in or a.write) and _meets(space, r, load, a):
-                raise Misheld(f"{a.text} at {a.span} touches the element that is in the register {r.name}")
+                raise RegisterMismatch(f"{a.text} at {a.span} touches the element that is in the register {r.name}")
 
 
 def _asked_in(r: _Register, s: Statement) -> bool:
     """Tell whether a condition on data is evaluated in the register's loop, not before it."""
-    return s.asks in r.inside and len(s.loops) > r.depth
+    return s.is_condition in r.inside and len(s.loops) > r.depth
 
 
 def _covered(space: Space, r: _Register, made: Iterable[str], by: Iterable[str], what: str) -> None:
@@ -259,7 +263,7 @@ def _covered(space: Space, r: _Register, made: Iterable[str], by: Iterable[str],
     """
     others = [_around(space, s, r.depth) for s in by]
     if any(not reduce(isl.Set.subtract, others, _around(space, s, r.depth)).is_empty() for s in made):
-        raise Misheld(f"the register {r.name} {what}")
+        raise RegisterMismatch(f"the register {r.name} {what}")
 
 
 def _around(space: Space, statement: str, depth: int) -> isl.Set:

@@ -17,14 +17,14 @@ import islpy as isl
 from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Codelet, Loop, Scalar
 from looptune.ir.simplify import is_integer
-from looptune.poly.access import accesses, memory, once
+from looptune.poly.access import accesses, distinct_accesses, memory
 from looptune.poly.affine import condition_to_isl, name, to_isl
 from looptune.poly.condition_instances import separate_conditions
 from looptune.poly.dataflow import Flows, flows
 from looptune.poly.delinearization import delinearize
 from looptune.poly.dependence import Dependence, dependences
 from looptune.poly.domain import Statement, Unanalysable, scan
-from looptune.poly.isl_limits import CODELET, QUESTION, Effort, TooInvolved, isl_operation_limit
+from looptune.poly.isl_limits import CODELET, QUESTION, Effort, IslLimitExceeded, isl_operation_limit
 from looptune.poly.isl_objects import Order, SchedulePiece, Space, union
 
 __all__ = [
@@ -61,7 +61,7 @@ class Scop:
         return tuple(p.name for p in scalars if is_integer(p.dtype) and p.name not in assigned)
 
     @cached_property
-    def stored(self) -> frozenset[str]:
+    def internal_names(self) -> frozenset[str]:
         """What only the codelet itself sees: its locals, and the scalar parameters it assigns."""
         scalars = {p.name for p in self.codelet.params if isinstance(p, Scalar)}
         return frozenset({v.name for v in self.codelet.locals} | scalars)
@@ -71,18 +71,18 @@ class Scop:
         """The user's name of each isl parameter."""
         return {name(p): p for p in self.parameters}
 
-    def from_outside(self, array: str, statements: Collection[str]) -> bool:
+    def reads_initial_value(self, array: str, statements: Collection[str]) -> bool:
         """Whether one of the statements may read the value that a parameter had when the codelet was called."""
         passed = any(p.name == array for p in self.codelet.params)
         return passed and any(n in self.flows(array).unwritten for n in statements)
 
     @cached_property
-    def coarse(self) -> Scop:
+    def over_approximation(self) -> Scop:
         """The same of which nothing is known but the text, for what is too involved."""
-        return self.coarser(TooInvolved(CODELET), self.statements)
+        return self.over_approximate(IslLimitExceeded(CODELET), self.statements)
 
-    def coarser(self, reason: TooInvolved, names: Collection[str]) -> Scop:
-        space, unknown = coarsened(self.space, reason, names)
+    def over_approximate(self, reason: IslLimitExceeded, names: Collection[str]) -> Scop:
+        space, unknown = over_approximate(self.space, reason, names)
         return Scop(self.codelet, space, (*self.unknown, *unknown))
 
     def order(self) -> Order:
@@ -100,7 +100,7 @@ class Scop:
     def _constraints(self, reassociate: bool) -> tuple[Dependence, ...]:
         by_pair: dict[tuple[str, str], list[isl.Map]] = {}
         for d in self.dependences:
-            if d.array not in self.stored and not d.commutes(reassociate):
+            if d.array not in self.internal_names and not d.commutes(reassociate):
                 by_pair.setdefault((d.source, d.sink), []).append(d.map)
         return tuple(Dependence(s, t, "", None, union(maps)) for (s, t), maps in by_pair.items())
 
@@ -134,16 +134,16 @@ def build(codelet: Codelet, *, asked_apart: bool = False) -> Scop:
     try:
         with isl_operation_limit(QUESTION):
             named = delinearize(Space(nest, named), named)
-    except TooInvolved:
+    except IslLimitExceeded:
         pass  # their subscripts may be anything
-    touched = {s: once(mine) for s, mine in named.items()}
+    touched = {s: distinct_accesses(mine) for s, mine in named.items()}
     found = list(nest.unknown)
     for mine in touched.values():
         found += [a.unknown for a in mine if a.unknown is not None and a.unknown.statements]
     return Scop(codelet, Space(nest, touched), tuple(dict.fromkeys(found)))
 
 
-def settled(model: Scop, effort: Effort) -> Scop:
+def with_dependences(model: Scop, effort: Effort) -> Scop:
     """Return the model with its dependences computed.
 
     It is coarser in the statements between which they are too involved, or as a whole where that is no help.
@@ -152,17 +152,19 @@ def settled(model: Scop, effort: Effort) -> Scop:
         space = model.space
         try:
             space.memoized(("dependences",), partial(dependences, space, effort=effort))
-        except TooInvolved as reason:
+        except IslLimitExceeded as reason:
             names = {n for n in reason.between if model.statements[n].domain}
             if not names:
                 break
-            model = model.coarser(reason, names)
+            model = model.over_approximate(reason, names)
         else:
             return model
-    return model.coarse
+    return model.over_approximation
 
 
-def coarsened(space: Space, reason: TooInvolved, names: Collection[str]) -> tuple[Space, tuple[Unanalysable, ...]]:
+def over_approximate(
+    space: Space, reason: IslLimitExceeded, names: Collection[str]
+) -> tuple[Space, tuple[Unanalysable, ...]]:
     """Let the statements ``names`` run whenever, on any element; with what is to be said of each.
 
     What is asked about them is answered at once, and never wrongly:

@@ -53,14 +53,14 @@ class StatementMatcher:
         """
         return self.same(substitute(theirs, self.env), ours)
 
-    def asked(self) -> Iterator[tuple[int, Expr, bool]]:
+    def matched_conditions(self) -> Iterator[tuple[int, Expr, bool]]:
         """Yield the original's conditions on data in terms of the copy's loops, with number and required value.
 
         Conditions that all iterations of the copy satisfy for any data are left out.
         """
         space, c = self.after.space, self.copy
-        for k, a in enumerate(self.original.asked):
-            for part, wanted in conjuncts(substitute(a.cond, self.env), a.wanted):
+        for k, a in enumerate(self.original.data_conditions):
+            for part, wanted in conjuncts(substitute(a.cond, self.env), a.value):
                 held, exact = space.nest.condition(part, wanted, c.dims)
                 so = isl.Set(f"{space.prefix}{{ {space.instance(c)} : {held} }}")
                 if not exact or not space.domain(c.name).is_subset(so):
@@ -110,7 +110,7 @@ class StatementMatcher:
         """Names that both have: what the one stores, the other does."""
         if any(_local(self.before, v) != _local(self.after, v) for v in names):
             return None
-        return frozenset((v, v) for v in names if v in self.before.stored)
+        return frozenset((v, v) for v in names if v in self.before.internal_names)
 
     def _equal_integers(self, a: Expr, b: Expr) -> bool:
         if not (is_integer(a.dtype) and is_integer(b.dtype)):

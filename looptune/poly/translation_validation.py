@@ -30,13 +30,13 @@ import islpy as isl
 
 from looptune.ir.nodes import Codelet, Load, Loop, Var
 from looptune.poly.bounds_check import check_bounds
-from looptune.poly.coalesce import merged
-from looptune.poly.happens_before import happens_before, reduces
-from looptune.poly.instance_maps import InstanceMaps, Unprovable, compare, on_data
-from looptune.poly.isl_limits import TooInvolved, isl_operation_limit
+from looptune.poly.coalesce import coalesce
+from looptune.poly.happens_before import combines, happens_before
+from looptune.poly.instance_maps import InstanceMaps, Unprovable, compare, depends_on_data
+from looptune.poly.isl_limits import IslLimitExceeded, isl_operation_limit
 from looptune.poly.legality import LoopDependences
 from looptune.poly.local_values import changed_reads, cross_thread_reads
-from looptune.poly.register_demotion import Misheld, demote_registers
+from looptune.poly.register_demotion import RegisterMismatch, demote_registers
 from looptune.poly.witness import ViolatedDependence, Violation, find_witness, lexmin_pair
 
 if TYPE_CHECKING:
@@ -76,11 +76,11 @@ def prove(
         with isl_operation_limit(MOST):
             copies = compare(original, demote_registers(finished), sizes if sizes is not None else {})
             return _proved(copies, reassociate, shared)
-    except Misheld as wrong:
+    except RegisterMismatch as wrong:
         return Proof("failed", str(wrong))
     except Unprovable as reason:
         return Proof("unknown", str(reason))
-    except TooInvolved:
+    except IslLimitExceeded:
         return Proof("unknown", TOO_INVOLVED)
 
 
@@ -102,7 +102,7 @@ def _proved(copies: InstanceMaps, reassociate: bool, shared: frozenset[str]) -> 
 def _meaning(copies: InstanceMaps, reassociate: bool) -> Proof | None:
     for copy in copies.of:
         line = copies.finished.statements[copy].assign.span
-        if copy in copies.unlike:
+        if copy in copies.mismatches:
             return Proof("failed", f"a copy of the assignment at {line} runs under another condition")
         if copies.names[copy] is None:
             return Proof("failed", f"a copy of the assignment at {line} computes something else")
@@ -111,7 +111,7 @@ def _meaning(copies: InstanceMaps, reassociate: bool) -> Proof | None:
 
 def _begun(copies: InstanceMaps, reassociate: bool) -> Proof | None:
     """Where assignments are no copies, all that can be said is that a local has no value yet, or its value is lost."""
-    if copies.whole:
+    if copies.all_copies:
         return None
     for local in sorted({v.name for v in copies.finished.codelet.locals if not v.shape}):
         for read, unwritten in copies.finished.flows(local).unwritten.items():
@@ -131,9 +131,9 @@ def _begun(copies: InstanceMaps, reassociate: bool) -> Proof | None:
 def _once(copies: InstanceMaps, reassociate: bool) -> Proof | None:
     """Return a failure unless the copies' iterations are the original's, each exactly once."""
     for name, statement in copies.original.statements.items():
-        if statement.asks:
+        if statement.is_condition:
             continue
-        runs = copies.named(name)
+        runs = copies.copies_of(name)
         ranges = [copies.at[c].range() for c in runs]
         failure = None if _divided(copies.original.space.domain(name), ranges) else _amiss(copies, statement, ranges)
         if failure is not None:
@@ -150,7 +150,7 @@ def _divided(whole: isl.Set, parts: Sequence[isl.Set]) -> bool:
         bool(parts)
         and all(part.is_subset(whole) for part in parts)
         and all(one.is_disjoint(other) for k, one in enumerate(parts) for other in parts[:k])
-        and whole.is_subset(merged(reduce(isl.Set.union, parts)))
+        and whole.is_subset(coalesce(reduce(isl.Set.union, parts)))
     )
 
 
@@ -168,7 +168,7 @@ def _amiss(copies: InstanceMaps, statement: Statement, ranges: Sequence[isl.Set]
         left = left.subtract(ran)
     if left.is_empty():
         return None
-    if any(not on_data(copies.original, a) for a in statement.asked):
+    if any(not depends_on_data(copies.original, a) for a in statement.data_conditions):
         return Proof("unknown", str(statement.unknown))
     return _failed(copies, statement, left, "does not run")
 
@@ -176,7 +176,7 @@ def _amiss(copies: InstanceMaps, statement: Statement, ranges: Sequence[isl.Set]
 def _failed(copies: InstanceMaps, statement: Statement, where: isl.Set, what: str) -> Proof:
     point, names = lexmin_pair(isl.Map.from_range(where)), copies.original.parameters
     given = _listed(dict(zip(names, point, strict=False)))
-    at = _listed(statement.shown(point[len(names) :], dict(zip(names, point, strict=False))))
+    at = _listed(statement.iteration_text(point[len(names) :], dict(zip(names, point, strict=False))))
     place = f"{f'iteration ({at}) of ' if at else ''}{statement.assign.span}"
     return Proof("failed", f"{place} {what}{f' when {given}' if given else ''}")
 
@@ -184,10 +184,10 @@ def _failed(copies: InstanceMaps, statement: Statement, where: isl.Set, what: st
 def _order(copies: InstanceMaps, reassociate: bool) -> Proof | None:
     """Dependences on arrays that the caller sees; "unknown" where all that are reversed are only assumed."""
     model, broken = copies.original, list[ViolatedDependence]()
-    for d in (d for d in model.dependences if d.array not in model.stored):
-        for first in copies.named(d.source):
-            for then in copies.named(d.sink):
-                met = copies.between(first, d.map, then)
+    for d in (d for d in model.dependences if d.array not in model.internal_names):
+        for first in copies.copies_of(d.source):
+            for then in copies.copies_of(d.sink):
+                met = copies.to_copies(first, d.map, then)
                 if met.is_empty():
                     continue
                 of = d.array, d.op if d.commutes(reassociate) else None
@@ -195,7 +195,7 @@ def _order(copies: InstanceMaps, reassociate: bool) -> Proof | None:
                 if d.commutes(reassociate):  # either may come first, but not both at once
                     bad = bad.subtract(happens_before(copies.finished, then, first, *of).reverse())
                 if not bad.is_empty():
-                    back = copies.back(first, bad, then)
+                    back = copies.to_original(first, bad, then)
                     broken.append(ViolatedDependence(d.source, d.sink, back, d.array, reductions=d.op is not None))
     if not broken:
         return None
@@ -212,12 +212,12 @@ def _reduced(copies: InstanceMaps, reassociate: bool) -> Proof | None:
                if isinstance(f, Loop) and f.reductions}  # fmt: skip
     for d, f in summing.values():
         inside = {name for name, s in model.statements.items() if len(s.loops) > d and s.loops[d] is f}
-        into = [a for n in inside for a in model.space.accesses[n] if reduces(f, a.array, a.reduces)]
+        into = [a for n in inside for a in model.space.accesses[n] if combines(f, a.array, a.reduces)]
         kept = sorted({a.text for a in into if not a.commutes(reassociate)})
         if kept:
             return Proof("failed", f"loop {f.var} reduces {', '.join(kept)}, whose order counts")
         around = LoopDependences(model, frozenset(inside), 2 * d + 1, model.order())
-        summed = [c for c, _ in around.carries()[0] if reduces(f, c.array, c.op)]
+        summed = [c for c, _ in around.carried_dependences()[0] if combines(f, c.array, c.op)]
         mixed = sorted(around.mixed({s for c in summed for s in (c.source, c.sink)}))
         if mixed:
             return Proof("failed", f"loop {f.var} reduces {', '.join(mixed)} and also uses it in another way")

@@ -18,8 +18,8 @@ from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Loop
 from looptune.poly.affine import name
 from looptune.poly.dependence import conflict
-from looptune.poly.domain import Statement, Unanalysable, computed
-from looptune.poly.isl_limits import QUESTION, TooInvolved
+from looptune.poly.domain import Statement, Unanalysable, constant_value
+from looptune.poly.isl_limits import QUESTION, IslLimitExceeded
 
 if TYPE_CHECKING:
     from looptune.poly.access import Access
@@ -148,10 +148,10 @@ def _example(space: Space, names: Mapping[str, str], b: ViolatedDependence) -> V
         met = reduce(isl.Map.union, (conflict(space, a, c) for a, c, _ in _pairs(space, b)))
         found = b.map.intersect(met)
         if found.is_empty():
-            raise TooInvolved(QUESTION)
+            raise IslLimitExceeded(QUESTION)
         point = Point.of(space, b.first, b.then, found)
         ends = list(_ends(space, b, point))
-    return shown(space, names, point, min(ends, key=_end_rank), b.mentions)
+    return iteration_text(space, names, point, min(ends, key=_end_rank), b.mentions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class Point:
         return sum(self.sizes.values()), tuple(self.sizes.values()), self.first, self.then
 
 
-def shown(
+def iteration_text(
     space: Space, names: Mapping[str, str], point: Point, end: tuple[Access, Access, Kind], mentions: str = ""
 ) -> Violation:
     """Return the example at ``point`` in terms of the user.
@@ -185,10 +185,10 @@ def shown(
     mentioned = _mentioned(s, a) | _mentioned(t, c) | _words(mentions)
     sizes = {names[p]: v for p, v in point.sizes.items()}
     few = {names[p]: v for p, v in point.sizes.items() if p in mentioned}
-    at = [computed(e, {**sizes, **s.counters(point.first)}) for e in a.subscripts]
+    at = [constant_value(e, {**sizes, **s.counters(point.first)}) for e in a.subscripts]
     because = a.unknown if a.unknown is not None else c.unknown
-    return Violation(a.array, kind, a.span, c.span, a.text, c.text, s.shown(point.first, sizes),
-                   t.shown(point.then, sizes), few, a.statement, c.statement, because,
+    return Violation(a.array, kind, a.span, c.span, a.text, c.text, s.iteration_text(point.first, sizes),
+                   t.iteration_text(point.then, sizes), few, a.statement, c.statement, because,
                    None if None in at else tuple(v for v in at if v is not None))  # fmt: skip
 
 

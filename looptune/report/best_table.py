@@ -73,17 +73,17 @@ def _best_row(study: KernelStudy) -> tuple[str, ...]:
     result = study.result
     tuned = tuned_entry(result)
     if tuned is None or tuned.times is None:
-        return (condensed(result.directives), "-", "-", "-", "-", proof(result))
+        return (condense(result.directives), "-", "-", "-", "-", proof(result))
     over = result.entry("default") if tuned.name == "default" else tuned
     quartiles = f"{time_text(tuned.times.q1_us)} .. {time_text(tuned.times.q3_us)}"
     return (
-        condensed(result.directives) if result.directives else "(none)", time_text(tuned.times.median_us), quartiles,
+        condense(result.directives) if result.directives else "(none)", time_text(tuned.times.median_us), quartiles,
         _over(None if over is None else over.speedup, suite_table.ratio(result, "default", "tuned")),
         _over(result.over_hand, suite_table.ratio(result, "hand-written", "tuned")), proof(result),
     )  # fmt: skip
 
 
-def condensed(directives: str) -> str:
+def condense(directives: str) -> str:
     """Join lines that give the same directive to several loops into one line, as space files do.
 
     >>> print(condensed("loop 1: unroll 8, jam\\nloop 4: unroll 8, jam\\nloop 2: unroll 4"))

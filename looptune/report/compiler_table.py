@@ -82,7 +82,7 @@ class Comparison:
         )  # fmt: skip
 
 
-def compared(studies: Sequence[KernelStudy]) -> tuple[Comparison, ...]:
+def compare_compilers(studies: Sequence[KernelStudy]) -> tuple[Comparison, ...]:
     """Compare the compilers of each kernel that several compilers built for one device at the same sizes.
 
     Without those that have no configuration in common.

@@ -20,7 +20,7 @@ from looptune.tune.cost_model.warp_samples import LANE
 if TYPE_CHECKING:
     from looptune.tune.cost_model.devices import Chip
     from looptune.tune.cost_model.estimate import Estimate, LaunchEstimate
-    from looptune.tune.cost_model.ranking import Predicted, Ranking, Version
+    from looptune.tune.cost_model.ranking import Prediction, Ranking, Version
     from looptune.tune.cost_model.warp_program import AccessCount
 
 HEAD = ("access", "", "stride", "sectors", "used")
@@ -38,7 +38,7 @@ def amount(number: float, unit: str) -> str:
     return f"{number:.3g} {unit}"
 
 
-def text(p: Predicted) -> str:
+def text(p: Prediction) -> str:
     """Return the prediction as text."""
     chip, made = p.estimate.chip, p.estimate
     lines = [_title(p.kernel, p.path, p.sizes), *(f"  {line}" for line in p.directives or ("no directives",)), ""]
@@ -72,7 +72,7 @@ def _chip(chip: Chip) -> str:
             f"{amount(chip.memory_gbs * 1e9, 'B/s')}, L2 of {chip.l2_bytes // 2**20} MiB")  # fmt: skip
 
 
-def _work(p: Predicted) -> str:
+def _work(p: Prediction) -> str:
     data = f"{amount(p.least_bytes, 'B')} where each element counts once"
     if p.flops is None:
         return f"operations depend on data, {data}"
@@ -91,7 +91,7 @@ def _alike(launched: Sequence[LaunchEstimate]) -> list[list[LaunchEstimate]]:
 
 def _launched(alike: Sequence[LaunchEstimate], registers: int | None) -> Iterator[str]:
     one, launches = alike[0], sum(a.launches for a in alike)
-    k, moved, held = one.kernel, one.moved, one.held
+    k, moved, held = one.kernel, one.moved, one.occupancy
     times = f", {launches:,.0f} launches" if launches != 1 else ""
     host = " and ".join(", ".join(f"{n}={a.at[n]}" for n in a.around) for a in alike if a.around)
     yield (f"kernel {k.name}: {' x '.join(map(str, one.grid))} blocks of {k.block[0]} x {k.block[1]} threads{times}"
@@ -146,10 +146,10 @@ def stride(u: AccessCount) -> str:
         return "data"
     if any(name not in (LANE["x"], LANE["y"]) and name.startswith("fill ") for name, _ in u.place.terms):
         return "tile"
-    return str(u.place.along(LANE["x"]))
+    return str(u.place.step_of(LANE["x"]))
 
 
-def record(p: Predicted) -> dict[str, Any]:
+def record(p: Prediction) -> dict[str, Any]:
     """Return the prediction as a JSON object."""
     made = p.estimate
     return {
@@ -162,14 +162,14 @@ def record(p: Predicted) -> dict[str, Any]:
 
 
 def _launched_record(one: LaunchEstimate, registers: int | None) -> dict[str, Any]:
-    moved, whole = one.moved, one.counted.nest.all_instructions
+    moved, whole, resident = one.moved, one.counted.nest.all_instructions, one.occupancy
     return {
         "kernel": one.kernel.name, "launches": one.launches, "grid": list(one.grid), "block": list(one.kernel.block),
         "flops": one.flops,
         "instructions": {"float": whole.fp32, "double": whole.fp64, "other": whole.other},
         "bytes": {"requested": moved.requested, "sectors": moved.sectors, "l2": moved.l2, "memory": one.memory_bytes,
                   "unique": moved.unique, "block": moved.block},
-        "occupancy": {"blocks": one.held.blocks, "warps": one.held.warps, "of": one.held.most, "by": one.held.by,
+        "occupancy": {"blocks": resident.blocks, "warps": resident.warps, "of": resident.most, "by": resident.by,
                       "registers": registers},
         "accesses": [_use_record(u) for u in one.counted.nest.every_use],
         "bounds_us": dict(one.times.bounds), "bound": one.times.bound, "predicted_us": one.times.time_us,
@@ -191,7 +191,7 @@ def _use_record(u: AccessCount) -> dict[str, Any]:
     }
 
 
-def ranked(r: Ranking) -> str:
+def ranking_text(r: Ranking) -> str:
     """Return the versions of a space, and how well they are ordered."""
     rows = [("predicted", "measured", "bound", "directives"), *(_version(v) for v in r.versions)]
     return (
@@ -200,7 +200,7 @@ def ranked(r: Ranking) -> str:
 
 
 def _version(v: Version) -> tuple[str, ...]:
-    measured = "-" if v.measured_us is None else f"{'' if v.whole else '> '}{time_text(v.measured_us)}"
+    measured = "-" if v.measured_us is None else f"{'' if v.is_complete else '> '}{time_text(v.measured_us)}"
     return time_text(v.predicted_us), measured, v.bound, "; ".join(v.directives.splitlines()) or "no directives"
 
 
@@ -208,7 +208,7 @@ def verdict(r: Ranking) -> str:
     """Return one line on how well a space is ordered."""
     refused = f", {r.refused} refused" if r.refused else ""
     said = f"{r.kernel}: {len(r.versions)} versions{refused}"
-    rho, first = r.correlation, r.within(FIRST)
+    rho, first = r.correlation, r.slowdown_of_best(FIRST)
     if rho is None or first is None:
         return f"{said}, too few measured to compare: measure with `looptune run FILE --sweep`"
     return (f"{said}, {len(r.timed)} measured: rank correlation {rho:.3f}; "
@@ -223,10 +223,11 @@ def ranking_record(r: Ranking) -> dict[str, Any]:
     """Return the ranking as a JSON object."""
     versions = [
         {"directives": v.directives, "predicted_us": v.predicted_us, "bound": v.bound, "measured_us": v.measured_us,
-         "whole": v.whole}
+         "whole": v.is_complete}
         for v in r.versions
     ]  # fmt: skip
     return {
         "kernel": r.kernel, "file": r.path, "sizes": dict(r.sizes), "device": r.chip.name, "refused": r.refused,
-        "correlation": r.correlation, "first": {"count": FIRST, "over_best": r.within(FIRST)}, "versions": versions,
+        "correlation": r.correlation, "first": {"count": FIRST, "over_best": r.slowdown_of_best(FIRST)},
+        "versions": versions,
     }  # fmt: skip

@@ -14,7 +14,7 @@ from looptune.report.failure_table import heading
 from looptune.report.result_table import time_text
 from looptune.runtime.outcome import CLASSES, Timed
 from looptune.tune.store.searches import VERSIONS, seconds
-from looptune.tune.store.store import Context, Row, moment
+from looptune.tune.store.store import Context, Row, iso_time
 
 if TYPE_CHECKING:
     from looptune.tune.store.conclusions import Conclusion
@@ -42,7 +42,7 @@ class Part:
         c = self.context
         return {
             "kernel": c.kernel, "device": c.device, "target": c.target, "dtype": c.dtype, "sizes": json.loads(c.sizes),
-            "lowering": c.lowering, "counts": dict(self.counts), "newest": moment(self.newest),
+            "lowering": c.lowering, "counts": dict(self.counts), "newest": iso_time(self.newest),
             "best_us": None if self.best is None else self.best.median_us,
             "directives": None if self.best is None else self.best.directives,
         }  # fmt: skip
@@ -60,7 +60,7 @@ def parts(rows: Iterable[Row]) -> list[Part]:
 def text(part: Part) -> str:
     """Return three lines on a part of a database: what it is, the counts by outcome, the best."""
     counts = ", ".join(f"{part.counts[s]} {s.replace('_', ' ')}" for s in STATUSES if part.counts[s])
-    lines = [f"{heading(part.context)}, lowering {part.context.lowering}, {moment(part.newest)}", f"  {counts}"]
+    lines = [f"{heading(part.context)}, lowering {part.context.lowering}, {iso_time(part.newest)}", f"  {counts}"]
     if part.best is not None and part.best.median_us is not None:
         how = "; ".join(part.best.directives.splitlines())
         lines.append(f"  best {time_text(part.best.median_us)}: {how if how else '(default)'}")
@@ -104,7 +104,7 @@ def write_lines(rows: Iterable[Row], out: TextIO, concluded: Mapping[str, Conclu
         outcome = None if row.outcome is None else {"status": row.outcome.status, **asdict(row.outcome)}
         out.write(json.dumps(whole | {"outcome": outcome}) + "\n")
     for context, one in ((c, concluded[c]) for c in contexts if c in concluded):
-        known = {"role": "result", "context": context, "sweep": one.sweep, "finished": moment(one.finished)}
+        known = {"role": "result", "context": context, "sweep": one.sweep, "finished": iso_time(one.finished)}
         out.write(json.dumps(known | {"record": one.record}) + "\n")
 
 
@@ -122,8 +122,8 @@ def _flat(row: Row) -> dict[str, Any]:
         **asdict(row.context), "key": row.key, "role": row.role, "status": row.status, "median_us": row.median_us,
         "q1_us": quartiles[0], "q3_us": quartiles[1], "cost_us": row.cost_us, "seconds": seconds(row),
         "directives": row.directives, "message": message,
-        "emitted": row.emitted, "same_as": row.same_as, "sweep": row.sweep, "started": moment(row.started),
-        "finished": None if row.finished is None else moment(row.finished),
+        "emitted": row.emitted, "same_as": row.same_as, "sweep": row.sweep, "started": iso_time(row.started),
+        "finished": None if row.finished is None else iso_time(row.finished),
     }  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def sizes_text(size_bytes: int) -> str:
     return f"{size_bytes} B"
 
 
-def counted(removed: dict[tuple[str, str], int]) -> Iterator[str]:
+def removed_text(removed: dict[tuple[str, str], int]) -> Iterator[str]:
     """Yield the removed rows of each kernel by status: ``gemm: 3 crashed, 1 duplicate``."""
     for kernel in sorted({kernel for kernel, _ in removed}):
         own = {status: n for (k, status), n in removed.items() if k == kernel}

@@ -24,7 +24,7 @@ device of the model. A speed-up is the default's time over the tuned version's, 
 """
 
 
-def grouped(results: Sequence[Result]) -> Mapping[tuple[str, str, int], list[Result]]:
+def group_by_model(results: Sequence[Result]) -> Mapping[tuple[str, str, int], list[Result]]:
     """Return the results by model, in the order of measurement."""
     found: dict[tuple[str, str, int], list[Result]] = {}
     for result in results:
@@ -66,7 +66,7 @@ def plain(results: Sequence[Result]) -> str:
 
 def markdown(results: Sequence[Result], command: str) -> str:
     """Return the rows as a page."""
-    head = f"# {len(grouped(results))} models of device, {results[0].dtype}"
+    head = f"# {len(group_by_model(results))} models of device, {results[0].dtype}"
     return "\n".join([head, "", _table(results).markdown(), f"Command: `{command}`", "", NOTE])
 
 

@@ -68,12 +68,12 @@ def ratio_text(ratio: float) -> str:
 def row(result: Result, entry: Entry) -> tuple[str, ...]:
     """Return one line of the table: a text for each of HEADINGS."""
     if entry.times is None:
-        return entry.shown, *["-"] * (len(HEADINGS) - 2), entry.verified
+        return entry.display_name, *["-"] * (len(HEADINGS) - 2), entry.verified
     spread = f"{time_text(entry.times.q1_us)} .. {time_text(entry.times.q3_us)}, n={entry.times.n}"
     rate = result.gflops(entry)
     over = "-" if entry.speedup is None else f"{ratio_text(entry.speedup.ratio)} {entry.speedup.verdict}"
     return (
-        entry.shown,
+        entry.display_name,
         time_text(entry.times.median_us),
         spread,
         "-" if rate is None else f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}",
@@ -129,17 +129,17 @@ def timeline(name: str, seconds: Mapping[str, float], devices: int) -> str:
     )
 
 
-def earned(result: Result) -> tuple[tuple[str, str], ...]:
+def directive_gains(result: Result) -> tuple[tuple[str, str], ...]:
     """Return each directive of the winner, and how much faster the winner is with it."""
     return tuple(
         (e.line, e.why if e.speedup is None else f"{ratio_text(e.speedup.ratio)} {e.speedup.verdict}")
-        for e in result.earned
+        for e in result.directive_gains
     )
 
 
 def directive_gain_lines(result: Result) -> str:
     """Return the same as lines of text."""
-    return "\n".join(aligned(earned(result), "  "))
+    return "\n".join(aligned(directive_gains(result), "  "))
 
 
 def transfer_rows(result: Result) -> tuple[tuple[str, str, str], ...]:
@@ -149,7 +149,7 @@ def transfer_rows(result: Result) -> tuple[tuple[str, str, str], ...]:
     """
     return tuple(
         (g.of, g.directives, g.why if g.speedup is None else f"{ratio_text(g.speedup.ratio)} {g.speedup.verdict}")
-        for g in result.guests
+        for g in result.transfers
     )
 
 
@@ -166,7 +166,7 @@ def kernel_table(result: Result) -> Table:
     headings = ("kernel", "threads a block", "registers", "shared memory", "spilled", "occupancy")
     rows = (
         (h.kernel, str(h.threads), str(h.registers), f"{h.shared_bytes:,} B", f"{h.local_bytes:,} B", _occupancy(h))
-        for h in result.held
+        for h in result.occupancy
     )
     return Table("kernels", "", plain_columns(headings), tuple(rows))
 
@@ -184,10 +184,10 @@ def _versions(result: Result) -> Table:
 def plain(result: Result) -> str:
     """Return the table as lines of text."""
     first = [slower(result), ""] if slower(result) else []
-    return "\n".join([*first, title(result), "", _versions(result).text(), *disturbed(result)])
+    return "\n".join([*first, title(result), "", _versions(result).text(), *disturbance_line(result)])
 
 
-def disturbed(result: Result) -> tuple[str, ...]:
+def disturbance_line(result: Result) -> tuple[str, ...]:
     """Return one line if the machine was disturbed during the finals, else none."""
     return (f"disturbed while it was timed: {result.disturbed}",) if result.disturbed else ()
 
@@ -207,14 +207,14 @@ def markdown(result: Result) -> str:
         *((f"{time_spent(result).capitalize()}.",) if result.seconds else ()),
         f"Device: {device.name}, {device.arch}, {device.cores} cores, driver {device.driver}.",
         *((_peaks(result.ceiling.peaks),) if result.ceiling is not None else ()),
-        *(f"{line.capitalize()}." for line in disturbed(result)),
+        *(f"{line.capitalize()}." for line in disturbance_line(result)),
         f"Command: `{result.command}`",
     )
     first = [f"**{slower(result).capitalize()}.**", ""] if slower(result) else []
     without = (Column("directive", "directive", "code"), Column("gain", "the winner over itself without it"))
     others = (Column("of", "best of"), Column("directives", "directives", "code"), Column("gain", "over the winner"))
     tables = (
-        Table("gains", "", without, earned(result)), kernel_table(result),
+        Table("gains", "", without, directive_gains(result)), kernel_table(result),
         Table("guests", "", others, transfer_rows(result)),
     )  # fmt: skip
     return "\n".join([

@@ -12,8 +12,8 @@ from math import exp, inf, isfinite, log
 from typing import Any
 
 from looptune.report.result_table import time_text
-from looptune.report.table import Table, aligned, inert, plain_columns
-from looptune.tune.replay.simulate import LEVELS, Comparison, Score, Spread
+from looptune.report.table import Table, aligned, escape_markup, plain_columns
+from looptune.tune.replay.simulate import LEVELS, Comparison, Quartiles, Score
 
 HEADINGS = ("strategy", *(text for level in LEVELS for text in (
     f"within {level - 1:.0%}: evaluations", "share", "time", "found",
@@ -81,7 +81,9 @@ def summary(comparisons: Sequence[Comparison]) -> str:
 def markdown(comparisons: Sequence[Comparison]) -> str:
     """Return the summary and every table, as one page."""
     columns = plain_columns(HEADINGS)
-    tables = [f"## {inert(title(c))}\n\n{Table('searches', '', columns, _rows(c)).markdown()}" for c in comparisons]
+    tables = [
+        f"## {escape_markup(title(c))}\n\n{Table('searches', '', columns, _rows(c)).markdown()}" for c in comparisons
+    ]
     return "\n".join(["# Search strategies compared", "", "```", summary(comparisons), "```", "", *tables])
 
 
@@ -101,7 +103,7 @@ def _median(c: Comparison, name: str) -> float:
     return c.score(name, LEVELS[0]).evaluations.median
 
 
-def _counts(s: Spread) -> str:
+def _counts(s: Quartiles) -> str:
     return f"{_count(s.median)} [{_count(s.q1)}, {_count(s.q3)}]"
 
 
@@ -109,7 +111,7 @@ def _count(value: float) -> str:
     return f"{value:.0f}" if value < inf else "never"
 
 
-def _time(s: Spread) -> str:
+def _time(s: Quartiles) -> str:
     parts = [time_text(1e6 * v) if v < inf else "never" for v in (s.median, s.q1, s.q3)]
     return f"{parts[0]} [{parts[1]}, {parts[2]}]"
 

@@ -160,11 +160,11 @@ def _tex_cell(text: str, kind: Kind) -> str:
 def _markdown(text: str, kind: Kind = "text") -> str:
     lines = [" ".join(line.split()) for line in text.splitlines()]
     if kind == "code":
-        return "<br>".join(f"<code>{inert(x)}</code>" if not x or _ENDS.search(x) else f"`{x}`" for x in lines)
-    return " ".join(map(inert, lines))
+        return "<br>".join(f"<code>{escape_markup(x)}</code>" if not x or _ENDS.search(x) else f"`{x}`" for x in lines)
+    return " ".join(map(escape_markup, lines))
 
 
-def inert(text: str) -> str:
+def escape_markup(text: str) -> str:
     """Return the text with HTML and Markdown escaped, and without characters that end a table cell.
 
     >>> inert("gemm_0 <b> *x*")

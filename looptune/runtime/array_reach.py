@@ -20,7 +20,7 @@ class Reach(NamedTuple):
     most: int
 
 
-class Unsure(Exception):
+class UnknownExtent(Exception):
     """What it is cannot be told from the sizes."""
 
 
@@ -36,7 +36,7 @@ OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
 }  # fmt: skip
 
 
-def reached(loops: Sequence[Any], sizes: Mapping[str, int]) -> dict[str, Reach]:
+def array_reaches(loops: Sequence[Any], sizes: Mapping[str, int]) -> dict[str, Reach]:
     """By array, of those that are surely accessed at all."""
     found: dict[str, Reach] = {}
     for k, (name, at) in enumerate(_accesses(loops, dict(sizes), 0)):
@@ -47,7 +47,7 @@ def reached(loops: Sequence[Any], sizes: Mapping[str, int]) -> dict[str, Reach]:
     return found
 
 
-def too_short(name: str, items: int, reach: Reach | None) -> str | None:
+def too_short_message(name: str, items: int, reach: Reach | None) -> str | None:
     """Return the message for an array that is shorter than the loops need."""
     if reach is None or 0 <= reach.least <= reach.most < items:
         return None
@@ -61,16 +61,16 @@ def _accesses(body: Sequence[Any], env: dict[str, int], depth: int) -> Iterator[
         try:
             if kind == "at":
                 name, offset = parts
-                yield name, computed(offset, env)
+                yield name, evaluate(offset, env)
             elif kind == "if":
                 cond, then, other = parts
-                yield from _accesses(then if computed(cond, env) else other, env, depth)
+                yield from _accesses(then if evaluate(cond, env) else other, env, depth)
             else:
                 var, lo, hi, step, inner = parts
-                ends = _ends(computed(lo, env), computed(hi, env), step, depth)
+                ends = _ends(evaluate(lo, env), evaluate(hi, env), step, depth)
                 for value in ends:
                     yield from _accesses(inner, {**env, var: value}, depth + 1)
-        except Unsure:
+        except UnknownExtent:
             continue
 
 
@@ -81,13 +81,13 @@ def _ends(lo: int, hi: int, step: int, depth: int) -> Sequence[int]:
     return sorted({v for v in some if lo <= v <= last}, reverse=True)
 
 
-def computed(e: Any, env: Mapping[str, int]) -> int:
+def evaluate(e: Any, env: Mapping[str, int]) -> int:
     """Unsure where it is made of more than sizes, or does not fit its type."""
     if isinstance(e, int):
         return e
     if isinstance(e, str):
         if e not in env:
-            raise Unsure
+            raise UnknownExtent
         return env[e]
     op, dtype, *args = e
     return _fitting(_value(op, args, env), dtype)
@@ -95,11 +95,11 @@ def computed(e: Any, env: Mapping[str, int]) -> int:
 
 def _value(op: str, args: Sequence[Any], env: Mapping[str, int]) -> int:
     if op == "?:":
-        return computed(args[1] if computed(args[0], env) else args[2], env)
+        return evaluate(args[1] if evaluate(args[0], env) else args[2], env)
     if op in ("&&", "||"):
-        first = bool(computed(args[0], env))
-        return int(bool(computed(args[1], env)) if first == (op == "&&") else first)
-    values = [computed(a, env) for a in args]
+        first = bool(evaluate(args[0], env))
+        return int(bool(evaluate(args[1], env)) if first == (op == "&&") else first)
+    values = [evaluate(a, env) for a in args]
     if len(values) == 1:
         return {"cast": values[0], "-": -values[0], "!": int(not values[0]), "~": ~values[0]}[op]
     a, b = values
@@ -110,7 +110,7 @@ def _value(op: str, args: Sequence[Any], env: Mapping[str, int]) -> int:
     if op in ("/", "%") and b:
         quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
         return quotient if op == "/" else a - b * quotient
-    raise Unsure
+    raise UnknownExtent
 
 
 def _fitting(value: int, dtype: str) -> int:
@@ -120,5 +120,5 @@ def _fitting(value: int, dtype: str) -> int:
     bits = int(dtype.removeprefix("u").removeprefix("int"))
     least, beyond = (0, 1 << bits) if dtype.startswith("u") else (-(1 << (bits - 1)), 1 << (bits - 1))
     if not least <= value < beyond:
-        raise Unsure
+        raise UnknownExtent
     return value

@@ -18,14 +18,14 @@ OPTIMISED = ("-O3", "-fno-strict-aliasing")
 """Of the original loops: none of these changes what they compute."""
 
 
-def floating(contracts: bool, machine: str = platform.machine()) -> tuple[str, ...]:
+def floating_point_flags(contracts: bool, machine: str = platform.machine()) -> tuple[str, ...]:
     """Vectors as this processor has them, with products contracted with sums or not."""
     native = ("-march=native",) if machine in ("x86_64", "AMD64") else ()
     return (*native, f"-ffp-contract={'fast' if contracts else 'off'}")
 
 
 @cache
-def compiler() -> tuple[str, ...]:
+def compiler_command() -> tuple[str, ...]:
     """Return the command of the C compiler (CC, else cc, gcc or clang), or () if there is none."""
     given = os.environ.get("CC", "").split()
     commands = ([given] if given else []) + [["cc"], ["gcc"], ["clang"]]
@@ -35,7 +35,7 @@ def compiler() -> tuple[str, ...]:
 @cache
 def version() -> str:
     """Return the command with the version of the compiler, as ``cc 12.2.0``, or "" if there is none."""
-    command = compiler()
+    command = compiler_command()
     if not command:
         return ""
     name = Path(command[0]).name
@@ -47,9 +47,9 @@ def version() -> str:
     return f"{name} {words[0]}" if done.returncode == 0 and words else name
 
 
-def complaint(arguments: Sequence[str]) -> str | None:
+def compile_error(arguments: Sequence[str]) -> str | None:
     """None where the compiler succeeds, else its first error or all it says, in English."""
-    command = compiler()
+    command = compiler_command()
     if not command:
         return "there is no C compiler"
     name = Path(command[0]).name
@@ -64,12 +64,12 @@ def complaint(arguments: Sequence[str]) -> str | None:
     return (errors + said + [f"{name} ended with {done.returncode}"])[0]
 
 
-def own_symbols_first() -> tuple[str, ...]:
+def symbolic_flags() -> tuple[str, ...]:
     """Linker flags for a library whose functions call each other, whatever the process has under the same names."""
     return () if sys.platform == "darwin" else ("-Wl,-Bsymbolic",)
 
 
-def undefined_allowed() -> tuple[str, ...]:
+def allow_undefined_flags() -> tuple[str, ...]:
     """Linker flags for a program of which one function is called: what the others need may be missing."""
     if sys.platform == "darwin":
         return ("-Wl,-undefined,dynamic_lookup",)

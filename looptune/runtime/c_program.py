@@ -23,7 +23,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from looptune.runtime.c_compiler import OPTIMISED, complaint, floating, own_symbols_first, undefined_allowed
+from looptune.runtime.c_compiler import (
+    OPTIMISED,
+    allow_undefined_flags,
+    compile_error,
+    floating_point_flags,
+    symbolic_flags,
+)
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -89,7 +95,7 @@ class NoReference(Exception):
     """The text cannot be compiled, or cannot be run at these sizes; the message says why."""
 
 
-class Ran(NamedTuple):
+class ProgramRun(NamedTuple):
     """``arrays``: what those that were wanted hold afterwards; ``times_us``: of each run."""
 
     arrays: Mapping[str, np.ndarray]
@@ -121,24 +127,24 @@ class Text(NamedTuple):
         constants = ("-fsingle-precision-constant",) if self.literals else ()
         macros = (f"-D{name}={value}" for name, value in self.macros)
         own = ("-w", "-std=gnu17", "-Dmain=looptune_main")
-        return (*OPTIMISED, *floating(self.contracts), *own, *constants, *macros)
+        return (*OPTIMISED, *floating_point_flags(self.contracts), *own, *constants, *macros)
 
 
-def compiled(text: Text, folder: Path) -> Path:
+def compile_program(text: Text, folder: Path) -> Path:
     """Return the program, compiled in ``folder``. Raises NoReference if the compiler refuses it."""
     populate = "MAP_POPULATE" if sys.platform == "linux" else "0"
     (folder / "main.c").write_text(MAIN)
     own = ["-O2", "-D_GNU_SOURCE", f"-DENTRY={text.entry}", f"-DSLOTS={SLOTS}", f"-DPOPULATE={populate}"]
     main, made = str(folder / "main.o"), folder / "program"
-    _taken(complaint([*own, "-c", str(folder / "main.c"), "-o", main]))
-    _taken(complaint([main, _translated(text, folder), *undefined_allowed(), "-lm", "-o", str(made)]))
+    _taken(compile_error([*own, "-c", str(folder / "main.c"), "-o", main]))
+    _taken(compile_error([main, _translated(text, folder), *allow_undefined_flags(), "-lm", "-o", str(made)]))
     return made
 
 
-def shared(text: Text, folder: Path) -> Path:
-    """Return the text compiled to a library, in ``folder``. Raises NoReference as ``compiled`` does."""
+def compile_library(text: Text, folder: Path) -> Path:
+    """Return the text compiled to a library, in ``folder``. Raises NoReference as ``compile_program`` does."""
     made = folder / "text.so"
-    _taken(complaint(["-shared", *own_symbols_first(), _translated(text, folder, "-fPIC"), "-lm", "-o", str(made)]))
+    _taken(compile_error(["-shared", *symbolic_flags(), _translated(text, folder, "-fPIC"), "-lm", "-o", str(made)]))
     return made
 
 
@@ -160,8 +166,8 @@ def _translated(text: Text, folder: Path, *more: str) -> str:
         flags += ["-iquote", beside]
     made = str(folder / "text.o")
     translate = ["-x", "c", "-c", str(files / text.files[0][0]), "-o", made]
-    said = complaint([*flags, *translate])
-    if said is not None and complaint([*flags, *_STANDARD, *translate]) is not None:
+    said = compile_error([*flags, *translate])
+    if said is not None and compile_error([*flags, *_STANDARD, *translate]) is not None:
         raise NoReference(said.replace(str(files), ""))
     return made
 
@@ -171,14 +177,16 @@ def _taken(said: str | None) -> None:
         raise NoReference(said)
 
 
-def ran(program: Path, text: Text, arrays: Arrays, scalars: Mapping[str, int | float], wanted: Iterable[str]) -> Ran:
+def run_program(
+    program: Path, text: Text, arrays: Arrays, scalars: Mapping[str, int | float], wanted: Iterable[str]
+) -> ProgramRun:
     """Once, on copies of ``arrays``. NoReference where the program crashes, or writes outside its arrays."""
-    with Mapped.of(text, arrays, scalars, (), 1) as memory:
+    with MappedArrays.of(text, arrays, scalars, (), 1) as memory:
         call(program, memory)
         outside = memory.outside()
         if outside is not None:
             raise NoReference(f"the loops write outside {outside} at these sizes")
-        return Ran({name: memory.array(name).copy() for name in wanted}, memory.times_us())
+        return ProgramRun({name: memory.array(name).copy() for name in wanted}, memory.times_us())
 
 
 def without_macros(text: str, macros: Mapping[str, str]) -> str:
@@ -191,7 +199,7 @@ def without_macros(text: str, macros: Mapping[str, str]) -> str:
     return text
 
 
-def call(program: Path, memory: Mapped) -> None:
+def call(program: Path, memory: MappedArrays) -> None:
     """NoReference where it does not end by itself."""
     limits = f"ulimit -s unlimited 2>/dev/null || ulimit -s $(ulimit -H -s) 2>/dev/null; ulimit -t {CPU_S}"
     command = ["sh", "-c", f'{limits}; exec "$0" "$1"', str(program), str(memory.fd)]
@@ -204,17 +212,17 @@ def call(program: Path, memory: Mapped) -> None:
         raise NoReference(f"the program ends with {done.returncode} at these sizes")
 
 
-class Mapped(NamedTuple):
-    """The file that both processes map; ``places``: where each array begins, its shape and type."""
+class MappedArrays(NamedTuple):
+    """The file that both processes map; ``layout``: where each array begins, its shape and type."""
 
     fd: int
     view: mmap.mmap
-    places: Mapping[str, tuple[int, np.ndarray]]
+    layout: Mapping[str, tuple[int, np.ndarray]]
 
     @classmethod
     def of(
         cls, text: Text, arrays: Arrays, scalars: Mapping[str, int | float], kept: Collection[str], runs: int
-    ) -> Mapped:
+    ) -> MappedArrays:
         """With the arrays, and the contents before a run of those to be ``kept``."""
         names = [*text.arrays]
         head = 8 * (3 + SLOTS + len(text.scalars) + 3 * len(names))
@@ -245,7 +253,7 @@ class Mapped(NamedTuple):
                 np.ndarray(arrays[name].shape, arrays[name].dtype, view, copy)[...] = arrays[name]
         return made
 
-    def __enter__(self) -> Mapped:
+    def __enter__(self) -> MappedArrays:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -253,7 +261,7 @@ class Mapped(NamedTuple):
         os.close(self.fd)
 
     def array(self, name: str) -> np.ndarray:
-        at, like = self.places[name]
+        at, like = self.layout[name]
         return np.ndarray(like.shape, like.dtype, self.view, at)
 
     def times_us(self) -> tuple[float, ...]:
@@ -262,14 +270,14 @@ class Mapped(NamedTuple):
 
     def outside(self) -> str | None:
         """Return the first array beside which something was written."""
-        for name, guards in zip(self.places, self._guards(), strict=True):
+        for name, guards in zip(self.layout, self._guards(), strict=True):
             if any(self.view[a:b] != bytes([_PATTERN]) * (b - a) for a, b in guards):
                 return name
         return None
 
     def _guards(self) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
         """Before and after each array."""
-        for at, like in self.places.values():
+        for at, like in self.layout.values():
             end = at + like.nbytes
             yield (at - LINE, at), (end, end + GUARD)
 

@@ -16,10 +16,21 @@ from looptune.core import cache_folder
 from looptune.frontend.lower_expressions import MATH
 from looptune.frontend.reference_text import ENTRY, Excerpt
 from looptune.runtime import c_compiler
-from looptune.runtime.c_program import MAIN, SLOTS, Arrays, Mapped, NoReference, Ran, Text, call, compiled, ran
+from looptune.runtime.c_program import (
+    MAIN,
+    SLOTS,
+    Arrays,
+    MappedArrays,
+    NoReference,
+    ProgramRun,
+    Text,
+    call,
+    compile_program,
+    run_program,
+)
 from looptune.runtime.cpu_name import cpu_name
 
-__all__ = ["CReference", "NoReference", "Ran"]
+__all__ = ["CReference", "NoReference", "ProgramRun"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +55,11 @@ class CReference:
         return hashlib.sha256(repr(facts).encode()).hexdigest()[:20]
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """What it is: ``gemm.c compiled by cc 12.2.0``."""
         return f"{Path(self.excerpt.main).name} compiled by {c_compiler.version()}"
 
-    def wider(self) -> CReference:
+    def in_double(self) -> CReference:
         """Return the same reference with double for float, which shows its rounding errors."""
         scalars = tuple(replace(p, dtype=_wide(p.dtype)) for p in self.excerpt.scalars)
         return CReference(replace(self.excerpt, scalars=scalars), self.contracts, widened=True)
@@ -62,18 +73,18 @@ class CReference:
         if not _is_whole(path):
             cache.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=cache_folder.process_prefix()) as folder:
-                _keep(compiled(self.text, Path(folder)), path)
+                _keep(compile_program(self.text, Path(folder)), path)
         return path
 
-    def run(self, cache: Path, arrays: Arrays, scalars: Mapping[str, int | float], wanted: Sequence[str]) -> Ran:
+    def run(self, cache: Path, arrays: Arrays, scalars: Mapping[str, int | float], wanted: Sequence[str]) -> ProgramRun:
         """Once, on copies of ``arrays``. NoReference where the program crashes, or writes outside its arrays."""
-        return ran(self.program(cache), self.text, arrays, scalars, wanted)
+        return run_program(self.program(cache), self.text, arrays, scalars, wanted)
 
-    def timed(
+    def time_runs(
         self, cache: Path, arrays: Arrays, scalars: Mapping[str, int | float], written: Sequence[str], runs: int
     ) -> tuple[float, ...]:
         """Microseconds of each of so many runs, each on the arrays as they are given."""
-        with Mapped.of(self.text, arrays, scalars, written, min(runs, SLOTS)) as memory:
+        with MappedArrays.of(self.text, arrays, scalars, written, min(runs, SLOTS)) as memory:
             call(self.program(cache), memory)
             return memory.times_us()
 

@@ -44,7 +44,7 @@ void off(int n, int lanes, int rows, TYPE got[n], TYPE want[n], TYPE allowed[n],
 """
 
 
-def planned(dtype: str, gpu: bool) -> Plan:
+def comparison_plan(dtype: str, gpu: bool) -> Plan:
     """Return the comparison kernel for arrays of one type and any length."""
     distance = {"float32": "fabsf(got[AT] - want[AT])", "float64": "fabs(got[AT] - want[AT])"}.get(dtype)
     bad = "got[AT] != want[AT]" if distance is None else f"!({distance} <= allowed[AT])"
@@ -66,7 +66,7 @@ class Comparison:
     def __post_init__(self) -> None:
         """Built, and tolerances worked out, before any version is waited for."""
         for dtype in sorted({want.dtype.name for want in self.judge.expected.values()} & C_TYPES.keys()):
-            self._programs[dtype] = self.backend.load(self.backend.build(planned(dtype, self._gpu)))
+            self._programs[dtype] = self.backend.load(self.backend.build(comparison_plan(dtype, self._gpu)))
         for name, want in self.judge.expected.items():
             if want.size and self._counts(want):
                 self._held(name, want)

@@ -32,7 +32,7 @@ from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Array, Assign, Scalar
 from looptune.ir.rewrite import walk
 from looptune.runtime.c_program import without_macros
-from looptune.runtime.pipe import Ended, Late, Link
+from looptune.runtime.pipe import Link, PipeClosed, PipeTimeout
 from looptune.runtime.problem_sizes import problem, shapes
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ void looptune_hook(int which, int scalars, const unsigned long long *bytes, int 
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ArrayAllocation:
     """Where an array of the program's begins, and how many bytes of what the loops may reach belong to it.
 
     All of them where that is not known.
@@ -118,12 +118,12 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedCall:
     """What a codelet is called with: its scalars and arrays by parameter name, and where these are in the program."""
 
     scalars: Mapping[str, Number]
     arrays: Mapping[str, np.ndarray]
-    places: Mapping[str, Held] = field(default_factory=dict)
+    allocations: Mapping[str, ArrayAllocation] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class _Hook:
     parts: tuple[int, ...]
     scalars: Mapping[str, str]
     arrays: tuple[str, ...]
-    held: Mapping[str, str]
+    element_names: Mapping[str, str]
 
 
 class _Outside(UsageError):
@@ -150,7 +150,7 @@ Sizes = Callable[[Mapping[str, Number]], Mapping[str, tuple[int, ...]]]
 """The shapes of the arrays that are wanted, from the scalars known so far."""
 
 
-def record(unit: Unit, include_dirs: Sequence[Path], limit_s: float = 60.0) -> Recorded:
+def record(unit: Unit, include_dirs: Sequence[Path], limit_s: float = 60.0) -> RecordedCall:
     """Return the arguments with which the program calls ``unit``, read in the program's own types.
 
     Of a group, every parameter is what the first codelet that has it is called with. ``limit_s``: how long the program
@@ -168,10 +168,10 @@ def record(unit: Unit, include_dirs: Sequence[Path], limit_s: float = 60.0) -> R
     extents = shapes(codelet, problem(codelet, scalars))
     found = _run(unit, include_dirs, limit_s, lambda _: extents)
     unused = {p.name: np.zeros(extents[p.name], p.dtype) for p in codelet.params if isinstance(p, Array)}
-    return Recorded(scalars, {**unused, **found.arrays}, found.places)
+    return RecordedCall(scalars, {**unused, **found.arrays}, found.allocations)
 
 
-def _run(unit: Unit, include_dirs: Sequence[Path], limit_s: float, sizes: Sizes) -> Recorded:
+def _run(unit: Unit, include_dirs: Sequence[Path], limit_s: float, sizes: Sizes) -> RecordedCall:
     try:
         return _once(unit, include_dirs, limit_s, sizes, sanitized=True)
     except _Outside:
@@ -180,7 +180,7 @@ def _run(unit: Unit, include_dirs: Sequence[Path], limit_s: float, sizes: Sizes)
         return _once(unit, include_dirs, limit_s, sizes, sanitized=False)
 
 
-def _once(unit: Unit, include_dirs: Sequence[Path], limit_s: float, sizes: Sizes, *, sanitized: bool) -> Recorded:
+def _once(unit: Unit, include_dirs: Sequence[Path], limit_s: float, sizes: Sizes, *, sanitized: bool) -> RecordedCall:
     taken = _taken(unit)
     hooks = _hooks(unit, taken)
     with TemporaryDirectory(prefix=cache_folder.process_prefix()) as folder, Link(limit_s) as link:
@@ -248,17 +248,17 @@ def _hooks(unit: Unit, taken: Sequence[Mapping[str, str]]) -> tuple[_Hook, ...]:
         parts = tuple(k for k, part in enumerate(unit.parts) if (part.path, part.body[0]) == (path, at))
         params = {own: types[name] for k in parts for own, name in taken[k].items()}
         scalars = {own: p.dtype for own, p in params.items() if isinstance(p, Scalar)}
-        held = {array: variable for k in parts for array, variable in unit.parts[k].held.items()}
+        held = {array: variable for k in parts for array, variable in unit.parts[k].element_names.items()}
         found.append(_Hook(path, at, parts, scalars, tuple(own for own in params if own not in scalars), held))
     return tuple(found)
 
 
 def _conversation(
     unit: Unit, hooks: Sequence[_Hook], taken: Sequence[Mapping[str, str]], link: Link, sizes: Sizes
-) -> Recorded:
+) -> RecordedCall:
     scalars: dict[str, Number] = {}
     arrays: dict[str, np.ndarray] = {}
-    places: dict[str, Held] = {}
+    places: dict[str, ArrayAllocation] = {}
     waiting = [list(hook.parts) for hook in hooks]
     types = {p.name: p.dtype for p in unit.codelet.params}
     try:
@@ -275,12 +275,12 @@ def _conversation(
                 address, room = np.frombuffer(link.read(16), np.uint64)
                 if own in held:
                     link.read_into(held[own])
-                    arrays[mine[own]], places[mine[own]] = held[own], Held(int(address), int(room))
+                    arrays[mine[own]], places[mine[own]] = held[own], ArrayAllocation(int(address), int(room))
             link.write(bytes([any(waiting)]))
-    except (Ended, Late) as stop:
+    except (PipeClosed, PipeTimeout) as stop:
         missing = " and ".join(unit.parts[k].function for k in sorted(k for left in waiting for k in left))
         raise UsageError(f"{_main(unit)}: the program {_how(stop, link)} before it called {missing}") from None
-    return Recorded(scalars, arrays, places)
+    return RecordedCall(scalars, arrays, places)
 
 
 def _number(link: Link, name: str) -> Number:
@@ -289,9 +289,9 @@ def _number(link: Link, name: str) -> Number:
     return number
 
 
-def _how(stop: Ended | Late, link: Link) -> str:
+def _how(stop: PipeClosed | PipeTimeout, link: Link) -> str:
     match stop, link.status():
-        case Late(), _:
+        case PipeTimeout(), _:
             return f"ran for {link.limit_s:g} s"
         case _, int(code) if code < 0:
             return f"crashed ({signal.Signals(-code).name})"
@@ -312,7 +312,7 @@ def _built(
     unit: Unit, hooks: Sequence[_Hook], include_dirs: Sequence[Path], folder: Path, link: Link, *, sanitized: bool
 ) -> Path:
     """Return the program with its hooks; UsageError with gcc's first complaint, or with what is undefined."""
-    macros = {name: value for name, value in unit.defines.items() if name not in unit.given}
+    macros = {name: value for name, value in unit.defines.items() if name not in unit.known_values}
     copies = {path: _copied(path, text, hooks, macros, folder) for path, text in unit.sources.items()}
     sanitizer = ["-fsanitize=address"] if sanitized else []
     flags = ["-O1", "-g1", "-w", "-std=gnu17", *sanitizer, *(f"-D{name}={value}" for name, value in macros.items())]
@@ -400,7 +400,9 @@ def _call(number: int, hook: _Hook) -> str:
     sizes = "".join(f"{np.dtype(dtype).itemsize}," for dtype in hook.scalars.values())
     # a copy, because a parameter may be a register variable
     addresses = "".join(f"&({C_TYPES[dtype]}){{{own}}}," for own, dtype in hook.scalars.items())
-    addresses += "".join(f"&{hook.held[own]}," if own in hook.held else f"{own}," for own in hook.arrays)
+    addresses += "".join(
+        f"&{hook.element_names[own]}," if own in hook.element_names else f"{own}," for own in hook.arrays
+    )
     return (
         "{extern void looptune_hook(int,int,const unsigned long long*,int,const void*const*);"
         f"looptune_hook({number},{len(hook.scalars)},(const unsigned long long[]){{{sizes}0}},"

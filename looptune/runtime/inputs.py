@@ -25,7 +25,7 @@ from looptune.runtime.problem_sizes import Problem, problem, shapes
 
 if TYPE_CHECKING:
     from looptune.frontend import Unit
-    from looptune.runtime.host_program import Recorded
+    from looptune.runtime.host_program import RecordedCall
 
 Held = Mapping[str, np.ndarray]
 
@@ -53,9 +53,9 @@ def from_files(sources: Sequence[str], unit: Unit, cache: Path) -> Problem:
     return _problem(codelet, values, given, cache)
 
 
-def from_program(recorded: Recorded, unit: Unit, cache: Path) -> Problem:
+def from_program(recorded: RecordedCall, unit: Unit, cache: Path) -> Problem:
     """Return the problem that the program poses. ``unit`` may have other floating-point types than the program."""
-    for name in sorted(unit.given.keys() & recorded.scalars.keys()):
+    for name in sorted(unit.known_values.keys() & recorded.scalars.keys()):
         said, found = unit.values.get(name), recorded.scalars[name]
         if said is not None and said != found:
             raise UsageError(f"-D {name}={unit.defines[name]}, but the program calls {unit.codelet.name} with {found}")

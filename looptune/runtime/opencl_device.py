@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from looptune.backends.opencl.backend import DeviceArray, allocated, context, device
+from looptune.backends.opencl.backend import DeviceArray, allocate, context, device
 from looptune.runtime.device import Device, DeviceInfo, Run
 
 
@@ -24,7 +24,7 @@ class OpenClDevice(Device):
 
     def place(self, array: np.ndarray) -> DeviceArray:
         whole = np.ascontiguousarray(array)
-        placed = allocated(whole.shape, whole.dtype)
+        placed = allocate(whole.shape, whole.dtype)
         if whole.nbytes:
             cl.enqueue_copy(self.stream, placed.buffer, whole)
         return placed

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from looptune.core.escape import dumped
+from looptune.core.escape import dump_json
 
 Fact = tuple[str, int | float | str]
 
@@ -142,7 +142,7 @@ def to_json(outcome: Outcome) -> str:
     >>> to_json(TimedOut(2.5))
     '{"status": "timed_out", "limit_s": 2.5}'
     """
-    return dumped({"status": outcome.status, **asdict(outcome)})
+    return dump_json({"status": outcome.status, **asdict(outcome)})
 
 
 def from_json(text: str) -> Outcome:

@@ -98,7 +98,7 @@ def fma_text(dtype: FloatType) -> str:
     ])  # fmt: skip
 
 
-def planned(text: str, **sizes: int) -> Plan:
+def plan_of_text(text: str, **sizes: int) -> Plan:
     """Return the plan of the codelet in ``text`` at these sizes."""
     done = schedule(Analysis(load(text).codelet), (), sizes)
     return lower_to_plan(specialize(done.codelet, sizes), "")
@@ -145,7 +145,7 @@ def _cpu_fma(machine: Device, dtype: FloatType) -> Rate:
 
 def _runs(machine: Device, backend: Backend, text: str, amount: int, **sizes: int) -> Iterator[float]:
     """10^9 of ``amount`` a second, run after run."""
-    built = planned(text, **sizes)
+    built = plan_of_text(text, **sizes)
     own = backend.measuring()
     program = own.load(own.build(built))
     arrays: dict[str, Any] = {}
@@ -175,7 +175,7 @@ def _rate(runs: Iterator[float], least: float = 0.0, clock: Callable[[], float] 
     return Rate(best, (best - median(found)) / best)
 
 
-def known(facts: DeviceInfo, cache: Path) -> Peaks | None:
+def cached_rates(facts: DeviceInfo, cache: Path) -> Peaks | None:
     """Return the peak rates that were measured on this device before."""
     try:
         found = Peaks.of(_held(cache)[_key(facts)])
@@ -184,8 +184,8 @@ def known(facts: DeviceInfo, cache: Path) -> Peaks | None:
         return None
 
 
-def keep(facts: DeviceInfo, cache: Path, peaks: Peaks) -> None:
-    """For ``known``; where nothing can be written, they are measured again next time."""
+def cache_rates(facts: DeviceInfo, cache: Path, peaks: Peaks) -> None:
+    """For ``cached_rates``; where nothing can be written, they are measured again next time."""
     path = _file(cache)
     part = path.with_suffix(f".{os.getpid()}.part")
     try:
@@ -197,19 +197,19 @@ def keep(facts: DeviceInfo, cache: Path, peaks: Peaks) -> None:
             part.unlink(missing_ok=True)
 
 
-def of(machine: Device, backend: Backend, cache: Path, *, fresh: bool = False) -> Peaks:
+def peak_rates(machine: Device, backend: Backend, cache: Path, *, fresh: bool = False) -> Peaks:
     """Return the known peak rates, or measure and store them; ``fresh`` measures again.
 
     Rates whose measurement was disturbed are measured again by later processes until their runs agree; the best of each
     rate is kept.
     """
-    before = None if fresh else known(machine.facts, cache)
+    before = None if fresh else cached_rates(machine.facts, cache)
     key = (str(cache), _key(machine.facts))
     if before is not None and (key in _measured or not _disturbed(before)):
         return before
     found = measure(machine, backend)
     found = found if before is None else found.with_runs_of(before)
-    keep(machine.facts, cache, found)
+    cache_rates(machine.facts, cache, found)
     _measured.add(key)
     return found
 

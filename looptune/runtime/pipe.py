@@ -12,11 +12,11 @@ from typing import Self
 import numpy as np
 
 
-class Ended(Exception):
+class PipeClosed(Exception):
     """The program closed its end, as it does when it ends."""
 
 
-class Late(Exception):
+class PipeTimeout(Exception):
     """Nothing came for ``limit_s`` seconds."""
 
 
@@ -75,14 +75,14 @@ class Link:
         while left:
             ready, _, _ = select.select([self._in], [], [], self.limit_s)
             if not ready:
-                raise Late
+                raise PipeTimeout
             got = os.readv(self._in, [left])
             if not got:
-                raise Ended
+                raise PipeClosed
             left = left[got:]
 
     def write(self, data: bytes) -> None:
         try:
             os.write(self._out, data)
         except BrokenPipeError:
-            raise Ended from None
+            raise PipeClosed from None

@@ -82,7 +82,7 @@ class Problem:
             return {p.name: held[p.name] for p in codelet.params if isinstance(p, Array)}
 
 
-def shown(at: Problem) -> str:
+def sizes_text(at: Problem) -> str:
     """Return the sizes as text, ``ni=257 nj=263``."""
     return " ".join(f"{n}={v}" for n, v in at.values.items() if isinstance(v, int))
 
@@ -106,7 +106,7 @@ def problem(codelet: Codelet, known: Mapping[str, int | float]) -> Problem:
     for p in codelet.params:
         if isinstance(p, Array) and None not in p.shape:
             extents(p, values)
-    return Problem(values, undeclared(codelet, values))
+    return Problem(values, infer_shapes(codelet, values))
 
 
 def shapes(codelet: Codelet, sized: Problem) -> dict[str, tuple[int, ...]]:
@@ -115,7 +115,7 @@ def shapes(codelet: Codelet, sized: Problem) -> dict[str, tuple[int, ...]]:
     return {p.name: sized.shapes[p.name] if p.name in sized.shapes else extents(p, sized.values) for p in arrays}
 
 
-def undeclared(codelet: Codelet, values: Mapping[str, int | float]) -> dict[str, tuple[int, ...]]:
+def infer_shapes(codelet: Codelet, values: Mapping[str, int | float]) -> dict[str, tuple[int, ...]]:
     """Shapes of the arrays whose first extent the C text leaves open: large enough for every access.
 
     UsageError where an index cannot be bounded.
@@ -211,11 +211,11 @@ def prime_sizes(codelet: Codelet, known: Problem) -> Problem | None:
         for candidate in (different, ranked) if ranked != different else (different,):
             values = {**known.values, **candidate}
             if _runs(codelet, values):
-                return Problem(values, undeclared(codelet, values))
+                return Problem(values, infer_shapes(codelet, values))
     return None
 
 
-def edges(codelet: Codelet, known: Problem) -> tuple[Problem, ...]:
+def edge_sizes(codelet: Codelet, known: Problem) -> tuple[Problem, ...]:
     """Sizes at which loops do not run, or once: 0 and 1 for all, 0 for each, and the first the largest of all.
 
     Those at which the text means nothing are left out: where a declared extent is negative, and where the interpreter
@@ -229,7 +229,7 @@ def edges(codelet: Codelet, known: Problem) -> tuple[Problem, ...]:
     candidates = [dict.fromkeys(sizes, 1), dict.fromkeys(sizes, 0), *({**small, n: 0} for n in sizes), turned]
     distinct = {tuple(candidate.values()): candidate for candidate in candidates}
     found = ({**known.values, **candidate} for candidate in distinct.values())
-    return tuple(Problem(v, undeclared(codelet, v)) for v in found if _is_declared(codelet, v) and _runs(codelet, v))
+    return tuple(Problem(v, infer_shapes(codelet, v)) for v in found if _is_declared(codelet, v) and _runs(codelet, v))
 
 
 def _is_declared(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
@@ -261,7 +261,7 @@ def screening_sizes(codelet: Codelet, known: Problem) -> Problem | None:
             last = primes[kind] = _nearest(max(least, min(LARGEST, kind[0] // SHRUNK)), last)
         values = {**known.values, **{name: primes[kind] for name, kind in kinds.items()}}
         if _inside(codelet, values):
-            return Problem(values, undeclared(codelet, values))
+            return Problem(values, infer_shapes(codelet, values))
     return None
 
 
@@ -279,7 +279,9 @@ def _inside(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
     fixed = values.keys() - written_names(codelet.body)
     env = {n: (int(v), int(v)) for n, v in values.items() if n in fixed and float(v).is_integer()}
     try:
-        extent: dict[str, tuple[int | None, ...]] = dict(shapes(codelet, Problem(values, undeclared(codelet, values))))
+        extent: dict[str, tuple[int | None, ...]] = dict(
+            shapes(codelet, Problem(values, infer_shapes(codelet, values)))
+        )
     except UsageError:
         return False
     for local in codelet.locals:
@@ -314,7 +316,7 @@ def _runs(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
     if _many(codelet, values):
         return False
     try:
-        small = Problem(values, undeclared(codelet, values))
+        small = Problem(values, infer_shapes(codelet, values))
         interpreter.run(codelet, small.arrays(codelet, 0), small.values, count)
     except (AssertionError, UsageError, _TooLong, ArithmeticError, ValueError):
         return False

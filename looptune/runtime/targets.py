@@ -20,7 +20,7 @@ from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.backends.opencl import writer
 from looptune.core import cache_folder, plugins
 from looptune.core.errors import TargetError, UsageError
-from looptune.core.floating_point import USUAL, Floats
+from looptune.core.floating_point import DEFAULT, Floats
 from looptune.lower.pipeline import Machine, finish_plan
 from looptune.runtime.device import Cpu, Device, DeviceInfo, on_gpu
 
@@ -32,7 +32,7 @@ DEFAULT_ARCH = "sm_90"
 _INSTALL = "install it with: pip install 'looptune[cuda]'"
 
 
-CACHE = cache_folder.chosen()[0]
+CACHE = cache_folder.choose_folder()[0]
 """Where compiled code and reference results are kept."""
 
 
@@ -47,7 +47,7 @@ class Target:
     backend: Callable[[], Backend]
     reference: Callable[..., Backend]
     machine: Callable[[], Device]
-    bakes: bool
+    specializes_sizes: bool
     others: tuple[Callable[[], Device], ...] = ()
 
 
@@ -66,7 +66,7 @@ class Model:
         return own if own else (self.target.name,)
 
 
-def resolve(name: str, cache: Path, *, floats: Floats = USUAL, device: int = 0, warm: bool = False) -> Target:
+def resolve(name: str, cache: Path, *, floats: Floats = DEFAULT, device: int = 0, warm: bool = False) -> Target:
     """Return the target called ``name``; "auto" is the GPU if there is one, else the CPU.
 
     TargetError where a GPU is asked for and cannot be used, saying what to install.
@@ -80,7 +80,7 @@ def resolve(name: str, cache: Path, *, floats: Floats = USUAL, device: int = 0, 
 
 
 def target(
-    name: str, facts: DeviceInfo, numbers: Sequence[int], cache: Path, *, floats: Floats = USUAL, warm: bool = False
+    name: str, facts: DeviceInfo, numbers: Sequence[int], cache: Path, *, floats: Floats = DEFAULT, warm: bool = False
 ) -> Target:
     """Return the target called ``name`` on a device, here or elsewhere.
 
@@ -91,14 +91,18 @@ def target(
     here = replace(floats, contract="fast" if floats.contracts_here else "off")
     strict = partial(NumbaCpu, cache, replace(here, reorder=False))
     if name == "numba-cpu":
-        return Target(name, partial(NumbaCpu, cache, here), strict, Cpu, bakes=False)
+        return Target(name, partial(NumbaCpu, cache, here), strict, Cpu, specializes_sizes=False)
     if name == "opencl":
         return Target(
-            name, partial(_opencl().OpenCl, floats.contract), strict, _opencl_device().OpenClDevice, bakes=True
+            name,
+            partial(_opencl().OpenCl, floats.contract),
+            strict,
+            _opencl_device().OpenClDevice,
+            specializes_sizes=True,
         )
     made = partial(_cuda(name), facts.arch, floats.contract, cache=cache)
     first, *others = (partial(_gpu().Gpu, number, warm) for number in numbers)
-    return Target(name, made, strict, first, bakes=True, others=tuple(others))
+    return Target(name, made, strict, first, specializes_sizes=True, others=tuple(others))
 
 
 def _cuda(name: str) -> Any:
@@ -115,7 +119,7 @@ def _facts(name: str) -> DeviceInfo:
 
 
 def models(
-    name: str, cache: Path, devices: str | None = None, *, floats: Floats = USUAL, warm: bool = False
+    name: str, cache: Path, devices: str | None = None, *, floats: Floats = DEFAULT, warm: bool = False
 ) -> tuple[Model, ...]:
     """Return the models to measure on, in the order of their first devices.
 
@@ -203,7 +207,7 @@ def check_own(name: str, what: str) -> None:
         raise UsageError(f"{what} looptune's own targets, and not for {name}")
 
 
-def plugin_target(name: str, cache: Path, *, floats: Floats = USUAL) -> Target | None:
+def plugin_target(name: str, cache: Path, *, floats: Floats = DEFAULT) -> Target | None:
     """Return the target of this name from another package, or None. Raises PluginError if it cannot be used."""
     plugin = plugins.find_plugin("target", name, built_in=name in NAMES)
     if plugin is None:
@@ -211,7 +215,7 @@ def plugin_target(name: str, cache: Path, *, floats: Floats = USUAL) -> Target |
     make = plugin.load()
     made = make(cache, fastmath=floats.reorder) if callable(make) else make
     if not isinstance(made, Target) or made.name != name:
-        raise plugin.refused(f"{plugin.point.value} makes no looptune.runtime.targets.Target called {name}")
+        raise plugin.error(f"{plugin.point.value} makes no looptune.runtime.targets.Target called {name}")
     return made
 
 
@@ -234,10 +238,10 @@ def _opencl_device() -> Any:
 def specializes_sizes(name: str, cache: Path) -> bool:
     """Whether kernels for it are gathered from the loops of a grid, as a GPU has them."""
     other = plugin_target(name, cache)
-    return name != "numba-cpu" if other is None else other.bakes
+    return name != "numba-cpu" if other is None else other.specializes_sizes
 
 
-def emit(name: str, plan: Plan, cache: Path, arch: str = DEFAULT_ARCH, floats: Floats = USUAL) -> str:
+def emit(name: str, plan: Plan, cache: Path, arch: str = DEFAULT_ARCH, floats: Floats = DEFAULT) -> str:
     """Return the source for a target, without a device or, for C, a library.
 
     Raises ResourceError if no GPU can run it.
@@ -254,7 +258,7 @@ def emit(name: str, plan: Plan, cache: Path, arch: str = DEFAULT_ARCH, floats: F
     return written[name](plan)
 
 
-def backend(name: str, cache: Path, arch: str = DEFAULT_ARCH, floats: Floats = USUAL) -> Backend:
+def backend(name: str, cache: Path, arch: str = DEFAULT_ARCH, floats: Floats = DEFAULT) -> Backend:
     """Return a backend for emitting, which needs no device; "auto" is numba-cuda."""
     check_name(name)
     other = plugin_target(name, cache)
@@ -293,7 +297,7 @@ def gpu_missing() -> str:
     return str(importlib.import_module("looptune.runtime.cuda_device").available())
 
 
-def ptx(name: str, plan: Plan, arch: str, floats: Floats = USUAL) -> str:
+def ptx(name: str, plan: Plan, arch: str, floats: Floats = DEFAULT) -> str:
     """Return the PTX of every kernel of a plan, without a GPU; "auto" is numba-cuda.
 
     Raises UsageError for a target without PTX.

@@ -29,7 +29,7 @@ def compare(
     got: Mapping[str, np.ndarray],
     *,
     terms: int,
-    doubt: Doubt | None = None,
+    doubt: RoundingEstimate | None = None,
 ) -> str | None:
     """None where every array of ``expected`` is met, else the worst element of the first array that is not.
 
@@ -50,7 +50,7 @@ def compare(
     return None
 
 
-class Doubt(NamedTuple):
+class RoundingEstimate(NamedTuple):
     """The original loops run twice more, to see how much of a difference from them means nothing.
 
     ``moved`` has the results for data that differ by one rounding: an ill-conditioned problem moves far, and unevenly,
@@ -63,7 +63,7 @@ class Doubt(NamedTuple):
     wider: Mapping[str, np.ndarray]
 
 
-def tolerance(name: str, expected: np.ndarray, terms: int, doubt: Doubt | None = None) -> np.ndarray:
+def tolerance(name: str, expected: np.ndarray, terms: int, doubt: RoundingEstimate | None = None) -> np.ndarray:
     """Return the allowed error of each element, as float64 of the shape of ``expected``."""
     finite = np.abs(np.where(np.isfinite(expected), expected, 0).astype(np.float64))
     nonzero = finite[finite > 0]
@@ -87,7 +87,7 @@ def _error(expected: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(error), error, 0.0)
 
 
-def nudged(arrays: Mapping[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
+def perturb_by_ulp(arrays: Mapping[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
     """Return copies in which every float is the next one up or down: data within rounding of the original.
 
     How far results move is how far they mean anything: problems may be ill conditioned, as the linearly dependent

@@ -15,7 +15,7 @@ import numpy as np
 from looptune.core.errors import UsageError
 from looptune.ir.nodes import Array, Call, Cast, Codelet, Const, Load, Local, Node, Scalar, Var
 from looptune.ir.rewrite import rewrite, substitute
-from looptune.runtime.tolerance import Doubt, compare, tolerance
+from looptune.runtime.tolerance import RoundingEstimate, compare, tolerance
 
 OUTSIDE = "outside of it"
 """What the message about a write beside an array ends with."""
@@ -32,9 +32,9 @@ class ReferenceComparison:
 
     expected: Mapping[str, np.ndarray]
     terms: int
-    doubt: Callable[[], Doubt]
+    doubt: Callable[[], RoundingEstimate]
     against: str = ""
-    _known: Doubt | None = field(default=None, init=False)
+    _known: RoundingEstimate | None = field(default=None, init=False)
     _allowed: dict[str, np.ndarray] = field(default_factory=dict, init=False)
 
     def wrong(self, got: Mapping[str, np.ndarray]) -> str | None:
@@ -64,7 +64,7 @@ class ReferenceComparison:
         return self._allowed[name]
 
 
-def widened(codelet: Codelet) -> Codelet:
+def in_double(codelet: Codelet) -> Codelet:
     """Return the same loops with float64 for float32; constants keep their values."""
 
     def rule(n: Node) -> Node | None:
@@ -80,15 +80,15 @@ def widened(codelet: Codelet) -> Codelet:
 
 @dataclass(frozen=True, slots=True)
 class CanaryArray:
-    """``whole`` is one-dimensional: canary, the array's elements, canary; ``view`` is the array inside it."""
+    """``buffer`` is one-dimensional: canary, the array's elements, canary; ``view`` is the array inside it."""
 
-    whole: np.ndarray
+    buffer: np.ndarray
     view: np.ndarray
     pad: int
 
     def check(self, whole: np.ndarray | None = None) -> str | None:
-        """None where the canaries of ``whole`` (a copy brought back from a device) are untouched."""
-        held = self.whole if whole is None else whole
+        """None where the canaries of ``buffer`` (a copy brought back from a device) are untouched."""
+        held = self.buffer if whole is None else whole
         after = self.pad + self.view.size
         return self.check_ends(held[: self.pad], held[after : after + self.pad])
 

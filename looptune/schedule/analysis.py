@@ -17,10 +17,10 @@ from looptune.ir.nodes import Codelet, Loop, Stmt
 from looptune.ir.rewrite import walk_stmts
 from looptune.poly.carried_dependence import Reason, explain_sequential
 from looptune.poly.dependence_graph import Graph, graph, max_lag
-from looptune.poly.isl_limits import JUDGEMENT, QUESTION, Effort, TooInvolved, isl_operation_limit
+from looptune.poly.isl_limits import JUDGEMENT, QUESTION, Effort, IslLimitExceeded, isl_operation_limit
 from looptune.poly.legality import Verdict, Violation, check_schedule, parallel
-from looptune.poly.reassociation import ReorderedReduction, reordered, sums
-from looptune.poly.scop import Order, Scop, build, settled
+from looptune.poly.reassociation import ReorderedReduction, reductions_of, reordered_reductions
+from looptune.poly.scop import Order, Scop, build, with_dependences
 from looptune.schedule.binding import enclosing_path, identity
 from looptune.schedule.directives.base import NewSchedule, restrict_schedule, statement_names
 
@@ -55,7 +55,7 @@ class Analysis:
     def __post_init__(self) -> None:
         model = build(self.codelet)
         self._check_size(model)
-        self.model = settled(model, Effort())
+        self.model = with_dependences(model, Effort())
 
     def _check_size(self, model: Scop) -> None:
         """Check the size of the model.
@@ -82,14 +82,14 @@ class Analysis:
         try:
             with isl_operation_limit(most):
                 return question(self.model)
-        except TooInvolved:
+        except IslLimitExceeded:
             return self._coarsely(question)
 
     def _coarsely(self, question: Callable[[Scop], _Answer]) -> _Answer:
         try:
             with isl_operation_limit(QUESTION):
-                return question(self.model.coarse)
-        except TooInvolved as reason:
+                return question(self.model.over_approximation)
+        except IslLimitExceeded as reason:
             first = next((s.assign.span for s in self.model.statements.values()), NOWHERE)
             raise UnsupportedError(
                 f"the loops of {self.codelet.name} are too complex to analyse: {reason}", first
@@ -102,7 +102,7 @@ class Analysis:
         return other
 
     def judge(self, new: NewSchedule, old: Order) -> Violation | None:
-        cut = new.judged
+        cut = new.truncated_order
         before = restrict_schedule(old, cut)
         key = (tuple(cut.items()), tuple(before.items()), new.expanded)
         if key not in self._judged:
@@ -116,18 +116,18 @@ class Analysis:
 
     def reordered(self, new: NewSchedule, old: Order) -> tuple[ReorderedReduction, ...]:
         """Return the sums that the new order reorders if everything else is preserved, or none if it is not."""
-        cut = new.judged
+        cut = new.truncated_order
         before = restrict_schedule(old, cut)
 
         def question(model: Scop) -> tuple[ReorderedReduction, ...]:
             kept = check_schedule(model, cut, reassociate=True, expanded=new.expanded, old=before) is None
-            return reordered(model, cut, before) if kept else ()
+            return reordered_reductions(model, cut, before) if kept else ()
 
         return self._asked(question, JUDGEMENT)
 
     def sums(self, names: frozenset[str]) -> tuple[ReorderedReduction, ...]:
         """Return the reductions to which the statements of these names add."""
-        return sums(self.model, names)
+        return reductions_of(self.model, names)
 
     def verdict(self, names: frozenset[str], depth: int, order: Order) -> Verdict:
         key = (names, depth, tuple((n, p) for n, p in order.items() if n in names))
@@ -140,8 +140,8 @@ class Analysis:
     def flows(self, local: str) -> Flows:
         return self._asked(lambda model: model.flows(local))
 
-    def why(self, names: frozenset[str], depth: int) -> Reason:
-        """Return why a loop is sequential in the order of the codelet."""
+    def explain_sequential(self, names: frozenset[str], depth: int) -> Reason:
+        """Return explain_sequential a loop is sequential in the order of the codelet."""
         return self._asked(lambda model: explain_sequential(model, names, depth, reassociate=self.reassociate))
 
     def verdict_if_reassociated(self, names: frozenset[str], depth: int, order: Order) -> Verdict:

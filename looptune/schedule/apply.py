@@ -26,7 +26,7 @@ from looptune.ir.rewrite import rewrite_stmts, walk_stmts
 from looptune.ir.simplify import fold, widens
 from looptune.ir.specialize import remove_dead_code
 from looptune.ir.verify import verify
-from looptune.poly.isl_limits import TooInvolved
+from looptune.poly.isl_limits import IslLimitExceeded
 from looptune.poly.loop_context import LoopContext
 from looptune.poly.reassociation import ReorderedReduction, parallel_reductions
 from looptune.poly.scop import Order, SchedulePiece
@@ -42,7 +42,7 @@ from looptune.schedule.binding import (
     number_fission_parts,
     rebind_fused,
 )
-from looptune.schedule.directives.base import DirectiveSite, NewSchedule, Rewrite, splice, statement_names, written_out
+from looptune.schedule.directives.base import DirectiveSite, NewSchedule, Rewrite, check_copies, splice, statement_names
 from looptune.schedule.directives.distribute import cuts, without_cuts
 from looptune.schedule.messages import directive_text, explain_refusal, list_reductions, loop_name
 from looptune.schedule.parallel_loops import (
@@ -121,12 +121,12 @@ def schedule(
     """
     run = _distributed(analysis, placed, values if values is not None else {}, target, keep_going, sums)
     bound = bind(run.codelet, placed, lambda d: applies(d, target) and directives.find(d).stage != "split")
-    run = run.whole_nests(bound, target)
+    run = run.apply_to_nests(bound, target)
     nests = dict(run.order)
-    if run.into:
-        bound = rebind_fused([b for b in bound if b.transform.stage in ("mode", "loop")], run.into)
+    if run.fused_into:
+        bound = rebind_fused([b for b in bound if b.transform.stage in ("mode", "loop")], run.fused_into)
     loops = (b for b in bound if b.transform.stage == "loop")
-    run.each(sorted(loops, key=lambda b: (-run.depth_of(b.loop), not b.transform.first_of_loop)))
+    run.apply_in_order(sorted(loops, key=lambda b: (-run.depth_of(b.loop), not b.transform.first_of_loop)))
     run.check_finished()
     return ScheduleResult(remove_dead_code(verify(run.codelet)), tuple(run.steps), nests)
 
@@ -166,18 +166,18 @@ class Scheduler:
     keep_going: bool = False
     sums: bool = False
     steps: list[AppliedDirective] = field(default_factory=list)
-    into: dict[Id, Id] = field(default_factory=dict)
+    fused_into: dict[Id, Id] = field(default_factory=dict)
     """Loops that are part of another now, with the one they are part of."""
-    entries: Mapping[Id, int] = field(default_factory=dict)
+    time_entries: Mapping[Id, int] = field(default_factory=dict)
     """The entry of times that was each loop's before the directives for one loop."""
     copies: dict[str, str] = field(default_factory=dict)
     """Locals that stand for one of the codelet's in a copy of an iteration, with that one."""
 
     @property
-    def now(self) -> ScheduledTree:
+    def current_tree(self) -> ScheduledTree:
         return ScheduledTree(self.analysis, self.codelet.body, self.order)
 
-    def whole_nests(self, bound: Sequence[BoundDirective], target: str) -> Scheduler:
+    def apply_to_nests(self, bound: Sequence[BoundDirective], target: str) -> Scheduler:
         """Apply the directives that come before those for one loop, which many configurations of a space share."""
         if self.codelet is not self.analysis.codelet:
             return self._whole_nests(bound)
@@ -189,19 +189,25 @@ class Scheduler:
             known[key] = self._whole_nests(bound)
         done = known[key]
         return replace(
-            done, order=dict(done.order), steps=list(done.steps), into=dict(done.into), copies=dict(done.copies)
+            done,
+            order=dict(done.order),
+            steps=list(done.steps),
+            fused_into=dict(done.fused_into),
+            copies=dict(done.copies),
         )
 
     def _whole_nests(self, bound: Sequence[BoundDirective]) -> Scheduler:
-        self.each(b for b in bound if b.transform.stage == "nest")
-        self.each(sorted((b for b in bound if b.transform.stage == "join"), key=lambda b: self.depth_of(b.loop)))
-        if self.into:
-            bound = rebind_fused([b for b in bound if b.transform.stage in ("mode", "loop")], self.into)
-        self.each(b for b in bound if b.transform.stage == "mode")
+        self.apply_in_order(b for b in bound if b.transform.stage == "nest")
+        self.apply_in_order(
+            sorted((b for b in bound if b.transform.stage == "join"), key=lambda b: self.depth_of(b.loop))
+        )
+        if self.fused_into:
+            bound = rebind_fused([b for b in bound if b.transform.stage in ("mode", "loop")], self.fused_into)
+        self.apply_in_order(b for b in bound if b.transform.stage == "mode")
         self.decide_modes()
         return self
 
-    def each(self, bound: Iterable[BoundDirective]) -> None:
+    def apply_in_order(self, bound: Iterable[BoundDirective]) -> None:
         """Apply them in order.
 
         What is for all pieces of a loop, or for all nests, is left out where it does not fit, if it fits one.
@@ -242,9 +248,9 @@ class Scheduler:
                 self.steps.append(AppliedDirective(directive_text(b.directive), "while", "", b.loop[0], b.directive))
 
     def _apply(self, b: BoundDirective, loop: Loop) -> None:
-        written_out(b.transform, directive_text(b.directive), loop)
+        check_copies(b.transform, directive_text(b.directive), loop)
         site = self._site(loop, b.directive.span)
-        proof, found = check_parallel(b, loop, self.now)
+        proof, found = check_parallel(b, loop, self.current_tree)
         new = b.transform.schedule(site)
         refused = None if new is None else self.analysis.judge(new, self.order)
         regrouped = () if self.analysis.reassociate else self.analysis.sums(b.transform.regrouped_statements(loop))
@@ -253,7 +259,7 @@ class Scheduler:
             said = f"{directive_text(b.directive)} is illegal: {what}"
             raise IllegalTransform(said, b.directive.span)
         if refused is not None:
-            other = b.transform.directive_to_blame(site, refused)
+            other = b.transform.responsible_directive(site, refused)
             blamed = b.directive if other is None else other
             apart = b.transform.stage in ("split", "join")
             turned = () if self.analysis.reassociate or new is None else self.analysis.reordered(new, self.order)
@@ -266,7 +272,8 @@ class Scheduler:
         if new is not None and new.interleaved and (loop.mode not in ("parallel", "thread") or loop.reductions):
             asked = {(s.number, s.piece) for s in self.steps if s.directive.name.lower() == "parallel"}
             change = replace(
-                change, body=serialize_carrying_loops(b, loop, new, change.body, self.now, self.entries, asked)
+                change,
+                body=serialize_carrying_loops(b, loop, new, change.body, self.current_tree, self.time_entries, asked),
             )
         sums = self._reordered(b, loop, new) if self.sums else ()
         body = _placed(self.codelet.body, site.enclosing_loops, loop, change)
@@ -282,8 +289,10 @@ class Scheduler:
         if found:
             self._reduce(found)
         for gone in change.fused_loops:
-            self.into = {old: identity(loop) if new == identity(gone) else new for old, new in self.into.items()}
-            self.into[identity(gone)] = identity(loop)
+            self.fused_into = {
+                old: identity(loop) if new == identity(gone) else new for old, new in self.fused_into.items()
+            }
+            self.fused_into[identity(gone)] = identity(loop)
         said, assumes = directive_text(b.directive), b.transform.assumes
         self.steps.append(
             AppliedDirective(said, loop.var, proof, loop.number, b.directive, None, identity(loop)[1], sums, assumes)
@@ -296,7 +305,9 @@ class Scheduler:
         """
         moved = () if new is None else self.analysis.reordered(new, self.order)
         moved += self.analysis.sums(b.transform.regrouped_statements(loop))
-        threads = (parallel_reductions(self.analysis.model, self.now.verdict(f)) for f in b.transform.parallel(loop))
+        threads = (
+            parallel_reductions(self.analysis.model, self.current_tree.verdict(f)) for f in b.transform.parallel(loop)
+        )
         return tuple(dict.fromkeys((*moved, *(s for mine in threads for s in mine))))
 
     def mark(self, bound: Iterable[BoundDirective], target: str) -> None:
@@ -326,7 +337,7 @@ class Scheduler:
             loops = (f for f in walk_stmts(self.codelet.body) if isinstance(f, Loop))
             copies = [identity(f) for f in loops if f.number == b.loop[0]]
             # The last first, so that the pieces before it keep their numbers.
-            self.each(replace(b, loop=copy) for copy in reversed(copies))
+            self.apply_in_order(replace(b, loop=copy) for copy in reversed(copies))
             self.codelet = replace(self.codelet, body=number_fission_parts(self.codelet.body))
 
     def _reduce(self, found: Mapping[Id, tuple[Reduction, ...]]) -> None:
@@ -370,7 +381,7 @@ class Scheduler:
 
         And the arrays that each iteration of a loop has its own of.
         """
-        now, arrays = self.now, any(v.shape for v in self.codelet.locals)
+        now, arrays = self.current_tree, any(v.shape for v in self.codelet.locals)
 
         def own(loop: Loop) -> tuple[str, ...]:
             return private_arrays(now.verdict(loop).private, self.analysis) if arrays else ()
@@ -388,13 +399,13 @@ class Scheduler:
 
         self.codelet = replace(self.codelet, body=rewrite_stmts(rule, self.codelet.body))
         loops = (n for n in walk_stmts(self.codelet.body) if isinstance(n, Loop))
-        self.entries = {identity(f): self.now.depth(f) for f in loops}
+        self.time_entries = {identity(f): self.current_tree.depth(f) for f in loops}
 
     def depth_of(self, loop: Id) -> int:
         return len(enclosing_path(self.codelet.body, *loop))
 
     def find(self, loop: Id) -> Loop | While:
-        return enclosing_path(self.codelet.body, *self.into.get(loop, loop))[-1]
+        return enclosing_path(self.codelet.body, *self.fused_into.get(loop, loop))[-1]
 
     def _site(self, loop: Loop, span: Span) -> DirectiveSite:
         taken = {p.name for p in self.codelet.params} | {v.name for v in self.codelet.locals}
@@ -429,7 +440,7 @@ def _changed(b: BoundDirective, site: DirectiveSite) -> Rewrite:
     """Apply a directive. Raises DirectiveError if its bounds cannot be computed or have another type than its loops."""
     try:
         change = b.transform.apply(site)
-    except TooInvolved as reason:
+    except IslLimitExceeded as reason:
         raise DirectiveError(
             f"{directive_text(b.directive)} of loop {loop_name(site.loop)}: "
             f"the bounds of its loops are too complex to analyse: {reason}",

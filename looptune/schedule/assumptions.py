@@ -21,68 +21,70 @@ from looptune.poly import array_extent
 if TYPE_CHECKING:
     from looptune.frontend import Unit
     from looptune.poly.array_extent import Around, Poly
-    from looptune.poly.out_of_bounds import Leaves, Unsure
+    from looptune.poly.out_of_bounds import OutOfBounds, UndecidedAccess
 
 SHOWN = 3
 """Conditions of one kind that a summary lists."""
 
 
 @dataclass(frozen=True, slots=True)
-class Assumed:
-    """``apart``: pairs of arrays.
+class Assumptions:
+    """``disjoint_pairs``: pairs of arrays.
 
-    ``anything``: written ones that overlap no other at all; ``reached``: by array its extents; ``inside``: what keeps a
-    subscript inside its array; ``fits``: expressions that do not overflow.
+    ``disjoint_arrays``: written ones that overlap no other at all; ``extents``: by array its extents; ``in_bounds``:
+    what keeps a subscript inside its array; ``no_overflow``: expressions that do not overflow.
     """
 
-    apart: tuple[tuple[str, str], ...]
-    anything: tuple[str, ...]
-    reached: Mapping[str, tuple[str, ...]]
-    inside: tuple[str, ...]
-    fits: tuple[str, ...]
+    disjoint_pairs: tuple[tuple[str, str], ...]
+    disjoint_arrays: tuple[str, ...]
+    extents: Mapping[str, tuple[str, ...]]
+    in_bounds: tuple[str, ...]
+    no_overflow: tuple[str, ...]
     more: tuple[str, ...] = ()
 
-    def said(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         """Return each assumption as a sentence."""
-        pairs = ", ".join(f"{p} and {q}" for p, q in self.apart)
+        pairs = ", ".join(f"{p} and {q}" for p, q in self.disjoint_pairs)
         found = [f"these do not overlap: {pairs}"] if pairs else []
-        found += [f"the arrays are at least as large as {self._extents()}"] if self.reached else []
-        found += [*self.inside, "no signed integer overflows in a subscript or a bound"]
-        found[-1] += f": {', '.join(self.fits)}" if self.fits else ""
+        found += [f"the arrays are at least as large as {self._extents()}"] if self.extents else []
+        found += [*self.in_bounds, "no signed integer overflows in a subscript or a bound"]
+        found[-1] += f": {', '.join(self.no_overflow)}" if self.no_overflow else ""
         return (*found, *self.more)
 
-    def brief(self) -> tuple[tuple[str, str], ...]:
+    def summary(self) -> tuple[tuple[str, str], ...]:
         """Return the same assumptions in a few words, each with its subject."""
-        rest = [pair for pair in self.apart if not {*pair} & {*self.anything}]
-        apart = [f"{_listed(self.anything)} with any other array"] if self.anything else []
+        rest = [pair for pair in self.disjoint_pairs if not {*pair} & {*self.disjoint_arrays}]
+        apart = [f"{_listed(self.disjoint_arrays)} with any other array"] if self.disjoint_arrays else []
         apart += [f"{_listed([q for p, q in rest if p == first])} with {first}" for first in dict(rest)]
         found = [("no overlap", f"of {', '.join(_few(apart))}")] if apart else []
-        found += [("reached", self._extents())] if self.reached else []
-        found += [("inside", "; ".join(_few(self.inside)))] if self.inside else []
-        found += [("no overflow", f"of {', '.join(_few(self.fits))}")] if self.fits else []
+        found += [("reached", self._extents())] if self.extents else []
+        found += [("inside", "; ".join(_few(self.in_bounds)))] if self.in_bounds else []
+        found += [("no overflow", f"of {', '.join(_few(self.no_overflow))}")] if self.no_overflow else []
         return (*found, *(("besides", what) for what in self.more))
 
     def _extents(self) -> str:
-        return ", ".join(a + "".join(f"[{n}]" for n in extents) for a, extents in self.reached.items())
+        return ", ".join(a + "".join(f"[{n}]" for n in extents) for a, extents in self.extents.items())
 
 
-def assumed(unit: Unit, leaves: Sequence[Leaves], unsure: Sequence[Unsure], more: Sequence[str] = ()) -> Assumed:
+def find_assumptions(
+    unit: Unit, leaves: Sequence[OutOfBounds], unsure: Sequence[UndecidedAccess], more: Sequence[str] = ()
+) -> Assumptions:
     """Of a unit, the accesses that ``leaves`` says are outside at some sizes and those of which data decide."""
-    codelet, pairs = unit.codelet, overlapping(unit)
+    codelet, pairs = unit.codelet, may_overlap(unit)
     arrays = [p for p in codelet.params if isinstance(p, Array)]
     anything = tuple(
         p.name for p in arrays
         if p.io != "in" and len(arrays) > 1 and sum(p.name in pair for pair in pairs) == len(arrays) - 1
     )  # fmt: skip
-    reached = array_extent.reaches(codelet)
+    reached = array_extent.required_extents(codelet)
     inside = [f"{x.access} is inside {x.declared}{f': {x.unless}' if x.unless else ''}" for x in leaves if not x.always]
     inside += [f"{x.access} is inside {x.declared}: {x.why}" for x in unsure if not _bounded(codelet, x)]
     open_ = {a for a, extents in reached.items() if "?" in extents}
     inside += [f"the accessed extent of {a} does not follow from the sizes" for a in sorted(open_)]
-    return Assumed(pairs, anything, reached, tuple(dict.fromkeys(inside)), overflowing(codelet), tuple(more))
+    return Assumptions(pairs, anything, reached, tuple(dict.fromkeys(inside)), may_overflow(codelet), tuple(more))
 
 
-def overlapping(unit: Unit) -> tuple[tuple[str, str], ...]:
+def may_overlap(unit: Unit) -> tuple[tuple[str, str], ...]:
     """Return the pairs of array parameters, one of them written, that C allows to overlap."""
     arrays = [p for p in unit.codelet.params if isinstance(p, Array)]
     passed = _passed(unit)
@@ -94,11 +96,14 @@ def overlapping(unit: Unit) -> tuple[tuple[str, str], ...]:
     )
 
 
-def overflowing(codelet: Codelet) -> tuple[str, ...]:
+def may_overflow(codelet: Codelet) -> tuple[str, ...]:
     """Return the signed 32-bit computations in subscripts and bounds that overflow at some sizes."""
     sizes = array_extent.sizes_of(codelet)
     found = [
-        e for load, index, around in array_extent.accesses(codelet) for e in index if _may_overflow(e, around, sizes)
+        e
+        for load, index, around in array_extent.array_accesses(codelet)
+        for e in index
+        if _may_overflow(e, around, sizes)
     ]
     found += [e for e, around in _bounds(codelet.body, ()) if _may_overflow(e, around, sizes)]
     return tuple(dict.fromkeys(map(expression_text, found)))
@@ -141,11 +146,11 @@ def _rest(e: Node) -> Var | None:
     return Var(f"% {e.rhs.value}") if isinstance(e, Binary) and e.op == "%" and isinstance(e.rhs, Const) else None
 
 
-def _bounded(codelet: Codelet, x: Unsure) -> bool:
+def _bounded(codelet: Codelet, x: UndecidedAccess) -> bool:
     """Return whether a formula shows that the access is inside its array after all."""
     sizes = array_extent.sizes_of(codelet)
     shape = next((p.shape for p in codelet.params if isinstance(p, Array) and p.name == x.load.array), ())
-    for load, index, around in array_extent.accesses(codelet):
+    for load, index, around in array_extent.array_accesses(codelet):
         if load is x.load and shape:
             return all(
                 extent is None or _below(e, extent, around, sizes) for e, extent in zip(index, shape, strict=True)
@@ -161,7 +166,7 @@ def _below(e: Expr, extent: Expr, around: Around, sizes: frozenset[str]) -> bool
         most is not None
         and end is not None
         and least is not None
-        and (array_extent.at_most(most, end) and array_extent.at_most(least, zero))
+        and (array_extent.never_greater(most, end) and array_extent.never_greater(least, zero))
     )
 
 

@@ -35,7 +35,7 @@ _SIZE = 32
 class Permutation:
     """``line`` is what --directive takes. ``outermost`` and ``innermost``: whether these loops are then parallel.
 
-    ``written``: it is the order of the file, and ``line`` changes nothing.
+    ``is_source_order``: it is the order of the file, and ``line`` changes nothing.
     """
 
     line: str
@@ -43,7 +43,7 @@ class Permutation:
     order: tuple[str, ...]
     outermost: bool
     innermost: bool
-    written: bool
+    is_source_order: bool
 
 
 @dataclass(frozen=True, slots=True)

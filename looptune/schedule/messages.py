@@ -22,7 +22,7 @@ def list_reductions(turned: Iterable[ReorderedReduction]) -> str:
     return " and ".join(dict.fromkeys(f"the reduction {s.op} of {s.variable}" for s in turned))
 
 
-def in_vectors(sums: Iterable[ReorderedReduction]) -> str:
+def vectorised_sums_note(sums: Iterable[ReorderedReduction]) -> str:
     """Return the note on sums that a CPU's compiler may reorder."""
     return f"on a CPU, vectors add up {', '.join(map(str, sums))} in another order; --no-reassociate forbids it"
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from looptune.schedule.analysis import Analysis
 
 
-def excessive(
+def oversized_directives(
     analysis: Analysis, placed: Sequence[DirectiveLine], values: Mapping[str, int | float], *, gpu: bool
 ) -> Iterator[tuple[BoundDirective, DirectiveError]]:
     """Yield the directives that exceed the iterations of their loop or the threads of a block.
@@ -47,7 +47,7 @@ def excessive(
                 ),
             )
         inside = [f for f in walk_stmts(loops[b.loop]) if isinstance(f, Loop)] if b.loop in loops else []
-        for name, size in b.transform.takes:
+        for name, size in b.transform.grouped_iterations:
             loop = next((f for f in inside if name in ("", f.var)), None)
             count = None if loop is None else substitute(trip_count(loop), known)
             if loop is not None and isinstance(count, Const) and 0 < count.value < size:

@@ -69,7 +69,7 @@ def alternatives(
     analysis: Analysis, placed: Sequence[DirectiveLine], step: AppliedDirective, values: Mapping[str, int | float]
 ) -> tuple[Suggestion, ...]:
     """Return legal variants of the directive of ``step``, the nearest first, at most three."""
-    codelet = without(analysis.codelet, step.directive)
+    codelet = without_directive(analysis.codelet, step.directive)
     rest = [p for p in placed if p.directive.span != step.directive.span]
     bare = analysis.of(codelet)
     found: list[Suggestion] = []
@@ -79,7 +79,7 @@ def alternatives(
     return tuple(found)
 
 
-def without(codelet: Codelet, directive: Directive) -> Codelet:
+def without_directive(codelet: Codelet, directive: Directive) -> Codelet:
     """Return the codelet as if the directive were not in its file."""
 
     def rule(n: Node) -> Node | None:

@@ -21,20 +21,20 @@ STRICTER = "--no-reassociate rounds every operation on floats as C does it: in i
 class Job:
     """One codelet at one size on one target.
 
-    ``odd``: the sizes that no factor divides; None where it has none. ``screens``: a version is tried there first, for
-    they are large enough to tell how fast it is, and at the user's sizes a slow one takes long.
+    ``prime_problem``: the sizes that no factor divides; None where it has none. ``screens``: a version is tried there
+    first, for they are large enough to tell how fast it is, and at the user's sizes a slow one takes long.
 
     ``threads``: cores that the original loops may take, because other kernels are swept meanwhile; None: all.
     A time that breaks the ``ceiling`` is refused; None where the device's peaks are not known. Without ``cuts`` every
     version is measured whole, however slow it is. ``finals_s``: how long the finals wait for clear verdicts.
 
-    ``text``: the program's own, which versions are compared with; None where it cannot be compiled. ``edges``: sizes at
-    which loops do not run, or once, where one program is for all sizes.
+    ``text``: the program's own, which versions are compared with; None where it cannot be compiled. ``edge_problems``:
+    sizes at which loops do not run, or once, where one program is for all sizes.
     """
 
     codelet: Codelet
     problem: Problem
-    odd: Problem | None
+    prime_problem: Problem | None
     target: Target
     cache: Path
     seed: int = 0
@@ -45,7 +45,7 @@ class Job:
     threads: int | None = None
     finals_s: float = FINALS_S
     text: CReference | None = None
-    edges: tuple[Problem, ...] = ()
+    edge_problems: tuple[Problem, ...] = ()
 
     @property
     def stricter(self) -> str:

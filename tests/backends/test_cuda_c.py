@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from looptune.backends.codegen.c import CWriter, braced
+from looptune.backends.codegen.c import CWriter, close_braces
 from looptune.backends.cuda.cuda_c_writer import CudaCWriter, file_text, kernel_text
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
@@ -196,7 +196,7 @@ def test_places_and_bounds() -> None:
 def test_blocks_end_where_their_indentation_does() -> None:
     """Empty blocks, blocks one after the other, and several that end at once."""
     lines = ["if (a) {", "if (b) {", "    {", "        x;", "    {", "else {", "y;"]
-    assert list(braced(lines)) == ["if (a) {", "}", "if (b) {", "    {", "        x;", "    }", "    {", "    }",
+    assert list(close_braces(lines)) == ["if (a) {", "}", "if (b) {", "    {", "        x;", "    }", "    {", "    }",
                                    "} else {", "}", "y;"]  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime import peak_rates, targets
 from looptune.runtime.device_compare import Comparison
 from looptune.runtime.outcome import CutOff, Timed
-from looptune.runtime.tolerance import Doubt
+from looptune.runtime.tolerance import RoundingEstimate
 from looptune.runtime.verification import ReferenceComparison
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -162,7 +162,7 @@ def test_results_are_compared_on_the_gpu(tmp_path: Path) -> None:
     target = targets.resolve("numba-cuda", tmp_path)
     machine = target.machine()
     want = {"a": np.linspace(1, 2, 1_000_003, dtype=np.float32).reshape(1, -1)}
-    comparison = Comparison(machine, target.backend(), ReferenceComparison(want, 10, lambda: Doubt({}, {})))
+    comparison = Comparison(machine, target.backend(), ReferenceComparison(want, 10, lambda: RoundingEstimate({}, {})))
     assert comparison.wrong({"a": machine.place(want["a"])}) is None
     for at in (0, 65_536, 1_000_002):
         got = want["a"].copy()

@@ -10,7 +10,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from looptune.backends.numba_cuda.tested_versions import TESTED, untested
+from looptune.backends.numba_cuda.tested_versions import TESTED, untested_message
 from tests.helpers import cross_check
 from tests.helpers.paths import ROOT
 
@@ -49,7 +49,7 @@ print(*(w.message for w in said if w.category is UserWarning), sep="\\n")
     ],
 )
 def test_versions_outside_of_the_range_are_named(installed: dict[str, str], named: tuple[str, ...]) -> None:
-    said = untested(installed)
+    said = untested_message(installed)
     assert bool(said) == bool(named)
     assert all(f"{each} (tested: " in said for each in named)
     assert said.count("(tested: ") == len(named)

@@ -70,7 +70,7 @@ def test_an_element_that_gets_nothing_is_not_touched(body: str) -> None:
     text = f"void f(int n, int m, long a[n], long y[m]) {{ for (int j = 0; j < 2 * m; j++) {body} }}\n"
     codelet = load(text).codelet
     lines = ("loop 1: noParallel", "loop 2: parallel")
-    made = openmp.in_scalars(schedule(Analysis(codelet), parse_lines(lines)).codelet)
+    made = openmp.accumulate_in_scalars(schedule(Analysis(codelet), parse_lines(lines)).codelet)
     for n, m in ((6, 3), (0, 2)):
         given: cross_check.Arguments = {"n": n, "m": m, "a": np.arange(n) - 2, "y": np.arange(m)}
         want, got = cross_check.interpreted(codelet, given), cross_check.copied(given)

@@ -41,7 +41,7 @@ def path(tmp_path: Path) -> Path:
     """One sweep of GEMM with failures of every kind, many alike, and one good version of SYRK."""
     path = tmp_path / "db"
     with Store.open(path) as store:
-        store.enlist("s1", "looptune run 'my gemm.c' -D NI=24 --target numba-cpu")
+        store.register_command("s1", "looptune run 'my gemm.c' -D NI=24 --target numba-cpu")
         for n in range(2, 40):
             store.record(row(f"loop i: unroll {n}, jam"), Illegal(REFUSED.format(n, 2 * n)))
         store.record(row("loop j: unroll 2"), WrongResult("C[3][0]: got nan, expected 2 (1 of 9 elements)"))
@@ -207,7 +207,7 @@ def finished_at(store: Store, what: Row, outcome: Outcome, moment: float) -> Non
 def test_merge_takes_the_finished_and_the_newer(tmp_path: Path) -> None:
     """New rows are added; of two with one key the finished one stays, then the newer; commands come along."""
     with Store.open(tmp_path / "a") as a, Store.open(tmp_path / "b") as b:
-        b.enlist("s1", "looptune run gemm.c")
+        b.register_command("s1", "looptune run gemm.c")
         for name, in_a, in_b in (("older", 10.0, 20.0), ("newer", 20.0, 10.0), ("equal", 10.0, 10.0)):
             finished_at(a, row(name), timed(1.0), in_a)
             finished_at(b, row(name), timed(2.0), in_b)
@@ -302,7 +302,7 @@ def test_prune_by_age_and_the_duplicates_of_what_goes(path: Path) -> None:
 def test_prune_forgets_the_commands_of_sweeps_without_rows(path: Path) -> None:
     """Those whose last rows went; one that has just begun and has none yet keeps its own."""
     with Store.change(path) as store:
-        store.enlist("s9", "looptune run new.c")
+        store.register_command("s9", "looptune run new.c")
         maintenance.prune(store, PruneFilter(kernel="syrk"))
         assert store.commands().keys() == {"s1", "s9"}
         maintenance.prune(store, PruneFilter(kernel="gemm"))

@@ -12,7 +12,7 @@ import pytest
 from looptune.core import cache_file
 from looptune.core.cache_file import read_file, replace_by, replace_file
 from looptune.core.errors import ParseError
-from looptune.deploy.source_to_source import encoded
+from looptune.deploy.source_to_source import encode
 from looptune.frontend import load
 from looptune.runtime import numpy_files
 from tests.helpers.command_line import looptune
@@ -86,7 +86,7 @@ def test_a_source_from_a_pipe_is_read_once() -> None:
     path = Path(f"/dev/fd/{reading}")
     unit = load(path)
     os.close(reading)
-    assert (unit.text, encoded(path, LOOP)) == (LOOP, LOOP.encode())
+    assert (unit.text, encode(path, LOOP)) == (LOOP, LOOP.encode())
 
 
 @pytest.mark.parametrize(

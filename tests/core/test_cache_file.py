@@ -13,7 +13,7 @@ import pytest
 
 from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.backends.numba_cpu.code_cache import CodeFiles
-from looptune.core.cache_file import publish_file, published, replace_file
+from looptune.core.cache_file import publish_file, read_published, replace_file
 from looptune.frontend import load
 from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime import numpy_files
@@ -26,18 +26,18 @@ TEXT = "void kept(int n, float x[n]) { for (int i = 0; i < n; i++) x[i] += 1; }\
 def test_what_is_cut_short_or_changed_is_not_there(tmp_path: Path) -> None:
     """At any byte; nothing else is left of writing."""
     path = tmp_path / "a" / "file"
-    assert published(path) is None
+    assert read_published(path) is None
     publish_file(path, b"some data")
-    assert published(path) == b"some data"
+    assert read_published(path) == b"some data"
     whole = path.read_bytes()
     for n in range(len(whole)):
         path.write_bytes(whole[:n])
-        assert published(path) is None
+        assert read_published(path) is None
         path.write_bytes(whole[:n] + bytes([whole[n] ^ 1]) + whole[n + 1 :])
-        assert published(path) is None
+        assert read_published(path) is None
     path.unlink()
     path.mkdir()
-    assert published(path) is None
+    assert read_published(path) is None
     assert os.listdir(tmp_path / "a") == ["file"]
 
 

@@ -84,7 +84,7 @@ def test_what_a_killed_run_left_is_removed(tmp_path: Path, monkeypatch: pytest.M
         (tmp_path / name).write_text("x")
     cache = tmp_path / "cache"
     cache.mkdir()
-    cache_folder.tidy(cache)
+    cache_folder.trim_hourly(cache)
     assert sorted(os.listdir(tmp_path)) == sorted([*stay, "cache", "kept"])
     assert (tmp_path / "kept" / "f").exists()
 

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from looptune.core import escape
 from looptune.core.errors import ParseError
 from looptune.deploy import c_source, python_module
-from looptune.deploy.best_versions import measured
+from looptune.deploy.best_versions import best_versions
 from looptune.deploy.runtime.lookup import Device
 from looptune.frontend import load
-from looptune.frontend.directive_lines import canonical, parse_lines
+from looptune.frontend.directive_lines import canonical_text, parse_lines
 from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime.outcome import NotBuilt, from_json, to_json
 from looptune.runtime.targets import emit
@@ -41,8 +41,8 @@ texts = st.text(st.sampled_from("\"\\\na/*\r\x00\udc80\u2028\x85{?'xuN# ")) | st
 def test_a_docstring_or_a_literal_holds_its_text(text: str) -> None:
     """Python reads back what was put in, and nothing of it ends the string."""
     whole = f'"""Of {escape.docstring(text)}"""'
-    assert [ast.literal_eval(whole), ast.literal_eval(escape.quoted(text))] == [f"Of {text}", text]
-    assert (whole + escape.quoted(text)).encode()
+    assert [ast.literal_eval(whole), ast.literal_eval(escape.quote(text))] == [f"Of {text}", text]
+    assert (whole + escape.quote(text)).encode()
 
 
 @given(texts)
@@ -77,8 +77,8 @@ def test_a_tuned_module_is_data(tmp_path: Path) -> None:
     db = synthetic_database.keep(tmp_path / "db", where, {f"loop i: parallel {PYTHON}": 3.0, "": 5.0}, sweep='s"""')
     with Store.open(db) as store:
         store.connection.execute("UPDATE sweeps SET command = ?", (f"looptune '{PYTHON}'",))
-        rows = measured(store, unit, "numba-cpu")
-    text = python_module.text(python_module.Request(replace(unit, path=f"{PYTHON}.c"), "numba-cpu", rows, PYTHON))
+        rows = best_versions(store, unit, "numba-cpu")
+    text = python_module.text(python_module.ModuleRequest(replace(unit, path=f"{PYTHON}.c"), "numba-cpu", rows, PYTHON))
     tree = ast.parse(text)
     said = ast.get_docstring(tree, clean=False)
     assert said is not None
@@ -86,7 +86,7 @@ def test_a_tuned_module_is_data(tmp_path: Path) -> None:
     assigned = {ast.unparse(n.targets[0]): n.value for n in tree.body if isinstance(n, ast.Assign)}
     [row] = ast.literal_eval(assigned["CONFIGURATIONS"])
     assert (row["device"], row["directives"]) == (device, "loop i: parallel")
-    comment = c_source.text(python_module.Request(unit, "numba-cpu", rows, C), Device(device, 1, "x86"), {"n": 8})
+    comment = c_source.text(python_module.ModuleRequest(unit, "numba-cpu", rows, C), Device(device, 1, "x86"), {"n": 8})
     assert "evil" not in comment.partition("*/")[2]
 
 
@@ -114,7 +114,7 @@ def test_directives_of_another_database_are_read_before_they_are_used(tmp_path: 
 def test_canonical_directives_mean_the_same() -> None:
     """Comments and space are all that is left out."""
     text = '  loop  i :  unroll   4,  split # a\n\n# b\ncodelet: gridify(i,j), blocksize "32 x 4"\n'
-    made = canonical(text, "x")
+    made = canonical_text(text, "x")
     assert made == 'loop i: unroll 4, split\ncodelet: gridify(i,j), blocksize "32 x 4"'
     assert parse_lines(made.splitlines()) == parse_lines(text.splitlines())
 
@@ -124,7 +124,7 @@ def test_what_is_built_for_anyone_is_ascii_clean_source(tmp_path: Path) -> None:
     path = written(tmp_path, AXPY, None, "numba-cpu", default=True)
     unit = load(tmp_path / "source.c")
     text = python_module.text(
-        python_module.Request(replace(unit, path=os.fsdecode(b"a\xff.c")), "numba-cpu", (), "looptune")
+        python_module.ModuleRequest(replace(unit, path=os.fsdecode(b"a\xff.c")), "numba-cpu", (), "looptune")
     )
     assert path.exists()
     assert ast.parse(text.encode())

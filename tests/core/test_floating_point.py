@@ -242,11 +242,15 @@ def test_the_c_compiler_is_asked_how_it_contracts(monkeypatch: pytest.MonkeyPatc
 
 def test_what_flags_say_together() -> None:
     """--no-reassociate forbids contraction and reordering; what contradicts it is refused."""
-    assert floating_point.chosen() == Floats(reorder=True, contract="cc")
-    assert floating_point.chosen(strict=True) == STRICT == floating_point.chosen(strict=True, contract="off")
-    assert floating_point.chosen(contract="fast") == Floats(contract="fast")
+    assert floating_point.floats_of_options() == Floats(reorder=True, contract="cc")
+    assert (
+        floating_point.floats_of_options(strict=True)
+        == STRICT
+        == floating_point.floats_of_options(strict=True, contract="off")
+    )
+    assert floating_point.floats_of_options(contract="fast") == Floats(contract="fast")
     with pytest.raises(UsageError, match="leave out --fp-contract fast"):
-        floating_point.chosen(strict=True, contract="fast")
+        floating_point.floats_of_options(strict=True, contract="fast")
     with pytest.raises(UsageError, match="choose one of cc, fast, off"):
         looptune.compile(ROWS, fp_contract="on")
 

@@ -10,8 +10,8 @@ import pytest
 from looptune.core.errors import UsageError
 from looptune.deploy import compile
 from looptune.frontend import load
-from looptune.poly.reach_data import accesses
-from looptune.runtime.array_reach import Reach, reached
+from looptune.poly.reach_data import access_records
+from looptune.runtime.array_reach import Reach, array_reaches
 from tests.helpers.built_modules import imported, written
 
 SAXPY = "void saxpy(int n, float a, const float *x, float *y) { for (int i = 0; i < n; i++) y[i] += a * x[i]; }\n"
@@ -22,7 +22,7 @@ MATRIX_VECTOR = (
 
 
 def reach(body: str, parameters: str = "int n, int m, int *a, int *b", **sizes: int) -> dict[str, Reach]:
-    return reached(accesses(load(f"void f({parameters}) {{ {body} }}\n").codelet), sizes)
+    return array_reaches(access_records(load(f"void f({parameters}) {{ {body} }}\n").codelet), sizes)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_a_module_needs_numba_and_numpy_only(tmp_path: Path) -> None:
         tmp_path / "db", synthetic_database.this_cpu(unit, sizes), {"": 9.0, "loop j: unroll 4, guarded": 5.0}
     )
     text = written(tmp_path, ROWS, db).read_text()
-    tops = {name.partition(".")[0] for name, _ in inline_runtime.included(inline_runtime.CPU).imports if name}
+    tops = {name.partition(".")[0] for name, _ in inline_runtime.inline_modules(inline_runtime.CPU).imports if name}
     assert "cuda" not in tops
     assert "looptune" not in {n.module.partition(".")[0] for n in ast.walk(ast.parse(text))
                               if isinstance(n, ast.ImportFrom) and n.module}  # fmt: skip
@@ -73,7 +73,7 @@ def test_a_default_module_computes_what_c_means(program: Program, tmp_path: Path
     codelet = cross_check.codelet_of(program.text)
     path = tmp_path / "made.py"
     unit = load(program.text)
-    path.write_text(python_module.text(python_module.Request(unit, "numba-cpu", (), "looptune build")))
+    path.write_text(python_module.text(python_module.ModuleRequest(unit, "numba-cpu", (), "looptune build")))
     made = imported(path)
     given = cross_check.arguments(codelet, program.sizes)
     got = cross_check.copied(given)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from looptune.core.errors import LooptuneError
-from looptune.deploy.source_to_source import encoded, transform
+from looptune.deploy.source_to_source import encode, transform
 from looptune.frontend import load
 from looptune.ir.nodes import Loop
 from looptune.ir.rewrite import walk
@@ -144,7 +144,7 @@ def test_every_change_leaves_the_program_as_it_is(name: str, ends: str, tmp_path
         for directive in DIRECTIVES[k % 2 :: 2]:
             line = f"loop {number}: {directive}"
             try:
-                made[line] = encoded(file, transform(file, [line], kernel="f"))
+                made[line] = encode(file, transform(file, [line], kernel="f"))
             except LooptuneError as error:
                 refused.append(error.message)
     assert not [message for message in refused if "written back" in message]
@@ -181,8 +181,8 @@ def test_what_stands_around_the_loop_is_kept(tmp_path: Path) -> None:
         coding = "latin-1" if "\xe9" in text else "utf-8"
         file = tmp_path / "p.c"
         file.write_bytes(text.encode(coding))
-        assert encoded(file, transform(file, kernel="f")) == file.read_bytes()
-        done = encoded(file, transform(file, ["loop j: tile 8"], kernel="f")).decode(coding)
+        assert encode(file, transform(file, kernel="f")) == file.read_bytes()
+        done = encode(file, transform(file, ["loop j: tile 8"], kernel="f")).decode(coding)
         loop = re.search(r"for \(j = 0.*?\+ u;", text, re.DOTALL)
         assert loop is not None
         opens = text[: loop.start()].removeprefix("\ufeff")

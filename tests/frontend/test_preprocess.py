@@ -11,7 +11,7 @@ import pytest
 from looptune.core.cache_file import LARGEST
 from looptune.core.errors import ParseError, UsageError
 from looptune.frontend import load
-from looptune.frontend.logical_lines import joined
+from looptune.frontend.logical_lines import splice_lines
 from looptune.frontend.predefined_macros import fixed, predefined
 from tests.helpers import cross_check
 
@@ -107,8 +107,8 @@ def test_joined_lines_keep_their_places() -> None:
     with pytest.raises(ParseError, match="z is not declared") as refused:
         load(text)
     assert (refused.value.span.line, refused.value.span.col) == (4, 12)
-    line = joined("a\\\nb\nc")
-    assert (line.text, [line.place(k) for k in range(4)]) == ("ab\n\nc", [0, 3, 4, 5])
+    line = splice_lines("a\\\nb\nc")
+    assert (line.text, [line.offset(k) for k in range(4)]) == ("ab\n\nc", [0, 3, 4, 5])
 
 
 @needs_gcc

@@ -12,7 +12,7 @@ import pytest
 from looptune.core.errors import ParseError
 from looptune.core.source import Span
 from looptune.frontend import load
-from looptune.frontend.condition import evaluated
+from looptune.frontend.condition import evaluate_condition
 from looptune.ir.nodes import Assign, Const, Loop
 
 gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
@@ -60,7 +60,7 @@ def test_conditions_have_the_value_that_gcc_gives_them() -> None:
     """Signs, widths, characters, remainders and what is skipped, in fixed conditions and in random ones."""
     rng = random.Random(5)
     conditions = [*CONDITIONS, *(random_condition(rng, rng.randint(1, 4)) for _ in range(500))]
-    ours = [int(evaluated(c, Span("", 0, 0)) != 0) for c in conditions]
+    ours = [int(evaluate_condition(c, Span("", 0, 0)) != 0) for c in conditions]
     wrong = [c for c, got, want in zip(conditions, ours, by_gcc(conditions), strict=True) if got != want]
     assert not wrong
 

@@ -17,7 +17,9 @@ def taken(kernel: Kernel, launched: tuple[int, int]) -> list[tuple[int, int]]:
     writer = CudaWriter(Plan(Codelet("f", (), (), ()), (), ()), set())
     writer.counters, writer.nonnegative, writer.counted, writer.most = set(), set(), set(), {}
     lines = [line.replace("return", "return None") for line in emit_block_index(kernel, writer, "    ")]
-    text = "\n".join(["def place():", *lines, f"    return {writer.own['block x']}, {writer.own['block y']}"])
+    text = "\n".join(
+        ["def place():", *lines, f"    return {writer.coordinates['block x']}, {writer.coordinates['block y']}"]
+    )
     module: dict[str, Any] = {"uint32": lambda v: v % 2**32, "int64": int, "uint64": int, "cuda": SimpleNamespace()}
     for helper in HELPERS.values():
         exec(helper, module)

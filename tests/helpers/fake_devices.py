@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from looptune.runtime.outcome import Outcome, Timed
 from looptune.tune.execution.lab import SweepResult
-from looptune.tune.execution.local_executor import Local
+from looptune.tune.execution.local_executor import LocalExecutor
 from looptune.tune.execution.workers import Setup
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.session.budget import Budget
@@ -165,7 +165,7 @@ def swept(folder: Path, labs: Sequence[Lab], strategies: Sequence[Any] = (), **o
     given: dict[str, Any] = {"budget": Budget(), "progress": lambda progress: None, "first": ()}
     limit_s = options.pop("timeout_s", 5.0)
     with Store.open(folder / "store") as store:
-        opening = options.pop("opening", partial(Local, jobs=1, timeout_s=limit_s))
+        opening = options.pop("opening", partial(LocalExecutor, jobs=1, timeout_s=limit_s))
         return sweeps(parts, store, opening=opening, **{**given, **options})
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from looptune.runtime.outcome import Illegal, Outcome, Timed
 from looptune.tune.execution.lab import PreparedVersion, SweepResult
-from looptune.tune.execution.worker_loop import pickled
+from looptune.tune.execution.worker_loop import pickle_value
 from looptune.tune.execution.workers import Setup
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.session.budget import Budget
@@ -61,9 +61,9 @@ def compiler() -> Callable[[str, Any], Any]:
                 return (
                     Illegal("iteration (i=1) must run before (i=2)")
                     if number % 7 == 0
-                    else PreparedVersion(line, pickled(number))
+                    else PreparedVersion(line, pickle_value(number))
                 )
-        return pickled(given)
+        return pickle_value(given)
 
     return work
 

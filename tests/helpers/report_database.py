@@ -15,11 +15,11 @@ from looptune.tune.results.record import Sources
 from looptune.tune.results.result import Entry, Result
 from looptune.tune.results.study import KernelStudy
 from looptune.tune.store.conclusions import save_conclusion
-from looptune.tune.store.store import Context, Role, Row, Store, packed
+from looptune.tune.store.store import Context, Role, Row, Store, canonical_json
 
 GPU = Context(
-    "gemm_", "c0ffee", "7", "numba 0.68", "sm_90", "NVIDIA H200", "numba-cuda", packed({"n": 512, "alpha": 1.5}),
-    "float32", packed({"cores": 132, "reassociate": True, "seed": 0}),
+    "gemm_", "c0ffee", "7", "numba 0.68", "sm_90", "NVIDIA H200", "numba-cuda",
+    canonical_json({"n": 512, "alpha": 1.5}), "float32", canonical_json({"cores": 132, "reassociate": True, "seed": 0}),
 )  # fmt: skip
 OTHER = replace(GPU, device="NVIDIA A100", capability="sm_80")
 TIMES = {
@@ -45,7 +45,7 @@ def fill(
     sweep: str = "s1", file: str = "polybench/gemm.c",
 ) -> None:  # fmt: skip
     """A whole sweep with a failure of two kinds, an order that was cut off, a duplicate, and finals."""
-    store.enlist(sweep, f"looptune run {file} --target numba-cuda")
+    store.register_command(sweep, f"looptune run {file} --target numba-cuda")
 
     def row(text: str, role: Role = "version") -> Row:
         return Row(context, text, role, sweep, emitted=f"source of {text}")

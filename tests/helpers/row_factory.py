@@ -18,11 +18,11 @@ from looptune.runtime.outcome import (
     WrongResult,
 )
 from looptune.tune.store.searches import Search, searches
-from looptune.tune.store.store import Context, Row, key, packed
+from looptune.tune.store.store import Context, Row, canonical_json, key
 
 CONTEXT = Context(
     "gemm", "c0ffee", "6", '{"numba": "0.68"}', "sm_90", "NVIDIA H200", "numba-cuda",
-    packed({"alpha": 1.5, "ni": 512, "nj": 256, "nk": 128}), "float32",
+    canonical_json({"alpha": 1.5, "ni": 512, "nj": 256, "nk": 128}), "float32",
 )  # fmt: skip
 BEGUN = 1.79e9
 
@@ -98,7 +98,7 @@ _OUTCOMES = st.one_of(
     st.just(TimedOut(2.5)),
     st.none(),
 )
-_SIZES = st.dictionaries(_TEXTS, st.integers(1, 2**40) | st.floats(0, 9), max_size=4).map(packed)
+_SIZES = st.dictionaries(_TEXTS, st.integers(1, 2**40) | st.floats(0, 9), max_size=4).map(canonical_json)
 
 
 @st.composite

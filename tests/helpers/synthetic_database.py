@@ -10,9 +10,9 @@ from looptune.core.version import LOWERING
 from looptune.frontend import Unit
 from looptune.ir.nodes import Array
 from looptune.runtime.device import Cpu
-from looptune.tune.session.finals import timed
+from looptune.tune.session.finals import outcome_of_rounds
 from looptune.tune.store.source_hash import source_hash
-from looptune.tune.store.store import Context, Role, Row, Store, packed
+from looptune.tune.store.store import Context, Role, Row, Store, canonical_json
 
 H200 = ("NVIDIA H200", 132, "sm_90")
 H100 = ("NVIDIA H100", 114, "sm_90")
@@ -23,8 +23,8 @@ def context(unit: Unit, sizes: Mapping[str, int | float], device: tuple[str, int
     name, cores, arch = device
     dtype = next(p.dtype for p in unit.codelet.params if isinstance(p, Array))
     made = Context(
-        unit.codelet.name, source_hash(unit), LOWERING, "{}", arch, name, "numba-cuda", packed(sizes), dtype,
-        packed({"cores": cores, "reassociate": True, "seed": 0}),
+        unit.codelet.name, source_hash(unit), LOWERING, "{}", arch, name, "numba-cuda", canonical_json(sizes), dtype,
+        canonical_json({"cores": cores, "reassociate": True, "seed": 0}),
     )  # fmt: skip
     return replace(made, **more)
 
@@ -37,8 +37,8 @@ def this_cpu(unit: Unit, sizes: Mapping[str, int]) -> Context:
 def keep(path: Path, at: Context, times_us: Mapping[str, float], role: Role = "final", sweep: str = "s") -> Path:
     """``times_us`` by directives; five runs of each, that differ by a thousandth."""
     with Store.open(path) as store:
-        store.enlist(sweep, "looptune run f.c")
+        store.register_command(sweep, "looptune run f.c")
         for text, us in times_us.items():
             runs = tuple(us * (1 + k / 1000) for k in range(5))
-            store.record(Row(at, text, role, sweep), timed(runs, len(runs)))
+            store.record(Row(at, text, role, sweep), outcome_of_rounds(runs, len(runs)))
     return path

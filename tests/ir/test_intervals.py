@@ -15,7 +15,7 @@ from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
-from looptune.ir.intervals import surely_iterates
+from looptune.ir.intervals import always_iterates
 from looptune.ir.nodes import Binary, Const, Expr, Loop, Var
 from looptune.ir.simplify import truncdiv
 from looptune.ir.specialize import specialize
@@ -144,7 +144,7 @@ def test_a_loop_that_is_said_to_run_runs(count: int) -> None:
 
 def runs_where_it_is_said(tower: tuple[Loop, ...]) -> None:
     *around, last = tower
-    if surely_iterates(last, {}, around):
+    if always_iterates(last, {}, around):
         for n, m in product((-3, -1, 0, 1, 2, 5, 8), (-1, 0, 3, 4)):
             assert not reached(tower, {"n": n, "m": m}), (n, m)
 
@@ -172,4 +172,4 @@ WITHIN = of("*", number(16), Var("o", I32))
 )  # fmt: skip
 def test_what_runs_whatever_the_sizes(around: list[Loop], lo: Expr, hi: Expr, sure: bool) -> None:
     """Strips of a loop that ends where the last begins, and triangles with their diagonal; no others."""
-    assert surely_iterates(Loop("k", lo, hi, ()), {}, around) is sure
+    assert always_iterates(Loop("k", lo, hi, ()), {}, around) is sure

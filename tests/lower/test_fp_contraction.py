@@ -13,10 +13,10 @@ import pytest
 
 from looptune.backends.cuda.cuda_c_writer import file_text
 from looptune.backends.opencl.writer import device_text
-from looptune.core.floating_point import STRICT, USUAL, Floats
+from looptune.core.floating_point import DEFAULT, STRICT, Floats
 from looptune.deploy import python_module
 from looptune.frontend import load
-from looptune.lower.fp_contraction import contracted
+from looptune.lower.fp_contraction import forbid_contraction
 from looptune.runtime import targets
 from tests.core.test_floating_point import MANDELBROT
 from tests.helpers import cross_check, cuda_c_on_cpu
@@ -70,7 +70,7 @@ FREE = {
 
 
 def marked(text: str) -> list[bool]:
-    return [k.products_apart for k in contracted(planned(text, ()), "cc").kernels]
+    return [k.no_contraction for k in forbid_contraction(planned(text, ()), "cc").kernels]
 
 
 @pytest.mark.parametrize("what", DECIDES)
@@ -78,7 +78,7 @@ def test_products_that_floats_decide_by_are_apart(what: str) -> None:
     """In every way in which a float may decide."""
     text = NEST.format(DECIDES[what])
     assert any(marked(text))
-    assert re.search("__fmul_rn|__dmul_rn", file_text(contracted(planned(text, ()), "cc")))
+    assert re.search("__fmul_rn|__dmul_rn", file_text(forbid_contraction(planned(text, ()), "cc")))
 
 
 @pytest.mark.parametrize("what", FREE)
@@ -86,8 +86,8 @@ def test_others_are_contracted(what: str) -> None:
     """What decides nothing, or only which of two numbers is the larger; "off" keeps apart all, "fast" none."""
     text, decides = NEST.format(FREE[what]), NEST.format(DECIDES["what an if compares"])
     assert not any(marked(text))
-    assert any(k.products_apart for k in contracted(planned(text, ()), "off").kernels)
-    assert not any(k.products_apart for k in contracted(planned(decides, ()), "fast").kernels)
+    assert any(k.no_contraction for k in forbid_contraction(planned(text, ()), "off").kernels)
+    assert not any(k.no_contraction for k in forbid_contraction(planned(decides, ()), "fast").kernels)
 
 
 def test_a_decision_reaches_back_through_arrays() -> None:
@@ -97,7 +97,9 @@ def test_a_decision_reaches_back_through_arrays() -> None:
 
 def test_opencl_keeps_kernels_apart() -> None:
     """By a pragma in the kernels that are marked."""
-    first, second, third, _ = re.split(r"(?=__kernel )", device_text(contracted(planned(THROUGH, ()), "cc")))[1:]
+    first, second, third, _ = re.split(r"(?=__kernel )", device_text(forbid_contraction(planned(THROUGH, ()), "cc")))[
+        1:
+    ]
     assert ["FP_CONTRACT OFF" in text for text in (first, second, third)] == [True, False, True]
 
 
@@ -106,7 +108,7 @@ def test_opencl_keeps_kernels_apart() -> None:
 def test_ptx_contracts_a_product_and_not_a_decision(target: str) -> None:
     """Fused operations are in a matrix product, not in Mandelbrot's loop, and under "off" in neither."""
 
-    def fused(text: str, floats: Floats = USUAL) -> bool:
+    def fused(text: str, floats: Floats = DEFAULT) -> bool:
         return "fma.rn" in targets.ptx(target, planned(text, ()), "sm_90", floats)
 
     assert fused(PRODUCT)
@@ -120,7 +122,7 @@ def test_marked_kernels_compute_what_the_loops_do(tmp_path: Path) -> None:
     """In CUDA C, where products are calls."""
     codelet = load(MANDELBROT).codelet
     given = cross_check.arguments(codelet, {"h": 9, "w": 11, "most": 50})
-    done = contracted(planned(MANDELBROT, ()), "cc")
+    done = forbid_contraction(planned(MANDELBROT, ()), "cc")
     (found,) = cuda_c_on_cpu.run([cuda_c_on_cpu.Case("mandel", done, codelet, given)], tmp_path).values()
     np.testing.assert_array_equal(found["out"], cross_check.interpreted(codelet, given)["out"])
 
@@ -130,7 +132,7 @@ def test_marked_kernels_compute_what_the_loops_do(tmp_path: Path) -> None:
 def test_a_built_module_computes_decisions_and_fma_as_the_loops_do(tmp_path: Path) -> None:
     """The original loops that a module for a GPU carries run on the CPU, and call C's fma."""
     text = NEST.format("k[i] = a[i] * b[i] + fmaf(b[i], c[i], 3.0f);")
-    made = python_module.text(python_module.Request(load(text), "numba-cuda", (), "looptune build"))
+    made = python_module.text(python_module.ModuleRequest(load(text), "numba-cuda", (), "looptune build"))
     (tmp_path / "made.py").write_text(made)
     program = (
         "import numpy as np, made; x = np.linspace(1, 9, 13, dtype='float32'); k = np.zeros(13, 'int32'); "

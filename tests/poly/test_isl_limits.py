@@ -69,8 +69,8 @@ def test_one_involved_nest_leaves_the_other_as_it_is(monkeypatch: pytest.MonkeyP
                "  for (int j = 1; j < n; j++)\n    b[j] = b[j - 1];\n}")  # fmt: skip
     found = Analysis(two.codelet)
     first, then = found.model.statements
-    reason = isl_limits.TooInvolved(isl_limits.QUESTION)
-    coarser = found.model.coarser(reason, {then})
+    reason = isl_limits.IslLimitExceeded(isl_limits.QUESTION)
+    coarser = found.model.over_approximate(reason, {then})
     assert coarser.statements[first] == found.model.statements[first]
     assert not coarser.statements[then].exact
 
@@ -79,7 +79,7 @@ def test_within_a_limit_only_the_outermost_counts() -> None:
     """A question asked in the middle of a proof may not take more than the proof has left."""
     model = build(unit(RECURRENCE).codelet)
     with (
-        pytest.raises(isl_limits.TooInvolved),
+        pytest.raises(isl_limits.IslLimitExceeded),
         isl_limits.isl_operation_limit(1),
         isl_limits.isl_operation_limit(10**9),
     ):

@@ -86,7 +86,7 @@ def test_only_the_directive_that_reorders_a_sum_is_said_to() -> None:
     lines = parse_lines(("nest i: permute j, i", "loop j: unroll 2, split", "loop i: unroll 2, split"), "lines")
     unit = load(TURNED)
     done = schedule(Analysis(unit.codelet), lines, sums=True)
-    assert [(s.text, [x.called for x in s.sums]) for s in done.steps] == [
+    assert [(s.text, [x.clause for x in s.sums]) for s in done.steps] == [
         ("permute j, i", ["*:s"]), ("unroll 2, split", ["*:s"]), ("unroll 2, split", ["*:s"]),
     ]  # fmt: skip
     first = schedule(Analysis(unit.codelet), lines[:1], sums=True)

@@ -197,7 +197,7 @@ def check_witness(analysis: Judging) -> str:
     counted = all(
         isinstance(f, Loop) and f.source_value is None for s in analysis.model.statements.values() for f in s.loops
     )
-    if refused.because is not None or refused.array in analysis.model.stored or not counted:
+    if refused.because is not None or refused.array in analysis.model.internal_names or not counted:
         return "witness of a local, of what is not known, or of a loop that counts down: not run"
     if max(*refused.source_iteration.values(), *refused.sink_iteration.values(), 0) > random_nests.INSIDE:
         return "witness where accesses leave their arrays: not run"

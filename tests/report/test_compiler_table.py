@@ -38,7 +38,7 @@ def filled(path: Path, *contexts: tuple[Context, dict[str, float]]) -> Path:
 
 def comparison(path: Path) -> Comparison:
     both = filled(path, (GPU, report_database.TIMES), (C, FASTER | SAME | SLOWER))
-    (found,) = compiler_table.compared(studies.read([both]))
+    (found,) = compiler_table.compare_compilers(studies.read([both]))
     return found
 
 
@@ -70,8 +70,8 @@ def test_what_differs_otherwise_is_not_compared(tmp_path: Path) -> None:
     ]  # fmt: skip
     for number, other in enumerate(others):
         both = filled(tmp_path / f"{number}", (GPU, report_database.TIMES), (other, report_database.TIMES))
-        assert compiler_table.compared(studies.read([both])) == ()
-    assert compiler_table.compared(studies.read([filled(tmp_path / "one", (C, report_database.TIMES))])) == ()
+        assert compiler_table.compare_compilers(studies.read([both])) == ()
+    assert compiler_table.compare_compilers(studies.read([filled(tmp_path / "one", (C, report_database.TIMES))])) == ()
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from looptune.report.figures.roofline import rooflines, roofs, spread_labels
 from looptune.report.figures.sensitivity import sensitivity
 from looptune.report.figures.transfer import transfers
 from looptune.report.site import folder
-from looptune.report.site.svg import Picture, inlined
+from looptune.report.site.svg import Picture, inline_svg
 from looptune.runtime.timing import Summary
 from looptune.tune.results import studies
 from looptune.tune.results.result import Entry
@@ -89,7 +89,7 @@ def test_times_are_bars_over_the_default(tmp_path: Path) -> None:
     assert [bar.ratio for bar in panel.bars] == [0.001, 1.0, 5.0, 4.0]
     assert [bar.broken for bar in panel.bars] == [True, False, False, False]
     assert all(bar.low < bar.ratio < bar.high for bar in panel.bars)
-    assert panel.bars[0].shown == pytest.approx(5**-0.5)
+    assert panel.bars[0].drawn_ratio == pytest.approx(5**-0.5)
 
 
 @pytest.mark.parametrize(("alone_us", "broken"), [(299.0, False), (301.0, True), (10.1, False), (6.6, True)])
@@ -100,7 +100,7 @@ def test_a_bar_is_broken_where_it_is_far_from_the_others(alone_us: float, broken
     (panel,) = entries([KernelStudy(GPU, result(entries=made), ())])
     bar, *others = panel.bars
     assert bar.broken == broken
-    assert bar.shown < min(o.ratio for o in others) or bar.shown > max(o.ratio for o in others)
+    assert bar.drawn_ratio < min(o.ratio for o in others) or bar.drawn_ratio > max(o.ratio for o in others)
 
 
 def test_a_kernel_without_a_default_has_no_bars() -> None:
@@ -202,7 +202,7 @@ def test_an_svg_becomes_a_part_of_a_page() -> None:
         '<?xml version="1.0"?><!DOCTYPE svg><svg height="36pt" viewBox="0 0 72 36" width="72pt"><metadata>x</metadata>'
         '<script>alert(1)</script><g id="a" style="fill: #222222"/><use href="#a" clip-path="url(#a)"/></svg>'
     )
-    made = inlined(Picture("of x", 'a "title"', "", text))
+    made = inline_svg(Picture("of x", 'a "title"', "", text))
     assert made.startswith("<svg")
     assert 'id="ofx-a"' in made
     assert 'href="#ofx-a"' in made

@@ -353,7 +353,7 @@ def test_the_winners_kernels_are_kept_and_shown() -> None:
     assert [h.warps for h in conclusion.occupancy_of(used, "sm_999")] == [None, None]
     made = result(held=held, seconds={})
     back, _ = kept.from_record(kept.record(made, SOURCES))
-    assert back.held == held
+    assert back.occupancy == held
     assert made.record()["kernels"][0]["registers"] == 96
     shown = "| f_0 | 128 | 96 | 1,024 B | 0 B | 31%, 20 of 64 warps, limited by registers |"
     assert shown in tables.markdown(made)

@@ -14,12 +14,12 @@ from looptune.report.figures.transfer import transfer_figure as drawn
 from looptune.report.site import transfer_table
 from looptune.runtime.outcome import Illegal, Outcome, WrongResult
 from looptune.tune.results import studies
-from looptune.tune.store.store import Context, Row, Store, packed
+from looptune.tune.store.store import Context, Row, Store, canonical_json
 from tests.helpers.report_database import BEST, FINALS, GPU, OTHER, TIMES, fill, timed
 
 CPU = replace(
-    GPU, device="AMD EPYC", capability="zen", target="numba-cpu", sizes=packed({"n": 64, "alpha": 1.5}),
-    options=packed({"cores": 2, "reassociate": True, "seed": 0}),
+    GPU, device="AMD EPYC", capability="zen", target="numba-cpu", sizes=canonical_json({"n": 64, "alpha": 1.5}),
+    options=canonical_json({"cores": 2, "reassociate": True, "seed": 0}),
 )  # fmt: skip
 OWN = "loop i: unroll 16"
 """The best on the CPU."""
@@ -93,7 +93,7 @@ def test_what_cannot_be_run_is_listed_with_its_reason(
         for text, outcome in finals.items():
             store.record(Row(CPU, text, "final", "s2"), outcome)
     (one,) = taken(path)
-    assert (one.cost, one.why, one.known) == (None, why, True)
+    assert (one.cost, one.why, one.is_measured) == (None, why, True)
     assert mean([one]) is None
     (row,) = transfer_table.grid([one]).rows
     assert row[-1] == why
@@ -116,10 +116,10 @@ def test_of_equal_sizes_what_was_not_tried_is_listed(tmp_path: Path) -> None:
     """As that; a sweep of other sizes on the same device is left alone where there is one of these."""
     with Store.open(tmp_path / "db") as store:
         fill(store)
-        fill(store, replace(GPU, sizes=packed({"n": 64, "alpha": 1.5})), sweep="s3")
+        fill(store, replace(GPU, sizes=canonical_json({"n": 64, "alpha": 1.5})), sweep="s3")
         fill(store, OTHER, times={"": 100.0, OWN: 50.0}, finals={"": 100.0, OWN: 50.0}, sweep="s2")
     (one,) = taken(tmp_path / "db", OTHER.device)
-    assert (one.own.sizes, one.cost, one.why, one.known) == ("512", None, "not measured", False)
+    assert (one.own.sizes, one.cost, one.why, one.is_measured) == ("512", None, "not measured", False)
 
 
 @pytest.fixture

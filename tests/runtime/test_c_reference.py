@@ -152,7 +152,9 @@ LARGE = {"n": 200_000}
 
 
 def job_of(unit: Unit, at: Problem, cache: Path) -> Job:
-    target = Target("numba-cpu", partial(NumbaCpu, cache), partial(NumbaCpu, cache, STRICT), Cpu, bakes=False)
+    target = Target(
+        "numba-cpu", partial(NumbaCpu, cache), partial(NumbaCpu, cache, STRICT), Cpu, specializes_sizes=False
+    )
     return Job(unit.codelet, at, None, target, cache, text=text_of(unit, cache)[0])
 
 
@@ -206,14 +208,14 @@ def test_arrays_that_only_the_text_writes_are_compared(tmp_path: Path, monkeypat
 def test_what_is_not_verified_independently_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a C compiler the interpreter is the reference at sizes that it can do, and nothing is at others."""
     unit, large = load(PASS), Path(tmp_path)
-    monkeypatch.setattr(c_compiler, "compiler", tuple)
+    monkeypatch.setattr(c_compiler, "compiler_command", tuple)
     text, why = text_of(unit, large)
     assert (text, why) == (None, "there is no C compiler here")
     small, wide = problem(unit.codelet, {"n": 5}), problem(unit.codelet, LARGE)
     job = job_of(unit, wide, large)
     assert describe_reference(job, why) == f"none, not verified independently: {why}"
     assert describe_reference(replace(job, problem=small), why) == f"the interpreter, for {why}"
-    assert describe_reference(replace(job, odd=small), why) == (
+    assert describe_reference(replace(job, prime_problem=small), why) == (
         f"the interpreter at n=5; at the sizes timed not verified independently, for {why}"
     )
     for at, against in ((small, INTERPRETER), (wide, "")):

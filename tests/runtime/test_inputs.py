@@ -316,7 +316,10 @@ def test_one_array_is_not_a_file_of_arrays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"data": ("data.npz",), "run_main": True}, "--data and --inputs-from-main both give the inputs: choose one"),
+        (
+            {"data": ("data.npz",), "inputs_from_main": True},
+            "--data and --inputs-from-main both give the inputs: choose one",
+        ),
         ({"dump": ("no/out.npz",)}, "--dump no/out.npz: no such folder: no"),
         ({"dump": ("shared",)}, "--dump shared is a folder: give the name of a file"),
         ({"dump": ("y=no/y.npy",)}, "--dump y=no/y.npy: no such folder: no"),

@@ -17,7 +17,7 @@ from looptune.frontend import Unit, load
 from looptune.ir.nodes import Array
 from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime import targets
-from looptune.runtime.host_program import Recorded, record
+from looptune.runtime.host_program import RecordedCall, record
 from looptune.runtime.problem_sizes import prime_sizes, problem
 from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
@@ -51,7 +51,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def given(bench: Path, style: polybench_programs.Style, macros: Mapping[str, str | None]) -> tuple[Unit, Recorded]:
+def given(bench: Path, style: polybench_programs.Style, macros: Mapping[str, str | None]) -> tuple[Unit, RecordedCall]:
     include_dirs = [bench / "utilities"]
     file = bench / "kernels" / f"{style.name}.c"
     unit = load(file, defines={"MINI_DATASET": None, **macros}, include_dirs=include_dirs)

@@ -46,7 +46,7 @@ def written(folder: Path, text: str, main: str) -> Path:
 def test_a_call_that_is_refused(tmp_path: Path, text: str, main: str, message: str) -> None:
     """Blocks on the heap, on the stack and at file scope; with the parameter, the numbers and what to do."""
     with pytest.raises(UsageError, match=message):
-        prepare_all(TuningRequest(written(tmp_path, text, main), target="numba-cpu", run_main=True))
+        prepare_all(TuningRequest(written(tmp_path, text, main), target="numba-cpu", inputs_from_main=True))
 
 
 @pytest.mark.sampled(2)
@@ -61,7 +61,7 @@ def test_a_call_that_is_refused(tmp_path: Path, text: str, main: str, message: s
 )  # fmt: skip
 def test_a_call_that_is_taken(tmp_path: Path, text: str, main: str) -> None:
     """Halves of one block, and accesses that a condition keeps inside."""
-    prepare_all(TuningRequest(written(tmp_path, text, main), target="numba-cpu", run_main=True))
+    prepare_all(TuningRequest(written(tmp_path, text, main), target="numba-cpu", inputs_from_main=True))
 
 
 @pytest.mark.sampled(1)
@@ -76,4 +76,6 @@ def test_without_the_sanitizer_the_program_runs_as_it_is(tmp_path: Path, monkeyp
     found = record(load(written(tmp_path, SCALE, "static double x[9]; x[2] = 7; f(9, x);")), ())
     np.testing.assert_array_equal(found.arrays["x"], [0, 0, 7, 0, 0, 0, 0, 0, 0])
     with pytest.raises(UsageError, match="overlaps"):
-        prepare_all(TuningRequest(written(tmp_path, COPY, "static double A[9]; f(8, A, A + 1);"), run_main=True))
+        prepare_all(
+            TuningRequest(written(tmp_path, COPY, "static double A[9]; f(8, A, A + 1);"), inputs_from_main=True)
+        )

@@ -21,7 +21,7 @@ from looptune.report.result_table import peak_texts
 from looptune.runtime import device_compare, peak_rates, targets, work_bounds
 from looptune.runtime.device import Cpu, DeviceInfo
 from looptune.runtime.roofline import MinimumWork, Peaks, Rate, Roofline
-from looptune.runtime.tolerance import Doubt
+from looptune.runtime.tolerance import RoundingEstimate
 from looptune.runtime.verification import ReferenceComparison
 from looptune.tune.cost_model.devices import DEFAULT
 from tests.helpers import cross_check
@@ -89,12 +89,12 @@ def test_the_best_run_is_the_rate() -> None:
 
 def test_peaks_are_kept_by_device(tmp_path: Path) -> None:
     """What was measured is known from then on, of this device, driver and number of cores; a damaged file is none."""
-    assert peak_rates.known(FACTS, tmp_path / "c") is None
-    peak_rates.keep(FACTS, tmp_path / "c", PEAKS)
-    peak_rates.keep(replace(FACTS, name="H200"), tmp_path / "c", PEAKS.best_of(PEAKS))
-    assert peak_rates.known(FACTS, tmp_path / "c") == PEAKS
+    assert peak_rates.cached_rates(FACTS, tmp_path / "c") is None
+    peak_rates.cache_rates(FACTS, tmp_path / "c", PEAKS)
+    peak_rates.cache_rates(replace(FACTS, name="H200"), tmp_path / "c", PEAKS.best_of(PEAKS))
+    assert peak_rates.cached_rates(FACTS, tmp_path / "c") == PEAKS
     for other in (replace(FACTS, driver="14"), replace(FACTS, cores=1), replace(FACTS, target="numba-cpu")):
-        assert peak_rates.known(other, tmp_path / "c") is None
+        assert peak_rates.cached_rates(other, tmp_path / "c") is None
     older = {**PEAKS.record(), "method": 1}
     for text in (
         "",
@@ -103,10 +103,10 @@ def test_peaks_are_kept_by_device(tmp_path: Path) -> None:
         json.dumps({peak_rates._key(FACTS): older}),
     ):
         (tmp_path / "c" / "peaks.json").write_text(text)
-        assert peak_rates.known(FACTS, tmp_path / "c") is None
+        assert peak_rates.cached_rates(FACTS, tmp_path / "c") is None
         assert not list((tmp_path / "c").glob("*.part"))
     (tmp_path / "file").write_text("")
-    peak_rates.keep(FACTS, tmp_path / "file" / "c", PEAKS)
+    peak_rates.cache_rates(FACTS, tmp_path / "file" / "c", PEAKS)
 
 
 def test_what_was_disturbed_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_what_was_disturbed_is_measured_again(tmp_path: Path, monkeypatch: pytes
         return asked()
 
     def asked() -> Peaks:
-        return peak_rates.of(machine, None, tmp_path)  # type: ignore[arg-type]
+        return peak_rates.peak_rates(machine, None, tmp_path)  # type: ignore[arg-type]
 
     assert [process(), asked()] == [lucky, lucky]
     assert process().copy == Rate(9.0, 0.5)
@@ -182,7 +182,7 @@ def test_a_gpu_would_run_fused_chains(tmp_path: Path) -> None:
     """Without a GPU the kernels compile to cubins without spills; every chain is one fused operation a pass."""
     backend = targets.backend("numba-cuda", tmp_path)
     for dtype, fused in (("float32", "fma.rn.f32"), ("float64", "fma.rn.f64")):
-        made = peak_rates.planned(peak_rates.fma_text(dtype), n=132 * 8192, m=peak_rates.PASSES)  # type: ignore[arg-type]
+        made = peak_rates.plan_of_text(peak_rates.fma_text(dtype), n=132 * 8192, m=peak_rates.PASSES)  # type: ignore[arg-type]
         ptx = backend.ptx(made)  # type: ignore[attr-defined]
         assert ptx.count(fused) == peak_rates.CHAINS * peak_rates.PASSES_AT_ONCE, (
             "else a loop's own operations count too"
@@ -190,7 +190,7 @@ def test_a_gpu_would_run_fused_chains(tmp_path: Path) -> None:
         assert ptx.count("mul.f") == 0
         assert [r.local_bytes for r in backend.build(made).resources] == [0]
     for text in (peak_rates.COPY, peak_rates.COLUMNS):
-        (kernel,) = backend.build(peak_rates.planned(text, n=2**19, m=64)).resources
+        (kernel,) = backend.build(peak_rates.plan_of_text(text, n=2**19, m=64)).resources
         assert kernel.local_bytes == 0
 
 
@@ -203,14 +203,14 @@ def test_the_gpu_kernels_compute_what_they_say(tmp_path: Path) -> None:
     got, want = rng.random(90).astype(np.float32), rng.random(90).astype(np.float32)
     got[::3], got[7] = want[::3], np.nan
     cases = {
-        "copy": (peak_rates.planned(peak_rates.COPY, n=37), {"n": 37, "x": x[0].copy(), "y": np.zeros(37)}),
-        "sums": (peak_rates.planned(peak_rates.COLUMNS, n=37, m=5), {"n": 37, "m": 5, "x": x, "y": np.zeros(37)}),
+        "copy": (peak_rates.plan_of_text(peak_rates.COPY, n=37), {"n": 37, "x": x[0].copy(), "y": np.zeros(37)}),
+        "sums": (peak_rates.plan_of_text(peak_rates.COLUMNS, n=37, m=5), {"n": 37, "m": 5, "x": x, "y": np.zeros(37)}),
         "fma": (
-            peak_rates.planned(peak_rates.fma_text("float64"), n=37, m=m),
+            peak_rates.plan_of_text(peak_rates.fma_text("float64"), n=37, m=m),
             {"n": 37, "m": m, "x": x[0].copy(), "z": np.array([0.5, 0.25])},
         ),
         "off": (
-            device_compare.planned("float32", gpu=True),
+            device_compare.comparison_plan("float32", gpu=True),
             {"n": 90, "lanes": 40, "rows": 3, "got": got, "want": want, "allowed": np.full(90, 1e-6, np.float32),
              "bad": np.full(40, -1, np.int32)},
         ),
@@ -300,7 +300,7 @@ def test_results_are_compared_where_they_are(dtype: str, tmp_path: Path) -> None
         "c": np.empty(0, dtype),
     }
     machine, backend = Cpu(), targets.backend("numba-cpu", tmp_path)
-    judge = ReferenceComparison(want, 10, lambda: Doubt({}, {}))
+    judge = ReferenceComparison(want, 10, lambda: RoundingEstimate({}, {}))
     comparison = device_compare.Comparison(machine, backend, judge)
     fetched: list[int] = []
     machine.fetch = lambda array: fetched.append(array.size) or np.array(array)  # type: ignore[method-assign,func-returns-value]
@@ -318,7 +318,7 @@ def test_a_comparison_learns_what_the_judge_allows(tmp_path: Path) -> None:
     """A result within what an ill-conditioned original means is right, and then at once."""
     want = {"a": np.linspace(1, 2, 50, dtype=np.float32)}
     moved = {"a": want["a"] + np.float32(0.1)}
-    judge = ReferenceComparison(want, 10, lambda: Doubt(moved, {}))
+    judge = ReferenceComparison(want, 10, lambda: RoundingEstimate(moved, {}))
     comparison = device_compare.Comparison(Cpu(), targets.backend("numba-cpu", tmp_path), judge)
     near = {"a": want["a"] + np.float32(0.05)}
     assert not comparison._passes("a", near["a"])

@@ -10,8 +10,8 @@ from looptune.frontend import load
 from looptune.ir import interpreter
 from looptune.ir.nodes import Array, Binary, Codelet, Const, Scalar, Var
 from looptune.ir.rewrite import walk
-from looptune.runtime.tolerance import Doubt, compare
-from looptune.runtime.verification import ReferenceComparison, extents, inputs, widened, with_canaries
+from looptune.runtime.tolerance import RoundingEstimate, compare
+from looptune.runtime.verification import ReferenceComparison, extents, in_double, inputs, with_canaries
 
 RNG = np.random.default_rng(1)
 
@@ -93,7 +93,7 @@ def test_nan_and_inf_stand_where_the_original_has_them(want: float, got: float, 
 def test_an_ill_conditioned_problem_is_tolerated_as_far_as_a_rounding_moves_it():
     """Data moved by one rounding shift one element by 0.001: anywhere in the array four times that is allowed."""
     want = np.array([1.0, 1.0], "float32")
-    doubt = Doubt({"x": np.array([1.001, 1.0], "float32")}, {})
+    doubt = RoundingEstimate({"x": np.array([1.001, 1.0], "float32")}, {})
     near, far = np.array([1.0, 1.003], "float32"), np.array([1.0, 1.005], "float32")
     assert compare({"x": want}, {"x": near}, terms=1) is not None
     assert compare({"x": want}, {"x": near}, terms=1, doubt=doubt) is None
@@ -105,7 +105,7 @@ def test_the_originals_own_rounding_is_tolerated_in_proportion():
     want = np.linspace(1, 2, 1000, dtype="float32")
     wide = want.astype("float64")
     wide[900] *= 1.001
-    doubt = Doubt({}, {"x": wide})
+    doubt = RoundingEstimate({}, {"x": wide})
     for at, by, passes in ((900, 0.003, True), (900, 0.005, False), (3, 0.003, True), (3, 0.005, False)):
         got = want.copy()
         got[at] *= 1 + by
@@ -120,7 +120,7 @@ def test_a_small_element_that_cancelled_excuses_no_large_one():
     want[0], wide[0] = 1e-6, 3e-6
     got = want.copy()
     got[900] *= 1.01
-    assert compare({"x": want}, {"x": got}, terms=1, doubt=Doubt({}, {"x": wide})) is not None
+    assert compare({"x": want}, {"x": got}, terms=1, doubt=RoundingEstimate({}, {"x": wide})) is not None
 
 
 def test_lost_additions_are_not_a_versions_fault():
@@ -131,12 +131,12 @@ def test_lost_additions_are_not_a_versions_fault():
     want, wide = ({n: a.copy() for n, a in arrays.items()} for _ in range(2))
     interpreter.run(codelet, want, {"n": 20_000})
     wide = {n: a.astype("float64") for n, a in arrays.items()}
-    interpreter.run(widened(codelet), wide, {"n": 20_000})
+    interpreter.run(in_double(codelet), wide, {"n": 20_000})
     assert (want["s"][0], wide["s"][0]) == (2.0**25, 2.0**25 + 20_000)
     right = {"s": wide["s"].astype("float32"), "x": arrays["x"]}
     assert compare(want, right, terms=100) is not None
-    assert compare(want, right, terms=100, doubt=Doubt({}, wide)) is None
-    assert {n.dtype for n in (*widened(codelet).params, *walk(widened(codelet).body)) if hasattr(n, "dtype")} == {
+    assert compare(want, right, terms=100, doubt=RoundingEstimate({}, wide)) is None
+    assert {n.dtype for n in (*in_double(codelet).params, *walk(in_double(codelet).body)) if hasattr(n, "dtype")} == {
         "int32",
         "float64",
     }
@@ -163,10 +163,10 @@ def test_canaries(dtype: str):
     assert (guarded.view == array).all()
     guarded.view[...] = 0
     assert guarded.check() is None
-    guarded.whole[8 + 12 + 2] = 0
+    guarded.buffer[8 + 12 + 2] = 0
     assert guarded.check() == "1 elements written after the array, the nearest 3 outside of it"
     copy = with_canaries(array, pad=8)
-    brought = copy.whole.copy()
+    brought = copy.buffer.copy()
     brought[7] = 1
     assert copy.check() is None
     assert copy.check(brought) == "1 elements written before the array, the nearest 1 outside of it"
@@ -174,7 +174,7 @@ def test_canaries(dtype: str):
 
 def test_reading_a_float_canary_spoils_the_result():
     """A canary is NaN, so an out-of-bounds read cannot verify."""
-    assert np.isnan(with_canaries(np.ones(4, "float32"), pad=2).whole[[0, 1, 6, 7]]).all()
+    assert np.isnan(with_canaries(np.ones(4, "float32"), pad=2).buffer[[0, 1, 6, 7]]).all()
 
 
 N, M = Var("n"), Var("m")
@@ -241,7 +241,7 @@ def test_a_judge_says_what_compare_says(dtype: str, change: float | str | None) 
         case float():
             got["A"][3, 2] += 1
     said = compare(want, got, terms=10)
-    assert ReferenceComparison(want, 10, lambda: Doubt({}, {})).wrong(got) == said
+    assert ReferenceComparison(want, 10, lambda: RoundingEstimate({}, {})).wrong(got) == said
     assert (said is None) == (change is None or (dtype == "float32" and change == 1e-9))
 
 
@@ -249,9 +249,9 @@ def test_a_judge_asks_once_and_only_in_doubt() -> None:
     """The original loops are run again when a result first fails, never before and never twice."""
     asked = []
 
-    def doubt() -> Doubt:
+    def doubt() -> RoundingEstimate:
         asked.append(1)
-        return Doubt({"x": np.full(9, 1.01, "float32")}, {})
+        return RoundingEstimate({"x": np.full(9, 1.01, "float32")}, {})
 
     want = {"x": np.ones(9, "float32")}
     judge = ReferenceComparison(want, 1, doubt)

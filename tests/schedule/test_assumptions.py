@@ -15,7 +15,7 @@ from looptune.tune.session.prepare import TuningRequest, prepare_all
 
 
 def leaves(text: str) -> list[str]:
-    return [str(x) for x in explain(load(text + "\n")).leaves]
+    return [str(x) for x in explain(load(text + "\n")).out_of_bounds]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_sizes_that_keep_a_subscript_inside() -> None:
 )  # fmt: skip
 def test_the_summary_says_how_far_and_what_may_overflow(body: str, expected: list[str]) -> None:
     """Of an open array how far it is reached as a formula of the sizes; no expression that fits whatever the sizes."""
-    brief = explain(load(f"void f(int n, int m, float *a) {{ {body} }}\n")).brief
+    brief = explain(load(f"void f(int n, int m, float *a) {{ {body} }}\n")).assumption_summary
     assert sorted(dict(brief).values()) == sorted(expected)
 
 
@@ -112,7 +112,7 @@ def test_the_summary_says_which_arrays_are_apart_and_what_data_decide() -> None:
         "void f(int n, float *restrict z, float h[256], const int x[n], float *b) {\n"
         "  for (int i = 0; i < n; i++) { if (x[i] > 0) h[i] = 1; h[x[i]] += b[i]; z[i] = 1; } }\n"
     )
-    brief = dict(explain(load(text)).brief)
+    brief = dict(explain(load(text)).assumption_summary)
     assert brief["no overlap"] == "of x and b with h"
     assert (
         brief["inside"] == "h[i] is inside h[256]: it executes only if x[i] > 0; h[x[i]] is inside h[256]: x[i] decides"
@@ -123,7 +123,7 @@ def test_what_a_formula_shows_to_be_inside_is_not_assumed() -> None:
     """A flat subscript that is not affine, whose greatest value is the last element."""
     body = "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) a[i * m + j] = 1;"
     text = f"void f(int n, int m, float a[n * m]) {{ {body} }}"
-    assert "inside" not in dict(explain(load(text + "\n")).brief)
+    assert "inside" not in dict(explain(load(text + "\n")).assumption_summary)
 
 
 def test_transform_says_what_a_new_order_rests_on(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from looptune.backends.codegen.python import ident
 from looptune.core.errors import LooptuneError
-from looptune.core.floating_point import USUAL
+from looptune.core.floating_point import DEFAULT
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.specialize import specialize
@@ -205,7 +205,7 @@ def test_a_chart_is_tuned_at_once_and_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sizes of one kernel in one group, with progress for each; the second time nothing is swept."""
-    monkeypatch.setattr(site.LocalSite, "overlaps", lambda place, target: True)
+    monkeypatch.setattr(site.LocalSite, "overlaps_compilation", lambda place, target: True)
     groups: list[int] = []
 
     def counted(every: Sequence[PreparedRun], *given: Any) -> Any:
@@ -232,7 +232,7 @@ def test_screening_is_no_result(tmp_path: Path) -> None:
     unit = load(FILE, defines={"NI": "8", "NJ": "12", "NK": "20"}, dtype="float32")
     at = synthetic_database.this_cpu(unit, {"ni": 8, "nj": 12, "nk": 20, "alpha": 1.5, "beta": 0.5})
     case = next(chart().cases(["nn"], False, "8x12x20"))
-    (model,) = site.HERE.models("numba-cpu", CACHE, floats=USUAL, warm=False)
+    (model,) = site.HERE.models("numba-cpu", CACHE, floats=DEFAULT, warm=False)
     assert chart().bests({case: unit}, model, tmp_path / "none") == {}
     synthetic_database.keep(tmp_path / "db", at, {"": 9.0}, role="version")
     assert chart().bests({case: unit}, model, tmp_path / "db") == {}

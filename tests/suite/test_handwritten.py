@@ -28,7 +28,7 @@ from looptune.ir import c_printer
 from looptune.ir.nodes import Array, Codelet, Scalar
 from looptune.ir.simplify import is_integer
 from looptune.runtime import problem_sizes
-from looptune.runtime.tolerance import Doubt, compare, nudged
+from looptune.runtime.tolerance import RoundingEstimate, compare, perturb_by_ulp
 from looptune.tune.measure.reference import outputs, reduction_terms
 from tests.helpers import cross_check, handwritten_calls
 from tests.helpers.paths import POLYBENCH, ROOT
@@ -96,7 +96,7 @@ def problem(file: Path, dtype: str, given: tuple[tuple[str, int], ...]) -> Probl
     codelet, known = unit.codelet, problem_sizes.problem(unit.codelet, {**unit.values, **dict(given)})
     arrays = known.arrays(codelet, seed=1)
     results = []
-    for start in (arrays, nudged(arrays, seed=1)):
+    for start in (arrays, perturb_by_ulp(arrays, seed=1)):
         try:
             made = meant(file, dtype, codelet, {**start, **known.values})
         except AssertionError:
@@ -154,7 +154,7 @@ def test_a_kernel_computes_what_the_loops_compute(path: Path, tmp_path: Path) ->
 
 def differs(posed: Problem, got: list[np.ndarray]) -> str | None:
     arrays = dict(zip(posed.want, got, strict=True))
-    return compare(posed.want, arrays, terms=posed.terms, doubt=Doubt(posed.moved, {}))
+    return compare(posed.want, arrays, terms=posed.terms, doubt=RoundingEstimate(posed.moved, {}))
 
 
 @pytest.mark.sampled(7, "wide")

@@ -153,8 +153,8 @@ def test_their_figures_come_of_a_sweep(tmp_path: Path) -> None:
     assert curves is not None
     assert set(curves.axes["tile(k)"]) >= {4, 8, 12, 16, 24, 32}
     assert cells is not None
-    assert {c.scheme for c in cells.across} == {"split", "split, runs 2", "split, runs 4"}
-    assert cells.down == [1, 2, 4, 6, 8]
+    assert {c.scheme for c in cells.column_names} == {"split", "split, runs 2", "split, runs 4"}
+    assert cells.row_names == [1, 2, 4, 6, 8]
     assert min(cells.cells.values()) == 1.0
     drawn = {f.name: f for f in every.figures([study])}
     assert drawn["blocks"].draw is not None

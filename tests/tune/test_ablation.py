@@ -48,7 +48,7 @@ class Faked(site.LocalSite):
     def opening(self, *given: Any) -> Any:
         def opened(labs: Any) -> Any:
             self.labs.extend(labs)
-            return site.LocalSite.opening(self, *given)(labs)
+            return site.LocalSite.executor_factory(self, *given)(labs)
 
         return opened
 
@@ -119,7 +119,7 @@ def test_it_is_kept_and_shown() -> None:
     )
     result = report_database.result(earned=earned, seconds={})
     back, _ = record.from_record(record.record(result, record.Sources("", "", "")))
-    assert back.earned == earned
+    assert back.directive_gains == earned
     assert result.record()["earned"] == {"loop k: unroll 4": 2.0, "loop i: distribute": None}
     assert "| `loop k: unroll 4` | 2x FAST |" in result_table.markdown(result)
     assert result_table.directive_gain_lines(result).splitlines()[1].split("  ")[-1] == "illegal: no loop 1.2"

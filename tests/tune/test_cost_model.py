@@ -20,11 +20,11 @@ from looptune.tune.cost_model.estimate import estimate
 from looptune.tune.cost_model.kernel_walk import count
 from looptune.tune.cost_model.occupancy import occupancy
 from looptune.tune.cost_model.ranking import spearman
-from looptune.tune.cost_model.sector_counts import Place, sectors
+from looptune.tune.cost_model.sector_counts import AffineAddress, sectors
 from looptune.tune.cost_model.warp_samples import EVERYTHING
 from looptune.tune.session import predict
 from looptune.tune.store.source_hash import source_hash
-from looptune.tune.store.store import Context, Row, Store, packed
+from looptune.tune.store.store import Context, Row, Store, canonical_json
 from tests.helpers.access_trace import trace
 from tests.helpers.command_line import GEMM, looptune
 from tests.helpers.paths import POLYBENCH
@@ -129,7 +129,7 @@ def test_sectors_are_those_of_a_set(bases: list[tuple[int, int]], counters: dict
     elements = {base + w for base, width in bases for w in range(width)}
     for name, c in terms:
         elements = {e + c * k for e in elements for k in range(counters[name][1])}
-    found = sectors([Place(terms, base, width) for base, width in bases], counts, 4)
+    found = sectors([AffineAddress(terms, base, width) for base, width in bases], counts, 4)
     assert found == len({e * 4 // 32 for e in elements})
 
 
@@ -208,7 +208,7 @@ def test_tiles_move_less_and_are_no_memory_of_the_devices() -> None:
     each = {a: sum(u.threads * u.width for u in ours if u.load.array == a) for a in "AB"}
     assert each == {"A": 64 * 64 * (64 // 32), "B": 64 * 64 * (64 // 8)}
     assert staged.moved.requested < plain.moved.requested / 4
-    assert staged.held.blocks <= plain.held.blocks
+    assert staged.occupancy.blocks <= plain.occupancy.blocks
 
 
 def test_neighbours_are_accessed_at_once_where_rows_are_aligned() -> None:
@@ -252,7 +252,7 @@ def measured(path: Path, times: dict[str, float], cut: str) -> Path:
     """A database that has these medians of GEMM at 24 x 24 x 24, and of one directive only that it is slower."""
     unit = load(GEMM, defines={"NI": "24", "NJ": "24", "NK": "24"})
     context = Context("gemm", source_hash(unit), "1", "{}", "sm_90", "NVIDIA H200", "numba-cuda",
-                      packed(unit.values), "float32")  # fmt: skip
+                      canonical_json(unit.values), "float32")  # fmt: skip
     with Store.open(path) as store:
         for text, us in times.items():
             row = Row(context, text, "version" if text else "default", "s", f"source {text}")

@@ -21,7 +21,7 @@ from looptune.schedule.apply import schedule
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.measure import evaluate, pruning
 from looptune.tune.measure.evaluate import BuildStep, Built, KernelBuilder, MeasuringDevice, Plans, plans_of
-from looptune.tune.measure.pruning import once_is_enough
+from looptune.tune.measure.pruning import one_run_suffices
 from looptune.tune.replay.load import read
 from looptune.tune.results.winner import winner
 from looptune.tune.session import prepare
@@ -97,7 +97,7 @@ def test_a_time_that_cannot_be_is_wrong(prepared: prepare.PreparedRun, monkeypat
         first, second = (bench.measure(built(prepared), None) for _ in "ab")
         assert type(first) is type(second) is kind, first
         assert len(measured) == 1
-    match bench.job.ceiling, evaluate.peak_rates.known(bench.machine.facts, job.cache):
+    match bench.job.ceiling, evaluate.peak_rates.cached_rates(bench.machine.facts, job.cache):
         case Roofline(), Peaks(fma32=kept):
             assert kept == Rate(1e9, 0.0)
 
@@ -109,7 +109,7 @@ def test_a_time_that_cannot_be_is_wrong(prepared: prepare.PreparedRun, monkeypat
 )  # fmt: skip
 def test_when_one_run_is_enough(first_us: float, best_us: float | None, once: bool) -> None:
     """Runs over a second, over three times the best where that is 10 ms or more, or over twenty times."""
-    assert once_is_enough(first_us, best_us) == once
+    assert one_run_suffices(first_us, best_us) == once
 
 
 @pytest.mark.wide

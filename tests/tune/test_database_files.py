@@ -97,7 +97,7 @@ def test_a_finished_database_is_read_where_nothing_can_be_written(
     """By all commands, and with what its log holds that is not yet in it; no file is made."""
     path = tmp_path / "db"
     writing = Store.open(path)
-    writing.enlist("s", "looptune run gemm.c")
+    writing.register_command("s", "looptune run gemm.c")
     writing.record(row("a", sweep="s"), timed(1.0))
     medium = tmp_path / "medium"
     medium.mkdir()

@@ -168,7 +168,10 @@ void f(int n, float A[n][n], float B[n][n], float C[n][n], float x[n], float y[n
   for (int i = 0; i < n; i++) s[0] += x[i];
 }
 """)
-    told = [(s.loop.number, [f.number for f in s.around], s.contiguous, s.turned, s.product) for s in patterns.sums]
+    told = [
+        (s.loop.number, [f.number for f in s.around], s.contiguous, s.outside_target_loop, s.product)
+        for s in patterns.sums
+    ]
     assert told == [
         (2, [1], True, False, False),
         (4, [3], False, False, False),
@@ -200,12 +203,12 @@ void f(int n, float A[n][n], float C[n][n], float R[n], float q[n]) {
   }
 }
 """)
-    assert patterns.perfected.lines == ("loop 1: distribute", "loop 2: cut")
-    assert patterns.parted is not None
-    assert patterns.parted.lines == ("loop 4: distribute", "loop 6: cut")
+    assert patterns.perfect_products.lines == ("loop 1: distribute", "loop 2: cut")
+    assert patterns.distributed_column_sums is not None
+    assert patterns.distributed_column_sums.lines == ("loop 4: distribute", "loop 6: cut")
     plain = Patterns(read("gemm"))
-    assert plain.perfected is plain
-    assert plain.parted is None
+    assert plain.perfect_products is plain
+    assert plain.distributed_column_sums is None
 
 
 def test_stencils_and_steps() -> None:

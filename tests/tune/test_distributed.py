@@ -40,7 +40,7 @@ from tests.helpers.paths import ROOT
 pytest.importorskip("distributed", reason="needs the package distributed")
 
 from looptune.tune.execution import dask_cluster  # Dask has to be there
-from looptune.tune.execution.dask_executor import Distributed
+from looptune.tune.execution.dask_executor import DaskExecutor
 
 
 @dataclass
@@ -102,7 +102,7 @@ def connected(made: Machines, count: int) -> Iterator[dask_cluster.Cluster]:
 def remote(cluster: dask_cluster.Cluster, folder: Path, lab: Lab, strategy: Any = None, **options: Any) -> SweepResult:
     """A sweep of one lab on the cluster."""
     limit_s = options.pop("timeout_s", 10.0)
-    opening = partial(Distributed, cluster=cluster, target="numba-cpu", models=(Cpu().facts,), timeout_s=limit_s)
+    opening = partial(DaskExecutor, cluster=cluster, target="numba-cpu", models=(Cpu().facts,), timeout_s=limit_s)
     part = Part(lab, Exhaustive(SPACE) if strategy is None else strategy)
     given: dict[str, Any] = {"budget": Budget(), "progress": lambda progress: None, "first": ()}
     with Store.open(folder / "store") as store:

@@ -17,7 +17,7 @@ from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.runtime.device import Cpu
 from looptune.runtime.outcome import Outcome, Timed, WrongResult
-from looptune.runtime.problem_sizes import edges, problem
+from looptune.runtime.problem_sizes import edge_sizes, problem
 from looptune.runtime.targets import Target
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -40,7 +40,7 @@ FLAT = """void f(int n, int m, double *A, double *s) {
 
 def found(text: str, **sizes: int) -> list[dict[str, int | float]]:
     codelet = load(text).codelet
-    return [dict(at.values) for at in edges(codelet, problem(codelet, sizes))]
+    return [dict(at.values) for at in edge_sizes(codelet, problem(codelet, sizes))]
 
 
 def test_sizes_of_0_and_1_and_in_either_order_are_among_them() -> None:
@@ -74,9 +74,11 @@ def outcome(text: str, version: str, cache: Path, **sizes: int) -> Outcome | Nex
     """Of the loops of ``version``, compared with those of ``text``."""
     unit = load(text)
     size = problem(unit.codelet, sizes)
-    target = Target("numba-cpu", partial(NumbaCpu, cache), partial(NumbaCpu, cache, STRICT), Cpu, bakes=False)
-    at = edges(unit.codelet, size)
-    job = Job(unit.codelet, size, None, target, cache, text=text_of(unit, cache)[0], edges=at)
+    target = Target(
+        "numba-cpu", partial(NumbaCpu, cache), partial(NumbaCpu, cache, STRICT), Cpu, specializes_sizes=False
+    )
+    at = edge_sizes(unit.codelet, size)
+    job = Job(unit.codelet, size, None, target, cache, text=text_of(unit, cache)[0], edge_problems=at)
     plans = plans_of(job, schedule(Analysis(load(version).codelet), parse_lines([])).codelet, "")
     bench = MeasuringDevice(job)
     return bench.measure(Built(first_step(job, plans), bench.backend.build(plans.timed)), None)

@@ -17,10 +17,10 @@ from hypothesis import HealthCheck, given, settings
 
 from looptune.tune.formats import files, kernel_tuner, t1, t4, wisdom
 from looptune.tune.formats import records as entries
-from looptune.tune.space.parameters import sheet
+from looptune.tune.space.parameters import parameter_table
 from looptune.tune.space.space import Configuration
 from looptune.tune.store.searches import searches
-from looptune.tune.store.store import Row, Store, packed
+from looptune.tune.store.store import Row, Store, canonical_json
 from tests.helpers import row_factory
 from tests.helpers.command_line import looptune
 from tests.helpers.paths import ROOT
@@ -126,7 +126,7 @@ def test_the_rules_of_the_formats_hold(rows: list[Row]):
         check_t4(json.loads(t4.text(search)))
         check_cache(kernel_tuner.text(search))
         check_t1(json.loads(t1.text(search)))
-    for text in files.exported_texts(searches(rows), "kernel-launcher", {}).values():
+    for text in files.export_texts(searches(rows), "kernel-launcher", {}).values():
         check_wisdom(text)
 
 
@@ -154,7 +154,7 @@ def test_every_class_has_its_name():
 
 def test_a_configuration_is_named_parameters():
     """Directives of a place without their numbers, the numbers, and 0 or nothing where there is none."""
-    found = sheet([Configuration(("loop i: unroll 4, jam", "codelet: grid blocksize 32x8")), Configuration()])
+    found = parameter_table([Configuration(("loop i: unroll 4, jam", "codelet: grid blocksize 32x8")), Configuration()])
     assert [(p.name, p.axis, p.values) for p in found.parameters] == [
         ("loop_i", "loop i", ("", "unroll #, jam")),
         ("unroll_i", "unroll(i)", (0, 4)),
@@ -173,19 +173,19 @@ def test_a_configuration_is_named_parameters():
 def test_versions_with_equal_parameters_are_told_apart():
     """Lines in another order, and values that joined by commas are one: each row is another key of a cache."""
     swapped = ("loop i: jam", "loop j: jam"), ("loop j: jam", "loop i: jam")
-    found = sheet([Configuration(lines) for lines in swapped])
+    found = parameter_table([Configuration(lines) for lines in swapped])
     assert found.names == ("loop_i", "loop_j", "variant")
     assert found.rows == (("jam", "jam", 0), ("jam", "jam", 1))
     joined = ("loop i: a,b", "loop j: c"), ("loop i: a", "loop j: b,c")
-    assert {row[-1] for row in sheet([Configuration(lines) for lines in joined]).rows} == {0, 1}
-    assert sheet([Configuration()]).rows == ((0,),)
+    assert {row[-1] for row in parameter_table([Configuration(lines) for lines in joined]).rows} == {0, 1}
+    assert parameter_table([Configuration()]).rows == ((0,),)
 
 
 @ODD
 @given(rows=row_factory.rows())
 def test_conditions_hold_of_what_was_tried_and_of_nothing_else(rows: list[Row]):
     """Of the whole product where it is small, else of points near those tried; names are unique identifiers."""
-    own = entries.of(searches(rows)[0])
+    own = entries.search_parameters(searches(rows)[0])
     conditions = [compile(c.expression, "c", "eval") for c in own.conditions()]
     assert len(set(own.names)) == len(own.names)
     assert all(name.isidentifier() for name in own.names)
@@ -206,7 +206,7 @@ def db(tmp_path: Path) -> Path:
     """The made-up search, the same in double, and one of another kernel."""
     path = tmp_path / "db"
     with Store.open(path) as store:
-        store.enlist("s", "looptune run 'my codes/gemm.c' -D NI=512 --target numba-cuda")
+        store.register_command("s", "looptune run 'my codes/gemm.c' -D NI=512 --target numba-cuda")
         for context in (CONTEXT, replace(CONTEXT, dtype="float64"), replace(CONTEXT, kernel="syrk")):
             for one in ROWS:
                 if one.outcome is not None:
@@ -293,11 +293,11 @@ def test_exports_are_simulated(db: Path, tmp_path: Path):
 
 def test_wisdom_has_the_best_of_each_device_and_size():
     """Five different sources at most, fastest first, in one file for all devices and sizes."""
-    there = replace(CONTEXT, device="A100", sizes=packed({"ni": 8}))
+    there = replace(CONTEXT, device="A100", sizes=canonical_json({"ni": 8}))
     rows = [row(f"loop k: unroll {k}", timed(100.0 - k), emitted=str(k)) for k in range(2, 12)]
     rows += [row("loop k: unroll 11, contiguous", timed(89.0), emitted="11")]
     rows += [row("loop k: unroll 3", timed(7.0), there)]
-    (text,) = files.exported_texts(searches(rows), "kernel-launcher", {}).values()
+    (text,) = files.export_texts(searches(rows), "kernel-launcher", {}).values()
     records = list(map(json.loads, text.splitlines()))[1:]
     assert [(r["time"], r["problem_size"]) for r in records] == [
         (0.007, [8]), *((pytest.approx(0.1 - k / 1e3), [512, 256, 128]) for k in (11, 10, 9, 8, 7)),

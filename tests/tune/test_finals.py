@@ -28,7 +28,7 @@ from looptune.tune.session import experiment, finals, site
 from looptune.tune.session import proof as proved
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.experiment import COPIES, concurrent_groups
-from looptune.tune.session.finals import KernelFinals, WinnerSources, scheduled
+from looptune.tune.session.finals import KernelFinals, WinnerSources, schedule_finalist
 from looptune.tune.session.prepare import PreparedRun, TuningRequest, prepare
 from looptune.tune.session.proof import ProofSummary
 from looptune.tune.store.store import Store
@@ -134,7 +134,7 @@ def test_what_is_proved_wrong_has_not_won(prepared: PreparedRun, tmp_path: Path)
     assert found.us == again.us
     assert found.us.keys() == found.proofs.keys() | {texts[3]} == {*texts[1:]}
     assert place.proved == [[texts[0], texts[2]], [texts[1]], [texts[1], texts[2]]]
-    assert [*found.written] == [*again.written] == [texts[1]]
+    assert [*found.sources] == [*again.sources] == [texts[1]]
 
 
 def test_the_plainest_of_the_fastest_will_probably_win(prepared: PreparedRun, tmp_path: Path) -> None:
@@ -143,10 +143,10 @@ def test_the_plainest_of_the_fastest_will_probably_win(prepared: PreparedRun, tm
     us = {first: 100.0, plain: 100.9, slow: 101.5}
     with Store.open(tmp_path / "db") as store:
         kernel = match(prepared, store, first, plain, slow)
-        assert kernel.likely == (first, slow)
-        assert replace(kernel, screened_us=us).likely == (plain, slow)
-        assert replace(kernel, screened_us=us, default=plain).likely == (plain,)
-        assert replace(kernel, screened_us=us, role="ablation").likely == ()
+        assert kernel.likely_winners == (first, slow)
+        assert replace(kernel, screened_us=us).likely_winners == (plain, slow)
+        assert replace(kernel, screened_us=us, default=plain).likely_winners == (plain,)
+        assert replace(kernel, screened_us=us, role="ablation").likely_winners == ()
 
 
 def test_finals_of_several_kernels_are_run_together(tmp_path: Path) -> None:
@@ -212,22 +212,22 @@ def test_a_finalist_is_built_and_proved(prepared: PreparedRun) -> None:
     binary, proof = (work(step, 0, "loop i: unroll 2") for step in ("build", "prove"))
     arrays = prepared.job.problem.arrays(prepared.job.codelet, 0)
     want = arrays["y"] + arrays["A"] @ arrays["x"]
-    lab.backend.load(binary.opened()).run(arrays, prepared.job.problem.values, None)
+    lab.backend.load(binary.load()).run(arrays, prepared.job.problem.values, None)
     np.testing.assert_allclose(arrays["y"], want, rtol=1e-4)
-    assert "proved equivalent to the original loops" in proof.said
+    assert "proved equivalent to the original loops" in proof.text
     assert proof.wrong == ""
 
 
 def test_a_tree_that_is_wrong_is_condemned(prepared: PreparedRun) -> None:
     """Unless the user has asserted it, against the proof."""
     lab = KernelBuilder(prepared.job, prepared.context)
-    done = scheduled(lab, "")
+    done = schedule_finalist(lab, "")
     (loop,) = done.codelet.body
     assert isinstance(loop, Loop)
     bad = replace(done, codelet=replace(done.codelet, body=(replace(loop, lo=Const(1)),)))
     found = proved.prove_version(prepared.job, bad)
     assert "THE KERNELS AS LAUNCHED ARE WRONG" in found.wrong
-    assert found.wrong in found.said
+    assert found.wrong in found.text
     assert found.status == "wrong"
     asserted = replace(bad, steps=(AppliedDirective("parallel", "1", "asserted", 1, parse("parallel, trust", SPAN)),))
     found = proved.prove_version(prepared.job, asserted)
@@ -253,8 +253,10 @@ def test_sums_stay_in_order_unless_a_directive_says_otherwise(
         return plan_check.prove_plan(*given, reassociate=reassociate, **more)
 
     monkeypatch.setattr(proved, "prove_plan", counted)
-    found = proved.prove_version(prepared.job, scheduled(KernelBuilder(prepared.job, prepared.context), directives))
-    assert found.said.split("; ")[1:] == [
+    found = proved.prove_version(
+        prepared.job, schedule_finalist(KernelBuilder(prepared.job, prepared.context), directives)
+    )
+    assert found.text.split("; ")[1:] == [
         "the kernels as launched (threads, registers) proved equivalent to the original loops at these sizes",
         order,
         "on a CPU, vectors add up +:y (5:7) in another order",
@@ -266,8 +268,8 @@ def test_sums_stay_in_order_unless_a_directive_says_otherwise(
 
 def test_loops_are_proved_where_the_plan_is_not_known(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proved, "prove_plan", lambda *given, **more: Proof("unknown", "too large"))
-    found = proved.prove_version(prepared.job, scheduled(KernelBuilder(prepared.job, prepared.context), ""))
-    assert "the finished loops proved, the kernels as launched could not be compared (too large)" in found.said
+    found = proved.prove_version(prepared.job, schedule_finalist(KernelBuilder(prepared.job, prepared.context), ""))
+    assert "the finished loops proved, the kernels as launched could not be compared (too large)" in found.text
     assert (found.wrong, found.status) == ("", "loops proved")
 
 
@@ -309,9 +311,9 @@ def test_long_loops_are_in_doubt_when_a_version_differs(
     """Beside other kernels the doubt of short ones is worked out beforehand: they run three times."""
     ran: list[str] = []
 
-    def left(self: ReferenceResult, text: Any, codelet: Any, given: Any, how: str) -> c_reference.Ran:
+    def left(self: ReferenceResult, text: Any, codelet: Any, given: Any, how: str) -> c_reference.ProgramRun:
         ran.append(how)
-        return c_reference.Ran({"y": np.ones(30, np.float32)}, (1.0,))
+        return c_reference.ProgramRun({"y": np.ones(30, np.float32)}, (1.0,))
 
     monkeypatch.setattr(ReferenceResult, "_by_text", left)
     monkeypatch.setattr(reference, "LONG_FLOPS", longest)

@@ -46,6 +46,6 @@ def test_a_tuned_function_runs_no_file_beside_its_own(file: Path, monkeypatch: p
 
     def f(n: int, x: object) -> None: ...
 
-    monkeypatch.setattr("looptune.deploy.autotune.Tuned", lambda unit, request: made.append(request))
+    monkeypatch.setattr("looptune.deploy.autotune.TunedFunction", lambda unit, request: made.append(request))
     autotune(file)(f)
     assert [r.handwritten for r in made] == [False]

@@ -20,7 +20,7 @@ from looptune.tune.formats.t1 import space_text
 from looptune.tune.replay import load
 from looptune.tune.session.prepare import TuningRequest, prepare
 from looptune.tune.space.space import parse
-from looptune.tune.store.recording import Measured, Recording
+from looptune.tune.store.recording import Measurement, Recording
 from looptune.tune.store.searches import Search, searches
 from looptune.tune.store.store import Row
 from tests.helpers import row_factory
@@ -40,16 +40,16 @@ def csv_text(rows: list[Row] | tuple[Row, ...]) -> str:
 
 def back(path: Path, text: str) -> list[Recording]:
     path.write_bytes(text.encode())
-    return load.every(path)
+    return load.all_recordings(path)
 
 
 def close(found: float | None, expected: float | None) -> bool:
     return found == expected or (None not in (found, expected) and found == pytest.approx(expected, rel=1e-12))
 
 
-def alike(found: Measured, expected: Measured) -> bool:
+def alike(found: Measurement, expected: Measurement) -> bool:
     """All but the runs; units other than microseconds cost the last digit."""
-    same = (found.source, found.whole) == (expected.source, expected.whole)
+    same = (found.source, found.is_complete) == (expected.source, expected.is_complete)
     return same and close(found.cost_us, expected.cost_us) and close(found.seconds, expected.seconds)
 
 
@@ -210,7 +210,7 @@ def survives(path: Path, text: str) -> str:
         if path.name == "t1.json":
             parse(space_text(path, text), str(path))
         else:
-            load.every(path)
+            load.all_recordings(path)
     except LooptuneError as error:
         said = error
     else:
@@ -245,7 +245,7 @@ def test_a_truncated_file_is_read_or_refused(kind: str, tmp_path: Path):
     assert sum(map(bool, refused)) > 100
     (tmp_path / kind).write_bytes(b"\xff\xfe" + text.encode())
     with pytest.raises(UsageError, match=kind):
-        load.every(tmp_path / kind)
+        load.all_recordings(tmp_path / kind)
 
 
 def test_wisdom_and_csv_with_anything_anywhere(tmp_path: Path):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from looptune.tune.execution.interrupts import SIGNALS, deferred
+from looptune.tune.execution.interrupts import SIGNALS, defer_interrupts
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def test_it_waits_for_the_gate(number: signal.Signals) -> None:
     done = []
 
     def program() -> None:
-        with deferred() as gate:
+        with defer_interrupts() as gate:
             os.kill(os.getpid(), number)
             done.append("whole")
             with gate.open():
@@ -59,7 +59,7 @@ def test_a_second_one_does_not_wait() -> None:
     done = []
 
     def program() -> None:
-        with deferred():
+        with defer_interrupts():
             os.kill(os.getpid(), signal.SIGINT)
             done.append("after the first")
             os.kill(os.getpid(), signal.SIGINT)
@@ -72,7 +72,7 @@ def test_a_second_one_does_not_wait() -> None:
 
 def test_one_that_was_never_raised_is_raised_at_the_end() -> None:
     """And the handlers are what they were."""
-    with pytest.raises(KeyboardInterrupt), deferred():
+    with pytest.raises(KeyboardInterrupt), defer_interrupts():
         os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -82,7 +82,7 @@ def test_a_program_with_handlers_of_its_own_keeps_them() -> None:
     heard = []
     former = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
     try:
-        with deferred():
+        with defer_interrupts():
             os.kill(os.getpid(), signal.SIGINT)
             assert heard == [signal.SIGINT]
     finally:

@@ -19,7 +19,7 @@ from looptune.tune.execution import time_allowance, workers
 from looptune.tune.execution.time_allowance import PATIENCE, Allowance
 from looptune.tune.execution.workers import Worker, wait
 from looptune.tune.results import record
-from looptune.tune.session.finals import timed
+from looptune.tune.session.finals import outcome_of_rounds
 from looptune.tune.space.space import Configuration, parse
 from looptune.tune.strategies.exhaustive import Exhaustive
 from tests.helpers import report_database
@@ -191,5 +191,5 @@ def test_tables_and_databases_keep_a_disturbance() -> None:
 
 def test_finals_of_the_database_keep_their_disturbance() -> None:
     """A row of the finals has it as a fact, which is not there where nothing disturbed."""
-    assert timed((1.0, 2.0), 2, "load 9").facts == (("disturbed", "load 9"),)
-    assert timed((1.0, 2.0), 2).facts == ()
+    assert outcome_of_rounds((1.0, 2.0), 2, "load 9").facts == (("disturbed", "load 9"),)
+    assert outcome_of_rounds((1.0, 2.0), 2).facts == ()

@@ -26,7 +26,7 @@ from looptune.runtime.outcome import Crashed, Outcome, TimedOut
 from looptune.tune.execution import dask_members
 from looptune.tune.execution.dask_members import ClusterWorker
 from looptune.tune.execution.lab import Progress
-from looptune.tune.execution.local_executor import Local
+from looptune.tune.execution.local_executor import LocalExecutor
 from looptune.tune.execution.process_cache import ProcessCache
 from looptune.tune.execution.worker_loop import TaskResult
 from looptune.tune.execution.workers import Worker
@@ -170,7 +170,7 @@ def test_models_are_swept_at_once_and_apart(tmp_path: Path) -> None:
 def test_kernels_share_devices(tmp_path: Path, spares: ProcessCache) -> None:
     """Two kernels on the same two devices: both devices are used, for either kernel, and for one version at a time."""
     labs = [on(Lab(tmp_path / "j", 2, 0.4), name, 1.0) for name in "ab"]
-    opening = partial(Local, jobs=2, timeout_s=30.0, spares=spares, devices=(("0", "1"),) * 2)
+    opening = partial(LocalExecutor, jobs=2, timeout_s=30.0, spares=spares, devices=(("0", "1"),) * 2)
     first, second = swept(tmp_path, labs, opening=opening)
     assert first.times_us == second.times_us
     assert len(first.times_us) == 11
@@ -186,7 +186,7 @@ def test_a_device_does_not_wait_for_a_kernel_that_sets_up(tmp_path: Path, spares
     """The other kernel's versions are all measured meanwhile, whichever was first to have one."""
     first, second = (on(Lab(tmp_path / "j", 1, 0.01), name, 1.0) for name in "ab")
     labs = [replace(first, after=second.journal), second]
-    opening = partial(Local, jobs=2, timeout_s=30.0, spares=spares, devices=(("0",),) * 2)
+    opening = partial(LocalExecutor, jobs=2, timeout_s=30.0, spares=spares, devices=(("0",),) * 2)
     assert [len(result.times_us) for result in swept(tmp_path, labs, opening=opening)] == [11, 11]
     assert runs(labs[1].journal)[-1].end < runs(labs[0].journal)[0].begin
 
@@ -234,7 +234,7 @@ def test_two_models_give_two_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             yield number, TaskResult(Times({text: (float(1 + len(text)),) * 3 for text in r.task.binaries}))
 
     monkeypatch.setattr(targets, "models", stand_ins)
-    monkeypatch.setattr(site.LocalSite, "races", raced)
+    monkeypatch.setattr(site.LocalSite, "run_exclusively", raced)
     monkeypatch.setattr(site.LocalBaselines, "times_us", lambda originals: [(1.0,)] * 2)
     monkeypatch.chdir(tmp_path)
     Path("f.c").write_text(KERNEL)
@@ -266,7 +266,7 @@ def test_two_models_give_two_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_suite_is_swept_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three files on two devices, two at once: finals each on its own, then the third; progress names both kernels.
     Original loops are timed one after the other, the first of them while there are finals."""
-    monkeypatch.setattr(site.LocalSite, "abreast", lambda place, models: 2)
+    monkeypatch.setattr(site.LocalSite, "concurrency", lambda place, models: 2)
     waves: list[list[str]] = []
     wait = site.wait
 
@@ -283,7 +283,7 @@ def test_a_suite_is_swept_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(targets, "models", model)
     monkeypatch.setattr(site, "wait", waited)
-    monkeypatch.setattr(site.LocalSite, "overlaps", lambda place, target: True)
+    monkeypatch.setattr(site.LocalSite, "overlaps_compilation", lambda place, target: True)
     monkeypatch.chdir(tmp_path)
     for name in "fgh":
         Path(f"{name}.c").write_text(KERNEL.replace("f(", f"{name}("))

@@ -12,7 +12,7 @@ from looptune.frontend import load
 from looptune.ir import c_printer
 from looptune.ir.nodes import Assign, Codelet, If, Loop, Scalar
 from looptune.ir.rewrite import walk_stmts
-from looptune.tune.measure.reference_order import interchange_for_locality, laid_out
+from looptune.tune.measure.reference_order import interchange_for_locality, transpose_for_locality
 from tests.helpers import cross_check, random_nests
 from tests.helpers.paths import POLYBENCH
 
@@ -76,7 +76,7 @@ def test_the_innermost_loop_goes_along_the_rows(text: str, found: list[str]) -> 
 )  # fmt: skip
 def test_matrices_that_lie_across_are_given_transposed(text: str, turned: str, order: str) -> None:
     """Where that makes vectors of the innermost of three loops."""
-    codelet, names = laid_out(cross_check.codelet_of(f"{text}\n"))
+    codelet, names = transpose_for_locality(cross_check.codelet_of(f"{text}\n"))
     assert names == {*turned}
     assert ["".join(f.var for f in around) for around in nests(codelet)] == [order]
 
@@ -94,7 +94,7 @@ def test_what_is_left_is_the_same_to_the_bit(path: Path) -> None:
     codelet = load(file, defines=dict.fromkeys(macros)).codelet
     sizes = {p.name: 5 + n for n, p in enumerate(p for p in codelet.params if isinstance(p, Scalar))}
     given = cross_check.arguments(codelet, sizes)
-    made, turned = laid_out(codelet)
+    made, turned = transpose_for_locality(codelet)
     other = {name: value.T.copy() if name in turned else value for name, value in given.items()}
     want, got = cross_check.interpreted(codelet, given), cross_check.interpreted(made, other)
     for name in {*want} - turned:

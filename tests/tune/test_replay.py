@@ -19,6 +19,7 @@ from looptune.runtime.outcome import Illegal, Timed
 from looptune.tune.replay import load, simulate
 from looptune.tune.space.space import Configuration, parse
 from looptune.tune.space.table_view import Table
+from looptune.tune.store.recording import Measurement
 from looptune.tune.store.store import Context, Row, Store
 from looptune.tune.strategies import ALL, Strategy
 from tests.helpers.synthetic_costs import SMALL, bowl, rugged
@@ -41,7 +42,7 @@ def stored(path: Path, costs: dict[str, float | None], context: Context = CONTEX
 
 def recording(costs: dict[str, float | None], seconds: float = 1.0) -> load.Recording:
     table = Table(Configuration(tuple(text.splitlines())) for text in costs)
-    measured = tuple(load.Measured(us, () if us is None else (us,), seconds, t) for t, us in costs.items())
+    measured = tuple(Measurement(us, () if us is None else (us,), seconds, t) for t, us in costs.items())
     return load.Recording("made up", "made up", "", table, measured)
 
 
@@ -99,7 +100,7 @@ def test_few_trials_are_noise_and_cost_what_they_take():
     costs = {c.text: bowl(c) for c in parse("loop k: unroll {1..20}", "s")}
     made = recording(dict(costs))
     noisy = tuple(
-        load.Measured(m.cost_us, tuple(m.cost_us * f for f in (0.96, 1.0, 1.04)), 1.0, m.source) for m in made.measured
+        Measurement(m.cost_us, tuple(m.cost_us * f for f in (0.96, 1.0, 1.04)), 1.0, m.source) for m in made.measured
     )
     book = simulate.RecordingIndex.of(load.Recording("n", "n", "", made.table, noisy))
     traces = [simulate.search(book, ALL["gatlas-trials"], seed, None) for seed in range(5)]
@@ -111,10 +112,10 @@ def test_few_trials_are_noise_and_cost_what_they_take():
 def test_seconds_unknown_are_estimated_and_counted():
     """The median of those known, else the runs alone."""
     table = Table(Configuration((f"loop k: unroll {k}",)) for k in (1, 2, 3))
-    rows = [load.Measured(1.0, (1e6, 1e6), s, str(k)) for k, s in enumerate((4.0, None, 8.0))]
+    rows = [Measurement(1.0, (1e6, 1e6), s, str(k)) for k, s in enumerate((4.0, None, 8.0))]
     some = load.Recording("x", "x", "", table, tuple(rows))
     assert (some.seconds(), some.estimated) == ([4.0, 6.0, 8.0], 1)
-    none = load.Recording("x", "x", "", table, tuple(load.Measured(1.0, (1e6, 1e6)) for _ in rows))
+    none = load.Recording("x", "x", "", table, tuple(Measurement(1.0, (1e6, 1e6)) for _ in rows))
     assert (none.seconds(), none.estimated) == ([2.0] * 3, 3)
 
 
@@ -124,7 +125,7 @@ def test_seconds_unknown_are_estimated_and_counted():
 )
 def test_spread(values: list[float], quartiles: tuple[float, float, float]):
     """Median, first and third quartile, each one of the values."""
-    assert simulate.spread(values) == simulate.Spread(*quartiles)
+    assert simulate.quartiles(values) == simulate.Quartiles(*quartiles)
 
 
 def test_a_store_gives_a_recording_for_each_context(tmp_path: Path):
@@ -215,7 +216,7 @@ def test_every_strategy_runs_on_every_kind_of_recording(tmp_path: Path):
     (tmp_path / "kt.json").write_text(json.dumps(CACHE))
     space = parse("loop i: { | unroll {2, 4, 8} }\nloop j: { | tile j:{2, 4} }", "s")
     stored(tmp_path / "s", {c.text: rugged(c) for c in space})
-    kinds, _ = simulate.chosen(["all"])
+    kinds, _ = simulate.select_strategies(["all"])
     for made in load.select([tmp_path / n for n in ("t4.json", "kt.json", "s")]):
         compared = simulate.compare(made, kinds, 3, 0, None)
         assert all(compared.score(k.name, 1.0).found == 1.0 for k in kinds if k.name != "gatlas-trials")

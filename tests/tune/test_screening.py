@@ -21,7 +21,7 @@ from looptune.ir.nodes import Codelet
 from looptune.runtime import c_compiler
 from looptune.runtime.device import Cpu
 from looptune.runtime.outcome import CutOff, Outcome, Timed, WrongResult
-from looptune.runtime.problem_sizes import Problem, edges, problem, screening_sizes
+from looptune.runtime.problem_sizes import Problem, edge_sizes, problem, screening_sizes
 from looptune.runtime.targets import Target
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -133,7 +133,7 @@ def measured(bench: MeasuringDevice, plans: Plans, best: Incumbent | None) -> Ou
     """Step after step, as a sweep does it."""
     step = first_step(bench.job, plans)
     for _ in range(3):
-        said = bench.measure(Built(step, bench.backend.build(step.plan(bench.job.odd))), best)
+        said = bench.measure(Built(step, bench.backend.build(step.plan(bench.job.prime_problem))), best)
         if not isinstance(said, NextStep):
             return said
         step = pickle.loads(said.task.contents)
@@ -146,7 +146,9 @@ def baking(tmp_path_factory: pytest.TempPathFactory) -> Baking:
     unit = load(SUM)
     codelet, text = unit.codelet, text_of(unit, cache)[0]
     size = problem(codelet, {"n": 600, "m": 500})
-    target = Target("numba-cpu", partial(NumbaCpu, cache), partial(NumbaCpu, cache, STRICT), Cpu, bakes=True)
+    target = Target(
+        "numba-cpu", partial(NumbaCpu, cache), partial(NumbaCpu, cache, STRICT), Cpu, specializes_sizes=True
+    )
     return Baking(Job(codelet, size, screening_sizes(codelet, size), target, cache, screens=True, text=text))
 
 
@@ -204,18 +206,18 @@ def test_what_is_not_screened_is_checked_at_odd_sizes_where_it_is_promising(baki
 
 def test_what_is_promising_is_run_where_loops_do_not_run(baking: Baking) -> None:
     """By a plan for any sizes: right at the sizes timed and at odd ones, a version is wrong where none is left."""
-    at = edges(baking.job.codelet, baking.job.problem)
+    at = edge_sizes(baking.job.codelet, baking.job.problem)
     assert any(1 in e.values.values() for e in at)
     right, wrong = baking.plans(), baking.plans(SUM.replace("j < m;", "j < (m < 2 ? 0 : m);"))
     for screens in (False, True):
-        bench = MeasuringDevice(replace(baking.job, screens=screens, edges=at))
+        bench = MeasuringDevice(replace(baking.job, screens=screens, edge_problems=at))
         assert isinstance(measured(bench, right, None), Timed)
         match measured(bench, wrong, None):
             case WrongResult(message):
                 assert "m=1" in message
             case other:
                 raise AssertionError(f"not wrong: {other}")
-    slow = MeasuringDevice(replace(baking.job, screens=False, edges=at))
+    slow = MeasuringDevice(replace(baking.job, screens=False, edge_problems=at))
     assert isinstance(measured(slow, wrong, Incumbent(1e-3)), Timed)
     assert isinstance(measured(MeasuringDevice(replace(baking.job, screens=False)), wrong, None), Timed)
 
@@ -296,11 +298,11 @@ def test_the_command_line_switches_cutting_off(tmp_path: Path) -> None:
     (tmp_path / "sums.c").write_text(SUM)
     for cut_off in (True, False):
         request = prepare.TuningRequest(tmp_path / "sums.c", defines={"n": "600", "m": "500"}, target="numba-cpu",
-                                     cut_off=cut_off)  # fmt: skip
+                                     early_stop=cut_off)  # fmt: skip
         job = prepare.prepare(request).job
         assert (job.cuts, job.screens) == (cut_off, False)
-        assert job.odd is not None
-        assert dict(job.odd.values) == {"n": 13, "m": 17}
+        assert job.prime_problem is not None
+        assert dict(job.prime_problem.values) == {"n": 13, "m": 17}
 
 
 def test_the_benchmark_of_screening(tmp_path: Path) -> None:

@@ -18,12 +18,12 @@ from click.testing import CliRunner
 
 from looptune.cli.main import cli
 from looptune.core.errors import TargetError
-from looptune.core.floating_point import USUAL
+from looptune.core.floating_point import DEFAULT
 from looptune.runtime.outcome import Crashed, TimedOut
 from looptune.runtime.targets import Model
 from looptune.tune.execution import workers
 from looptune.tune.execution.lab import SweepResult
-from looptune.tune.execution.local_executor import Local
+from looptune.tune.execution.local_executor import LocalExecutor
 from looptune.tune.execution.process import Setup, WorkerProcess, spawn
 from looptune.tune.execution.process_cache import ProcessCache
 from looptune.tune.execution.worker_loop import TaskError, TaskResult
@@ -252,7 +252,7 @@ def test_closed_spares_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def swept(folder: Path, lab: Lab, spares: ProcessCache, devices: Sequence[str]) -> tuple[SweepResult, set[int]]:
     """The result, and the processes that measured."""
     folder.mkdir()
-    opening = partial(Local, jobs=1, timeout_s=5.0, spares=spares, devices=(tuple(devices),))
+    opening = partial(LocalExecutor, jobs=1, timeout_s=5.0, spares=spares, devices=(tuple(devices),))
     journal = folder / "journal"
     with Store.open(folder / "store") as store:
         (result,) = sweeps(
@@ -321,11 +321,11 @@ def test_a_command_starts_each_process_once(tmp_path: Path, monkeypatch: pytest.
 
 def test_finals_that_fail_leave_no_process(spares: ProcessCache, tmp_path: Path) -> None:
     """After an exception in the finals the device's process is not used again."""
-    (model,) = site.HERE.models("numba-cpu", tmp_path, floats=USUAL, warm=False)
+    (model,) = site.HERE.models("numba-cpu", tmp_path, floats=DEFAULT, warm=False)
     place = site.LocalSite(None, spares)
     first = asked(place, model, "pid")
     assert asked(place, model, "pid") == first
-    ((_, failed),) = place.races([site.DeviceTask(model, [setup], "raise")], 5.0)
+    ((_, failed),) = place.run_exclusively([site.DeviceTask(model, [setup], "raise")], 5.0)
     assert isinstance(failed, TaskError)
     assert asked(place, model, "pid") != first
     assert gone(first)
@@ -334,12 +334,12 @@ def test_finals_that_fail_leave_no_process(spares: ProcessCache, tmp_path: Path)
 @pytest.mark.wide
 def test_a_device_that_is_free_takes_the_next_finals(tmp_path: Path) -> None:
     """It does not wait for those on another device."""
-    (model,) = site.HERE.models("numba-cpu", tmp_path, floats=USUAL, warm=False)
+    (model,) = site.HERE.models("numba-cpu", tmp_path, floats=DEFAULT, warm=False)
     two = replace(model, numbers=(0, 1))
     last = tmp_path / "last"
     tasks = [("await", last), ("x", 1), ("x", 2), ("make", last)]
     races = [site.DeviceTask(two, [partial(answering, None)] * 2, task) for task in tasks]
-    ended = [number for number, _ in site.LocalSite().races(races, 30.0)]
+    ended = [number for number, _ in site.LocalSite().run_exclusively(races, 30.0)]
     assert ended[:2] == [1, 2], "the two that are left end together, in either order"
 
 
@@ -356,6 +356,6 @@ def answering(_: object) -> Callable[[tuple[str, Any]], Any]:
 
 
 def asked(place: site.LocalSite, model: Model, task: str) -> int:
-    ((_, reply),) = place.races([site.DeviceTask(model, [setup], task)], 5.0)
+    ((_, reply),) = place.run_exclusively([site.DeviceTask(model, [setup], task)], 5.0)
     assert isinstance(reply, TaskResult)
     return int(reply.value)

@@ -15,10 +15,10 @@ from looptune.core.errors import StoreError
 from looptune.runtime.outcome import Crashed, Illegal, Outcome, Timed, TimedOut
 from looptune.tune.store import owner
 from looptune.tune.store.connection import APPLICATION, MIGRATIONS
-from looptune.tune.store.store import Context, Row, Store, key, packed
+from looptune.tune.store.store import Context, Row, Store, canonical_json, key
 from tests.helpers.paths import ROOT
 
-CONTEXT = Context("gemm", "c0ffee", "1", "numba 0.68", "9.0", "H100", "cuda", packed({"n": 512}), "float32")
+CONTEXT = Context("gemm", "c0ffee", "1", "numba 0.68", "9.0", "H100", "cuda", canonical_json({"n": 512}), "float32")
 
 
 def timed(median_us: float) -> Timed:
@@ -100,11 +100,11 @@ def test_a_row_another_process_is_running_is_no_answer(path: Path):
 def test_owner_tokens():
     """This process is alive; a reused number, another boot and nonsense are not."""
     boot, pid, started = owner.process_token().split()
-    assert owner.alive(owner.process_token())
-    assert not owner.alive(f"{boot} {pid} {int(started) + 1}")
-    assert not owner.alive(f"other {pid} {started}")
-    assert not owner.alive(f"? {pid} ?")
-    assert not owner.alive("")
+    assert owner.is_alive(owner.process_token())
+    assert not owner.is_alive(f"{boot} {pid} {int(started) + 1}")
+    assert not owner.is_alive(f"other {pid} {started}")
+    assert not owner.is_alive(f"? {pid} ?")
+    assert not owner.is_alive("")
 
 
 def test_abandoning_forgets_a_running_row_only(path: Path):
@@ -125,7 +125,7 @@ def test_best_is_the_fastest_timed_version(path: Path):
         store.record(row("failed"), Illegal("no"))
         store.record(row("fast", role="final"), timed(1.0))
         store.record(replace(row("x"), context=replace(CONTEXT, device="A100")), timed(2.0))
-        store.record(replace(row("x"), context=replace(CONTEXT, sizes=packed({"n": 8}))), timed(0.5))
+        store.record(replace(row("x"), context=replace(CONTEXT, sizes=canonical_json({"n": 8}))), timed(0.5))
         store.record_duplicate(row("same"), row("fast").key)
         best = store.best("gemm", "H100", sizes=CONTEXT.sizes)
         assert best is not None

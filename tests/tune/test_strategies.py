@@ -17,7 +17,7 @@ from looptune.tune.space.space import Configuration, Section, Space, parse
 from looptune.tune.space.view import SpaceView
 from looptune.tune.strategies import ALL, Strategy, named
 from looptune.tune.strategies.jiang_snir import unimodal
-from looptune.tune.strategies.random import permuted
+from looptune.tune.strategies.random import permute_index
 from tests.helpers.synthetic_costs import LARGE, SECTIONS, SMALL, best, bowl, holes, rugged, searched
 
 COMPLETE = ["exhaustive", "random"]
@@ -235,7 +235,7 @@ def test_seeds_differ_and_random_is_no_enumeration():
 @given(st.integers(1, 400), st.integers(-(2**40), 2**40))
 def test_permuted_is_a_permutation(size: int, seed: int):
     """Every index of range(size) exactly once."""
-    assert sorted(permuted(n, size, seed) for n in range(size)) == list(range(size))
+    assert sorted(permute_index(n, size, seed) for n in range(size)) == list(range(size))
 
 
 def test_permuted_is_uniform():
@@ -244,7 +244,7 @@ def test_permuted_is_uniform():
     for place in range(size):
         counts = [0] * size
         for seed in range(trials):
-            counts[permuted(place, size, seed)] += 1
+            counts[permute_index(place, size, seed)] += 1
         assert sum((c - trials / size) ** 2 / (trials / size) for c in counts) < 35
 
 

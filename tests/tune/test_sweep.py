@@ -15,8 +15,8 @@ import pytest
 
 from looptune.core.errors import UsageError
 from looptune.runtime.outcome import Crashed, NotBuilt, TimedOut
-from looptune.tune.execution.interrupts import deferred
-from looptune.tune.execution.local_executor import Local
+from looptune.tune.execution.interrupts import defer_interrupts
+from looptune.tune.execution.local_executor import LocalExecutor
 from looptune.tune.execution.workers import Setup
 from looptune.tune.session.statistics import KEPT, SweepStatistics
 from looptune.tune.session.sweep import Budget, Part, PreparedVersion, Progress, _drive, parse_budget, sweeps
@@ -359,7 +359,7 @@ class Device:
 
 def test_a_device_goes_to_the_kernel_with_most_left():
     log: list[str] = []
-    with deferred() as gate:
+    with defer_interrupts() as gate:
         _drive([Taker("few", 2, log), Taker("many", 5, log)], Device(log), gate)
     assert "".join(name[0] for name in log if name in ("few", "many")) == "mmmmffm"
 
@@ -371,7 +371,9 @@ def test_the_coordinators_time_is_shared(lab: FakeLab, tmp_path: Path):
     with Store.open(tmp_path / "store") as store:
         parts = [Part(replace(lab, context=replace(CONTEXT, kernel=k)), Exhaustive(parse("loop k: unroll {2..9}", "s")))
                  for k in "abcd"]  # fmt: skip
-        found = sweeps(parts, store, budget=Budget(), opening=partial(Local, jobs=1, timeout_s=9.0), progress=print)
+        found = sweeps(
+            parts, store, budget=Budget(), opening=partial(LocalExecutor, jobs=1, timeout_s=9.0), progress=print
+        )
     took = time.thread_time() - start
     assert 0.0 < sum(result.spent.own for result in found) <= took
 

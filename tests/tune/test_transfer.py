@@ -158,7 +158,7 @@ def test_a_database_without_the_kernel_is_said_so(swept: Swept, tmp_path: Path) 
     (tmp_path / "h.c").write_text(KERNEL.format(name="h"))
     where = swept.folder / "gpu.sqlite"
     request = TuningRequest(
-        tmp_path / "h.c", defines={"n": "24"}, target="numba-cpu", also=studies.best_of_databases([where])
+        tmp_path / "h.c", defines={"n": "24"}, target="numba-cpu", transfer_from=studies.best_of_databases([where])
     )
     assert prepare(request).notes == ("--transfer-from: no h in float32: there are f float32",)
     ran = looptune("run", "h.c", "-D", "n=24", "--transfer-from", where, cwd=tmp_path)
@@ -179,7 +179,10 @@ def test_guests_are_of_the_same_loops_and_type_from_somewhere_else(tmp_path: Pat
     for k, at in enumerate(others):
         synthetic_database.keep(tmp_path / "db", at, {"": 30.0, LEGAL: 20.0}, "version", f"s{k}")
     request = TuningRequest(
-        tmp_path / "f.c", defines={"n": "24"}, target="numba-cpu", also=studies.best_of_databases([tmp_path / "db"])
+        tmp_path / "f.c",
+        defines={"n": "24"},
+        target="numba-cpu",
+        transfer_from=studies.best_of_databases([tmp_path / "db"]),
     )
     assert {(s.device, s.context.sizes) for s in prepare(request).transfer_sources} == {
         (here.device, '{"n": 32}'), (gpu.device, '{"n": 24}')
@@ -200,13 +203,16 @@ def test_what_makes_the_same_kernels_or_takes_seconds_is_no_finalist(tmp_path: P
             tmp_path / "db", synthetic_database.context(unit, {"n": 24}, device), {text: 20.0}, "version", f"s{k}"
         )
     request = TuningRequest(
-        tmp_path / "f.c", defines={"n": "24"}, target="numba-cpu", also=studies.best_of_databases([tmp_path / "db"])
+        tmp_path / "f.c",
+        defines={"n": "24"},
+        target="numba-cpu",
+        transfer_from=studies.best_of_databases([tmp_path / "db"]),
     )
     prepared = prepare(request)
     times = {"": 10.0, slow: 1.1 * transfer.SLOWEST_US, same: 10.0, new: 12.0}
     timed = tuple(
         Row(prepared.context, text, emitted="d" if text in ("", same) else text, status="timed",
-            outcome=synthetic_database.timed((us,) * 3, 3))
+            outcome=synthetic_database.outcome_of_rounds((us,) * 3, 3))
         for text, us in sorted(times.items(), key=lambda item: item[1])
     )  # fmt: skip
     searched = SweepResult("s", {}, timed, (), 0, False, 0.0, SPENT)
@@ -231,14 +237,14 @@ def test_what_was_cut_off_is_measured_whole(tmp_path: Path) -> None:
     text = "loop k: unroll 4"
     synthetic_database.keep(tmp_path / "db", synthetic_database.context(unit, {"n": 24}), {text: 20.0}, "version")
     request = TuningRequest(tmp_path / "f.c", defines={"n": "24"}, target="numba-cpu", sweep=True, finals_s=0.1,
-                      also=studies.best_of_databases([tmp_path / "db"]))  # fmt: skip
+                      transfer_from=studies.best_of_databases([tmp_path / "db"]))  # fmt: skip
     prepared = prepare(request)
     searched = SweepResult("now", dict.fromkeys(("timed",), 0), (), (), 0, False, 0.0, SPENT)
     for outcome, fresh, sweep, new in (
         (CutOff(90.0, 10.0, 1, 3, ""), False, "old", True),
-        (synthetic_database.timed((5.0,) * 3, 3), False, "old", False),
-        (synthetic_database.timed((5.0,) * 3, 3), True, "old", True),
-        (synthetic_database.timed((5.0,) * 3, 3), True, "now", False),
+        (synthetic_database.outcome_of_rounds((5.0,) * 3, 3), False, "old", False),
+        (synthetic_database.outcome_of_rounds((5.0,) * 3, 3), True, "old", True),
+        (synthetic_database.outcome_of_rounds((5.0,) * 3, 3), True, "now", False),
     ):
         asked = replace(prepared, request=replace(request, fresh=fresh))
         with Store.open(tmp_path / "own") as store:

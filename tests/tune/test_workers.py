@@ -18,7 +18,7 @@ import pytest
 from looptune.core.errors import TargetError
 from looptune.runtime.outcome import Crashed, TimedOut
 from looptune.tune.execution.worker_loop import excluded_from_limit
-from looptune.tune.execution.workers import Pool, Reply, TaskError, TaskResult, Worker, alone, wait
+from looptune.tune.execution.workers import Pool, Reply, TaskError, TaskResult, Worker, run_one, wait
 from tests.helpers.paths import ROOT
 
 
@@ -102,7 +102,7 @@ def test_own_work_is_not_what_a_task_is_timed_for(worker: Worker) -> None:
 def test_getting_ready_again_loses_no_reply() -> None:
     """A worker is told to start after a task has killed its process, and before that is noticed."""
     with Worker(setup, 30.0) as worker:
-        assert isinstance(alone(worker, "pid"), TaskResult)
+        assert isinstance(run_one(worker, "pid"), TaskResult)
         worker.submit("last", "kill", signal.SIGKILL)
         life = worker.waiting_for
         assert life is not None
@@ -110,7 +110,7 @@ def test_getting_ready_again_loses_no_reply() -> None:
         worker.start()
         ((_, key, reply),) = wait((worker,), 30.0)
         assert (key, type(reply)) == ("last", Crashed)
-        assert isinstance(alone(worker, "pid"), TaskResult)
+        assert isinstance(run_one(worker, "pid"), TaskResult)
 
 
 def test_values_come_back(worker: Worker):

@@ -37,10 +37,10 @@ def emit_block_index(kernel: Kernel, writer: KernelWriter, indent: str) -> Itera
     swizzle = kernel.annotation(BlockSwizzle)
     if swizzle is not None and is_swizzled(kernel):
         yield from _swizzle(kernel, swizzle, writer, indent)
-        writer.own = {**writer.own, "block x": "x__raster", "block y": "y__raster"}
+        writer.coordinates = {**writer.coordinates, "block x": "x__raster", "block y": "y__raster"}
     if kernel.packing is not None:
         yield from _pack(kernel.packing, writer, indent)
-        writer.own = {**writer.own, "block x": "x__pack", "block y": "y__pack"}
+        writer.coordinates = {**writer.coordinates, "block x": "x__pack", "block y": "y__pack"}
 
 
 def is_swizzled(kernel: Kernel) -> bool:

@@ -5,7 +5,8 @@
     }
 
 Counters and places in arrays are unsigned 32-bit, as in ``cuda_writer``; a value that may be negative keeps 64 signed
-bits. An integer operation that may overflow is made on unsigned operands, which wrap. ``braced`` closes the blocks.
+bits. An integer operation that may overflow is made on unsigned operands, which wrap. ``close_braces`` closes the
+blocks.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class CWriter(CValues):
     leave = "return;"
     block_flag: ClassVar[str] = ""
     """What a kernel declares for ``any_thread``."""
-    apart: ClassVar[str] = ""
+    contraction_pragma: ClassVar[str] = ""
     """What a kernel opens with whose products are not to be contracted, where that is no matter of each product."""
 
     def __init__(self, plan: Plan, unsigned: Iterable[str] = ()) -> None:
@@ -65,8 +66,8 @@ class CWriter(CValues):
         arrays = [self._array(kernel, a) for a in kernel.arrays]
         scalars = [f"{self.types[kind]} {self.name(name)}" for name, kind in kinds.items()]
         body = persistent_lines(self.plan, kernel, self, self._body) if kernel.steps else self._body(kernel)
-        head = listed(f"{self.opening(kernel)}(", [*arrays, *scalars])
-        return "\n".join(braced([head, "{", *body, ""])) + "\n"
+        head = list_lines(f"{self.opening(kernel)}(", [*arrays, *scalars])
+        return "\n".join(close_braces([head, "{", *body, ""])) + "\n"
 
     def _array(self, kernel: Kernel, name: str) -> str:
         constant = name not in kernel.writes
@@ -85,7 +86,7 @@ class CWriter(CValues):
         variables = self.assigned | {v.name: v.dtype for v in scalar}
         own = {name: dtype for name, dtype in variables.items() if name not in kinds}
         flag = [f"    {self.block_flag}"] if self.asks and self.block_flag else []
-        apart = [f"    {self.apart}"] if self.apart and kernel.products_apart else []
+        apart = [f"    {self.contraction_pragma}"] if self.contraction_pragma and kernel.no_contraction else []
         yield from (*apart, *flag, *self._declared(own), *body)
 
     def _declared(self, own: Mapping[str, str]) -> Iterator[str]:
@@ -149,7 +150,7 @@ class CWriter(CValues):
 
     def statement(self, stmt: Stmt, indent: str) -> Iterator[str]:
         match stmt:
-            case Assign(Var(name, dtype), value) if name.endswith(VALUE) and name not in self.taken:
+            case Assign(Var(name, dtype), value) if name.endswith(VALUE) and name not in self.used_names:
                 yield indent + self.declare(dtype, name, self.value(value), fits=True)
             case Assign(target, value):
                 if isinstance(target, Var):
@@ -211,7 +212,7 @@ class CWriter(CValues):
         return self.cast("uint32", self.least("max", "int64", self.wide(loop.lo), self.wide(loop.hi)))
 
 
-def listed(head: str, items: Sequence[str]) -> str:
+def list_lines(head: str, items: Sequence[str]) -> str:
     """``head`` and the items of the list that it opens, as many in a line as fit.
 
     >>> listed("f(", ["int a", "int b"])
@@ -227,7 +228,7 @@ def listed(head: str, items: Sequence[str]) -> str:
     return "\n".join(lines) if items else f"{head})"
 
 
-def braced(lines: Iterable[str]) -> Iterator[str]:
+def close_braces(lines: Iterable[str]) -> Iterator[str]:
     """Lines of which those that end with a brace open a block, with the block closed where the indentation ends it.
 
     >>> list(braced(["if (a) {", "    b;", "else {", "    c;", "d;"]))

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from looptune.backends.codegen.python import enclosed
+from looptune.backends.codegen.python import parenthesise
 from looptune.backends.codegen.writer import KernelWriter
 from looptune.ir.c_printer import LEAST, decimal, opens_with_minus
 from looptune.ir.intervals import never_negative
@@ -54,7 +54,7 @@ class CValues(KernelWriter):
 
     def cast(self, dtype: str, text: str, level: int = 0) -> str:
         """``text``, which binds as a cast's operand does, in another type."""
-        return enclosed(f"({self.types[dtype]}){text}", UNARY, level)
+        return parenthesise(f"({self.types[dtype]}){text}", UNARY, level)
 
     def least(self, op: str, dtype: str, a: str, b: str) -> str:
         """Return the minimum or maximum of two values; if one is a NaN, the result is the first."""
@@ -82,7 +82,7 @@ class CValues(KernelWriter):
         """``e`` with C's value and, but for the narrowest integers, its type."""
         match e:
             case Const():
-                return enclosed(self.literal(e), UNARY if opens_with_minus(e) else ATOM, level)
+                return parenthesise(self.literal(e), UNARY if opens_with_minus(e) else ATOM, level)
             case Var():
                 return self.variable(e, e.dtype, level)
             case Load():
@@ -115,7 +115,7 @@ class CValues(KernelWriter):
         text = f"{op}{self.value(arg, ATOM)}"
         if is_integer(arg.dtype) and self.narrow(arg.dtype):
             return self.cast(arg.dtype, f"({text})", level)
-        return enclosed(text, UNARY, level)
+        return parenthesise(text, UNARY, level)
 
     def binary(self, op: str, lhs: Expr, rhs: Expr, level: int) -> str:
         own, dtype = LEVEL[op], lhs.dtype
@@ -127,7 +127,7 @@ class CValues(KernelWriter):
         text = f"{self.value(lhs, own)} {op} {self.value(rhs, own + 1)}"
         if is_integer(dtype) and self.narrow(dtype):
             return self.cast(dtype, f"({text})", level)
-        return enclosed(text, own, level)
+        return parenthesise(text, own, level)
 
     def small(self, e: Expr) -> bool:
         """``e`` is made of sizes, loop variables and constants, so that it does not overflow where C's rules hold."""
@@ -188,7 +188,7 @@ class CValues(KernelWriter):
         """As ``wide``, but a constant is as short as it can be."""
         if isinstance(e, Const) and abs(e.value) < 2**31:
             text = str(int(e.value))
-            return enclosed(text, UNARY if e.value < 0 else ATOM, level)
+            return parenthesise(text, UNARY if e.value < 0 else ATOM, level)
         return self.wide(e, level)
 
     def wide(self, e: Expr, level: int = 0) -> str:
@@ -198,22 +198,22 @@ class CValues(KernelWriter):
                 return self.value(Const(int(value), "int64"), level)
             case Var() if is_integer(e.dtype):
                 return self.variable(e, "int64", level)
-            case Cast(dtype, arg) if widens(dtype, arg.dtype) or self.keeps(dtype, arg):
+            case Cast(dtype, arg) if widens(dtype, arg.dtype) or self.preserves_value(dtype, arg):
                 return self.wide(arg, level)
             case Binary("min" | "max" as op, lhs, rhs) if lhs.dtype in _SIGNED:
                 return self.least(op, "int64", self.wide(lhs), self.wide(rhs))
             case Binary("+" | "-" | "*" | "/" | "%" as op, lhs, rhs) if lhs.dtype in _SIGNED:
                 own = LEVEL[op]
-                return enclosed(f"{self.wide(lhs, own)} {op} {self.bound(rhs, own + 1)}", own, level)
+                return parenthesise(f"{self.wide(lhs, own)} {op} {self.bound(rhs, own + 1)}", own, level)
             case Unary("-", arg) if arg.dtype in _SIGNED:
-                return enclosed(f"-{self.wide(arg, ATOM)}", UNARY, level)
+                return parenthesise(f"-{self.wide(arg, ATOM)}", UNARY, level)
             case Select(cond, then, other):
                 return f"({self.condition(cond)} ? {self.wide(then)} : {self.wide(other)})"
             case Cast("int64"):
                 return self.value(e, level)
         return self.cast("int64", self.value(e, UNARY), level)
 
-    def keeps(self, dtype: str, arg: Expr) -> bool:
+    def preserves_value(self, dtype: str, arg: Expr) -> bool:
         """Tell whether a cast of ``arg`` to the unsigned ``dtype`` preserves its value."""
         return dtype.startswith("u") and widens(dtype[1:], arg.dtype) and never_negative(arg, self.nonnegative)
 
@@ -227,11 +227,11 @@ class CValues(KernelWriter):
             case Binary("+" | "-" | "*" as op, lhs, rhs):
                 own = LEVEL[op]
                 text = f"{self.unsigned_index(lhs, own)} {op} {self.unsigned_index(rhs, own + 1)}"
-                return enclosed(text, own, level)
+                return parenthesise(text, own, level)
             case Binary("/" | "%" as op, lhs, rhs) if self.counts(lhs) and self.counts(rhs):
                 own = LEVEL[op]
                 text = f"{self.unsigned_index(lhs, own)} {op} {self.unsigned_index(rhs, own + 1)}"
-                return enclosed(text, own, level)
+                return parenthesise(text, own, level)
             case Binary("min" | "max" as op, lhs, rhs) if self.counts(lhs) and self.counts(rhs):
                 return self.least(op, "uint32", self.unsigned_index(lhs), self.unsigned_index(rhs))
         return self.cast("uint32", self.wide(e, UNARY), level)

@@ -46,7 +46,7 @@ OPENCL_NAMES = _OWN | _words(
 )
 
 
-def plain(name: str, reserved: Collection[str]) -> str:
+def avoid_reserved(name: str, reserved: Collection[str]) -> str:
     """Return the name, with an underscore appended if it would shadow one; different names remain different.
 
     >>> plain("float4", CUDA_NAMES), plain("float4_", CUDA_NAMES), plain("gemm", CUDA_NAMES)

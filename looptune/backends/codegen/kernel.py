@@ -44,8 +44,8 @@ def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[s
     writer.counters = (extent_names(plan) | counters(plan)) & {*kernel.arrays, *kernel.scalars}
     writer.nonnegative = writer.counters | extents(plan)
     writer.counted, writer.most, writer.starts = set(), {}, {}
-    writer.products_apart = kernel.products_apart
-    writer.made, writer.taken = (
+    writer.no_contraction = kernel.no_contraction
+    writer.made, writer.used_names = (
         0,
         frozenset({*kernel.arrays, *kernel.scalars, *referenced_names((*kernel.loops, *kernel.body))}),
     )
@@ -53,13 +53,13 @@ def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[s
         yield from (f"    {line}" for line in writer.aligned(kernel.arrays))
     for v in (v for v in kernel.locals if v.shape):
         yield f"    {writer.local_array(writer.name(v.name), prod(evaluate_size(e, {}) for e in v.shape), v.dtype)}"
-    launched = writer.own
+    launched = writer.coordinates
     yield from block_swizzle.emit_block_index(kernel, writer, "    ")
     if kernel.time_tile is not None:
         yield from temporal_tiles.emit_temporal_body(kernel, plan, writer)
     else:
         yield from _threads(plan, kernel, writer)
-    writer.own = launched
+    writer.coordinates = launched
 
 
 def _threads(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:

@@ -101,9 +101,9 @@ class _Persistent:
         if x * y < self.kernel.block[0]:
             yield at + writer.if_(f"{writer.thread('x')} < {x * y}")
             at += "    "
-        writer.own = own
+        writer.coordinates = own
         yield from (at[4:] + line for text in self.body(kernel) for line in text.split("\n"))
-        writer.own = {}
+        writer.coordinates = {}
         if shared_bytes(self.plan, kernel):
             yield inside + "    " + writer.barrier
 

@@ -121,12 +121,12 @@ UNARY, ATOM = 7, 8
 """How tightly Python's operators bind."""
 
 
-def typed(dtype: str) -> str:
+def numba_type(dtype: str) -> str:
     """Numba's name of a type."""
     return "boolean" if dtype == "bool" else dtype
 
 
-def imported(plan: Plan) -> tuple[str, ...]:
+def imported_types(plan: Plan) -> tuple[str, ...]:
     """Return the names of types that a module imports."""
     variables = (*plan.codelet.params, *plan.codelet.locals)
     nodes = (n for k in kernels_in(plan.steps) for n in walk((k.loops, k.body)))
@@ -214,7 +214,7 @@ class Writer(ABC):
             case Var(name, dtype):
                 # The variable of a loop is an int64, beside which Numba makes a uint64 a float64.
                 makes = dtype == "uint64" or (exact and is_integer(dtype))
-                return f"{typed(dtype)}({ident(name)})" if makes else ident(name)
+                return f"{numba_type(dtype)}({ident(name)})" if makes else ident(name)
             case Load():
                 return self.element(e)
             case Cast("bool", arg):
@@ -231,13 +231,13 @@ class Writer(ABC):
             case Unary("-" | "~" as op, arg):
                 # A loop variable may be held in an unsigned type here, in which it has no negative.
                 text = f"{op}{self.value(arg, isinstance(arg, Var), level=UNARY)}"
-                return f"{e.dtype}({text})" if is_integer(e.dtype) else enclosed(text, UNARY, level)
+                return f"{e.dtype}({text})" if is_integer(e.dtype) else parenthesise(text, UNARY, level)
             case Unary("!") | Binary("<" | "<=" | ">" | ">=" | "==" | "!=" | "&&" | "||"):
                 return f"int32({self.condition(e)})"
             case Binary(op, lhs, rhs):
                 own = LEVEL.get(op, 0)
                 text, own = self.binary(op, self.value(lhs, level=own), self.value(rhs, level=own + 1), lhs, rhs)
-                return f"{e.dtype}({text})" if is_integer(e.dtype) else enclosed(text, own, level)
+                return f"{e.dtype}({text})" if is_integer(e.dtype) else parenthesise(text, own, level)
         raise AssertionError(f"no Python for {e}")
 
     def binary(self, op: str, a: str, b: str, lhs: Expr, rhs: Expr) -> tuple[str, int]:
@@ -273,21 +273,21 @@ class Writer(ABC):
                 return str(int(value))
             case Var(name, dtype):
                 return self.wide_variable(name, dtype)
-            case Cast(dtype, arg) if widens(dtype, arg.dtype) or self.keeps(dtype, arg):
+            case Cast(dtype, arg) if widens(dtype, arg.dtype) or self.preserves_value(dtype, arg):
                 return self.bound(arg, level)
             case Binary("+" | "-" | "*" | "/" | "%" | "min" | "max" as op, lhs, rhs) if lhs.dtype in _SIGNED:
                 own = LEVEL.get(op, 0)
                 text, own = self.binary(op, self.bound(lhs, own), self.bound(rhs, own + 1), lhs, rhs)
-                return enclosed(text, own, level)
+                return parenthesise(text, own, level)
             case Unary("-", arg) if arg.dtype in _SIGNED:
-                return enclosed(f"-{self.bound(arg, UNARY)}", UNARY, level)
+                return parenthesise(f"-{self.bound(arg, UNARY)}", UNARY, level)
             case Select(cond, then, other):
                 return f"({self.bound(then)} if {self.condition(cond)} else {self.bound(other)})"
             case Cast("int64"):
                 return self.value(e)
         return self.wide(self.value(e))
 
-    def keeps(self, dtype: str, arg: Expr) -> bool:
+    def preserves_value(self, dtype: str, arg: Expr) -> bool:
         """Tell whether a cast of ``arg`` to the unsigned ``dtype`` preserves its value."""
         return dtype.startswith("u") and widens(dtype[1:], arg.dtype) and never_negative(arg, self.nonnegative)
 
@@ -321,7 +321,7 @@ def host_steps(
                 yield from host_steps(other, writer, indent + "    ", launched, opening)
 
 
-def enclosed(text: str, own: int, level: int) -> str:
+def parenthesise(text: str, own: int, level: int) -> str:
     """``text``, whose operator binds as ``own``, where the text around it binds as ``level``."""
     return f"({text})" if own < level else text
 
@@ -335,7 +335,7 @@ def literal(c: Const, exact: bool) -> str:
     if c.dtype == "float64":
         return _float(c)
     number = _float(c) if c.dtype == "float32" else str(int(c.value))
-    return f"{typed(c.dtype)}({number})" if exact or c.dtype in ("float32", "uint64", "bool") else number
+    return f"{numba_type(c.dtype)}({number})" if exact or c.dtype in ("float32", "uint64", "bool") else number
 
 
 def _float(c: Const) -> str:

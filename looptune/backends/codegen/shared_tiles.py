@@ -18,7 +18,7 @@ from looptune.backends.codegen import memory_ops
 from looptune.backends.codegen.writer import KernelWriter
 from looptune.ir.intervals import Range, body_ranges, difference_range, never_negative, range_of
 from looptune.ir.nodes import Assign, Const, Expr, If, Load, Loop, Stmt, Var
-from looptune.ir.rewrite import directly, substitute, walk_stmts
+from looptune.ir.rewrite import substitute, walk_outside_loops, walk_stmts
 from looptune.ir.simplify import add, mul
 from looptune.lower.passes.loop_normalization import split_full_strips
 from looptune.lower.plan import Kernel
@@ -114,7 +114,7 @@ class _Emission:
                 vectors = {t.name: t.vector for t in tiles}
                 yield from self.own(split_full_strips(stmt, vectors), indent)
             case Loop(body=body) if self.later(stmt):
-                yield from self.ahead(stmt, indent, env)
+                yield from self.prefetch(stmt, indent, env)
             case Loop(body=body):
                 inner = body_ranges(stmt, env)
                 yield from self.writer.loop(stmt, indent, within=lambda at: self.block(body, at, inner))
@@ -127,9 +127,9 @@ class _Emission:
 
     def later(self, loop: Loop) -> tuple[Tile, ...]:
         """Return the tiles that are filled for later iterations of the loop."""
-        return tuple(t for s in directly(loop.body) for t in filled_tiles(s) if t.prefetch_loop)
+        return tuple(t for s in walk_outside_loops(loop.body) for t in filled_tiles(s) if t.prefetch_loop)
 
-    def ahead(self, loop: Loop, indent: str, env: Mapping[str, Range]) -> Iterator[str]:
+    def prefetch(self, loop: Loop, indent: str, env: Mapping[str, Range]) -> Iterator[str]:
         """Yield the loop, beginning the copies of a later iteration's tiles in each; see ``cuda_ahead``."""
         writer, tiles, var, inner = self.writer, self.later(loop), loop.var, body_ranges(loop, env)
         kind, start, end = writer.range_of(loop)
@@ -228,7 +228,7 @@ class _Emission:
         inside = (add(first, Const(later * (tile.vector if len(counts) == 1 else 1))), *inner)
         at = tuple(add(o, v) for o, v in zip(tile.origin, inside, strict=True))
         target = self.writer.global_index(add(mul(buffer, Const(tile.size)), tile.place(inside)))
-        there = tuple(self.within(tile, at, where))
+        there = tuple(self.bounds_checks(tile, at, where))
         source = Load(tile.array, at, tile.dtype)
         yield from (indent + line for line in self.stored(tile, target, source, there))
         for v in places:
@@ -258,7 +258,7 @@ class _Emission:
                 at = writer.unsigned(f"{target} + {k}")
                 yield "    " + writer.store(tile.name, at, writer.zero(tile.dtype))
 
-    def within(self, tile: Tile, at: tuple[Expr, ...], env: Mapping[str, Range]) -> Iterator[str]:
+    def bounds_checks(self, tile: Tile, at: tuple[Expr, ...], env: Mapping[str, Range]) -> Iterator[str]:
         """Yield that the element is there, as far as it is not known."""
         for e, n in zip(at, self.writer.plan.array(tile.array).shape, strict=True):
             assert n is not None, "a staged array has all its extents"

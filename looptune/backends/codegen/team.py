@@ -125,7 +125,7 @@ class _Touched:
     changed: frozenset[str] = frozenset()
     first: bool = False
 
-    def meets(self, other: _Touched) -> bool:
+    def conflicts_with(self, other: _Touched) -> bool:
         """Two lanes may access one element, of which one writes it."""
         both = self.changed & other.arrays or other.changed & self.arrays
         return bool(both) and not (self.first and other.first)
@@ -151,7 +151,7 @@ class _Body:
         for phase in phases:
             match phase:
                 case TeamSingle():
-                    self.alone(phase, when, indent)
+                    self.single_lane(phase, when, indent)
                 case TeamReduce():
                     self.tree(phase, when, indent)
                 case TeamFor(loop):
@@ -170,7 +170,7 @@ class _Body:
 
     def touch(self, touched: _Touched, indent: str) -> None:
         """Record the next accesses of the team, after a barrier if one is needed."""
-        if self.kernel.lanes > 1 and any(touched.meets(t) for t in self.since):
+        if self.kernel.lanes > 1 and any(touched.conflicts_with(t) for t in self.since):
             self.lines.append(f"{indent}{self.writer.barrier}")
             self.since = frozenset()
         self.since |= {touched}
@@ -180,7 +180,7 @@ class _Body:
         shared = frozenset(self.kernel.arrays)
         return _Touched(shared & referenced_names(plain), shared & written_names(plain))
 
-    def asked(self, *exprs: Expr) -> _Touched:
+    def uniform_condition(self, *exprs: Expr) -> _Touched:
         return _Touched(frozenset(self.kernel.arrays) & names_in(exprs))
 
     def steps(self, phase: Phase) -> tuple[_Touched, ...]:
@@ -199,12 +199,12 @@ class _Body:
             case TeamFor(loop):
                 return (self.by_all((loop,)),)
             case TeamLoop(loop, body):
-                return self.asked(loop.lo, loop.hi), *(t for p in body for t in self.steps(p))
+                return self.uniform_condition(loop.lo, loop.hi), *(t for p in body for t in self.steps(p))
             case TeamBranch(cond, then, other):
-                return self.asked(cond), *(t for p in (*then, *other) for t in self.steps(p))
+                return self.uniform_condition(cond), *(t for p in (*then, *other) for t in self.steps(p))
 
-    def alone(self, phase: TeamSingle, when: str, indent: str) -> None:
-        if phase.by_all:
+    def single_lane(self, phase: TeamSingle, when: str, indent: str) -> None:
+        if phase.is_uniform:
             self.lines += self.writer.block(phase.body, self.guarded(when, indent))
             return
         name, (own, told) = self.writer.name, self.steps(phase)
@@ -230,7 +230,7 @@ class _Body:
         several = self.kernel.lanes > 1
         first = "slot - lane" if self.apart == 1 else f"slot - lane * {self.apart}"
         if several:
-            left = self.joined(buffers, buffered, indent)
+            left = self.combine_lanes(buffers, buffered, indent)
             self.touch(last, indent)
             inside = self.guarded("lane == 0", indent)
             self.join(buffers, inside, left, 1)
@@ -247,7 +247,7 @@ class _Body:
                 self.lines.append(indent + writer.set(writer.name(a.private.name), f"{buffer}[{first}]"))
             self.lines += writer.statement(a.update, self.guarded(when, indent))
 
-    def joined(self, buffers: Mapping[str, Accumulator], touched: _Touched, indent: str) -> int:
+    def combine_lanes(self, buffers: Mapping[str, Accumulator], touched: _Touched, indent: str) -> int:
         """Return the lanes' sums in shared memory, level by level fewer; how many lanes have one that is left."""
         lanes = self.kernel.lanes
         self.touch(touched, indent)
@@ -299,7 +299,7 @@ class _Body:
     def repeat(self, phase: TeamLoop, when: str, indent: str) -> None:
         """Emit a loop that the teams of a block repeat equally often, since they meet at barriers."""
         writer, loop = self.writer, phase.loop
-        self.touch(self.asked(loop.lo, loop.hi), indent)
+        self.touch(self.uniform_condition(loop.lo, loop.hi), indent)
         before = self.since
         self.since |= set(self.steps(phase))  # those of the iteration before
         if self.team.block_axis == "xy":
@@ -338,7 +338,7 @@ class _Body:
     def branch(self, phase: TeamBranch, when: str, indent: str) -> None:
         writer = self.writer
         cond = writer.condition(phase.cond)
-        self.touch(self.asked(phase.cond), indent)
+        self.touch(self.uniform_condition(phase.cond), indent)
         then = self.condition(writer.both(when, cond), indent)
         other = self.condition(writer.both(when, writer.negated(f"({cond})")), indent) if phase.other else ""
         self.phases(phase.then, then, indent)

@@ -29,10 +29,10 @@ from looptune.lower.passes.temporal_tile_bodies import (
     ROW,
     ThreadRows,
     conjunction,
-    first,
-    outermost,
-    started,
-    thread,
+    first_point,
+    first_row_position,
+    outermost_coordinate,
+    thread_number,
 )
 from looptune.lower.passes.temporal_tiling import PointwiseNest, TemporalTile, point
 from looptune.lower.plan import Kernel, Plan
@@ -67,7 +67,7 @@ class _Emission:
         writer.tiles = frozenset(s.name for s in self.rows.shared.values())
         for s in self.rows.shared.values():
             yield indent + writer.shared(s.name, s.count, s.dtype)
-        yield from self.places(indent)
+        yield from self.positions(indent)
         if whole.fixed:
             yield indent + writer.declare("bool", INSIDE, writer.condition(conjunction(tuple(self.inside()))))
             yield indent + writer.if_(INSIDE)
@@ -77,7 +77,7 @@ class _Emission:
         else:
             yield from self.body(indent, asking=True)
         writer.tiles = frozenset()
-        for name in (thread("x"), thread("y"), ROW):
+        for name in (thread_number("x"), thread_number("y"), ROW):
             writer.unbind(name)
 
     def body(self, indent: str, *, asking: bool) -> Iterator[str]:
@@ -89,40 +89,42 @@ class _Emission:
         yield from writer.loop(self.whole.loop, indent, within=lambda at: self.steps(at, asking=asking))
         yield from self.stores(indent) if asking else self.all_stores(indent)
 
-    def places(self, indent: str) -> Iterator[str]:
+    def positions(self, indent: str) -> Iterator[str]:
         """Where the thread is in its block, and its first point in space."""
         writer, whole = self.writer, self.whole
         along = ALONG[len(whole.shape) - 1]
         for own in (d for d in reversed(along) if d != "z"):
-            yield indent + writer.declare("uint32", thread(own), writer.thread(own))
-            writer.bind(thread(own), True)
+            yield indent + writer.declare("uint32", thread_number(own), writer.thread(own))
+            writer.bind(thread_number(own), True)
         for d, (dim, core, halo) in enumerate(zip(along, whole.core, whole.halo, strict=True)):
             start = f"{writer.block_number(dim, 'int64')} * {core}"
             back = f" - {halo[0]}" if halo[0] else ""
-            yield indent + writer.declare("int32", first(d).name, start + back)
-            mine = first(d).name + ("" if dim == "z" else f" + {thread(dim)}")
+            yield indent + writer.declare("int32", first_point(d).name, start + back)
+            mine = first_point(d).name + ("" if dim == "z" else f" + {thread_number(dim)}")
             if d:
                 yield indent + writer.declare("int32", point(d).name, mine)
                 continue
             if dim == "y":
                 yield indent + writer.declare(
-                    "uint32", ROW, thread(dim) + (f" * {whole.rows}" if whole.rows > 1 else "")
+                    "uint32", ROW, thread_number(dim) + (f" * {whole.rows}" if whole.rows > 1 else "")
                 )
-                mine = f"{first(d).name} + {ROW}"
+                mine = f"{first_point(d).name} + {ROW}"
                 writer.bind(ROW, True)
             for row in range(whole.rows):
-                yield indent + writer.declare("int32", outermost(row).name, mine + (f" + {row}" if row else ""))
+                yield indent + writer.declare(
+                    "int32", outermost_coordinate(row).name, mine + (f" + {row}" if row else "")
+                )
 
     def loads(self, indent: str) -> Iterator[str]:
         """Zero where the array has no such element."""
         for array, source in self.whole.source.items():
             dtype = self.plan.array(array).dtype
             for row in range(self.whole.rows):
-                yield from self.writer.statement(Assign(self.rows.held(array, row), Const(0, dtype)), indent)
+                yield from self.writer.statement(Assign(self.rows.tiled_arrays(array, row), Const(0, dtype)), indent)
 
             def loaded(row: int, at: str, array: str = array, source: str = source) -> Iterator[str]:
                 element = Load(source, self.rows.at(row), self.plan.array(array).dtype)
-                return self.writer.statement(Assign(self.rows.held(array, row), element), at)
+                return self.writer.statement(Assign(self.rows.tiled_arrays(array, row), element), at)
 
             yield from self.where(self.rows.extents(array), indent, loaded)
 
@@ -132,42 +134,45 @@ class _Emission:
 
             def stored(row: int, at: str, array: str = array, target: str = target) -> Iterator[str]:
                 element = Load(target, self.rows.at(row), self.plan.array(array).dtype)
-                return self.writer.statement(Assign(element, self.rows.held(array, row)), at)
+                return self.writer.statement(Assign(element, self.rows.tiled_arrays(array, row)), at)
 
             yield from self.where(self.rows.extents(array), indent, stored, core=True)
 
     def all_loads(self, indent: str) -> Iterator[str]:
         for array, source in self.whole.source.items():
-            yield from self.begun(source, indent)
-            row = (Assign(self.rows.held(array, k), self.further(array, source, k)) for k in range(self.whole.rows))
+            yield from self.first_row_variables(source, indent)
+            row = (
+                Assign(self.rows.tiled_arrays(array, k), self.row_offset(array, source, k))
+                for k in range(self.whole.rows)
+            )
             yield from self.writer.block(tuple(row), indent)
 
     def all_stores(self, indent: str) -> Iterator[str]:
         """Yield the rows of all arrays in turn, for they are in the core together."""
         for target in self.whole.target.values():
-            yield from self.begun(target, indent)
+            yield from self.first_row_variables(target, indent)
 
         def stored(row: int, at: str) -> Iterator[str]:
             for array, target in self.whole.target.items():
                 yield from self.writer.statement(
-                    Assign(self.further(array, target, row), self.rows.held(array, row)), at
+                    Assign(self.row_offset(array, target, row), self.rows.tiled_arrays(array, row)), at
                 )
 
         yield from self.where((), indent, stored, core=True)
 
-    def begun(self, array: str, indent: str) -> Iterator[str]:
+    def first_row_variables(self, array: str, indent: str) -> Iterator[str]:
         """Yield a variable for the place of the thread's first row, from which the others are so many rows further."""
         first = Load(array, self.rows.at(0), self.plan.array(array).dtype)
         place = self.writer.unsigned_index(self.writer.place(first))
-        yield indent + self.writer.declare("uint32", started(array).name, place, fits=True)
-        self.writer.bind(started(array).name, True)
+        yield indent + self.writer.declare("uint32", first_row_position(array).name, place, fits=True)
+        self.writer.bind(first_row_position(array).name, True)
 
-    def further(self, array: str, there: str, row: int) -> Load:
+    def row_offset(self, array: str, there: str, row: int) -> Load:
         held = self.plan.array(array)
         length: Expr = Const(1)
         for n in held.shape[1:]:
             length = length if n is None else mul(length, n)
-        return Load(there, (add(started(there), mul(Const(row), length)),), held.dtype)
+        return Load(there, (add(first_row_position(there), mul(Const(row), length)),), held.dtype)
 
     def where(
         self, bounds: Sequence[tuple[Expr, Expr]], indent: str, each: Callable[[int, str], Iterator[str]], *,
@@ -188,15 +193,15 @@ class _Emission:
 
         same = (d for d in along[1:] if point(0).name not in names_in(tuple(bounds[d : d + 1])))
         common = tuple(c for d in same for c in asked(0, d))
-        yield from self.under(common, indent)
+        yield from self.guarded(common, indent)
         inner = indent + "    " if common else indent
         for row in range(self.whole.rows):
             own = tuple(c for d in along for c in asked(row, d) if c not in common and c != Const(1))
             if Const(0) not in own:
-                yield from self.under(own, inner)
+                yield from self.guarded(own, inner)
                 yield from each(row, inner + "    " if own else inner)
 
-    def under(self, conditions: Sequence[Expr], indent: str) -> Iterator[str]:
+    def guarded(self, conditions: Sequence[Expr], indent: str) -> Iterator[str]:
         if conditions:
             yield indent + self.writer.if_(self.writer.condition(conjunction(conditions)))
 
@@ -205,7 +210,7 @@ class _Emission:
 
         It is inside all arrays and every nest that has all dimensions, and outside the others.
         """
-        ends = [(first(d), add(first(d), Const(n))) for d, n in enumerate(self.whole.shape)]
+        ends = [(first_point(d), add(first_point(d), Const(n))) for d, n in enumerate(self.whole.shape)]
         asked: list[Expr] = [Binary(">=", a, Const(0)) for a, _ in ends]
         for array in self.whole.source:
             asked += [Binary("<=", b, n) for (_, b), (_, n) in zip(ends, self.rows.extents(array), strict=True)]
@@ -230,11 +235,11 @@ class _Emission:
                 for nest in nests:
 
                     def done(row: int, at: str, nest: PointwiseNest = nest) -> Iterator[str]:
-                        return writer.block(self.rows.done(nest, row), at)
+                        return writer.block(self.rows.compute(nest, row), at)
 
                     yield from self.where(nest.bounds, indent, done)
             else:
-                both = (s for nest in nests for row in range(self.whole.rows) for s in self.rows.done(nest, row))
+                both = (s for nest in nests for row in range(self.whole.rows) for s in self.rows.compute(nest, row))
                 yield from writer.block(tuple(both), indent)
             changed = frozenset().union(*(nest.writes for nest in group))
             if any(any(at) for nest in group for _, at in nest.uses(changed)):
@@ -244,7 +249,7 @@ class _Emission:
             yield indent + writer.barrier
 
     def moved(self, bounds: Sequence[tuple[Expr, Expr]], row: int) -> tuple[tuple[Expr, Expr], ...]:
-        env = {point(0).name: outermost(row)}
+        env = {point(0).name: outermost_coordinate(row)}
         return tuple((substitute(lo, env), substitute(hi, env)) for lo, hi in bounds)
 
     def statements(self, body: Iterable[Stmt], indent: str) -> Iterator[str]:

@@ -34,7 +34,7 @@ class TargetSyntax(ABC):
     barrier: ClassVar[str]
     leave: str
     """What a thread without an iteration does."""
-    own: Mapping[str, str] = MappingProxyType({})
+    coordinates: Mapping[str, str] = MappingProxyType({})
     """Variables with "thread x", "block y", ...: where a block takes the part of others, after one another."""
 
     @abstractmethod
@@ -172,10 +172,10 @@ class KernelWriter(TargetSyntax):
     """What variables of loops are at least."""
     tiles: frozenset[str] = frozenset()
     """The arrays in shared memory, which have one subscript."""
-    products_apart: bool = False
+    no_contraction: bool = False
     """Products of floats are written so that no compiler contracts them with a sum."""
     made: int = 0
-    taken: frozenset[str] = frozenset()
+    used_names: frozenset[str] = frozenset()
     """Names in use, which no new variable may have."""
 
     @abstractmethod
@@ -217,7 +217,7 @@ class KernelWriter(TargetSyntax):
     def global_index(self, e: Expr) -> str:
         """``e`` as a place in an array in global memory."""
         place = split_address(e, self.counted, self.nonnegative, self.most)
-        if place is None or place.single:
+        if place is None or place.is_single:
             return self.unsigned_index(e)
         sums = [] if place.base == Const(0) else [self.long(place.base)]
         sums += [self.long(v) + (f" * {self.long(Const(k))}" if k > 1 else "") for v, k in place.counted]
@@ -241,11 +241,11 @@ class KernelWriter(TargetSyntax):
                 tuple(run), self.place, self.fresh, self.nonnegative, self.starts
             ):
                 match stmt:
-                    case Assign(Var(name), place) if name.endswith(PLACE) and name not in self.taken:
+                    case Assign(Var(name), place) if name.endswith(PLACE) and name not in self.used_names:
                         yield indent + self.declare("uint32", name, self.unsigned_index(place), fits=True)
                         self.bind(name, True)
                         held.append(name)
-                    case Assign(Var(name), value) if name.endswith(VALUE) and name not in self.taken:
+                    case Assign(Var(name), value) if name.endswith(VALUE) and name not in self.used_names:
                         yield from self.statement(stmt, indent)
                         if never_negative(value, self.nonnegative):
                             self.known(name, value)
@@ -290,7 +290,7 @@ class KernelWriter(TargetSyntax):
         return flat
 
     def fresh(self, ending: str) -> str:
-        self.made = next(k for k in count(self.made + 1) if f"v{k}{ending}" not in self.taken)
+        self.made = next(k for k in count(self.made + 1) if f"v{k}{ending}" not in self.used_names)
         return f"v{self.made}{ending}"
 
     def bind(self, var: str, unsigned: bool) -> None:

@@ -13,7 +13,7 @@ from cuda.core import Linker, LinkerOptions, ObjectCode
 
 from looptune.backends.base import Resources
 from looptune.backends.codegen.kernel import shared_bytes
-from looptune.core.cache_file import publish_file, published
+from looptune.core.cache_file import publish_file, read_published
 
 if TYPE_CHECKING:
     from looptune.lower.plan import Kernel, Plan
@@ -30,7 +30,7 @@ def link(ptx: str, arch: str, registers: int = 0) -> Code:
     return bytes(code), linker.get_info_log()
 
 
-def cached(cache: Path | None, facts: Sequence[object], make: Callable[[], Code]) -> Code:
+def load_or_make(cache: Path | None, facts: Sequence[object], make: Callable[[], Code]) -> Code:
     """Return the result of ``make``, from the folder of compiled kernels if one with the same ``facts`` is there.
 
     None: always make it.
@@ -38,7 +38,7 @@ def cached(cache: Path | None, facts: Sequence[object], make: Callable[[], Code]
     if cache is None:
         return make()
     path = cache / f"kernel-{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}.cubin"
-    if (before := published(path)) is not None:
+    if (before := read_published(path)) is not None:
         said, _, code = before.partition(b"\0")
         return code, said.decode()
     code, log = make()

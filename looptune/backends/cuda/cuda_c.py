@@ -69,7 +69,7 @@ class CudaC(Backend):
     def _cubin(self, plan: Plan, kernel: Kernel) -> cubin.Code:
         text = kernel_text(plan, replace(kernel, name=ENTRY))
         facts = (text, self.arch, _toolchain())
-        return cubin.cached(self.cache, facts, lambda: cubin.link(self._ptx(text, kernel.name), self.arch))
+        return cubin.load_or_make(self.cache, facts, lambda: cubin.link(self._ptx(text, kernel.name), self.arch))
 
     def _ptx(self, text: str, name: str) -> str:
         """Return the PTX of one kernel, compiled with Numba's settings.

@@ -10,11 +10,11 @@ import math
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 
-from looptune.backends.base import made_of
-from looptune.backends.codegen.c import CWriter, braced, listed
+from looptune.backends.base import description
+from looptune.backends.codegen.c import CWriter, close_braces, list_lines
 from looptune.backends.codegen.c_host import host_writer, steps
 from looptune.backends.codegen.grid_barrier import CUDA_LAUNCH, CUDA_LEAVE, CUDA_MEET, LEAVE, MEET, TOGETHER
-from looptune.backends.codegen.identifiers import CUDA_NAMES, plain
+from looptune.backends.codegen.identifiers import CUDA_NAMES, avoid_reserved
 from looptune.backends.codegen.memory_ops import aligned
 from looptune.backends.codegen.register_limits import launch_bounds, max_registers
 from looptune.backends.codegen.signature import extent_names, scalar_type
@@ -69,10 +69,10 @@ class CudaCWriter(CWriter):
     wide_suffix = "LL"
 
     def name(self, name: str) -> str:
-        return plain(name, CUDA_NAMES)
+        return avoid_reserved(name, CUDA_NAMES)
 
     def value(self, e: Expr, level: int = 0) -> str:
-        if self.products_apart and isinstance(e, Binary) and is_product(e):
+        if self.no_contraction and isinstance(e, Binary) and is_product(e):
             name = "__fmul_rn" if e.dtype == "float32" else "__dmul_rn"
             return f"{name}({self.value(e.lhs)}, {self.value(e.rhs)})"
         return super().value(e, level)
@@ -87,10 +87,10 @@ class CudaCWriter(CWriter):
         return f"{'const ' * constant}{self.types[dtype]} *{'__restrict__ ' * restrict}{name}"
 
     def thread(self, dimension: Dimension) -> str:
-        return self.own.get(f"thread {dimension}", f"threadIdx.{dimension}")
+        return self.coordinates.get(f"thread {dimension}", f"threadIdx.{dimension}")
 
     def block_number(self, dimension: Dimension, kind: str) -> str:
-        number = self.own.get(f"block {dimension}", f"blockIdx.{dimension}")
+        number = self.coordinates.get(f"block {dimension}", f"blockIdx.{dimension}")
         return f"(long long){number}" if kind == "int64" else number
 
     def shared(self, name: str, count: int, dtype: str, alignment: int = 0) -> str:
@@ -165,8 +165,8 @@ def file_text(plan: Plan) -> str:
     plan = finish_plan(plan, Machine(blocks=True))
     writer = CudaCWriter(plan, extent_names(plan))
     kernels = [writer.kernel(k) for k in plan.compiled_kernels]
-    host = "\n".join(braced(_host(plan, host_writer(plan, writer)))) + "\n"
-    said = comment(made_of(plan, NAME))
+    host = "\n".join(close_braces(_host(plan, host_writer(plan, writer)))) + "\n"
+    said = comment(description(plan, NAME))
     functions = (writer.functions[name] for name in sorted(writer.functions))
     together = [CUDA_LAUNCH] if any(k.steps for k in plan.compiled_kernels) else []
     return "\n".join([f"/* {said}*/\n#include <cuda_runtime.h>\n", *functions, *kernels, *together, host])
@@ -178,7 +178,7 @@ def _host(plan: Plan, writer: CWriter) -> Iterator[str]:
     yield "/* Launch on `stream`; pointers are the device's, to contiguous arrays that do not overlap:"
     yield f"   {', '.join(_declared(p) for p in codelet.params if isinstance(p, Array))}. */"
     parameters = [f"{writer.types[p.dtype]} {'*' * isinstance(p, Array)}{name(p.name)}" for p in codelet.params]
-    yield listed(f'extern "C" cudaError_t {name(codelet.name)}(', [*parameters, "cudaStream_t stream"])
+    yield list_lines(f'extern "C" cudaError_t {name(codelet.name)}(', [*parameters, "cudaStream_t stream"])
     yield "{"
     own = [local.name for local in plan.device_locals]
     for array in (a for a in aligned(plan) if a not in own):

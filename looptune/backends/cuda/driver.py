@@ -31,7 +31,7 @@ def check(result: tuple[Any, ...]) -> Any:
     return values[0] if len(values) == 1 else tuple(values) if values else None
 
 
-def all_at_once(entry: Any, threads: int, each: int) -> tuple[int, int]:
+def max_cooperative_blocks(entry: Any, threads: int, each: int) -> tuple[int, int]:
     """Blocks of a kernel, ``each`` on every multiprocessor, and how many fit one at a time."""
     number = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
     multiprocessors = int(check(driver.cuDeviceGetAttribute(number, check(driver.cuCtxGetDevice()))))

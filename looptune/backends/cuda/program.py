@@ -26,9 +26,9 @@ from numba import cuda, types
 
 from looptune.backends.base import Binary, PartialRun, Program, TimeLimit
 from looptune.backends.codegen.memory_ops import aligned, unaligned
-from looptune.backends.codegen.python import ident, typed
+from looptune.backends.codegen.python import ident, numba_type
 from looptune.backends.codegen.signature import scalar_type
-from looptune.backends.cuda.driver import MAX_BLOCKS_Y, MOST_ELEMENTS, WORD, Graph, all_at_once, check
+from looptune.backends.cuda.driver import MAX_BLOCKS_Y, MOST_ELEMENTS, WORD, Graph, check, max_cooperative_blocks
 from looptune.backends.early_stop import run_in_batches
 from looptune.core.errors import ResourceError, UsageError
 from looptune.ir.nodes import Scalar
@@ -245,7 +245,7 @@ def _entry(cubin: bytes, name: str) -> str:
 
 def _fitting(kernel: Kernel, entry: Any) -> int:
     """How many blocks of a persistent kernel are launched: all run at one time. ResourceError where they cannot."""
-    blocks, fit = all_at_once(entry, kernel.block[0], kernel.blocks_per_sm)
+    blocks, fit = max_cooperative_blocks(entry, kernel.block[0], kernel.blocks_per_sm)
     if fit < kernel.blocks_per_sm:
         raise ResourceError(
             f"{kernel.name}: persistent {kernel.blocks_per_sm} needs {kernel.blocks_per_sm} blocks at a time on a "
@@ -266,6 +266,6 @@ def argument_types(plan: Plan, kernel: Kernel) -> tuple[Any, ...]:
 
     Flat arrays (readonly if the kernel does not write them), then scalar parameters and host loop variables.
     """
-    arrays = ((getattr(types, typed(plan.array(name).dtype)), name not in kernel.writes) for name in kernel.arrays)
-    scalars = (getattr(types, typed(scalar_type(plan, name))) for name in kernel.scalars)
+    arrays = ((getattr(types, numba_type(plan.array(name).dtype)), name not in kernel.writes) for name in kernel.arrays)
+    scalars = (getattr(types, numba_type(scalar_type(plan, name))) for name in kernel.scalars)
     return *(types.Array(item, 1, "C", readonly=readonly) for item, readonly in arrays), *scalars

@@ -21,10 +21,20 @@ from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
 from looptune.backends.base import Backend, Binary, Program, header
-from looptune.backends.codegen.python import HELPERS, LEVEL, SHARE, SPELLED, Writer, host_steps, ident, imported, typed
+from looptune.backends.codegen.python import (
+    HELPERS,
+    LEVEL,
+    SHARE,
+    SPELLED,
+    Writer,
+    host_steps,
+    ident,
+    imported_types,
+    numba_type,
+)
 from looptune.backends.numba_cpu.program import CpuProgram
 from looptune.core.cache_file import replace_file
-from looptune.core.floating_point import USUAL, Floats
+from looptune.core.floating_point import DEFAULT, Floats
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Array, Assign, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
 from looptune.lower.passes.cpu_reassociation import IN_ANY_ORDER
@@ -121,7 +131,7 @@ class NumbaCpu(Backend):
 
     name = "numba-cpu"
 
-    def __init__(self, cache: Path, floats: Floats = USUAL, threads: int | None = None) -> None:
+    def __init__(self, cache: Path, floats: Floats = DEFAULT, threads: int | None = None) -> None:
         """``cache``: the folder of compiled modules; ``threads``: at most so many, None for all cores."""
         self.cache = cache
         self.floats = floats
@@ -138,8 +148,8 @@ class NumbaCpu(Backend):
         kernels = [line for k in plan.kernels for line in _kernel(plan, k, writer)]
         driver = list(_driver(plan, host, stops=stops))
         helpers = [f"@njit(inline='always')\n{HELPERS[h]}\n" for h in sorted(writer.used | host.used)]
-        options = f"OPTIONS = {unaliased(self.floats.contracts_here)}"
-        names = ", ".join((*imported(plan), "njit", "uintp", "void"))
+        options = f"OPTIONS = {noalias_type(self.floats.contracts_here)}"
+        names = ", ".join((*imported_types(plan), "njit", "uintp", "void"))
         body = [*kernels, *driver]
         called = sorted(name for name in ANY_ORDER if any(f"{name}(" in line for line in body))
         top = [
@@ -186,7 +196,7 @@ def options_of(contract: bool) -> str:
     return f"dict(nogil=True, error_model='numpy', fastmath={flags})"
 
 
-def unaliased(contract: bool) -> str:
+def noalias_type(contract: bool) -> str:
     """Return the same type with the guarantee that no two arrays overlap."""
     return f"{options_of(contract)[:-1]}, pipeline_class=Unaliased)"
 
@@ -217,7 +227,7 @@ def _function(kernel: Kernel, writer: _Writer) -> Iterator[str]:
     names = [*(ident(n) for n in (*kernel.arrays, *kernel.scalars)), *extra]
     yield f"def {kernel.name}({', '.join([*(('start', 'stop') if _spans(kernel) else ()), *names])}):"
     for v in (v for v in kernel.locals if v.shape):
-        yield f"    {ident(v.name)} = np.empty(({', '.join(writer.bound(e) for e in v.shape)},), {typed(v.dtype)})"
+        yield f"    {ident(v.name)} = np.empty(({', '.join(writer.bound(e) for e in v.shape)},), {numba_type(v.dtype)})"
     yield from _chunk(kernel, tree, writer) if tree is not None else _axes(kernel, writer)
 
 
@@ -305,7 +315,7 @@ def _driver(plan: Plan, writer: _Writer, *, stops: bool) -> Iterator[str]:
         yield f"    {CORES.name} = cores"
     for local in plan.device_locals:
         shape = ", ".join(writer.bound(e) for e in local.shape) if local.shape else "1"
-        yield f"    {ident(local.name)} = np.zeros(({shape},), {typed(local.dtype)})"
+        yield f"    {ident(local.name)} = np.zeros(({shape},), {numba_type(local.dtype)})"
 
     def launched(step: Launch | HostLoop, indent: str) -> Iterator[str]:
         assert isinstance(step, Launch), "a CPU has no persistent kernels"
@@ -340,7 +350,7 @@ def _trips(loop: Loop, writer: _Writer) -> str:
 def _joined(kernel: Kernel, tree: TeamReduce, names: str, writer: _Writer, indent: str) -> Iterator[str]:
     parts = ", ".join(map(_parts, tree.accumulators))
     for a in tree.accumulators:
-        yield f"{indent}{_parts(a)} = np.empty(cores, {typed(a.private.dtype)})"
+        yield f"{indent}{_parts(a)} = np.empty(cores, {numba_type(a.private.dtype)})"
     given = f"{names}, {parts}, cores" if names else f"{parts}, cores"
     yield f"{indent}{kernel.name}{SHARE}({kernel.name}, 0, 1, cores, cores, ({given},))"
     yield f"{indent}for chunk in range(cores):"
@@ -356,7 +366,7 @@ def _types(plan: Plan, kernel: Kernel) -> Iterator[str]:
         array = plan.array(name)
         yield _array_type(array.dtype, max(1, len(array.shape)))
     for name in kernel.scalars:
-        yield typed(plan.dtype(name)) if name in known else "int64"
+        yield numba_type(plan.dtype(name)) if name in known else "int64"
     tree = _alone(kernel)
     if tree is not None:
         yield from (_array_type(a.private.dtype, 1) for a in tree.accumulators)
@@ -364,7 +374,7 @@ def _types(plan: Plan, kernel: Kernel) -> Iterator[str]:
 
 
 def _array_type(dtype: str, rank: int) -> str:
-    return f"{typed(dtype)}[{', '.join([':'] * (rank - 1) + ['::1'])}]"
+    return f"{numba_type(dtype)}[{', '.join([':'] * (rank - 1) + ['::1'])}]"
 
 
 def _signature(plan: Plan, stops: bool) -> str:
@@ -372,7 +382,7 @@ def _signature(plan: Plan, stops: bool) -> str:
     for p in plan.codelet.params:
         match p:
             case Scalar(_, dtype):
-                types.append(typed(dtype))
+                types.append(numba_type(dtype))
             case Array(_, dtype, shape):
                 types.append(_array_type(dtype, len(shape)))
     return f"void({', '.join((*types, 'int64', *(['int64[::1]'] if stops else [])))})"

@@ -20,7 +20,7 @@ from numba.core import typeinfer
 from numba.core.caching import FunctionCache
 from numba.core.serialize import dumps
 
-from looptune.core.cache_file import publish_file, published
+from looptune.core.cache_file import publish_file, read_published
 
 
 class CodeFiles:
@@ -41,7 +41,7 @@ class CodeFiles:
 
     def load(self, key: tuple[Any, ...]) -> Any:
         path, facts = self._path(key)
-        found = published(path)
+        found = read_published(path)
         if found is None:
             return None
         of, data = pickle.loads(found)
@@ -51,7 +51,7 @@ class CodeFiles:
         """Nothing waits to be written."""
 
 
-class _Kept(FunctionCache):
+class _DiskCache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]  # numba's functions have no types
         self._cache_file: Any = CodeFiles(
@@ -70,7 +70,7 @@ def kept(signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
         made = njit(**options)(function)
         # Numba says that no folder can be written.
         with contextlib.suppress(RuntimeError, OSError):
-            made._cache = _Kept(function)
+            made._cache = _DiskCache(function)
         with typeinfer.register_dispatcher(made):
             made.compile(signature)
         made.disable_compile()

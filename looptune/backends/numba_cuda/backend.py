@@ -23,15 +23,15 @@ from looptune.backends.codegen import grid_barrier, memory_ops
 from looptune.backends.codegen.kernel import check_capability, check_limits, kernel_lines
 from looptune.backends.codegen.memory_ops import ALIGNED, ALIGNED_TEXT, COPY, COPY_TEXT, aligned, unaligned
 from looptune.backends.codegen.persistent import persistent_lines
-from looptune.backends.codegen.python import HELPERS, LEVEL, host_steps, ident, imported
+from looptune.backends.codegen.python import HELPERS, LEVEL, host_steps, ident, imported_types
 from looptune.backends.codegen.register_limits import launch_bounds, max_registers
 from looptune.backends.codegen.signature import extent_names, scalar_type
 from looptune.backends.cuda import cubin
 from looptune.backends.cuda.program import CudaProgram, argument_types
 from looptune.backends.numba_cuda import uncontracted_products
 from looptune.backends.numba_cuda.alpha_renaming import alpha_rename
-from looptune.backends.numba_cuda.noalias import noalias_readonly, reads
-from looptune.backends.numba_cuda.tested_versions import replaceable
+from looptune.backends.numba_cuda.noalias import is_readonly, noalias_readonly
+from looptune.backends.numba_cuda.tested_versions import is_tested
 from looptune.backends.numba_cuda.uncontracted_products import PRODUCT, PRODUCT_TEXT
 from looptune.backends.numba_cuda.writer import CudaWriter, HostWriter, host_helper
 from looptune.core.version import toolchain
@@ -51,7 +51,7 @@ from looptune.lower.tiles import WIDE
 if TYPE_CHECKING:
     from looptune.core.floating_point import Contract
 
-if replaceable():
+if is_tested():
     from looptune.backends.numba_cuda import compiler_patches
 
 AT_ONCE = "blocks_at_once"
@@ -112,7 +112,7 @@ def _called(kernel: Kernel, grid: str, block: tuple[int, ...]) -> str:
 
 def _named(kind: Any) -> str:
     """``float32[::1]``, ``float32[::1] readonly`` or ``uint32``."""
-    return f"{kind.dtype}[::1]{' readonly' * reads(kind)}" if hasattr(kind, "ndim") else str(kind)
+    return f"{kind.dtype}[::1]{' readonly' * is_readonly(kind)}" if hasattr(kind, "ndim") else str(kind)
 
 
 class NumbaCuda(Backend):
@@ -180,7 +180,7 @@ class NumbaCuda(Backend):
         source, entry = f"{opening}\n{text}", ident(plan.codelet.name)
         facts = (source, str(argument_types(plan, kernel)), self.arch, _toolchain())
         make = partial(self._ptx, plan, kernel, source, entry)
-        return cubin.cached(self.cache, facts, lambda: cubin.link(make(), self.arch, max_registers(kernel)))
+        return cubin.load_or_make(self.cache, facts, lambda: cubin.link(make(), self.arch, max_registers(kernel)))
 
     def load(self, binary: Binary) -> CudaProgram:
         return CudaProgram(binary)
@@ -204,7 +204,7 @@ def _kernels(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, st
     copying += memory_ops.helpers(kernels.values())
     meeting = [grid_barrier.NUMBA] if any(k.steps for k in plan.compiled_kernels) else []
     imports = [
-        f"from numba import cuda, {', '.join(imported(plan))}",
+        f"from numba import cuda, {', '.join(imported_types(plan))}",
         *(memory_ops.IMPORTS if copying or meeting else ()),
     ]
     imports += [grid_barrier.IMPORT] if meeting else []
@@ -214,7 +214,7 @@ def _kernels(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, st
 
 def patched_compiler() -> AbstractContextManager[None]:
     """Within it the compiler is replaced in part by what does the same sooner, where that was tested."""
-    return compiler_patches.patched_compiler(None) if replaceable() else nullcontext()
+    return compiler_patches.patched_compiler(None) if is_tested() else nullcontext()
 
 
 def _toolchain() -> str:

@@ -15,9 +15,9 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from looptune.backends.numba_cuda.tested_versions import replaceable
+from looptune.backends.numba_cuda.tested_versions import is_tested
 
-if replaceable():
+if is_tested():
     from numba.cuda.core.callconv import CUDACallConv
     from numba.cuda.core.compiler_lock import global_compiler_lock
 
@@ -28,7 +28,7 @@ POINTER = 4
 @contextlib.contextmanager
 def noalias_readonly() -> Iterator[None]:
     """Yield while readonly arrays are marked for LLVM; one thread at a time."""
-    if not replaceable():
+    if not is_tested():
         yield
         return
     with global_compiler_lock:
@@ -43,7 +43,7 @@ def noalias_readonly() -> Iterator[None]:
 def _decorated(own: Any) -> Any:
     def decorate(self: Any, fn: Any, args: Sequence[str], kinds: Sequence[Any], noalias: bool = False) -> None:
         own(self, fn, args, kinds, noalias)
-        addresses = {f"{name}.{POINTER}" for name, kind in zip(args, kinds, strict=True) if reads(kind)}
+        addresses = {f"{name}.{POINTER}" for name, kind in zip(args, kinds, strict=True) if is_readonly(kind)}
         for arg in self.get_arguments(fn):
             if arg.name in addresses:
                 arg.add_attribute("noalias")
@@ -51,6 +51,6 @@ def _decorated(own: Any) -> Any:
     return decorate
 
 
-def reads(kind: Any) -> bool:
+def is_readonly(kind: Any) -> bool:
     """Of Numba's types: an array that is not written."""
     return hasattr(kind, "ndim") and not kind.mutable

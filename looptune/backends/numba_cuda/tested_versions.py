@@ -23,15 +23,15 @@ numba-cuda 0.30.4."""
 
 
 @cache
-def replaceable() -> bool:
+def is_tested() -> bool:
     """Whether Numba is of a version that was tested; where it is not, a warning says once what is not used."""
-    said = untested({name: _installed(name) for name in TESTED})
+    said = untested_message({name: _installed(name) for name in TESTED})
     if said:
         warnings.warn(said, stacklevel=2)
     return not said
 
 
-def untested(installed: Mapping[str, str]) -> str:
+def untested_message(installed: Mapping[str, str]) -> str:
     """Return which patches are not used with these versions, and why; "" if all are.
 
     >>> untested({"numba": "0.68.1", "numba-cuda": "0.30.4"})

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from looptune.backends.codegen import grid_barrier, memory_ops
-from looptune.backends.codegen.python import HELPERS, LEVEL, SPELLED, UNLIMITED, Writer, enclosed, ident, typed
+from looptune.backends.codegen.python import HELPERS, LEVEL, SPELLED, UNLIMITED, Writer, ident, numba_type, parenthesise
 from looptune.backends.codegen.writer import KernelWriter, Within
 from looptune.backends.numba_cuda import uncontracted_products
 from looptune.ir.intervals import never_negative
@@ -39,10 +39,10 @@ class NumbaSpelling(KernelWriter):
         return (f"{memory_ops.ALIGNED}()",)
 
     def thread(self, dimension: Dimension) -> str:
-        return self.own.get(f"thread {dimension}", f"cuda.threadIdx.{dimension}")
+        return self.coordinates.get(f"thread {dimension}", f"cuda.threadIdx.{dimension}")
 
     def block_number(self, dimension: Dimension, kind: str) -> str:
-        return self.own.get(f"block {dimension}", f"cuda.blockIdx.{dimension}")
+        return self.coordinates.get(f"block {dimension}", f"cuda.blockIdx.{dimension}")
 
     def declare(self, kind: str, name: str, value: str, *, fits: bool = False) -> str:
         return self.set(name, value, "" if fits else kind)
@@ -55,10 +55,10 @@ class NumbaSpelling(KernelWriter):
 
     def shared(self, name: str, count: int, dtype: str, alignment: int = 0) -> str:
         aligned = f", alignment={alignment}" if alignment else ""
-        return f"{name} = cuda.shared.array({count}, {typed(dtype)}{aligned})"
+        return f"{name} = cuda.shared.array({count}, {numba_type(dtype)}{aligned})"
 
     def local_array(self, name: str, count: int, dtype: str) -> str:
-        return f"{name} = cuda.local.array({count}, {typed(dtype)})"
+        return f"{name} = cuda.local.array({count}, {numba_type(dtype)})"
 
     def scope(self, indent: str) -> tuple[tuple[str, ...], str]:
         return (), indent
@@ -91,7 +91,7 @@ class NumbaSpelling(KernelWriter):
         return f"{a} if {condition} else {b}"
 
     def zero(self, dtype: str) -> str:
-        return f"{typed(dtype)}(0)"
+        return f"{numba_type(dtype)}(0)"
 
     def unsigned(self, value: str) -> str:
         return f"uint32({value})"
@@ -139,7 +139,7 @@ class CudaWriter(Writer, NumbaSpelling):
         return KernelWriter.block(self, body, indent)
 
     def value(self, e: Expr, exact: bool = False, level: int = 0) -> str:
-        if self.products_apart and isinstance(e, Binary) and is_product(e):
+        if self.no_contraction and isinstance(e, Binary) and is_product(e):
             return f"{uncontracted_products.PRODUCT}({self.value(e.lhs)}, {self.value(e.rhs)})"
         return super().value(e, exact, level)
 
@@ -168,7 +168,7 @@ class CudaWriter(Writer, NumbaSpelling):
                 return f"uint32({ident(name)})" if dtype == "uint64" and name not in self.counters else ident(name)
             case Binary("+" | "-" | "*" as op, lhs, rhs):
                 own = LEVEL[op]
-                return enclosed(f"{self.index(lhs, own)} {op} {self.index(rhs, own + 1)}", own, level)
+                return parenthesise(f"{self.index(lhs, own)} {op} {self.index(rhs, own + 1)}", own, level)
         return self.bound(e, level)
 
     def wide_variable(self, name: str, dtype: str) -> str:

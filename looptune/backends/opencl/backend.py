@@ -240,11 +240,11 @@ class OpenClProgram(Program):
             shape = tuple(evaluate_size(e, env) for e in local.shape)
             held = self.resident.get(local.name)
             if held is None or held.shape != shape:
-                self.resident[local.name] = allocated(shape, np.dtype(local.dtype))
+                self.resident[local.name] = allocate(shape, np.dtype(local.dtype))
         return self.resident
 
 
-def allocated(shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
+def allocate(shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
     """Return a new array in device memory."""
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     return DeviceArray(cl.Buffer(context(), cl.mem_flags.READ_WRITE, max(size, WIDE)), shape, dtype)

@@ -10,10 +10,10 @@ import math
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 
-from looptune.backends.base import made_of
-from looptune.backends.codegen.c import CWriter, braced, reads_double
+from looptune.backends.base import description
+from looptune.backends.codegen.c import CWriter, close_braces, reads_double
 from looptune.backends.codegen.c_host import host_writer, steps
-from looptune.backends.codegen.identifiers import OPENCL_NAMES, plain
+from looptune.backends.codegen.identifiers import OPENCL_NAMES, avoid_reserved
 from looptune.backends.codegen.signature import extent_names
 from looptune.core.escape import comment
 from looptune.ir import c_printer
@@ -61,7 +61,7 @@ _WIDE = MappingProxyType({4: "uint", 8: "uint2", 16: "uint4"})
 class OpenClWriter(CWriter):
     """Copies ahead are made at once: what is filled for a later iteration is there before its barrier."""
 
-    apart = "#pragma OPENCL FP_CONTRACT OFF"
+    contraction_pragma = "#pragma OPENCL FP_CONTRACT OFF"
 
     barrier = _BARRIER
     types = MappingProxyType({
@@ -72,7 +72,7 @@ class OpenClWriter(CWriter):
     block_flag = "__local int any__flag;"
 
     def name(self, name: str) -> str:
-        return plain(name, OPENCL_NAMES)
+        return avoid_reserved(name, OPENCL_NAMES)
 
     def opening(self, kernel: Kernel) -> str:
         x, y = kernel.block
@@ -82,10 +82,10 @@ class OpenClWriter(CWriter):
         return f"__global {'const ' * constant}{self.types[dtype]} *{'restrict ' * restrict}{name}"
 
     def thread(self, dimension: Dimension) -> str:
-        return self.own.get(f"thread {dimension}", f"(uint)get_local_id({'xyz'.index(dimension)})")
+        return self.coordinates.get(f"thread {dimension}", f"(uint)get_local_id({'xyz'.index(dimension)})")
 
     def block_number(self, dimension: Dimension, kind: str) -> str:
-        number = self.own.get(f"block {dimension}", f"get_group_id({'xyz'.index(dimension)})")
+        number = self.coordinates.get(f"block {dimension}", f"get_group_id({'xyz'.index(dimension)})")
         return f"({self.types[kind]}){number}"
 
     def shared(self, name: str, count: int, dtype: str, alignment: int = 0) -> str:
@@ -152,8 +152,8 @@ def file_text(plan: Plan) -> str:
     plan = finish_plan(split_persistent_launches(plan), Machine(blocks=True))
     writer = OpenClWriter(plan, extent_names(plan))
     device = _device(plan, writer)
-    host = "\n".join(f"   {line}" for line in braced(_host(plan, host_writer(plan, writer))))
-    said = comment(f"{made_of(plan, NAME)}\n{host}")
+    host = "\n".join(f"   {line}" for line in close_braces(_host(plan, host_writer(plan, writer))))
+    said = comment(f"{description(plan, NAME)}\n{host}")
     return f"/* {said}\n*/\n\n{device}"
 
 

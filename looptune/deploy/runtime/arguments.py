@@ -27,16 +27,16 @@ class Parameter(NamedTuple):
     written: bool = False
 
 
-class Place(NamedTuple):
+class DeviceBuffer(NamedTuple):
     """Device memory: address, number of items, and the stream that its last writer used.
 
-    The stream is None if there is nothing to wait for; ``held`` keeps the memory from being freed.
+    The stream is None if there is nothing to wait for; ``owner`` keeps the memory from being freed.
     """
 
     pointer: int
     items: int
     stream: int | None = None
-    held: Any = None
+    owner: Any = None
 
 
 TYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "bool")
@@ -48,7 +48,7 @@ Shape = tuple["int | None", ...]
 """Declared extents; None where the C text leaves the first one open."""
 
 
-class Want(NamedTuple):
+class ExpectedArray(NamedTuple):
     """What most arrays of a call are, exactly: ``items`` in the shape that is declared. None has one that is open."""
 
     name: str
@@ -65,14 +65,14 @@ class Reader(NamedTuple):
     ``stream``: gives the one that whoever made them uses in this thread; None where they do not say.
     """
 
-    pointers: Callable[[Sequence[Want], Sequence[Any]], tuple[int, ...] | None]
+    pointers: Callable[[Sequence[ExpectedArray], Sequence[Any]], tuple[int, ...] | None]
     stream: Callable[[], int] | None = None
 
 
-def want(p: Parameter, shape: Shape) -> Want:
+def expected_array(p: Parameter, shape: Shape) -> ExpectedArray:
     """Return what the parameter requires of its argument at this shape."""
     items = math.prod(n for n in shape if n is not None)
-    return Want(p.dtype, np.dtype(p.dtype), shape, items, p.written)
+    return ExpectedArray(p.dtype, np.dtype(p.dtype), shape, items, p.written)
 
 
 def reader(kind: type) -> Reader:
@@ -92,7 +92,7 @@ def cupys_stream() -> int:
     return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
 
 
-def _tensors(wanted: Sequence[Want], tensors: Sequence[Any]) -> tuple[int, ...] | None:
+def _tensors(wanted: Sequence[ExpectedArray], tensors: Sequence[Any]) -> tuple[int, ...] | None:
     kind, found = type(tensors[0]), []
     for (name, _, shape, _, written), tensor in zip(wanted, tensors):  # noqa: B905 (as many of each)
         if type(tensor) is not kind or not tensor.is_cuda or tensor.shape != shape or not tensor.is_contiguous():
@@ -110,7 +110,7 @@ def _named(dtype: Any) -> str:
     return _names[dtype]
 
 
-def _cupys(wanted: Sequence[Want], arrays: Sequence[Any]) -> tuple[int, ...] | None:
+def _cupys(wanted: Sequence[ExpectedArray], arrays: Sequence[Any]) -> tuple[int, ...] | None:
     """Return ``flags`` would make an object for each."""
     kind, found = type(arrays[0]), []
     for (_, dtype, shape, _, _), array in zip(wanted, arrays):  # noqa: B905 (as many of each)
@@ -147,7 +147,7 @@ def number(p: Parameter, given: Any) -> float:
         raise TypeError(f"{p.name} is a number ({p.dtype}), got {_shown(given)}") from None
 
 
-def on_device(p: Parameter, array: Any, shape: Shape, stream: int) -> Place | None:
+def on_device(p: Parameter, array: Any, shape: Shape, stream: int) -> DeviceBuffer | None:
     """Return where a device array is, or None if it is on the host; ``stream`` is the stream that will use it."""
     if hasattr(array, "data_ptr"):
         return _torch(p, array, shape)
@@ -171,7 +171,7 @@ def on_host(p: Parameter, array: Any, shape: Shape) -> np.ndarray:
     return array
 
 
-def _torch(p: Parameter, tensor: Any, shape: Shape) -> Place | None:
+def _torch(p: Parameter, tensor: Any, shape: Shape) -> DeviceBuffer | None:
     """Read off the tensor itself: its CUDA Array Interface takes microseconds."""
     if not tensor.is_cuda:
         return None
@@ -181,10 +181,10 @@ def _torch(p: Parameter, tensor: Any, shape: Shape) -> Place | None:
         raise ValueError(f"{p.name} must be contiguous, in C's order: pass {p.name}.contiguous()")
     if p.written and tensor.requires_grad:
         raise ValueError(f"{p.name} requires grad and is written in place: pass {p.name}.detach()")
-    return Place(tensor.data_ptr(), tensor.numel())
+    return DeviceBuffer(tensor.data_ptr(), tensor.numel())
 
 
-def _interface(p: Parameter, facts: dict[str, Any], shape: Shape) -> Place:
+def _interface(p: Parameter, facts: dict[str, Any], shape: Shape) -> DeviceBuffer:
     given, typestr = facts["shape"], facts["typestr"]
     if typestr != TYPESTR[p.dtype] or given != shape:
         _check(p, str(np.dtype(typestr)), given, shape)
@@ -194,7 +194,7 @@ def _interface(p: Parameter, facts: dict[str, Any], shape: Shape) -> Place:
     pointer, read_only = facts["data"]
     if read_only and p.written:
         raise ValueError(f"{p.name} is written, but the array given is read-only: pass a copy")
-    return Place(pointer, math.prod(given), facts.get("stream"))
+    return DeviceBuffer(pointer, math.prod(given), facts.get("stream"))
 
 
 class _Tensor(ctypes.Structure):
@@ -218,7 +218,7 @@ _DEVICES = (2, 13)
 """kDLCUDA and kDLCUDAManaged."""
 
 
-def _dlpack(p: Parameter, array: Any, shape: Shape, stream: int) -> Place | None:
+def _dlpack(p: Parameter, array: Any, shape: Shape, stream: int) -> DeviceBuffer | None:
     """Return the producer makes ``stream`` wait for what it has queued; 1 is what DLPack calls the default stream."""
     if array.__dlpack_device__()[0] not in _DEVICES:
         return None
@@ -231,7 +231,7 @@ def _dlpack(p: Parameter, array: Any, shape: Shape, stream: int) -> Place | None
     _check(p, f"{kind}{tensor.bits}" + (f"x{tensor.lanes}" if tensor.lanes != 1 else ""), given, shape)
     if tensor.strides and not _packed(given, tuple(tensor.strides[: tensor.ndim]), 1):
         raise ValueError(f"{p.name} must be contiguous, in C's order: pass a contiguous copy")
-    return Place((tensor.data or 0) + tensor.byte_offset, math.prod(given), None, capsule)
+    return DeviceBuffer((tensor.data or 0) + tensor.byte_offset, math.prod(given), None, capsule)
 
 
 def _check(p: Parameter, dtype: str, given: tuple[int, ...], shape: Shape) -> None:

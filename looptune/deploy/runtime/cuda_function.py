@@ -22,31 +22,31 @@ from cuda.core import ObjectCode
 from looptune.backends.cuda.driver import MOST_ELEMENTS, check
 from looptune.deploy.runtime.arguments import (
     READERS,
+    DeviceBuffer,
+    ExpectedArray,
     Parameter,
-    Place,
     Shape,
-    Want,
+    expected_array,
     number,
     on_device,
     on_host,
     reader,
-    want,
 )
 from looptune.deploy.runtime.devices import (
     Memory,
     capturing,
+    context_device,
     cubin,
     current,
     device_of,
+    device_of_pointer,
     entry_of,
     fetched,
     handle,
     order,
-    own_place,
-    place_of,
 )
 from looptune.deploy.runtime.function import Function, Tuned
-from looptune.deploy.runtime.launch import Bound, Given, TooLarge
+from looptune.deploy.runtime.launch import ArgumentSlot, BoundPlan, GridTooLarge
 from looptune.deploy.runtime.lookup import Device, Match
 from looptune.runtime.array_reach import Reach
 
@@ -59,23 +59,23 @@ WIDE = 16
 DEFAULT_STREAMS = (0, 1)
 
 
-Stage = tuple[Parameter, Any, Place]
+Stage = tuple[Parameter, Any, DeviceBuffer]
 """An array on the host, and its copy on the device."""
 
 
-class Ready(NamedTuple):
+class PreparedCall(NamedTuple):
     """What a call needs to know at its sizes.
 
-    ``wanted``: of each array; ``counts``: their elements; ``wide``: the numbers of those read WIDE bytes at a time;
-    ``ordinal``: of the device; ``known``: addresses seen to be on it; ``reach``: what the loops access.
+    ``expected``: of each array; ``counts``: their elements; ``wide``: the numbers of those read WIDE bytes at a time;
+    ``ordinal``: of the device; ``size_values``: addresses seen to be on it; ``reach``: what the loops access.
     """
 
-    bound: Bound
-    wanted: tuple[Want, ...]
+    bound: BoundPlan
+    expected: tuple[ExpectedArray, ...]
     counts: tuple[int, ...]
     wide: tuple[int, ...]
     ordinal: int
-    known: set[int]
+    size_values: set[int]
     reach: tuple[Reach | None, ...] = ()
 
 
@@ -94,7 +94,7 @@ class Gpu(Function):
         where = 0 if stream is None else handle(stream)
         context = current()
         try:
-            ready: Ready = self.own.ready[context, where, ints]
+            ready: PreparedCall = self.own.ready[context, where, ints]
         except (AttributeError, KeyError, TypeError):
             ready = self.ready(context, where, ints)
         bound, counts = ready.bound, ready.counts
@@ -103,7 +103,7 @@ class Gpu(Function):
         # Most calls have arrays of one type, each exactly what is declared.
         kind = type(arrays[0]) if arrays else type(None)
         read, last = READERS.get(kind) or reader(kind)
-        pointers = read(ready.wanted, arrays) if arrays else ()
+        pointers = read(ready.expected, arrays) if arrays else ()
         if pointers is None:
             pointers, counts, lasts, stages = self._each(ready, arrays, where)
         elif last is not None and (stream := last()) != where:
@@ -125,7 +125,7 @@ class Gpu(Function):
             _fetch(stages, where)
 
     def _each(
-        self, ready: Ready, arrays: tuple[Any, ...], where: int
+        self, ready: PreparedCall, arrays: tuple[Any, ...], where: int
     ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[Stage, ...]]:
         """Return the addresses of arrays of any types, and what a launch needs of them.
 
@@ -134,14 +134,14 @@ class Gpu(Function):
 
         TypeError and ValueError for what does not fit.
         """
-        places: list[Place] = []
+        places: list[DeviceBuffer] = []
         stages: list[Stage] = []
-        for p, wanted, array in zip(self.arrays, ready.wanted, arrays, strict=True):
+        for p, wanted, array in zip(self.arrays, ready.expected, arrays, strict=True):
             read, last = READERS.get(type(array)) or reader(type(array))
             exact = read((wanted,), (array,))
             place = on_device(p, array, wanted.shape, where) if exact is None else None
             if exact is not None:
-                place = Place(exact[0], wanted.items, None if last is None else last())
+                place = DeviceBuffer(exact[0], wanted.items, None if last is None else last())
             elif place is None:
                 place = _stage(on_host(p, array, wanted.shape), where)
                 stages.append((p, array, place))
@@ -149,14 +149,14 @@ class Gpu(Function):
         lasts = dict.fromkeys(place.stream for place in places if place.stream is not None)
         return tuple(p.pointer for p in places), tuple(p.items for p in places), tuple(lasts), tuple(stages)
 
-    def _checked(self, ready: Ready, pointers: tuple[int, ...], counts: tuple[int, ...]) -> None:
+    def _checked(self, ready: PreparedCall, pointers: tuple[int, ...], counts: tuple[int, ...]) -> None:
         """Check the arrays of a call.
 
         Raises ValueError if one is on another device than the call, begins where it cannot be read, is too short for
         the loops or overlaps another.
         """
         for p, pointer, items in zip(self.arrays, pointers, counts, strict=True):
-            if pointer not in ready.known:
+            if pointer not in ready.size_values:
                 _known(p, pointer, items, ready)
         self.check_memory(ready.reach, tuple(zip(pointers, counts, strict=True)))
         for k in ready.wide:
@@ -177,12 +177,12 @@ class Gpu(Function):
             check(driver.cuStreamSynchronize(driver.CUstream(other)))
         return fetched(place.pointer, place.items, p.dtype).reshape(_declared(shape, place.items))
 
-    def ready(self, context: int, where: int, ints: tuple[Any, ...]) -> Ready:
+    def ready(self, context: int, where: int, ints: tuple[Any, ...]) -> PreparedCall:
         """Return the launches for sizes of any integer type; new sizes are looked up, compiled and laid out."""
         values = self.values(ints)
         if not hasattr(self.own, "ready"):
             self.own.ready = OrderedDict()
-        held: OrderedDict[tuple[int, int, tuple[int, ...]], Ready] = self.own.ready
+        held: OrderedDict[tuple[int, int, tuple[int, ...]], PreparedCall] = self.own.ready
         key = (context, where, values)
         if key not in held:
             held[key] = self._made(context, where, values)
@@ -190,37 +190,37 @@ class Gpu(Function):
                 held.popitem(last=False)
         return held[key]
 
-    def _made(self, context: int, where: int, values: tuple[int, ...]) -> Ready:
+    def _made(self, context: int, where: int, values: tuple[int, ...]) -> PreparedCall:
         shapes = self.shapes(values)
         for p, shape in zip(self.arrays, shapes, strict=True):
             count = math.prod(n for n in shape if n is not None)
             if count > MOST_ELEMENTS:
                 raise ValueError(f"{p.name} has {count} elements, the limit is {MOST_ELEMENTS}")
-        device, ordinal = device_of(), own_place(context)
+        device, ordinal = device_of(), context_device(context)
         match = self.look_up(device, values)
         try:
             bound = self._laid_out(match, device, values, where)
-        except TooLarge:
+        except GridTooLarge:
             if match.configuration is None:
                 raise
             match = Match("default", None, self.tuned.default)
             bound = self._laid_out(match, device, values, where)
         self.warn(match, device, values, 5)
         wide = self.tuned.plans[match.plan].wide
-        wanted = tuple(want(p, shape) for p, shape in zip(self.arrays, shapes, strict=True))
+        wanted = tuple(expected_array(p, shape) for p, shape in zip(self.arrays, shapes, strict=True))
         numbers = tuple(k for k, p in enumerate(self.arrays) if p.name in wide)
-        return Ready(bound, wanted, tuple(w.items for w in wanted), numbers, ordinal, set(), self.reach(values))
+        return PreparedCall(bound, wanted, tuple(w.items for w in wanted), numbers, ordinal, set(), self.reach(values))
 
-    def _laid_out(self, match: Match, device: Device, values: tuple[int, ...], where: int) -> Bound:
+    def _laid_out(self, match: Match, device: Device, values: tuple[int, ...], where: int) -> BoundPlan:
         whole = iter(values)
-        given = {p.name: Given(k) for ps in (self.floats, self.arrays) for k, p in enumerate(ps)}
+        given = {p.name: ArgumentSlot(k) for ps in (self.floats, self.arrays) for k, p in enumerate(ps)}
         params = [given[p.name] if p.name in given else next(whole) for p in self.tuned.params]
 
         def loaded(kernel: Any) -> Any:
             return self.loaded(kernel, device.capability)
 
         launches = self.tuned.plans[match.plan].launches
-        return Bound(launches, params, self.tuned.signatures.__getitem__, loaded, where)
+        return BoundPlan(launches, params, self.tuned.signatures.__getitem__, loaded, where)
 
     def loaded(self, kernel: Any, arch: str) -> Any:
         """Return the handle of the kernel, compiled once for each architecture whichever thread asks first."""
@@ -244,24 +244,24 @@ def _to_wait_for(streams: Sequence[int], where: int) -> list[int]:
     return [other for other in apart if capturing(other)] if apart and capturing(where) else apart
 
 
-def _known(p: Parameter, pointer: int, items: int, ready: Ready) -> None:
+def _known(p: Parameter, pointer: int, items: int, ready: PreparedCall) -> None:
     """Check an address, once. Raises ValueError if it is on another device than the call."""
     if items:
-        there = place_of(pointer)
+        there = device_of_pointer(pointer)
         if there != ready.ordinal:
             raise ValueError(f"{p.name} is on GPU {there}, and the current context is GPU {ready.ordinal}'s")
-    if len(ready.known) > KNOWN:
-        ready.known.clear()
-    ready.known.add(pointer)
+    if len(ready.size_values) > KNOWN:
+        ready.size_values.clear()
+    ready.size_values.add(pointer)
 
 
-def _stage(array: np.ndarray, where: int) -> Place:
+def _stage(array: np.ndarray, where: int) -> DeviceBuffer:
     """Return a copy on the device, made on the stream that will use it."""
     whole = np.ascontiguousarray(array)
     memory = Memory(whole.nbytes)
     if whole.nbytes:
         check(driver.cuMemcpyHtoDAsync(memory.pointer, whole.ctypes.data, whole.nbytes, driver.CUstream(where)))
-    return Place(memory.pointer, whole.size, None, (memory, whole))
+    return DeviceBuffer(memory.pointer, whole.size, None, (memory, whole))
 
 
 def _fetch(stages: Sequence[Stage], where: int) -> None:

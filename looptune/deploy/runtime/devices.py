@@ -98,7 +98,7 @@ def device_of() -> Device:
     return Device(name, cores, f"sm_{major}{minor}")
 
 
-def place_of(pointer: int) -> int:
+def device_of_pointer(pointer: int) -> int:
     """Return the number of the device on which an address is."""
     what = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
     return int(check(driver.cuPointerGetAttribute(what, pointer)))
@@ -136,10 +136,10 @@ class Memory:
 
 
 @cache
-def own_place(context: int) -> int:
-    """Return the value of ``place_of`` for memory of the current context."""
+def context_device(context: int) -> int:
+    """Return the value of ``device_of_pointer`` for memory of the current context."""
     memory = Memory(1)  # it is freed with its last name, and what is freed has no place
-    return place_of(memory.pointer)
+    return device_of_pointer(memory.pointer)
 
 
 def fetched(pointer: int, count: int, dtype: str) -> np.ndarray:

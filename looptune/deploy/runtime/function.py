@@ -12,9 +12,9 @@ import numpy as np
 from looptune.deploy.runtime.arguments import Parameter, Shape, integer
 from looptune.deploy.runtime.independent import independent
 from looptune.deploy.runtime.lookup import Device, Match, look_up, warned
-from looptune.runtime.array_reach import Reach, reached, too_short
+from looptune.runtime.array_reach import Reach, array_reaches, too_short_message
 from looptune.runtime.c_program import NoReference, Text
-from looptune.runtime.tolerance import Doubt, compare, nudged
+from looptune.runtime.tolerance import RoundingEstimate, compare, perturb_by_ulp
 
 
 class Mismatch(ArithmeticError):
@@ -102,7 +102,7 @@ class Function(ABC):
 
     def reach(self, values: tuple[int, ...]) -> tuple[Reach | None, ...]:
         """Return the accessed range of each array at these sizes."""
-        found = reached(self.tuned.accesses, self.named(values))
+        found = array_reaches(self.tuned.accesses, self.named(values))
         return tuple(found.get(p.name) for p in self.arrays)
 
     def check_memory(self, reach: Sequence[Reach | None], places: Sequence[tuple[int, int]]) -> None:
@@ -112,7 +112,7 @@ class Function(ABC):
         """
         ends = []
         for p, mine, (start, items) in zip(self.arrays, reach, places, strict=True):
-            wrong = too_short(p.name, items, mine)
+            wrong = too_short_message(p.name, items, mine)
             if wrong is not None:
                 raise ValueError(wrong)
             ends.append((start, start + items * np.dtype(p.dtype).itemsize, p))
@@ -175,6 +175,6 @@ def verify(
     terms = max((1, *sizes))
     if compare(expected, got, terms=terms) is None:
         return
-    wrong = compare(expected, got, terms=terms, doubt=Doubt(left(nudged(given, 0)), {}))
+    wrong = compare(expected, got, terms=terms, doubt=RoundingEstimate(left(perturb_by_ulp(given, 0)), {}))
     if wrong is not None:
         raise Mismatch(f"{tuned.name} differs from what the original loops compute: {wrong}")

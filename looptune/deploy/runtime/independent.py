@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from looptune.runtime.c_compiler import compiler
-from looptune.runtime.c_program import NoReference, Text, compiled, ran, shared
+from looptune.runtime.c_compiler import compiler_command
+from looptune.runtime.c_program import NoReference, Text, compile_library, compile_program, run_program
 
 
 def independent(
@@ -24,10 +24,10 @@ def independent(
     """Return the results of the text for ``wanted``. Raises NoReference, with the reason, if it cannot run."""
     if text is None:
         raise NoReference("the C text cannot be called from outside of its program")
-    if not compiler():
+    if not compiler_command():
         raise NoReference("there is no C compiler here")
     program = _program(text)
-    return dict(ran(program, text, arrays, scalars, wanted).arrays)
+    return dict(run_program(program, text, arrays, scalars, wanted).arrays)
 
 
 def in_c(text: Text, names: Sequence[str], otherwise: Callable[[], Callable[..., None]]) -> Callable[..., None]:
@@ -35,10 +35,10 @@ def in_c(text: Text, names: Sequence[str], otherwise: Callable[[], Callable[...,
 
     If it cannot be compiled, the result of ``otherwise``.
     """
-    if not compiler():
+    if not compiler_command():
         return otherwise()
     try:
-        entry = getattr(ctypes.CDLL(str(shared(text, _new()))), text.entry)
+        entry = getattr(ctypes.CDLL(str(compile_library(text, _new()))), text.entry)
     except (NoReference, OSError):
         return otherwise()
     entry.restype = None
@@ -61,7 +61,7 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 
 @cache
 def _program(text: Text) -> Path:
-    return compiled(text, _new())
+    return compile_program(text, _new())
 
 
 def _new() -> Path:

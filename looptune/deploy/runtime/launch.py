@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from cuda.bindings import driver
 
-from looptune.backends.cuda.driver import MAX_BLOCKS_Y, SUCCESS, WORD, Graph, all_at_once, check
+from looptune.backends.cuda.driver import MAX_BLOCKS_Y, SUCCESS, WORD, Graph, check, max_cooperative_blocks
 
 FEW = 8
 """Launches whose parameters are all kept in memory."""
@@ -35,11 +35,11 @@ C_TYPES = {
 Grid = Sequence[int] | int
 
 
-class TooLarge(ValueError):
+class GridTooLarge(ValueError):
     """The grid of a kernel has more blocks than a GPU takes, or than it runs at one time where they have to."""
 
 
-class Given:
+class ArgumentSlot:
     """Stands for an argument of the call while a plan is laid out: number ``k`` of its arrays, or of its floats."""
 
     def __init__(self, k: int) -> None:
@@ -62,7 +62,7 @@ class Scratch:
             driver.cuMemFree(self.pointer)
 
 
-class Frame:
+class ParameterBlock:
     """The parameters of one kernel in memory.
 
     ``arrays``: the words of each array of the call; ``floats`` and ``own``: where the call's floats are, and the sizes
@@ -86,13 +86,13 @@ class Frame:
                 self._array(word, np.dtype(kind.partition("[")[0]).itemsize, arg)
             else:
                 slot = C_TYPES[kind].from_buffer(self.memory, WORD * word)
-                self.own += [] if isinstance(arg, Given) else [slot]
-                self.floats += [(arg.k, slot)] if isinstance(arg, Given) else []
+                self.own += [] if isinstance(arg, ArgumentSlot) else [slot]
+                self.floats += [(arg.k, slot)] if isinstance(arg, ArgumentSlot) else []
             word += length
 
-    def _array(self, word: int, item: int, arg: Given | Scratch) -> None:
+    def _array(self, word: int, item: int, arg: ArgumentSlot | Scratch) -> None:
         self.memory[word + ITEM] = self.memory[word + STRIDE] = item
-        if isinstance(arg, Given):
+        if isinstance(arg, ArgumentSlot):
             self.arrays.append((arg.k, word))
         else:
             self.place(word, arg.pointer, arg.count)
@@ -108,7 +108,7 @@ class Frame:
             slot.value = value
 
 
-class Bound:
+class BoundPlan:
     """A plan that is bound to a device.
 
     ``plan(launch, new, *params)`` calls ``launch(kernel, grid, block, *args)`` for each launch in turn, and
@@ -129,9 +129,9 @@ class Bound:
         self.stream = driver.CUstream(stream)
         self.scratch: list[Scratch] = []
         self.made = 0
-        self.frames: dict[Any, Frame] = {}
+        self.frames: dict[Any, ParameterBlock] = {}
         # With what launches it, and all that the driver is told.
-        self.launches: list[tuple[Frame, Callable[..., Any], tuple[Any, ...]]] | None = []
+        self.launches: list[tuple[ParameterBlock, Callable[..., Any], tuple[Any, ...]]] | None = []
         self.pointers: tuple[int, ...] = ()
         self.counts: tuple[int, ...] = ()
         self.floats: tuple[float, ...] = ()
@@ -207,16 +207,16 @@ class Bound:
         self.made += 1
         return self.scratch[self.made - 1]
 
-    def _frame(self, kernel: Any, block: Sequence[int], args: Sequence[Any]) -> Frame:
-        """Return the frame for a kernel and its arrays; ``Given`` and ``Scratch`` live as long as this object."""
-        key = (kernel, block, tuple(id(a) for a in args if isinstance(a, Given | Scratch)))
+    def _frame(self, kernel: Any, block: Sequence[int], args: Sequence[Any]) -> ParameterBlock:
+        """Return the frame of a kernel; ``ArgumentSlot`` and ``Scratch`` live as long as this object."""
+        key = (kernel, block, tuple(id(a) for a in args if isinstance(a, ArgumentSlot | Scratch)))
         frame = self.frames.get(key)
         if frame is None:
-            frame = self.frames[key] = Frame(self.loaded(kernel), block, self.types(kernel), args)
+            frame = self.frames[key] = ParameterBlock(self.loaded(kernel), block, self.types(kernel), args)
             self._settle(frame)
         return frame
 
-    def _settle(self, frame: Frame) -> None:
+    def _settle(self, frame: ParameterBlock) -> None:
         for k, word in frame.arrays if self.pointers else ():
             frame.place(word, self.pointers[k], self.counts[k])
         for k, slot in frame.floats if self.floats else ():
@@ -228,7 +228,7 @@ class Bound:
         if len(self.launches) > FEW:
             _call(self._frame(kernel, block, args), kernel, grid, self.stream)
             return
-        frame = Frame(self.loaded(kernel), block, self.types(kernel), args)
+        frame = ParameterBlock(self.loaded(kernel), block, self.types(kernel), args)
         frame.fill(args)
         self.launches.append((frame, *_call(frame, kernel, grid, self.stream)))
 
@@ -237,14 +237,14 @@ class Bound:
             driver.cuStreamDestroy(self.own_stream)
 
 
-def _call(frame: Frame, kernel: Any, grid: Grid, stream: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+def _call(frame: ParameterBlock, kernel: Any, grid: Grid, stream: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """Return what launches a kernel, and all that the driver is told."""
     if not isinstance(grid, int):
         whole = _whole(kernel, grid)
         return driver.cuLaunchKernel, (frame.kernel, *whole, *frame.block, 0, stream, frame.at, 0)
-    blocks, fit = all_at_once(frame.kernel, frame.block[0], grid)
+    blocks, fit = max_cooperative_blocks(frame.kernel, frame.block[0], grid)
     if fit < grid:
-        raise TooLarge(f"{kernel.__name__} needs {grid} blocks at a time on a multiprocessor, {fit} fit")
+        raise GridTooLarge(f"{kernel.__name__} needs {grid} blocks at a time on a multiprocessor, {fit} fit")
     return driver.cuLaunchCooperativeKernel, (frame.kernel, blocks, 1, 1, *frame.block, 0, stream, frame.at)
 
 
@@ -252,5 +252,5 @@ def _whole(kernel: Any, grid: Sequence[int]) -> tuple[int, ...]:
     """Return the grid in three dimensions."""
     x, y, z = (*grid, 1, 1)[:3]
     if max(y, z) > MAX_BLOCKS_Y:
-        raise TooLarge(f"{kernel.__name__} needs {max(y, z)} blocks along y or z, the limit is {MAX_BLOCKS_Y}")
+        raise GridTooLarge(f"{kernel.__name__} needs {max(y, z)} blocks along y or z, the limit is {MAX_BLOCKS_Y}")
     return int(x), int(y), int(z)

@@ -26,7 +26,7 @@ class Address:
     constant: int
 
     @property
-    def single(self) -> bool:
+    def is_single(self) -> bool:
         """Nothing is added to anything."""
         factors = [1] * (self.base != Const(0)) + [factor for _, factor in self.counted]
         return not factors or (factors == [1] and self.constant == 0)
@@ -72,7 +72,7 @@ def upper_bound(e: Expr, nonnegative: Collection[str], most: Mapping[str, int]) 
     return None
 
 
-def lowest(e: Expr, nonnegative: Collection[str], least: Mapping[str, int]) -> int | None:
+def lower_bound(e: Expr, nonnegative: Collection[str], least: Mapping[str, int]) -> int | None:
     """Return a lower bound of ``e`` that is visible from its form.
 
     ``least``: lower bounds of some variables; the others are not negative.
@@ -85,10 +85,10 @@ def lowest(e: Expr, nonnegative: Collection[str], least: Mapping[str, int]) -> i
         case Var(name) if name in least:
             return least[name]
         case Binary("-", lhs, Const(int(n))) if e.dtype in ("int32", "int64"):
-            first = lowest(lhs, nonnegative, least)
+            first = lower_bound(lhs, nonnegative, least)
             return None if first is None else first - n
         case Binary("+" | "*" as op, lhs, rhs) if e.dtype in ("int32", "int64"):
-            a, b = lowest(lhs, nonnegative, least), lowest(rhs, nonnegative, least)
+            a, b = lower_bound(lhs, nonnegative, least), lower_bound(rhs, nonnegative, least)
             if a is None or b is None or (op == "*" and (a < 0 or b < 0)):
                 return None
             return a + b if op == "+" else a * b

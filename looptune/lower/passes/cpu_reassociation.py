@@ -19,8 +19,8 @@ from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import Assign, Binary, Call, Codelet, Expr, Load, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import map_blocks, rewrite_stmts, walk, walk_stmts
 from looptune.ir.simplify import is_integer
-from looptune.lower.passes.cpu_time_bands import with_bands
-from looptune.poly.access import written_as
+from looptune.lower.passes.cpu_time_bands import make_time_bands
+from looptune.poly.access import source_text
 from looptune.poly.reassociation import ReorderedReduction
 from looptune.poly.reduction import accumulation
 
@@ -31,14 +31,14 @@ IN_ANY_ORDER = {"+": "plus_in_any_order", "-": "minus_in_any_order", "*": "times
 """By C's operator, the functions of ``anyorder``."""
 
 
-def accumulating(body: Iterable[Stmt]) -> tuple[Stmt, ...]:
+def mark_accumulations(body: Iterable[Stmt]) -> tuple[Stmt, ...]:
     """``body`` with these operations as calls of ``IN_ANY_ORDER``."""
-    return tuple(marked(s) if isinstance(s, Loop) else map_blocks(accumulating, s) for s in body)
+    return tuple(mark_loop(s) if isinstance(s, Loop) else map_blocks(mark_accumulations, s) for s in body)
 
 
-def vectorised(codelet: Codelet, plan: Plan) -> tuple[ReorderedReduction, ...]:
+def vectorised_sums(codelet: Codelet, plan: Plan) -> tuple[ReorderedReduction, ...]:
     """Return the sums of ``codelet`` that a CPU's compiler may reorder in ``plan``, which is made of it."""
-    kernels = with_bands(plan).kernels
+    kernels = make_time_bands(plan).kernels
     bodies = (reduce(lambda body, axis: (replace(axis, body=body),), reversed(k.loops), k.body) for k in kernels)
     loops = (s for body in bodies for s in walk_stmts(body) if isinstance(s, Loop) and _is_innermost(s))
     mine = {a.name for loop in loops for a in _sums(loop)}
@@ -47,17 +47,17 @@ def vectorised(codelet: Codelet, plan: Plan) -> tuple[ReorderedReduction, ...]:
 
 
 def _named(s: Assign, op: str) -> ReorderedReduction:
-    return ReorderedReduction(op, written_as(s.target), s.target.span if s.target.span.line else s.span)
+    return ReorderedReduction(op, source_text(s.target), s.target.span if s.target.span.line else s.span)
 
 
 def _is_innermost(loop: Loop) -> bool:
     return not any(isinstance(n, Loop | While) for n in walk(loop.body))
 
 
-def marked(loop: Loop) -> Loop:
-    """``accumulating`` of one loop."""
+def mark_loop(loop: Loop) -> Loop:
+    """``mark_accumulations`` of one loop."""
     if not _is_innermost(loop):
-        return replace(loop, body=accumulating(loop.body))
+        return replace(loop, body=mark_accumulations(loop.body))
     found = set(map(id, _sums(loop)))
 
     def rule(n: Stmt) -> Stmt | None:

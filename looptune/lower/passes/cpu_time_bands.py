@@ -28,7 +28,7 @@ from looptune.lower.passes.temporal_tiling import (
     TemporalTile,
     constant_offset,
     point,
-    steps_together,
+    steps_per_launch,
 )
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step
 
@@ -40,7 +40,7 @@ ELEMENTS = 2048
 """Of an array of one dimension: so many of them go through the steps as one row."""
 
 
-def with_bands(plan: Plan) -> Plan:
+def make_time_bands(plan: Plan) -> Plan:
     """Return the plan with time bands: two ordinary launches for each group of several steps."""
     return replace(plan, steps=tuple(_steps(plan.steps)))
 
@@ -153,7 +153,7 @@ class _Bands:
 
     def last(self, rows: RowLags) -> int:
         """In the last step."""
-        return max(rows.nests) + rows.more * (steps_together(self.whole.loop) - 1)
+        return max(rows.nests) + rows.more * (steps_per_launch(self.whole.loop) - 1)
 
 
 def _moved(by: Iterable[tuple[Var, int]]) -> Iterator[Stmt]:

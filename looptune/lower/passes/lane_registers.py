@@ -39,7 +39,7 @@ TURN = "__turn"
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _LaneElement:
     """The element of an iteration of ``loop``, held in the array ``own`` by its turn."""
 
     element: Load
@@ -74,12 +74,12 @@ def keep_lane_elements(kernel: Kernel, lane: Var) -> Kernel:
     return replace(kernel, team=replace(team, phases=tuple(phases)), locals=(*kernel.locals, *(k.own for k in found)))
 
 
-def _found(kernel: Kernel, phases: tuple[Phase, ...]) -> list[_Kept]:
+def _found(kernel: Kernel, phases: tuple[Phase, ...]) -> list[_LaneElement]:
     """Return what to keep, as much as there is room for."""
     loops, elsewhere = list(_shared(phases)), _elsewhere(phases)
     changing = written_names(kernel.body) | {f.var for f in walk(kernel.body) if isinstance(f, Loop)}
     taken = _names(kernel)
-    found: list[_Kept] = []
+    found: list[_LaneElement] = []
     room = MOST_BYTES
     for array in sorted(kernel.writes & set(kernel.arrays) - elsewhere):
         mine = [f for f in loops if array in referenced_names((f,))]
@@ -91,7 +91,7 @@ def _found(kernel: Kernel, phases: tuple[Phase, ...]) -> list[_Kept]:
         if room < 0:
             return found
         name = f"{array}_kept" + "_" * (f"{array}_kept" in taken)
-        found.append(_Kept(element, mine[0], Local(name, element.dtype, (Const(turns),))))
+        found.append(_LaneElement(element, mine[0], Local(name, element.dtype, (Const(turns),))))
     return found
 
 
@@ -187,7 +187,7 @@ def _repeated(phases: Iterable[Phase]) -> tuple[Phase, ...]:
 class _Turns:
     """Loops over the turns of a lane in place of those that lanes share; ``keep_lane_elements`` by the array's name."""
 
-    kept: dict[str, _Kept]
+    elements: dict[str, _LaneElement]
     lanes: int
     lane: Var
 
@@ -206,16 +206,16 @@ class _Turns:
     def concerns(self, loop: Loop) -> bool:
         trips = _trips(loop)
         even = trips is not None and trips > 0 and trips % self.lanes == 0
-        return even or bool(referenced_names(loop.body) & self.kept.keys())
+        return even or bool(referenced_names(loop.body) & self.elements.keys())
 
-    def store(self, k: _Kept) -> TeamFor:
+    def store(self, k: _LaneElement) -> TeamFor:
         held = Load(k.own.name, (_turn(k.loop),), k.own.dtype)
         return TeamFor(self.over(k.loop, (Assign(k.element, held),)))
 
     def turns(self, loop: Loop) -> Loop:
         def rule(n: Node) -> Node | None:
-            if isinstance(n, Load) and n.array in self.kept:
-                return Load(self.kept[n.array].own.name, (_turn(loop),), n.dtype)
+            if isinstance(n, Load) and n.array in self.elements:
+                return Load(self.elements[n.array].own.name, (_turn(loop),), n.dtype)
             return None
 
         return self.over(loop, rewrite(rule, loop.body))

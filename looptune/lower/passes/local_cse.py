@@ -27,7 +27,7 @@ from looptune.ir.intervals import affine_terms, may_wrap
 from looptune.ir.nodes import Assign, Binary, Call, Cast, Const, Expr, Load, Node, Stmt, Unary, Var
 from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.simplify import add, mul
-from looptune.lower.passes.address_split import lowest
+from looptune.lower.passes.address_split import lower_bound
 
 PLACE, VALUE = "__at", "__once"
 """What the names of the variables end with."""
@@ -106,7 +106,7 @@ def _split(e: Expr, nonnegative: Collection[str], least: Mapping[str, int]) -> t
     if may_wrap(e, nonnegative):
         return e, 0
     terms, constant = affine_terms(e)
-    below = ((at := lowest(term, nonnegative, least)) is None or at < 0 for term in terms)
+    below = ((at := lower_bound(term, nonnegative, least)) is None or at < 0 for term in terms)
     if any(factor < 0 for factor in terms.values()) or any(below):
         return e, 0
     base: Expr = Const(0)

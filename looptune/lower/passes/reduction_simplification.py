@@ -19,5 +19,5 @@ def share_sums(kernel: Kernel, plan: Plan) -> Kernel:
     if kernel.team is not None or kernel.time_tile is not None:
         return kernel
     suitable = regroupable_statements(kernel.loops, kernel.body)
-    body, holding, sums = simplify_reductions(kernel.body, suitable, plan.taken)
+    body, holding, sums = simplify_reductions(kernel.body, suitable, plan.used_names)
     return replace(kernel, body=body, locals=kernel.locals + holding, sums=sums + kernel.sums)

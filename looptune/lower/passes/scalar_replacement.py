@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from looptune.ir.def_use import names_in, written_names
-from looptune.ir.intervals import Range, affine_terms, body_ranges, has_invariant_bounds, surely_iterates
+from looptune.ir.intervals import Range, affine_terms, always_iterates, body_ranges, has_invariant_bounds
 from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Local, Loop, Node, Select, Stmt, Var, While
 from looptune.ir.rewrite import map_blocks, rewrite, walk, walk_stmts
 
@@ -133,7 +133,7 @@ def _block(
                 here = signs.inside(stmt)
                 within = (*around, stmt) if has_invariant_bounds(stmt) else around
                 loop = replace(stmt, body=_block(inner, taken, here, made, body_ranges(stmt, env), within))
-                out.extend(_loop(loop, taken, here.positive, made, surely_iterates(stmt, env, around)))
+                out.extend(_loop(loop, taken, here.positive, made, always_iterates(stmt, env, around)))
             case If(_, then, other):
                 yes, no = (_block(b, taken, signs, made, env, around) for b in (then, other))
                 out.append(replace(stmt, then=yes, other=no))

@@ -26,7 +26,7 @@ from looptune.core.errors import DirectiveError
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.intervals import affine_terms
 from looptune.ir.nodes import Annotations, Binary, Const, Expr, If, Load, Loop, Node, Stmt, Var, While
-from looptune.ir.rewrite import directly, rewrite, walk
+from looptune.ir.rewrite import rewrite, walk, walk_outside_loops
 from looptune.ir.simplify import add, mul, sub
 from looptune.lower.passes.loop_normalization import max_trip_count, normalize_loop, unroll_loop
 from looptune.lower.plan import Kernel, Plan
@@ -97,13 +97,13 @@ class _Stager:
 
     def statement(self, stmt: Stmt, together: bool) -> Stmt:
         match stmt:
-            case Loop() if self.mine(stmt):
-                arrays = self.mine(stmt)
+            case Loop() if self.staged_here(stmt):
+                arrays = self.staged_here(stmt)
                 if not together or not self.same((stmt.lo, stmt.hi)):
                     raise _refused(stmt, arrays, "not all threads of a block reach it")
                 asked = staged_tiles(stmt)
                 self.buffers, self.across = asked.buffers, asked.transposed_tiles
-                self.ahead = self.filled_again(stmt, arrays) if asked.buffers > 1 else ""
+                self.ahead = self.refill_variable(stmt, arrays) if asked.buffers > 1 else ""
                 done, tiles = self.tiled(stmt, arrays)
                 self.buffers, self.ahead, self.across = 1, "", ()
                 return replace(done, annotations=Annotations((*done.annotations, TileFill(tiles))))
@@ -117,13 +117,13 @@ class _Stager:
                 return replace(stmt, then=self.block(then, here), other=self.block(other, here))
         return stmt
 
-    def filled_again(self, loop: Loop, arrays: Sequence[str]) -> str:
+    def refill_variable(self, loop: Loop, arrays: Sequence[str]) -> str:
         """Return the variable of the loop directly around, in each of whose iterations the tiles are others."""
-        if not self.around or all(s is not loop for s in directly(self.around[-1].body)):
+        if not self.around or all(s is not loop for s in walk_outside_loops(self.around[-1].body)):
             raise _refused(loop, arrays, _alone(loop))
         return self.around[-1].var
 
-    def mine(self, loop: Loop) -> tuple[str, ...]:
+    def staged_here(self, loop: Loop) -> tuple[str, ...]:
         """Return the arrays staged at the loop itself: neither for the whole kernel nor at a loop inside."""
         inside = staged_arrays(walk(loop.body))
         return tuple(a for a in staged_arrays((loop,)) if a not in self.whole and a not in inside)
@@ -218,11 +218,13 @@ class _Stager:
         """Return the accesses that share a tile."""
         groups: list[list[int]] = []
         for k, place in enumerate(places):
-            near = [g for g in groups if any(self.near(place, places[m], ranges) for m in g)]
+            near = [g for g in groups if any(self.same_tile(place, places[m], ranges) for m in g)]
             groups = [g for g in groups if g not in near] + [[*(m for g in near for m in g), k]]
         return [sorted(g) for g in groups]
 
-    def near(self, a: tuple[_Place, ...], b: tuple[_Place, ...], ranges: Mapping[str, tuple[Expr, int, int]]) -> bool:
+    def same_tile(
+        self, a: tuple[_Place, ...], b: tuple[_Place, ...], ranges: Mapping[str, tuple[Expr, int, int]]
+    ) -> bool:
         return all(
             (p.axes, p.inner, p.rest) == (q.axes, q.inner, q.rest)
             and abs(p.constant - q.constant) <= self.extent(p, ranges)
@@ -239,7 +241,7 @@ class _Stager:
         x = next((axis.var for dim, axis in self.kernel.grid_axes if dim == "x"), "")
         strided = any(name == x for p in first[:-1] for name, _ in p.axes)
         dtype = self.plan.array(array).dtype
-        turned = len(shape) > 1 and (array in self.across or self.turned(first, spread, x))
+        turned = len(shape) > 1 and (array in self.across or self.is_transposed(first, spread, x))
         vector = 1 if turned else self.vector(array, dtype, origin[-1], shape[-1])
         line, unit = (prod(shape[:-1]), WIDE // np.dtype(dtype).itemsize) if turned else (shape[-1], vector)
         pitch = -(-line // unit) * unit
@@ -248,7 +250,7 @@ class _Stager:
         self.made += 1
         return Tile(name, array, dtype, origin, shape, pitch, vector, self.buffers, self.ahead, turned)
 
-    def turned(self, place: Sequence[_Place], spread: Sequence[int], x: str) -> bool:
+    def is_transposed(self, place: Sequence[_Place], spread: Sequence[int], x: str) -> bool:
         """Threads along x read several rows each, side by side, and all of them one column."""
         rows = [(dict(p.axes).get(x, 0), reach) for p, reach in zip(place[:-1], spread, strict=False)]
         return not place[-1].axes and any(1 < factor <= reach + 1 for factor, reach in rows)

@@ -68,12 +68,17 @@ from looptune.ir.nodes import (
 )
 from looptune.ir.rewrite import conjuncts, map_blocks, rewrite, rewrite_stmts, substitute, walk, walk_stmts
 from looptune.ir.simplify import add, div, max_of, min_of, mul, sub
-from looptune.lower.accumulators import Accumulator, quiet
+from looptune.lower.accumulators import Accumulator, ignores_nan
 from looptune.lower.passes.init_fusion import fuse_initialization
 from looptune.lower.passes.row_groups import select_row, split_by_row
 from looptune.lower.team import needs_team
 from looptune.schedule.binding import identity
-from looptune.schedule.directives.reduction_simplification import SharedSum, SharedSums, regroupable_statements, shared
+from looptune.schedule.directives.reduction_simplification import (
+    SharedSum,
+    SharedSums,
+    regroupable_statements,
+    share_sums,
+)
 from looptune.schedule.directives.split import ReductionParts
 
 SEVERAL = 16
@@ -101,8 +106,8 @@ def expand_split_reductions(codelet: Codelet, *, rows: bool = True) -> SplitRedu
     codelet = replace(codelet, body=distribute_parallel_copies(codelet.body))
     if not _divided(codelet.body):
         return SplitReduction(codelet, {})
-    dealing = _Dealing(codelet, rows=rows)
-    body = dealing.whole()
+    dealing = _Splitting(codelet, rows=rows)
+    body = dealing.split_all()
     made = replace(codelet, body=body, locals=(*codelet.locals, *dealing.made))
     return SplitReduction(made, dealing.parts, tuple(dealing.sums))
 
@@ -110,7 +115,7 @@ def expand_split_reductions(codelet: Codelet, *, rows: bool = True) -> SplitRedu
 def check_split_reductions(codelet: Codelet) -> None:
     """Unfit where ``lower/passes/split_reduction`` says so; the codelet is not rewritten, which takes longer."""
     if _divided(codelet.body):
-        _Dealing(replace(codelet, body=distribute_parallel_copies(codelet.body)), only_check=True).whole()
+        _Splitting(replace(codelet, body=distribute_parallel_copies(codelet.body)), only_check=True).split_all()
 
 
 SPLIT = ReductionParts.word
@@ -146,24 +151,24 @@ def distribute_parallel_copies(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 
 @dataclass(slots=True)
-class _Dealing:
+class _Splitting:
     """``only_check``: what is dealt out is left out. ``rows``: see ``lower/passes/split_reduction``."""
 
     codelet: Codelet
     only_check: bool = False
     rows: bool = False
-    taken: set[str] = field(init=False)
+    used_names: set[str] = field(init=False)
     changed: set[str] = field(init=False)
     made: list[Local] = field(default_factory=list)
     parts: dict[str, Reduction] = field(default_factory=dict)
     sums: list[SharedSum] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.taken = {p.name for p in self.codelet.params} | {v.name for v in self.codelet.locals}
-        self.taken |= referenced_names(self.codelet.body)
+        self.used_names = {p.name for p in self.codelet.params} | {v.name for v in self.codelet.locals}
+        self.used_names |= referenced_names(self.codelet.body)
         self.changed = written_names(self.codelet.body)
 
-    def whole(self) -> tuple[Stmt, ...]:
+    def split_all(self) -> tuple[Stmt, ...]:
         body = self.block(self.codelet.body, frozenset())
         left = next((s for s in walk_stmts(body) if isinstance(s, Loop) and s.in_parts), None)
         if left is not None:
@@ -208,19 +213,19 @@ class _Dealing:
             return _within(chain, _under(given, left))
         told = group_targets_by_loop(loops, targets)
         if told and (chain or len(inside) > len(loops) or not all(needs_team(f.body) for f in loops)):
-            raise not_separable(first, told[0].each[0])
+            raise inseparable_error(first, told[0].index_loop[0])
         groups = told or [TargetGroup((), targets)]
         every = Loop(part.name, Const(0, part.dtype), Const(split_factor(first), part.dtype), (), dtype=part.dtype,
                      annotations=_of_join(first))  # fmt: skip
         varying = {f.var for f in chain}
         if not told and self.fixed(chain, host) and not self.only_check:
-            common = shared(loops, regroupable_statements((*chain, *loops), (*loops,)), self.taken)
+            common = share_sums(loops, regroupable_statements((*chain, *loops), (*loops,)), self.used_names)
             if common is not None:
                 shares, added = self.common(common, every, chain, varying)
                 making = replace(
                     every, body=_within(chain, _under(given, shares)), mode="parallel", thread_axis="parts"
                 )
-                return (making, *self.adding(chain, given, (*ahead, *added, *behind), part))
+                return (making, *self.combine_nest(chain, given, (*ahead, *added, *behind), part))
         held = {t: at for g in groups for t, at in self.arrays(g, part, loops, chain, host).items()}
         if self.only_check:
             return (*ahead, *behind)
@@ -228,23 +233,27 @@ class _Dealing:
         begin, whole = list[Stmt](), list[Stmt]()
         for g in groups:
             sums = [self.accumulator(r, loops) for r in g.targets]
-            together = tuple(_together(sums, held, loops, g.each))
-            begins = (_under(c.given, tuple(Assign(held[a.target], a.identity) for a in some)) for c, some in together)
-            begin += _within(g.each, tuple(s for made in begins for s in made))
-            chained = (*chain, *g.each)
+            together = tuple(_together(sums, held, loops, g.index_loop))
+            begins = (
+                _under(c.condition, tuple(Assign(held[a.target], a.identity) for a in some)) for c, some in together
+            )
+            begin += _within(g.index_loop, tuple(s for made in begins for s in made))
+            chained = (*chain, *g.index_loop)
             team = len(chained) == 1 and split_factor(first) >= SEVERAL
-            each = ((c, _added(some, held, every, sure=c.sure, team=team)) for c, some in together)
-            joined = share_conditions(s for c, some in each for s in _under(c.given, some))
+            each = ((c, _added(some, held, every, sure=c.always_accumulates, team=team)) for c, some in together)
+            joined = share_conditions(s for c, some in each for s in _under(c.condition, some))
             body = (*ahead, *_under(runs, joined), *behind)
             if team:
                 whole += _within((replace(chained[0], thread_axis="x"),), _under(given, body))
             else:
-                whole += self.adding(chained, given, body, part)
+                whole += self.combine_nest(chained, given, body, part)
         shares = tuple(_share(f, part, held, varying) for f in loops)
         parts = _within(chain, _under(given, _under(runs, (*begin, *shares))))
         return (replace(every, body=parts, mode="parallel", thread_axis="parts"), *whole)
 
-    def adding(self, chain: Sequence[Loop], given: Expr | None, body: tuple[Stmt, ...], part: Var) -> tuple[Stmt, ...]:
+    def combine_nest(
+        self, chain: Sequence[Loop], given: Expr | None, body: tuple[Stmt, ...], part: Var
+    ) -> tuple[Stmt, ...]:
         """Return the nest that adds parts up in ``body``; in several rows, in blocks for each."""
         deep = any(f.thread_axis == "z" for f in chain)
         rows = split_by_row(body, chain, given, part.name) if self.rows and chain and not deep else [body]
@@ -268,8 +277,10 @@ class _Dealing:
         self.made += sums.locals
         self.sums += sums.found
         begin = tuple(Assign(v, Const(0, v.dtype)) for v in own)
-        stored = (s for v, g in zip(own, sums.given, strict=True) for s in _under(g, (Assign(held[v], v),)))
-        adding = [(self.accumulator(r, (sums.loop,)), g) for r, g in zip(sums.loop.reductions, sums.given, strict=True)]
+        stored = (s for v, g in zip(own, sums.conditions, strict=True) for s in _under(g, (Assign(held[v], v),)))
+        adding = [
+            (self.accumulator(r, (sums.loop,)), g) for r, g in zip(sums.loop.reductions, sums.conditions, strict=True)
+        ]
         parts = (s for a, g in adding for s in _under(g, (Assign(a.private, a.combine(a.private, held[a.target])),)))
         first = (Assign(a.private, a.identity) for a, _ in adding)
         after = substitute(sums.after, {a.target.name: a.private for a, _ in adding if isinstance(a.target, Var)})
@@ -280,7 +291,7 @@ class _Dealing:
         own = Var(self.fresh(f"{target_name(r.target)}_sum"), r.target.dtype)
         self.made.append(Local(own.name, own.dtype))
         self.parts[own.name] = r
-        return Accumulator(r.op, r.target, own, own, all(quiet(f, r.target) for f in loops if r in f.reductions))
+        return Accumulator(r.op, r.target, own, own, all(ignores_nan(f, r.target) for f in loops if r in f.reductions))
 
     def arrays(
         self, told: TargetGroup, part: Var, loops: Sequence[Loop], chain: Sequence[Loop], host: frozenset[str]
@@ -292,8 +303,11 @@ class _Dealing:
         held: dict[Var | Load, Load] = {}
         loop = loops[0]
         for r in told.targets:
-            sure, nest = accumulation_guard(loops, r.target, told.each).sure, (*chain, *told.each)
-            if self.fixed(nest, host) and not (told.each and sure):
+            sure, nest = (
+                accumulation_guard(loops, r.target, told.index_loop).always_accumulates,
+                (*chain, *told.index_loop),
+            )
+            if self.fixed(nest, host) and not (told.index_loop and sure):
                 shape = tuple(map(_extent, nest))
                 held[r.target] = Load(self.array(r, loop, shape), (part, *_places(nest)), r.target.dtype)
                 continue
@@ -333,8 +347,10 @@ class _Dealing:
         return known, r.target
 
     def fresh(self, name: str) -> str:
-        free = next(c for k in range(len(self.taken) + 2) if (c := f"{name}{k}" if k else name) not in self.taken)
-        self.taken.add(free)
+        free = next(
+            c for k in range(len(self.used_names) + 2) if (c := f"{name}{k}" if k else name) not in self.used_names
+        )
+        self.used_names.add(free)
         return free
 
 
@@ -451,9 +467,9 @@ def _extent(loop: Loop) -> Expr:
 
 def _together(
     sums: Sequence[Accumulator], held: Mapping[Var | Load, Load], loops: Sequence[Loop], each: Sequence[Loop]
-) -> Iterator[tuple[Wanted, list[Accumulator]]]:
+) -> Iterator[tuple[AccumulationGuard, list[Accumulator]]]:
     """Those whose parts are in one array, which are next to each other, and under one condition."""
-    found: dict[tuple[str, Wanted], list[Accumulator]] = {}
+    found: dict[tuple[str, AccumulationGuard], list[Accumulator]] = {}
     for a in sums:
         found.setdefault((held[a.target].array, accumulation_guard(loops, a.target, each)), []).append(a)
     return ((condition, some) for (_, condition), some in found.items())
@@ -501,9 +517,9 @@ def _within(chain: Sequence[Loop], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 @dataclass(frozen=True, slots=True)
 class TargetGroup:
-    """``targets`` that the loop in ``each`` tells apart; of no loop, by those around what is dealt out alone."""
+    """``targets`` that the loop in ``index_loop`` tells apart; of no loop, by those around what is dealt out alone."""
 
-    each: tuple[Loop, ...]
+    index_loop: tuple[Loop, ...]
     targets: tuple[Reduction, ...]
 
 
@@ -527,7 +543,7 @@ def group_targets_by_loop(loops: Sequence[Loop], targets: Sequence[Reduction]) -
         mine = [r for r in targets if r.target in made and f.var in names_in(r.target)]
         alone = f.mode == "parallel" and all(names_in(r.target) & changing == {f.var} for r in mine)
         if mine and (not alone or names_in((f.lo, f.hi)) & (changing | written_names(loops))):
-            raise not_separable(loops[0], f)
+            raise inseparable_error(loops[0], f)
         if mine:
             each = Loop(f.var, f.lo, f.hi, (), f.step, "parallel", dtype=f.dtype, annotations=_of_join(f))
             found.setdefault(each, {}).update(dict.fromkeys(mine))
@@ -540,7 +556,7 @@ def group_targets_by_loop(loops: Sequence[Loop], targets: Sequence[Reduction]) -
     rest = tuple(r for r in targets if r not in told)
     among = next((f for f in inner if any(f.var in names_in(r.target) for r in rest)), None)
     if among is not None:
-        raise not_separable(loops[0], among)
+        raise inseparable_error(loops[0], among)
     return [
         *(TargetGroup((each,), tuple(mine)) for each, mine in found.items()),
         *([TargetGroup((), rest)] if rest else []),
@@ -548,17 +564,20 @@ def group_targets_by_loop(loops: Sequence[Loop], targets: Sequence[Reduction]) -
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """``given``: what holds wherever loops accumulate into a target, as far as they do not change it; None for always.
+class AccumulationGuard:
+    """Where loops accumulate into a target.
 
-    ``sure``: they do wherever that holds, so that the target is an element there and no other iteration's.
+    ``condition``: what holds wherever they do, as far as they do not change it; None for always.
+
+    ``always_accumulates``: they do wherever that holds, so that the target is an element there and no other
+    iteration's.
     """
 
-    given: Expr | None
-    sure: bool
+    condition: Expr | None
+    always_accumulates: bool
 
 
-def accumulation_guard(loops: Sequence[Loop], target: Var | Load, each: Sequence[Loop] = ()) -> Wanted:
+def accumulation_guard(loops: Sequence[Loop], target: Var | Load, each: Sequence[Loop] = ()) -> AccumulationGuard:
     """Where the ``loops`` accumulate into ``target``; ``each``: loops inside that tell the target apart."""
     moving = {f.var for f in walk_stmts(tuple(loops)) if isinstance(f, Loop)} | written_names(loops)
     moving -= {f.var for f in each}
@@ -566,15 +585,15 @@ def accumulation_guard(loops: Sequence[Loop], target: Var | Load, each: Sequence
     around = [dict.fromkeys(_conditions(f.body, target, (), apart, (f,))) for f in loops]
     if any(asked != around[0] for asked in around):
         around = [dict.fromkeys((*_first(f), *c) for c in asked) for f, asked in zip(loops, around, strict=True)]
-    found = dict.fromkeys(lifted(c, moving) for asked in around for c in asked)
+    found = dict.fromkeys(hoist_conditions(c, moving) for asked in around for c in asked)
     sure = all(all_lifted for _, all_lifted in found) or ((), True) in found
     if any(not kept for kept, _ in found):
-        return Wanted(None, sure)
+        return AccumulationGuard(None, sure)
     either = dict.fromkeys(reduce(lambda a, b: Binary("&&", a, b), kept) for kept, _ in found)
-    return Wanted(reduce(lambda a, b: Binary("||", a, b), either), sure)
+    return AccumulationGuard(reduce(lambda a, b: Binary("||", a, b), either), sure)
 
 
-def lifted(around: Sequence[Expr], moving: Collection[str]) -> tuple[tuple[Expr, ...], bool]:
+def hoist_conditions(around: Sequence[Expr], moving: Collection[str]) -> tuple[tuple[Expr, ...], bool]:
     """Return the conditions that can be evaluated without ``moving``, and whether these are all.
 
     The conditions ``around`` a statement are given outermost first.
@@ -626,7 +645,7 @@ def _first(loop: Loop) -> tuple[Expr, ...]:
     return () if ran is None else (ran,)
 
 
-def not_separable(loop: Loop, inner: Loop) -> InfeasibleDirective:
+def inseparable_error(loop: Loop, inner: Loop) -> InfeasibleDirective:
     """Return the error for a split loop whose sums an inner loop indexes."""
     return InfeasibleDirective(loop, f"loop {inner.var} inside of it tells its sums apart: permute it inwards")
 

@@ -29,18 +29,18 @@ ALONG: tuple[tuple[Dimension, ...], ...] = (("x",), ("y", "x"), ("z", "y", "x"))
 """The dimension of the block along each dimension of space, by how many there are."""
 
 
-def hold_tiles(kernel: Kernel, plan: Plan) -> Kernel:
+def allocate_tiles(kernel: Kernel, plan: Plan) -> Kernel:
     """Return the kernel with what its threads hold of the tiles that they take through several steps as locals."""
     if kernel.time_tile is None:
         return kernel
     made, (loop,) = kernel.time_tile, kernel.body
     assert isinstance(loop, Loop), "the kernel is the loop over the steps"
-    whole = replace(tile_in_time(loop, plan.codelet, tiles=False), back=made.back, spares=made.spares)
+    whole = replace(tile_in_time(loop, plan.codelet, tiles=False), reversed=made.reversed, spares=made.spares)
     return replace(kernel, time_tile=whole, locals=(*kernel.locals, *whole.registers(plan.codelet)))
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedRows:
     """What the threads read of each other of an array: these ``rows`` of each thread, element by element.
 
     ``before`` and ``count``: where the first element is, and how much room there is, so that no place lies outside.
@@ -71,7 +71,7 @@ class ThreadRows:
         return self.whole.shape[-1]
 
     @cached_property
-    def shared(self) -> dict[str, Shared]:
+    def shared(self) -> dict[str, SharedRows]:
         """By the array."""
         used: dict[str, set[tuple[int, Offset]]] = {}
         for nest in self.whole.nests:
@@ -81,14 +81,14 @@ class ThreadRows:
                         used.setdefault(array, set()).add((row, at))
         return {array: self.made(array, found) for array, found in used.items()}
 
-    def made(self, array: str, used: set[tuple[int, Offset]]) -> Shared:
+    def made(self, array: str, used: set[tuple[int, Offset]]) -> SharedRows:
         rows = tuple(sorted({self.row(row, at)[1] for row, at in used}))
         least = min(0, *(self.step(rows, row, at) for row, at in used))
         most = max(0, *(self.step(rows, row, at) for row, at in used))
         x, y = self.kernel.block
         last = (y * len(rows) - 1) * self.width + self.width - 1 if len(self.whole.shape) > 1 else x * y - 1
         above = max(0, most - (len(rows) - 1) * self.width) if len(self.whole.shape) > 1 else most
-        return Shared(f"{array}__tile", array, self.plan.array(array).dtype, rows, -least, 1 + last + above - least)
+        return SharedRows(f"{array}__tile", array, self.plan.array(array).dtype, rows, -least, 1 + last + above - least)
 
     def own(self, row: int, at: Offset) -> int | None:
         """Return the row of this thread that contains the element, or None if it belongs to another thread."""
@@ -115,18 +115,18 @@ class ThreadRows:
         threads += at[1] if len(at) > 2 else 0
         return (threads * len(rows) + rows.index(there)) * self.width + at[-1]
 
-    def place(self, shared: Shared, further: int) -> Expr:
+    def place(self, shared: SharedRows, further: int) -> Expr:
         """``further`` than the thread's first place."""
-        x, y = (Var(thread(d)) for d in ("x", "y"))
+        x, y = (Var(thread_number(d)) for d in ("x", "y"))
         if len(self.whole.shape) == 1:
             return add(x, Const(shared.before + further))
         return add(add(mul(y, Const(len(shared.rows) * self.width)), x), Const(shared.before + further))
 
     def at(self, row: int) -> tuple[Expr, ...]:
         """Return the point in one of the thread's rows."""
-        return outermost(row), *(point(d) for d in range(1, len(self.whole.shape)))
+        return outermost_coordinate(row), *(point(d) for d in range(1, len(self.whole.shape)))
 
-    def held(self, array: str, row: int) -> Var:
+    def tiled_arrays(self, array: str, row: int) -> Var:
         return Var(register(array, row), self.plan.array(array).dtype)
 
     def extents(self, array: str) -> tuple[tuple[Expr, Expr], ...]:
@@ -143,14 +143,14 @@ class ThreadRows:
             yield Const(int(before <= row < n - behind))
             return
         rowed = dim == "y" and d == 0
-        at, row = (Var(ROW), row) if rowed else (Var(thread(dim)), 0)
+        at, row = (Var(ROW), row) if rowed else (Var(thread_number(dim)), 0)
         least, end = before - row, n - behind - row
         if least > 0:
             yield Binary(">=", at, Const(least))
         if end < n - (self.whole.rows - 1 if rowed else 0):
             yield Binary("<", at, Const(end))
 
-    def done(self, nest: PointwiseNest, row: int) -> tuple[Stmt, ...]:
+    def compute(self, nest: PointwiseNest, row: int) -> tuple[Stmt, ...]:
         """Return the computation of the nest at the point.
 
         Elements are registers, or those of other threads in shared memory.
@@ -179,20 +179,20 @@ class ThreadRows:
             shared = self.shared[array]
             for k, row in enumerate(shared.rows):
                 at = self.place(shared, k * self.width)
-                yield Assign(Load(shared.name, (at,), shared.dtype), self.held(array, row))
+                yield Assign(Load(shared.name, (at,), shared.dtype), self.tiled_arrays(array, row))
 
 
-def thread(dimension: str) -> str:
+def thread_number(dimension: str) -> str:
     """Return the number of the thread in its block."""
     return f"{dimension}__thread"
 
 
-def first(dimension: int) -> Var:
+def first_point(dimension: int) -> Var:
     """Return the first point of the block's tile along a dimension."""
     return Var(f"first{dimension}{POINT}")
 
 
-def outermost(row: int) -> Var:
+def outermost_coordinate(row: int) -> Var:
     """Return the outermost coordinate in a row, as a separate name for each row.
 
     Addresses are computed of non-negative values, and another row may be before the first element.
@@ -200,7 +200,7 @@ def outermost(row: int) -> Var:
     return Var(f"p0_{row}{POINT}")
 
 
-def started(array: str) -> Var:
+def first_row_position(array: str) -> Var:
     """Return the position of the thread's first row in an array."""
     return Var(f"{array}__begins")
 
@@ -214,18 +214,19 @@ ROW = "row__thread"
 class InteriorBody:
     """What a block inside of all bounds does, as statements.
 
-    ``places`` are the values of names, from the first element of the block's core along each dimension and the thread's
-    place in the block. After each of the ``groups``, in every iteration of ``loop``, the threads wait for each other.
+    ``positions`` are the values of names, from the first element of the block's core along each dimension and the
+    thread's place in the block. After each of the ``groups``, in every iteration of ``loop``, the threads wait for each
+    other.
     """
 
-    places: tuple[tuple[str, Expr], ...]
+    positions: tuple[tuple[str, Expr], ...]
     loads: tuple[Stmt, ...]
     loop: Loop
     groups: tuple[tuple[Stmt, ...], ...]
     stores: tuple[Stmt, ...]
 
 
-def inner(kernel: Kernel, plan: Plan, starts: Sequence[Expr], threads: tuple[Expr, Expr]) -> InteriorBody:
+def core_position(kernel: Kernel, plan: Plan, starts: Sequence[Expr], threads: tuple[Expr, Expr]) -> InteriorBody:
     """Return the position in the core.
 
     ``starts`` of the block's core, ``threads``: the position of the thread along x and y.
@@ -233,24 +234,28 @@ def inner(kernel: Kernel, plan: Plan, starts: Sequence[Expr], threads: tuple[Exp
     made = ThreadRows(kernel, plan)
     whole = made.whole
     along = ALONG[len(whole.shape) - 1]
-    places: list[tuple[str, Expr]] = [(thread("x"), threads[0]), (thread("y"), threads[1])]
+    places: list[tuple[str, Expr]] = [(thread_number("x"), threads[0]), (thread_number("y"), threads[1])]
     places.append((ROW, mul(threads[1], Const(whole.rows))))
     for d, (dim, start, (before, _)) in enumerate(zip(along, starts, whole.halo, strict=True)):
         mine = add(start, Const(-before))
         if dim != "z":
-            mine = add(mine, Var(ROW if d == 0 and dim == "y" else thread(dim)))
+            mine = add(mine, Var(ROW if d == 0 and dim == "y" else thread_number(dim)))
         rows = range(whole.rows) if d == 0 else ()
-        places += [(outermost(row).name, add(mine, Const(row))) for row in rows] if rows else [(point(d).name, mine)]
-    loads = [Assign(made.held(a, k), Load(source, made.at(k), plan.array(a).dtype))
+        places += (
+            [(outermost_coordinate(row).name, add(mine, Const(row))) for row in rows]
+            if rows
+            else [(point(d).name, mine)]
+        )
+    loads = [Assign(made.tiled_arrays(a, k), Load(source, made.at(k), plan.array(a).dtype))
              for a, source in whole.source.items() for k in range(whole.rows)]  # fmt: skip
     groups = tuple(
-        (*(s for nest in group if nest.whole for k in range(whole.rows) for s in made.done(nest, k)),
+        (*(s for nest in group if nest.whole for k in range(whole.rows) for s in made.compute(nest, k)),
          *made.publish([a for a in made.shared if any(a in nest.writes for nest in group)]))
         for group in whole.groups
     )  # fmt: skip
     stores: list[Stmt] = []
     for row in range(whole.rows):
-        row_stores = tuple(Assign(Load(t, made.at(row), plan.array(a).dtype), made.held(a, row))
+        row_stores = tuple(Assign(Load(t, made.at(row), plan.array(a).dtype), made.tiled_arrays(a, row))
                            for a, t in whole.target.items())  # fmt: skip
         asked = [c for d in range(len(along)) for c in made.core(row, d) if c != Const(1)]
         stores += (If(conjunction(asked), row_stores),) if asked else row_stores

@@ -78,8 +78,8 @@ class PointwiseNest:
 class TemporalTile:
     """A launch of ``loop``; ``spares``.
 
-    Each array kept in tiles with the one that the next launch reads instead, and ``back``: it is this launch that reads
-    the spare ones.
+    Each array kept in tiles with the one that the next launch reads instead, and ``reversed``: it is this launch that
+    reads the spare ones.
 
     ``groups`` of nests: no thread waits within one. ``extents`` of space, along each dimension; ``halo``: how many
     elements at the two edges of a tile are wrong at last; ``shape`` of a tile, in elements; ``rows``: how many of them
@@ -93,7 +93,7 @@ class TemporalTile:
     halo: tuple[tuple[int, int], ...]
     shape: tuple[int, ...]
     rows: int
-    back: bool = False
+    reversed: bool = False
 
     @property
     def core(self) -> tuple[int, ...]:
@@ -104,7 +104,7 @@ class TemporalTile:
         return (nest for group in self.groups for nest in group)
 
     @property
-    def in_place(self) -> TemporalTile:
+    def untiled(self) -> TemporalTile:
         """The same without tiles."""
         return replace(self, spares=tuple((array, array) for array, _ in self.spares))
 
@@ -122,12 +122,12 @@ class TemporalTile:
     @property
     def source(self) -> Mapping[str, str]:
         """Where a launch reads each array."""
-        return {a: b if self.back else a for a, b in self.spares}
+        return {a: b if self.reversed else a for a, b in self.spares}
 
     @property
     def target(self) -> Mapping[str, str]:
         """Where it writes it."""
-        return {a: a if self.back else b for a, b in self.spares}
+        return {a: a if self.reversed else b for a, b in self.spares}
 
 
 DEFAULT_BLOCK = (32, 8)
@@ -144,7 +144,7 @@ def block_size(loop: Loop) -> tuple[int, int]:
 OVERLAP = TimeTile.word
 
 
-def steps_together(loop: Loop) -> int:
+def steps_per_launch(loop: Loop) -> int:
     """How many iterations of the loop are one launch, 0 where no directive says that."""
     said = loop.annotation(TimeTile)
     return 0 if said is None else said.steps
@@ -159,7 +159,7 @@ def check(codelet: Codelet, *, tiles: bool) -> None:
 
 
 def _asked(codelet: Codelet) -> Found:
-    return outermost_loops_where(codelet.body, lambda loop: steps_together(loop) > 0)
+    return outermost_loops_where(codelet.body, lambda loop: steps_per_launch(loop) > 0)
 
 
 def with_ping_pong_arrays(codelet: Codelet) -> Codelet:
@@ -316,12 +316,12 @@ class _Making:
             match n:
                 case While():
                     raise InfeasibleDirective(self.loop, "the trip count of a while loop in it depends on data")
-                case Loop() as f if staging_loops((f,)) or steps_together(f):
+                case Loop() as f if staging_loops((f,)) or steps_per_launch(f):
                     raise InfeasibleDirective(self.loop, f"loop {n.var} inside it has tiles of its own")
-        self.sure(body)
+        self.check_edges(body)
         return self.placed(loops, body)
 
-    def sure(self, body: tuple[Stmt, ...]) -> None:
+    def check_edges(self, body: tuple[Stmt, ...]) -> None:
         """Check that elements which are wrong at the edges of a tile decide neither a subscript nor a trip count."""
         wrong = _of(body, self.kept)
         for n in walk(body):

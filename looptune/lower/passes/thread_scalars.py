@@ -19,6 +19,6 @@ def keep_in_scalars(kernel: Kernel, plan: Plan) -> Kernel:
     team = kernel.team
     if kernel.time_tile is not None or (team is not None and team.block_axis == "xy"):
         return kernel
-    taken = plan.taken | {v.name for v in kernel.locals}
+    taken = plan.used_names | {v.name for v in kernel.locals}
     body, made = scalar_replaced(kernel.body, taken, kernel.axes, within=team is not None and team.outer)
     return replace(kernel, body=body, locals=(*kernel.locals, *made))

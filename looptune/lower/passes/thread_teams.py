@@ -16,7 +16,7 @@ def divide_into_phases(kernel: Kernel, plan: Plan) -> Kernel:
     """Return the kernel with the phases of its team, and the locals that these need; one without a team as it is."""
     if kernel.team is None:
         return kernel
-    taken = plan.taken
+    taken = plan.used_names
     body, broadcast = replace_team_scalars(kernel.body, taken, kernel.axes)
     phases, made = team_phases(body, kernel.locals + broadcast, taken, kernel.axes)
     return replace(

@@ -17,24 +17,24 @@ from looptune.core.source import Span
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import If, Loop, Scalar, Stmt, While
 from looptune.ir.simplify import is_integer
-from looptune.lower.passes.cpu_reassociation import vectorised
+from looptune.lower.passes.cpu_reassociation import vectorised_sums
 from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, count, extent
 from looptune.lower.plan import Step as HostStep
 from looptune.lower.plan_outline import summarize_plan
 from looptune.poly.carried_dependence import Reason
 from looptune.poly.legality import Reduction
-from looptune.poly.out_of_bounds import Leaves, leaving, unsure
+from looptune.poly.out_of_bounds import OutOfBounds, out_of_bounds_accesses, undecided_accesses
 from looptune.poly.reassociation import ReorderedReduction
 from looptune.poly.scop import Unanalysable
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import AppliedDirective, ScheduleResult, schedule
-from looptune.schedule.assumptions import assumed
+from looptune.schedule.assumptions import find_assumptions
 from looptune.schedule.directives.base import statement_names
 from looptune.schedule.legal_space import LegalSpace, legal_space
-from looptune.schedule.oversized import excessive
+from looptune.schedule.oversized import oversized_directives
 from looptune.schedule.parallel_loops import unprivatizable_locals
-from looptune.schedule.suggest import Suggestion, alternatives, without
+from looptune.schedule.suggest import Suggestion, alternatives, without_directive
 
 if TYPE_CHECKING:
     from looptune.frontend import Unit
@@ -66,7 +66,7 @@ class LoopFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedDirective:
+class CheckedDirective:
     """A directive: ``number``, ``piece`` and ``loop`` say where it stands, ``refusal`` why it cannot be.
 
     ``piece``: 1, 2, ... of a loop that was distributed, else 0. ``sums``: those it reorders.
@@ -103,7 +103,7 @@ class Explanation:
     """``permitted`` only where everything was asked for.
 
     ``vectors``: the sums of floats that a CPU's compiler may take in any order. ``assumes``: what is taken for granted;
-    ``brief``: in short; ``leaves``: the accesses outside of their arrays.
+    ``assumption_summary``: in short; ``out_of_bounds``: the accesses outside of their arrays.
     """
 
     codelet: str
@@ -111,13 +111,13 @@ class Explanation:
     sizes: Mapping[str, int]
     reassociate: bool
     loops: tuple[LoopFacts, ...]
-    directives: tuple[JudgedDirective, ...]
+    directives: tuple[CheckedDirective, ...]
     runs: ExecutionOutline
     permitted: LegalSpace | None
     vectors: tuple[ReorderedReduction, ...] = ()
     assumes: tuple[str, ...] = ()
-    leaves: tuple[Leaves, ...] = ()
-    brief: tuple[tuple[str, str], ...] = ()
+    out_of_bounds: tuple[OutOfBounds, ...] = ()
+    assumption_summary: tuple[tuple[str, str], ...] = ()
 
     @property
     def refused(self) -> bool:
@@ -135,24 +135,26 @@ def explain(
     done = schedule(analysis, placed, unit.values, keep_going=True, sums=True)
     integers = {p.name for p in unit.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
     sizes = {n: int(v) for n, v in unit.values.items() if n in integers}
-    too_much = {(b.directive.span, b.loop): why for b, why in excessive(analysis, placed, unit.values, gpu=True)}
+    too_much = {
+        (b.directive.span, b.loop): why for b, why in oversized_directives(analysis, placed, unit.values, gpu=True)
+    }
     judged = [_judged(analysis, placed, s, unit.values, too_much.get(_place(s))) for s in done.steps]
     if too_much:
         codelet = analysis.codelet
         for step in (s for s in done.steps if _place(s) in too_much):
-            codelet = without(codelet, step.directive)
+            codelet = without_directive(codelet, step.directive)
         rest = [p for p in placed if all(p.directive.span != span for span, _ in too_much)]
         done = schedule(analysis.of(codelet), rest, unit.values, keep_going=True)
     judged.sort(key=lambda j: (j.span.file != unit.path, j.span.file, j.span.line, j.span.col))
     runs = _runs(done, sizes, integers <= sizes.keys())
     found = legal_space(analysis) if everything else None
     loops = tuple(_loops(analysis))
-    vectors = vectorised(unit.codelet, lower_to_plan(done.codelet)) if reassociate else ()
-    outside = leaving(analysis.model)
-    rests = assumed(unit, outside, unsure(analysis.model), done.assumed)
+    vectors = vectorised_sums(unit.codelet, lower_to_plan(done.codelet)) if reassociate else ()
+    outside = out_of_bounds_accesses(analysis.model)
+    rests = find_assumptions(unit, outside, undecided_accesses(analysis.model), done.assumed)
     return Explanation(
-        unit.codelet.name, unit.path, sizes, reassociate, loops, tuple(judged), runs, found, vectors, rests.said(),
-        tuple(x for x in outside if x.always), rests.brief(),
+        unit.codelet.name, unit.path, sizes, reassociate, loops, tuple(judged), runs, found, vectors, rests.sentences(),
+        tuple(x for x in outside if x.always), rests.summary(),
     )  # fmt: skip
 
 
@@ -183,7 +185,7 @@ def _loop(analysis: Analysis, loop: Loop, depth: int) -> LoopFacts:
     kind: Kind = verdict.kind
     reason = unknown = None
     if kind == "sequential":
-        reason = analysis.why(names, at)
+        reason = analysis.explain_sequential(names, at)
         about = reason.dependence.because
         if about is not None and not about.condition:
             kind, reason, unknown = "unknown", None, about
@@ -204,13 +206,13 @@ def _judged(
     step: AppliedDirective,
     values: Mapping[str, int | float],
     too_much: LooptuneError | None,
-) -> JudgedDirective:
+) -> CheckedDirective:
     where = (step.text, step.number, step.piece, step.loop, step.directive.span)
     if step.refusal is not None:
-        return JudgedDirective(*where, "refused", step.refusal, alternatives(analysis, placed, step, values))
+        return CheckedDirective(*where, "refused", step.refusal, alternatives(analysis, placed, step, values))
     if too_much is not None:
-        return JudgedDirective(*where, "refused", too_much)
-    return JudgedDirective(*where, "asserted" if step.proof == "asserted" else "proved", sums=step.sums)
+        return CheckedDirective(*where, "refused", too_much)
+    return CheckedDirective(*where, "asserted" if step.proof == "asserted" else "proved", sums=step.sums)
 
 
 def _runs(done: ScheduleResult, sizes: Mapping[str, int], known: bool) -> ExecutionOutline:

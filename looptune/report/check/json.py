@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from looptune.core.source import Span
     from looptune.poly.carried_dependence import Reason
-    from looptune.poly.out_of_bounds import Leaves
-    from looptune.report.check.explanation import ExecutionOutline, Explanation, JudgedDirective, LoopFacts
+    from looptune.poly.out_of_bounds import OutOfBounds
+    from looptune.report.check.explanation import CheckedDirective, ExecutionOutline, Explanation, LoopFacts
     from looptune.schedule.legal_space import LegalSpace
 
 Json = dict[str, Any]
@@ -28,11 +28,11 @@ def record(e: Explanation) -> Json:
         "runs": _runs(e.runs),
         "permitted": None if e.permitted is None else _permitted(e.permitted),
         "assumes": list(e.assumes),
-        "leaves": [_leaves(x) for x in e.leaves],
+        "leaves": [_leaves(x) for x in e.out_of_bounds],
     }
 
 
-def _leaves(x: Leaves) -> Json:
+def _leaves(x: OutOfBounds) -> Json:
     return {
         "access": x.access,
         "array": x.declared,
@@ -82,7 +82,7 @@ def _dependence(r: Reason) -> Json:
     }
 
 
-def _directive(d: JudgedDirective) -> Json:
+def _directive(d: CheckedDirective) -> Json:
     return {
         "directive": d.text,
         "loop": d.number,
@@ -125,7 +125,7 @@ def _permitted(p: LegalSpace) -> Json:
                 "order": list(o.order),
                 "outermost_parallel": o.outermost,
                 "innermost_parallel": o.innermost,
-                "as_written": o.written,
+                "as_written": o.is_source_order,
             }
             for o in p.permutations
         ],

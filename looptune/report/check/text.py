@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from looptune.core.source import Span, location
 from looptune.poly.legality import DOES, Violation
-from looptune.schedule.messages import in_vectors
+from looptune.schedule.messages import vectorised_sums_note
 
 if TYPE_CHECKING:
-    from looptune.report.check.explanation import Explanation, JudgedDirective, LoopFacts
+    from looptune.report.check.explanation import CheckedDirective, Explanation, LoopFacts
     from looptune.schedule.legal_space import LegalSpace, Permutation
 
 _COLOURS = {
@@ -36,12 +36,12 @@ def text(e: Explanation, *, colour: bool = False) -> str:
         lines += ["", *_directives(e.directives, colour)]
     *picture, summary = e.runs.outline
     lines += ["", f"  runs as {summary}", *(f"    {line}" for line in picture)]
-    lines += [f"  {in_vectors(e.vectors)}"] if e.vectors else []
+    lines += [f"  {vectorised_sums_note(e.vectors)}"] if e.vectors else []
     if e.permitted is not None:
         lines += ["", *_permitted(e.permitted, e.loops)]
         lines += ["  assumed", *(f"    {line}" for line in e.assumes)]
     else:
-        lines += ["", *_assumed(e.brief)]
+        lines += ["", *_assumed(e.assumption_summary)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -121,7 +121,7 @@ def _listed(values: Mapping[str, int]) -> str:
 # -- directives ------------------------------------------------------------------------------------------------------
 
 
-def _directives(judged: Sequence[JudgedDirective], colour: bool) -> Iterator[str]:
+def _directives(judged: Sequence[CheckedDirective], colour: bool) -> Iterator[str]:
     places = [f"loop {j.number}" + (f".{j.piece}" if j.piece else "") for j in judged]
     column, width = max(map(len, places)), max(len(j.text) for j in judged)
     for j, where in zip(judged, places, strict=True):
@@ -155,4 +155,4 @@ def _permitted(p: LegalSpace, loops: Sequence[LoopFacts]) -> Iterator[str]:
 def _ordered(o: Permutation) -> str:
     ends = [*(["outermost"] if o.outermost else []), *(["innermost"] if o.innermost else [])]
     free = f"{' and '.join(ends)} parallel" if ends else ""
-    return ", ".join(x for x in (free, "as written" if o.written else "") if x)
+    return ", ".join(x for x in (free, "as written" if o.is_source_order else "") if x)

@@ -48,11 +48,11 @@ class Blocks:
     cells: Mapping[tuple[int, Column], float]
 
     @property
-    def across(self) -> list[Column]:
+    def column_names(self) -> list[Column]:
         return sorted({column for _, column in self.cells}, key=lambda c: (c.scheme, c.factor))
 
     @property
-    def down(self) -> list[int]:
+    def row_names(self) -> list[int]:
         return sorted({row for row, _ in self.cells})
 
 
@@ -62,12 +62,12 @@ def blocks(study: KernelStudy) -> Blocks | None:
     best_us = min(times.values(), default=1.0)
     found: dict[tuple[str, str], dict[tuple[int, Column], float]] = {}
     for text, us in times.items():
-        for (rows, here), (columns, there) in combinations(jammed(text).items(), 2):
+        for (rows, here), (columns, there) in combinations(jammed_loops(text).items(), 2):
             if _may_nest(rows, columns):
                 cells, cell = found.setdefault((rows, columns), {}), (here.factor, there)
                 cells[cell] = min(us / best_us, cells.get(cell, us / best_us))
     made = [Blocks(study.kernel, rows, columns, cells) for (rows, columns), cells in found.items()]
-    both = [b for b in made if len(b.down) > 1 and len(b.across) > 1]
+    both = [b for b in made if len(b.row_names) > 1 and len(b.column_names) > 1]
     return max(both, key=lambda b: len(b.cells), default=None)
 
 
@@ -82,7 +82,7 @@ def _may_nest(outer: str, inner: str) -> bool:
     return len(known) < 2 or known[1] == known[0] + 1
 
 
-def jammed(text: str) -> dict[str, Column]:
+def jammed_loops(text: str) -> dict[str, Column]:
     """Place to how its loop is unrolled, of each loop whose copies are jammed.
 
     >>> jammed("loop i: unroll 4, jam\\nloop j: unroll 8, split, runs 4, jam\\nloop k: unroll 2")
@@ -109,19 +109,19 @@ _LIGHT_INK = 0.55
 def register_blocks(found: Sequence[Blocks]) -> Any:
     """Return a figure with a panel for each pair of jammed loops."""
     shades = style.shades(_SHADES)
-    widest, tallest = max(len(b.across) for b in found), max(len(b.down) for b in found)
+    widest, tallest = max(len(b.column_names) for b in found), max(len(b.row_names) for b in found)
     inches = (max(3.4, 0.42 * widest + 0.8), 0.3 * tallest + 1.1)
     figure, panels = style.panels(len(found), max(1, int(11 / inches[0])), inches=inches)
     for axes, one in zip(panels, found, strict=True):
         _cells(axes, one, shades)
         _schemes(axes, one)
-        style.titled(axes, one.kernel, f"iterations of {one.rows} by iterations of {one.columns}")
-    style.labelled(figure, "iterations a thread runs side by side, by how they lie", "")
+        style.set_title(axes, one.kernel, f"iterations of {one.rows} by iterations of {one.columns}")
+    style.label_axes(figure, "iterations a thread runs side by side, by how they lie", "")
     return figure
 
 
 def _cells(axes: Any, one: Blocks, shades: Any) -> None:
-    across, down = one.across, one.down
+    across, down = one.column_names, one.row_names
     for (row, column), ratio in one.cells.items():
         x, y = across.index(column), down.index(row)
         dark = max(0.0, 1 - log(ratio) / log(_WORST))
@@ -137,7 +137,7 @@ def _cells(axes: Any, one: Blocks, shades: Any) -> None:
 def _schemes(axes: Any, one: Blocks) -> None:
     """Label, below the factors, how the copies lie, once for neighbouring columns that share it."""
     at = 0
-    for scheme, same in groupby(one.across, key=lambda c: c.scheme):
+    for scheme, same in groupby(one.column_names, key=lambda c: c.scheme):
         count = len(list(same))
         axes.text(at + (count - 1) / 2, -0.16, scheme, transform=axes.get_xaxis_transform(), ha="center", va="top",
                   fontsize=6.5, color=INK)  # fmt: skip

@@ -29,7 +29,7 @@ BEYOND = 1.3
 class Bar:
     """``ratio``: how many times faster than the default, in the median.
 
-    ``low`` and ``high``: by the third and the first quartile of its runs. ``broken``: it is drawn up to ``shown``
+    ``low`` and ``high``: by the third and the first quartile of its runs. ``broken``: it is drawn up to ``drawn_ratio``
     alone.
     """
 
@@ -38,11 +38,11 @@ class Bar:
     ratio: float
     low: float
     high: float
-    shown: float
+    drawn_ratio: float
 
     @property
     def broken(self) -> bool:
-        return self.shown != self.ratio
+        return self.drawn_ratio != self.ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,20 +106,20 @@ def bars(found: Sequence[Bars]) -> Any:
         axes.set_xlim(middle - half, middle + half)
         axes.set_xticks(range(len(one.bars)), [f"{bar.name}\n{time_text(bar.time_us)}" for bar in one.bars])
         axes.tick_params(axis="x", labelsize=7 if len(one.bars) < 5 else 6, length=0)
-        style.titled(axes, one.kernel, one.about)
-    style.labelled(figure, "", "speed-up over default")
+        style.set_title(axes, one.kernel, one.about)
+    style.label_axes(figure, "", "speed-up over default")
     return figure
 
 
 def _ends(bar: Bar) -> tuple[float, ...]:
-    return (bar.shown,) if bar.broken else (bar.ratio, bar.low, bar.high)
+    return (bar.drawn_ratio,) if bar.broken else (bar.ratio, bar.low, bar.high)
 
 
 def _draw(axes: Any, x: float, bar: Bar) -> None:
     colour = COLOURS[bar.name]
     if bar.broken:
-        _broken(axes, x, bar.shown, colour)
-        style.value_at(axes, x, bar.shown, bar.ratio)
+        _broken(axes, x, bar.drawn_ratio, colour)
+        style.value_at(axes, x, bar.drawn_ratio, bar.ratio)
         return
     axes.bar(x, bar.ratio - 1, WIDTH, bottom=1, color=colour)
     low, high = axes.get_ylim()

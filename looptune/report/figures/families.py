@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from looptune.report.best_table import condensed
+from looptune.report.best_table import condense
 from looptune.report.figures import style
 from looptune.report.figures.style import AMBER, BLUE, FAINT, GREEN, INK, ORANGE, PINK
 
@@ -90,7 +90,7 @@ def orders(study: KernelStudy) -> Orders | None:
     """
     found: list[tuple[tuple[float, ...], Orders]] = []
     times, base_us = _costs(study), study.default_us
-    sources = {tuple(condensed(row.directives).splitlines()): row.emitted for row in study.rows}
+    sources = {tuple(condense(row.directives).splitlines()): row.emitted for row in study.rows}
     for (place, rest), lines in _families(times, _ORDER.fullmatch).items():
         known = {" ".join(line.split()[1:]): us for line, us in lines.items()}
         if rest in times:
@@ -114,7 +114,7 @@ def _costs(study: KernelStudy) -> dict[_Rest, Cost]:
     """Return the cost of every version by its condensed lines."""
     times: dict[str, Cost] = dict(study.screened())
     times |= {row.directives: None for row in study.rows if row.status == "cut_off"}
-    return {tuple(condensed(text).splitlines()): us for text, us in times.items()}
+    return {tuple(condense(text).splitlines()): us for text, us in times.items()}
 
 
 def _families(times: Mapping[_Rest, Cost], wanted: Callable[[str], object]) -> dict[tuple[str, _Rest], dict[str, Cost]]:
@@ -167,14 +167,14 @@ def factor_figure(found: Sequence[Factors]) -> Any:
         axes.set_xticks([], minor=True)
         axes.axhline(1, color=FAINT, linewidth=0.8, zorder=1)
         style.ratio_axis(axes, [y for c in family.curves for _, y in c.points], one=False)
-        style.titled(axes, family.kernel, _versions(family.place, family.rest))
-    style.labelled(figure, "unroll or tile factor (1: without the directive)", "speed-up over default")
+        style.set_title(axes, family.kernel, _versions(family.place, family.rest))
+    style.label_axes(figure, "unroll or tile factor (1: without the directive)", "speed-up over default")
     style.legend(figure, dict(sorted(handles.items())))
     return figure
 
 
 def _versions(place: str, rest: Sequence[str]) -> str:
-    return f"{place}" + (f"; all with {style.wrapped(rest, _PLACE_CHARACTERS - len(place) - 10)}" if rest else "")
+    return f"{place}" + (f"; all with {style.truncate(rest, _PLACE_CHARACTERS - len(place) - 10)}" if rest else "")
 
 
 def _stroke(curve: Curve) -> dict[str, Any]:
@@ -209,8 +209,8 @@ def order_figure(found: Sequence[Orders]) -> Any:
         axes.set_xlim(-0.6, len(family.orders) - 0.4)
         names = [order.replace(" (as", "\n(as").replace("as written", "as\nwritten") for order, _ in family.orders]
         axes.set_xticks(range(len(names)), [n.replace("(as\n", "(as ") for n in names], fontsize=6.5)
-        style.titled(axes, family.kernel, _versions(family.place, family.rest))
-    style.labelled(figure, "order of the loops, outermost first", "speed-up over default")
+        style.set_title(axes, family.kernel, _versions(family.place, family.rest))
+    style.label_axes(figure, "order of the loops, outermost first", "speed-up over default")
     style.legend(figure, handles)
     return figure
 

@@ -32,7 +32,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class FigureFile:
     """A figure on disk."""
 
     figure: Figure
@@ -116,12 +116,12 @@ def _of_versions(studies: Sequence[KernelStudy]) -> list[Figure]:
     ]  # fmt: skip
 
 
-def write(wanted: Sequence[Figure], folder: Path) -> list[Drawn]:
+def write(wanted: Sequence[Figure], folder: Path) -> list[FigureFile]:
     """Write the figures that have data as ``<name>.png`` and ``<name>.svg``, and remove earlier ones of the others."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in (folder / f"{f.name}.{kind}" for f in wanted if f.draw is None for kind in ("png", "svg")):
         old.unlink(missing_ok=True)
-    return [Drawn(f, *style.save(f.draw, folder / f.name)) for f in wanted if f.draw is not None]
+    return [FigureFile(f, *style.save(f.draw, folder / f.name)) for f in wanted if f.draw is not None]
 
 
 def _known(of: Callable[[KernelStudy], Any], studies: Sequence[KernelStudy]) -> list[Any]:

@@ -95,7 +95,7 @@ def rooflines(roofs: Sequence[Roof]) -> Any:
         handles |= _points(axes, roof, at)
         _label(axes, roof, at)
         axes.grid(axis="both", color=FAINT, alpha=0.25, linewidth=0.6)
-    style.labelled(figure, "operations a byte that has to be moved [FLOP/B]", "GFLOP/s")
+    style.label_axes(figure, "operations a byte that has to be moved [FLOP/B]", "GFLOP/s")
     style.legend(figure, handles)
     return figure
 
@@ -157,7 +157,7 @@ def _label(axes: Any, roof: Roof, at: Sequence[float]) -> None:
     placed = spread_labels({str(k): share for k, share in enumerate(at)}, _LABEL_SHARE)
     for k, (share, p) in enumerate(zip(at, roof.points, strict=True)):
         axes.annotate(
-            style.wrapped([p.kernel], style.NAME), (share, 1), (placed[str(k)], 1.06), xycoords="axes fraction",
+            style.truncate([p.kernel], style.NAME), (share, 1), (placed[str(k)], 1.06), xycoords="axes fraction",
             rotation=90, textcoords="axes fraction", ha="center", va="bottom", fontsize=7, color=INK,
             annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 0},

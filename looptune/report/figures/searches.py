@@ -44,8 +44,8 @@ def searches(comparisons: Sequence[Comparison]) -> Any:
         axes.set_xticks([1, 10, 100], ["1 %", "10 %", "100 %"])
         axes.set_yticks([1, 1.2, 1.5, 2, 3], ["1x", "1.2x", "1.5x", "2x", "3x"])
         axes.minorticks_off()
-        style.titled(axes, c.recording.name)
-    style.labelled(figure, "share of the space evaluated", "best so far over best, median (band: within 5 %)")
+        style.set_title(axes, c.recording.name)
+    style.label_axes(figure, "share of the space evaluated", "best so far over best, median (band: within 5 %)")
     style.legend(figure, lines)
     return figure
 

@@ -85,7 +85,7 @@ def sensitivity_figure(found: Sequence[Sensitivity]) -> Any:
     for axes, one in zip(panels, found, strict=True):
         for k, (name, curve) in enumerate(one.axes.items()):
             axes.plot(curve.keys(), curve.values(), color=CYCLE[k], marker=MARKERS[k], markersize=3.5, linewidth=1.1,
-                      label=style.wrapped([name], 22))  # fmt: skip
+                      label=style.truncate([name], 22))  # fmt: skip
         values = {v for curve in one.axes.values() for v in curve}
         if min(values) > 0:
             axes.set_xscale("log", base=2)
@@ -94,6 +94,6 @@ def sensitivity_figure(found: Sequence[Sensitivity]) -> Any:
         shown = f"{len(one.axes)} of {len(one.axes) + one.left_out}" if one.left_out else None
         axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.02), fontsize=6.5, frameon=False, labelcolor=INK,
                     title=shown, title_fontsize=6.5, alignment="left", borderaxespad=0)  # fmt: skip
-        style.titled(axes, one.kernel)
-    style.labelled(figure, "value of the parameter", "best time with this value over the best of all")
+        style.set_title(axes, one.kernel)
+    style.label_axes(figure, "value of the parameter", "best time with this value over the best of all")
     return figure

@@ -20,8 +20,8 @@ def speedups(rows: Mapping[str, Sequence[tuple[str, Result]]]) -> Any:
     handles: dict[str, Any] = {}
     for axes, (title, results) in zip(panels, rows.items(), strict=True):
         handles |= _bars(axes, results)
-        style.titled(axes, title)
-    style.labelled(figure, "", "speed-up over default")
+        style.set_title(axes, title)
+    style.label_axes(figure, "", "speed-up over default")
     style.legend(figure, handles)
     return figure
 
@@ -39,7 +39,7 @@ def _bars(axes: Any, named: Sequence[tuple[str, Result]]) -> dict[str, Any]:
             style.value_at(axes, x, v, v)
     style.ratio_axis(axes, every, room=0.1)
     axes.axhline(1, color=INK, linewidth=0.8)
-    names = [*(style.wrapped([n], style.NAME) for n, _ in named), "geometric\nmean"]
+    names = [*(style.truncate([n], style.NAME) for n, _ in named), "geometric\nmean"]
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right", rotation_mode="anchor")
     axes.set_xlim(-0.7, len(names) - 0.3)
     axes.axvline(len(names) - 1.5, color=FAINT, linewidth=0.6)

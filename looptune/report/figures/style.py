@@ -39,11 +39,11 @@ def panels(count: int, columns: int = 3, *, inches: tuple[float, float] = PANEL_
     for axes in every[count:]:
         axes.set_visible(False)
     for axes in every[:count]:
-        plain(axes)
+        plain_axes(axes)
     return figure, every[:count]
 
 
-def plain(axes: Any) -> None:
+def plain_axes(axes: Any) -> None:
     """Leave only the two axes that matter, and a faint grid behind the data."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(INK)
@@ -114,15 +114,15 @@ def value_at(axes: Any, x: float, end: float, ratio: float) -> None:
                   va="bottom" if up else "top", fontsize=6.5, color=INK)  # fmt: skip
 
 
-def labelled(figure: Any, x: str, y: str) -> None:
+def label_axes(figure: Any, x: str, y: str) -> None:
     """Label the axes of the figure."""
     figure.supxlabel(x, fontsize=9, color=INK)
     figure.supylabel(y, fontsize=9, color=INK)
 
 
-def titled(axes: Any, title: str, below: str = "") -> None:
+def set_title(axes: Any, title: str, below: str = "") -> None:
     """Set the title of a panel, and ``below`` it a smaller second line."""
-    axes.set_title(wrapped([title], 48), fontsize=9, color=INK, loc="left", pad=14 if below else 6)
+    axes.set_title(truncate([title], 48), fontsize=9, color=INK, loc="left", pad=14 if below else 6)
     if below:
         axes.text(0, 1.03, below, transform=axes.transAxes, fontsize=6.5, color=INK, va="bottom")
 
@@ -162,7 +162,7 @@ def _plain_ticks(figure: Any) -> None:
             axis.set_major_formatter(FuncFormatter(lambda number, place: f"{number:,.12g}"))
 
 
-def wrapped(texts: Sequence[str], limit: int) -> str:
+def truncate(texts: Sequence[str], limit: int) -> str:
     """Return the texts on one line, cut to ``limit`` characters.
 
     >>> wrapped(["loop i: unroll 4", "codelet: grid blocksize 32x4"], 24)

@@ -55,7 +55,7 @@ class Transfer:
         return None if self.speedup is None else (1 / self.speedup.high, 1 / self.speedup.low)
 
     @property
-    def known(self) -> bool:
+    def is_measured(self) -> bool:
         """Return whether the configuration was tried there."""
         return self.why != UNKNOWN
 
@@ -79,7 +79,7 @@ def _from(others: Sequence[KernelStudy], there: KernelStudy) -> list[Transfer]:
     if same:
         return [_taken(s, there) for s in same]
     usual = [s for s in others if s.kind == there.kind]
-    return [made for s in (usual if usual else others) if (made := _taken(s, there)).known]
+    return [made for s in (usual if usual else others) if (made := _taken(s, there)).is_measured]
 
 
 def mean(found: Iterable[Transfer]) -> float | None:
@@ -105,9 +105,9 @@ def _taken(own: KernelStudy, there: KernelStudy) -> Transfer:
     """
     tried = [_tried(own, there, text) for text in (own.result.directives, *own.result.ties)]
     first = tried[0]
-    if first.known and first.times_us is None:
+    if first.is_measured and first.times_us is None:
         return first
-    return min(tried, key=lambda t: (t.speedup is None, t.times_us is None, not t.known))
+    return min(tried, key=lambda t: (t.speedup is None, t.times_us is None, not t.is_measured))
 
 
 def _tried(own: KernelStudy, there: KernelStudy, text: str) -> Transfer:
@@ -132,11 +132,11 @@ def _tried(own: KernelStudy, there: KernelStudy, text: str) -> Transfer:
 
 def _final(text: str, study: KernelStudy, rows: dict[str, Row]) -> Timed | WrongResult | None:
     """Return what became of these directives in the finals, or of others that make the same kernels."""
-    if text in study.raced:
-        return study.raced[text]
+    if text in study.finals_outcomes:
+        return study.finals_outcomes[text]
     source = rows[text].emitted if text in rows else ""
-    same = (t for t in study.raced if source and t in rows and rows[t].emitted == source)
-    return next((study.raced[t] for t in same), None)
+    same = (t for t in study.finals_outcomes if source and t in rows and rows[t].emitted == source)
+    return next((study.finals_outcomes[t] for t in same), None)
 
 
 def _why(row: Row | None) -> str:
@@ -163,10 +163,10 @@ def transfer_figure(found: Sequence[Transfer]) -> Any:
     handles: dict[str, Any] = {}
     for axes, (title, same) in zip(panels, places.items(), strict=True):
         handles |= _panel(axes, same, sources, colours)
-        style.titled(axes, title)
-    style.labelled(figure, "", "time over that of the device's own best")
+        style.set_title(axes, title)
+    style.label_axes(figure, "", "time over that of the device's own best")
     last = {_FAILED: handles.pop(_FAILED)} if _FAILED in handles else {}
-    style.legend(figure, {style.wrapped([f"best of {s}"], 2 * style.NAME): h for s, h in handles.items()} | last)
+    style.legend(figure, {style.truncate([f"best of {s}"], 2 * style.NAME): h for s, h in handles.items()} | last)
     return figure
 
 
@@ -184,13 +184,13 @@ def _panel(
 ) -> dict[str, Any]:
     """Return the bars; what stands for each source."""
     named = _names(found)
-    names = sorted({named[id(t)] for t in found if t.known})
+    names = sorted({named[id(t)] for t in found if t.is_measured})
     sources = [s for s in colours if any(of[_own(t)] == s for t in found)]
     handles: dict[str, Any] = {}
     costs = [t.cost for t in found if t.cost is not None]
     style.ratio_axis(axes, costs, room=0.14)
     for k, source in enumerate(sources):
-        own = [t for t in found if of[_own(t)] == source and t.known]
+        own = [t for t in found if of[_own(t)] == source and t.is_measured]
         shift = _WIDTH * ((k + 0.5) / len(sources) - 0.5)
         bars = [(names.index(named[id(t)]) + shift, t.cost) for t in own if t.cost is not None]
         average = mean(own)
@@ -240,5 +240,5 @@ def _names(found: Sequence[Transfer]) -> dict[int, tuple[str, str]]:
 
 
 def _label(kernel: str, sizes: str, alone: bool) -> str:
-    short = style.wrapped([kernel], style.NAME)
-    return short if alone and len(sizes) > _SIZES else f"{short}\n{style.wrapped([sizes], _SIZES)}"
+    short = style.truncate([kernel], style.NAME)
+    return short if alone and len(sizes) > _SIZES else f"{short}\n{style.truncate([sizes], _SIZES)}"

@@ -33,5 +33,5 @@ def versions(result: Result) -> Any:
     axes.yaxis.set_major_formatter(lambda us, _: time_text(us))
     axes.set_title(title(result), fontsize=10)
     axes.legend(fontsize=9)
-    style.labelled(figure, "versions, fastest first, those of the finals before the others", "time of one run")
+    style.label_axes(figure, "versions, fastest first, those of the finals before the others", "time of one run")
     return figure

@@ -26,24 +26,24 @@ _SEARCHES = "searches"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenPage:
     """``page`` is the HTML; ``notes`` say what was left out, a line each."""
 
     page: Path
     notes: tuple[str, ...]
 
 
-def write(studies: Sequence[KernelStudy], reports: Path) -> list[Written]:
+def write(studies: Sequence[KernelStudy], reports: Path) -> list[WrittenPage]:
     """Write a folder for each device and, if there are several, one that compares them; return the files."""
     folders = by_device(studies)
     made = [_folder(same, reports / name) for name, same in folders.items()]
     return [*made, _folder(studies, reports / ACROSS)] if len(folders) > 1 else made
 
 
-def _folder(studies: Sequence[KernelStudy], folder: Path) -> Written:
+def _folder(studies: Sequence[KernelStudy], folder: Path) -> WrittenPage:
     folder.mkdir(parents=True, exist_ok=True)
     best_table.write(studies, folder)
-    pairs = compiler_table.compared(studies)
+    pairs = compiler_table.compare_compilers(studies)
     if pairs:
         compiler_table.write(pairs, folder)
     taken = transfers(studies)
@@ -62,7 +62,7 @@ def _folder(studies: Sequence[KernelStudy], folder: Path) -> Written:
     notes += [f"the best of one device on another: {folder / 'transfer.md'}"] if taken else []
     written = folder / "index.html"
     replace_text(written, page(studies, pictures, notes))
-    return Written(written, tuple(notes))
+    return WrittenPage(written, tuple(notes))
 
 
 def _searches(folder: Path) -> list[Picture]:

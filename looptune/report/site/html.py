@@ -28,7 +28,7 @@ from looptune.report.result_table import (
     time_text,
 )
 from looptune.report.site import transfer_table
-from looptune.report.site.svg import Picture, inlined
+from looptune.report.site.svg import Picture, inline_svg
 from looptune.runtime.outcome import Timed
 from looptune.tune.results.study import KernelStudy, comparable_groups, names_of
 
@@ -111,7 +111,7 @@ def _facts(studies: Sequence[KernelStudy]) -> list[str]:
 
 def _tables(studies: Sequence[KernelStudy]) -> list[str]:
     grids = [("Best configurations", best_table.best(studies)), ("Times", best_table.times(studies))]
-    pairs = compiler_table.compared(studies)
+    pairs = compiler_table.compare_compilers(studies)
     grids += [("Compilers", compiler_table.grid(pairs))] if pairs else []
     taken = transfers(studies)
     if taken:
@@ -121,7 +121,7 @@ def _tables(studies: Sequence[KernelStudy]) -> list[str]:
 
 def _figures(pictures: Sequence[Picture], notes: Sequence[str]) -> list[str]:
     made = [
-        f'<figure id="figure-{escape(p.name)}"><h3>{escape(p.title)}</h3><div class="drawn">{inlined(p)}</div>'
+        f'<figure id="figure-{escape(p.name)}"><h3>{escape(p.title)}</h3><div class="drawn">{inline_svg(p)}</div>'
         f"<figcaption>{escape(p.caption)}</figcaption></figure>"
         for p in pictures
     ]
@@ -196,7 +196,7 @@ def _winner(study: KernelStudy, name: str) -> str:
     lines = [
         ("Directives", result.directives if result.directives else "(none)"),
         ("What each directive earns", directive_gain_lines(result)),
-        ("Kernels", kernel_table(result).text() if result.held else ""),
+        ("Kernels", kernel_table(result).text() if result.occupancy else ""),
         ("As fast", "\n\n".join(result.ties)),
         ("Legality", result.proof), ("Versions", counts(result)),
         ("Command", result.command),

@@ -26,7 +26,7 @@ class Picture:
     svg: str
 
 
-def inlined(picture: Picture) -> str:
+def inline_svg(picture: Picture) -> str:
     """Return the ``<svg>`` element, at most as wide as it was drawn."""
     own = f"{re.sub('[^a-z0-9]', '', picture.name.lower())}-"
     text = _GONE.sub("", picture.svg).strip()

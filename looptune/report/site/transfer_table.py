@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from looptune.core.cache_file import replace_text
-from looptune.report.best_table import condensed
+from looptune.report.best_table import condense
 from looptune.report.figures.transfer import Transfer, mean
 from looptune.report.result_table import ratio_text, time_text
 from looptune.report.table import Column, Table, csv_text
@@ -59,10 +59,10 @@ def means(found: Sequence[Transfer]) -> Table:
         costs = [t.cost for t in same if t.cost is not None]
         average = mean(same)
         good = sum(t.speedup is not None and t.speedup.verdict in ("SAME", "FAST") for t in same)
-        failed = sum(t.known and t.cost is None for t in same)
+        failed = sum(t.is_measured and t.cost is None for t in same)
         most = "-" if not costs else ratio_text(max(costs))
         rows.append((own, there, dtype, str(len(costs)), "-" if average is None else ratio_text(average), most,
-                     str(good), str(failed), str(sum(not t.known for t in same))))  # fmt: skip
+                     str(good), str(failed), str(sum(not t.is_measured for t in same))))  # fmt: skip
     return Table("transfers", "What the best of one device costs on another, in the mean", _MEANS, tuple(rows))
 
 
@@ -79,7 +79,7 @@ def _row(t: Transfer) -> tuple[str, ...]:
         t.there.kernel, t.there.kind, t.own.place, t.there.place, "-" if cost is None else ratio_text(cost),
         "-" if interval is None else f"{interval[0]:.3g} .. {interval[1]:.3g}",
         "-" if t.speedup is None else t.speedup.verdict, *times,
-        condensed(t.directives) if t.directives else "(none)", t.why,
+        condense(t.directives) if t.directives else "(none)", t.why,
     )  # fmt: skip
 
 

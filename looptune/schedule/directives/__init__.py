@@ -86,12 +86,12 @@ def _brought(plugin: Plugin) -> type[Transform]:
     """Return what a package brings, looked at as far as that is possible without a directive."""
     cls = plugin.load()
     if not (isinstance(cls, type) and issubclass(cls, Transform)):
-        raise plugin.refused("it is not a subclass of looptune.schedule.directives.base.Transform")
+        raise plugin.error("it is not a subclass of looptune.schedule.directives.base.Transform")
     lacking = [a for a in ("name", "syntax", "stage", "examples") if not hasattr(cls, a)]
     if lacking or inspect.isabstract(cls):
-        raise plugin.refused(f"it lacks {', '.join([*lacking, *sorted(cls.__abstractmethods__)])}")
+        raise plugin.error(f"it lacks {', '.join([*lacking, *sorted(cls.__abstractmethods__)])}")
     if cls.name != plugin.name:
-        raise plugin.refused(f"it calls itself {cls.name}")
+        raise plugin.error(f"it calls itself {cls.name}")
     return cls
 
 

@@ -20,7 +20,7 @@ from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import Binary, Const, Expr, If, Loop, Stmt, Var
 from looptune.ir.rewrite import renaming, rewrite, walk
 from looptune.ir.simplify import add, div, max_of, mul, sub
-from looptune.poly.loop_bounds import bounded_nest, can_be_bounded, inside
+from looptune.poly.loop_bounds import bounded_nest, can_be_bounded, iteration_conditions
 from looptune.poly.scop import Order, SchedulePiece, name
 from looptune.schedule.directives.base import DirectiveSite, fresh_name, restrict_schedule, statement_names
 
@@ -103,7 +103,7 @@ class Band:
         mine: Order = restrict_schedule(self.site.order, place)
         return {n: tuple((p, self._values(p, self.body[place[n]]), place[n]) for p in ps) for n, ps in mine.items()}
 
-    def rest(self, piece: SchedulePiece, place: int) -> tuple[str, ...]:
+    def inner_times(self, piece: SchedulePiece, place: int) -> tuple[str, ...]:
         """Return the entries of the new time after those of the band's loops.
 
         The position in the body, then the old ones.
@@ -140,21 +140,21 @@ class Band:
 
     def guards(self, sunk: SunkStatement) -> tuple[Expr, ...]:
         """Return the conditions under which the statement runs in an iteration of the band."""
-        own = tuple(c for f in self.loops[: sunk.level + 1] for c in inside(f))
+        own = tuple(c for f in self.loops[: sunk.level + 1] for c in iteration_conditions(f))
         return (*own, *self._at_end(sunk))
 
     def _at_end(self, sunk: SunkStatement) -> tuple[Expr, ...]:
         beyond = self.loops[sunk.level + 1 :]
         return tuple(Binary("==", Var(f.var, f.dtype), self._end(f, sunk.first)) for f in beyond)
 
-    def reordered(self, names: Sequence[str]) -> Stmt:
+    def reorder(self, names: Sequence[str]) -> Stmt:
         """Return the nest with its loops in the order of ``names``; its bounds must be analysable."""
         named = {f.var: f for f in self.loops}
         if self.rectangular:
             loops = [replace(self.at_least_one_iteration(named[v]), private_arrays=self.own(named[v])) for v in names]
             return self.around(loops, self.guarded_body())
         found = bounded_nest(self.site.loop_context, [named[v] for v in names], self.groups())
-        body = self.guarded_body({(s.level, s.first): found.left(self.guards(s)) for s in self.body})
+        body = self.guarded_body({(s.level, s.first): found.remaining_conditions(self.guards(s)) for s in self.body})
         loops = [replace(f, body=named[f.var].body, private_arrays=self.own(named[f.var])) for f in found.loops]
         return self.around(loops, body)
 

@@ -138,7 +138,7 @@ class NewSchedule:
     interleaved: bool = False
 
     @property
-    def judged(self) -> dict[str, tuple[SchedulePiece, ...]]:
+    def truncated_order(self) -> dict[str, tuple[SchedulePiece, ...]]:
         """Return the part of the order that is judged."""
         return {n: tuple(SchedulePiece(p.time[: self.cut], p.when) for p in pieces) for n, pieces in self.order.items()}
 
@@ -213,7 +213,7 @@ class Transform(ABC):
         """Return the clause ``reduce(OP:VARIABLE, ...)``, if the directive has one."""
         return None
 
-    def directive_to_blame(self, site: DirectiveSite, refused: Violation) -> Directive | None:
+    def responsible_directive(self, site: DirectiveSite, refused: Violation) -> Directive | None:
         """Return the directive that caused an illegal order, if it is another than this one."""
         return None
 
@@ -223,7 +223,7 @@ class Transform(ABC):
         return 1
 
     @property
-    def takes(self) -> tuple[tuple[str, int], ...]:
+    def grouped_iterations(self) -> tuple[tuple[str, int], ...]:
         """Return how many iterations of which loop it combines; "" is the loop that it precedes."""
         return ()
 
@@ -269,7 +269,7 @@ MOST_STATEMENTS = 8192
 """A kernel of more statements compiles for minutes."""
 
 
-def written_out(transform: Transform, said: str, loop: Loop) -> None:
+def check_copies(transform: Transform, said: str, loop: Loop) -> None:
     """Raise DirectiveError if a directive makes too many copies or statements.
 
     The limits keep analysis and compilation within minutes.

@@ -102,7 +102,7 @@ class Distribute(Transform):
         rest = dict.fromkeys(_later(site), len(pieces) - 1)
         return NewSchedule(moved, also_moved=_shifted(restrict_schedule(site.order, rest), site.depth - 1, rest))
 
-    def directive_to_blame(self, site: DirectiveSite, refused: Violation) -> Directive | None:
+    def responsible_directive(self, site: DirectiveSite, refused: Violation) -> Directive | None:
         """Return the first cut between the two statements whose order would be reversed."""
         after = _cut_before(site.loop)
         places = [k for k, (name, _) in enumerate(after) if name in (refused.first_statement, refused.then_statement)]
@@ -119,7 +119,10 @@ class Distribute(Transform):
         after = _cut_before(site.loop)
         if any(cut is not None for _, cut in after):
             return _at_cuts(site.loop, after, graph)
-        together = [*map(statement_names, _inseparable(site.loop.body)), *({h.write, h.read} for h in graph.held)]
+        together = [
+            *map(statement_names, _inseparable(site.loop.body)),
+            *({h.write, h.read} for h in graph.shared_locals),
+        ]
         return strongly_connected_components([name for name, _ in after], graph.before, together)
 
 
@@ -208,7 +211,7 @@ def _at_cuts(loop: Loop, after: Sequence[tuple[str, Directive | None]], graph: G
         if cut is not None:
             what = "a while loop" if isinstance(whole, While) else "an if whose own statements may change its condition"
             raise DirectiveError(f"cut is inside {what} (line {whole.span.line}): move it out", cut.span)
-    for held in sorted(graph.held, key=lambda h: (number[h.write], number[h.read], h.local)):
+    for held in sorted(graph.shared_locals, key=lambda h: (number[h.write], number[h.read], h.local)):
         cut = between((held.write, held.read))
         if cut is not None:
             raise IllegalTransform(

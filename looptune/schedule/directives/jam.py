@@ -26,13 +26,13 @@ from looptune.schedule.directives.base import DirectiveSite, round_up_to_step
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """``body`` runs where all of ``given`` hold."""
+    """``body`` runs where all of ``conditions`` hold."""
 
     body: tuple[Stmt, ...]
-    given: tuple[Expr, ...] = ()
+    conditions: tuple[Expr, ...] = ()
 
-    def under(self, *conditions: Expr) -> _Copy:
-        return replace(self, given=(*self.given, *conditions))
+    def with_conditions(self, *conditions: Expr) -> _Copy:
+        return replace(self, conditions=(*self.conditions, *conditions))
 
 
 def has_loop(body: Sequence[Stmt]) -> bool:
@@ -65,9 +65,9 @@ def _side_by_side(copies: Sequence[_Copy], site: DirectiveSite) -> tuple[Stmt, .
 
 def _guarded(copy: _Copy) -> tuple[Stmt, ...]:
     match copy.body:
-        case (If(cond, then, ()),) if copy.given and not any(isinstance(n, Load) for n in walk(cond)):
-            return _guarded(replace(copy, body=then).under(cond))
-    given = [part for c in copy.given for part in conjuncts(c)]
+        case (If(cond, then, ()),) if copy.conditions and not any(isinstance(n, Load) for n in walk(cond)):
+            return _guarded(replace(copy, body=then).with_conditions(cond))
+    given = [part for c in copy.conditions for part in conjuncts(c)]
     needed = [c for k, c in enumerate(given) if not any(implies(other, c) for other in given[k + 1 :])]
     return (If(_all(needed), copy.body),) if needed else copy.body
 
@@ -83,7 +83,7 @@ def _branches(copies: Sequence[_Copy], ifs: Sequence[If], site: DirectiveSite) -
     if changed:
         raise site.refuse(f"unroll of {site.loop.var} with jam: the inner loop is guarded by a condition on "
                           f"{min(changed)}, which that loop may change")  # fmt: skip
-    asked = any(c.given for c in copies) and any(isinstance(n, Load) for n in walk(first.cond))
+    asked = any(c.conditions for c in copies) and any(isinstance(n, Load) for n in walk(first.cond))
     if all(s.cond == first.cond for s in ifs) and not asked:
         then = _side_by_side([replace(c, body=s.then) for c, s in zip(copies, ifs, strict=True)], site)
         other = _side_by_side([replace(c, body=s.other) for c, s in zip(copies, ifs, strict=True)], site)
@@ -91,11 +91,11 @@ def _branches(copies: Sequence[_Copy], ifs: Sequence[If], site: DirectiveSite) -
     asking = [conjuncts(s.cond) for s in ifs]
     common = _common(asking)
     if common and not any(s.other for s in ifs):
-        own = [replace(c, body=s.then).under(*(p for p in parts if p not in common))
+        own = [replace(c, body=s.then).with_conditions(*(p for p in parts if p not in common))
                for c, s, parts in zip(copies, ifs, asking, strict=True)]  # fmt: skip
         return (If(_all(common), _side_by_side(own, site)),)
-    yes = [replace(c, body=s.then).under(s.cond) for c, s in zip(copies, ifs, strict=True)]
-    no = [replace(c, body=s.other).under(Unary("!", s.cond)) for c, s in zip(copies, ifs, strict=True)]
+    yes = [replace(c, body=s.then).with_conditions(s.cond) for c, s in zip(copies, ifs, strict=True)]
+    no = [replace(c, body=s.other).with_conditions(Unary("!", s.cond)) for c, s in zip(copies, ifs, strict=True)]
     return (*_side_by_side(yes, site), *_side_by_side(no, site))
 
 
@@ -139,7 +139,7 @@ def _one_loop(copies: Sequence[_Copy], loops: Sequence[Loop], site: DirectiveSit
                     private_arrays=tuple(dict.fromkeys(a for f in loops for a in f.private_arrays)))  # fmt: skip
     bodies = [replace(c, body=f.body) for c, f in zip(copies, loops, strict=True)]
     data = next((n.array for f in loops for n in walk((f.lo, f.hi)) if isinstance(n, Load)), None)
-    if data is not None and any(c.given for c in copies):
+    if data is not None and any(c.conditions for c in copies):
         # A copy that does not run there may have no such element.
         raise site.refuse(f"unroll of {site.loop.var} with jam: loop {first.var} is bounded by {data}, "
                           "under a condition that differs between the copies")  # fmt: skip
@@ -152,9 +152,9 @@ def _one_loop(copies: Sequence[_Copy], loops: Sequence[Loop], site: DirectiveSit
     var = Var(first.var, first.dtype)
     lows, highs = [f.lo for f in loops], [f.hi for f in loops]
     least, greatest = _end(lows, greatest=False), _end(highs, greatest=True)
-    partly = [c.under(*_within(f, var, least, greatest)) for c, f in zip(bodies, loops, strict=True)]
+    partly = [c.with_conditions(*_within(f, var, least, greatest)) for c, f in zip(bodies, loops, strict=True)]
     if any(not _in_step(f, first) for f in loops):
-        stepped = [c.under(_on_step(f, var)) for c, f in zip(partly, loops, strict=True)]
+        stepped = [c.with_conditions(_on_step(f, var)) for c, f in zip(partly, loops, strict=True)]
         return (replace(first, lo=least, hi=greatest, step=1, body=_side_by_side(stepped, site)),)
     start, end = _end(lows, greatest=True), _end(highs, greatest=False)
     common = replace(first, lo=start, hi=end, body=_side_by_side(bodies, site))

@@ -58,7 +58,7 @@ class Permute(Transform):
 
         def timed(piece: SchedulePiece, values: Mapping[str, str], place: int) -> SchedulePiece:
             middle = [x for v in self.loops for x in (values[v], "0")]
-            return replace(piece, time=(*piece.time[:before], *middle[:-1], *band.rest(piece, place)))
+            return replace(piece, time=(*piece.time[:before], *middle[:-1], *band.inner_times(piece, place)))
 
         return NewSchedule({n: tuple(timed(*p) for p in pieces) for n, pieces in band.order().items()})
 
@@ -82,7 +82,7 @@ class Permute(Transform):
         band = self._band(site)
         if self._stays(band):
             return Rewrite((site.loop,))
-        return Rewrite((band.reordered(self.loops),))
+        return Rewrite((band.reorder(self.loops),))
 
 
 _COPY = "for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n      D[i][j] = F[j][i];"

@@ -57,20 +57,20 @@ class SharedSum:
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """An accumulation into ``target``, under the conditions ``given``, in the loops ``within``.
+    """An accumulation into ``target``, under the conditions ``conditions``, in the loops ``enclosing_loops``.
 
-    These have iterations where all of ``ran`` holds.
+    These have iterations where all of ``loops_run`` holds.
     """
 
     target: Load
     assign: Assign
-    given: Given
-    within: tuple[int, ...]
-    ran: Given
+    conditions: Given
+    enclosing_loops: tuple[int, ...]
+    loops_run: Given
 
     @property
     def key(self) -> Hashable:
-        return self.within, _plain(self.added)
+        return self.enclosing_loops, _plain(self.added)
 
     @property
     def added(self) -> Expr:
@@ -105,19 +105,19 @@ def simplify_reductions(
 class SharedSums:
     """Sums that several elements get.
 
-    ``loop`` makes them in ``own``, of the ``locals``, each where its ``given`` holds, and ``after`` adds them to the
-    elements.
+    ``loop`` makes them in ``own``, of the ``locals``, each where its ``conditions`` holds, and ``after`` adds them to
+    the elements.
     """
 
     loop: Loop
     after: tuple[Stmt, ...]
     own: tuple[Var, ...]
-    given: tuple[Expr | None, ...]
+    conditions: tuple[Expr | None, ...]
     locals: tuple[Local, ...]
     found: tuple[SharedSum, ...]
 
 
-def shared(loops: Sequence[Loop], names: Collection[str], taken: set[str]) -> SharedSums | None:
+def share_sums(loops: Sequence[Loop], names: Collection[str], taken: set[str]) -> SharedSums | None:
     """Return the loop with its sums regrouped, or None.
 
     There is none if it does something else, if no two elements have equal sums, or for several loops. ``taken``: the
@@ -181,7 +181,7 @@ def undo_regrouping(body: tuple[Stmt, ...], found: Sequence[SharedSum]) -> tuple
 @dataclass(slots=True)
 class _Regrouping:
     names: frozenset[str]
-    taken: set[str]
+    used_names: set[str]
     locals: list[Local] = field(default_factory=list)
     found: list[SharedSum] = field(default_factory=list)
 
@@ -208,11 +208,11 @@ class _Regrouping:
             for factor in reversed(sum_.factors):
                 total = Binary("*", factor, total)
             adding = [Assign(to, Binary("+", to, total)) for to in (target, *(t.target for t in sum_.also[:1]))]
-            wanted = [g for t in sum_.also[:1] for g in t.given if g not in first.given]
-            before += _under(first.given, Assign(own, Const(0, own.dtype)))
+            wanted = [g for t in sum_.also[:1] for g in t.conditions if g not in first.conditions]
+            before += _under(first.conditions, Assign(own, Const(0, own.dtype)))
             added = adding[0], *(_under(wanted, adding[1]) if sum_.also else ())
             # Of no terms there is no sum: its element may be none of the array, and its factors infinite.
-            after += _under(first.given, *_under(first.ran, *added))
+            after += _under(first.conditions, *_under(first.loops_run, *added))
         rest = rewrite_stmts(lambda s: _replaced(s, new), (loop,))
         return (*share_conditions(before), *rest, *share_conditions(after))
 
@@ -225,7 +225,7 @@ class _Regrouping:
             if sum_.also:
                 other = next(t for t in rest if t.key == term.key)
                 rest.remove(other)
-                stands_for += _under([g for g in other.given if g not in term.given], other.assign)
+                stands_for += _under([g for g in other.conditions if g not in term.conditions], other.assign)
                 new[id(other.assign)] = ()
             terms.append(stands_for)
             value = Binary("+", own, _without(term.added, sum_.factors))
@@ -234,8 +234,8 @@ class _Regrouping:
         return new
 
     def fresh(self, array: str) -> str:
-        name = next(n for k in range(len(self.taken) + 1) if (n := f"{array}_sum{k or ''}") not in self.taken)
-        self.taken.add(name)
+        name = next(n for k in range(len(self.used_names) + 1) if (n := f"{array}_sum{k or ''}") not in self.used_names)
+        self.used_names.add(name)
         return name
 
 
@@ -298,12 +298,12 @@ def _settled(mine: Sequence[_Term], moving: Collection[str], names: Collection[s
     The condition can then be evaluated outside.
     """
     first = mine[0]
-    asked = (*first.target.index, *first.given, *first.ran)
+    asked = (*first.target.index, *first.conditions, *first.loops_run)
     return (
         all(t.assign.name in names for t in mine)
-        and len({(t.given, t.ran) for t in mine}) == 1
+        and len({(t.conditions, t.loops_run) for t in mine}) == 1
         and not names_in(asked) & set(moving)
-        and all(map(is_total, first.given))
+        and all(map(is_total, first.conditions))
     )
 
 
@@ -328,13 +328,13 @@ def _without(e: Expr, factors: Sequence[Expr]) -> Expr:
 
 
 def _same(first: Sequence[_Term], second: Sequence[_Term]) -> bool:
-    alike = first[0].target.array == second[0].target.array and first[0].ran == second[0].ran
+    alike = first[0].target.array == second[0].target.array and first[0].loops_run == second[0].loops_run
     return alike and len(first) == len(second) and Counter(t.key for t in first) == Counter(t.key for t in second)
 
 
 def _wanted(some: Sequence[_Term], others: Sequence[_Term]) -> bool:
     """Where ``some`` are the ``others`` are."""
-    return all(any(g == h or implies(h, g) for h in some[0].given) for g in others[0].given)
+    return all(any(g == h or implies(h, g) for h in some[0].conditions) for g in others[0].conditions)
 
 
 def _operands(e: Expr, op: str, dtype: str = "") -> Iterator[Expr]:

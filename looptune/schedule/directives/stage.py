@@ -75,7 +75,7 @@ class Stage(Transform):
 
     arrays: tuple[Arg, ...]
     buffers: int = 1
-    turned: tuple[Arg, ...] = ()
+    transposed: tuple[Arg, ...] = ()
     copies: int = 0
 
     @classmethod
@@ -117,10 +117,10 @@ class Stage(Transform):
             if arg.key in written_names(site.loop.body):
                 raise DirectiveError(f"stage: loop {site.loop.var} writes {arg.key}", arg.span)
         flat = {n.array for n in walk(site.loop.body) if isinstance(n, Load) and len(n.index) == 1}
-        line = next((a for a in self.turned if a.key in flat), None)
+        line = next((a for a in self.transposed if a.key in flat), None)
         if line is not None:
             raise DirectiveError(f"stage: {line.key} has one dimension, no rows and columns to be turned", line.span)
-        arrays, transposed = (tuple(dict.fromkeys(a.key for a in some)) for some in (self.arrays, self.turned))
+        arrays, transposed = (tuple(dict.fromkeys(a.key for a in some)) for some in (self.arrays, self.transposed))
         made = StagedTiles(arrays, self.buffers, transposed, self.copies)
         before = site.loop.annotation(StagedTiles)
         return Rewrite((site.loop.annotated(made if before is None else before.with_more(made)),))

@@ -56,7 +56,7 @@ class Tile(Transform):
     """(loop, size) pairs, outermost first; the name "" is the loop the directive stands before."""
 
     @property
-    def takes(self) -> tuple[tuple[str, int], ...]:
+    def grouped_iterations(self) -> tuple[tuple[str, int], ...]:
         return self.sizes
 
     @classmethod
@@ -82,7 +82,7 @@ class Tile(Transform):
             """Time with the block of every loop of the band in front of the loops."""
             places = [self._block(f, size, band, piece, values[f.var]) for f, (_, size) in self._sized(band)]
             points = [x for v in values.values() for x in (v, "0")][:-1]
-            return replace(piece, time=(*piece.time[:before], *places, *points, *band.rest(piece, place)))
+            return replace(piece, time=(*piece.time[:before], *places, *points, *band.inner_times(piece, place)))
 
         order = {n: tuple(blocked(*p) for p in pieces) for n, pieces in band.order().items()}
         return NewSchedule(order, before + len(band.loops) if band.perfect else None)

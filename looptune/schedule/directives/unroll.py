@@ -68,7 +68,7 @@ class Unroll(Transform):
         return self.factor
 
     @property
-    def takes(self) -> tuple[tuple[str, int], ...]:
+    def grouped_iterations(self) -> tuple[tuple[str, int], ...]:
         return (("", self.factor),)
 
     @classmethod

@@ -16,12 +16,12 @@ from looptune.ir.rewrite import walk
 from looptune.lower.tiles import BUFFER, Tile
 from looptune.tune.cost_model.instruction_costs import ADDRESS
 from looptune.tune.cost_model.linear_forms import ZERO, LinearForm, Scope, address, counter, form
-from looptune.tune.cost_model.warp_program import AccessCount, Instructions, served
+from looptune.tune.cost_model.warp_program import AccessCount, Instructions, count_sectors
 from looptune.tune.cost_model.warp_samples import LANE, Env, Sample, Warps
 
 if TYPE_CHECKING:
     from looptune.lower.plan import Kernel, Plan
-    from looptune.tune.cost_model.sector_counts import Place
+    from looptune.tune.cost_model.sector_counts import AffineAddress
 
 FILL = "fill "
 """What the counters of a tile's rows and columns begin with: they run wherever it is filled."""
@@ -89,18 +89,20 @@ class AccessContext:
     def where(self, holds: np.ndarray) -> AccessContext:
         return replace(self, warps=self.warps.where(holds))
 
-    def knowing(self, name: str, value: Expr) -> AccessContext:
+    def with_value(self, name: str, value: Expr) -> AccessContext:
         return AccessContext(
-            self.warps.knowing(name, self.warps.integer(value)), {**self.scope, name: form(value, self.scope)}
+            self.warps.with_value(name, self.warps.integer(value)), {**self.scope, name: form(value, self.scope)}
         )
 
-    def forgetting(self, names: Collection[str]) -> AccessContext:
+    def without_names(self, names: Collection[str]) -> AccessContext:
         """Return the context without what a loop or a branch has changed."""
         env = {n: v for n, v in self.warps.env.items() if n not in names}
         return AccessContext(replace(self.warps, env=env), {n: f for n, f in self.scope.items() if n not in names})
 
 
-def straight(line: Sequence[Assign], here: AccessContext, memory: Memory) -> tuple[list[AccessCount], Instructions]:
+def straight_line_accesses(
+    line: Sequence[Assign], here: AccessContext, memory: Memory
+) -> tuple[list[AccessCount], Instructions]:
     """Each element that is loaded, once, and each that is stored; and the instructions that takes."""
     stored = list(dict.fromkeys(s.target for s in line if isinstance(s.target, Load)))
     loaded = dict.fromkeys(n for s in line for n in (*walk(s.value), *_subscripts(s)) if isinstance(n, Load))
@@ -127,11 +129,11 @@ def _use(load: Load, here: AccessContext, memory: Memory, *, write: bool, width:
     known = [p * s for p, s in zip(parts, pitch, strict=True) if p is not None]
     at = np.sum(np.broadcast_arrays(*known), axis=0) if len(known) == len(parts) else None
     made = None if place is None else place.place(width)
-    return used(load, at, made, here.warps, itemsize, width, write=write, shared=load.array in memory.tiles)
+    return count_access(load, at, made, here.warps, itemsize, width, write=write, shared=load.array in memory.tiles)
 
 
-def used(
-    load: Load, at: np.ndarray | None, place: Place | None, warps: Warps, itemsize: int, width: int, *,
+def count_access(
+    load: Load, at: np.ndarray | None, place: AffineAddress | None, warps: Warps, itemsize: int, width: int, *,
     write: bool, shared: bool,
 ) -> AccessCount:  # fmt: skip
     """``at``: the first element in each lane; None where that depends on data, and then lanes are far apart."""
@@ -139,7 +141,7 @@ def used(
         lanes = warps.active.sum(axis=1)
         sectors, passes = lanes, lanes
     else:
-        sectors, passes = served(at, warps.active, itemsize, width, shared=shared)
+        sectors, passes = count_sectors(at, warps.active, itemsize, width, shared=shared)
     return AccessCount(load, write, shared, itemsize, width, place, warps.requests, warps.threads,
                float(warps.weight @ sectors), float(warps.weight @ passes))  # fmt: skip
 
@@ -181,7 +183,7 @@ def _vectors(uses: Sequence[AccessCount], vector: int, here: AccessContext, memo
     return out
 
 
-def copied(
+def count_copy(
     tile: Tile, threads: int, here: AccessContext, memory: Memory, sample: Sample
 ) -> tuple[list[AccessCount], Instructions]:  # fmt: skip
     """All threads of a block copy a tile, ``vector`` elements at a time."""
@@ -196,15 +198,17 @@ def copied(
     into = column * tile.pitch + row if tile.transposed else row * tile.pitch + column
     source = Load(tile.array, tile.origin, tile.dtype)
     uses = [
-        used(source, at, place, whole, itemsize, tile.vector, write=False, shared=False),
-        used(Load(tile.name, (), tile.dtype), into, None, whole, itemsize, tile.vector, write=True, shared=True),
+        count_access(source, at, place, whole, itemsize, tile.vector, write=False, shared=False),
+        count_access(
+            Load(tile.name, (), tile.dtype), into, None, whole, itemsize, tile.vector, write=True, shared=True
+        ),
     ]
     return uses, Instructions(other=(2 + 2 * ADDRESS) * whole.requests)
 
 
 def _source(
     tile: Tile, warps: Warps, scope: Scope, pitch: tuple[int, ...], columns: int
-) -> tuple[np.ndarray | None, Place | None]:  # fmt: skip
+) -> tuple[np.ndarray | None, AffineAddress | None]:  # fmt: skip
     """Return the element that each lane copies from, and the tile as counters of rows and columns."""
     row, column = warps.env["fill"] // columns, warps.env["fill"] % columns * tile.vector
     total: np.ndarray | None = np.zeros((), np.int64)

@@ -43,7 +43,7 @@ class LaunchEstimate:
     counted: KernelWork
     moved: Traffic
     memory_bytes: float
-    held: Occupancy
+    occupancy: Occupancy
     times: Times
 
     @property

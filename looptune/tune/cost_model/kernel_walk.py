@@ -19,14 +19,14 @@ from looptune.ir.simplify import add, is_integer, mul
 from looptune.lower.passes.if_conversion import if_convert
 from looptune.lower.passes.lane_registers import fuse_first_values, keep_lane_elements
 from looptune.lower.passes.shared_memory import stage_tiles
-from looptune.lower.passes.temporal_tile_bodies import InteriorBody, ThreadRows, inner
+from looptune.lower.passes.temporal_tile_bodies import InteriorBody, ThreadRows, core_position
 from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle
 from looptune.lower.tiles import FIRST, Tile, filled_tiles
-from looptune.tune.cost_model.coalescing import AccessContext, Memory, copied, straight
+from looptune.tune.cost_model.coalescing import AccessContext, Memory, count_copy, straight_line_accesses
 from looptune.tune.cost_model.instruction_costs import LOOP, chain, depth, of_segment
 from looptune.tune.cost_model.linear_forms import counter, form, scope_of
 from looptune.tune.cost_model.warp_program import AccessCount, Instructions, LoopWork
-from looptune.tune.cost_model.warp_samples import LANE, LANES, Sample, Warps, lanes
+from looptune.tune.cost_model.warp_samples import LANE, LANES, Sample, Warps, sample_warps
 
 if TYPE_CHECKING:
     from looptune.lower.plan import Kernel, Plan
@@ -54,7 +54,7 @@ def count(kernel: Kernel, plan: Plan, at: Mapping[str, int], sample: Sample) -> 
     held = stage_tiles(kernel, plan) if kernel.time_tile is None else None
     tiles = held.tiles if held is not None else _shared(kernel, plan)
     memory = Memory.of(kernel, plan, tiles, at)
-    top = lanes(kernel, at, sample)
+    top = sample_warps(kernel, at, sample)
     walker = _Walker(kernel, memory, float(top.weight.sum()), sample)
     here = AccessContext(memory.buffered(top), memory.scoped(scope_of(kernel, at)))
     level = _Level()
@@ -82,7 +82,7 @@ def _shared(kernel: Kernel, plan: Plan) -> tuple[Tile, ...]:
 def _inner(kernel: Kernel, plan: Plan) -> InteriorBody:
     """All blocks being inside of all bounds, which most are."""
     starts = [Var(axis.var + FIRST) for axis in kernel.loops]
-    return inner(kernel, plan, starts, (Var(LANE["x"]), Var(LANE["y"])))
+    return core_position(kernel, plan, starts, (Var(LANE["x"]), Var(LANE["y"])))
 
 
 @dataclass(slots=True)
@@ -127,21 +127,21 @@ class _Walker:
                 case Assign(Var(name, dtype), value) if is_integer(dtype):
                     flush()
                     self.segment([stmt], here, level)
-                    here = here.knowing(name, value)
+                    here = here.with_value(name, value)
                 case Assign():
                     line.append(stmt)
                 case Loop():
                     self.fill(filled_tiles(stmt), here, level)
                     self.loop(stmt, here, level, partial(self.block, stmt.body))
-                    here = here.forgetting(written_names((stmt,)))
+                    here = here.without_names(written_names((stmt,)))
                 case If(cond, then, other):
                     yes, no = self.branches(cond, here, level)
                     self.block(then, yes, level)
                     self.block(other, no, level)
-                    here = here.forgetting(written_names((stmt,)))
+                    here = here.without_names(written_names((stmt,)))
                 case While(cond, inner):
                     self.notes.append("how often a while loop runs depends on data: counted once")
-                    here = here.forgetting(written_names((stmt,)))
+                    here = here.without_names(written_names((stmt,)))
                     self.branches(cond, here, level)
                     self.block(inner, here, level)
         flush()
@@ -150,7 +150,7 @@ class _Walker:
         """Straight code: each element loaded once, then its operations."""
         if not line or not here.warps.requests:
             return
-        uses, instructions = straight(line, here, self.memory)
+        uses, instructions = straight_line_accesses(line, here, self.memory)
         level.uses += uses
         level.more(instructions)
         level.more(of_segment(line).times(here.warps.requests))
@@ -174,11 +174,11 @@ class _Walker:
         self, loop: Loop, here: AccessContext, level: _Level, body: Callable[[AccessContext, _Level], None]
     ) -> None:
         """Count the loop as a nest of its own, in which ``body`` continues."""
-        here = here.forgetting(written_names(loop.body))
+        here = here.without_names(written_names(loop.body))
         inside = here.warps.inside(loop, self.sample)
         if inside is None:
             self.notes.append(f"how often loop {loop.var} runs depends on data: counted once")
-            inside = here.warps.knowing(loop.var, here.warps.integer(loop.lo))
+            inside = here.warps.with_value(loop.var, here.warps.integer(loop.lo))
         if not inside.requests:
             return
         self.counters += 1
@@ -197,7 +197,7 @@ class _Walker:
         own = _Level(depth=1, barriers=2)
         threads = prod(self.kernel.block)
         for tile in tiles:
-            uses, instructions = copied(tile, threads, here, self.memory, self.sample)
+            uses, instructions = count_copy(tile, threads, here, self.memory, self.sample)
             own.uses += uses
             own.more(instructions)
         ahead = any(t.buffers > 1 for t in tiles)
@@ -205,8 +205,8 @@ class _Walker:
 
     def stepped(self, steps: InteriorBody, here: AccessContext, level: _Level) -> None:
         """Tiles are loaded, taken through the steps, and stored; in each step the threads wait for each other."""
-        for name, value in steps.places:
-            here = here.knowing(name, value)
+        for name, value in steps.positions:
+            here = here.with_value(name, value)
         self.block(steps.loads, here, level)
 
         def step(inside: AccessContext, own: _Level) -> None:
@@ -232,7 +232,11 @@ class _Walker:
                     level.inner.append(self.made("", 1.0, here.warps, own))
                 case TeamReduce(loop, into, deep):
                     self.shared(loop, here, level, deep=deep and team.block_axis == "xy")
-                    level.more(Instructions(other=joining(lanes, team.block_axis) * len(into) * here.warps.requests))
+                    level.more(
+                        Instructions(
+                            other=combine_instructions(lanes, team.block_axis) * len(into) * here.warps.requests
+                        )
+                    )
                     level.barriers += 1 + len(list(levels(lanes)))
                 case TeamFor(loop):
                     self.shared(loop, here, level, deep=False)
@@ -256,7 +260,7 @@ class _Walker:
         self.loop(outer, here, level, partial(self.block, outer.body))
 
 
-def joining(lanes: int, along: str) -> float:
+def combine_instructions(lanes: int, along: str) -> float:
     """Instructions a warp in which the sums of a team's lanes are joined, level by level by fewer warps."""
     left = [lanes, *levels(lanes), 1]
     side = 1 if along == "y" else LANES

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from looptune.ir.nodes import Binary, Cast, Const, Expr, Unary, Var
 from looptune.lower.plan import Kernel, evaluate_size
 from looptune.lower.tiles import FIRST, THREAD
-from looptune.tune.cost_model.sector_counts import Place
+from looptune.tune.cost_model.sector_counts import AffineAddress
 from looptune.tune.cost_model.warp_samples import LANE
 
 
@@ -26,8 +26,8 @@ class LinearForm:
         sums = {n: self.terms.get(n, 0) + times * other.terms.get(n, 0) for n in (*self.terms, *other.terms)}
         return LinearForm(self.base + times * other.base, {n: c for n, c in sums.items() if c})
 
-    def place(self, width: int = 1) -> Place:
-        return Place(tuple(sorted(self.terms.items())), self.base, width)
+    def place(self, width: int = 1) -> AffineAddress:
+        return AffineAddress(tuple(sorted(self.terms.items())), self.base, width)
 
 
 Scope = Mapping[str, LinearForm | None]

@@ -12,7 +12,7 @@ from looptune.tune.cost_model.estimate import Estimate
 
 
 @dataclass(frozen=True, slots=True)
-class Predicted:
+class Prediction:
     """One version.
 
     ``flops`` of the original loops, None where data decide how many; ``least_bytes``: each element that they have to
@@ -32,13 +32,13 @@ class Predicted:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """``whole``: measured to its end, and not cut off, which is less than it takes."""
+    """``is_complete``: measured to its end, and not cut off, which is less than it takes."""
 
     directives: str
     predicted_us: float
     bound: str
     measured_us: float | None
-    whole: bool
+    is_complete: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Ranking:
 
     @property
     def timed(self) -> tuple[Version, ...]:
-        return tuple(v for v in self.versions if v.measured_us is not None and v.whole)
+        return tuple(v for v in self.versions if v.measured_us is not None and v.is_complete)
 
     @property
     def correlation(self) -> float | None:
@@ -62,7 +62,7 @@ class Ranking:
         timed = self.timed
         return spearman([v.predicted_us for v in timed], [v.measured_us for v in timed if v.measured_us is not None])
 
-    def within(self, first: int) -> float | None:
+    def slowdown_of_best(self, first: int) -> float | None:
         """How much longer the best of the ``first`` predicted takes than the best of all that were timed."""
         times = [v.measured_us for v in self.timed if v.measured_us is not None]
         return min(times[:first]) / min(times) if times else None

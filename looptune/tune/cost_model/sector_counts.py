@@ -24,20 +24,20 @@ Terms = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AffineAddress:
     """Where an access is: ``width`` elements from ``base + terms``, in elements of the array."""
 
     terms: Terms
     base: int
     width: int = 1
 
-    def along(self, counter: str) -> int:
+    def step_of(self, counter: str) -> int:
         return dict(self.terms).get(counter, 0)
 
 
-def sectors(places: Iterable[Place], counts: Mapping[str, float], itemsize: int, unit: int = SECTOR) -> float:
+def sectors(places: Iterable[AffineAddress], counts: Mapping[str, float], itemsize: int, unit: int = SECTOR) -> float:
     """Of one array, while the counters in ``counts`` run so often and the others stay; ``unit``: bytes counted in."""
-    groups: dict[Terms, list[Place]] = {}
+    groups: dict[Terms, list[AffineAddress]] = {}
     for p in places:
         terms = tuple(sorted((name, c) for name, c in p.terms if counts.get(name, 1) > 1))
         groups.setdefault(terms, []).append(p)
@@ -45,19 +45,19 @@ def sectors(places: Iterable[Place], counts: Mapping[str, float], itemsize: int,
 
 
 def _group(
-    terms: Terms, group: Sequence[Place], counts: Mapping[str, float], itemsize: int, unit: int
+    terms: Terms, group: Sequence[AffineAddress], counts: Mapping[str, float], itemsize: int, unit: int
 ) -> float:  # fmt: skip
     """Of places that differ in their bases alone."""
     starts = np.array([p.base for p in group], np.int64)
     ends = starts + np.array([p.width for p in group], np.int64)
     runs = [(abs(c), max(1, round(counts[name])), min(0, c)) for name, c in terms]
     back = sum(down * (count - 1) for _, count, down in runs)
-    starts, ends = joined(starts + back, ends + back)
+    starts, ends = merge_intervals(starts + back, ends + back)
     scale = 1.0
     for stride, count, _ in sorted(runs):
         starts, ends, more = _repeated(starts, ends, stride, count)
         scale *= more
-    low, high = joined(starts * itemsize // unit, -(-ends * itemsize // unit))
+    low, high = merge_intervals(starts * itemsize // unit, -(-ends * itemsize // unit))
     return scale * float((high - low).sum())
 
 
@@ -78,14 +78,14 @@ def _repeated(
 
 def _shifted(starts: np.ndarray, ends: np.ndarray, stride: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     by = stride * np.arange(count)[:, None]
-    return joined((starts[None, :] + by).ravel(), (ends[None, :] + by).ravel())
+    return merge_intervals((starts[None, :] + by).ravel(), (ends[None, :] + by).ravel())
 
 
 def _size(starts: np.ndarray, ends: np.ndarray) -> int:
     return int((ends - starts).sum())
 
 
-def joined(starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def merge_intervals(starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Half-open intervals in order, those that overlap or touch as one.
 
     >>> joined(np.array([4, 0]), np.array([6, 4]))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from looptune.ir.nodes import Load
-from looptune.tune.cost_model.sector_counts import SECTOR, Place
+from looptune.tune.cost_model.sector_counts import SECTOR, AffineAddress
 
 ROW = 128
 """Bytes that a multiprocessor's cache or shared memory serves at once."""
@@ -34,7 +34,7 @@ class AccessCount:
     shared: bool
     itemsize: int
     width: int
-    place: Place | None
+    place: AffineAddress | None
     requests: float
     threads: float
     sectors: float
@@ -107,7 +107,9 @@ class LoopWork:
         return own | {name: c for n in self.inner for name, c in n.counts().items()}
 
 
-def served(at: np.ndarray, active: np.ndarray, itemsize: int, width: int, *, shared: bool) -> tuple[np.ndarray, ...]:
+def count_sectors(
+    at: np.ndarray, active: np.ndarray, itemsize: int, width: int, *, shared: bool
+) -> tuple[np.ndarray, ...]:
     """By warp: the sectors that an access touches, and how often memory is busy with it. ``at``: elements; (warps, 32).
 
     Of shared memory: the most different words that are in one bank.

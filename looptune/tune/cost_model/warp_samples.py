@@ -61,7 +61,7 @@ class Warps:
         """Those lanes only."""
         return replace(self, active=self.active & holds)
 
-    def knowing(self, name: str, values: np.ndarray | None) -> Warps:
+    def with_value(self, name: str, values: np.ndarray | None) -> Warps:
         """With the value of one more name; None: it is not known."""
         rest = {n: v for n, v in self.env.items() if n != name}
         return replace(self, env=rest if values is None else {**rest, name: values})
@@ -70,7 +70,7 @@ class Warps:
         """In each lane, broadcast; None where data decide it."""
         try:
             return operation_count.evaluate(e, self.env)
-        except operation_count.OfData:
+        except operation_count.DataDependent:
             return None
 
     def inside(self, loop: Loop, sample: Sample) -> Warps | None:
@@ -107,7 +107,7 @@ def _repeated(values: np.ndarray, warps: int, times: int) -> np.ndarray:
     return np.repeat(values, times, axis=0) if values.ndim == 2 and values.shape[0] == warps else values
 
 
-def lanes(kernel: Kernel, at: Mapping[str, int], sample: Sample) -> Warps:
+def sample_warps(kernel: Kernel, at: Mapping[str, int], sample: Sample) -> Warps:
     """Return the warps of a launch with these sizes and host loop variables.
 
     Names: those of the axes, with their first value in the block and the distance from it; ``thread`` in the block,

@@ -28,7 +28,7 @@ from looptune.tune.execution.dask_members import (
     RESOURCES,
     ClusterWorker,
     gpus,
-    missing,
+    missing_files,
     models,
     probe,
     resource,
@@ -127,7 +127,7 @@ class Cluster:
     def require(self, paths: Sequence[Path], target: str) -> None:
         """TargetError where a worker that measures lacks one of the files."""
         measuring = [m.address for m in self.members.values() if m.measured(target)]
-        for address, lacks in self._run(missing, measuring, paths=list(paths)).items():
+        for address, lacks in self._run(missing_files, measuring, paths=list(paths)).items():
             match lacks:
                 case [first, *_]:
                     raise TargetError(
@@ -151,7 +151,7 @@ class Cluster:
                 with suppress(*LOST):
                     self.client.unregister_worker_plugin(name)
 
-    def alone(self, target: str, model: DeviceInfo, setup: Setup, limit_s: float, *task: Any) -> Reply:
+    def run_exclusively(self, target: str, model: DeviceInfo, setup: Setup, limit_s: float, *task: Any) -> Reply:
         """Return the reply to one task on a worker with that model, without other measurements on it."""
         members = sorted(self.members.values(), key=lambda m: m.address)
         able = [m.address for m in members if any(f.model == model.model for f in m.measured(target))]
@@ -166,7 +166,7 @@ class Cluster:
                 self._gone()
             return reply
 
-    def each(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]]) -> list[Reply]:
+    def run_anywhere(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]]) -> list[Reply]:
         """Return the replies to tasks that any worker can do.
 
         As many processes run at once as the workers have threads.

@@ -45,18 +45,18 @@ ATTEMPTS = 2
 
 @dataclass(slots=True, eq=False)
 class _Task:
-    """``at``: where it runs, worker and slot; ``lost``: the workers that went away while it ran."""
+    """``at``: where it runs, worker and slot; ``lost_workers``: the workers that went away while it ran."""
 
     lab: int
     key: Any
     measured: bool
-    given: tuple[Any, ...]
+    argument: tuple[Any, ...]
     at: tuple[ClusterWorker, int] | None = None
     future: Any = None
-    lost: list[str] = field(default_factory=list)
+    lost_workers: list[str] = field(default_factory=list)
 
 
-class Distributed:
+class DaskExecutor:
     """``models``: the device of each lab, which have one ``target``; ``apart``: no machine that measures compiles."""
 
     def __init__(
@@ -201,12 +201,12 @@ class Distributed:
         self._running.discard(task)
         with suppress(*LOST):
             task.future.cancel()
-        task.lost.append(task.at[0].named)
+        task.lost_workers.append(task.at[0].named)
         task.at = task.future = None
-        if len(task.lost) < ATTEMPTS:
+        if len(task.lost_workers) < ATTEMPTS:
             self._queue.appendleft(task)
             return
-        first, second = task.lost
+        first, second = task.lost_workers
         message = f"the worker {second} left the cluster while it ran this, and so did {first} before"
         self._crashed.append(TaskReply(task.lab, task.key, Crashed(message), task.measured))
 
@@ -227,7 +227,7 @@ class Distributed:
         setup = f"measure {task.lab} {slot}" if task.measured else "compile"
         task.at = at
         task.future = self._cluster.client.submit(
-            perform, self._name, setup, slot, task.given, workers=[member.address], pure=False,
+            perform, self._name, setup, slot, task.argument, workers=[member.address], pure=False,
             resources={resource(self._target): 1} if task.measured else None, priority=int(task.measured),
         )  # fmt: skip
         self._running.add(task)

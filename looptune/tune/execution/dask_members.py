@@ -116,6 +116,6 @@ def models(members: Sequence[ClusterWorker], target: str) -> tuple[tuple[DeviceI
     return tuple((found[model], most[model]) for model in sorted(found))
 
 
-def missing(paths: Sequence[Path]) -> list[str]:
+def missing_files(paths: Sequence[Path]) -> list[str]:
     """Run by a worker: those of the files that are not there."""
     return [str(path) for path in paths if not path.exists()]

@@ -21,7 +21,7 @@ from tornado.ioloop import PeriodicCallback
 
 from looptune.runtime.outcome import Crashed
 from looptune.tune.execution.executor import invalidates_device
-from looptune.tune.execution.workers import Reply, Worker, alone
+from looptune.tune.execution.workers import Reply, Worker, run_one
 
 if TYPE_CHECKING:
     from looptune.tune.execution.process import Setup
@@ -76,7 +76,7 @@ class DaskWorkerPool(WorkerPlugin):
         with lane.lock:
             if self.closed:
                 return Crashed("the sweep was stopped")
-            reply = alone(lane.worker, *task)
+            reply = run_one(lane.worker, *task)
             lane.used = time.monotonic()
             if self.closed or invalidates_device(reply):
                 lane.worker.close()

@@ -52,7 +52,7 @@ class InterruptGate:
 
 
 @contextmanager
-def deferred() -> Iterator[InterruptGate]:
+def defer_interrupts() -> Iterator[InterruptGate]:
     """Yield while interrupts are deferred: one that was remembered and not raised is raised at the end."""
     gate = InterruptGate()
     ours = threading.current_thread() is threading.main_thread()

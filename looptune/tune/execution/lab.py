@@ -29,11 +29,11 @@ class PreparedVersion:
 class NextStep:
     """A version that has been run and is not done with: ``task`` is to be built, and that measured as well.
 
-    ``so_far``: its outcome where nothing comes of it; None where there is none yet.
+    ``previous``: its outcome where nothing comes of it; None where there is none yet.
     """
 
     task: Any
-    so_far: Outcome | None = None
+    previous: Outcome | None = None
 
 
 class VersionBuilder(Protocol):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from looptune.tune.incumbent import Incumbent
 
 
-class Local:
+class LocalExecutor:
     """``jobs`` processes compile for all labs; ``timeout_s`` limits each task.
 
     Where processes are to outlive it, they come from ``spares`` and go back to them; ``devices`` names the devices of

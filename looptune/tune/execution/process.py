@@ -69,7 +69,7 @@ class WorkerProcess:
         self.deadline = now + (LOOK_S if self.resting else max(LOOK_S, left_s))
         return False
 
-    def pardon(self, seconds: float) -> None:
+    def extend(self, seconds: float) -> None:
         """Let it have so many seconds more, in which the whole machine did not run."""
         assert self.allowance is not None, "something is expected"
         self.allowance = replace(self.allowance, start=self.allowance.start + seconds)

@@ -35,11 +35,11 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True, slots=True)
 class PickledValue:
-    """A value on its way from worker to worker, pickled: who passes it on need not read it. See ``pickled``."""
+    """A value on its way from worker to worker, pickled: who passes it on need not read it. See ``pickle_value``."""
 
     contents: bytes
 
-    def opened(self) -> Any:
+    def load(self) -> Any:
         return pickle.loads(self.contents)
 
 
@@ -59,7 +59,7 @@ class TaskError:
     trace: str
 
 
-def pickled(value: Any) -> PickledValue:
+def pickle_value(value: Any) -> PickledValue:
     """``value`` for another task: an argument that is Sealed is opened in the worker that gets it."""
     return PickledValue(pickle.dumps(value))
 
@@ -81,7 +81,7 @@ def excluded_from_limit() -> Iterator[None]:
 def serve(link: Connection, setup: Callable[[], Callable[..., Any]], log: str) -> None:
     """Run the main loop of a worker; the output of it and its libraries goes to the file ``log``."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    recursion.allow()
+    recursion.raise_recursion_limit()
     _die_with_parent()
     _redirect(log)
     faulthandler.enable(all_threads=False)
@@ -122,7 +122,7 @@ def _answer(run: Callable[..., Any], task: bytes) -> bytes:
     """
     start = time.monotonic()
     try:
-        value = run(*(v.opened() if isinstance(v, PickledValue) else v for v in pickle.loads(task)))
+        value = run(*(v.load() if isinstance(v, PickledValue) else v for v in pickle.loads(task)))
         return pickle.dumps(TaskResult(value, time.monotonic() - start))
     except Exception as error:
         return pickle.dumps(_raised(error))

@@ -275,7 +275,7 @@ def wait(workers: Iterable[Worker], timeout_s: float | None = None) -> list[tupl
     return [(worker, *reply) for worker, reply in collected if reply is not None]
 
 
-def alone(worker: Worker, *task: Any) -> Reply:
+def run_one(worker: Worker, *task: Any) -> Reply:
     """Return the reply to one task, after waiting for it."""
     worker.submit(None, *task)
     while True:
@@ -292,7 +292,7 @@ def get_ready(workers: Iterable[Worker]) -> None:
         wait(those)
 
 
-def each(pool: Pool, tasks: Sequence[tuple[Any, ...]]) -> list[Reply]:
+def run_all(pool: Pool, tasks: Sequence[tuple[Any, ...]]) -> list[Reply]:
     """Return the replies to all tasks, in their order."""
     for number, task in enumerate(tasks):
         pool.submit(number, *task)
@@ -326,7 +326,7 @@ def sleep(workers: Iterable[Worker], timeout_s: float | None = None) -> list[Wor
     if lost_s > LOST_S:
         # Who waits wakes late where the machine was suspended, or stopped with all that runs on it.
         for _, life in expected:
-            life.pardon(lost_s)
+            life.extend(lost_s)
     return [worker for worker, life in expected if life.link.fileno() in spoken or now >= life.deadline]
 
 

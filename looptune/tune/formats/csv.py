@@ -15,7 +15,7 @@ from pathlib import Path
 from looptune.core.errors import UsageError
 from looptune.tune.formats.records import Point, recording
 from looptune.tune.space.space import Configuration
-from looptune.tune.store.recording import Measured, Recording
+from looptune.tune.store.recording import Measurement, Recording
 from looptune.tune.store.searches import VERSIONS, names
 from looptune.tune.store.store import Context
 
@@ -30,8 +30,8 @@ def is_header(line: str) -> bool:
 
 def read(file: Path, text: str) -> list[Recording]:
     """By name; UsageError names the line that cannot be read."""
-    contexts: dict[Context, list[tuple[Mapping[str, str], Measured]]] = {}
-    keys: dict[str, Measured] = {}
+    contexts: dict[Context, list[tuple[Mapping[str, str], Measurement]]] = {}
+    keys: dict[str, Measurement] = {}
     for place, record in _records(file, text.lstrip("\ufeff")):
         if record["role"] not in VERSIONS or record["status"] == "running":
             continue
@@ -47,7 +47,7 @@ def read(file: Path, text: str) -> list[Recording]:
     return sorted(found, key=lambda r: r.name)
 
 
-def _point(record: Mapping[str, str], measured: Measured) -> Point:
+def _point(record: Mapping[str, str], measured: Measurement) -> Point:
     return Configuration(tuple(record["directives"].splitlines())), measured
 
 
@@ -67,13 +67,13 @@ def _records(file: Path, text: str) -> Iterator[tuple[str, dict[str, str]]]:
         raise UsageError(f"{file}: line {lines.line_num}: {error}") from error
 
 
-def _measured(place: str, record: Mapping[str, str]) -> Measured:
+def _measured(place: str, record: Mapping[str, str]) -> Measurement:
     cost_us, seconds = _number(place, record, "cost_us"), _number(place, record, "seconds")
     if cost_us is not None and cost_us <= 0:
         raise UsageError(f"{place}: cost_us: expected a number above 0, found {record['cost_us']}")
     source = record["emitted"] if record["emitted"] else record["key"]
     runs_us = () if cost_us is None else (cost_us,)
-    return Measured(cost_us, runs_us, seconds, source, whole=record["status"] != "cut_off")
+    return Measurement(cost_us, runs_us, seconds, source, is_complete=record["status"] != "cut_off")
 
 
 def _number(place: str, record: Mapping[str, str], name: str) -> float | None:

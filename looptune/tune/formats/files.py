@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from looptune.tune.store.searches import Search
 
 
-def chosen(found: Sequence[Search], kernel: str | None, db: Path) -> list[Search]:
+def select_searches(found: Sequence[Search], kernel: str | None, db: Path) -> list[Search]:
     """Return the searches of a kernel, the search of a name, or all. Raises UsageError if there are none."""
     having = ", ".join(search.name for search in found)
     if not found:
@@ -32,7 +32,7 @@ def chosen(found: Sequence[Search], kernel: str | None, db: Path) -> list[Search
     return wanted
 
 
-def exported_texts(searches: Sequence[Search], how: str, commands: Mapping[str, str]) -> dict[str, str]:
+def export_texts(searches: Sequence[Search], how: str, commands: Mapping[str, str]) -> dict[str, str]:
     """File name to text."""
     if how == "kernel-launcher":
         groups: dict[str, list[Search]] = {}

@@ -22,72 +22,72 @@ _MOST = 1e100
 
 @dataclass(frozen=True, slots=True)
 class JsonCursor:
-    """``place`` is empty for the whole file."""
+    """``path`` is empty for the whole file."""
 
-    held: Any
+    value: Any
     file: Path
-    place: str = ""
+    path: str = ""
 
-    def refused(self, expected: str) -> UsageError:
+    def error(self, expected: str) -> UsageError:
         """Return the exception to raise."""
-        where = f"{self.file}: {self.place}" if self.place else str(self.file)
-        return UsageError(f"{where}: expected {expected}, found {_shown(self.held)}")
+        where = f"{self.file}: {self.path}" if self.path else str(self.file)
+        return UsageError(f"{where}: expected {expected}, found {_shown(self.value)}")
 
     def members(self) -> dict[str, JsonCursor]:
         """Of an object."""
-        match self.held:
+        match self.value:
             case dict():
-                return {key: JsonCursor(value, self.file, _member(self.place, key)) for key, value in self.held.items()}
-        raise self.refused("an object")
+                return {key: JsonCursor(value, self.file, _member(self.path, key)) for key, value in self.value.items()}
+        raise self.error("an object")
 
     def at(self, key: str) -> JsonCursor:
         """Return the member of an object. Raises UsageError if it is missing."""
         members = self.members()
         if key not in members:
-            where = f"{self.file}: {self.place}" if self.place else str(self.file)
+            where = f"{self.file}: {self.path}" if self.path else str(self.file)
             raise UsageError(f"{where}: the key {key!r} is missing")
         return members[key]
 
     def get(self, key: str) -> JsonCursor | None:
         """Return the member of an object, or None if it is missing or null."""
         found = self.members().get(key)
-        return None if found is None or found.held is None else found
+        return None if found is None or found.value is None else found
 
     def items(self) -> Iterator[JsonCursor]:
         """Of a list."""
-        match self.held:
+        match self.value:
             case list():
-                return (JsonCursor(v, self.file, f"{self.place}[{k}]") for k, v in enumerate(self.held))
-        raise self.refused("a list")
+                return (JsonCursor(v, self.file, f"{self.path}[{k}]") for k, v in enumerate(self.value))
+        raise self.error("a list")
 
     def number(self) -> float:
         """Finite, and no truth value."""
-        match self.held:
+        match self.value:
             case bool():
-                raise self.refused("a number")
-            case int() | float() if -_MOST <= self.held <= _MOST:
-                return float(self.held)
+                raise self.error("a number")
+            case int() | float() if -_MOST <= self.value <= _MOST:
+                return float(self.value)
             case int() | float():
-                raise self.refused(f"a finite number, of at most {_MOST:g}")
-        raise self.refused("a number")
+                raise self.error(f"a finite number, of at most {_MOST:g}")
+        raise self.error("a number")
 
     def amount(self) -> float:
         """Return a number that is not negative."""
         if self.number() < 0:
-            raise self.refused("a number that is not negative")
+            raise self.error("a number that is not negative")
         return self.number()
 
     def positive(self) -> float:
         """Return a positive number."""
         if self.number() <= 0:
-            raise self.refused("a number above 0")
+            raise self.error("a number above 0")
         return self.number()
 
     def text(self) -> str:
-        match self.held:
+        match self.value:
             case str():
-                return self.held
-        raise self.refused("a text")
+                return self.value
+        raise self.error("a text")
 
 
 def parse(file: Path, text: str, endings: Sequence[str] = ("",)) -> JsonCursor:

@@ -15,8 +15,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from looptune.tune.formats import records
-from looptune.tune.formats.records import Point, called, foreign, own, recording
-from looptune.tune.store.recording import Measured, Recording
+from looptune.tune.formats.records import Point, foreign_configuration, own_measurement, recording, search_names
+from looptune.tune.store.recording import Measurement, Recording
 
 if TYPE_CHECKING:
     from looptune.tune.formats.json_cursor import JsonCursor
@@ -28,7 +28,7 @@ def text(search: Search) -> str:
 
     Kernel Tuner recognises a complete file by its last characters.
     """
-    own = records.of(search)
+    own = records.search_parameters(search)
     head = {
         "device_name": search.context.device,
         "kernel_name": search.context.kernel,
@@ -37,7 +37,7 @@ def text(search: Search) -> str:
         "tune_params": {parameter.name: list(parameter.values) for parameter in own.parameters},
         "objective": "time",
         "restrictions": [condition.expression for condition in own.conditions()],
-        "looptune": records.about(search, own),
+        "looptune": records.metadata(search, own),
     }
     lines = [
         json.dumps({",".join(map(str, own.rows[k])): records.configuration(own, k) | _entry(entry)})[1:-1]
@@ -65,7 +65,7 @@ def read(file: JsonCursor) -> Recording:
     """UsageError names the entry that cannot be read."""
     keys = [key.text() for key in file.at("tune_params_keys").items()]
     kernel, device = file.get("kernel_name"), file.get("device_name")
-    name, own_kernel = called(file, file.file.stem if kernel is None else kernel.text())
+    name, own_kernel = search_names(file, file.file.stem if kernel is None else kernel.text())
     points = [_point(entry, keys) for entry in file.at("cache").members().values()]
     return recording(name, own_kernel, "" if device is None else device.text(), points)
 
@@ -74,21 +74,21 @@ def _point(entry: JsonCursor, keys: list[str]) -> Point:
     cost_us, times = _cost_us(entry.at("time")), entry.get("times")
     runs_us = () if times is None else tuple(1e3 * t.amount() for t in times.items())
     if entry.get("directives") is not None and entry.get("outcome") is not None:
-        return own(entry, cost_us, runs_us)
+        return own_measurement(entry, cost_us, runs_us)
     spent = [part.number() for part in map(entry.get, _SPENT) if part is not None]
     seconds = sum(spent) / 1e3 if spent else None
-    given = {key: entry.at(key).held for key in keys}
+    given = {key: entry.at(key).value for key in keys}
     if cost_us is None:
-        return foreign(given), Measured(None, (), seconds)
-    return foreign(given), Measured(cost_us, (cost_us,) if times is None else runs_us, seconds)
+        return foreign_configuration(given), Measurement(None, (), seconds)
+    return foreign_configuration(given), Measurement(cost_us, (cost_us,) if times is None else runs_us, seconds)
 
 
 def _cost_us(time: JsonCursor) -> float | None:
-    match time.held:
+    match time.value:
         case str():
             return None
-        case int() | float() if not isinstance(time.held, bool) and time.number() >= _FAILED_MS:
+        case int() | float() if not isinstance(time.value, bool) and time.number() >= _FAILED_MS:
             return None
         case bool() | dict() | list() | None:
-            raise time.refused("a number of milliseconds or the name of an error")
+            raise time.error("a number of milliseconds or the name of an error")
     return 1e3 * time.positive()

@@ -29,11 +29,11 @@ from typing import TYPE_CHECKING, Any
 from looptune.core.errors import UsageError
 from looptune.core.version import __version__
 from looptune.runtime.outcome import Timed
-from looptune.tune.space.parameters import ParameterTable, sheet
+from looptune.tune.space.parameters import ParameterTable, parameter_table
 from looptune.tune.space.space import Configuration
 from looptune.tune.space.table_view import Table
-from looptune.tune.store.recording import Measured, Recording
-from looptune.tune.store.store import moment
+from looptune.tune.store.recording import Measurement, Recording
+from looptune.tune.store.store import iso_time
 
 if TYPE_CHECKING:
     from looptune.tune.formats.json_cursor import JsonCursor
@@ -53,7 +53,7 @@ ERRORS: Mapping[str, str] = MappingProxyType(
 """By invalidity."""
 
 
-def about(search: Search, own: ParameterTable) -> dict[str, Any]:
+def metadata(search: Search, own: ParameterTable) -> dict[str, Any]:
     """Return the block ``looptune`` of a file: the search, and the meaning of each parameter."""
     context = asdict(search.context)
     unpacked = {name: json.loads(context[name]) for name in ("sizes", "options")}
@@ -63,9 +63,9 @@ def about(search: Search, own: ParameterTable) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def of(search: Search) -> ParameterTable:
+def search_parameters(search: Search) -> ParameterTable:
     """Its configurations as rows of parameters."""
-    return sheet([entry.configuration for entry in search.entries])
+    return parameter_table([entry.configuration for entry in search.entries])
 
 
 def configuration(own: ParameterTable, number: int) -> dict[str, Scalar]:
@@ -76,7 +76,7 @@ def configuration(own: ParameterTable, number: int) -> dict[str, Scalar]:
 def extras(entry: Entry) -> dict[str, Any]:
     """Return the additional fields that ``tune.formats.records`` describes."""
     measured = entry.measured
-    cut = {} if measured.whole else {"cost_us": measured.cost_us, "runs_us": list(measured.runs_us)}
+    cut = {} if measured.is_complete else {"cost_us": measured.cost_us, "runs_us": list(measured.runs_us)}
     return {
         "directives": entry.configuration.text, "outcome": entry.row.status, "source": measured.source,
         "seconds": measured.seconds, **cut,
@@ -106,7 +106,7 @@ def median_ms(entry: Entry) -> float | None:
 
 def runs_ms(entry: Entry) -> list[float]:
     """Single runs. A version that was cut off has none: others would take what it ran for its time."""
-    return [run / 1e3 for run in entry.measured.runs_us] if entry.measured.whole else []
+    return [run / 1e3 for run in entry.measured.runs_us] if entry.measured.is_complete else []
 
 
 def lengths(search: Search) -> list[int]:
@@ -117,16 +117,16 @@ def lengths(search: Search) -> list[int]:
 
 def timestamp(entry: Entry) -> str:
     """When it was measured, in UTC."""
-    return moment(entry.row.started)
+    return iso_time(entry.row.started)
 
 
-Point = tuple[Configuration, Measured]
+Point = tuple[Configuration, Measurement]
 
 _MOST = 2**53
 """Up to there a number is told from the next one; what is greater is a word."""
 
 
-def foreign(given: Mapping[str, Any]) -> Configuration:
+def foreign_configuration(given: Mapping[str, Any]) -> Configuration:
     """Return the configuration of another tool, whose parameters are its slots.
 
     >>> foreign({"x": 16, "pad": True}).text
@@ -136,7 +136,7 @@ def foreign(given: Mapping[str, Any]) -> Configuration:
     return Configuration(tuple(f"{name}={value}" for name, value in slots), slots)
 
 
-def own(extras: JsonCursor, cost_us: float | None, runs_us: tuple[float, ...]) -> Point:
+def own_measurement(extras: JsonCursor, cost_us: float | None, runs_us: tuple[float, ...]) -> Point:
     """Return a measurement that looptune wrote. Raises UsageError if a part of it is missing."""
     text, outcome = extras.at("directives").text(), extras.at("outcome").text()
     took = extras.get("seconds")
@@ -145,7 +145,7 @@ def own(extras: JsonCursor, cost_us: float | None, runs_us: tuple[float, ...]) -
     if cut:
         cost_us, runs_us = extras.at("cost_us").positive(), tuple(r.amount() for r in extras.at("runs_us").items())
     source = extras.at("source").text()
-    return Configuration(tuple(text.splitlines())), Measured(cost_us, runs_us, seconds, source, whole=not cut)
+    return Configuration(tuple(text.splitlines())), Measurement(cost_us, runs_us, seconds, source, is_complete=not cut)
 
 
 def recording(name: str, kernel: str, device: str, points: Iterable[Point]) -> Recording:
@@ -155,7 +155,7 @@ def recording(name: str, kernel: str, device: str, points: Iterable[Point]) -> R
     return Recording(name, kernel, device, Table(unique), measured)
 
 
-def called(file: JsonCursor, default: str) -> tuple[str, str]:
+def search_names(file: JsonCursor, default: str) -> tuple[str, str]:
     """Return the names of a search and its kernel as looptune wrote them, or else the default for both."""
     about = file.get("looptune")
     return (default, default) if about is None else (about.at("name").text(), about.at("kernel").text())
@@ -165,7 +165,7 @@ def check_version(file: JsonCursor, key: str, first: str) -> None:
     """UsageError unless the version is absent or begins with ``first``."""
     version = file.get(key)
     if version is not None and not version.text().startswith(first):
-        raise UsageError(f"{file.file}: {key}: unsupported version {version.held!r}: looptune reads {first}…")
+        raise UsageError(f"{file.file}: {key}: unsupported version {version.value!r}: looptune reads {first}…")
 
 
 def _scalar(value: Any) -> Scalar:

@@ -36,7 +36,7 @@ _AXES = ("X", "Y", "Z")
 
 def text(search: Search, command: str = "") -> str:
     """Return the T1 file; ``command`` is that of the sweep, which names the C file."""
-    own = records.of(search)
+    own = records.search_parameters(search)
     plainest = search.recording.table.parts()
     defaults = own.rows[plainest[0]] if plainest else ()
     sizes = records.lengths(search)
@@ -82,7 +82,7 @@ def _file(kernel: str, command: str) -> str:
 
 
 def _about(search: Search, own: ParameterTable) -> dict[str, Any]:
-    return records.about(search, own) | {"configurations": [entry.configuration.text for entry in search.entries]}
+    return records.metadata(search, own) | {"configurations": [entry.configuration.text for entry in search.entries]}
 
 
 _PLACE = re.compile(r"((?:loop|nest)\s+[\w.]+(?:\s*,\s*[\w.]+)*|codelet)")
@@ -93,7 +93,7 @@ _MOST = 100_000
 def space_text(path: Path, text: str) -> str:
     """Return the equivalent space file. Raises UsageError if the file is no T1 problem, or one of another tool."""
     file = json_cursor.parse(path, text)
-    if not isinstance(file.held, dict) or "ConfigurationSpace" not in file.held:
+    if not isinstance(file.value, dict) or "ConfigurationSpace" not in file.value:
         raise UsageError(
             f"{path} is not a search space: expected a T1 problem with a ConfigurationSpace, or a space file"
         )
@@ -112,11 +112,11 @@ def _line(parameter: JsonCursor) -> str:
     name = parameter.at("Name")
     if not _PLACE.fullmatch(name.text()):
         raise UsageError(
-            f"{name.file}: {name.place}: `{name.held}` is not a directive of looptune, so this is the space of another "
+            f"{name.file}: {name.path}: `{name.value}` is not a directive of looptune, so this is the space of another "
             "kernel: a parameter is `loop NAME`, `nest NAME` or `codelet`, its values are directives"
         )
     values = list(_values(parameter.at("Values")))
-    return f"{name.held}: {{ {' | '.join(values)} }}" if len(values) > 1 else f"{name.held}: {values[0]}"
+    return f"{name.value}: {{ {' | '.join(values)} }}" if len(values) > 1 else f"{name.value}: {values[0]}"
 
 
 def _values(values: JsonCursor) -> Iterator[str]:
@@ -126,15 +126,15 @@ def _values(values: JsonCursor) -> Iterator[str]:
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         held = None
     if not isinstance(held, list | tuple) or not held:
-        raise values.refused("a text that holds a Python list of directives, such as \"['', 'unroll 4']\"")
+        raise values.error("a text that holds a Python list of directives, such as \"['', 'unroll 4']\"")
     for value in held:
         if not isinstance(value, str) or re.search(r"[{}|#\n\r]", value):
-            raise values.refused(f"directives as values, one line each, not {value!r}")
+            raise values.error(f"directives as values, one line each, not {value!r}")
         yield value
 
 
 def _where(condition: JsonCursor) -> str:
     expression = condition.at("Expression")
     if re.search(r"[#\n\r]", expression.text()):
-        raise expression.refused("a condition of one line, such as `unroll(k) <= 4`")
-    return f"where {expression.held}"
+        raise expression.error("a condition of one line, such as `unroll(k) <= 4`")
+    return f"where {expression.value}"

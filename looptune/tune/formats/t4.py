@@ -20,9 +20,16 @@ from typing import TYPE_CHECKING, Any
 from looptune.core.version import __version__
 from looptune.runtime.outcome import Timed
 from looptune.tune.formats import records
-from looptune.tune.formats.records import Point, called, check_version, foreign, own, recording
-from looptune.tune.store.recording import Measured, Recording
-from looptune.tune.store.store import moment
+from looptune.tune.formats.records import (
+    Point,
+    check_version,
+    foreign_configuration,
+    own_measurement,
+    recording,
+    search_names,
+)
+from looptune.tune.store.recording import Measurement, Recording
+from looptune.tune.store.store import iso_time
 
 if TYPE_CHECKING:
     from looptune.tune.formats.json_cursor import JsonCursor
@@ -35,16 +42,16 @@ _APIS: Mapping[str, tuple[str, str]] = MappingProxyType({
 
 def text(search: Search) -> str:
     """Return the T4 file."""
-    own = records.of(search)
+    own = records.search_parameters(search)
     api, platform = _APIS.get(search.context.target, ("CPU", search.context.target))
     newest = max((entry.row.started for entry in search.entries), default=0.0)
     whole = {
         "schema_version": "1.1.0",
         "metadata": {
             "compute_api": api, "platform": platform, "device": search.context.device, "autotuner": "looptune",
-            "autotuner_version": __version__, "timestamp": moment(newest), "timeunit": "milliseconds",
+            "autotuner_version": __version__, "timestamp": iso_time(newest), "timeunit": "milliseconds",
         },
-        "looptune": records.about(search, own),
+        "looptune": records.metadata(search, own),
         "results": [_result(e, records.configuration(own, k)) for k, e in enumerate(search.entries)],
     }  # fmt: skip
     return json.dumps(whole, indent=1) + "\n"
@@ -92,13 +99,13 @@ def read(file: JsonCursor) -> Recording:
     about = file.get("metadata")
     device = None if about is None else about.get("device")
     unit = None if about is None else about.get("timeunit")
-    name, kernel = called(file, file.file.stem)
+    name, kernel = search_names(file, file.file.stem)
     points = [_point(result, unit) for result in file.at("results").items()]
     return recording(name, kernel, "" if device is None else _device(device), points)
 
 
 def _device(device: JsonCursor) -> str:
-    match device.held:
+    match device.value:
         case {"name": str(name)} | str(name):
             return name
     return ""
@@ -112,13 +119,13 @@ def _point(result: JsonCursor, unit: JsonCursor | None) -> Point:
     cost_us = _cost_us(result, runs_us) if _valid(result) else None
     extras = result.get("looptune")
     if extras is not None:
-        return own(extras, cost_us, runs_us)
+        return own_measurement(extras, cost_us, runs_us)
     members = times.members()
     known = [next((members[n] for n in names if n in members), None) for names in _SPENT]
-    spent = [part.number() for part in known if part is not None and part.held is not None]
+    spent = [part.number() for part in known if part is not None and part.value is not None]
     seconds = (unit_us * sum(spent) + sum(runs_us)) / 1e6 if spent or runs_us else None
-    given = {key: value.held for key, value in result.at("configuration").members().items()}
-    return foreign(given), Measured(cost_us, runs_us if cost_us is not None else (), seconds)
+    given = {key: value.value for key, value in result.at("configuration").members().items()}
+    return foreign_configuration(given), Measurement(cost_us, runs_us if cost_us is not None else (), seconds)
 
 
 def _unit_us(unit: JsonCursor | None) -> float:
@@ -126,22 +133,22 @@ def _unit_us(unit: JsonCursor | None) -> float:
         return _UNITS_US["milliseconds"]
     known = _UNITS_US.get(unit.text().lower())
     if known is None:
-        raise unit.refused(f"one of {', '.join(_UNITS_US)}")
+        raise unit.error(f"one of {', '.join(_UNITS_US)}")
     return known
 
 
 def _valid(result: JsonCursor) -> bool:
     invalidity, correctness = result.get("invalidity"), result.get("correctness")
-    return (invalidity is None or invalidity.text() == "correct") and (correctness is None or correctness.held != 0)
+    return (invalidity is None or invalidity.text() == "correct") and (correctness is None or correctness.value != 0)
 
 
 def _cost_us(result: JsonCursor, runs_us: tuple[float, ...]) -> float | None:
     """Return the first objective where that is a time, else the median of the runs."""
-    wanted = [objective.held for objective in _list(result.get("objectives"))][:1]
+    wanted = [objective.value for objective in _list(result.get("objectives"))][:1]
     for measurement in _list(result.get("measurements")):
         name, unit = measurement.get("name"), measurement.get("unit")
         scale = None if unit is None else _UNITS_US.get(unit.text().lower())
-        if name is not None and name.held in wanted and scale is not None:
+        if name is not None and name.value in wanted and scale is not None:
             return scale * measurement.at("value").positive()
     cost = median(runs_us) if runs_us else None
     return cost if cost is not None and cost > 0 else None
@@ -151,4 +158,4 @@ def _list(value: JsonCursor | None) -> Iterator[JsonCursor]:
     """One value stands for a list of one."""
     if value is None:
         return iter(())
-    return value.items() if isinstance(value.held, list) else iter((value,))
+    return value.items() if isinstance(value.value, list) else iter((value,))

@@ -23,9 +23,16 @@ from looptune.core.version import __version__
 from looptune.tune.formats import json_cursor
 from looptune.tune.formats import records as entries
 from looptune.tune.formats.json_cursor import JsonCursor
-from looptune.tune.formats.records import Point, called, check_version, foreign, own, recording
-from looptune.tune.space.parameters import Values, sheet
-from looptune.tune.store.recording import Measured, Recording
+from looptune.tune.formats.records import (
+    Point,
+    check_version,
+    foreign_configuration,
+    own_measurement,
+    recording,
+    search_names,
+)
+from looptune.tune.space.parameters import Values, parameter_table
+from looptune.tune.store.recording import Measurement, Recording
 from looptune.tune.store.searches import Entry, Search
 
 BEST = 5
@@ -38,7 +45,7 @@ def key(search: Search) -> str:
 
 def text(searches: Sequence[Search]) -> str:
     """Return the wisdom file; all searches have one key."""
-    own = sheet([entry.configuration for search in searches for entry in search.entries])
+    own = parameter_table([entry.configuration for search in searches for entry in search.entries])
     first = searches[0].context
     about = {
         "version": __version__, "name": f"{first.kernel} {first.dtype}", "kernel": first.kernel,
@@ -99,7 +106,7 @@ _Group = tuple[str, str]
 
 def is_header(file: JsonCursor) -> bool:
     """Whether this is what a wisdom file opens with."""
-    return isinstance(file.held, dict) and "tunable_parameters" in file.held
+    return isinstance(file.value, dict) and "tunable_parameters" in file.value
 
 
 def read(header: JsonCursor, text: str) -> list[Recording]:
@@ -107,10 +114,10 @@ def read(header: JsonCursor, text: str) -> list[Recording]:
     check_version(header, "version", "1.")
     objective = header.get("objective")
     if objective is not None and objective.text() != "time":
-        raise objective.refused('the objective "time"')
+        raise objective.error('the objective "time"')
     names = [name.text() for name in header.at("tunable_parameters").items()]
     key = header.at("key").text()
-    name, kernel = called(header, key)
+    name, kernel = search_names(header, key)
     groups: dict[_Group, list[Point]] = {}
     for number, line in enumerate(text.split("\n")[1:], start=2):
         # Kernel Launcher passes over these, too.
@@ -126,19 +133,19 @@ def read(header: JsonCursor, text: str) -> list[Recording]:
 
 def _line(header: JsonCursor, number: int, line: str, names: list[str]) -> tuple[_Group, Point]:
     try:
-        held = json_cursor.parse(header.file, line).held
+        held = json_cursor.parse(header.file, line).value
     except UsageError as error:
         raise UsageError(f"{header.file}: line {number}: it is not JSON") from error
     record = JsonCursor(held, header.file, f"line {number}")
     values = list(record.at("config").items())
     if len(values) != len(names):
-        raise record.at("config").refused(f"{len(names)} values, one for each parameter, not {len(values)}")
+        raise record.at("config").error(f"{len(names)} values, one for each parameter, not {len(values)}")
     device = record.at("environment").get("device_name")
     sizes = [f"{size.number():.17g}" for size in record.at("problem_size").items()]
     group = ("" if device is None else device.text(), "x".join(sizes))
     cost_us = 1e3 * record.at("time").positive()
     extras = record.get("looptune")
     if extras is not None:
-        return group, own(extras, cost_us, (cost_us,))
-    given = {name: value.held for name, value in zip(names, values, strict=True)}
-    return group, (foreign(given), Measured(cost_us, (cost_us,)))
+        return group, own_measurement(extras, cost_us, (cost_us,))
+    given = {name: value.value for name, value in zip(names, values, strict=True)}
+    return group, (foreign_configuration(given), Measurement(cost_us, (cost_us,)))

@@ -40,7 +40,7 @@ from looptune.runtime.verification import OUTSIDE, ReferenceComparison
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.tune.execution.lab import NextStep, PreparedVersion
-from looptune.tune.execution.worker_loop import PickledValue, pickled
+from looptune.tune.execution.worker_loop import PickledValue, pickle_value
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.job import Job
 from looptune.tune.measure import handwritten
@@ -50,11 +50,11 @@ from looptune.tune.measure.pruning import (
     LONG_US,
     early_stop_outcome,
     is_hopeless,
+    is_promising,
     limit,
-    once_is_enough,
-    paced,
-    promising,
+    one_run_suffices,
     screened_out,
+    with_pace,
 )
 from looptune.tune.measure.reference import ReferenceResult
 from looptune.tune.measure.reference_choice import NOT_INDEPENDENTLY
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from looptune.tune.space.space import Configuration
 
 
-def verified(judge: ReferenceComparison, odd: ReferenceComparison | None = None, sizes: str = "") -> str:
+def verification_text(judge: ReferenceComparison, odd: ReferenceComparison | None = None, sizes: str = "") -> str:
     """Return a description of the verification.
 
     By ``judge`` at the sizes timed, and by ``odd`` at ``sizes``, if it took place.
@@ -99,22 +99,22 @@ class Plans:
 class BuildStep:
     """What is to be built and measured of a version.
 
-    At odd sizes, where ``odd``, at those at which loops do not run, where ``edge``, or at the user's. ``checked``,
-    ``timed``: what the step before has found.
+    At odd sizes, where ``at_prime_sizes``, at those at which loops do not run, where ``at_edge_sizes``, or at the
+    user's. ``checked``, ``timed``: what the step before has found.
     """
 
     plans: Plans
-    odd: bool = False
-    edge: bool = False
+    at_prime_sizes: bool = False
+    at_edge_sizes: bool = False
     checked: PrimeSizeRun | None = None
     timed: Timed | None = None
 
     def plan(self, odd: Problem | None) -> Plan:
-        """``odd``: the odd sizes, of a codelet that has any."""
+        """``at_prime_sizes``: the odd sizes, of a codelet that has any."""
         codelet, timed = self.plans.codelet, self.plans.timed
-        if self.edge and codelet is not None:
+        if self.at_edge_sizes and codelet is not None:
             return lower_to_plan(codelet, timed.schedule_text, blocks=True)
-        if not self.odd or codelet is None or odd is None:
+        if not self.at_prime_sizes or codelet is None or odd is None:
             return timed
         return lower_to_plan(specialize(codelet, odd.values), timed.schedule_text, blocks=True)
 
@@ -160,31 +160,31 @@ class KernelBuilder:
             emitted = self.backend.emit(replace(plans.timed, schedule_text=""))
         except (DirectiveError, IllegalTransform, ParseError) as error:
             return Illegal(error.message)
-        return PreparedVersion(hashlib.sha256(emitted.encode()).hexdigest(), pickled(first_step(self.job, plans)))
+        return PreparedVersion(hashlib.sha256(emitted.encode()).hexdigest(), pickle_value(first_step(self.job, plans)))
 
     def build(self, step: BuildStep) -> PickledValue | Outcome:
         """Return the binary for the measuring worker, or the resource that exceeds a limit of the device."""
         try:
-            binary = self.backend.build(step.plan(self.job.odd))
+            binary = self.backend.build(step.plan(self.job.prime_problem))
         except ResourceError as error:
             return OverLimit(error.message)
         except (DirectiveError, IllegalTransform) as error:
             return Illegal(error.message)
         over = exceeded(binary.resources)
-        return pickled(Built(step, binary)) if over is None else OverLimit(over)
+        return pickle_value(Built(step, binary)) if over is None else OverLimit(over)
 
 
 def plans_of(job: Job, codelet: Codelet, note: str) -> Plans:
     """Return the plans to compile: with constant sizes, at the user's and at the prime ones, or one for all sizes."""
-    if not job.target.bakes:
+    if not job.target.specializes_sizes:
         return Plans(lower_to_plan(codelet, note), None)
     timed = lower_to_plan(specialize(codelet, job.problem.values), note, blocks=True)
-    return Plans(timed, None if job.odd is None else codelet)
+    return Plans(timed, None if job.prime_problem is None else codelet)
 
 
 def first_step(job: Job, plans: Plans) -> BuildStep:
     """Return the first step of a version: at prime sizes if the job screens there, else at the user's sizes."""
-    return BuildStep(plans, odd=job.screens and plans.codelet is not None)
+    return BuildStep(plans, at_prime_sizes=job.screens and plans.codelet is not None)
 
 
 def compiler(job: Job, context: Context) -> Callable[[str, Any], PreparedVersion | PickledValue | Outcome]:
@@ -243,18 +243,20 @@ class MeasuringDevice:
     arrays: dict[str, Any] = field(init=False, default_factory=dict)
     originals: dict[str, Any] = field(init=False, default_factory=dict)
     comparison: Comparison = field(init=False)
-    odd: PrimeSizeCheck | None = field(init=False, default=None)
-    edges: list[PrimeSizeCheck] = field(init=False, default_factory=list)
+    prime_check: PrimeSizeCheck | None = field(init=False, default=None)
+    edge_checks: list[PrimeSizeCheck] = field(init=False, default_factory=list)
     ceiling: Roofline | None = field(init=False)
-    measured_again: bool = field(init=False, default=False)
+    peaks_remeasured: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         job = self.job
         self.ceiling = job.ceiling
         self.machine, self.backend = job.target.machine(), job.target.backend()
-        if job.odd is not None:
-            self.odd = PrimeSizeCheck(job, self.machine, self.backend, job.odd)
-        self.edges = [PrimeSizeCheck(job, self.machine, self.backend, at, small=True) for at in job.edges]
+        if job.prime_problem is not None:
+            self.prime_check = PrimeSizeCheck(job, self.machine, self.backend, job.prime_problem)
+        self.edge_checks = [
+            PrimeSizeCheck(job, self.machine, self.backend, at, at_problem=True) for at in job.edge_problems
+        ]
         original = ReferenceResult(job, job.problem, job.seed)
         host = original.inputs()
         judge = original.judge(host)
@@ -272,52 +274,54 @@ class MeasuringDevice:
     def _measured(self, built: Built, best: Incumbent | None) -> Outcome | NextStep:
         step, against = built.step, best if self.job.cuts else None
         checked = step.checked
-        if step.edge or step.plans.codelet is None:
-            wrong = next((w for edge in self.edges if (w := edge.run(self.backend.load(built.binary)).wrong)), None)
+        if step.at_edge_sizes or step.plans.codelet is None:
+            wrong = next(
+                (w for edge in self.edge_checks if (w := edge.run(self.backend.load(built.binary)).wrong)), None
+            )
             if wrong is not None:
-                return self.refuted(wrong)
-        if step.edge and step.timed is not None:
+                return self.wrong_result(wrong)
+        if step.at_edge_sizes and step.timed is not None:
             return step.timed
-        if self.odd is not None and (step.odd or step.plans.codelet is None):
-            checked = self.odd.run(self.backend.load(built.binary))
+        if self.prime_check is not None and (step.at_prime_sizes or step.plans.codelet is None):
+            checked = self.prime_check.run(self.backend.load(built.binary))
             if checked.wrong is not None:
-                return self.refuted(checked.wrong)
-        if step.odd and checked is not None:
-            return self.continued(built, checked, against)
+                return self.wrong_result(checked.wrong)
+        if step.at_prime_sizes and checked is not None:
+            return self.next_step(built, checked, against)
         outcome = self.at_the_users_sizes(built.binary, PrimeSizeRun() if checked is None else checked, best, against)
-        unchecked = checked is None and self.odd is not None
-        if unchecked and isinstance(outcome, Timed) and promising(outcome.median_us, against):
-            return NextStep(pickled(replace(step, odd=True, timed=outcome)), outcome)
-        return self.at_edges_too(step, outcome, against)
+        unchecked = checked is None and self.prime_check is not None
+        if unchecked and isinstance(outcome, Timed) and is_promising(outcome.median_us, against):
+            return NextStep(pickle_value(replace(step, at_prime_sizes=True, timed=outcome)), outcome)
+        return self.check_edge_sizes(step, outcome, against)
 
-    def at_edges_too(self, step: BuildStep, outcome: Outcome, against: Incumbent | None) -> Outcome | NextStep:
+    def check_edge_sizes(self, step: BuildStep, outcome: Outcome, against: Incumbent | None) -> Outcome | NextStep:
         """Run a promising version also at sizes 0 and 1, at which loops do not run.
 
         The sizes are not constants of that kernel, since it would otherwise need one kernel for each of them.
         """
-        if not self.edges or step.plans.codelet is None or not isinstance(outcome, Timed):
+        if not self.edge_checks or step.plans.codelet is None or not isinstance(outcome, Timed):
             return outcome
-        if not promising(outcome.median_us, against):
+        if not is_promising(outcome.median_us, against):
             return outcome
-        return NextStep(pickled(replace(step, odd=False, edge=True, timed=outcome)), outcome)
+        return NextStep(pickle_value(replace(step, at_prime_sizes=False, at_edge_sizes=True, timed=outcome)), outcome)
 
-    def continued(self, built: Built, checked: PrimeSizeRun, against: Incumbent | None) -> Outcome | NextStep:
+    def next_step(self, built: Built, checked: PrimeSizeRun, against: Incumbent | None) -> Outcome | NextStep:
         """Right at odd sizes: what that means for a version that was timed before, or that may be now."""
         step = built.step
         if step.timed is not None:
-            return self.at_edges_too(step, self._verified(step.timed, checked), against)
+            return self.check_edge_sizes(step, self._verified(step.timed, checked), against)
         if against is not None and checked.us is not None and is_hopeless(checked.us, checked.sizes, against):
             launches = count(step.plans.timed.steps, self.integers)
             facts = (*_facts(built.binary), *_took(checked.took_s, 0.0))
             return screened_out(checked.us, checked.sizes, against, launches, facts)
-        return NextStep(pickled(replace(step, odd=False, checked=checked)))
+        return NextStep(pickle_value(replace(step, at_prime_sizes=False, checked=checked)))
 
     def at_the_users_sizes(
         self, binary: Binary, checked: PrimeSizeRun, best: Incumbent | None, against: Incumbent | None
     ) -> Outcome:
         program = self.backend.load(binary)
         start = time.monotonic()
-        ran = self.ran_within(limit(against), program) if has_host_loop(binary.plan) else None
+        ran = self.run_within_limit(limit(against), program) if has_host_loop(binary.plan) else None
         if against is not None and ran is not None and ran.launched < ran.launches:
             facts = (*_facts(binary), *_took(checked.took_s, time.monotonic() - start))
             return early_stop_outcome(ran, against, checked.sizes, facts)
@@ -325,42 +329,42 @@ class MeasuringDevice:
         first_us = sample() if ran is None else ran.us
         wrong = self.wrong()
         if wrong is not None:
-            return self.refuted(wrong)
+            return self.wrong_result(wrong)
         verified = time.monotonic()
         times = self.timed(sample, first_us, ran is not None, None if best is None else best.us)
         s = summary(times)
         bad = self.impossible(s.median_us) if ran is None else self.wrong() or self.impossible(s.median_us)
         if bad is not None:
             return WrongResult(bad)
-        own = Incumbent(s.median_us, checked.us, checked.sizes, paced(ran, s.median_us))
+        own = Incumbent(s.median_us, checked.us, checked.sizes, with_pace(ran, s.median_us))
         facts = (*_facts(binary), *_took(verified - start, time.monotonic() - verified), *own.facts)
         return self._verified(Timed(times, s.median_us, s.q1_us, s.q3_us, "", facts), checked)
 
     def _verified(self, outcome: Timed, checked: PrimeSizeRun) -> Timed:
         """Return what it was compared with; and the seconds at odd sizes, where it was run at any."""
         judge = self.comparison.judge
-        if not checked.sizes or self.odd is None:
-            return replace(outcome, verified=verified(judge))
+        if not checked.sizes or self.prime_check is None:
+            return replace(outcome, verified=verification_text(judge))
         took = {"verify_s": checked.took_s}
         facts = tuple((name, round(float(v) + took[name], 4) if name in took else v) for name, v in outcome.facts)
-        said = verified(judge, self.odd.judge, checked.sizes)
+        said = verification_text(judge, self.prime_check.judge, checked.sizes)
         return replace(outcome, verified=said, facts=facts)
 
     def timed(
         self, sample: Callable[[], float], first_us: float, apart: bool, best_us: float | None
     ) -> tuple[float, ...]:
         """``first_us``: of the verifying run; ``apart``: its launches were made one by one."""
-        if not once_is_enough(first_us, best_us):
+        if not one_run_suffices(first_us, best_us):
             return screen(sample, best_us)
         # Such a run may have waited for its host: on a device that can, what counts is replayed as a whole.
         return (sample(),) if apart and self.machine.asynchronous else (first_us,)
 
-    def refuted(self, wrong: str) -> WrongResult:
+    def wrong_result(self, wrong: str) -> WrongResult:
         """Return the difference, and below it what to try where rounding may be why: not where an array was left."""
         stricter = "" if OUTSIDE in wrong else self.job.stricter
         return WrongResult("\n".join(line for line in (wrong, stricter) if line))
 
-    def ran_within(self, allowed: TimeLimit, program: Program) -> PartialRun:
+    def run_within_limit(self, allowed: TimeLimit, program: Program) -> PartialRun:
         """Its launches one after the other, until the limit; tried once more where that may have been a hiccup.
 
         A device that is asynchronous has a clock of its own, which does not count what the host was late with.
@@ -379,11 +383,11 @@ class MeasuringDevice:
     def impossible(self, time_us: float) -> str | None:
         """Why this is no time of this device; where it breaks the peaks, these are measured again before it is said."""
         found = None if self.ceiling is None else self.ceiling.violated_by(time_us)
-        if found is None or self.ceiling is None or self.measured_again:
+        if found is None or self.ceiling is None or self.peaks_remeasured:
             return found
-        self.measured_again = True
+        self.peaks_remeasured = True
         peaks = self.ceiling.peaks.best_of(peak_rates.measure(self.machine, self.backend))
-        peak_rates.keep(self.machine.facts, self.job.cache, peaks)
+        peak_rates.cache_rates(self.machine.facts, self.job.cache, peaks)
         self.ceiling = replace(self.ceiling, peaks=peaks)
         return self.ceiling.violated_by(time_us)
 
@@ -392,7 +396,7 @@ class MeasuringDevice:
         samplers: dict[str, Callable[[], float]] = {}
         wrong: dict[str, str] = {}
         for text, sealed in lineup.binaries.items():
-            samplers[text] = self.machine.sampler(self.run_of(sealed.opened()), self.pairs())
+            samplers[text] = self.machine.sampler(self.run_of(sealed.load()), self.pairs())
         if lineup.by_hand is not None:
             by_hand, wrong = self.by_hand(lineup.by_hand)
             samplers |= by_hand
@@ -411,9 +415,9 @@ class MeasuringDevice:
         """
         samplers, wrong = {}, {}
         try:
-            runs = handwritten.runs(path, self.job, self.machine, self.arrays)
+            runs = handwritten.load_kernels(path, self.job, self.machine, self.arrays)
         except Exception as error:
-            return {}, {"hand-written": handwritten.blame(path, error)}
+            return {}, {"hand-written": handwritten.kernel_error(path, error)}
         for name, run in runs.items():
             try:
                 self.restore()
@@ -424,7 +428,7 @@ class MeasuringDevice:
                 else:
                     wrong[name] = off
             except Exception as error:
-                wrong[name] = handwritten.blame(path, error)
+                wrong[name] = handwritten.kernel_error(path, error)
         return samplers, wrong
 
     def run_of(self, binary: Binary) -> Run:

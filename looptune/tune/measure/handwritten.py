@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from looptune.tune.job import Job
 
 
-def runs(path: Path, job: Job, machine: Device, arrays: Mapping[str, Any]) -> dict[str, Run]:
+def load_kernels(path: Path, job: Job, machine: Device, arrays: Mapping[str, Any]) -> dict[str, Run]:
     """Return the kernels that a file has for the job's target: "hand-written" and "library".
 
     They are called with the parameters of the C function. Raises what the file raises.
@@ -36,7 +36,7 @@ def runs(path: Path, job: Job, machine: Device, arrays: Mapping[str, Any]) -> di
     return {name: machine.external_kernel(call, args) for name, call in calls.items() if call is not None}
 
 
-def blame(path: Path, error: Exception) -> str:
+def kernel_error(path: Path, error: Exception) -> str:
     """Return the exception that a kernel of a file raised, and its position.
 
     ``gemm.py:12 raised NameError: name 'x' is not defined``.

@@ -15,7 +15,7 @@ from typing import Any
 from looptune.backends.base import Backend, Program
 from looptune.runtime.device import Device
 from looptune.runtime.device_compare import Comparison
-from looptune.runtime.problem_sizes import Problem, shown
+from looptune.runtime.problem_sizes import Problem, sizes_text
 from looptune.runtime.verification import CanaryArray, ReferenceComparison, with_canaries
 from looptune.tune.job import Job
 from looptune.tune.measure.pruning import LONG_US
@@ -44,14 +44,14 @@ class PrimeSizeRun:
 class PrimeSizeCheck:
     """The arrays on the device, each between canaries, with copies of what they hold before a run.
 
-    ``small``: arrays of a few elements, which the host compares.
+    ``at_problem``: arrays of a few elements, which the host compares.
     """
 
     job: Job
     machine: Device
     backend: Backend
     at: Problem
-    small: bool = False
+    at_problem: bool = False
     judge: ReferenceComparison = field(init=False)
     comparison: Comparison | None = field(init=False, default=None)
     guarded: dict[str, CanaryArray] = field(init=False, default_factory=dict)
@@ -63,19 +63,19 @@ class PrimeSizeCheck:
         original = ReferenceResult(self.job, self.at, self.job.seed + 1)
         host = original.inputs()
         self.judge = original.judge(host)
-        if not self.small:
+        if not self.at_problem:
             self.comparison = Comparison(self.machine, self.backend, self.judge)
         for name, array in host.items():
             # A row at least: the usual mistake is one iteration too many.
             row = array.shape[-1] if array.ndim else 1
             self.guarded[name] = with_canaries(array, PAD * max(1, -(-row // PAD)))
-            whole = self.guarded[name].whole
+            whole = self.guarded[name].buffer
             self.wholes[name], self.originals[name] = self.machine.place(whole), self.machine.place(whole)
             self.insides[name] = self.machine.inside(self.wholes[name], self.guarded[name].pad, array.shape)
 
     @property
     def sizes(self) -> str:
-        return shown(self.at)
+        return sizes_text(self.at)
 
     def run(self, program: Program) -> PrimeSizeRun:
         """Return the verdict and the time.
@@ -92,7 +92,7 @@ class PrimeSizeCheck:
 
         first_us = self.machine.time_once(run)
         wrong = self._wrong()
-        if wrong is not None or self.small or not self.job.screens:
+        if wrong is not None or self.at_problem or not self.job.screens:
             return PrimeSizeRun(self.sizes, wrong, took_s=time.monotonic() - start)
         again_us = math.inf if first_us > LONG_US else self.machine.sampler(run, restore)()
         return PrimeSizeRun(self.sizes, None, min(first_us, again_us), time.monotonic() - start)

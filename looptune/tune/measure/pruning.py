@@ -47,7 +47,7 @@ def is_hopeless(reduced_us: float, sizes: str, best: Incumbent) -> bool:
     return ratio > SCREEN and ratio * best.us > WORTH_US
 
 
-def promising(us: float, best: Incumbent | None) -> bool:
+def is_promising(us: float, best: Incumbent | None) -> bool:
     """Tell whether the version may be among the finalists; without a best time, every version may."""
     return best is None or us <= PROMISING * best.us
 
@@ -87,14 +87,14 @@ def _verified(sizes: str) -> str:
     return f"only at {sizes}" if sizes else "not at the sizes timed"
 
 
-def paced(ran: PartialRun | None, median_us: float) -> Progress | None:
+def with_pace(ran: PartialRun | None, median_us: float) -> Progress | None:
     """Return the checkpoints of a complete run, none of them later than the total time of a replay without a wait."""
     if ran is None or ran.pace is None:
         return None
     return Progress(ran.pace.loop, tuple(min(us, median_us) for us in ran.pace.us))
 
 
-def once_is_enough(first_us: float, best_us: float | None) -> bool:
+def one_run_suffices(first_us: float, best_us: float | None) -> bool:
     """Tell whether the verifying run suffices as the time of a version.
 
     It is long, or so slow that precision does not matter.

@@ -28,13 +28,13 @@ from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
 from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime import numpy_files
-from looptune.runtime.c_reference import CReference, NoReference, Ran
+from looptune.runtime.c_reference import CReference, NoReference, ProgramRun
 from looptune.runtime.problem_sizes import Problem, integers, is_interpretable, shapes
-from looptune.runtime.tolerance import Doubt, nudged
-from looptune.runtime.verification import ReferenceComparison, widened
+from looptune.runtime.tolerance import RoundingEstimate, perturb_by_ulp
+from looptune.runtime.verification import ReferenceComparison, in_double
 from looptune.tune.execution.worker_loop import excluded_from_limit
 from looptune.tune.job import Job
-from looptune.tune.measure.reference_order import laid_out
+from looptune.tune.measure.reference_order import transpose_for_locality
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -88,7 +88,7 @@ class ReferenceResult:
                 left = self._by_text(text, codelet, given, "").arrays
                 # Arrays that only the text writes are a mistake in what is made of it.
                 names = {n for n in left if n in outputs(codelet) or not _alike(left[n], given[n])}
-                return {name: left[name] for name in sorted(names)}, text.says
+                return {name: left[name] for name in sorted(names)}, text.description
         if is_interpretable(codelet, self.at):
             return self._interpreted(codelet, given), INTERPRETER
         return self._generated(codelet, given, ""), ""
@@ -97,14 +97,14 @@ class ReferenceResult:
         work = operation_count.count(self.job.codelet.body, integers(self.job.codelet, self.at.values))
         return work is None or work > LONG_FLOPS
 
-    def _doubt(self, against: str) -> Doubt:
+    def _doubt(self, against: str) -> RoundingEstimate:
         """Return the same loops, run by the same means; the time it takes is no version's."""
         codelet, given = self.job.codelet, self.inputs()
-        wide = widened(codelet)
+        wide = in_double(codelet)
         with excluded_from_limit():
-            moved = self._again(against, codelet, nudged(given, self.job.seed), "moved")
+            moved = self._again(against, codelet, perturb_by_ulp(given, self.job.seed), "moved")
             wider = {} if wide == codelet else self._again(against, wide, _cast(wide, given), "wider")
-            return Doubt(moved, wider)
+            return RoundingEstimate(moved, wider)
 
     def _again(self, against: str, codelet: Codelet, given: Arrays, how: str) -> Arrays:
         """Nothing where the text has no results in these types."""
@@ -114,7 +114,7 @@ class ReferenceResult:
         if not against or text is None:
             return self._generated(codelet, given, how)
         try:
-            return self._by_text(text if how == "moved" else text.wider(), codelet, given, how).arrays
+            return self._by_text(text if how == "moved" else text.in_double(), codelet, given, how).arrays
         except NoReference:
             return {}
 
@@ -123,18 +123,18 @@ class ReferenceResult:
         interpreter.run(codelet, whole, self.at.values)
         return {name: whole[name] for name in outputs(codelet)}
 
-    def _by_text(self, text: CReference, codelet: Codelet, given: Arrays, how: str) -> Ran:
+    def _by_text(self, text: CReference, codelet: Codelet, given: Arrays, how: str) -> ProgramRun:
         def run() -> dict[str, np.ndarray]:
             names = [p.name for p in codelet.params if isinstance(p, Array)]
             ran = text.run(self.job.cache, given, self.at.values, names)
             return {**ran.arrays, _TIMES: np.array(ran.times_us)}
 
         found = self._kept((text.key, how), given, {**given, _TIMES: np.zeros(1)}, run)
-        return Ran({name: a for name, a in found.items() if name != _TIMES}, tuple(map(float, found[_TIMES])))
+        return ProgramRun({name: a for name, a in found.items() if name != _TIMES}, tuple(map(float, found[_TIMES])))
 
     def _generated(self, codelet: Codelet, inputs: Arrays, how: str) -> dict[str, np.ndarray]:
         backend = self.job.target.reference(threads=self.job.threads)
-        loops, turned = laid_out(codelet)
+        loops, turned = transpose_for_locality(codelet)
         plain = lower_to_plan(loops)
 
         def run() -> dict[str, np.ndarray]:

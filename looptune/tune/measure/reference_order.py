@@ -48,7 +48,7 @@ def interchange_for_locality(codelet: Codelet) -> Codelet:
 
 
 @lru_cache(8)
-def laid_out(codelet: Codelet) -> tuple[Codelet, frozenset[str]]:
+def transpose_for_locality(codelet: Codelet) -> tuple[Codelet, frozenset[str]]:
     """``interchange_for_locality`` of the codelet with some matrices transposed, and which."""
     best, names = interchange_for_locality(codelet), frozenset[str]()
     for name in (p.name for p in codelet.params if _may_be_turned(p, codelet)):

@@ -31,9 +31,9 @@ RUNS = 6
 """The first of them is not counted."""
 
 
-def says(job: Job) -> str:
+def description(job: Job) -> str:
     """Return a description of what is timed."""
-    return "looptune's own, on one core" if job.text is None else f"{job.text.says} -O3, on one core"
+    return "looptune's own, on one core" if job.text is None else f"{job.text.description} -O3, on one core"
 
 
 def version(analysis: Analysis, given: Sequence[str], values: Mapping[str, int | float]) -> tuple[Configuration, ...]:
@@ -97,8 +97,8 @@ def _of_text(job: Job) -> Callable[[], float] | None:
 
     def sample() -> float:
         # the first of two is for the caches, where it does not take long
-        first = text.timed(job.cache, arrays, job.problem.values, written, 1)[0]
-        return first if first > LONG_US / RUNS else text.timed(job.cache, arrays, job.problem.values, written, 2)[1]
+        first = text.time_runs(job.cache, arrays, job.problem.values, written, 1)[0]
+        return first if first > LONG_US / RUNS else text.time_runs(job.cache, arrays, job.problem.values, written, 2)[1]
 
     return sample
 

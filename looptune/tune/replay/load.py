@@ -18,11 +18,11 @@ from pathlib import Path
 from looptune.core.cache_file import read_file
 from looptune.core.errors import UsageError
 from looptune.tune.formats import csv, json_cursor, kernel_tuner, t4, wisdom
-from looptune.tune.store.recording import Measured, Recording
+from looptune.tune.store.recording import Recording
 from looptune.tune.store.searches import searches
 from looptune.tune.store.store import Store
 
-__all__ = ["Measured", "Recording", "read", "select"]
+__all__ = ["Recording", "read", "select"]
 
 _LARGEST = 2**30
 """Bytes of a recording."""
@@ -32,10 +32,10 @@ _UNCLOSED = ("", "}}", "}\n}")
 
 def read(path: Path) -> list[Recording]:
     """Return the recordings of a file that hold at least two different times, by name."""
-    return [r for r in every(path) if len({m.cost_us for m in r.measured if m.whole} - {None}) > 1]
+    return [r for r in all_recordings(path) if len({m.cost_us for m in r.measured if m.is_complete} - {None}) > 1]
 
 
-def every(path: Path) -> list[Recording]:
+def all_recordings(path: Path) -> list[Recording]:
     """All recordings of a file, those with a single time too."""
     try:
         data = read_file(path, _LARGEST)
@@ -76,7 +76,7 @@ def _foreign(path: Path, text: str) -> list[Recording]:
         if wisdom.is_header(header):
             return wisdom.read(header, text)
     file = json_cursor.parse(path, text, _UNCLOSED)
-    match file.held:
+    match file.value:
         case {"cache": _, "tune_params_keys": _}:
             return [kernel_tuner.read(file)]
         case {"results": _}:

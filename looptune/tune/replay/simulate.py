@@ -48,7 +48,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Quartiles:
     """Median and quartiles over searches; ``inf`` where so many never got there."""
 
     median: float
@@ -62,8 +62,8 @@ class Score:
 
     strategy: str
     level: float
-    evaluations: Spread
-    seconds: Spread
+    evaluations: Quartiles
+    seconds: Quartiles
     found: float
 
 
@@ -79,13 +79,13 @@ class Comparison:
         steps = [trace.reached(limit) for trace in self.traces[strategy]]
         return Score(
             strategy, level,
-            spread([inf if step is None else step.evaluations for step in steps]),
-            spread([inf if step is None else step.seconds for step in steps]),
+            quartiles([inf if step is None else step.evaluations for step in steps]),
+            quartiles([inf if step is None else step.seconds for step in steps]),
             sum(step is not None for step in steps) / len(steps),
         )  # fmt: skip
 
 
-def spread(values: Sequence[float]) -> Spread:
+def quartiles(values: Sequence[float]) -> Quartiles:
     """Of each quantile the value it falls on, the lower of two.
 
     >>> spread([1, 2, 3, inf])
@@ -93,10 +93,10 @@ def spread(values: Sequence[float]) -> Spread:
     """
     ordered = sorted(values)
     quarter, half, three = (ordered[max(0, ceil(share * len(ordered)) - 1)] for share in (0.25, 0.5, 0.75))
-    return Spread(half, quarter, three)
+    return Quartiles(half, quarter, three)
 
 
-def chosen(asked: Sequence[str]) -> tuple[list[type[Strategy]], list[str]]:
+def select_strategies(asked: Sequence[str]) -> tuple[list[type[Strategy]], list[str]]:
     """Return the strategies of these names, and notes on those left out of ``all`` because a package is missing."""
     wanted = [part.strip() for name in asked for part in name.split(",")]
     if wanted != ["all"]:

@@ -14,8 +14,11 @@ from typing import Any
 from looptune.core.record_check import check, from_json, to_json
 from looptune.tune.results.result import Result
 
-_LEFT_OUT = ("times_us", "interrupted", "guests")
+_LEFT_OUT = ("times_us", "interrupted", "transfers")
 """Fields of a result that are in rows, or of one run alone."""
+
+_KEYS = {"directive_gains": "earned", "occupancy": "held"}
+"""Keys of the fields whose name in a record, which databases hold, is not the field's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +32,19 @@ class Sources:
 
 def record(result: Result, sources: Sources) -> dict[str, Any]:
     """Return the result as a JSON object."""
-    held = {f.name: to_json(getattr(result, f.name)) for f in fields(result) if f.name not in _LEFT_OUT}
-    return held | {"sources": to_json(sources)}
+    stored = (f.name for f in fields(result) if f.name not in _LEFT_OUT)
+    return {_KEYS.get(name, name): to_json(getattr(result, name)) for name in stored} | {"sources": to_json(sources)}
 
 
-def from_record(held: Mapping[str, Any]) -> tuple[Result, Sources]:
+def from_record(stored: Mapping[str, Any]) -> tuple[Result, Sources]:
     """Read a record back.
 
-    KeyError, TypeError, AttributeError or ValueError where ``held`` is none. Earlier versions of looptune kept no
+    KeyError, TypeError, AttributeError or ValueError where ``stored`` is none. Earlier versions of looptune kept no
     ablation, no kernels and no disturbance.
     """
-    result = from_json({name: part for name, part in held.items() if name not in _LEFT_OUT}, Result)
-    sources = from_json(held["sources"], Sources)
+    names = {f.name: _KEYS.get(f.name, f.name) for f in fields(Result) if f.name not in _LEFT_OUT}
+    result = from_json({name: stored[key] for name, key in names.items() if key in stored}, Result)
+    sources = from_json(stored["sources"], Sources)
     check(result, Result, "the result")
     check(sources, Sources, "the sources")
     return result, sources

@@ -32,7 +32,7 @@ class Entry:
     asserted: bool = False
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """The name, marked where the version rests on the user's word."""
         return f"{self.name} (asserted)" if self.asserted else self.name
 
@@ -82,13 +82,13 @@ class Result:
     """``flops`` are the floating-point operations of one run; ``proof`` says what legality rests on.
 
     ``finals_us`` are the medians of the versions that the finals timed, ``times_us`` the screening medians of all other
-    versions timed, both fastest first; ``seconds`` says where the sweep's time went, by the
-    names of ``tune.lab.Spent``, and the finals'; ``devices`` measured at once. ``ceiling``: what the device can do, and
-    the bytes that any version has to move; None where it was not measured. ``over_hand``: the tuned version's speed-up
-    over the hand-written kernel; ``status``: ``proof`` in a word or two, ``sums`` those it rests on reordering;
-    ``earned``: what each of the directives earns, where that was asked for; ``held``: the winner's kernels on a GPU;
-    ``guests``: what the best of other databases came to here; ``disturbed``: what disturbed the machine during the
-    finals, "" for nothing.
+    versions timed, both fastest first; ``seconds`` says where the sweep's time went, by the names of
+    ``tune.lab.Spent``, and the finals'; ``devices`` measured at once. ``ceiling``: what the device can do, and the
+    bytes that any version has to move; None where it was not measured. ``over_hand``: the tuned version's speed-up over
+    the hand-written kernel; ``status``: ``proof`` in a word or two, ``sums`` those it rests on reordering;
+    ``directive_gains``: what each of the directives earns, where that was asked for; ``occupancy``: the winner's
+    kernels on a GPU; ``transfers``: what the best of other databases came to here; ``disturbed``: what disturbed the
+    machine during the finals, "" for nothing.
     """
 
     kernel: str
@@ -112,9 +112,9 @@ class Result:
     over_hand: Speedup | None = None
     status: str = ""
     sums: tuple[str, ...] = ()
-    earned: tuple[DirectiveGain, ...] = ()
-    guests: tuple[TransferResult, ...] = ()
-    held: tuple[KernelOccupancy, ...] = ()
+    directive_gains: tuple[DirectiveGain, ...] = ()
+    transfers: tuple[TransferResult, ...] = ()
+    occupancy: tuple[KernelOccupancy, ...] = ()
     disturbed: str = ""
 
     def entry(self, name: str) -> Entry | None:
@@ -170,7 +170,7 @@ class Result:
             "asserted": [e.name for e in self.entries if e.asserted],
             "versions": {name: self.versions.get(name, 0) for name in VERSIONS},
             "seconds": {name: round(s, 3) for name, s in self.seconds.items()},
-            "earned": {e.line: None if e.speedup is None else _rounded(e.speedup.ratio) for e in self.earned},
+            "earned": {e.line: None if e.speedup is None else _rounded(e.speedup.ratio) for e in self.directive_gains},
             "guests": [
                 {
                     "of": g.of,
@@ -178,9 +178,9 @@ class Result:
                     "over_tuned": None if g.speedup is None else _rounded(g.speedup.ratio),
                     "why": g.why,
                 }
-                for g in self.guests
+                for g in self.transfers
             ],
-            "kernels": [asdict(h) for h in self.held],
+            "kernels": [asdict(h) for h in self.occupancy],
             "disturbed": self.disturbed,
         }
 

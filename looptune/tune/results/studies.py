@@ -18,7 +18,7 @@ from pathlib import Path
 
 from looptune.core.errors import UsageError
 from looptune.core.escape import printable
-from looptune.frontend.directive_lines import canonical
+from looptune.frontend.directive_lines import canonical_text
 from looptune.runtime.device import DeviceInfo
 from looptune.runtime.outcome import Timed, WrongResult
 from looptune.runtime.timing import Speedup, Summary, paired_speedup, unpaired_speedup
@@ -87,7 +87,7 @@ def best_of_databases(paths: Sequence[Path]) -> tuple[KernelStudy, ...]:
 
 def _directives(study: KernelStudy) -> str:
     """Return what a sweep can take part with: directives that parse, and nothing else that the record may hold."""
-    return canonical(study.result.directives, f"the best of {study.context.kernel}")
+    return canonical_text(study.result.directives, f"the best of {study.context.kernel}")
 
 
 def _newest(contexts: Mapping[Context, list[Row]]) -> dict[Context, list[Row]]:

@@ -30,13 +30,13 @@ class KernelStudy:
     result: Result
     rows: tuple[Row, ...]
     sources: Sources | None = None
-    raced: Mapping[str, Timed | WrongResult] = field(default_factory=dict)
+    finals_outcomes: Mapping[str, Timed | WrongResult] = field(default_factory=dict)
     """What became of each version in the newest finals, by directives."""
 
     @property
     def finals(self) -> dict[str, float]:
         """Medians of the finals by directives, in microseconds."""
-        return {text: outcome.median_us for text, outcome in self.raced.items() if isinstance(outcome, Timed)}
+        return {text: outcome.median_us for text, outcome in self.finals_outcomes.items() if isinstance(outcome, Timed)}
 
     @property
     def kernel(self) -> str:
@@ -53,7 +53,7 @@ class KernelStudy:
     @property
     def kind(self) -> str:
         """The type, and how it was measured where that is not the usual."""
-        return ", ".join([self.result.dtype, *unusual(self.context)])
+        return ", ".join([self.result.dtype, *unusual_options(self.context)])
 
     @property
     def place(self) -> str:
@@ -82,7 +82,7 @@ class KernelStudy:
         return rows[-1].median_us if rows else plain
 
 
-def unusual(context: Context) -> list[str]:
+def unusual_options(context: Context) -> list[str]:
     """Options that are not looptune's own, and another compiler than the usual one.
 
     >>> unusual(Context("f", "", "", "", "", "", "", "", "", '{"seed": 3, "reassociate": false, "warm": true}'))

@@ -60,9 +60,11 @@ def run(
         ]
         searched = sweeps(
             parts, store, budget=Budget(),
-            opening=place.opening([w.prepared.model for w in asked], asked[0].prepared.jobs, request.timeout_s),
+            opening=place.executor_factory(
+                [w.prepared.model for w in asked], asked[0].prepared.jobs, request.timeout_s
+            ),
             progress=_silent, first=(asked[0].prepared.annotated,),
-            overlap=place.overlaps(asked[0].prepared.job.target.name), cuts=False,
+            overlap=place.overlaps_compilation(asked[0].prepared.job.target.name), cuts=False,
         )  # fmt: skip
         if not any(s.interrupted for s in searched):
             found = {id(w): e for w, e in zip(asked, _finals(asked, store, place), strict=True)}
@@ -78,7 +80,7 @@ def _finals(winners: Sequence[Winner], store: Store, place: ExecutionSite) -> li
         for t in tried
     ]
     times = finals.run(matches, place, winners[0].prepared.jobs)
-    return [t.earned(found.us) for t, found in zip(tried, times, strict=True)]
+    return [t.gains(found.us) for t, found in zip(tried, times, strict=True)]
 
 
 class DirectiveGains:
@@ -95,7 +97,7 @@ class DirectiveGains:
         """Those that are worth a final."""
         return tuple(t for t in dict.fromkeys(self.without.values()) if not self._why(t))
 
-    def earned(self, us: Mapping[str, tuple[float, ...]]) -> tuple[DirectiveGain, ...]:
+    def gains(self, us: Mapping[str, tuple[float, ...]]) -> tuple[DirectiveGain, ...]:
         best = us.get(self.won.directives, ())
         found = {line: paired_speedup(us.get(text, ()), best, 0) for line, text in self.without.items()}
         return tuple(

@@ -22,7 +22,7 @@ from looptune.tune.results.record import Sources
 from looptune.tune.results.result import Entry, KernelOccupancy, Result
 from looptune.tune.results.winner import winner
 from looptune.tune.session import ablation, finals, transfer
-from looptune.tune.session.finals import Finals, KernelFinals, scheduled
+from looptune.tune.session.finals import Finals, KernelFinals, schedule_finalist
 from looptune.tune.session.prepare import PreparedRun, single_version_command
 from looptune.tune.session.proof import prove_version
 from looptune.tune.store.conclusions import save_conclusion
@@ -70,9 +70,9 @@ def finish(
     for n, won in found.items():
         if prepared[n].request.sweep:
             best = results[n].directives
-            made = won.written.get(best) or finals.written(matches[n].lab, best)
+            made = won.sources.get(best) or finals.write_winner(matches[n].lab, best)
             sources[n] = Sources(source_functions(prepared[n].unit), made.transformed, made.emitted)
-            results[n] = replace(results[n], held=occupancy_of(made.resources, prepared[n].facts.arch))
+            results[n] = replace(results[n], occupancy=occupancy_of(made.resources, prepared[n].facts.arch))
 
     def keep() -> None:
         for n, source in sources.items():
@@ -99,7 +99,7 @@ def _with_ablation(
     ]
     earned, seconds = ablation.run(winners, store, place)
     each = {"ablation": seconds / len(results)}
-    return [replace(r, earned=e, seconds=dict(r.seconds) | each) for r, e in zip(results, earned, strict=True)]
+    return [replace(r, directive_gains=e, seconds=dict(r.seconds) | each) for r, e in zip(results, earned, strict=True)]
 
 
 def occupancy_of(resources: Sequence[Resources], arch: str) -> tuple[KernelOccupancy, ...]:
@@ -153,7 +153,7 @@ def _result(
     best, ties = winner(found.us, right) if right else (screened, ())
     verified = {row.directives: _verified(row) for row in searched.timed}
     asserted = {text: _asserted(match, found, text) for text in (default, best)}
-    proof = found.proofs.get(best) or prove_version(prepared.job, scheduled(match.lab, best))
+    proof = found.proofs.get(best) or prove_version(prepared.job, schedule_finalist(match.lab, best))
     hand, won = found.us.get("hand-written"), found.us.get(best)
     again = {text: us for text, us in match.screened_us.items() if text in found.us}
     return Result(
@@ -165,7 +165,7 @@ def _result(
         entries=_entries(prepared, found, alone, default, best, verified, asserted, _failed(match, default)),
         directives=best if request.sweep else "",
         ties=ties,
-        proof=proof.said,
+        proof=proof.text,
         versions=_counts(searched.counts, found, finals.select_finalists(searched.timed)),
         command=request.command,
         flops=operation_count.count(prepared.unit.codelet.body, prepared.sizes),
@@ -178,7 +178,7 @@ def _result(
         over_hand=None if hand is None or won is None else paired_speedup(hand, won, 0),
         status=proof.status,
         sums=proof.sums,
-        guests=transfer.compare_transfers(prepared, found, best, match.store) if found.us else (),
+        transfers=transfer.compare_transfers(prepared, found, best, match.store) if found.us else (),
         disturbed=found.disturbed,
     )
 
@@ -194,7 +194,7 @@ def _not_again(times_us: Sequence[float], again: Mapping[str, float]) -> tuple[f
 
 def _asserted(match: KernelFinals, found: Finals, text: str) -> bool:
     proof = found.proofs.get(text)
-    return bool(scheduled(match.lab, text).asserted) if proof is None else proof.status == "asserted"
+    return bool(schedule_finalist(match.lab, text).asserted) if proof is None else proof.status == "asserted"
 
 
 def _counts(counts: Mapping[str, int], found: Finals, texts: Sequence[str]) -> Mapping[str, int]:
@@ -230,7 +230,7 @@ def _entries(
         return Entry(name, summary(times[key]), over, how, asserted.get(key, False))
 
     entries = [Entry("sequential", None, None, "not measured")]
-    own = sequential.says(prepared.job)
+    own = sequential.description(prepared.job)
     if not alone and base is not None and prepared.job.text is not None:
         us = ReferenceResult(prepared.job, prepared.job.problem, prepared.job.seed).text_us()
         alone, own = (() if us is None else (us,)), f"{own}, one run beside others"
@@ -239,7 +239,7 @@ def _entries(
     entries.append(entry("default", default, verified.get(default, "")))
     others = [n for n in ("hand-written", "library") if n in times or n in found.wrong]
     text = prepared.job.text
-    against = NOT_INDEPENDENTLY if text is None else f"against {text.says}"
+    against = NOT_INDEPENDENTLY if text is None else f"against {text.description}"
     entries += [entry(n, n, against) for n in others]
     if prepared.request.sweep and best in times:
         entries.append(entry("tuned", best, verified.get(best, "")))

@@ -48,8 +48,8 @@ class _Open:
     """A configuration asked for and not yet told. ``proposed``: by the strategy, which wants to be told.
 
     ``answer``: what the store or the pool has said of it, None before. ``same_as``: the open one with its key or
-    source, whose cost will be its own. ``so_far``: its outcome where what is still to be built fails; ``took_s`` in
-    measuring processes until then. ``again``: its measurement is repeated, after it timed out.
+    source, whose cost will be its own. ``previous``: its outcome where what is still to be built fails; ``took_s`` in
+    measuring processes until then. ``is_repeat``: its measurement is repeated, after it timed out.
     """
 
     configuration: Configuration
@@ -58,13 +58,13 @@ class _Open:
     repeated: bool
     key: str = field(init=False)
     answer: Row | PreparedVersion | Outcome | None = None
-    settled: bool = False
+    is_settled: bool = False
     cost_us: float | None = None
     same_as: _Open | None = None
     built: Any = None
-    so_far: Outcome | None = None
+    previous: Outcome | None = None
     took_s: float = 0.0
-    again: bool = False
+    is_repeat: bool = False
 
     def __post_init__(self) -> None:
         self.key = self.row.key
@@ -187,7 +187,7 @@ class Coordinator:
 
     def _tell(self) -> None:
         """In the order asked, and number n only when the strategy's window is full: see strategies/base.py."""
-        while self._opened and self._opened[0].settled:
+        while self._opened and self._opened[0].is_settled:
             # What waits may turn out a duplicate, and then one more is asked for.
             if len(self._opened) < self._strategy.window and (self._waiting or not self._done_asking()):
                 return
@@ -285,7 +285,7 @@ class Coordinator:
 
     def _claim(self, opened: _Open) -> Row | None:
         """Return the row that is in the way, None for none; a version of which there is more to measure has its own."""
-        if opened.so_far is not None:
+        if opened.previous is not None:
             return None
         return self._store.claim(opened.row, fresh=self._fresh, whole=self._whole(opened))
 
@@ -352,7 +352,7 @@ class Coordinator:
                     self._store.abandon(opened.key)
                 else:
                     self._store.finish(opened.key, so_far)
-                opened.so_far = so_far
+                opened.previous = so_far
                 # It may be the best, which others are compared with.
                 self._executor.compile(self._number, opened, "build", task, urgent=True)
                 return
@@ -360,9 +360,9 @@ class Coordinator:
                 outcome: Outcome = value
             case TaskError(message):
                 outcome = Crashed(message)
-            case TimedOut() if not (opened.proposed or opened.again):
+            case TimedOut() if not (opened.proposed or opened.is_repeat):
                 # Everything is compared with it, and the machine may have been disturbed.
-                opened.again = True
+                opened.is_repeat = True
                 self._store.abandon(opened.key)
                 self._built.appendleft(opened)
                 return
@@ -373,8 +373,8 @@ class Coordinator:
 
     def _record(self, opened: _Open, outcome: Outcome) -> None:
         """Record the outcome of a version that is not built, never ran, or has run as far as it can."""
-        if opened.so_far is not None:
-            self._settle_measured(opened, opened.so_far)
+        if opened.previous is not None:
+            self._settle_measured(opened, opened.previous)
             return
         self._store.record(opened.row, outcome)
         self._settle(opened, replace(opened.row, status=outcome.status, outcome=outcome))
@@ -386,18 +386,18 @@ class Coordinator:
     def _settle_unfinished(self) -> None:
         """Where the sweep ends before what was still to be built."""
         for opened in tuple(self._in_flight.values()):
-            if opened.so_far is not None:
-                self._settle_measured(opened, opened.so_far)
+            if opened.previous is not None:
+                self._settle_measured(opened, opened.previous)
 
     def _settle(self, opened: _Open, row: Row) -> None:
         self._in_flight.pop(opened.row.emitted, None)
-        opened.settled, opened.cost_us = True, row.cost_us
+        opened.is_settled, opened.cost_us = True, row.cost_us
         self._tally.add(row)
         self._progress(self._tally.progress(row))
 
     def _settle_duplicate(self, opened: _Open, cost_us: float | None) -> None:
         self._tally.counts["duplicate"] += 1
-        opened.settled, opened.cost_us = True, cost_us
+        opened.is_settled, opened.cost_us = True, cost_us
 
     def _lookup(self, key: str) -> Row | None:
         return self._store.lookup((key,)).get(key)

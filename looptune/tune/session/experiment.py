@@ -73,9 +73,9 @@ def run_all(
     ]
     searched = sweeps(
         parts, store, budget=budget,
-        opening=place.opening([p.model for p in prepared], one.jobs, request.timeout_s),
-        progress=progress, first=(one.annotated,), overlap=place.overlaps(target.name), fresh=request.fresh,
-        cuts=request.cut_off,
+        opening=place.executor_factory([p.model for p in prepared], one.jobs, request.timeout_s),
+        progress=progress, first=(one.annotated,), overlap=place.overlaps_compilation(target.name), fresh=request.fresh,
+        cuts=request.early_stop,
     )  # fmt: skip
     return finish(prepared, labs, store, transfer.measure(prepared, labs, searched, store, progress, place), place)
 
@@ -91,7 +91,7 @@ def concurrent_groups(
     for file in prepared:
         one = file[0]
         wide = one.request.sweep and one.budget.seconds is None
-        count = place.abreast([p.model for p in file]) if wide else 1
+        count = place.concurrency([p.model for p in file]) if wide else 1
         needed = sum(COPIES * _bytes(first) + CONTEXT_BYTES for first in (*(first for first, *_ in group), one))
         if group and (len(group) >= count or needed > min(p.facts.memory_bytes for p in file)):
             yield tuple(group)
@@ -140,7 +140,7 @@ def _with_ceiling(prepared: PreparedRun, place: ExecutionSite) -> PreparedRun:
     job, machine = prepared.job, place.machine(prepared.model)
     if machine is None or machine.facts.target not in peak_rates.KNOWN:
         return prepared
-    peaks = peak_rates.of(machine, job.target.backend(), job.cache)
+    peaks = peak_rates.peak_rates(machine, job.target.backend(), job.cache)
     least = work_bounds.minimum_work(KernelBuilder(job, prepared.context).analysis.model, prepared.sizes)
     ceiling = Roofline(least, peaks, machine.facts.cache_bytes, machine.cold)
     return replace(prepared, job=replace(job, ceiling=ceiling))
@@ -148,7 +148,11 @@ def _with_ceiling(prepared: PreparedRun, place: ExecutionSite) -> PreparedRun:
 
 def _on_one_core(prepared: PreparedRun, lab: KernelBuilder, budget: Budget) -> tuple[Configuration, ...]:
     """Return a sweep for a CPU looks at the version that no threads run, too: it may be the fastest."""
-    if not prepared.request.sweep or prepared.job.target.bakes or (budget.count is not None and budget.count < FEW):
+    if (
+        not prepared.request.sweep
+        or prepared.job.target.specializes_sizes
+        or (budget.count is not None and budget.count < FEW)
+    ):
         return ()
     return sequential.version(lab.analysis, prepared.annotated.lines, prepared.job.problem.values)
 

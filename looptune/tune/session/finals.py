@@ -27,10 +27,10 @@ from looptune.runtime.outcome import Fact, Timed, WrongResult
 from looptune.runtime.targets import Model
 from looptune.runtime.timing import summary
 from looptune.schedule.apply import ScheduleResult, schedule
-from looptune.tune.execution.worker_loop import PickledValue, TaskError, TaskResult, pickled
+from looptune.tune.execution.worker_loop import PickledValue, TaskError, TaskResult, pickle_value
 from looptune.tune.execution.workers import Reply
 from looptune.tune.measure.evaluate import FinalsRequest, KernelBuilder, Times, plans_of
-from looptune.tune.measure.sequential import says
+from looptune.tune.measure.sequential import description
 from looptune.tune.results.winner import simplest, winner
 from looptune.tune.session.proof import ProofSummary, prove_version
 from looptune.tune.session.site import DeviceTask, ExecutionSite
@@ -74,33 +74,33 @@ class Finals:
     """``us``: microseconds of each round, by directive text, "hand-written" or "library".
 
     Of versions that left early the first rounds. ``wrong``: why others have none; ``proofs``: of the winner and of the
-    default, with the seconds that they took, each in a process of its own; ``written``: the winner; ``disturbed``: what
+    default, with the seconds that they took, each in a process of its own; ``sources``: the winner; ``disturbed``: what
     disturbed the machine.
     """
 
     us: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     wrong: Mapping[str, str] = field(default_factory=dict)
     proofs: Mapping[str, ProofSummary] = field(default_factory=dict)
-    written: Mapping[str, WinnerSources] = field(default_factory=dict)
+    sources: Mapping[str, WinnerSources] = field(default_factory=dict)
     proofs_s: float = 0.0
     disturbed: str = ""
 
 
-def scheduled(lab: KernelBuilder, text: str) -> ScheduleResult:
+def schedule_finalist(lab: KernelBuilder, text: str) -> ScheduleResult:
     """As the laboratory schedules it, with the sums that each directive reorders."""
     return schedule(lab.analysis, parse_lines(text.splitlines(), "configuration"), lab.job.problem.values, sums=True)
 
 
-def built(lab: KernelBuilder, text: str) -> PickledValue:
+def build_finalist(lab: KernelBuilder, text: str) -> PickledValue:
     """Return the built finalist; it was verified at prime sizes when it was screened."""
-    plans = plans_of(replace(lab.job, odd=None), scheduled(lab, text).codelet, text)
-    return pickled(lab.backend.build(plans.timed))
+    plans = plans_of(replace(lab.job, prime_problem=None), schedule_finalist(lab, text).codelet, text)
+    return pickle_value(lab.backend.build(plans.timed))
 
 
-def written(lab: KernelBuilder, text: str) -> WinnerSources:
+def write_winner(lab: KernelBuilder, text: str) -> WinnerSources:
     """Return the sources and the resources of the version with the directives ``text``."""
-    done = scheduled(lab, text).codelet
-    timed = plans_of(replace(lab.job, odd=None), done, text).timed
+    done = schedule_finalist(lab, text).codelet
+    timed = plans_of(replace(lab.job, prime_problem=None), done, text).timed
     # It was built for the finals, and what was built is kept.
     return WinnerSources(c_printer.function(done), lab.backend.emit(timed), lab.backend.build(timed).resources)
 
@@ -121,11 +121,11 @@ def finals_worker(
         one = lab(number)
         match step:
             case "build":
-                return built(one, text)
+                return build_finalist(one, text)
             case "prove":
-                return prove_version(one.job, scheduled(one, text))
+                return prove_version(one.job, schedule_finalist(one, text))
             case "write":
-                return written(one, text)
+                return write_winner(one, text)
 
     return work
 
@@ -188,7 +188,7 @@ class KernelFinals:
     def store_times(self, found: Times) -> Finals:
         """Store the times and the wrong results, and return the finals."""
         rounds = max(map(len, found.us.values()), default=0)
-        us = {name: timed(us, rounds, found.disturbed) for name, us in found.us.items()}
+        us = {name: outcome_of_rounds(us, rounds, found.disturbed) for name, us in found.us.items()}
         for name, outcome in us.items():
             self._record(name, outcome)
         for name, why in found.wrong.items():
@@ -197,7 +197,7 @@ class KernelFinals:
         return Finals(times, found.wrong, disturbed=found.disturbed)
 
     @property
-    def likely(self) -> tuple[str, ...]:
+    def likely_winners(self) -> tuple[str, ...]:
         """The versions that will probably be proved.
 
         Of those that are as fast as the fastest so far, which is the first, the plainest wins.
@@ -208,19 +208,19 @@ class KernelFinals:
         near = [t for t in self.texts if us.get(t, math.inf) <= LIKE * us.get(self.texts[0], 0.0)]
         return self._matter(simplest(near or self.texts[:1]))
 
-    def due(self, found: Finals) -> list[tuple[Step, str]]:
+    def remaining_tasks(self, found: Finals) -> list[tuple[Step, str]]:
         """Return what remains to be done: proofs of the winner and the default, and the sources of the winner."""
         right = [text for text in self.texts if text in found.us]
         if not right or self.role != "final":
             return []
         best = winner(found.us, right)[0]
         proofs: list[tuple[Step, str]] = [("prove", t) for t in self._matter(best) if t not in found.proofs]
-        return proofs + ([] if best in found.written else [("write", best)])
+        return proofs + ([] if best in found.sources else [("write", best)])
 
     def _matter(self, best: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys((best, *(text for text in self.texts if text == self.default))))
 
-    def judged(self, found: Finals, text: str, proof: ProofSummary, took_s: float) -> Finals:
+    def without_wrong(self, found: Finals, text: str, proof: ProofSummary, took_s: float) -> Finals:
         """Return the finals without the times of versions that are proved wrong."""
         found = replace(found, proofs_s=found.proofs_s + took_s)
         if not proof.wrong:
@@ -242,7 +242,9 @@ class KernelFinals:
         return ()
 
     def keep_sequential(self, times: Sequence[float]) -> None:
-        self.store.record(self._sequential(), replace(timed(times, len(times)), verified=says(self.lab.job)))
+        self.store.record(
+            self._sequential(), replace(outcome_of_rounds(times, len(times)), verified=description(self.lab.job))
+        )
 
     def _sequential(self) -> Row:
         return Row(self.lab.context, "", "sequential", self.sweep)
@@ -274,16 +276,16 @@ def run(
     found = {number: held for number, match in enumerate(matches) if (held := match.earlier()) is not None}
     new = [number for number in range(len(matches)) if number not in found]
     proofs = _race(new, matches, found, place, jobs, beside)
-    while due := [(step, n, text) for n, match in enumerate(matches) for step, text in match.due(found[n])]:
+    while due := [(step, n, text) for n, match in enumerate(matches) for step, text in match.remaining_tasks(found[n])]:
         missing = [task for task in due if task not in proofs]
-        replies = dict(zip(missing, place.each(_helper(matches), LIMIT_S, missing, jobs), strict=True)) | proofs
+        replies = dict(zip(missing, place.run_anywhere(_helper(matches), LIMIT_S, missing, jobs), strict=True)) | proofs
         for step, n, text in due:
             reply = replies[step, n, text]
             if step == "write":
-                found[n] = replace(found[n], written={text: _returned(reply, WinnerSources)})
+                found[n] = replace(found[n], sources={text: _returned(reply, WinnerSources)})
             else:
                 took_s = reply.seconds if isinstance(reply, TaskResult) else 0.0
-                found[n] = matches[n].judged(found[n], text, _returned(reply, ProofSummary), took_s)
+                found[n] = matches[n].without_wrong(found[n], text, _returned(reply, ProofSummary), took_s)
     return [found[number] for number in range(len(matches))]
 
 
@@ -294,7 +296,7 @@ class Sequential:
         self._matches = matches
         self._held = [match.sequential() for match in matches]
         new = [match for match, times in zip(matches, self._held, strict=True) if not times]
-        self.originals = place.originals([(match.model, match.lab.job) for match in new])
+        self.originals = place.sequential_baselines([(match.model, match.lab.job) for match in new])
 
     def __enter__(self) -> Self:
         self.originals.__enter__()
@@ -328,16 +330,16 @@ def _race(
 
     What was proved before them.
     """
-    likely: list[tuple[Step, int, str]] = [("prove", n, text) for n in new for text in matches[n].likely]
+    likely: list[tuple[Step, int, str]] = [("prove", n, text) for n in new for text in matches[n].likely_winners]
     tasks = likely + [("build", n, text) for n in new for text in matches[n].texts]
-    made = iter(place.each(_helper(matches), LIMIT_S, tasks, jobs))
+    made = iter(place.run_anywhere(_helper(matches), LIMIT_S, tasks, jobs))
     proofs = {key: next(made) for key in likely}
     races = [matches[n].race({text: _returned(next(made), PickledValue) for text in matches[n].texts}) for n in new]
     failed: list[Reply] = []
     originals = None if beside is None else beside.originals
     if originals is not None:
         originals.get_ready()
-    for at, reply in place.races(races, LIMIT_S, originals):
+    for at, reply in place.run_exclusively(races, LIMIT_S, originals):
         if isinstance(reply, TaskResult):
             found[new[at]] = matches[new[at]].store_times(_returned(reply, Times))
         else:
@@ -366,7 +368,7 @@ def _facts(row: Row) -> tuple[Fact, ...]:
     return row.outcome.facts if isinstance(row.outcome, Timed) else ()
 
 
-def timed(times_us: Sequence[float], rounds: int, disturbed: str = "") -> Timed:
+def outcome_of_rounds(times_us: Sequence[float], rounds: int, disturbed: str = "") -> Timed:
     """Return the times of the first of ``rounds``: of all that are compared the same ones are kept.
 
     ``disturbed``: what disturbed the machine.

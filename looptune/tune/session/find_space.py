@@ -12,7 +12,7 @@ from looptune.schedule import directives
 from looptune.schedule.binding import original_loops_at
 from looptune.tune.formats import t1
 from looptune.tune.space.derive import derive
-from looptune.tune.space.pragma_choices import written
+from looptune.tune.space.pragma_choices import pragma_space
 from looptune.tune.space.space import Space, parse
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def find_space(file: Path, given: Path | None, unit: Unit, analysis: Analysis, *
     """
     path = given if given is not None else space_file(file)
     if path is None:
-        own = written(unit)
+        own = pragma_space(unit)
         return parse(derive(analysis), "<derived>") if own is None else own
     try:
         text = read_file(path).decode()

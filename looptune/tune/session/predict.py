@@ -27,12 +27,12 @@ from looptune.schedule.suggest import schedule_with_suggestions
 from looptune.tune.cost_model import devices
 from looptune.tune.cost_model.devices import Chip
 from looptune.tune.cost_model.estimate import estimate
-from looptune.tune.cost_model.ranking import Predicted, Ranking, Version
+from looptune.tune.cost_model.ranking import Prediction, Ranking, Version
 from looptune.tune.session import find_space
 from looptune.tune.space.pragma_choices import check_choices_decided
 from looptune.tune.store.searches import Entry, Search, searches
 from looptune.tune.store.source_hash import source_hash
-from looptune.tune.store.store import Store, packed
+from looptune.tune.store.store import Store, canonical_json
 
 if TYPE_CHECKING:
     from looptune.lower.plan import Plan
@@ -83,7 +83,7 @@ def prediction_input(unit: Unit, db: Path | None, device: str | None, *, reassoc
 def _searches(db: Path, unit: Unit, sized: Problem) -> list[Search]:
     """Of this source at these sizes, on GPUs, the newest last."""
     with Store.read(db) as store:
-        rows = [r for r in store.rows(kernel=unit.codelet.name) if r.context.sizes == packed(sized.values)]
+        rows = [r for r in store.rows(kernel=unit.codelet.name) if r.context.sizes == canonical_json(sized.values)]
     source = source_hash(unit)
     own = [s for s in searches(rows) if s.context.source_hash == source and s.context.capability.startswith("sm_")]
     return sorted(own, key=lambda s: max(e.row.started for e in s.entries))
@@ -96,11 +96,11 @@ def _chip(search: Search | None) -> Chip:
     chip = next((c for c in devices.CHIPS if c.name == name), None)
     if chip is None:
         raise UsageError(f"nothing is known of {name}: name a GPU with --device")
-    peaks = next((p for f in here if f.name == name and (p := peak_rates.known(f, CACHE)) is not None), None)
+    peaks = next((p for f in here if f.name == name and (p := peak_rates.cached_rates(f, CACHE)) is not None), None)
     return chip if peaks is None else chip.measured(peaks)
 
 
-def predicted(what: PredictionInput, lines: Sequence[str]) -> Predicted:
+def predict_version(what: PredictionInput, lines: Sequence[str]) -> Prediction:
     """Return the prediction for the version with these directives.
 
     Registers are those that the compiler reports, if it is installed.
@@ -116,7 +116,7 @@ def predicted(what: PredictionInput, lines: Sequence[str]) -> Predicted:
     entry = what.measured.get("\n".join(line for text in lines for line in text.splitlines() if line.strip()))
     least = work_bounds.minimum_work(what.analysis.model, what.sizes)
     operations = operation_count.count(what.unit.codelet.body, what.sizes)
-    return Predicted(what.unit.codelet.name, what.unit.path, what.sized.values, tuple(lines), made, operations,
+    return Prediction(what.unit.codelet.name, what.unit.path, what.sized.values, tuple(lines), made, operations,
                      least.bytes, registers, None if entry is None else entry.measured.cost_us)  # fmt: skip
 
 
@@ -145,7 +145,7 @@ def _version(what: PredictionInput, configuration: Configuration, entry: Entry |
     registers = {k.name: int(seen) for k in planned.kernels} if seen is not None else {}
     made = estimate(planned, what.sizes, what.chip, registers=registers)
     measured = entry.measured if entry is not None else None
-    whole = measured is not None and measured.whole
+    whole = measured is not None and measured.is_complete
     us = measured.cost_us if measured is not None else None
     key = measured.source if measured is not None else planned.steps
     return key, Version(configuration.text, made.time_us, made.bound, us, whole)

@@ -15,7 +15,7 @@ import numpy as np
 from looptune.core import cache_folder, plugins
 from looptune.core.errors import LooptuneError, UsageError
 from looptune.core.escape import printable, utf8
-from looptune.core.floating_point import Floats, chosen
+from looptune.core.floating_point import Floats, floats_of_options
 from looptune.core.settings import DATABASE, FINALS_S, TIMEOUT_S
 from looptune.core.version import lowering, toolchain
 from looptune.frontend import Unit, load
@@ -24,15 +24,15 @@ from looptune.ir import interpreter, operation_count
 from looptune.ir.nodes import Array, Codelet, Expr, Scalar
 from looptune.ir.specialize import specialize
 from looptune.lower.plan import evaluate_size
-from looptune.poly.out_of_bounds import unsure
-from looptune.poly.reach_data import accesses, all_sure
+from looptune.poly.out_of_bounds import undecided_accesses
+from looptune.poly.reach_data import access_records, always_accessed
 from looptune.poly.scop import build
 from looptune.runtime import inputs
-from looptune.runtime.array_reach import reached, too_short
-from looptune.runtime.host_program import Recorded, record
+from looptune.runtime.array_reach import array_reaches, too_short_message
+from looptune.runtime.host_program import RecordedCall, record
 from looptune.runtime.problem_sizes import (
     Problem,
-    edges,
+    edge_sizes,
     integers,
     is_interpretable,
     prime_sizes,
@@ -40,7 +40,7 @@ from looptune.runtime.problem_sizes import (
     screening_sizes,
 )
 from looptune.runtime.targets import CACHE, Model
-from looptune.schedule.oversized import excessive
+from looptune.schedule.oversized import oversized_directives
 from looptune.schedule.suggest import schedule_with_suggestions
 from looptune.tune import strategies
 from looptune.tune.execution.workers import cores, default_jobs
@@ -54,7 +54,7 @@ from looptune.tune.session.site import HERE, ExecutionSite
 from looptune.tune.space.pragma_choices import check_choices_decided
 from looptune.tune.space.space import Configuration, Space
 from looptune.tune.store.source_hash import source_hash
-from looptune.tune.store.store import Context, packed
+from looptune.tune.store.store import Context, canonical_json
 
 if TYPE_CHECKING:
     from looptune.runtime.device import DeviceInfo
@@ -88,17 +88,17 @@ class TuningRequest:
     finals_s: float = FINALS_S
     seed: int = 0
     fresh: bool = False
-    strict_float: bool = False
+    reassociate: bool = True
     fp_contract: str | None = None
-    warm_l2: bool = False
-    cut_off: bool = True
+    flush_cache: bool = True
+    early_stop: bool = True
     ablation: bool = False
     handwritten: bool = True
     db: Path = DATABASE
     directives: tuple[str, ...] = ()
-    also: tuple[KernelStudy, ...] = ()
+    transfer_from: tuple[KernelStudy, ...] = ()
     data: tuple[str, ...] = ()
-    run_main: bool = False
+    inputs_from_main: bool = False
     dump: tuple[str, ...] = ()
     cluster: str | None = None
     devices: str | None = None
@@ -106,7 +106,7 @@ class TuningRequest:
 
     @property
     def floats(self) -> Floats:
-        return chosen(strict=self.strict_float, contract=self.fp_contract)
+        return floats_of_options(strict=not self.reassociate, contract=self.fp_contract)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class PreparedRun:
         """Compiling processes: one core is kept for measuring on a GPU; on a CPU nothing is measured meanwhile."""
         if self.request.jobs is not None:
             return self.request.jobs
-        return default_jobs() if self.job.target.bakes else cores()
+        return default_jobs() if self.job.target.specializes_sizes else cores()
 
     @property
     def by_hand(self) -> Path | None:
@@ -157,7 +157,7 @@ class PreparedRun:
         They were measured on another device or target or at other sizes.
         """
         c = self.context
-        alike = [s for s in self.request.also if _of(s, c) and s.context.source_hash == c.source_hash]
+        alike = [s for s in self.request.transfer_from if _of(s, c) and s.context.source_hash == c.source_hash]
         return tuple(s for s in alike if _where(s.context) != _where(c))
 
 
@@ -177,9 +177,9 @@ def single_version_command(prepared: PreparedRun) -> str:
     given += ["--devices", prepared.model.numbers[0]] if any(prepared.model.numbers[:1]) else []
     given += [a for text in request.data for a in ("--data", text)]
     flags = {
-        "--inputs-from-main": request.run_main,
-        "--no-reassociate": request.strict_float,
-        "--no-flush-cache": request.warm_l2,
+        "--inputs-from-main": request.inputs_from_main,
+        "--no-reassociate": not request.reassociate,
+        "--no-flush-cache": not request.flush_cache,
     }
     given += [flag for flag, said in flags.items() if said]
     given += [] if request.fp_contract is None else ["--fp-contract", request.fp_contract]
@@ -201,9 +201,11 @@ def prepare_all(request: TuningRequest, place: ExecutionSite = HERE) -> tuple[Pr
     """
     if request.strategy is not None:
         strategies.named(request.strategy).check()
-    models = place.models(request.target, CACHE, floats=request.floats, warm=request.warm_l2)
+    models = place.models(request.target, CACHE, floats=request.floats, warm=not request.flush_cache)
     target = models[0].target
-    unit, notes = _lighter(request, _load(request)) if request.sweep and not target.bakes else (_load(request), ())
+    unit, notes = (
+        _lighter(request, _load(request)) if request.sweep and not target.specializes_sizes else (_load(request), ())
+    )
     _check_sizes(request, unit)
     _check_memory(unit.codelet, unit.values)
     _check_reach(unit.codelet, unit.values)
@@ -212,21 +214,23 @@ def prepare_all(request: TuningRequest, place: ExecutionSite = HERE) -> tuple[Pr
     place.require([path for path in needed if path is not None], target.name)
     text, why = text_of(unit, CACHE, request.floats)
     # At these sizes nothing but the text can say what is right.
-    large = screening_sizes(unit.codelet, size) if target.bakes and text is not None else None
+    large = screening_sizes(unit.codelet, size) if target.specializes_sizes and text is not None else None
     job = Job(
         unit.codelet, size, prime_sizes(unit.codelet, size) if large is None else large, target, CACHE, request.seed,
-        request.floats.reorder, screens=large is not None and _heavy(unit, size), cuts=request.cut_off,
-        finals_s=request.finals_s, text=text, edges=edges(unit.codelet, size),
+        request.floats.reorder, screens=large is not None and _heavy(unit, size), cuts=request.early_stop,
+        finals_s=request.finals_s, text=text, edge_problems=edge_sizes(unit.codelet, size),
     )  # fmt: skip
     given = parse_budget(request.budget) if request.budget is not None else None
-    budget = given if given is not None else Budget() if target.bakes else CPU_BUDGET
+    budget = given if given is not None else Budget() if target.specializes_sizes else CPU_BUDGET
     context = _context(request, unit, job, models[0].facts)
     lab = KernelBuilder(job, context)
     space = _space(request, unit, lab)
     annotated = Configuration(tuple(line for text in request.directives for line in text.splitlines() if line.strip()))
     placed = parse_lines(annotated.lines, "configuration")
     schedule_with_suggestions(lab.analysis, placed, job.problem.values)
-    for _, refusal in excessive(lab.analysis, placed, job.problem.values, gpu=target.name in ("numba-cuda", "cuda-c")):
+    for _, refusal in oversized_directives(
+        lab.analysis, placed, job.problem.values, gpu=target.name in ("numba-cuda", "cuda-c")
+    ):
         raise refusal
     name = _name(request, unit)
     first = PreparedRun(
@@ -234,7 +238,9 @@ def prepare_all(request: TuningRequest, place: ExecutionSite = HERE) -> tuple[Pr
         reference=describe_reference(job, why),
         warnings=(*unit.warnings, *_may_leave(unit.codelet, size)),
     )  # fmt: skip
-    first = replace(first, notes=(*notes, *_said(cache_folder.chosen()[1]), *_missed(first), *_named_by_hand(first)))
+    first = replace(
+        first, notes=(*notes, *_said(cache_folder.choose_folder()[1]), *_missed(first), *_named_by_hand(first))
+    )
     return (first, *(_on(first, model) for model in models[1:]))
 
 
@@ -262,26 +268,26 @@ def _lengths(codelet: Codelet, sizes: Mapping[str, int]) -> Iterator[tuple[Array
 def _check_reach(codelet: Codelet, values: Mapping[str, int | float]) -> None:
     """UsageError, before anything is compiled, where the loops surely leave an array at these sizes."""
     sizes = integers(codelet, values)
-    reach = reached(accesses(codelet), sizes)
+    reach = array_reaches(access_records(codelet), sizes)
     for p, elements in _lengths(codelet, sizes):
-        wrong = too_short(p.name, elements, reach.get(p.name))
+        wrong = too_short_message(p.name, elements, reach.get(p.name))
         if wrong is not None:
             raise UsageError(f"{wrong}; `looptune check` shows where", p.span)
 
 
-def _check_passed(codelet: Codelet, recorded: Recorded) -> None:
+def _check_passed(codelet: Codelet, recorded: RecordedCall) -> None:
     """Check the arrays that the program passes.
 
     Raises UsageError if one is shorter than the loops surely reach, or is written and overlaps another.
     """
-    looked_at = accesses(codelet)
-    reach = reached(looked_at, integers(codelet, recorded.scalars))
-    whole = all_sure(codelet, looked_at)
+    looked_at = access_records(codelet)
+    reach = array_reaches(looked_at, integers(codelet, recorded.scalars))
+    whole = always_accessed(codelet, looked_at)
     ends: list[tuple[int, int, Array]] = []
-    for p in (p for p in codelet.params if isinstance(p, Array) and p.name in recorded.places):
-        place, item, mine = recorded.places[p.name], np.dtype(p.dtype).itemsize, reach.get(p.name)
+    for p in (p for p in codelet.params if isinstance(p, Array) and p.name in recorded.allocations):
+        place, item, mine = recorded.allocations[p.name], np.dtype(p.dtype).itemsize, reach.get(p.name)
         if place.bytes < recorded.arrays[p.name].nbytes:
-            wrong = too_short(p.name, place.bytes // item, mine)
+            wrong = too_short_message(p.name, place.bytes // item, mine)
             if wrong is not None:
                 raise UsageError(f"as the program calls {codelet.name}, {wrong}", p.span)
         items = place.bytes // item if mine is None or p.name not in whole else mine.most + 1
@@ -301,7 +307,7 @@ def _may_leave(codelet: Codelet, size: Problem) -> Iterator[str]:
 
     UsageError where the user's data are such that they are not, if the interpreter can be asked.
     """
-    found = unsure(build(specialize(codelet, integers(codelet, size.values))))
+    found = undecided_accesses(build(specialize(codelet, integers(codelet, size.values))))
     if not found:
         return
     if size.data is not None and is_interpretable(codelet, size):
@@ -360,7 +366,7 @@ def _where(context: Context) -> tuple[str, ...]:
 
 def _missed(prepared: PreparedRun) -> Iterator[str]:
     """Why a kernel has no guests though there are other databases."""
-    also, c = prepared.request.also, prepared.context
+    also, c = prepared.request.transfer_from, prepared.context
     if not also or prepared.transfer_sources:
         return
     named = sorted({f"{s.kernel} {s.context.dtype}" for s in also})
@@ -413,11 +419,11 @@ def _load(request: TuningRequest, **more: None) -> Unit:
 def _problem(request: TuningRequest, unit: Unit) -> Problem:
     """Return the sizes and the data: random, of files, or the program's own."""
     dump.parse_dump_options(request.dump, unit.codelet)
-    if request.data and request.run_main:
+    if request.data and request.inputs_from_main:
         raise UsageError("--data and --inputs-from-main both give the inputs: choose one")
     if request.data:
         return inputs.from_files(request.data, unit, CACHE)
-    if request.run_main:
+    if request.inputs_from_main:
         plain = unit if request.dtype is None else _own_types(request, unit)
         recorded = record(plain, request.include_dirs, request.timeout_s)
         _check_passed(plain.codelet, recorded)
@@ -459,7 +465,7 @@ def _space(request: TuningRequest, unit: Unit, lab: KernelBuilder) -> Space:
     if not request.sweep:
         check_choices_decided(unit, parse_lines(request.directives))
         return Space(())
-    return find_space.find_space(request.file, request.space, unit, lab.analysis, gpu=lab.job.target.bakes)
+    return find_space.find_space(request.file, request.space, unit, lab.analysis, gpu=lab.job.target.specializes_sizes)
 
 
 def _context(request: TuningRequest, unit: Unit, job: Job, facts: DeviceInfo) -> Context:
@@ -467,13 +473,13 @@ def _context(request: TuningRequest, unit: Unit, job: Job, facts: DeviceInfo) ->
     arrays = [p.dtype for p in unit.codelet.params if isinstance(p, Array)]
     return Context(
         kernel=unit.codelet.name, source_hash=source_hash(unit),
-        lowering=lowering(job.target.name), toolchain=packed(toolchain(job.target.name) | plugins.versions()),
+        lowering=lowering(job.target.name), toolchain=canonical_json(toolchain(job.target.name) | plugins.versions()),
         capability=facts.arch, device=facts.name,
         target=job.target.name,
-        sizes=packed(job.problem.values), dtype=arrays[0] if arrays else "",
-        options=packed(
+        sizes=canonical_json(job.problem.values), dtype=arrays[0] if arrays else "",
+        options=canonical_json(
             {"seed": job.seed, **request.floats.options(job.target.name), "cores": facts.cores, **_data(job),
-             **({"warm": True} if request.warm_l2 else {})}
+             **({"warm": True} if not request.flush_cache else {})}
         ),
     )  # fmt: skip
 

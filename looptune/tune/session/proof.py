@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from looptune.lower.passes.cpu_reassociation import vectorised
+from looptune.lower.passes.cpu_reassociation import vectorised_sums
 from looptune.lower.plan_check import prove_plan
 from looptune.poly.translation_validation import prove
 from looptune.runtime.problem_sizes import integers
-from looptune.schedule.messages import in_vectors
+from looptune.schedule.messages import vectorised_sums_note
 from looptune.tune.measure.evaluate import plans_of
 
 if TYPE_CHECKING:
@@ -26,12 +26,12 @@ Status = Literal["proved", "loops proved", "directives proved", "asserted", "wro
 
 @dataclass(frozen=True, slots=True)
 class ProofSummary:
-    """``said``: what the report says.
+    """``text``: what the report says.
 
     ``wrong``: the part of it that condemns the version, "" for most; ``sums``: those it rests on reordering.
     """
 
-    said: str
+    text: str
     wrong: str = ""
     status: Status = "proved"
     sums: tuple[str, ...] = ()
@@ -39,11 +39,17 @@ class ProofSummary:
 
 def prove_version(job: Job, done: ScheduleResult) -> ProofSummary:
     """Of the job's codelet, at the job's sizes: the plan, and the loops it was made of where it cannot be compared."""
-    made = plans_of(replace(job, odd=None), done.codelet, "").timed
+    made = plans_of(replace(job, prime_problem=None), done.codelet, "").timed
     sizes = integers(job.codelet, job.problem.values)
-    vectors = vectorised(job.codelet, made) if job.reassociate and job.target.name == "numba-cpu" else ()
+    vectors = vectorised_sums(job.codelet, made) if job.reassociate and job.target.name == "numba-cpu" else ()
     return summarize_proof(
-        job.codelet, done, made, sizes, reassociate=job.reassociate, blocks=job.target.bakes, vectors=vectors
+        job.codelet,
+        done,
+        made,
+        sizes,
+        reassociate=job.reassociate,
+        blocks=job.target.specializes_sizes,
+        vectors=vectors,
     )
 
 
@@ -88,7 +94,7 @@ def summarize_proof(
             reached: dict[str, Status] = {"proved": "loops proved", "failed": "wrong"}
             status = reached.get(loops.verdict, "directives proved")
     order = f"rests on reordering {', '.join(sums)}" if sums else "holds without reordering any sum"
-    order += f"; {in_vectors(vectors)}" if vectors else ""
+    order += f"; {vectorised_sums_note(vectors)}" if vectors else ""
     order = "; ".join((order, *(f"where {what}" for what in done.assumed)))
     # What a user asserts against a proof is measured and marked, for it was asked for.
     if done.asserted:

@@ -20,11 +20,11 @@ from looptune.runtime import targets
 from looptune.runtime.device import on_gpu
 from looptune.runtime.targets import Model
 from looptune.tune.execution.executor import Opening, invalidates_device
-from looptune.tune.execution.local_executor import Local
+from looptune.tune.execution.local_executor import LocalExecutor
 from looptune.tune.execution.process import Setup
 from looptune.tune.execution.process_cache import ProcessCache
 from looptune.tune.execution.worker_loop import TaskError, TaskResult
-from looptune.tune.execution.workers import Pool, Reply, Worker, cores, each, get_ready, wait
+from looptune.tune.execution.workers import Pool, Reply, Worker, cores, get_ready, run_all, wait
 from looptune.tune.job import Job
 from looptune.tune.measure.sequential import sequential_timer
 
@@ -79,19 +79,19 @@ class ExecutionSite(Protocol):
     def models(self, target: str, cache: Path, *, floats: Floats, warm: bool) -> tuple[Model, ...]:
         """Return the models of device that ``target`` denotes here; every version is measured on each."""
 
-    def opening(self, models: Sequence[Model], jobs: int, timeout_s: float) -> Opening:
+    def executor_factory(self, models: Sequence[Model], jobs: int, timeout_s: float) -> Opening:
         """Return a factory of the executor for a sweep on these models.
 
         ``jobs`` applies to a site with its own processes.
         """
 
-    def overlaps(self, target: str) -> bool:
+    def overlaps_compilation(self, target: str) -> bool:
         """Whether versions may compile while others are measured."""
 
-    def abreast(self, models: Sequence[Model]) -> int:
+    def concurrency(self, models: Sequence[Model]) -> int:
         """How many kernels are swept at once, so that a device always has something to measure."""
 
-    def races(
+    def run_exclusively(
         self, races: Sequence[DeviceTask], limit_s: float, beside: SequentialBaselines | None = None
     ) -> Iterator[tuple[int, Reply]]:
         """Yield the replies to tasks that need a device each, exclusively, as they arrive, with the number of the race.
@@ -101,10 +101,12 @@ class ExecutionSite(Protocol):
         ``beside`` them, original loops are timed on one more core.
         """
 
-    def each(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]], jobs: int) -> Sequence[Reply]:
-        """Return the replies to tasks that need no device, run in parallel; ``jobs`` as for ``opening``."""
+    def run_anywhere(
+        self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]], jobs: int
+    ) -> Sequence[Reply]:
+        """Return the replies to tasks that need no device, run in parallel; ``jobs`` as for ``executor_factory``."""
 
-    def originals(self, of: Sequence[tuple[Model, Job]]) -> SequentialBaselines:
+    def sequential_baselines(self, of: Sequence[tuple[Model, Job]]) -> SequentialBaselines:
         """Return the original loops of each kernel, for one core of the machine that has the model."""
 
     def machine(self, model: Model) -> Any:
@@ -127,19 +129,19 @@ class LocalSite:
     def models(self, target: str, cache: Path, *, floats: Floats, warm: bool) -> tuple[Model, ...]:
         return targets.models(target, cache, self.devices, floats=floats, warm=warm)
 
-    def opening(self, models: Sequence[Model], jobs: int, timeout_s: float) -> Opening:
+    def executor_factory(self, models: Sequence[Model], jobs: int, timeout_s: float) -> Opening:
         named = tuple(model.devices for model in models)
-        return partial(Local, jobs=jobs, timeout_s=timeout_s, spares=self.spares, devices=named)
+        return partial(LocalExecutor, jobs=jobs, timeout_s=timeout_s, spares=self.spares, devices=named)
 
-    def overlaps(self, target: str) -> bool:
+    def overlaps_compilation(self, target: str) -> bool:
         return on_gpu(target)
 
-    def abreast(self, models: Sequence[Model]) -> int:
-        if not self.overlaps(models[0].target.name):
+    def concurrency(self, models: Sequence[Model]) -> int:
+        if not self.overlaps_compilation(models[0].target.name):
             return 1
         return max(ABREAST * cores(), *(len(model.devices) for model in models))
 
-    def races(
+    def run_exclusively(
         self, races: Sequence[DeviceTask], limit_s: float, beside: SequentialBaselines | None = None
     ) -> Iterator[tuple[int, Reply]]:
         waiting = dict(enumerate(races))
@@ -166,12 +168,14 @@ class LocalSite:
             for worker in running.values():
                 worker.close()
 
-    def each(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]], jobs: int) -> Sequence[Reply]:
+    def run_anywhere(
+        self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]], jobs: int
+    ) -> Sequence[Reply]:
         with Pool(setup, min(jobs, len(tasks)), limit_s, self.spares) as pool:
-            return each(pool, tasks)
+            return run_all(pool, tasks)
 
-    def originals(self, of: Sequence[tuple[Model, Job]]) -> SequentialBaselines:
-        ahead = bool(of) and self.overlaps(of[0][0].target.name)
+    def sequential_baselines(self, of: Sequence[tuple[Model, Job]]) -> SequentialBaselines:
+        ahead = bool(of) and self.overlaps_compilation(of[0][0].target.name)
         return LocalBaselines([job for _, job in of], self.spares, ahead=ahead)
 
     def machine(self, model: Model) -> Any:
@@ -197,7 +201,7 @@ class ClusterSite:
             for facts, count in self.cluster.models(chosen)
         )
 
-    def opening(self, models: Sequence[Model], jobs: int, timeout_s: float) -> Opening:
+    def executor_factory(self, models: Sequence[Model], jobs: int, timeout_s: float) -> Opening:
         distributed = importlib.import_module("looptune.tune.execution.dask_executor").Distributed
         name, facts = models[0].target.name, tuple(model.facts for model in models)
         apart = name == "numba-cpu" and self.cluster.has_spare_hosts(name)
@@ -205,27 +209,29 @@ class ClusterSite:
             distributed, cluster=self.cluster, target=name, models=facts, timeout_s=timeout_s, apart=apart
         )  # fmt: skip
 
-    def overlaps(self, target: str) -> bool:
+    def overlaps_compilation(self, target: str) -> bool:
         return bool(on_gpu(target) or self.cluster.has_spare_hosts(target))
 
     def alone(self, model: Model, setup: Setup, limit_s: float, *task: Any) -> Reply:
-        reply: Reply = self.cluster.alone(model.target.name, model.facts, setup, limit_s, *task)
+        reply: Reply = self.cluster.run_exclusively(model.target.name, model.facts, setup, limit_s, *task)
         return reply
 
-    def abreast(self, models: Sequence[Model]) -> int:
+    def concurrency(self, models: Sequence[Model]) -> int:
         return 1
 
-    def races(
+    def run_exclusively(
         self, races: Sequence[DeviceTask], limit_s: float, beside: SequentialBaselines | None = None
     ) -> Iterator[tuple[int, Reply]]:
         for number, race in enumerate(races):
             yield number, self.alone(race.model, race.setups[0], limit_s, race.task)
 
-    def each(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]], jobs: int) -> Sequence[Reply]:
-        replies: Sequence[Reply] = self.cluster.each(setup, limit_s, tasks)
+    def run_anywhere(
+        self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]], jobs: int
+    ) -> Sequence[Reply]:
+        replies: Sequence[Reply] = self.cluster.run_anywhere(setup, limit_s, tasks)
         return replies
 
-    def originals(self, of: Sequence[tuple[Model, Job]]) -> SequentialBaselines:
+    def sequential_baselines(self, of: Sequence[tuple[Model, Job]]) -> SequentialBaselines:
         return ClusterBaselines(self, of)
 
     def machine(self, model: Model) -> Any:
@@ -286,7 +292,7 @@ class LocalBaselines:
 class ClusterBaselines:
     """The baselines of a cluster: a worker sets up and times the original loops when they are requested."""
 
-    place: ClusterSite
+    model: ClusterSite
     of: Sequence[tuple[Model, Job]]
 
     def __enter__(self) -> Self:
@@ -306,7 +312,7 @@ class ClusterBaselines:
 
     def times_us(self) -> list[tuple[float, ...]]:
         setups = [(model, partial(sequential_timer, job)) for model, job in self.of]
-        return [_sequential(self.place.alone(model, setup, SEQUENTIAL_S)) for model, setup in setups]
+        return [_sequential(self.model.alone(model, setup, SEQUENTIAL_S)) for model, setup in setups]
 
 
 def _sequential(reply: Reply) -> tuple[float, ...]:

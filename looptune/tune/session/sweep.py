@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from looptune.tune.execution.interrupts import InterruptGate, deferred
+from looptune.tune.execution.interrupts import InterruptGate, defer_interrupts
 from looptune.tune.execution.lab import PreparedVersion, Progress, SweepResult, TimeBreakdown, VersionBuilder
-from looptune.tune.execution.local_executor import Local
+from looptune.tune.execution.local_executor import LocalExecutor
 from looptune.tune.session.budget import Budget, parse_budget
 from looptune.tune.session.coordinator import Coordinator
 from looptune.tune.space.space import DEFAULT, Configuration
@@ -78,8 +78,9 @@ def sweep(
     ``timeout_s`` limits each compilation and each measurement.
     """
     (result,) = sweeps(
-        (Part(lab, strategy, command),), store, budget=budget, opening=partial(Local, jobs=jobs, timeout_s=timeout_s),
-        progress=progress, first=first, overlap=overlap, fresh=fresh, cuts=cuts,
+        (Part(lab, strategy, command),), store, budget=budget,
+        opening=partial(LocalExecutor, jobs=jobs, timeout_s=timeout_s), progress=progress, first=first,
+        overlap=overlap, fresh=fresh, cuts=cuts,
     )  # fmt: skip
     return result
 
@@ -110,9 +111,9 @@ def sweeps(
     begun = f"{time.strftime('%Y%m%dT%H%M%S')}-{time.monotonic_ns():x}"
     names = [begun if number == 0 else f"{begun}.{number}" for number in range(len(parts))]
     for name, part in zip(names, parts, strict=True):
-        store.enlist(name, part.command)
+        store.register_command(name, part.command)
     interrupted = False
-    with deferred() as gate, opening(tuple(part.lab for part in parts)) as executor:
+    with defer_interrupts() as gate, opening(tuple(part.lab for part in parts)) as executor:
         coordinators = [
             Coordinator(
                 part.lab, number, part.strategy, store, budget, executor, progress, name,

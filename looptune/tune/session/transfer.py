@@ -63,8 +63,8 @@ def measure(
         ]
         made = sweeps(
             parts, store, budget=Budget(),
-            opening=place.opening([p.model for p in some], some[0].jobs, request.timeout_s), progress=progress,
-            first=(), overlap=place.overlaps(some[0].job.target.name), fresh=request.fresh,
+            opening=place.executor_factory([p.model for p in some], some[0].jobs, request.timeout_s), progress=progress,
+            first=(), overlap=place.overlaps_compilation(some[0].job.target.name), fresh=request.fresh,
         )  # fmt: skip
         extra = dict(zip(wanted, made, strict=True))
     return tuple(

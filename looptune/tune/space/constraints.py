@@ -21,7 +21,7 @@ from types import MappingProxyType
 
 from looptune.core.errors import ParseError
 from looptune.core.source import Span
-from looptune.frontend.directive_lines import DirectiveLine, inside
+from looptune.frontend.directive_lines import DirectiveLine, subspan
 from looptune.ir.nodes import Arg
 from looptune.schedule import directives as transforms
 
@@ -154,7 +154,7 @@ def _loop(argument: ast.expr) -> str:
 
 def _span(node: ast.AST, span: Span) -> Span:
     start, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", span.width)
-    return inside(span, start, end - start)
+    return subspan(span, start, end - start)
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ def _all(loops: Iterable[Loop]) -> str:
 
 
 def _products(found: Patterns) -> Iterator[str]:
-    yield from _in_tiles(found.perfected)
+    yield from _in_tiles(found.perfect_products)
     products = [s for s in found.sums if s.product]
     ordered = [(p, order) for p in products if (order := found.vector_order(p))]
     turned = [f"loop {loop_label(p.outer)}: permute {', '.join(order)}" for p, order in ordered]
@@ -106,8 +106,8 @@ def _products(found: Patterns) -> Iterator[str]:
             tiles = f"loop {loop_label(p.outer)}: tile {order[0]}:32, {order[1]}:{{32, 64}}, {order[2]}:{{256, 512}}"
             if found.legal([*turned, tiles]):
                 yield "\n".join(["for cpu", *turned, tiles])
-    if found.distributed is not None:
-        yield from _apart(found.distributed)
+    if found.distributed_products is not None:
+        yield from _apart(found.distributed_products)
     left = [p for p in products if not found.vector_order(p)]
     if left:
         yield "\n".join(["for cpu", f"{_all(p.outer for p in left)}: {{ | unroll {{2, 4}}, jam }}",
@@ -150,7 +150,7 @@ def _apart(found: Patterns) -> Iterator[str]:
         return
     lines = [*found.lines, *turned, f"{_all(p.outer for p in fit)}: unroll 4, jam",
              f"{_all(p.loop for p in fit)}: unroll {{4, 8}}, jam"]  # fmt: skip
-    columns = [s.around[0] for s in found.sums if len(s.around) == 1 and not s.contiguous and not s.turned]
+    columns = [s.around[0] for s in found.sums if len(s.around) == 1 and not s.contiguous and not s.outside_target_loop]
     if columns:
         lines.append(f"{_all(columns)}: {{ | unroll {{16, 32}}, jam }}")
     for p, q in found.transposes:
@@ -212,7 +212,7 @@ def _beside(found: Patterns, sums: Iterable[ReductionPattern]) -> list[str]:
     lines: list[str] = []
     for s in sums:
         whole = f"loop {loop_label(s.loop)}: parallel"
-        upright = bool(s.around) and not s.contiguous and not s.turned
+        upright = bool(s.around) and not s.contiguous and not s.outside_target_loop
         grid = f"loop {loop_label(s.around[-1])}: gridify({s.loop.var}, {s.around[-1].var})" if upright else ""
         line = next((x for x in (grid, whole) if x and found.legal([*lines, x])), None)
         lines += [line] if line is not None else []
@@ -237,8 +237,8 @@ def _sums(found: Patterns) -> Iterator[str]:
     if wide and found.legal([*lines, *wide]):
         yield "\n".join(["for gpu", *lines, f"{_all(s.loop for s in teams if s.contiguous)}: {VECTORS}", TEAMS])
     yield from _shared(found, teams, lines)
-    if found.parted is not None:
-        yield from _shared(found.parted, found.parted.sums, ())
+    if found.distributed_column_sums is not None:
+        yield from _shared(found.distributed_column_sums, found.distributed_column_sums.sums, ())
     dealt = [s for s in found.sums if found.legal([f"loop {loop_label(s.loop)}: split 4"])]
     if dealt:
         yield "\n".join([*lines, f"{_all(s.loop for s in dealt)}: {PARTS}"])
@@ -255,9 +255,9 @@ def _shared(found: Patterns, sums: Sequence[ReductionPattern], known: Sequence[s
     Nothing where that is what is ``known``. What goes along columns and adds up nothing has rows of its own.
     """
     beside = _beside(found, sums)
-    shared = [(s, f) for s in sums for f in found.beside(s)]
+    shared = [(s, f) for s in sums for f in found.adjacent_loops(s)]
     alone = dict.fromkeys(loop_label(f) for s, f in shared if not s.around)
-    rows = [band for band in found.stencils if len(band) == 2 and found.upright(band)] if found.lines else []
+    rows = [band for band in found.stencils if len(band) == 2 and found.strided_nests(band)] if found.lines else []
     if beside == [*known] and not alone and not rows:
         return
     together = [f"loop {f}: {{ | parallel, team }}" for f in alone]
@@ -279,8 +279,8 @@ def _at_once(found: Patterns) -> Iterator[str]:
     columns = [s for s in found.sums if not s.contiguous and len(s.around) == 1]
     for row, column in ((r, c) for r in rows for c in columns):
         inner, outer = column.around[0], column.loop
-        turn = [] if column.turned else [f"loop {loop_label(inner)}: permute {outer.var}, {inner.var}"]
-        begun = found.before(row.around[0], outer if column.turned else inner)
+        turn = [] if column.outside_target_loop else [f"loop {loop_label(inner)}: permute {outer.var}, {inner.var}"]
+        begun = found.before(row.around[0], outer if column.outside_target_loop else inner)
         joined = loop_label(found.before(row.loop, inner))
         apart = [f"loop {loop_label(row.loop)}: parallel"], "{ | unroll {2, 4}, jam }"
         at_once = [f"loop {joined}: fuse", f"loop {joined}: parallel"], "unroll {2, 4, 8}, jam"
@@ -301,7 +301,7 @@ def _at_once(found: Patterns) -> Iterator[str]:
 
 def _joined(found: Patterns, begun: Loop) -> Iterator[tuple[str, str]]:
     """Yield what makes one loop of this and the next: with the one before it as well, where that only begins it."""
-    before = found.ahead(begun)
+    before = found.preceding_loop(begun)
     if before is not None:
         yield loop_label(before), "fuse 3"
     yield loop_label(begun), "fuse"
@@ -320,7 +320,7 @@ def _upright(found: Patterns, s: ReductionPattern) -> list[str] | None:
     None where nothing does.
     """
     loop = loop_label(s.loop)
-    turn = [f"loop {loop}: permute {s.around[-1].var}, {s.loop.var}"] if s.turned else []
+    turn = [f"loop {loop}: permute {s.around[-1].var}, {s.loop.var}"] if s.outside_target_loop else []
     fits = bool(s.around) and not s.contiguous and found.legal([*turn, f"loop {loop}: split 4"])
     return turn if fits else None
 

@@ -90,7 +90,7 @@ class ParameterTable:
         return found
 
 
-def sheet(configurations: Sequence[Configuration]) -> ParameterTable:
+def parameter_table(configurations: Sequence[Configuration]) -> ParameterTable:
     """Return the parameters of these configurations, in the order in which they first occur."""
     known = [coordinates(configuration)[0] for configuration in configurations]
     axes = list(dict.fromkeys(name for each in known for name in each))

@@ -45,10 +45,10 @@ class ReductionPattern:
 
     @property
     def product(self) -> bool:
-        return len(self.around) > 1 and bool(self.reused) and not self.turned
+        return len(self.around) > 1 and bool(self.reused) and not self.outside_target_loop
 
     @property
-    def turned(self) -> bool:
+    def outside_target_loop(self) -> bool:
         """It stands around the loop whose iterations have a sum each."""
         return any(n is f for f in self.around for n in self.loop.body)
 
@@ -152,13 +152,13 @@ class Patterns:
         """Which of the two stands first."""
         return next(loop for _, loop in _nested(self.body) if loop is a or loop is b)
 
-    def beside(self, found: ReductionPattern) -> tuple[Loop, ...]:
+    def adjacent_loops(self, found: ReductionPattern) -> tuple[Loop, ...]:
         """Return the parallel loops without inner loops that stand in the same block."""
         block = next(b for b in _blocks(self.body) if any(s is found.loop for s in b))
         loops = (s for s in block if isinstance(s, Loop) and self.parallel(s))
         return tuple(f for f in loops if not any(isinstance(n, (Loop, While)) for n in walk(f.body)))
 
-    def ahead(self, loop: Loop) -> Loop | None:
+    def preceding_loop(self, loop: Loop) -> Loop | None:
         """Return the loop directly before this one with as many iterations and no inner loop, or None."""
         for a, b in pairwise(self.body):
             if b is loop and isinstance(a, Loop) and not any(isinstance(n, Loop | While) for n in walk(a.body)):
@@ -184,7 +184,7 @@ class Patterns:
         return p.var, k.var, q.var
 
     @cached_property
-    def distributed(self) -> Patterns | None:
+    def distributed_products(self) -> Patterns | None:
         """With the nests distributed in which something follows on a product's sum; None where there is none."""
         lines: list[str] = []
         for p in self.sums:
@@ -195,7 +195,7 @@ class Patterns:
         return Patterns(self.analysis, (*self.lines, *lines)) if lines else None
 
     @cached_property
-    def perfected(self) -> Patterns:
+    def perfect_products(self) -> Patterns:
         """Return the patterns after distribution of imperfect products.
 
         If there are statements between the two parallel loops of a product, the nest is cut before the inner one, or
@@ -210,14 +210,14 @@ class Patterns:
         return Patterns(self.analysis, (*self.lines, *lines)) if lines else self
 
     @cached_property
-    def parted(self) -> Patterns | None:
+    def distributed_column_sums(self) -> Patterns | None:
         """With the loops distributed in which a sum along columns is followed by a parallel loop.
 
         What adds up is not what goes along rows. None where there is none.
         """
         lines: list[str] = []
-        for s in (s for s in self.sums if s.around and not s.contiguous and not s.turned):
-            beside = self.beside(s)
+        for s in (s for s in self.sums if s.around and not s.contiguous and not s.outside_target_loop):
+            beside = self.adjacent_loops(s)
             later = next((f for f in beside if f.number > s.loop.number), None)
             if later is None:
                 continue
@@ -226,7 +226,7 @@ class Patterns:
                 lines += more
         return Patterns(self.analysis, (*self.lines, *lines)) if lines else None
 
-    def upright(self, band: Sequence[Loop]) -> bool:
+    def strided_nests(self, band: Sequence[Loop]) -> bool:
         """Of two loops iterations of the outer one are neighbours in memory, and those of the inner one are not."""
         outer, inner = band
         return _smooth(inner, outer.var) and not _smooth(inner, inner.var)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from looptune.tune.space.space import Space
 
 
-def written(unit: Unit) -> Space | None:
+def pragma_space(unit: Unit) -> Space | None:
     """Return the product of the choices, or None if the file holds none. Raises ParseError at the pragma."""
     if not unit.choices:
         return None

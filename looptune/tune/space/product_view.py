@@ -69,7 +69,7 @@ class _Part:
 
         return self.index(consistent_digits(self.axes, wanted))
 
-    def carried(self, other: _Part, digits: Digits) -> int:
+    def map_point(self, other: _Part, digits: Digits) -> int:
         """Return the point of this part that has what ``digits`` of the other part name."""
         kept = {a.name: a.values[d] for a, d in zip(other.axes, digits, strict=True) if d >= 0}
         return self.index(consistent_digits(self.axes, lambda k: _position(self.axes[k], kept)))
@@ -121,7 +121,7 @@ class Product(SpaceView):
         digits = part.digits(index)
         once = list(self._moves(index, rng))
         rng.shuffle(once)
-        elsewhere = (other.carried(part, digits) for other in self._parts if other != part)
+        elsewhere = (other.map_point(part, digits) for other in self._parts if other != part)
         for point in chain(once, elsewhere, self._twice(once, rng)):
             if point not in given:
                 given.add(point)
@@ -136,7 +136,7 @@ class Product(SpaceView):
 
     def towards(self, index: int, other: int) -> int:
         here, there = self._part(index), self._part(other)
-        return index if here == there else there.carried(here, here.digits(index))
+        return index if here == there else there.map_point(here, here.digits(index))
 
     def _free(self, point: int, taken: Container[int]) -> bool:
         return point not in taken and self[point] is not None

@@ -23,7 +23,7 @@ from math import prod
 
 from looptune.core.errors import LooptuneError, ParseError
 from looptune.core.source import Span, caret
-from looptune.frontend.directive_lines import Address, inside, numbered, parse_address, parse_lines
+from looptune.frontend.directive_lines import Address, parse_address, parse_lines, split_lines, subspan
 from looptune.tune.space import constraints as constraint
 from looptune.tune.space import template
 from looptune.tune.space.constraints import Constraint, Value
@@ -149,13 +149,13 @@ class Space:
 def parse(text: str, file: str) -> Space:
     """Return the space ``text`` describes; ``file`` names it in messages."""
     written = [Section((), ())]
-    for content, span in numbered(text.splitlines(), file):
+    for content, span in split_lines(text.splitlines(), file):
         section, where, only = written[-1], _WHERE.match(content), _FOR.match(content)
         if content.strip().lower() == "or":
             written.append(Section((), ()))
         elif where is not None:
             condition = content[where.end() :]
-            asked = constraint.parse(condition, inside(span, where.end(), len(condition)))
+            asked = constraint.parse(condition, subspan(span, where.end(), len(condition)))
             written[-1] = replace(section, constraints=(*section.constraints, asked))
         elif only is not None:
             written[-1] = replace(section, device=_device(content, only.end(), section, span))
@@ -176,7 +176,7 @@ def product(lines: Iterable[tuple[str, str, Span]]) -> Space:
 def _device(content: str, start: int, section: Section, span: Span) -> str:
     name = content[start:].strip().lower()
     if name not in DEVICES:
-        raise ParseError(f"a section is for one of: {', '.join(DEVICES)}", inside(span, start, len(content) - start))
+        raise ParseError(f"a section is for one of: {', '.join(DEVICES)}", subspan(span, start, len(content) - start))
     if section.device:
         raise ParseError(f"this section is for {section.device} already", span)
     return name
@@ -201,7 +201,7 @@ def _addresses(content: str, span: Span) -> tuple[tuple[Address, ...], str, Span
         raise ParseError(f"{found[1]} {twice} is listed twice", span)
     addresses = tuple(parse_address(f"{found[1]} {name}:", span)[0] for name in names)
     rest = content[found.end() :]
-    return addresses, rest, inside(span, found.end(), len(rest))
+    return addresses, rest, subspan(span, found.end(), len(rest))
 
 
 def _examine(section: Section) -> Iterator[str]:

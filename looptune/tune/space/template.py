@@ -17,7 +17,7 @@ from math import prod
 
 from looptune.core.errors import ParseError
 from looptune.core.source import Span
-from looptune.frontend.directive_lines import inside
+from looptune.frontend.directive_lines import subspan
 from looptune.schedule import directives
 
 _RANGE = re.compile(r"(\d{1,9})\s*\.\.\s*(\d{1,9})(?:\s+by\s+(\d{1,9}))?", re.ASCII)
@@ -167,9 +167,9 @@ class _Reader:
     def _find(self, at: int, stop: int) -> int:
         for i in range(at, stop):
             if self.text[i] == "}":
-                raise ParseError("this } closes no {", inside(self.span, i, 1))
+                raise ParseError("this } closes no {", subspan(self.span, i, 1))
             if self.text[i] == "|":
-                raise ParseError("alternatives stand in braces: { … | … }", inside(self.span, i, 1))
+                raise ParseError("alternatives stand in braces: { … | … }", subspan(self.span, i, 1))
             if self.text[i] == "{":
                 return i
         return stop
@@ -181,8 +181,8 @@ class _Reader:
             if depth == 0:
                 return i
             if depth > _DEEPEST:
-                raise ParseError(f"braces nest deeper than {_DEEPEST}", inside(self.span, i, 1))
-        raise ParseError("this { is not closed", inside(self.span, brace, 1))
+                raise ParseError(f"braces nest deeper than {_DEEPEST}", subspan(self.span, i, 1))
+        raise ParseError("this { is not closed", subspan(self.span, brace, 1))
 
     def _choice(self, brace: int, end: int) -> Choice:
         bars, commas = self._split(brace + 1, end, "|"), self._split(brace + 1, end, ",")
@@ -212,7 +212,7 @@ class _Reader:
 
     def _alternative(self, start: int, stop: int, *, optional: bool) -> Template | Range:
         item = self.text[start:stop].strip()
-        here = inside(self.span, start, stop - start)
+        here = subspan(self.span, start, stop - start)
         if not item and not optional:
             raise ParseError("an empty item in a choice; an optional part is written { … | }", here)
         if ".." not in item or "{" in item:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from looptune.core.escape import dumped
+from looptune.core.escape import dump_json
 from looptune.core.record_check import check
 from looptune.tune.store.connection import refusals
 
@@ -36,7 +36,7 @@ def save_conclusion(store: Store, context: Context, sweep: str, record: Mapping[
     """Keep ``record`` as what this context came to, in place of an earlier one."""
     with store.transaction() as db:
         db.execute(
-            "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)", (context.hash, sweep, dumped(record), time.time())
+            "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)", (context.hash, sweep, dump_json(record), time.time())
         )
 
 
@@ -50,7 +50,7 @@ def conclusions(store: Store) -> dict[str, Conclusion]:
     return made
 
 
-def take(db: sqlite3.Connection, other: sqlite3.Connection) -> None:
+def copy_newer(db: sqlite3.Connection, other: sqlite3.Connection) -> None:
     """Copy the conclusions of another database that are newer than those here."""
     theirs = [tuple(r) for r in other.execute("SELECT context, sweep, record, finished FROM results")]
     db.executemany(

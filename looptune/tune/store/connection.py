@@ -110,7 +110,7 @@ def examine(path: Path) -> tuple[sqlite3.Connection, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FileIdentity:
     """Which file of the file system a path names."""
 
     device: int
@@ -124,7 +124,7 @@ class Place:
     def is_at(self, path: Path) -> bool:
         """Tell whether the place still denotes the same file."""
         try:
-            return Place.of(path) == self
+            return FileIdentity.of(path) == self
         except FileNotFoundError:
             return False
         except OSError:

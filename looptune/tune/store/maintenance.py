@@ -35,13 +35,13 @@ _SECONDS = (("d", _DAY_S), ("w", 7 * _DAY_S), ("h", 3600.0), ("m", 60.0))
 class MergeCounts:
     """Numbers of rows of a merge.
 
-    ``new``; ``replaced`` (here older or unfinished); ``kept`` (here equally new or newer); ``running`` (left out, since
-    a process here or there is running them).
+    ``new``; ``replaced`` (here older or unfinished); ``existing`` (here equally new or newer); ``running`` (left out,
+    since a process here or there is running them).
     """
 
     new: int
     replaced: int
-    kept: int
+    existing: int
     running: int
 
 
@@ -85,7 +85,7 @@ def merge(store: Store, other: Store) -> MergeCounts:
                 marks = ", ".join(f":{name}" for name in theirs)
                 db.execute(f"INSERT OR REPLACE INTO runs ({', '.join(theirs)}) VALUES ({marks})", theirs)
         db.executemany("INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?)", sweeps)
-        conclusions.take(db, other.connection)
+        conclusions.copy_newer(db, other.connection)
     return MergeCounts(counts["new"], counts["replaced"], counts["kept"], counts["running"])
 
 
@@ -104,7 +104,7 @@ def _rank(finished: object) -> float:
 
 
 def _runs(status: object, token: object) -> bool:
-    return status == "running" and owner.alive(str(token))
+    return status == "running" and owner.is_alive(str(token))
 
 
 def prune(store: Store, condition: PruneFilter, *, dry_run: bool = False) -> dict[tuple[str, str], int]:

@@ -14,7 +14,7 @@ def process_token() -> str:
     return _token(os.getpid())
 
 
-def alive(token: str) -> bool:
+def is_alive(token: str) -> bool:
     """Whether the process is still there; where the system cannot tell, it is not."""
     match token.split():
         case [_, pid, started] if pid.isdecimal() and started != "?":

@@ -9,19 +9,19 @@ from looptune.tune.space.table_view import Table
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measurement:
     """``cost_us`` None: refused or failed; of a version that was cut off, what a search is told.
 
     ``seconds``: compiling and measuring, None where the file does not say.
 
-    ``source``: equal ones are one version, measured once. Not ``whole``: it was cut off, and cannot be the best.
+    ``source``: equal ones are one version, measured once. Not ``is_complete``: it was cut off, and cannot be the best.
     """
 
     cost_us: float | None
     runs_us: tuple[float, ...] = ()
     seconds: float | None = None
     source: str = ""
-    whole: bool = True
+    is_complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,11 @@ class Recording:
     kernel: str
     device: str
     table: Table
-    measured: tuple[Measured, ...]
+    measured: tuple[Measurement, ...]
 
     @property
     def best_us(self) -> float:
-        return min(m.cost_us for m in self.measured if m.cost_us is not None and m.whole)
+        return min(m.cost_us for m in self.measured if m.cost_us is not None and m.is_complete)
 
     @property
     def versions(self) -> int:

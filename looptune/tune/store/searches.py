@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from looptune.runtime.outcome import CutOff, Fact, Timed
 from looptune.tune.space.space import Configuration
 from looptune.tune.space.table_view import Table
-from looptune.tune.store.recording import Measured, Recording
+from looptune.tune.store.recording import Measurement, Recording
 from looptune.tune.store.store import Context, Row
 
 VERSIONS = ("default", "version")
@@ -33,15 +33,15 @@ class Entry:
         return dict(_facts(self.row))
 
     @property
-    def measured(self) -> Measured:
+    def measured(self) -> Measurement:
         row = self.row
         source = row.emitted if row.emitted else row.key
         match row.outcome:
             case Timed(times_us, median_us):
-                return Measured(median_us, times_us, seconds(row), source)
+                return Measurement(median_us, times_us, seconds(row), source)
             case CutOff(elapsed_us) as cut:
-                return Measured(cut.cost_us, (elapsed_us,), seconds(row), source, whole=False)
-        return Measured(None, (), seconds(row), source)
+                return Measurement(cut.cost_us, (elapsed_us,), seconds(row), source, is_complete=False)
+        return Measurement(None, (), seconds(row), source)
 
 
 @dataclass(frozen=True, slots=True)

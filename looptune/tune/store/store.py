@@ -35,14 +35,17 @@ from looptune.core.escape import printable, utf8
 from looptune.core.record_check import check
 from looptune.runtime.outcome import CLASSES, Crashed, CutOff, Outcome, Timed, from_json, to_json
 from looptune.tune.store import owner
-from looptune.tune.store.connection import MIGRATIONS, Place, connect, examine, keep_copy, refusals
+from looptune.tune.store.connection import MIGRATIONS, FileIdentity, connect, examine, keep_copy, refusals
 
 Role = Literal["default", "version", "handwritten", "sequential", "library", "final", "ablation"]
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """All that a time depends on besides the directives. ``sizes`` and ``options`` are JSON objects, see ``packed``."""
+    """All that a time depends on besides the directives.
+
+    ``sizes`` and ``options`` are JSON objects, see ``canonical_json``.
+    """
 
     kernel: str
     source_hash: str
@@ -115,7 +118,7 @@ def key(context: Context, directives: str, role: Role = "version") -> str:
     return _digest(json.dumps([context.hash, directives, kind]))
 
 
-def packed(values: Mapping[str, Any]) -> str:
+def canonical_json(values: Mapping[str, Any]) -> str:
     """Return the canonical text of sizes and options.
 
     >>> packed({"n": 8, "m": 4})
@@ -129,7 +132,7 @@ class Store:
 
     def __init__(
         self, connection: sqlite3.Connection, path: Path, schema: int, warnings: tuple[str, ...] = (),
-        place: Place | None = None,
+        place: FileIdentity | None = None,
     ) -> None:  # fmt: skip
         self.path = path
         self.warnings = warnings
@@ -143,7 +146,7 @@ class Store:
         """Return the store at ``path``, which is created if there is none."""
         path = Path(path)
         connection, warnings = connect(path)
-        return cls(connection, path, len(MIGRATIONS), warnings, Place.of(path))
+        return cls(connection, path, len(MIGRATIONS), warnings, FileIdentity.of(path))
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
@@ -160,7 +163,7 @@ class Store:
         """
         path = Path(path)
         connection, warnings = connect(path, create=create, repair=False)
-        return cls(connection, path, len(MIGRATIONS), warnings, Place.of(path))
+        return cls(connection, path, len(MIGRATIONS), warnings, FileIdentity.of(path))
 
     def close(self) -> None:
         """StoreError where the file is no longer there; what was in it is kept in another."""
@@ -185,7 +188,7 @@ class Store:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def enlist(self, sweep: str, command: str) -> None:
+    def register_command(self, sweep: str, command: str) -> None:
         """Keep the command that measures what a sweep measures, without directives: rows name their sweep."""
         with self.transaction() as db:
             db.execute("INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?)", (sweep, utf8(command), time.time()))
@@ -303,7 +306,7 @@ class Store:
         """Write a row that never ran, unless another living process is running it: what that finds is the answer."""
         with self.transaction() as db:
             held = db.execute("SELECT owner FROM runs WHERE key = ? AND status = 'running'", (row.key,)).fetchone()
-            if held is None or held["owner"] == self._owner or not owner.alive(held["owner"]):
+            if held is None or held["owner"] == self._owner or not owner.is_alive(held["owner"]):
                 self._write(row)
 
     def _write(self, row: Row) -> None:
@@ -378,7 +381,7 @@ def _row(record: dict[str, Any]) -> Row:
         raise ValueError(f"status is {status!r}")
     if (outcome is None) != (status in ("running", "duplicate")):
         raise ValueError(f"{status} without an outcome" if outcome is None else f"{status} with an outcome")
-    if status == "running" and not owner.alive(record["owner"]):
+    if status == "running" and not owner.is_alive(record["owner"]):
         outcome = Crashed("the process died while this ran")
         status = outcome.status
     names = ("directives", "role", "sweep", "emitted", "same_as", "started", "finished")
@@ -423,6 +426,6 @@ def _digest(text: str) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def moment(since_1970_s: float) -> str:
+def iso_time(since_1970_s: float) -> str:
     """ISO 8601, in UTC."""
     return datetime.fromtimestamp(since_1970_s, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -56,9 +56,9 @@ def named(name: str) -> type[Strategy]:
 def _brought(plugin: Plugin) -> type[Strategy]:
     cls = plugin.load()
     if not (isinstance(cls, type) and issubclass(cls, Strategy)):
-        raise plugin.refused("it is not a subclass of looptune.tune.strategies.base.Strategy")
+        raise plugin.error("it is not a subclass of looptune.tune.strategies.base.Strategy")
     if inspect.isabstract(cls):
-        raise plugin.refused(f"it lacks {', '.join(sorted(cls.__abstractmethods__))}")
+        raise plugin.error(f"it lacks {', '.join(sorted(cls.__abstractmethods__))}")
     if getattr(cls, "name", "") != plugin.name:
-        raise plugin.refused(f"it calls itself {getattr(cls, 'name', 'nothing')}")
+        raise plugin.error(f"it calls itself {getattr(cls, 'name', 'nothing')}")
     return cls

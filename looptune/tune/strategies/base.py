@@ -108,15 +108,15 @@ class Sequential(Strategy):
         self.costs[self._open.popleft()] = self._texts[configuration.text] = cost
         self.window = max(1, len(self._open) + len(self._wave))
 
-    def from_each(self, starts: Iterable[int], restarts: int) -> Iterator[int]:
+    def starting_points(self, starts: Iterable[int], restarts: int) -> Iterator[int]:
         """Yield the first of ``starts``, the others in the seed's order, then random points."""
         first, others = [*starts][:1], [*starts][1:]
         self.rng.shuffle(others)
         yield from first
         yield from others
-        yield from self.anywhere(restarts)
+        yield from self.random_points(restarts)
 
-    def probed(self, starts: Sequence[int]) -> Steps[list[int]]:
+    def probe_starts(self, starts: Sequence[int]) -> Steps[list[int]]:
         """Return the starts ordered by cost, as far as they were tried, then the others."""
         tried = starts[: max(PROBES, round(SHARE * self.view.size))]
         yield tried
@@ -125,13 +125,13 @@ class Sequential(Strategy):
             found.append((start, (yield start)))
         return [start for start, _ in sorted(found, key=lambda best: best[1])] + [*starts[len(tried) :]]
 
-    def anywhere(self, times: int) -> Iterator[int]:
+    def random_points(self, times: int) -> Iterator[int]:
         """Random points, if possible not asked yet."""
         for _ in range(times if self.view.size else 0):
             tries = [self.rng.randrange(self.view.size) for _ in range(20)]
             yield next((p for p in tries if p not in self.costs), tries[0])
 
-    def least(self, points: Iterable[int], best: Best | None = None) -> Steps[Best | None]:
+    def cheapest(self, points: Iterable[int], best: Best | None = None) -> Steps[Best | None]:
         """Ask for all of them; the cheapest, or ``best`` where none is cheaper."""
         wave = [*points]
         yield wave

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from looptune.tune.space.space import Configuration, Space
 from looptune.tune.strategies.base import Strategy
-from looptune.tune.strategies.random import scouted
+from looptune.tune.strategies.random import first_configurations
 
 if TYPE_CHECKING:
     from looptune.tune.space.view import SpaceView
@@ -29,7 +29,7 @@ class Exhaustive(Strategy):
 
     def __init__(self, space: Space | SpaceView, seed: int = 0) -> None:
         super().__init__(space, seed)
-        scouts = tuple(scouted(space, 0))
+        scouts = tuple(first_configurations(space, 0))
         numbers = chain(scouts, (k for k in _in_turn(space) if k not in scouts))
         self._remaining = (found for k in numbers if (found := space[k]) is not None)
 

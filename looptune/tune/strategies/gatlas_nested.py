@@ -28,8 +28,8 @@ class GatlasNested(Sequential):
     name: ClassVar[str] = "gatlas-nested"
 
     def search(self) -> Search:
-        starts = yield from self.probed(self.view.starts())
-        for start in chain(starts, self.anywhere(RESTARTS)):
+        starts = yield from self.probe_starts(self.view.starts())
+        for start in chain(starts, self.random_points(RESTARTS)):
             yield from self._alternate(start)
 
     def _alternate(self, start: int) -> Search:
@@ -41,7 +41,7 @@ class GatlasNested(Sequential):
                 axes = [k for k, axis in enumerate(self.view.axes(best[0])) if axis.numeric == numeric]
                 self.rng.shuffle(axes)
                 for k in axes:
-                    found = yield from self.least(list(self._through(best[0], k, span)), best)
+                    found = yield from self.cheapest(list(self._through(best[0], k, span)), best)
                     best = best if found is None else found
             longest = max((len(a.values) for a in self.view.axes(best[0]) if a.numeric), default=0)
             if best == before and span * longest <= MOST:

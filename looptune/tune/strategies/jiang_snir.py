@@ -76,10 +76,10 @@ class JiangSnir(Sequential):
     name: ClassVar[str] = "jiang-snir"
 
     def search(self) -> Search:
-        starts = yield from self.probed(self.view.starts())
+        starts = yield from self.probe_starts(self.view.starts())
         for start in starts[:FIRST]:
             yield from self._rounds(start)
-        others = chain(starts[FIRST:], self.anywhere(RESTARTS // 2))
+        others = chain(starts[FIRST:], self.random_points(RESTARTS // 2))
         for start in others:
             yield from self._rounds(self._beside())
             yield from self._rounds(start)
@@ -119,7 +119,7 @@ class JiangSnir(Sequential):
             axis = self.view.axes(best[0])[k]
             if not axis.numeric:
                 points = [self.view.moved(best[0], k, digit) for digit in range(len(axis.values))]
-                found = yield from self.least([p for p in points if p is not None], best)
+                found = yield from self.cheapest([p for p in points if p is not None], best)
                 best = best if found is None else found
         return best
 

@@ -24,7 +24,7 @@ class Local(Sequential):
     name: ClassVar[str] = "local"
 
     def search(self) -> Search:
-        for start in self.from_each(self.view.parts(), RESTARTS):
+        for start in self.starting_points(self.view.parts(), RESTARTS):
             point, cost = start, (yield start)
             while True:
                 better = None

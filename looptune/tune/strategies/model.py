@@ -22,7 +22,7 @@ from looptune.tune.space.space import Configuration, Space
 from looptune.tune.space.table_view import Table
 from looptune.tune.strategies import gaussian_process
 from looptune.tune.strategies.base import Search, Sequential
-from looptune.tune.strategies.random import drawn, permuted
+from looptune.tune.strategies.random import draw_configurations, permute_index
 
 if TYPE_CHECKING:
     from looptune.tune.space.view import SpaceView
@@ -85,7 +85,9 @@ class Model(Sequential):
         firsts = accumulate((section.size for section in sections), initial=0)
         own = [(section, first) for section, first in zip(sections, firsts, strict=False) if section.device]
         some = [(s, first, LAUNCHES if s.launching else 1) for s, first in own]
-        picked = [(first + k, found.text) for s, first, n in some for k, found in islice(drawn(s, self.seed), n)]
+        picked = [
+            (first + k, found.text) for s, first, n in some for k, found in islice(draw_configurations(s, self.seed), n)
+        ]
         match self.view:
             case Table(rows=rows):
                 numbers = {row.text: number for number, row in enumerate(rows)}
@@ -101,7 +103,7 @@ class Model(Sequential):
         wanted = list(points)
         if not self._points:
             size = self.view.size
-            wanted += [permuted(k, size, self.seed) for k in range(min(POOL, size))]
+            wanted += [permute_index(k, size, self.seed) for k in range(min(POOL, size))]
         new = [point for point in dict.fromkeys(wanted) if point not in self._drawn]
         self._drawn |= {point: c for point in new if (c := self.view[point]) is not None}
         self._points, self._table = list(self._drawn), Table(self._drawn.values())

@@ -47,33 +47,33 @@ class Random(Strategy):
 
     def _ordered(self) -> Iterator[Configuration]:
         size = self.space.size
-        scouts = tuple(scouted(self.space, self.seed))
-        others = (n for index in range(size) if (n := permuted(index, size, self.seed)) not in scouts)
+        scouts = tuple(first_configurations(self.space, self.seed))
+        others = (n for index in range(size) if (n := permute_index(index, size, self.seed)) not in scouts)
         yield from (found for n in chain(scouts, others) if (found := self.space[n]) is not None)
 
     def tell(self, configuration: Configuration, cost_us: float | None) -> None:
         """Ignore the cost: the order is fixed by the seed."""
 
 
-def scouted(space: Space | SpaceView, seed: int) -> Iterator[int]:
+def first_configurations(space: Space | SpaceView, seed: int) -> Iterator[int]:
     """Numbers of configurations of each section, the last section first; none where there is only one section."""
     sections = space.sections if isinstance(space, Space) else ()
     start = space.size
     for section in reversed(sections if len(sections) > 1 else ()):
         start -= section.size
-        yield from (start + k for k, _ in islice(drawn(section, seed), OWN if section.device else 1))
+        yield from (start + k for k, _ in islice(draw_configurations(section, seed), OWN if section.device else 1))
 
 
-def drawn(section: Section, seed: int) -> Iterator[tuple[int, Configuration]]:
+def draw_configurations(section: Section, seed: int) -> Iterator[tuple[int, Configuration]]:
     """Yield allowed configurations of a section with their numbers, in an order of the seed.
 
     Only the first few that the section has are tried.
     """
-    tried = (permuted(k, section.size, seed) for k in range(min(section.size, TRIED)))
+    tried = (permute_index(k, section.size, seed) for k in range(min(section.size, TRIED)))
     yield from ((k, found) for k in tried if (found := section.configuration(k)) is not None)
 
 
-def permuted(index: int, size: int, seed: int) -> int:
+def permute_index(index: int, size: int, seed: int) -> int:
     """Return the image of ``index`` under a permutation of ``range(size)``.
 
     >>> sorted(permuted(i, 7, seed=1) for i in range(7))

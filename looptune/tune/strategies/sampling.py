@@ -23,11 +23,11 @@ class Sampling(Sequential):
     name: ClassVar[str] = "sampling"
 
     def search(self) -> Search:
-        starts = yield from self.probed(self.view.starts())
-        for start in chain(starts, self.anywhere(RESTARTS)):
+        starts = yield from self.probe_starts(self.view.starts())
+        for start in chain(starts, self.random_points(RESTARTS)):
             best = start, (yield start)
             groups = self.view.groups(start)
             self.rng.shuffle(groups)
             for group in groups:
-                found = yield from self.least(self.view.varying(best[0], group), best)
+                found = yield from self.cheapest(self.view.varying(best[0], group), best)
                 best = best if found is None else found
