@@ -9,10 +9,10 @@ values from outside the block cannot arrive, whatever the conditions.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import takewhile
+from itertools import combinations, takewhile
 from typing import TYPE_CHECKING
 
 import islpy as isl
@@ -21,12 +21,13 @@ from looptune.ir.def_use import is_defined_before_use, names_in, referenced_name
 from looptune.ir.nodes import Assign, Codelet, If, Loop, Stmt, While
 from looptune.ir.rewrite import walk
 from looptune.poly.coalesce import coalesce
+from looptune.poly.data_conditions import DataCondition
+from looptune.poly.domain import Statement
 from looptune.poly.isl_objects import Space, union
 from looptune.poly.reduction import accumulation
 
 if TYPE_CHECKING:
     from looptune.poly.access import Access
-    from looptune.poly.domain import Statement
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,15 +68,15 @@ def flows(space: Space, codelet: Codelet, array: str, *, reassociate: bool) -> F
     return Flows(tuple(left), _unwritten(unwritten))
 
 
-def _sure(space: Space, name: str, known: int) -> isl.Set:
+def _sure(space: Space, name: str, known: int, asked: Collection[DataCondition]) -> isl.Set:
     """Return { S[iteration] : it runs, whatever the data say }.
 
-    The outermost ``known`` conditions on data have their required values: for ``j < 2 && x > 0`` to be false, where j
-    is 2 or more.
+    ``asked`` are its conditions on data, of which the outermost ``known`` have their required values: for
+    ``j < 2 && x > 0`` to be false, where j is 2 or more.
     """
     s = space.nest.statements[name]
     domain = space.domain(name)
-    for a in s.data_conditions[known:]:
+    for a in tuple(asked)[known:]:
         otherwise, _ = space.nest.condition(a.cond, not a.value, s.dims)
         domain = domain.subtract(isl.Set(f"{space.prefix}{{ {space.instance(s)} : {otherwise} }}"))
     return domain
@@ -167,20 +168,87 @@ def _not_hidden(
     decided the same for both; elsewhere, conditions on data are ignored.
     """
     scalar = all(not a.index for a in accesses)
-    writes = [a.statement for a in accesses if scalar and a.write and not a.commutes(reassociate)]
+    names = [a.statement for a in accesses if scalar and a.write and not a.commutes(reassociate)]
+    writes = [space.nest.statements[name] for name in dict.fromkeys(names)]
+    hiding = [_Either((w,), w.data_conditions) for w in writes if w.data_conditions and _only_data_decide(w)]
+    hiding += _joined(hiding)
     for flow in found:
         left = flow.map
-        for hiding in writes:
-            write = space.nest.statements[hiding]
-            if not write.data_conditions or write.unknown is None or not write.unknown.condition:
-                continue
+        for either in hiding:
             earlier, read = (space.nest.statements[name] for name in (flow.write, flow.read))
-            after, then = space.before(flow.write, hiding), space.before(hiding, flow.read)
-            left = left.subtract(after.intersect(must_execute_with(space, write, earlier).reverse()).apply_range(then))
+            after, then = either.after(space, flow.write), either.before(space, flow.read)
+            left = left.subtract(after.intersect(either.runs_with(space, earlier).reverse()).apply_range(then))
             if not guards_of(read, flow.array):
-                left = left.subtract(after.apply_range(then.intersect(must_execute_with(space, write, read))))
+                left = left.subtract(after.apply_range(then.intersect(either.runs_with(space, read))))
         if not left.is_empty():
             yield Flow(flow.write, flow.read, flow.array, coalesce(left))
+
+
+def _only_data_decide(write: Statement) -> bool:
+    """Tell whether all that is not known of the statement is whether it runs."""
+    return write.unknown is not None and write.unknown.condition
+
+
+@dataclass(frozen=True, slots=True)
+class _Either:
+    """Writes of one scalar of which one runs wherever ``conditions`` hold, of which data decide.
+
+    One write alone has its own conditions; of two in both branches of an ``if`` each runs where the other does not:
+
+        if (A[i] > 0) t = 1; else t = 2;        hides what t was before, whatever A is
+    """
+
+    writes: tuple[Statement, ...]
+    conditions: tuple[DataCondition, ...]
+
+    def after(self, space: Space, earlier: str) -> isl.Map:
+        """Return { earlier[iteration] -> the first write's : before each of the writes }."""
+        first = self.writes[0].name
+        found = (space.before(earlier, w.name).set_tuple_name(isl.dim_type.out, first) for w in self.writes)
+        return reduce(isl.Map.intersect, found)
+
+    def before(self, space: Space, read: str) -> isl.Map:
+        """Return { the first write's iteration -> read[iteration] : after each of the writes }."""
+        first = self.writes[0].name
+        found = (space.before(w.name, read).set_tuple_name(isl.dim_type.in_, first) for w in self.writes)
+        return reduce(isl.Map.intersect, found)
+
+    def runs_with(self, space: Space, other: Statement) -> isl.Map:
+        """Return { the first write's iteration -> other[iteration] : one of them surely runs if the other does }."""
+        if len(self.writes) == 1:
+            return must_execute_with(space, self.writes[0], other)
+        names = tuple(w.name for w in self.writes)
+        return space.memoized(("one runs with", names, other.name), lambda: _runs_with(space, self, other))
+
+    def domain(self, space: Space, known: int) -> isl.Set:
+        """Return where one of them runs, whatever the data say beyond the outermost ``known`` conditions."""
+        first = self.writes[0].name
+        found = (_sure(space, w.name, known, self.conditions).set_tuple_name(first) for w in self.writes)
+        return reduce(isl.Set.intersect, found)
+
+
+def _joined(hiding: Sequence[_Either]) -> list[_Either]:
+    """Return the writes in both branches of an ``if``, and of those around it whose branches all write."""
+    found: list[_Either] = []
+    new = list(hiding)
+    while new:
+        made = [
+            _Either((*one.writes, *other.writes), one.conditions[:-1])
+            for one, other in combinations((*hiding, *found), 2)
+            if (one in new or other in new) and _opposite(one, other)
+        ]
+        found += made
+        new = made
+    return found
+
+
+def _opposite(one: _Either, other: _Either) -> bool:
+    """Tell whether the two stand in the two branches of one ``if``."""
+    if one.writes[0].loops != other.writes[0].loops or not (one.conditions and other.conditions):
+        return False
+    mine, theirs = one.conditions[-1], other.conditions[-1]
+    alike = len(one.conditions) == len(other.conditions) and one.conditions[:-1] == other.conditions[:-1]
+    return alike and replace(mine, value=not mine.value) == theirs
 
 
 def must_execute_with(space: Space, write: Statement, other: Statement) -> isl.Map:
@@ -188,14 +256,15 @@ def must_execute_with(space: Space, write: Statement, other: Statement) -> isl.M
 
     Both take the branches in which they stand together.
     """
-    return space.memoized(("runs with", write.name, other.name), lambda: _runs_with(space, write, other))
+    alone = _Either((write,), write.data_conditions)
+    return space.memoized(("runs with", write.name, other.name), lambda: _runs_with(space, alone, other))
 
 
-def _runs_with(space: Space, write: Statement, other: Statement) -> isl.Map:
+def _runs_with(space: Space, either: _Either, other: Statement) -> isl.Map:
     found = []
-    for known in range(_same_branches(write, other) + 1):
-        runs = isl.Map.from_domain_and_range(_sure(space, write.name, known), space.domain(other.name))
-        for d in range(write.data_conditions[known - 1].loops if known else 0):
+    for known in range(_same_branches(either.conditions, other) + 1):
+        runs = isl.Map.from_domain_and_range(either.domain(space, known), space.domain(other.name))
+        for d in range(either.conditions[known - 1].loops if known else 0):
             runs = runs.equate(isl.dim_type.in_, d, isl.dim_type.out, d)
         found.append(runs)
     return union(found)
@@ -211,10 +280,10 @@ def guards_of(read: Statement, array: str) -> bool:
     return array in names_in(before)
 
 
-def _same_branches(write: Statement, other: Statement) -> int:
-    """How many branches the two stand in together, each chosen before either of them runs."""
+def _same_branches(conditions: Iterable[DataCondition], other: Statement) -> int:
+    """How many branches both stand in together, each chosen before either of them runs."""
     reached = other.data_conditions[: len(other.data_conditions) - (1 if other.is_condition else 0)]
-    return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(write.data_conditions, reached, strict=False)))
+    return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(conditions, reached, strict=False)))
 
 
 def _owners(

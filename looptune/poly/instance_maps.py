@@ -71,11 +71,9 @@ class InstanceMaps:
 
 def compare(original: Codelet, finished: Codelet, sizes: Mapping[str, int]) -> InstanceMaps:
     """Both as models, with the parameters in ``sizes`` as constants."""
-    given = (p for p in original.params if isinstance(p, Scalar) and is_integer(p.dtype) and p.name in sizes)
-    env: dict[str, Expr] = {p.name: Const(sizes[p.name], p.dtype) for p in given}
-    before = build(_baked(original, env), asked_apart=True)
+    before = build(with_sizes(original, sizes), asked_apart=True)
     of: dict[str, str] = {}
-    after = build(_numbered(_baked(finished, env), of), asked_apart=True)
+    after = build(_numbered(with_sizes(finished, sizes), of), asked_apart=True)
     for unknown in (s.unknown for m in (before, after) for s in m.statements.values()):
         if unknown is not None and not unknown.condition:
             raise Unprovable(str(unknown))
@@ -169,11 +167,13 @@ def _read(names: Names, target: Var | Load) -> Names:
     return frozenset() if isinstance(target, Var) else names
 
 
-def _baked(codelet: Codelet, env: Mapping[str, Expr]) -> Codelet:
+def with_sizes(codelet: Codelet, sizes: Mapping[str, int]) -> Codelet:
+    """Return the codelet with the integer parameters in ``sizes`` as constants, but for those that it assigns."""
     assigned = {n.target.name for n in walk(codelet.body) if isinstance(n, Assign) and isinstance(n.target, Var)}
-    known = {n: v for n, v in env.items() if n not in assigned}
-    baked = substitute(codelet, known)
-    return replace(baked, params=tuple(p for p in baked.params if p.name not in known))
+    given = (p for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype) and p.name in sizes)
+    known: dict[str, Expr] = {p.name: Const(sizes[p.name], p.dtype) for p in given if p.name not in assigned}
+    constant = substitute(codelet, known)
+    return replace(constant, params=tuple(p for p in constant.params if p.name not in known))
 
 
 def _numbered(codelet: Codelet, of: dict[str, str]) -> Codelet:

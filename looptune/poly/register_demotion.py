@@ -231,6 +231,11 @@ def _store(after: tuple[Stmt, ...], register: str, element: Load | Var) -> Assig
 
 def _check(codelet: Codelet, registers: Iterable[_Register]) -> None:
     nest = separate_conditions(scan(codelet))
+    unknown = next(
+        (s.unknown for s in nest.statements.values() if s.unknown is not None and not s.unknown.condition), None
+    )
+    if unknown is not None:
+        raise Unprovable(str(unknown))
     storage = memory(codelet)
     space = Space(nest, {s.name: accesses(s, nest, storage) for s in nest.statements.values()})
     for r in registers:

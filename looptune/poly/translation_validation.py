@@ -32,7 +32,7 @@ from looptune.ir.nodes import Codelet, Load, Loop, Var
 from looptune.poly.bounds_check import check_bounds
 from looptune.poly.coalesce import coalesce
 from looptune.poly.happens_before import combines, happens_before
-from looptune.poly.instance_maps import InstanceMaps, Unprovable, compare, depends_on_data
+from looptune.poly.instance_maps import InstanceMaps, Unprovable, compare, depends_on_data, with_sizes
 from looptune.poly.isl_limits import IslLimitExceeded, isl_operation_limit
 from looptune.poly.legality import LoopDependences
 from looptune.poly.local_values import changed_reads, cross_thread_reads
@@ -74,7 +74,8 @@ def prove(
     """
     try:
         with isl_operation_limit(MOST):
-            copies = compare(original, demote_registers(finished), sizes if sizes is not None else {})
+            known = sizes if sizes is not None else {}
+            copies = compare(original, demote_registers(with_sizes(finished, known)), known)
             return _proved(copies, reassociate, shared)
     except RegisterMismatch as wrong:
         return Proof("failed", str(wrong))

@@ -289,3 +289,32 @@ def test_a_slanted_grid_covers_what_its_loops_do(lo: str, hi: str, start: str) -
         if "?" not in lo:
             assert len(done.kernels[0].axes) == 2
             assert prove_plan(original, done).verdict == "proved"
+
+
+def test_copies_of_a_temporary_that_both_branches_assign_are_proved() -> None:
+    text = """
+void f(int n, double a[n], double b[4]) {
+  double t;
+  for (int i = 0; i < n; i++) {
+    if (!(b[0] > i)) t = b[1]; else t = b[2];
+    t += a[i];
+    a[i] = t;
+  }
+}
+"""
+    original = load(text).codelet
+    done = schedule(Analysis(original), parse_lines(["loop i: noParallel", "loop i: unroll 3, jam"])).codelet
+    assert prove_plan(original, lower_to_plan(done)).verdict == "proved"
+
+
+def test_parts_of_a_sum_whose_loop_reads_past_its_element_are_proved_at_sizes() -> None:
+    """With known sizes the bounds of the parts are affine, and no x[i + 9] is x[9]; without, nothing is said."""
+    text = """
+void f(int n, double x[n + 9], double b[n]) {
+  for (int i = 2; i < n; i++) { x[9] += i; b[i] += x[i + 9]; }
+}
+"""
+    original = load(text).codelet
+    done = schedule(Analysis(original), parse_lines(["loop i: split 3"])).codelet
+    assert prove_plan(original, lower_to_plan(done)).verdict == "unknown"
+    assert prove_plan(original, lower_to_plan(done), {"n": 7}).verdict == "proved"

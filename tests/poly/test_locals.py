@@ -150,3 +150,33 @@ def test_an_overwritten_value_must_not_come_back() -> None:
     refused = check_schedule(model, order(S0="0, i, 1", S1="0, i, 0", S2="0, i, 2"))
     assert (refused.kind, refused.first_statement, refused.then_statement) == ("output", "S0", "S1")
     assert check_schedule(model, order(S0="0, i, 2", S1="0, i, 0", S2="0, i, 1")) is None
+
+
+BRANCHES = "if A[i] > 0.0:\n        t = 1.0\n    else:\n        t = 2.0"
+
+
+@pytest.mark.parametrize(
+    ("code", "reaches"),
+    [
+        (f"{BRANCHES}", False),
+        ("if A[i] > 0.0:\n        t = 1.0", True),
+        ("if A[i] > 0.0:\n        t = 1.0\n    if C[i] > 0.0:\n        t = 2.0", True),
+        ("if A[i] > 0.0:\n        if C[i] > 0.0:\n            t = 1.0\n        else:\n            t = 2.0\n"
+         "    else:\n        t = 3.0", False),
+        ("if A[i] > 0.0:\n        if C[i] > 0.0:\n            t = 1.0\n    else:\n        t = 3.0", True),
+    ],
+)  # fmt: skip
+def test_what_both_branches_write_hides_what_was_there(code: str, reaches: bool) -> None:
+    """Of the two writes of one ``if`` one runs, so that the first value does not arrive at the end."""
+    model = model_of(f"for i in range(n):\n    t = 5.0\n    {code}\n    B[i] = t", "A n, B n, C n", "t")
+    assert any(flow.write == "S0" for flow in model.flows("t").flows) == reaches
+
+
+def test_a_read_in_the_other_branch_is_before_its_write() -> None:
+    """if (data) t = 1; else { B = t; t = 2; }: the read gets what was there before the branches."""
+    first = "for i in range(n):\n    t = 5.0\n    if A[i] > 0.0:\n        t = 1.0"
+    code = f"{first}\n    else:\n        B[i] = t\n        t = 2.0\n    C[i] = t"
+    model = model_of(code, "A n, B n, C n", "t")
+    found = {(flow.write, flow.read) for flow in model.flows("t").flows}
+    assert {("S0", "S2"), ("S1", "S4"), ("S3", "S4")} <= found
+    assert ("S0", "S4") not in found
