@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -162,10 +163,19 @@ def test_the_folder_shows_the_pipeline() -> None:
 
 
 def test_the_tests_mirror_the_packages() -> None:
-    """A folder of tests/ is a package of looptune or one of OTHER_TESTS; no test lies beside them but this file."""
+    """A folder of tests/ is a package of looptune or one of OTHER_TESTS; beside them lie tests of all of looptune."""
     folders = {p.name for p in TESTS.iterdir() if p.is_dir() and p.name != "__pycache__"}
     assert folders == {*LAYERS, *OTHER_TESTS} - {""}
-    assert {p.name for p in TESTS.glob("*.py")} == {"__init__.py", "conftest.py", Path(__file__).name}
+    assert {p.name for p in TESTS.glob("test_*.py")} == {"test_layers.py", "test_names.py"}
+
+
+def test_no_test_imports_another() -> None:
+    """What several tests use stands in tests/helpers."""
+    paths = (path for path in TESTS.rglob("*.py") if "refused" not in path.parts)
+    found = [(path, node) for path in paths for node in ast.walk(tree(path)) if isinstance(node, ast.ImportFrom)]
+    wrong = [f"{path}:{node.lineno}" for path, node in found if re.search(r"\btest_", ast.unparse(node))]
+    assert len(found) > 500
+    assert wrong == []
 
 
 def test_each_heavy_library_has_one_place() -> None:

@@ -26,10 +26,9 @@ from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.tune.space.space import parse
 from tests import programs
-from tests.helpers import cross_check, reduction_cases
+from tests.helpers import cross_check, reduction_cases, stage_cases
 from tests.helpers.paths import POLYBENCH, ROOT
 from tests.helpers.python_nests import nest
-from tests.schedule import test_stage
 
 KERNELS = sorted(path.stem for path in POLYBENCH.glob("*.c"))
 cuda = pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-cuda")
@@ -57,7 +56,7 @@ def spread(kernel: str) -> Iterator[Plan]:
 def test_nvcc_compiles_what_is_emitted(tmp_path: Path) -> None:
     """Kernels' defaults, teams, parts and tiles filled ahead: one file each, without a warning."""
     plans = [next(spread(kernel)) for kernel in KERNELS[::2]]
-    plans += [test_stage.planned(test_stage.CASES[name]) for name in ("the next one ahead", "parts")]
+    plans += [stage_cases.planned(stage_cases.CASES[name]) for name in ("the next one ahead", "parts")]
     plans += [reduction_cases.planned(case.text, *case.lines) for case in list(reduction_cases.CASES.values())[::8]]
     names = [f"p{number}" for number in range(len(plans))]
     for name, made in zip(names, plans, strict=True):
@@ -202,8 +201,8 @@ def test_blocks_end_where_their_indentation_does() -> None:
 
 def test_tiles_are_filled_ahead_by_ptx() -> None:
     """Copies that bypass registers, a group an iteration, one barrier."""
-    case = next(c for c in test_stage.CASES.values() if any("buffers" in line for line in c.lines))
-    made = finish_plan(test_stage.planned(case), Machine(blocks=True))
+    case = next(c for c in stage_cases.CASES.values() if any("buffers" in line for line in c.lines))
+    made = finish_plan(stage_cases.planned(case), Machine(blocks=True))
     text = kernel_text(made, made.kernels[0])
     assert "cp.async.commit_group" in text
     assert "cp.async.wait_group" in text

@@ -33,17 +33,17 @@ from tests import programs
 from tests.helpers import cross_check
 from tests.helpers.codelets import STEPS
 from tests.helpers.kernel_cases import Case as Launched
+from tests.helpers.overlap_cases import CASES as OVERLAPPING
 from tests.helpers.paths import POLYBENCH
+from tests.helpers.persistent_cases import CASES as PERSISTENT
+from tests.helpers.raster_cases import CASES as RASTER
 from tests.helpers.reduction_cases import CASES
+from tests.helpers.screening_run import measured
+from tests.helpers.stage_cases import CASES as STAGED
+from tests.helpers.stage_cases import Case as Staged
+from tests.helpers.team_cases import CASES as FOR_TEAMS
 from tests.helpers.team_reduction_cases import Case
-from tests.lower.test_teams import CASES as FOR_TEAMS
 from tests.programs.program import Program
-from tests.schedule.test_overlap import CASES as OVERLAPPING
-from tests.schedule.test_persistent import CASES as PERSISTENT
-from tests.schedule.test_raster import CASES as RASTER
-from tests.schedule.test_stage import CASES as STAGED
-from tests.schedule.test_stage import Case as Staged
-from tests.tune.test_screening import measured
 
 MISSING = targets.gpu_missing()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(MISSING), reason=f"no GPU: {MISSING}")]

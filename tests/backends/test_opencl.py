@@ -25,8 +25,7 @@ from looptune.runtime.device import Device
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from tests import programs
-from tests.backends import test_cuda_c_execution
-from tests.helpers import cross_check
+from tests.helpers import cross_check, cuda_c_cases
 from tests.helpers.codelets import STEPS
 from tests.helpers.paths import POLYBENCH
 
@@ -77,9 +76,9 @@ def test_names_that_opencl_has_are_left_to_it() -> None:
 def test_kernels_mean_what_the_loops_do(machine: Device) -> None:
     """Kernels of the suite by default and tuned; tiles, teams, parts, conditions, all of C."""
     backend = targets.backend("opencl", Path("unused"))
-    tolerances = {p.name: max(p.tolerance, test_cuda_c_execution.TOLERANCE) for p in programs.ALL}
+    tolerances = {p.name: max(p.tolerance, cuda_c_cases.TOLERANCE) for p in programs.ALL}
     wrong, refused = {}, {}
-    for case in test_cuda_c_execution.cases()[::EVERY]:
+    for case in cuda_c_cases.cases()[::EVERY]:
         try:
             built = backend.build(case.plan)
         except ResourceError as error:
@@ -90,7 +89,7 @@ def test_kernels_mean_what_the_loops_do(machine: Device) -> None:
         program.run(held, cross_check.scalars(case.arguments), machine.stream)
         got = {name: machine.fetch(a) for name, a in held.items()}
         want = cross_check.interpreted(case.codelet, case.arguments)
-        off = cross_check.off(want, got, tolerances.get(case.name, test_cuda_c_execution.TOLERANCE))
+        off = cross_check.off(want, got, tolerances.get(case.name, cuda_c_cases.TOLERANCE))
         if off is not None:
             wrong[case.name] = off
     assert not wrong, "\n".join(f"{name}: {off}" for name, off in wrong.items())

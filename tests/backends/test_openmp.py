@@ -24,10 +24,10 @@ from looptune.schedule.apply import schedule
 from looptune.schedule.directives.base import Example
 from tests import programs
 from tests.helpers import cross_check, synthetic_database
+from tests.helpers.directive_examples import EXAMPLES
 from tests.helpers.paths import POLYBENCH
 from tests.helpers.reduction_cases import CASES
 from tests.programs.program import Program
-from tests.schedule.test_directives import EXAMPLES
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 GCC = ("gcc", "-std=gnu11", "-O2", "-fopenmp", "-Wall", "-Werror", "-ffp-contract=off", "-fwrapv", "-shared", "-fPIC")

@@ -30,7 +30,7 @@ from looptune.tune.store.maintenance import PruneFilter
 from looptune.tune.store.store import Row, Store
 from looptune.tune.strategies.exhaustive import Exhaustive
 from tests.helpers.command_line import Ran, looptune
-from tests.tune.test_store import CONTEXT, row, runner, timed
+from tests.helpers.store_rows import CONTEXT, row, runner, timed
 
 SYRK = replace(CONTEXT, kernel="syrk")
 REFUSED = "unroll {}, jam is illegal: iteration (i=0, j={}) must run before (i=1, j=0) when n=3"

@@ -99,22 +99,6 @@ void f(int n, double a[n], double b[n]) {
     b[i] = (a[i - 1] + a[i] + a[i + 1]) / 3.0 + a[i] * 0.5;
 }
 """
-MANDELBROT = """\
-void mandel(int h, int w, int most, int out[h][w]) {
-  for (int y = 0; y < h; y++)
-    for (int x = 0; x < w; x++) {
-      double cr = -2.0 + 3.0 * x / w, ci = -1.5 + 3.0 * y / h, zr = 0, zi = 0;
-      int it = 0;
-      while (it < most && zr * zr + zi * zi < 4.0) {
-        double t = zr * zr - zi * zi + cr;
-        zi = 2 * zr * zi + ci;
-        zr = t;
-        it++;
-      }
-      out[y][x] = it;
-    }
-}
-"""
 
 
 CHILD = """\

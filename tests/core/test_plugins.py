@@ -30,9 +30,9 @@ from looptune.tune.space.space import parse
 from tests import programs
 from tests.helpers import cross_check, report_database
 from tests.helpers.command_line import FILES, Ran, alone, looptune
+from tests.helpers.directive_examples import transformed
 from tests.helpers.plugin_packages import EXAMPLES, declare, install, visible
 from tests.programs.program import Program
-from tests.schedule.test_directives import transformed
 
 PACKAGES = ("nofma", "reverse", "annealing", "gcc")
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")

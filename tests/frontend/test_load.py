@@ -13,6 +13,7 @@ from looptune.ir import interpreter
 from looptune.ir.c_printer import expression_text, function
 from looptune.ir.nodes import Array, Assign, Binary, Const, Load, Local, Loop, Scalar, Var, While
 from looptune.ir.rewrite import walk
+from tests.helpers.codelets import nest
 
 TWO = """
 #pragma hmpp <g> second codelet, args[y].io=inout
@@ -23,10 +24,6 @@ void f(int n, double *x) { for (int i = 0; i < n; i++) x[i] = i; }
 int main() { f(3, a);
   g(3, a, b); return 0; }
 """
-
-
-def nest(body: str, params: str = "int n, double *x") -> str:
-    return f"void f({params}) {{\n{body}\n}}\n"
 
 
 # -- which codelet --------------------------------------------------------------------------------

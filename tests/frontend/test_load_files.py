@@ -9,7 +9,7 @@ import pytest
 from looptune.core.errors import LooptuneError, ParseError, UsageError
 from looptune.frontend import load
 from looptune.ir.nodes import Const, Loop
-from tests.frontend.test_load import nest
+from tests.helpers.codelets import nest
 
 
 @pytest.mark.parametrize(

@@ -10,3 +10,23 @@ void steps(int t, int n, float x[n], float y[n]) {
   }
 }
 """
+MANDELBROT = """\
+void mandel(int h, int w, int most, int out[h][w]) {
+  for (int y = 0; y < h; y++)
+    for (int x = 0; x < w; x++) {
+      double cr = -2.0 + 3.0 * x / w, ci = -1.5 + 3.0 * y / h, zr = 0, zi = 0;
+      int it = 0;
+      while (it < most && zr * zr + zi * zi < 4.0) {
+        double t = zr * zr - zi * zi + cr;
+        zi = 2 * zr * zi + ci;
+        zr = t;
+        it++;
+      }
+      out[y][x] = it;
+    }
+}
+"""
+
+
+def nest(body: str, params: str = "int n, double *x") -> str:
+    return f"void f({params}) {{\n{body}\n}}\n"

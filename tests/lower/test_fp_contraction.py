@@ -18,8 +18,8 @@ from looptune.deploy import python_module
 from looptune.frontend import load
 from looptune.lower.fp_contraction import forbid_contraction
 from looptune.runtime import targets
-from tests.core.test_floating_point import MANDELBROT
 from tests.helpers import cross_check, cuda_c_on_cpu
+from tests.helpers.codelets import MANDELBROT
 from tests.helpers.kernel_cases import Case, planned, wrong_in_numba
 
 cuda = pytest.mark.skipif(not targets.cuda_installed(), reason="needs the package numba-cuda")

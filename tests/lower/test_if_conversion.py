@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,27 +11,13 @@ from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Assign, Const, If, Loop, Stmt
 from looptune.ir.rewrite import walk
-from looptune.ir.specialize import specialize
 from looptune.lower.passes.if_conversion import if_convert
 from looptune.lower.pipeline import lower_to_plan
-from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from tests.helpers import cross_check
+from tests.helpers.if_conversion_cases import DONE, HEAD, SIZES, planned
 
-HEAD = "void f(int n, int m, double S[n][n], double A[m][n], double x[m])\n"
-TRIANGLE = "for (int p = 0; p < n; p++) for (int q = p; q < n; q++) for (int i = 0; i < m; i++) %s"
-BOXED = ("loop q: box", "loop p: unroll 2, jam", "loop q: unroll 2, jam")
-SUM = TRIANGLE % "S[p][q] += A[i][p] * A[i][q];"
-DONE = {
-    "triangle": (SUM, BOXED),
-    "larger box": (SUM, ("loop p: box 4", "loop q: box 4", *BOXED[1:])),
-    "condition": ("for (int p = 0; p < n; p++) for (int i = 0; i < m; i++) if (p > 2) S[p][0] += x[i];", ()),
-    "two conditions": (
-        "for (int p = 0; p < n; p++) for (int i = 0; i < m; i++)\n"
-        "  { if (p > 2) S[p][0] += x[i]; if (p < n - 1) S[p][1] *= x[i]; }", ()),
-    "constant divisor": ("for (int p = 0; p < n; p++) for (int i = 0; i < m; i++) if (p > 2) S[p][0] += i / 2;", ()),
-}  # fmt: skip
 LEFT = {
     "outside": "for (int p = 0; p < n; p++) for (int i = 0; i < m; i++) if (p > 0) S[p][0] += A[i][p - 1];",
     "division": "for (int p = 0; p < n; p++) for (int i = 0; i < m; i++) if (p > 0) S[p][0] += i / p;",
@@ -43,13 +29,6 @@ PARTLY = (
     "  if (p > 0) { S[p][0] += A[i][p - 1]; if (x[i] > 0) x[i] = 0; S[p][0] += x[i]; }"
 )
 """One register accumulates what may be read in any case, and what may not."""
-SIZES = ({"n": 7, "m": 5}, {"n": 8, "m": 4}, {"n": 2, "m": 1})
-
-
-def planned(text: str, lines: Sequence[str], sizes: dict[str, int]) -> Plan:
-    return lower_to_plan(
-        specialize(schedule(Analysis(load(HEAD + "{" + text + "}\n").codelet), parse_lines(lines)).codelet, sizes)
-    )
 
 
 def asking(body: tuple[Stmt, ...]) -> Iterator[If]:

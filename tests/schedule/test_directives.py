@@ -9,7 +9,7 @@ from looptune.core.errors import LooptuneError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
-from looptune.ir.nodes import Codelet, Loop
+from looptune.ir.nodes import Loop
 from looptune.ir.rewrite import walk
 from looptune.ir.verify import verify
 from looptune.lower.pipeline import lower_to_plan
@@ -20,14 +20,9 @@ from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directives.base import Example
 from tests.helpers import cross_check
+from tests.helpers.directive_examples import EXAMPLES, transformed
 
 pytestmark = pytest.mark.sampled(2)
-
-EXAMPLES = [pytest.param(text, example, id=text) for cls in directives.ALL for text, example in cls.examples.items()]
-
-
-def transformed(codelet: Codelet) -> Codelet:
-    return schedule(Analysis(codelet)).codelet
 
 
 @pytest.mark.parametrize(("directive", "example"), EXAMPLES)

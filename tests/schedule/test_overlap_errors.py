@@ -10,7 +10,7 @@ from looptune.frontend.directive_lines import parse_lines
 from looptune.lower.pipeline import lower_to_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
-from tests.schedule.test_overlap import FIELDS
+from tests.helpers.overlap_cases import FIELDS
 
 
 def body(inside: str, params: str = "float A[n], float B[n]") -> str:

@@ -22,16 +22,7 @@ from looptune.schedule.apply import schedule
 from looptune.schedule.binding import loops_at
 from looptune.tune.space.space import Configuration, parse
 from tests.helpers import cross_check
-from tests.helpers.paths import POLYBENCH, ROOT
-
-PROGRAMS = {
-    **{path.stem: path for path in sorted(POLYBENCH.glob("*.c"))},
-    "hall-carr-hart": POLYBENCH / "gemm.c",
-    "jiang-snir": POLYBENCH / "gemm.c",
-    "product": ROOT / "gatlas" / "product.c",
-}
-"""The C file that a space file is for."""
-KERNELS = list(PROGRAMS)
+from tests.helpers.suite_spaces import KERNELS, PROGRAMS, configurations, space_text
 
 VERSIONS: Mapping[str, int] = {
     "2dconv": 198, "2mm": 163, "3dconv": 137, "3mm": 116, "atax": 130, "bicg": 490, "corr": 152, "covar": 145,
@@ -67,16 +58,6 @@ SIZES = (5, 7, 6, 4, 3)
 STEPS = {"tmax": 2, "tsteps": 2}
 
 kernels = pytest.mark.parametrize("kernel", KERNELS)
-
-
-def space_text(kernel: str) -> str:
-    beside = PROGRAMS[kernel].with_name(f"{kernel}.pragmas")
-    return (beside if beside.exists() else ROOT / "pragmas" / f"{kernel}.pragmas").read_text()
-
-
-@cache
-def configurations(kernel: str) -> tuple[Configuration, ...]:
-    return tuple(parse(space_text(kernel), f"{kernel}.pragmas"))
 
 
 @cache

@@ -15,7 +15,7 @@ from looptune.core.errors import StoreError
 from looptune.tune.store import connection
 from looptune.tune.store.store import Store
 from tests.helpers.command_line import looptune
-from tests.tune.test_store import row, timed
+from tests.helpers.store_rows import row, timed
 
 FOREIGN = {
     "source": b"void f(int n, float x[n]) { for (int i = 0; i < n; i++) x[i] += 1; }\n" * 40,

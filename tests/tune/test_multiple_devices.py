@@ -125,7 +125,7 @@ KILLED = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from tests.tune.test_multiple_devices import *
+from tests.helpers.fake_devices import Lab, swept
 if __name__ == "__main__":
     swept(Path(sys.argv[2]), [Lab(Path(sys.argv[2]) / "journal", measure_s=1.0)])
 """

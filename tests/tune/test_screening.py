@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import random
 import subprocess
 import sys
@@ -20,15 +19,14 @@ from looptune.ir import interpreter
 from looptune.ir.nodes import Codelet
 from looptune.runtime import c_compiler
 from looptune.runtime.device import Cpu
-from looptune.runtime.outcome import CutOff, Outcome, Timed, WrongResult
+from looptune.runtime.outcome import CutOff, Timed, WrongResult
 from looptune.runtime.problem_sizes import Problem, edge_sizes, problem, screening_sizes
 from looptune.runtime.targets import Target
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
-from looptune.tune.execution.lab import NextStep
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.job import Job
-from looptune.tune.measure.evaluate import Built, MeasuringDevice, Plans, first_step, plans_of
+from looptune.tune.measure.evaluate import MeasuringDevice, Plans, plans_of
 from looptune.tune.measure.pruning import SCREEN, WORTH_US, is_hopeless
 from looptune.tune.measure.reference_choice import text_of
 from looptune.tune.session import prepare
@@ -36,6 +34,7 @@ from looptune.tune.space.space import parse
 from looptune.tune.store.store import Row, Store
 from tests.helpers.fake_lab import CONTEXT, FakeLab, ran, run, timed
 from tests.helpers.paths import POLYBENCH, ROOT
+from tests.helpers.screening_run import measured
 
 TWO = "\nvoid f(int n, int m, float A[n][m], float B[m][n]) { for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) "
 SUM = """
@@ -127,17 +126,6 @@ class Baking:
         """``large``: another program, for the user's sizes."""
         made = [plans_of(self.job, schedule(Analysis(load(t).codelet)).codelet, "") for t in (text, large or text)]
         return Plans(made[1].timed, made[0].codelet)
-
-
-def measured(bench: MeasuringDevice, plans: Plans, best: Incumbent | None) -> Outcome:
-    """Step after step, as a sweep does it."""
-    step = first_step(bench.job, plans)
-    for _ in range(3):
-        said = bench.measure(Built(step, bench.backend.build(step.plan(bench.job.prime_problem))), best)
-        if not isinstance(said, NextStep):
-            return said
-        step = pickle.loads(said.task.contents)
-    raise AssertionError("three steps are all there are")
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ from looptune.tune.session.sweep import Part, sweeps
 from looptune.tune.store.store import Store
 from looptune.tune.strategies.exhaustive import Exhaustive
 from tests.helpers.fake_devices import SPACE, Lab, runs
-from tests.tune.test_workers import broken_setup, gone, one, setup, slow_setup
+from tests.helpers.worker_tasks import broken_setup, gone, one, setup, slow_setup
 
 
 @pytest.fixture

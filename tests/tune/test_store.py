@@ -12,21 +12,12 @@ from pathlib import Path
 import pytest
 
 from looptune.core.errors import StoreError
-from looptune.runtime.outcome import Crashed, Illegal, Outcome, Timed, TimedOut
+from looptune.runtime.outcome import Crashed, Illegal, Outcome, TimedOut
 from looptune.tune.store import owner
 from looptune.tune.store.connection import APPLICATION, MIGRATIONS
-from looptune.tune.store.store import Context, Row, Store, canonical_json, key
+from looptune.tune.store.store import Context, Store, canonical_json, key
 from tests.helpers.paths import ROOT
-
-CONTEXT = Context("gemm", "c0ffee", "1", "numba 0.68", "9.0", "H100", "cuda", canonical_json({"n": 512}), "float32")
-
-
-def timed(median_us: float) -> Timed:
-    return Timed((median_us,) * 3, median_us, median_us, median_us, "original")
-
-
-def row(text: str, **changes: object) -> Row:
-    return replace(Row(CONTEXT, text, sweep="s1"), **changes)  # type: ignore[arg-type]
+from tests.helpers.store_rows import CONTEXT, row, runner, timed
 
 
 @pytest.fixture
@@ -55,22 +46,6 @@ def test_everything_a_time_depends_on_is_in_the_key(name: str):
     """Changing any part of the context changes the key, as do the directives and the role; default is a version."""
     assert key(replace(CONTEXT, **{name: "other"}), "x") != key(CONTEXT, "x") != key(CONTEXT, "y")
     assert key(CONTEXT, "", "default") == key(CONTEXT, "", "version") != key(CONTEXT, "", "final")
-
-
-RUNS = """
-import os, signal, sys
-sys.path.insert(0, sys.argv[2])
-from tests.tune.test_store import Store, row
-store = Store.open(sys.argv[1])
-store.begin(row("culprit"))
-print("begun", flush=True)
-sys.stdin.read() if sys.argv[3] == "wait" else os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def runner(path: Path, how: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", RUNS, str(path), str(ROOT), how]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def test_a_row_left_running_by_a_dead_process_is_its_crash(path: Path):
@@ -252,7 +227,8 @@ def test_a_full_disk_keeps_what_was_there(path: Path):
 WRITES = """
 import sys
 sys.path.insert(0, sys.argv[2])
-from tests.tune.test_store import Store, row, timed
+from looptune.tune.store.store import Store
+from tests.helpers.store_rows import row, timed
 with Store.open(sys.argv[1]) as store:
     for n in range(150):
         store.finish(store.begin(row(f"{sys.argv[3]} {n}")), timed(1.0))

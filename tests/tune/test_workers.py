@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -20,41 +19,7 @@ from looptune.runtime.outcome import Crashed, TimedOut
 from looptune.tune.execution.worker_loop import excluded_from_limit
 from looptune.tune.execution.workers import Pool, Reply, TaskError, TaskResult, Worker, run_one, wait
 from tests.helpers.paths import ROOT
-
-
-def setup(base: int = 0) -> Callable[..., Any]:
-    return partial(act, base)
-
-
-def act(base: int, what: str, *values: Any) -> Any:
-    match what:
-        case "add":
-            return base + sum(values)
-        case "pid":
-            return os.getpid()
-        case "kill":
-            print("before the end", file=sys.stderr, flush=True)
-            os.kill(os.getpid(), values[0])
-        case "segfault":
-            ctypes.string_at(0)
-        case "exit":
-            os._exit(3)
-        case "raise":
-            raise ValueError("no such thing")
-        case "unpicklable":
-            return lambda: None
-        case "sleep":
-            time.sleep(values[0])
-        case "own":
-            with excluded_from_limit():
-                time.sleep(values[0])
-            time.sleep(values[1])
-        case "spin":
-            # Native code that keeps the interpreter lock.
-            ctypes.PyDLL(None).sleep(values[0])
-        case "large":
-            return bytes(values[0])
-    return what
+from tests.helpers.worker_tasks import broken_setup, gone, one, setup, slow_setup
 
 
 def working_setup() -> Callable[..., Any]:
@@ -62,22 +27,9 @@ def working_setup() -> Callable[..., Any]:
         return setup(7)
 
 
-def broken_setup() -> Callable[..., Any]:
-    raise RuntimeError("no device here")
-
-
 def dying_setup() -> Callable[..., Any]:
     print("driver trouble", file=sys.stderr, flush=True)
     os._exit(9)
-
-
-def one(worker: Worker, *task: Any) -> Reply:
-    worker.submit("key", *task)
-    while not (replies := wait([worker])):
-        pass
-    ((who, key, reply),) = replies
-    assert (who, key) == (worker, "key")
-    return reply
 
 
 @pytest.fixture(scope="module")
@@ -221,11 +173,6 @@ def test_setting_up_does_not_count_as_running():
         one(worker, "add", 1)
 
 
-def slow_setup(seconds: float) -> Callable[..., Any]:
-    time.sleep(seconds)
-    return setup()
-
-
 def test_a_pool_runs_everything_at_once():
     """More tasks than workers, some deadly: one reply for each key, from two processes at the same time."""
     with Pool(setup, 2, limit_s=5.0) as pool:
@@ -284,8 +231,9 @@ def test_closing_leaves_no_process_and_no_file(tmp_path: Path, monkeypatch: pyte
 ORPHANS = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from tests.tune.test_workers import *
 from looptune.tune.execution.process_cache import ProcessCache
+from looptune.tune.execution.workers import Pool, Worker, wait
+from tests.helpers.worker_tasks import one, setup
 pool = Pool(setup, 3, 60.0)
 pids = []
 for n in range(3):
@@ -303,13 +251,6 @@ wait(pool.workers, 0.3)
 print(*pids, flush=True)
 time.sleep(60)
 """
-
-
-def gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
 
 
 @pytest.mark.wide
