@@ -166,10 +166,9 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     from looptune.report import result_table
     from looptune.tune.results import studies
     from looptune.tune.session import site
-    from looptune.tune.session.experiment import concurrent_groups, dump_outputs, run_all
+    from looptune.tune.session.experiment import concurrent_groups
     from looptune.tune.session.prepare import TuningRequest, prepare_all
     from looptune.tune.store.connection import check_path
-    from looptune.tune.store.store import Store
 
     start, options = time.monotonic(), dict(options)
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
@@ -203,18 +202,9 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
         # Mistakes show before anything is measured; then one target after the other, for they may share a device.
         ready = [[prepare_all(request, place) for request in own] for own in requests]
         for group in (group for own in ready for group in concurrent_groups(own, place)):
-            for prepared in group:
-                _announce(prepared, say)
-            every = [one for prepared in group for one in prepared]
-            with Store.open(every[0].request.db) as store:
-                for warning in (*store.warnings, *(w for prepared in group for w in prepared[0].space.warnings)):
-                    warn(warning)
-                found = run_all(every, store, _progress(every, quiet or as_json), place)
-            for message in dump_outputs(every[0], found[0]):
-                warn(message)
-            for one, result in zip(every, found, strict=True):
-                troubles += _show(result, _failed(one, result), reports, say)
+            found, unwritten = _measure(group, place, quiet or as_json, reports, say)
             results += found
+            troubles += unwritten
             if any(result.interrupted for result in found):
                 break
     if troubles:
@@ -222,14 +212,10 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
             f"{troubles[0]}; the measurements are saved: write the report with {_report(options['db'], reports)}"
         )
     whole = [r for r in results if r.entries and not r.interrupted]
-    elapsed_s = time.monotonic() - start
-    for target in dict.fromkeys(r.target for r in whole):
-        same = [r for r in whole if r.target == target]
-        share = elapsed_s * len(same) / len(whole)
-        _summarise(same, shlex.join(["looptune", *command]), share, reports, say)
+    _summarise_targets(whole, shlex.join(["looptune", *command]), time.monotonic() - start, reports, say)
     if len(targets) > 1 and len(whole) == len(results):
         _compare(whole, options["db"], say)
-    if options["sweep"] and any(r.entries and not r.interrupted for r in results):
+    if options["sweep"] and whole:
         say(f"\nwrite tables, figures and a page with: {_report(options['db'], reports)}")
     if as_json:
         records = [r.record() for r in results]
@@ -255,6 +241,31 @@ def _check_together(files: tuple[Path, ...], options: Mapping[str, Any]) -> None
         raise UsageError("--transfer-from needs --sweep: configurations of another database take part in its finals")
     if options["space"] is not None and not options["sweep"]:
         raise UsageError("--space needs --sweep: without it only the file as annotated is measured")
+
+
+def _measure(
+    group: Sequence[Sequence[Any]], place: Any, silent: bool, reports: Path, say: Callable[[str], Any]
+) -> tuple[list[Any], list[str]]:
+    """Measure kernels at the same time, and write a report of each; ``silent``: without progress.
+
+    Return the results, and what could not be written.
+    """
+    from looptune.tune.session.experiment import dump_outputs, run_all
+    from looptune.tune.store.store import Store
+
+    for prepared in group:
+        _announce(prepared, say)
+    every = [one for prepared in group for one in prepared]
+    with Store.open(every[0].request.db) as store:
+        for warning in (*store.warnings, *(w for prepared in group for w in prepared[0].space.warnings)):
+            warn(warning)
+        found = run_all(every, store, _progress(every, silent), place)
+    for message in dump_outputs(every[0], found[0]):
+        warn(message)
+    unwritten: list[str] = []
+    for one, result in zip(every, found, strict=True):
+        unwritten += _show(result, _failed(one, result), reports, say)
+    return list(found), unwritten
 
 
 def _announce(prepared: Sequence[Any], say: Callable[[str], Any]) -> None:
@@ -341,6 +352,15 @@ def _alone(file: Path, files: Sequence[Path], arguments: Sequence[str]) -> str:
     """Return the command that measures one of several files as this one does."""
     others = {utf8(str(f)) for f in files if f != file}
     return shlex.join(["looptune", *(a for a in arguments if a not in others)])
+
+
+def _summarise_targets(
+    results: Sequence[Any], command: str, elapsed_s: float, reports: Path, say: Callable[[str], Any]
+) -> None:
+    """Summarise the results of each target; ``elapsed_s`` is divided among the targets by their numbers of results."""
+    for target in dict.fromkeys(r.target for r in results):
+        same = [r for r in results if r.target == target]
+        _summarise(same, command, elapsed_s * len(same) / len(results), reports, say)
 
 
 def _summarise(

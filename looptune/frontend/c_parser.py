@@ -341,10 +341,9 @@ class _Reader:
                 return (self.block(node),)
             case c_ast.For():
                 return (self.loop(node),)
-            case c_ast.While():
-                return (s.While(self.expr(node.cond), self.block(node.stmt), span=span),)
-            case c_ast.DoWhile():
-                return (s.While(self.expr(node.cond), self.block(node.stmt), True, span=span),)
+            case c_ast.While() | c_ast.DoWhile():
+                after = isinstance(node, c_ast.DoWhile)
+                return (s.While(self.expr(node.cond), self.block(node.stmt), after, span=span),)
             case c_ast.If():
                 then, other = self.block(node.iftrue), self.block(node.iffalse)
                 return (s.If(self.expr(node.cond), then, other, span=span),)

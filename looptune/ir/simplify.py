@@ -5,6 +5,8 @@ Only integers are touched: a float expression keeps every operation, because rou
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from looptune.ir.nodes import COMPARISONS, Binary, Cast, Const, Expr, Select, Unary
@@ -98,50 +100,22 @@ def truncdiv(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
+_OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": truncdiv, "%": lambda a, b: a - b * truncdiv(a, b),
+    "min": min, "max": max, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne, "&&": lambda a, b: bool(a and b), "||": lambda a, b: bool(a or b),
+    "&": operator.and_, "|": operator.or_, "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift,
+}  # fmt: skip
+
+
 def evaluate(op: str, a: int, b: int) -> int | None:
     """Return ``a op b`` on C integers, or None if it is undefined in C."""
     match op:
-        case "+":
-            return a + b
-        case "-":
-            return a - b
-        case "*":
-            return a * b
-        case "/":
-            return truncdiv(a, b) if b else None
-        case "%":
-            return a - b * truncdiv(a, b) if b else None
-        case "min":
-            return min(a, b)
-        case "max":
-            return max(a, b)
-        case "<":
-            return int(a < b)
-        case "<=":
-            return int(a <= b)
-        case ">":
-            return int(a > b)
-        case ">=":
-            return int(a >= b)
-        case "==":
-            return int(a == b)
-        case "!=":
-            return int(a != b)
-        case "&&":
-            return int(bool(a and b))
-        case "||":
-            return int(bool(a or b))
-        case "&":
-            return a & b
-        case "|":
-            return a | b
-        case "^":
-            return a ^ b
-        case "<<":
-            return a << b if 0 <= b < 64 else None
-        case ">>":
-            return a >> b if 0 <= b < 64 else None
-    raise AssertionError(f"unknown operator {op}")
+        case "/" | "%" if not b:
+            return None
+        case "<<" | ">>" if not 0 <= b < 64:
+            return None
+    return int(_OPERATIONS[op](a, b))
 
 
 def fold(e: Expr) -> Expr:
