@@ -7,6 +7,7 @@ simplest form there are no such pieces, and where it fails all the same nothing 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import islpy as isl
@@ -19,6 +20,14 @@ def coalesce(found: _Sets) -> _Sets:
     if _pieces(found) < 2:
         return found
     return found.detect_equalities().remove_redundancies().coalesce()
+
+
+def union_by_halves(parts: Sequence[isl.Set]) -> isl.Set:
+    """Return the union of the parts, at least one; of many, isl merges neighbours sooner than all of them at once."""
+    if len(parts) == 1:
+        return coalesce(parts[0])
+    half = len(parts) // 2
+    return coalesce(union_by_halves(parts[:half]).union(union_by_halves(parts[half:])))
 
 
 def _pieces(found: isl.Set | isl.Map) -> int:

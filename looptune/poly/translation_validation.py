@@ -23,14 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
 import islpy as isl
 
-from looptune.ir.nodes import Codelet, Load, Loop, Var
+from looptune.ir.nodes import Codelet, Expr, Load, Loop, Var
 from looptune.poly.bounds_check import check_bounds
-from looptune.poly.coalesce import coalesce
+from looptune.poly.coalesce import union_by_halves
 from looptune.poly.happens_before import combines, happens_before
 from looptune.poly.instance_maps import InstanceMaps, Unprovable, compare, depends_on_data, with_sizes
 from looptune.poly.isl_limits import IslLimitExceeded, isl_operation_limit
@@ -136,7 +135,9 @@ def _once(copies: InstanceMaps, reassociate: bool) -> Proof | None:
             continue
         runs = copies.copies_of(name)
         ranges = [copies.at[c].range() for c in runs]
-        failure = None if _divided(copies.original.space.domain(name), ranges) else _amiss(copies, statement, ranges)
+        whole = copies.original.space.domain(name)
+        divided = bool(runs) and _disjoint_within(whole, ranges) and whole.is_subset(_united(copies, runs))
+        failure = None if divided else _amiss(copies, statement, ranges)
         if failure is not None:
             return failure
         for c in runs:
@@ -145,14 +146,23 @@ def _once(copies: InstanceMaps, reassociate: bool) -> Proof | None:
     return None
 
 
-def _divided(whole: isl.Set, parts: Sequence[isl.Set]) -> bool:
-    """Each point of ``whole`` is in one of the parts, no point in two, and no other is in any."""
-    return (
-        bool(parts)
-        and all(part.is_subset(whole) for part in parts)
-        and all(one.is_disjoint(other) for k, one in enumerate(parts) for other in parts[:k])
-        and whole.is_subset(coalesce(reduce(isl.Set.union, parts)))
+def _disjoint_within(whole: isl.Set, parts: Sequence[isl.Set]) -> bool:
+    """No point is in two of the parts, and each of them is in ``whole``."""
+    return all(part.is_subset(whole) for part in parts) and all(
+        one.is_disjoint(other) for k, one in enumerate(parts) for other in parts[:k]
     )
+
+
+def _united(copies: InstanceMaps, runs: Sequence[str]) -> isl.Set:
+    """Return the original iterations that one of the copies ``runs``, at least one, runs.
+
+    Those that differ in the innermost loop alone are united first: of a loop in pieces, each with eight jammed copies,
+    the pieces of one copy merge into every eighth iteration, while the copies of one piece do not merge at all.
+    """
+    alike: dict[tuple[Expr, ...], list[isl.Set]] = {}
+    for c in runs:
+        alike.setdefault(copies.finished.statements[c].assign.instance[:-1], []).append(copies.at[c].range())
+    return union_by_halves([union_by_halves(parts) for parts in alike.values()])
 
 
 def _amiss(copies: InstanceMaps, statement: Statement, ranges: Sequence[isl.Set]) -> Proof | None:

@@ -260,6 +260,20 @@ def test_strips_from_where_an_outer_loop_says_are_jammed_by_their_number(inner: 
     assert prove(codelet, schedule(Analysis(codelet), lines).codelet).verdict == "proved"
 
 
+@pytest.mark.long
+def test_jammed_copies_of_a_loop_in_pieces_are_proved() -> None:
+    """Where each piece of a triangle has eight copies, isl finds before its limit that all of it runs."""
+    codelet = load("""
+    void f(int n, int m, double A[24], double B[24][24]) {
+      for (int i = 0; i < n; i++)
+        for (int k = i; k < m; k++)
+          for (int j = k; j < n - k; j++)
+            B[j][k] += A[i];
+    }""").codelet
+    lines = parse_lines(["loop 2: unroll 4, contiguous, remainder, jam", "loop 1: box 4", "loop 1: unroll 2, jam"])
+    assert prove(codelet, schedule(Analysis(codelet), lines).codelet).verdict == "proved"
+
+
 def test_the_parts_of_a_sum_may_be_of_no_loop() -> None:
     """Where m is 1 the loop of j has no iteration, the array of parts no element; what stands beside it still runs."""
     text = """
