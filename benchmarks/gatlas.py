@@ -50,7 +50,7 @@ BUDGET, FINALS_S = "40", 3.0
 """Of each sweep: what a search finds later is worth little, and every case and size has finals of its own."""
 BUILD_S = 120.0
 STOPPED = 130
-RESUMES = "stopped; what was measured is kept, the same command goes on from here"
+RESUMES = "stopped; the measurements are saved: run the same command again to continue"
 HEAD = ("case", "M", "N", "K", "kernel us", "q1", "q3", "n", "GFLOP/s", "% of FMA peak", "arguments us", "GFLOP/s",
         "library us", "GFLOP/s", "transfers us", "n", "GFLOP/s", "error", "directives")  # fmt: skip
 
@@ -175,7 +175,9 @@ def main(arguments: Sequence[str]) -> int:
     options.add_argument("--strategy", default="gatlas-nested", help="of the sweeps: looptune run --strategy")
     options.add_argument("--budget", default=BUDGET, help="versions of a sweep; with a time they run one by one")
     options.add_argument("--finals-timeout", type=float, default=FINALS_S, metavar="S", help="of each sweep's finals")
-    options.add_argument("--jobs", type=int, metavar="N", help="compiling processes; default: all cores but one")
+    options.add_argument(
+        "--jobs", type=int, metavar="N", help="compile in this number of processes; default: all cores but one"
+    )
     options.add_argument("--seed", type=int, default=0, metavar="N", help="of searches and inputs")
     options.add_argument("--devices", metavar="LIST", help="GPUs that sweep: looptune run --devices")
     options.add_argument("--db", type=Path, default=DATABASE)

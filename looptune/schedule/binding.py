@@ -141,7 +141,7 @@ def _inside(loop: Loop | While, name: str, directive: Directive) -> Loop | While
         return loop
     found = next((f for f in walk_stmts((loop,)) if isinstance(f, Loop) and f.var == name), None)
     if found is None:
-        raise DirectiveError(f"{directive.name}: no loop {name} in the nest that follows it", directive.span)
+        raise DirectiveError(f"{directive.name}: no loop {name} in its nest", directive.span)
     return found
 
 

@@ -169,7 +169,7 @@ def test_nothing_measured_is_an_error_that_says_what_measures(tmp_path: Path) ->
     """No database, or none of this text; --untuned does without."""
     (tmp_path / "f.c").write_text(AXPY)
     unit = load(tmp_path / "f.c")
-    with pytest.raises(UsageError, match=r"no database .*: `looptune run .*f\.c --sweep` measures it, --untuned"):
+    with pytest.raises(UsageError, match=r"no database .*: `looptune run .*f\.c --sweep` measures it; --untuned"):
         build.as_python(unit, tmp_path / "none", "auto", "")
     db = synthetic_database.keep(tmp_path / "db", synthetic_database.context(unit, {"n": 4}), {"": 1.0})
     double = load(tmp_path / "f.c", dtype="float64")

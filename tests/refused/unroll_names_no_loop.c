@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: unroll: no loop k in the nest that follows it
+FILE:7:18: unroll: no loop k in its nest
     #pragma hmppcg unroll i:2, k:4
                    ^^^^^^^^^^^^^^^
 */

@@ -157,7 +157,7 @@ def test_each_thread_has_a_small_local_array_of_its_own() -> None:
         (judged,) = explained(text.replace("r[4]", f"r[{size}]"), "loop i: parallel").directives
         assert judged.judgement == "refused"
         assert "iterations of loop i would share r; write r as" in str(judged.refusal)
-        assert "or of a constant size up to 4096 bytes" in str(judged.refusal)
+        assert "or give it a constant size of at most 4096 bytes" in str(judged.refusal)
 
 
 def test_threads_never_share_a_local_array() -> None:

@@ -96,7 +96,8 @@ def test_sizes_that_keep_a_subscript_inside() -> None:
         ("for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) a[i + j] = 1;", ["of i + j", "a[2 * n - 1]"]),
         ("for (int i = 0; i < n; i++) a[2 * i + m] = 1;", ["of 2 * i + m", "a[m + 2 * n - 1]"]),
         ("for (int i = 0; i < n; i++) a[n - 1 - i] = 1;", ["a[n]"]),
-        ("for (int i = 0; i < n; i++) a[i % 4] = 1;", ["a[?]", "how far a is reached does not follow from the sizes"]),
+        ("for (int i = 0; i < n; i++) a[i % 4] = 1;",
+         ["a[?]", "the accessed extent of a does not follow from the sizes"]),
         ("for (int i = 0; i < 8; i++) a[i] = 1;", ["a[8]"]),
     ],
 )  # fmt: skip

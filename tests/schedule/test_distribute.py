@@ -200,8 +200,8 @@ def test_a_directive_for_the_loop_goes_to_the_pieces_it_fits() -> None:
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (("loop 1: permute i, k",), "permute i, k does not fit the nest of loops i"),
-        (("loop 1: unroll k:2",), "unroll: no loop k in the nest that follows it"),
+        (("loop 1: permute i, k",), "permute i, k: the loops of the nest are i"),
+        (("loop 1: unroll k:2",), "unroll: no loop k in its nest"),
         (("loop 1.4: unroll 2",), "loop 1 has no piece 4: its pieces are 1.1, 1.2, 1.3"),
         (("loop k: unroll 2",), "no loop k in f; its loops are i (1.1), i (1.2), j (2.1), i (1.3), j (2.2)"),
         (("loop 1.1: tile i:2", "loop 1.1: unroll 2"), "one loop takes either fullunroll or tile or unroll, once"),

@@ -218,7 +218,9 @@ def test_a_cpu_needs_no_tile() -> None:
     (loop,) = lower_to_plan(tree).steps
     assert isinstance(loop, HostLoop)
     assert loop.step == 32
-    with pytest.raises(DirectiveError, match="32 steps leave nothing of a tile of 8 elements along y: 64 at its edges"):
+    with pytest.raises(
+        DirectiveError, match="32 steps invalidate 64 elements at the edges of a tile, which has only 8 along y"
+    ):
         lower_to_plan(tree, blocks=True)
 
 

@@ -103,7 +103,7 @@ def test_launches_are_counted_and_shown() -> None:
         (
             COLUMNS,
             ("loop 1: persistent", "loop 2: parallel", "loop 2: grid blocksize 32x4", "loop 4: grid blocksize 16x16"),
-            "blocks of 128 and 256 threads are in it, and some wait: give all nests one block size",
+            "its nests have blocks of 128 and 256 threads: give all nests the same block size",
         ),
     ],
 )

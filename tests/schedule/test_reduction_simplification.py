@@ -259,7 +259,7 @@ def test_the_loop_has_no_factor_left() -> None:
 )
 def test_what_has_no_factor_or_is_used_otherwise_is_refused(inside: str) -> None:
     text = f"void f({PARAMS}) {{ {SQUARE} {{ {inside} }} }}\n"
-    with pytest.raises(DirectiveError, match="no sum in loop k has a factor"):
+    with pytest.raises(DirectiveError, match="no sum in loop k has a loop-invariant factor"):
         scheduled(text, ("loop k: factor",))
 
 

@@ -103,16 +103,17 @@ REFUSED = {
         "{ for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) y[i] += L[i][j] * x[j]; }\n",
         ("loop j: tile 4", "loop j: stage x"), "not all threads of a block reach it"),
     "a guard of each thread's own": (
-        PRODUCT, ("loop k: tile 4", "loop k: stage A", "loop i: unroll 2, guarded, jam"), "do not come to it together"),
+        PRODUCT, ("loop k: tile 4", "loop k: stage A", "loop i: unroll 2, guarded, jam"),
+        "not all threads of a block reach it"),
     "a team of threads": (
         "void f(int n, double A[n][n], double x[n], double y[n])\n"
         "{ for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) y[i] += A[i][j] * x[j]; }\n",
         ("loop j: parallel", "loop j: tile 4", "loop j: stage x"), "a team of threads shares a loop that reduces"),
-    "a grid ahead": (STENCIL, ("nest i: stage A, buffers 2",), "with 2 buffers it has to stand directly in a loop"),
+    "a grid ahead": (STENCIL, ("nest i: stage A, buffers 2",), "with 2 buffers it must be directly in a loop"),
     "alone ahead": (
         "void f(int n, double A[8][n], double x[8], double y[n])\n"
         "{ for (int i = 0; i < n; i++) for (int j = 0; j < 8; j++) y[i] += A[j][i] * x[j]; }\n",
-        ("loop j: noParallel", "loop j: stage x, buffers 2"), "with 2 buffers it has to stand directly in a loop"),
+        ("loop j: noParallel", "loop j: stage x, buffers 2"), "with 2 buffers it must be directly in a loop"),
     "not affine": (
         "void f(int n, int p[n], double x[n], double y[n]) { for (int i = 0; i < n; i++) y[i] = x[p[i]]; }\n",
         ("loop i: stage x",), "a subscript of it is not affine"),

@@ -271,7 +271,7 @@ def test_wisdom_and_csv_with_anything_anywhere(tmp_path: Path):
 @pytest.mark.parametrize(
     ("kind", "path", "value", "message"),
     [
-        ("t4.json", ("schema_version",), "2.0.0", "schema_version: version '2.0.0' is none that looptune reads: 1.…"),
+        ("t4.json", ("schema_version",), "2.0.0", "schema_version: unsupported version '2.0.0': looptune reads 1.…"),
         (
             "t4.json",
             ("metadata", "timeunit"),
