@@ -1,4 +1,4 @@
-"""The command ``looptune build``: tuned kernels as a file that needs looptune no more."""
+"""The command ``looptune build``: write tuned kernels as a file that does not need looptune."""
 
 from __future__ import annotations
 

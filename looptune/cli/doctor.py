@@ -1,4 +1,4 @@
-"""What looptune needs, what this machine has, and the command that mends the difference.
+"""The command ``looptune doctor``: what looptune needs, what is installed, and how to install the rest.
 
     requirements of the package's own metadata ─▶ one Finding each, by version
     a tool on the PATH                         ─▶ one Finding

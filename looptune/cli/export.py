@@ -1,4 +1,4 @@
-"""``looptune export``: searches in a database as files that other tools read."""
+"""The command ``looptune export``: write the searches of a database in the formats of other tools."""
 
 from __future__ import annotations
 

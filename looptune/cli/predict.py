@@ -1,4 +1,4 @@
-"""The command ``looptune predict``: what versions of a file would take, by counting."""
+"""The command ``looptune predict``: predict the times of versions of a file by counting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a sweep is: one live line on a terminal, a plain line now and then elsewhere."""
+"""The progress of a sweep: one live line on a terminal, a plain line now and then elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``looptune report``: a database as tables, figures and a page."""
+"""The command ``looptune report``: write a database as tables, figures and an HTML page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that hold what can be made again: whole, or as if they were not there.
+"""Cache files: each is complete and undamaged, or treated as missing.
 
 A file is published by renaming, and opens with a digest of the rest: one that was cut short or changed is no file.
 """

@@ -1,4 +1,4 @@
-"""The folder of what can be made again: compiled code, reference results, peaks; where it is and how large it may get.
+"""The cache folder (compiled code, reference results, peaks): its place and its size limit.
 
     ~/.cache/looptune              2 GB, or LOOPTUNE_CACHE_GB; what was not used for longest goes first
     a folder of this user's own    where that one cannot be made or written, in the system's folder for temporary files

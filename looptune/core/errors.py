@@ -1,4 +1,4 @@
-"""Every exception looptune raises on purpose.
+"""The exceptions that looptune raises for mistakes of the user.
 
 * LooptuneError          one line with file:line:col, the source line and a caret, then notes; exit code 2
   * UsageError           an option, a file or a value given from outside the C text

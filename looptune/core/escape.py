@@ -1,4 +1,4 @@
-r"""Foreign text inside generated text: directives, names of devices, kernels and files, commands.
+r"""Escape text from outside (directives, names of devices, kernels and files, commands) in generated text.
 
 docstring        within the double quotes of a Python docstring
 quoted           a Python string literal

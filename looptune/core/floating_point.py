@@ -1,4 +1,4 @@
-"""How floating point is computed: C's way, and what a user allows or forbids besides.
+"""Floating-point semantics: those of C, and what the user allows or forbids besides.
 
     reorder     the terms of a recognised sum or product may come in any order
     contract    a * b + c may round once: as the C compiler here does it ("cc"), wherever a device can ("fast"), never

@@ -1,4 +1,4 @@
-"""Directives, strategies and targets that other packages bring, by the entry points in their metadata.
+"""Directives, strategies and targets of other packages, found by the entry points in their metadata.
 
     [project.entry-points."looptune.directives"]
     reverse = "looptune_reverse:Reverse"               the name is what a user writes

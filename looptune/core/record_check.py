@@ -1,4 +1,4 @@
-"""Records as JSON and back, and the check that what was read is what its types say.
+"""Conversion of records to JSON and back, and a check that what was read has the declared types.
 
 Anybody may have changed the file it comes from:
 

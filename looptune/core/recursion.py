@@ -1,4 +1,4 @@
-"""Trees are as deep as expressions are long: room for sums of a thousand terms, and a message beyond."""
+"""Recursion limits: trees of a thousand nested terms are accepted, deeper ones give a message."""
 
 from __future__ import annotations
 

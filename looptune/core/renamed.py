@@ -1,4 +1,4 @@
-"""Arguments of the Python interface that have a new name."""
+"""Keyword arguments of the Python interface that were renamed."""
 
 from __future__ import annotations
 

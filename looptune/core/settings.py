@@ -1,4 +1,4 @@
-"""Where things are kept unless the user says otherwise."""
+"""Default limits of a sweep, and the default places of the database and of reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where things come from: spans of source text, and messages that point at them."""
+"""Places in source text, and messages that point at them."""
 
 from __future__ import annotations
 

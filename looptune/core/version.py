@@ -1,4 +1,4 @@
-"""The version, in one place, and those of what compiles."""
+"""The versions of looptune, of its code generators and of the compilers it uses."""
 
 from __future__ import annotations
 

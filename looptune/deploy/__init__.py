@@ -1,1 +1,1 @@
-"""Deployment: what the store knows of a source becomes a module or a C file that needs looptune no more."""
+"""Deployment: write the results of a database as a module or C file that does not need looptune."""

@@ -1,4 +1,4 @@
-"""What the store has of one source: for every device and every sizes, the version that won.
+"""The best version of one source for every device and sizes in a database.
 
     finals of the newest sweep        the winner; without finals the fastest version of the screening
     slower than the default there     the default itself

@@ -1,4 +1,4 @@
-"""What ``looptune build`` does: from a file and a database to the text of a module, or of a C file."""
+"""The work of ``looptune build``: from a file and a database to the text of a module or C file."""
 
 from __future__ import annotations
 

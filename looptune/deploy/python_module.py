@@ -1,4 +1,4 @@
-"""One importable Python module of all that was tuned for a source: ``looptune build``.
+"""One importable Python module of all tuned configurations of a source: ``looptune build``.
 
 docstring       what was measured where
 CONFIGURATIONS  the same as data: the look-up's table

@@ -1,4 +1,4 @@
-"""C in, C or kernel source out: what ``looptune transform`` and ``looptune emit`` print."""
+"""The work of ``looptune transform`` and ``looptune emit``: from C to C or to kernel source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a schedule changes of a function, as changes of its text: loops that stay as they are keep theirs.
+"""Edits of a function's text for a schedule: loops that do not change keep their text.
 
 The original statements and the scheduled ones are compared from the outside in. Where a loop has the same head, its
 body is compared; what differs is printed in place of the smallest run of statements that holds it. Everything else of

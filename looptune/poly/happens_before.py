@@ -48,7 +48,7 @@ def _earlier(time: Sequence[str], later: Sequence[str], threads: Container[int])
 
 @lru_cache(maxsize=1024)
 def _map(prefix: str, here: tuple[str, ...], there: tuple[str, ...], condition: str) -> isl.Map:
-    """Return the copies of one assignment have few such orders among them, and what reads the text takes its time."""
+    """Return the isl map from one instance to the other under a condition."""
     return isl.Map(f"{prefix}{{ [{', '.join(here)}] -> [{', '.join(there)}] : {condition} }}")
 
 

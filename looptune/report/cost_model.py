@@ -1,4 +1,4 @@
-"""Predictions to look at, and as JSON; see ``predict``.
+"""Predictions as text and as JSON; see ``predict``.
 
 kernel gemm_0: 16 x 64 x 1 blocks of 32 x 8 threads
   occupancy     64 of 64 warps, 8 blocks, limited by threads

@@ -1,4 +1,4 @@
-"""What a results database holds, for people and programs: a summary, and every row as CSV or JSON lines."""
+"""The contents of a results database: a summary, and every row as CSV or JSON lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a codelet takes for granted, said to whoever calls it.
+"""The assumptions that a codelet makes about its callers, as text.
 
 no overlap     C lets two pointers be of one memory, and then another order may leave other values
 extents        arrays hold what the loops reach; subscripts that are inside them only at some sizes, or for some data
@@ -142,7 +142,7 @@ def _fits(e: Expr, around: Around, sizes: frozenset[str]) -> bool:
 
 
 def _rest(e: Node) -> Var | None:
-    """Return a remainder by a constant is less than that, whatever it is of."""
+    """Return a name for a remainder by a constant, which is less than that constant."""
     return Var(f"% {e.rhs.value}") if isinstance(e, Binary) and e.op == "%" and isinstance(e.rhs, Const) else None
 
 

@@ -1,4 +1,4 @@
-"""How directives, loops and refusals are worded in messages and logs."""
+"""Common wordings of directives, loops and refusals in messages and logs."""
 
 from __future__ import annotations
 

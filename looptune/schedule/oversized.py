@@ -1,4 +1,4 @@
-"""Directives that ask for more than there is: said of those that somebody wrote, before anything is compiled.
+"""Refusal of directives that ask for more iterations or threads than there are, before compilation.
 
     loop i: unroll 8       where loop i runs 5 times
     loop i: tile i:64      the same

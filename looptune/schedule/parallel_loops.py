@@ -1,4 +1,4 @@
-"""Whether threads may run what a directive hands to them, and what they reduce.
+"""Check whether threads may run the loops of a directive, and find what these loops reduce.
 
 A loop is theirs where it carries no dependence but those of reductions, and where its iterations share no local.
 Where its directive has ``trust``, a dependence that cannot be analysed is the user's word.

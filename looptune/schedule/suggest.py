@@ -1,4 +1,4 @@
-"""What would be legal instead of a directive that was refused; everything offered has been judged itself.
+"""Legal alternatives to a refused directive; each of them was judged itself.
 
 permute k, i, j      ->  another order of the same loops
 parallel             ->  with its reduction; on another loop of the nest; with ``trust`` where nothing is known

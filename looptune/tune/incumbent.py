@@ -35,7 +35,7 @@ class Incumbent:
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """What ``of`` reads again."""
+        """Return the record that ``of`` reads."""
         found: list[Fact] = []
         if self.reduced_us is not None:
             found += [("reduced_us", round(self.reduced_us, 3)), ("reduced_sizes", self.reduced_sizes)]

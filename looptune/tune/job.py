@@ -49,6 +49,6 @@ class Job:
 
     @property
     def stricter(self) -> str:
-        """How to have floats rounded as C does it; "" where they are, or there are none."""
+        """Return the option that makes floats round as in C, or "" if they do or if there are none."""
         nodes = walk((self.codelet.params, self.codelet.locals, self.codelet.body))
         return STRICTER if self.reassociate and any("float" in getattr(n, "dtype", "") for n in nodes) else ""

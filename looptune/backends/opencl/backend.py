@@ -169,7 +169,7 @@ def _old_pocl() -> str:
 
 
 def _resources(plan: Plan, kernel: Kernel, program: Any) -> Resources:
-    """Return registers are not known of a processor."""
+    """Return the resources of a kernel; the registers of a processor are not known and are 0."""
     info, own = cl.kernel_work_group_info, getattr(program, kernel.name)
     local = int(own.get_work_group_info(info.PRIVATE_MEM_SIZE, device()))
     return Resources(kernel.name, 0, local, shared_bytes(plan, kernel), kernel.block[0] * kernel.block[1])

@@ -1,4 +1,4 @@
-"""Which of the tuned configurations to use, on any device and at any sizes.
+"""Selection of a tuned configuration for a device and sizes.
 
 exact                  this device, these sizes
 same device            the nearest sizes: the least sum of |log(n / tuned n)| over the dimensions

@@ -1,4 +1,4 @@
-"""What the analysis finds, said rather than used: each loop, each directive, and how the code would run.
+"""The findings of the analysis as data: each loop, each directive, and how the code would run.
 
     explain(unit, placed) -> Explanation       nothing is compiled or run
 

@@ -1,4 +1,4 @@
-"""Versions that differ in one directive alone, and what that directive is worth.
+"""Figures of versions that differ in one directive alone: the speed-up by factor and by loop order.
 
     rest                                  its line               a family: one rest, one place
     codelet: grid blocksize 32x4          (none)                 factor 1

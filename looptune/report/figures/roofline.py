@@ -1,4 +1,4 @@
-"""Every kernel under its device's roof.
+"""The roofline figure: every kernel under the measured ceilings of its device.
 
     intensity = operations / bytes that have to be moved
     roof      = min(FMA peak, copy bandwidth * intensity)

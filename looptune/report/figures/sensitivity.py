@@ -1,4 +1,4 @@
-"""How much one parameter matters: the best time with each of its values, over the best time of all.
+"""The figure of how much each parameter matters: the best time with each value, over the best time of all.
 
     y(v) = min { time(c) : c has value v } / min { time(c) }          1 where the best version has this value
 

@@ -1,4 +1,4 @@
-"""One page of HTML that holds everything: no server, no network, no other file.
+"""The report as one HTML page.
 
     head with counts and means · best configurations · times · figures · every version · sources of the winners
 

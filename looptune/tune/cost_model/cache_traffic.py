@@ -100,7 +100,7 @@ class _Level:
     entered: float
 
     def moved(self, nest: LoopWork, capacity: float) -> float:
-        """Bytes that are read into the cache while one group runs the nest, all times it comes to it."""
+        """Return the bytes read into the cache while one group runs the nest, over all times it does so."""
         reads = [u for u in nest.every_use if not u.shared and not u.write]
         if not reads:
             return 0.0
@@ -128,7 +128,7 @@ class _Level:
         return next(held, 1)
 
     def touched(self, uses: Sequence[AccessCount], nest: LoopWork) -> float:
-        """Bytes of whole sectors that a group touches in the nest, each time it comes to it."""
+        """Return the bytes of the whole sectors that a group touches in the nest, each time it runs it."""
         counts = {**self.own, **nest.counts()}
         arrays = dict.fromkeys(u.load.array for u in uses)
         return sum(self._array(a, [u for u in uses if u.load.array == a], counts, nest) for a in arrays)

@@ -73,7 +73,7 @@ class Memory:
 
 
 def _shape(array: Array | Local, sizes: Env) -> tuple[int, ...]:
-    """Extents; 0 for one that is not declared. A scalar in device memory has one element."""
+    """Return the extents, 0 for one that is not declared. A scalar in device memory has one element."""
     if not array.shape:
         return (1,)
     return tuple(0 if e is None else int(operation_count.evaluate(e, sizes)) for e in array.shape)
@@ -224,5 +224,5 @@ def _source(
 
 
 def fill_counts(tiles: Sequence[Tile]) -> dict[str, float]:
-    """How often the counters of tiles run."""
+    """Return how often the counters of tiles run."""
     return {f"{FILL}{t.name} {d}": float(n) for t in tiles for d, n in enumerate(t.shape)}

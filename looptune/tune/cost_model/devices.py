@@ -42,7 +42,7 @@ class Chip:
         return self.ghz * 1e3
 
     def measured(self, peaks: Peaks) -> Chip:
-        """With the bandwidth and clock that were seen."""
+        """Return the device with the bandwidth and clock that were measured."""
         ghz = self.ghz if peaks.fma32 is None else peaks.fma32.best / (2 * self.fp32 * self.multiprocessors)
         return replace(self, ghz=ghz, memory_gbs=max(peaks.copy.best, peaks.read.best))
 

@@ -97,7 +97,7 @@ class Estimate:
 
     @property
     def bound(self) -> str:
-        """Of what takes longest; "" where nothing runs."""
+        """Return the name of the resource that takes longest, or "" if nothing runs."""
         longest = max(self.launched, key=lambda one: one.time_us, default=None)
         return "" if longest is None else longest.times.bound
 

@@ -47,7 +47,7 @@ class KernelWork:
 
 
 def count(kernel: Kernel, plan: Plan, at: Mapping[str, int], sample: Sample) -> KernelWork:
-    """One launch of the kernel; ``at``: sizes and the variables of host loops."""
+    """Count one launch of the kernel; ``at`` has the sizes and the variables of host loops."""
     kernel = if_convert(kernel, plan) if kernel.time_tile is None else kernel
     if kernel.team is not None:
         kernel = keep_lane_elements(fuse_first_values(kernel), Var(LANE[kernel.team.block_axis]))
@@ -147,7 +147,7 @@ class _Walker:
         flush()
 
     def segment(self, line: Sequence[Assign], here: AccessContext, level: _Level) -> None:
-        """Straight code: each element loaded once, then its operations."""
+        """Count straight code: each element is loaded once, then its operations run."""
         if not line or not here.warps.requests:
             return
         uses, instructions = straight_line_accesses(line, here, self.memory)
@@ -158,7 +158,7 @@ class _Walker:
         level.chain = max(level.chain, chain(line))
 
     def branches(self, cond: Expr, here: AccessContext, level: _Level) -> tuple[AccessContext, AccessContext]:
-        """Both sides of a condition, where data decide with all lanes."""
+        """Count both sides of a condition; all lanes run both where data decide."""
         if any(isinstance(n, Load) for n in walk(cond)):
             self.segment([Assign(Var("", cond.dtype), cond)], here, level)
         else:

@@ -79,7 +79,7 @@ def _of(op: str, a: LinearForm | None, b: LinearForm | None) -> LinearForm | Non
 
 
 def address(index: Sequence[Expr], strides: Iterable[int], scope: Scope) -> LinearForm | None:
-    """In elements, rows one after the other."""
+    """Return the position in elements, for rows that follow each other."""
     total = ZERO
     for e, stride in zip(index, strides, strict=True):
         part = form(e, scope)

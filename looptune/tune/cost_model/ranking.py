@@ -58,7 +58,7 @@ class Ranking:
 
     @property
     def correlation(self) -> float | None:
-        """Of the ranks of what was timed, see ``spearman``."""
+        """Return the rank correlation over the timed versions; see ``spearman``."""
         timed = self.timed
         return spearman([v.predicted_us for v in timed], [v.measured_us for v in timed if v.measured_us is not None])
 

@@ -90,7 +90,7 @@ def _cycles(counted: KernelWork, moved: Traffic, memory_bytes: float) -> float:
 
 
 def _waits(nest: LoopWork, load_cycles: float) -> float:
-    """Cycles from a warp's start to its end, were it alone."""
+    """Return the cycles from a warp's start to its end if it ran alone."""
     runs = nest.runs
     each = nest.instructions.total / nest.requests if nest.requests else 0.0
     together = UNROLLED if _unrolls(nest, each) else 1

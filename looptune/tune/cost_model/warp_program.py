@@ -102,7 +102,7 @@ class LoopWork:
         return total
 
     def counts(self) -> Mapping[str, float]:
-        """How often each counter runs in here."""
+        """Return how often each counter runs here."""
         own = {self.counter: self.trips} if self.counter else {}
         return own | {name: c for n in self.inner for name, c in n.counts().items()}
 
@@ -130,7 +130,7 @@ def count_sectors(
 
 
 def _different(values: np.ndarray, active: np.ndarray) -> np.ndarray:
-    """How many different ones each warp has."""
+    """Return how many different values each warp has."""
     if not len(values):
         return np.zeros(0, np.int64)
     least = values.min() - 1

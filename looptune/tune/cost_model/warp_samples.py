@@ -50,7 +50,7 @@ class Warps:
 
     @property
     def requests(self) -> float:
-        """How many warps come here, over all of the kernel."""
+        """Return how many warps reach this place, over the whole kernel."""
         return float(self.weight @ self.active.any(axis=1))
 
     @property
@@ -58,7 +58,7 @@ class Warps:
         return float(self.weight @ self.active.sum(axis=1))
 
     def where(self, holds: np.ndarray) -> Warps:
-        """Those lanes only."""
+        """Return the sample restricted to the lanes where the condition holds."""
         return replace(self, active=self.active & holds)
 
     def with_value(self, name: str, values: np.ndarray | None) -> Warps:
@@ -67,7 +67,7 @@ class Warps:
         return replace(self, env=rest if values is None else {**rest, name: values})
 
     def integer(self, e: Expr) -> np.ndarray | None:
-        """In each lane, broadcast; None where data decide it."""
+        """Return the value in each lane, broadcast, or None if it depends on data."""
         try:
             return operation_count.evaluate(e, self.env)
         except operation_count.DataDependent:

@@ -91,7 +91,7 @@ class Cluster:
             self._warn(f"a worker is not used: {why}")
 
     def wait_for(self, target: str) -> str:
-        """Until there are workers and one that can be measured on; the target, chosen where it is "auto".
+        """Wait for workers, one of which can measure; return the target, which is chosen here if it is "auto".
 
         TargetError after APPEAR_S, or for a worker that cannot take part.
         """
@@ -121,7 +121,7 @@ class Cluster:
         return {member.host for member in self.members.values() if member.measured(target)}
 
     def has_spare_hosts(self, target: str) -> bool:
-        """Whether some machine can compile while every one that measures does nothing else."""
+        """Return whether some machine can compile while every machine that measures does nothing else."""
         return any(member.host not in self.measuring_hosts(target) for member in self.members.values())
 
     def require(self, paths: Sequence[Path], target: str) -> None:

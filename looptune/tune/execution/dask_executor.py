@@ -247,7 +247,7 @@ class DaskExecutor:
         return sorted(self._cluster.members.values(), key=lambda m: m.address)
 
     def _threads(self, member: ClusterWorker) -> int:
-        """Tasks it compiles at once: where it measures too, a thread is kept for each device."""
+        """Return how many tasks a worker compiles at once; where it also measures, a thread is kept for each device."""
         if self._apart and member.host in self._cluster.measuring_hosts(self._target):
             return 0
         return max(1, member.threads - len(member.measured(self._target)))

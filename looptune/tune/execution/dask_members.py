@@ -81,7 +81,7 @@ def gpus(wanted: int | None) -> tuple[tuple[DeviceInfo, ...], str]:
 
 
 def versions() -> dict[str, str]:
-    """All of which has to be equal for a time, and a pickled task, to mean the same on two machines."""
+    """Return all versions that must be equal for a time, and a pickled task, to mean the same on two machines."""
     installed = {d.metadata["Name"]: d.version for d in importlib.metadata.distributions()}
     own = {
         "looptune": f"{__version__} ({_digest()})",
@@ -91,7 +91,7 @@ def versions() -> dict[str, str]:
 
 
 def _digest() -> str:
-    """Of looptune's own text: two copies of one version may differ."""
+    """Return a digest of looptune's own source, since two copies of one version may differ."""
     root = Path(core.__file__).parents[1]
     files = sorted(root.rglob("*.py"))
     text = b"".join(str(f.relative_to(root)).encode() + b"\0" + f.read_bytes() for f in files)

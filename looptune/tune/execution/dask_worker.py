@@ -86,7 +86,7 @@ class DaskWorkerPool(WorkerPlugin):
             return reply
 
     def _close(self, lane: _Lane) -> None:
-        """Unless it is busy: then its task sees to it."""
+        """Close the process unless it is busy; then its task closes it."""
         if lane.lock.acquire(blocking=False):
             lane.worker.close()
             lane.lock.release()

@@ -48,20 +48,20 @@ class Executor(Protocol):
 
     @property
     def compiling(self) -> int:
-        """Compiling tasks of all labs that are not replied to."""
+        """Return the number of compiling tasks of all labs without a reply."""
 
     @property
     def measuring(self) -> int:
-        """Measurements of all labs that are not replied to."""
+        """Return the number of measurements of all labs without a reply."""
 
     def load(self, lab: int) -> int:
         """Compiling tasks of one lab that are not replied to."""
 
     def devices(self, lab: int) -> int:
-        """Versions of this lab that are measured at once."""
+        """Return how many versions of this lab are measured at once."""
 
     def free(self, lab: int) -> bool:
-        """Whether a device of this lab has nothing to do."""
+        """Return whether a device of this lab is idle."""
 
     def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False) -> None:
         """Queue a task of the lab's ``compile_setup``.

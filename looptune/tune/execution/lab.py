@@ -117,5 +117,5 @@ class SweepResult:
 
     @property
     def default(self) -> Row | None:
-        """The row without directives, where it was timed."""
+        """Return the row without directives, if it was timed."""
         return next((row for row in self.timed if row.directives == DEFAULT.text), None)

@@ -103,7 +103,7 @@ class WorkerProcess:
         self.log_path.unlink(missing_ok=True)
 
     def exit_report(self) -> str:
-        """Of a process that was waited for: ``SIGSEGV`` or ``exit code 3``, and the last lines it wrote."""
+        """Return how a process that was waited for ended: ``SIGSEGV`` or ``exit code 3``, and its last lines."""
         code = self.process.exitcode
         assert code is not None, "the process was waited for"
         size = os.fstat(self.log).st_size

@@ -42,7 +42,7 @@ class ProcessCache:
         return None
 
     def keep(self, kind: str, life: WorkerProcess) -> None:
-        """``life`` is sound and runs nothing, and belongs to us."""
+        """Keep a sound and idle process, which belongs to this cache from now on."""
         self._idle.setdefault(kind, []).append(life)
 
     def close(self) -> None:

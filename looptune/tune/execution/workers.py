@@ -225,7 +225,7 @@ class Pool:
 
     @property
     def load(self) -> int:
-        """Tasks submitted and not yet replied to."""
+        """Return the number of submitted tasks without a reply."""
         return len(self._backlog) + sum(not worker.idle for worker in self.workers)
 
     def submit(self, key: Any, *task: Any, rank: int = USUAL, group: Hashable | None = None) -> None:
@@ -331,10 +331,10 @@ def sleep(workers: Iterable[Worker], timeout_s: float | None = None) -> list[Wor
 
 
 def cores() -> int:
-    """Those that this process may use."""
+    """Return the cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def default_jobs() -> int:
-    """All cores but one, which the coordinator and the measured program need."""
+    """Return the number of cores less one, which the coordinator and the measured program need."""
     return max(1, cores() - 1)

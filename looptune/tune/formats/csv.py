@@ -24,7 +24,7 @@ NEEDED = (*CONTEXT, "key", "role", "status", "directives", "cost_us", "seconds",
 
 
 def is_header(line: str) -> bool:
-    """Whether a file that opens with this line is such a CSV, or part of one."""
+    """Return whether a file that opens with this line is such a CSV, or part of one."""
     return {"kernel", "directives", "status"} <= set(line.strip().lstrip("\ufeff").split(","))
 
 

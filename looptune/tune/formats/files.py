@@ -81,7 +81,7 @@ def _command(search: Search, commands: Mapping[str, str]) -> str:
 
 
 def _names(searches: Sequence[Search]) -> list[str]:
-    """Of two that would be one the hash of the context makes two."""
+    """Return the names of the searches; where two are equal, the hash of the context is appended."""
     plain = [re.sub(r"[^\w=]+", "-", s.name.lower(), flags=re.ASCII).strip("-") for s in searches]
     return [
         name if plain.count(name) == 1 else f"{name}-{search.context.hash[:8]}"

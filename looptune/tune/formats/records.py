@@ -84,7 +84,7 @@ def extras(entry: Entry) -> dict[str, Any]:
 
 
 def spent_ms(entry: Entry) -> dict[str, float]:
-    """Milliseconds of compiling, of verifying, and of all else; nothing where the row does not know."""
+    """Return the milliseconds of compiling, of verifying and of all else; empty where the row does not know."""
     compiled, verified = (1e3 * float(entry.facts.get(name, 0.0)) for name in ("compile_s", "verify_s"))
     total = entry.measured.seconds
     rest = 0.0 if total is None else max(0.0, 1e3 * total - compiled - verified)
@@ -92,12 +92,12 @@ def spent_ms(entry: Entry) -> dict[str, float]:
 
 
 def error(entry: Entry) -> str:
-    """Kernel Tuner's name for what went wrong; empty where nothing did."""
+    """Return Kernel Tuner's name for the failure, empty if there was none."""
     return ERRORS[INVALIDITY[entry.row.status]]
 
 
 def median_ms(entry: Entry) -> float | None:
-    """Of a version that was timed."""
+    """Return the median time of a version that was timed."""
     match entry.row.outcome:
         case Timed(median_us=median_us):
             return median_us / 1e3
@@ -162,7 +162,7 @@ def search_names(file: JsonCursor, default: str) -> tuple[str, str]:
 
 
 def check_version(file: JsonCursor, key: str, first: str) -> None:
-    """UsageError unless the version is absent or begins with ``first``."""
+    """Raise UsageError unless the version is absent or begins with ``first``."""
     version = file.get(key)
     if version is not None and not version.text().startswith(first):
         raise UsageError(f"{file.file}: {key}: unsupported version {version.value!r}: looptune reads {first}…")

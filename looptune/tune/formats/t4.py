@@ -155,7 +155,7 @@ def _cost_us(result: JsonCursor, runs_us: tuple[float, ...]) -> float | None:
 
 
 def _list(value: JsonCursor | None) -> Iterator[JsonCursor]:
-    """One value stands for a list of one."""
+    """Return a list; a single value stands for a list of one."""
     if value is None:
         return iter(())
     return value.items() if isinstance(value.value, list) else iter((value,))

@@ -40,7 +40,7 @@ ONCE_US = 3e5
 
 
 def is_hopeless(reduced_us: float, sizes: str, best: Incumbent) -> bool:
-    """So slow at ``sizes`` that it is not worth a run at the user's."""
+    """Return whether a version is so slow at ``sizes`` that a run at the user's sizes is not worth it."""
     if best.reduced_us is None or best.reduced_sizes != sizes:
         return False
     ratio = reduced_us / best.reduced_us

@@ -32,7 +32,7 @@ def text_of(unit: Unit, cache: Path, floats: Floats = DEFAULT) -> tuple[CReferen
 
 
 def describe_reference(job: Job, why: str) -> str:
-    """One line: what versions are compared with, and ``why`` it is not the text."""
+    """Return one line that says what versions are compared with, and ``why`` it is not the text."""
     if job.text is not None:
         return job.text.description
     if is_interpretable(job.codelet, job.problem):

@@ -69,7 +69,7 @@ def _may_be_turned(p: Array | Scalar, codelet: Codelet) -> bool:
 
 
 def _turned(codelet: Codelet, names: Collection[str]) -> Codelet:
-    """With the two dimensions of these arrays exchanged."""
+    """Return the codelet with the two dimensions of these arrays exchanged."""
 
     def rule(n: Node) -> Node | None:
         match n:
@@ -139,7 +139,7 @@ def _is_innermost(loop: Loop) -> bool:
 
 
 def _jumps(inner: Stmt, loop: Loop) -> int:
-    """How many of the elements in ``inner`` are a row or more from those of the next iteration of ``loop``."""
+    """Return how many elements of ``inner`` are a row or more from those of the next iteration of ``loop``."""
     return sum(_is_far(load, loop.var) for load in {n for n in walk(inner) if isinstance(n, Load)})
 
 

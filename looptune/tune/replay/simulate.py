@@ -140,7 +140,7 @@ class RecordingIndex:
 
 
 def search(book: RecordingIndex, kind: type[Strategy], seed: int, budget: int | None) -> Trace:
-    """One search, until it ends, has made ``budget`` evaluations, or has the best there is as its incumbent."""
+    """Run one search until it ends, has made ``budget`` evaluations, or has the best version as its incumbent."""
     account = _Account(book, random.Random(seed))
     table = book.recording.table
     strategy = kind(table, seed)
@@ -171,7 +171,7 @@ class _Account:
 
     @property
     def done(self) -> bool:
-        """Nothing can be gained; after noise the incumbent may still be displaced."""
+        """Return whether nothing can be gained; with noise the incumbent may still be displaced."""
         return not self._noisy and bool(self.steps) and self.steps[-1].cost_us <= self._book.recording.best_us
 
     def answer(self, number: int, trials: int | None) -> tuple[int, float | None]:

@@ -126,11 +126,11 @@ class Result:
 
     @property
     def tried(self) -> int:
-        """How many versions were looked at, whatever became of them."""
+        """Return how many versions were evaluated, whatever their outcome."""
         return sum(count for name, count in self.versions.items() if name != "space")
 
     def gflops(self, entry: Entry) -> float | None:
-        """10^9 floating-point operations a second."""
+        """Return 10^9 floating-point operations per second."""
         if self.flops is None or entry.times is None or not entry.times.median_us:
             return None
         return self.flops / entry.times.median_us / 1e3
@@ -201,7 +201,7 @@ def _on_device(entry: Entry) -> bool:
 
 
 def _percent(share: float | None) -> float | None:
-    """Four digits, so that a share however small is not zero."""
+    """Round to four digits, so that a small share is not zero."""
     return None if share is None else float(f"{100 * share:.4g}")
 
 

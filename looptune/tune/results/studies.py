@@ -212,7 +212,7 @@ def _entry(name: str, one: Timed, base: Timed | None, judge: _Judge) -> Entry:
 
 
 def _unpaired(base: Sequence[float], other: Sequence[float], seed: int) -> Speedup | None:
-    """Return a few runs of the screening, not taken in turns, give no verdict."""
+    """Return no speed-up: the few runs of the screening do not alternate, so they give no verdict."""
     return None
 
 

@@ -57,7 +57,7 @@ class KernelStudy:
 
     @property
     def place(self) -> str:
-        """Where it was measured: the device, the target, the sizes."""
+        """Return where it was measured: the device, the target, the sizes."""
         return f"{self.device} ({self.context.target}), {self.sizes}"
 
     @property
@@ -71,12 +71,12 @@ class KernelStudy:
         return {text: outcome for text, outcome in found.items() if outcome is not None}
 
     def screened(self) -> dict[str, float]:
-        """Medians of the screening by directives."""
+        """Return the medians of the screening by directives."""
         return {text: outcome.median_us for text, outcome in self.timed().items()}
 
     @property
     def default_us(self) -> float | None:
-        """The default in the screening, as the versions were."""
+        """Return the time of the default in the screening, measured as the versions were."""
         rows = [row for row in self.rows if row.role == "default" and row.median_us is not None]
         plain = self.screened().get("") if not rows else None
         return rows[-1].median_us if rows else plain
@@ -131,6 +131,6 @@ def names_of(studies: Sequence[KernelStudy]) -> list[str]:
 
 
 def sizes(result: Result) -> str:
-    """One number where all sizes are the same, ``2048``, else ``NI=512 NJ=256``."""
+    """Return one number if all sizes are the same, ``2048``, else ``NI=512 NJ=256``."""
     different = set(result.sizes.values())
     return str(different.pop()) if len(different) == 1 else " ".join(f"{n}={v}" for n, v in result.sizes.items())

@@ -40,7 +40,7 @@ class Winner:
 
     @property
     def without(self) -> dict[str, str]:
-        """What is left without each line, as a space writes it."""
+        """Return, by each line, the directives without it, as a space writes them."""
         lines = self.directives.splitlines()
         return {line: _canonical("\n".join(x for x in lines if x is not line)) for line in lines}
 
@@ -94,7 +94,7 @@ class DirectiveGains:
 
     @property
     def timed(self) -> tuple[str, ...]:
-        """Those that are worth a final."""
+        """Return the versions that are worth a final."""
         return tuple(t for t in dict.fromkeys(self.without.values()) if not self._why(t))
 
     def gains(self, us: Mapping[str, tuple[float, ...]]) -> tuple[DirectiveGain, ...]:
@@ -135,4 +135,4 @@ def _canonical(text: str) -> str:
 
 
 def _silent(progress: Progress) -> None:
-    """Nothing is said."""
+    """Ignore the progress."""

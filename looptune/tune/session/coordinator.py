@@ -111,7 +111,7 @@ class Coordinator:
 
     @property
     def left(self) -> int:
-        """Configurations not done yet, at most."""
+        """Return the number of configurations that are not done, at most."""
         return self._tally.total - self._tally.done
 
     def advance(self) -> bool:
@@ -121,7 +121,7 @@ class Coordinator:
         return asked
 
     def ended(self) -> bool:
-        """Whether nothing is left to do; then nothing more is received."""
+        """Return whether nothing is left to do; then nothing more is received."""
         if self._result is None and self._finished():
             self._settle_unfinished()
             self._tell()
@@ -403,7 +403,7 @@ class Coordinator:
         return self._store.lookup((key,)).get(key)
 
     def _found(self, key: str) -> Row | None:
-        """Its row; of a duplicate the row of which it is one."""
+        """Return the row of the key; for a duplicate, the row that it duplicates."""
         row = self._lookup(key)
         return row if row is None or row.same_as is None else self._lookup(row.same_as)
 

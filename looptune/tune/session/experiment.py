@@ -102,13 +102,13 @@ def concurrent_groups(
 
 
 def _bytes(prepared: PreparedRun) -> int:
-    """Of the arrays, once."""
+    """Return the bytes of the arrays, counted once."""
     codelet, shaped = prepared.job.codelet, shapes(prepared.job.codelet, prepared.job.problem)
     return sum(math.prod(shaped[p.name]) * np.dtype(p.dtype).itemsize for p in codelet.params if isinstance(p, Array))
 
 
 def threads(work: Sequence[int | None]) -> tuple[int | None, ...]:
-    """Cores for the original loops of kernels that are set up at once, so that all end at about the same time.
+    """Return cores for the original loops of kernels that are set up at once, so that all end together.
 
     One at least, the others by ``work``. None is all of them; where it is not known how much work one is all have as
     many.

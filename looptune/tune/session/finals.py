@@ -141,7 +141,7 @@ def select_finalists(timed: Sequence[Row]) -> tuple[str, ...]:
 
 
 def handwritten(file: Path) -> Path | None:
-    """``handwritten/<name>.py`` beside the C file, where there is one."""
+    """Return ``handwritten/<name>.py`` beside the C file, or None if there is none."""
     path = file.parent.resolve() / "handwritten" / f"{file.stem.replace('-', '_')}.py"
     return path if path.exists() else None
 
@@ -306,7 +306,7 @@ class Sequential:
         self.originals.__exit__(*exception)
 
     def times_us(self) -> list[tuple[float, ...]]:
-        """Of each, in their order."""
+        """Return the times of each version, in their order."""
         made = iter(self.originals.times_us())
         for number, match in enumerate(self._matches):
             if not self._held[number]:

@@ -55,7 +55,7 @@ class PredictionInput:
 
     @property
     def measured(self) -> Mapping[str, Entry]:
-        """By the text of their directives."""
+        """Return the measured versions by the text of their directives."""
         found = self.search.entries if self.search is not None else ()
         return {entry.configuration.text: entry for entry in found}
 

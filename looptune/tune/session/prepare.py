@@ -190,7 +190,7 @@ def single_version_command(prepared: PreparedRun) -> str:
 
 
 def prepare(request: TuningRequest, place: ExecutionSite = HERE) -> PreparedRun:
-    """``prepare_all`` for the first model."""
+    """Prepare one run: ``prepare_all`` for the first model."""
     return prepare_all(request, place)[0]
 
 
@@ -245,7 +245,7 @@ def prepare_all(request: TuningRequest, place: ExecutionSite = HERE) -> tuple[Pr
 
 
 def _check_memory(codelet: Codelet, values: Mapping[str, int | float]) -> None:
-    """UsageError, with both numbers, where an array of these sizes, or all of them, cannot be held here."""
+    """Raise UsageError, with both numbers, if the arrays of these sizes do not fit in this machine's memory."""
     sizes, have = integers(codelet, values), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     total = 0
     for p, elements in _lengths(codelet, sizes):
@@ -377,7 +377,7 @@ def _missed(prepared: PreparedRun) -> Iterator[str]:
 
 
 def _heavy(unit: Unit, size: Problem) -> bool:
-    """Its slow versions may take seconds."""
+    """Return whether slow versions of the unit may take seconds."""
     work = operation_count.count(unit.codelet.body, integers(unit.codelet, size.values))
     return work is None or work > SCREENED_FLOPS
 
@@ -469,7 +469,7 @@ def _space(request: TuningRequest, unit: Unit, lab: KernelBuilder) -> Space:
 
 
 def _context(request: TuningRequest, unit: Unit, job: Job, facts: DeviceInfo) -> Context:
-    """All that a time depends on besides the directives."""
+    """Return all that a time depends on besides the directives."""
     arrays = [p.dtype for p in unit.codelet.params if isinstance(p, Array)]
     return Context(
         kernel=unit.codelet.name, source_hash=source_hash(unit),

@@ -70,7 +70,7 @@ class SequentialBaselines(Protocol):
         """Record the reply of a worker that timed a baseline."""
 
     def times_us(self) -> list[tuple[float, ...]]:
-        """Of each, in their order, when all are there."""
+        """Return the times of each run, in their order, when all have ended."""
 
 
 class ExecutionSite(Protocol):

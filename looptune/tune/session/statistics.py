@@ -47,7 +47,7 @@ class SweepStatistics:
 
     @property
     def total(self) -> int:
-        """So many are done at the end, at most."""
+        """Return the number of versions that will be done at the end, at most."""
         total = self.versions + len(self.first) - self.counts["duplicate"]
         return total if self.budget.count is None else min(total, self.budget.count)
 
@@ -71,7 +71,7 @@ class SweepStatistics:
             self._rows = self._kept()
 
     def _kept(self) -> list[Row]:
-        """Fastest first."""
+        """Return the kept versions, fastest first."""
         ordered = sorted(self._rows, key=lambda row: (row.median_us, row.directives))
         return ordered[:KEPT] + [row for row in ordered[KEPT:] if row.directives in self.first]
 

@@ -34,14 +34,14 @@ class Axis:
 
     @property
     def numeric(self) -> bool:
-        """A quantity, whose values have an order: at least two, and numbers all."""
+        """Return whether the axis is a quantity: it has at least two values, all numbers."""
         return len(self.values) > 1 and (
             isinstance(self.values, range) or all(isinstance(v, int | float) for v in self.values)
         )
 
     @property
     def ascending(self) -> Sequence[int]:
-        """The digits of a quantity by its value."""
+        """Return the digits of a quantity in the order of its values."""
         if isinstance(self.values, range):
             return range(len(self.values))
         return sorted(range(len(self.values)), key=lambda digit: self.values[digit])

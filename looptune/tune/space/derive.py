@@ -115,7 +115,7 @@ def _products(found: Patterns) -> Iterator[str]:
 
 
 def _in_tiles(found: Patterns) -> Iterator[str]:
-    """Products on a GPU."""
+    """Derive the space of products on a GPU."""
     products = [s for s in found.sums if s.product]
     first = ["for gpu", *found.lines, *_beside(found, [s for s in found.sums if not s.product])]
     for outer, inner, strip, read, blocks in STAGED:

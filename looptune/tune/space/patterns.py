@@ -78,7 +78,7 @@ class Patterns:
 
     @cached_property
     def modes(self) -> dict[Id, str]:
-        """How each loop runs where nothing is asked for."""
+        """Return how each loop runs if nothing is asked for."""
         done = schedule(self.analysis, parse_lines(self.lines)).codelet.body
         return {identity(f): f.mode for f in walk_stmts(done) if isinstance(f, Loop)}
 
@@ -132,7 +132,7 @@ class Patterns:
 
     @cached_property
     def stencils(self) -> tuple[tuple[Loop, ...], ...]:
-        """Perfect nests of two or three parallel loops."""
+        """Return perfect nests of two or three parallel loops."""
         found = []
         for around, loop in _nested(self.body):
             band = tuple(_perfect(loop))
@@ -144,12 +144,12 @@ class Patterns:
 
     @cached_property
     def steps(self) -> tuple[Loop, ...]:
-        """The loops of which several iterations can be one launch."""
+        """Return the loops of which several iterations can be one launch."""
         loops = (loop for _, loop in _nested(self.body) if not self.parallel(loop))
         return tuple(f for f in loops if any(isinstance(s, Loop) for s in f.body))
 
     def before(self, a: Loop, b: Loop) -> Loop:
-        """Which of the two stands first."""
+        """Return the one of the two loops that comes first."""
         return next(loop for _, loop in _nested(self.body) if loop is a or loop is b)
 
     def adjacent_loops(self, found: ReductionPattern) -> tuple[Loop, ...]:
@@ -166,7 +166,7 @@ class Patterns:
         return None
 
     def rank(self, loop: Loop) -> int:
-        """How many dimensions the arrays that it writes have, 0 where they differ."""
+        """Return the number of dimensions of the arrays that the loop writes, or 0 if they differ."""
         changed = written_names(loop.body)
         found = {len(v.shape) for v in (*self.analysis.codelet.params, *self.analysis.codelet.locals)
                  if isinstance(v, (Array, Local)) and v.shape and v.name in changed}  # fmt: skip
@@ -233,7 +233,7 @@ class Patterns:
 
     @cached_property
     def transposes(self) -> tuple[tuple[Loop, Loop], ...]:
-        """Nests of two parallel loops with elements of both a row and a column."""
+        """Return nests of two parallel loops with elements of both a row and a column."""
         bands = (band for band in self.stencils if len(band) == 2)
         return tuple((p, q) for p, q in bands if not _smooth(q, q.var))
 

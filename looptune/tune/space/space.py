@@ -83,7 +83,7 @@ class Section:
 
     @property
     def launching(self) -> bool:
-        """Whether it says how the codelet is launched, and changes no loop."""
+        """Return whether the line says how the codelet is launched and changes no loop."""
         return all(address.where == "codelet" for line in self.lines for address in line.addresses)
 
     def configuration(self, index: int) -> Configuration | None:
@@ -109,7 +109,7 @@ class Space:
     warnings: tuple[str, ...] = ()
 
     def on(self, device: str) -> Space:
-        """Without the sections for others."""
+        """Return the space without the sections for other devices."""
         return Space(tuple(s for s in self.sections if s.device in ("", device)), self.warnings)
 
     @property

@@ -107,7 +107,7 @@ class Template:
         return "".join(part.pick(digit, note) for part, digit in zip(self.parts, reversed(digits), strict=True))
 
     def cover(self) -> Iterator[int]:
-        """Few numbers whose texts show every alternative at least once: as many as there are alternatives."""
+        """Yield few numbers whose texts show every alternative at least once: as many as there are alternatives."""
         weight = self.size
         yield 0
         for part in self.parts:

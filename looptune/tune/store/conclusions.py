@@ -41,7 +41,7 @@ def save_conclusion(store: Store, context: Context, sweep: str, record: Mapping[
 
 
 def conclusions(store: Store) -> dict[str, Conclusion]:
-    """By the hash of the context."""
+    """Return the conclusions of the store by the hash of the context."""
     with refusals(store.path):
         found = store.connection.execute("SELECT context, sweep, record, finished FROM results").fetchall()
     with store.reading("what a sweep came to"):

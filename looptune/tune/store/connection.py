@@ -167,7 +167,7 @@ def refusals(path: Path) -> Iterator[None]:
 
 
 def check_path(path: Path) -> None:
-    """StoreError where no database can be made at ``path`` because something else is there."""
+    """Raise StoreError if no database can be made at ``path`` because something else is there."""
     with refusals(path):
         _check_own(path)
 
@@ -185,7 +185,7 @@ def _uri(path: Path, mode: str) -> str:
 
 
 def _check_own(path: Path) -> None:
-    """StoreError where there is a file that does not say that it is ours; an empty one is nobody's."""
+    """Raise StoreError if there is a file that is not a looptune database; an empty file is accepted."""
     if not path.exists():
         return
     if not stat.S_ISREG(path.stat().st_mode):
@@ -297,13 +297,13 @@ def _found(connection: sqlite3.Connection) -> frozenset[tuple[str, ...]]:
 
 
 def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
-    """StoreError where the file has other tables or columns, or defines views or triggers, which would run."""
+    """Raise StoreError if the file has other tables or columns, or defines views or triggers, which would run."""
     if _found(connection) != _schema():
         raise StoreError(f"{path} has not the tables of a database of looptune's: something else has changed it")
 
 
 def _check_ours(connection: sqlite3.Connection, path: Path) -> None:
-    """StoreError for another program's file and for a later schema; sqlite3.DatabaseError for a damaged file."""
+    """Raise StoreError for another program's file or a later schema, sqlite3.DatabaseError for a damaged file."""
     connection.execute("PRAGMA trusted_schema = OFF")
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:

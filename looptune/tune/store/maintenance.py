@@ -160,7 +160,7 @@ def _shrink(store: Store) -> None:
 
 
 def age_s(text: str) -> float:
-    """``30d``, ``2w``, ``12h`` or ``90m`` in seconds; UsageError on anything else.
+    """Return the seconds of ``30d``, ``2w``, ``12h`` or ``90m``. Raises UsageError for anything else.
 
     >>> age_s("2w"), age_s("1.5h")
     (1209600.0, 5400.0)
@@ -177,7 +177,7 @@ def before(age: str | None) -> float | None:
 
 
 def size_bytes(path: Path) -> int:
-    """On the disk, with what is not yet in the main file."""
+    """Return the bytes on the disk, with what is not yet in the main file."""
     return sum(p.stat().st_size for p in (path, Path(f"{path}-wal")) if p.exists())
 
 

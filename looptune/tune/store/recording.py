@@ -40,12 +40,12 @@ class Recording:
 
     @property
     def versions(self) -> int:
-        """Different sources: what exhaustive search has to measure."""
+        """Return the number of different sources, which is what an exhaustive search has to measure."""
         return len({m.source for m in self.measured})
 
     @property
     def estimated(self) -> int:
-        """How many configurations the file has no duration for."""
+        """Return how many configurations have no duration in the file."""
         return sum(m.seconds is None for m in self.measured)
 
     def seconds(self) -> list[float]:

@@ -29,7 +29,7 @@ class Entry:
 
     @property
     def facts(self) -> dict[str, int | float | str]:
-        """What else was seen: registers, seconds of compiling."""
+        """Return the other evidence: registers, seconds of compiling."""
         return dict(_facts(self.row))
 
     @property
@@ -61,7 +61,7 @@ class Search:
 
 
 def searches(rows: Iterable[Row]) -> list[Search]:
-    """By name."""
+    """Return the searches by name."""
     contexts: dict[Context, dict[str, Row]] = {}
     keys: dict[str, Row] = {}
     for row in rows:
@@ -83,7 +83,7 @@ def searches(rows: Iterable[Row]) -> list[Search]:
 
 
 def seconds(row: Row) -> float | None:
-    """Compiling and measuring; None where the row does not say how long both took."""
+    """Return the seconds of compiling and measuring, or None if the row does not say both."""
     took = None if row.finished is None else max(0.0, row.finished - row.started)
     match row.outcome:
         case Timed() | CutOff():

@@ -173,7 +173,7 @@ class Store:
             self.connection.close()
 
     def _check_there(self) -> None:
-        """StoreError where the path no longer names the file that is open."""
+        """Raise StoreError if the path no longer names the file that is open."""
         if self._place is None or self._place.is_at(self.path):
             return
         kept, self._place = keep_copy(self.connection, self.path), None
@@ -368,7 +368,10 @@ _NAMES = ("kernel", "source_hash", "lowering", "capability", "device", "target",
 
 
 def _row(record: dict[str, Any]) -> Row:
-    """ValueError, TypeError or KeyError where the record holds what nobody writes."""
+    """Return the row of a record.
+
+    Raises ValueError, TypeError or KeyError for a record that looptune does not write.
+    """
     context = _context(*(record[f.name] for f in fields(Context)))
     outcome = None if record["outcome"] is None else _outcome(record["outcome"])
     status = record["status"]
@@ -408,7 +411,7 @@ def _context(*parts: str) -> Context:
 
 
 def _check_shown(text: str, name: str) -> None:
-    """ValueError where a text holds what moves a cursor or colours what comes after it."""
+    """Raise ValueError if a text contains terminal escape sequences."""
     if not text.replace("\t", " ").isprintable():
         raise ValueError(f"{name} is {text!r}")
 

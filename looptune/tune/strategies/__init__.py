@@ -39,7 +39,7 @@ __all__ = ["ALL", "Strategy", "named", "names"]
 
 
 def names() -> tuple[str, ...]:
-    """Of all strategies, those that packages bring last."""
+    """Return the names of all strategies, those of packages last."""
     return (*ALL, *(n for n in plugins.names("strategy") if n not in ALL))
 
 

@@ -58,7 +58,7 @@ class Strategy(ABC):
 
     @classmethod
     def check(cls) -> None:
-        """UsageError where the package it needs is missing."""
+        """Raise UsageError if the package that the strategy needs is missing."""
         if cls.needs is not None and find_spec(cls.needs) is None:
             raise UsageError(f"the strategy {cls.name} needs the package {cls.needs}: pip install 'looptune[search]'")
 

@@ -67,7 +67,7 @@ class Evolutionary(Sequential):
         return self.view.nearest(mother, digits, self.costs, self.rng)
 
     def _mutated(self, axis: Axis, digit: int) -> int:
-        """Any other word; of a quantity mostly a value close by."""
+        """Return any other word, or for a quantity mostly a value close by."""
         order = axis.ascending if axis.numeric else range(len(axis.values))
         at, last = order.index(digit), len(order) - 1
         reach = max(1, len(order) // 8) if axis.numeric and self.rng.random() < NEARBY else last

@@ -49,7 +49,7 @@ class GatlasNested(Sequential):
             span /= MOST / 4
 
     def _through(self, point: int, k: int, span: float) -> Iterator[int]:
-        """Points along an axis: all of a word's, of a quantity's those of a share ``span`` of it around ``point``."""
+        """Yield points along an axis: all of a word's, or of a quantity's the share ``span`` around ``point``."""
         axis, here = self.view.axes(point)[k], self.view.digits(point)[k]
         if here < 0:
             return

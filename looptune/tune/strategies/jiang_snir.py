@@ -42,7 +42,7 @@ REDRAWN = 2
 
 
 def unimodal(probe: Probe, at: int, low: int, high: int) -> Steps[Best]:
-    """Return the position in ``low .. high`` of the minimum of a unimodal sequence, and its cost.
+    """Yield the position in ``low .. high`` of the minimum of a unimodal sequence, and its cost.
 
     The search begins at ``at``.
 
@@ -138,7 +138,7 @@ class JiangSnir(Sequential):
         return best
 
     def _quantity(self, k: int, digits: Sequence[int], best: Best) -> Steps[Best]:
-        """Algorithm 1 over some of an axis's digits."""
+        """Run Algorithm 1 over some of an axis's digits."""
         base = best[0]
         digit = self.view.digits(base)[k]
         if digit < 0 or not digits:
@@ -156,7 +156,7 @@ class JiangSnir(Sequential):
         return (point, cost) if point is not None and cost < best[1] else best
 
     def _trade(self, best: Best) -> Steps[Best]:
-        """Return the first point that is better with one quantity doubled and another halved, else ``best``."""
+        """Yield the first point that is better with one quantity doubled and another halved, else ``best``."""
         digits, axes = self.view.digits(best[0]), self.view.axes(best[0])
         numeric = [k for k, axis in enumerate(axes) if axis.numeric and digits[k] >= 0]
         twice = [(k, d) for k in numeric if (d := _times(axes[k], digits[k], 2.0)) is not None]

@@ -162,7 +162,7 @@ class Model(Sequential):
         return sorted({*best, *known[-RECENT // 2 :]})
 
     def _apart(self, rows: list[int], others: list[int] | None = None) -> np.ndarray:
-        """Distances, a row for each of ``rows``; by default among themselves."""
+        """Return the distances, a row for each of ``rows``; by default among themselves."""
         distances: np.ndarray = np.sqrt(self._squares(rows, rows if others is None else others))
         return distances
 
