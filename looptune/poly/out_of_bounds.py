@@ -46,10 +46,10 @@ class OutOfBounds:
         """Return the message for the user.
 
         >>> str(Leaves("a[i]", "a[n]", Span("f.c", 1, 2), {"i": 1}, {"n": 1}, True, ""))
-        'a[i] leaves a[n]: i = 1 when n = 1'
+        'a[i] is outside a[n]: i = 1 when n = 1'
         """
         given = f" when {_listed(self.sizes)}" if self.sizes else ""
-        return f"{self.access} leaves {self.declared}{f': {_listed(self.at)}' if self.at else ''}{given}"
+        return f"{self.access} is outside {self.declared}{f': {_listed(self.at)}' if self.at else ''}{given}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class UndecidedAccess:
     why: str
 
     def __str__(self) -> str:
-        return f"{self.access} may leave {self.declared}: {self.why}"
+        return f"{self.access} may be outside {self.declared}: {self.why}"
 
 
 def undecided_accesses(model: Scop) -> tuple[UndecidedAccess, ...]:

@@ -58,9 +58,9 @@ def saxpy() -> compile.CompiledKernel:
 def test_a_compiled_kernel_refuses_what_its_loops_leave(saxpy: compile.CompiledKernel) -> None:
     """The message names the parameter, what it has and what is reached; nothing is written; what fits runs."""
     x, y = np.ones(10, np.float32), np.zeros(10, np.float32)
-    with pytest.raises(UsageError, match=r"^x is too short: it has 10 elements, and .* reach element 99999"):
+    with pytest.raises(UsageError, match=r"^x is too short: it has 10 elements, and .* access element 99999"):
         saxpy(100000, 2.0, x, y)
-    with pytest.raises(UsageError, match=r"^y is too short: it has 10 elements, and .* reach element 10"):
+    with pytest.raises(UsageError, match=r"^y is too short: it has 10 elements, and .* access element 10"):
         saxpy(11, 2.0, np.ones(11, np.float32), y)
     assert not y.any()
     saxpy(10, 2.0, x, y)
@@ -75,7 +75,7 @@ def test_a_built_module_refuses_short_and_overlapping_arrays(tmp_path: Path) -> 
     mv(2, 3, 4, w, x, y)
     assert (y == 4).all()
     for _ in range(2):
-        with pytest.raises(ValueError, match=r"^W is too short: it has 20 elements, and .* reach element 23"):
+        with pytest.raises(ValueError, match=r"^W is too short: it has 20 elements, and .* access element 23"):
             mv(2, 3, 4, w[:20], x, y)
     with pytest.raises(ValueError, match=r"^y, which is written, overlaps x"):
         mv(2, 3, 4, w, x, x[2:])

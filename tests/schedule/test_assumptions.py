@@ -23,22 +23,22 @@ def leaves(text: str) -> list[str]:
     [
         (
             "void f(int n, float a[n]) { for (int i = 0; i <= n; i++) a[i] = 1; }",
-            ["a[i] leaves a[n]: i = 1 when n = 1"],
+            ["a[i] is outside a[n]: i = 1 when n = 1"],
         ),
         (
             "void f(int n, float a[n]) { for (int i = 0; i < n; i++) a[i + 1] = 1; }",
-            ["a[i + 1] leaves a[n]: i = 0 when n = 1"],
+            ["a[i + 1] is outside a[n]: i = 0 when n = 1"],
         ),
         (
             "void f(int n, float a[n]) { for (int i = n - 1; i >= 0; i--) a[i] = a[i - 1]; }",
-            ["a[i - 1] leaves a[n]: i = 0 when n = 1"],
+            ["a[i - 1] is outside a[n]: i = 0 when n = 1"],
         ),
         (
             "void f(int n, int m, float a[n][m]) "
             "{ for (int i = 0; i < n; i++) for (int j = 0; j <= m; j++) a[i][j] = 1; }",
-            ["a[i][j] leaves a[n][m]: i = 0, j = 1 when n = 1, m = 1"],
+            ["a[i][j] is outside a[n][m]: i = 0, j = 1 when n = 1, m = 1"],
         ),
-        ("void f(float a[8]) { for (int i = 0; i < 9; i++) a[i] = 1; }", ["a[i] leaves a[8]: i = 8"]),
+        ("void f(float a[8]) { for (int i = 0; i < 9; i++) a[i] = 1; }", ["a[i] is outside a[8]: i = 8"]),
         ("void f(int n, float a[n]) { for (int i = 0; i < n; i++) a[i] = 1; }", []),
         ("void f(int n, int m, float a[n]) { for (int i = 0; i < m; i++) a[i] = 1; }", []),
         ("void f(int n, float a[n]) { for (int i = 0; i <= n; i++) if (i < n) a[i] = 1; }", []),
@@ -116,7 +116,8 @@ def test_the_summary_says_which_arrays_are_apart_and_what_data_decide() -> None:
     brief = dict(explain(load(text)).assumption_summary)
     assert brief["no overlap"] == "of x and b with h"
     assert (
-        brief["inside"] == "h[i] is inside h[256]: it executes only if x[i] > 0; h[x[i]] is inside h[256]: x[i] decides"
+        brief["inside"]
+        == "h[i] is inside h[256]: it executes only if x[i] > 0; h[x[i]] is inside h[256]: this depends on x[i]"
     )
 
 
@@ -143,7 +144,7 @@ def test_run_says_at_once_that_the_loops_leave_an_array(tmp_path: Path) -> None:
     """Before anything is compiled, with the number of elements and the one that is reached."""
     path = tmp_path / "f.c"
     path.write_text("void f(int n, float a[n]) { for (int i = 0; i <= n; i++) a[i] = 2 * a[i]; }\n")
-    with pytest.raises(UsageError, match=r"a is too short: it has 100 elements, and .* reach element 100"):
+    with pytest.raises(UsageError, match=r"a is too short: it has 100 elements, and .* access element 100"):
         prepare_all(TuningRequest(path, target="numba-cpu", defines={"n": "100"}))
 
 
@@ -153,13 +154,13 @@ HIST = "void f(int n, const int x[n], float h[16]) { for (int i = 0; i < n; i++)
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (HIST, ["1:74: h[x[i]] may leave h[16]: x[i] decides, and no kernel checks it"]),
+        (HIST, ["1:74: h[x[i]] may be outside h[16]: this depends on x[i], and no kernel checks it"]),
         (HIST.replace("h[x[i]] += 1", "if (x[i] > 0) h[i] = 1"),
-         ["1:88: h[i] may leave h[16]: it executes only if x[i] > 0, and no kernel checks it"]),
+         ["1:88: h[i] may be outside h[16]: it executes only if x[i] > 0, and no kernel checks it"]),
         (HIST.replace("h[x[i]] += 1", "if (x[i] > 0) h[i % 16] = h[x[i]]"),
-         ["1:100: h[x[i]] may leave h[16]: x[i] decides, and no kernel checks it"]),
+         ["1:100: h[x[i]] may be outside h[16]: this depends on x[i], and no kernel checks it"]),
         (HIST.replace("h[x[i]] += 1", "if (x[i] > 0) h[i / 7] = h[x[i]] + h[x[n - 1]]"),
-         ["1:99: h[x[i]] may leave h[16]: x[i] decides, and no kernel checks it "
+         ["1:99: h[x[i]] may be outside h[16]: this depends on x[i], and no kernel checks it "
           "(and 1 more: `looptune check --legal-space`)"]),
         (HIST.replace("h[x[i]] += 1", "if (x[i] > 0) h[i / 7] = x[i]"), []),
     ],
