@@ -34,7 +34,7 @@ class JsonCursor:
         return UsageError(f"{where}: expected {expected}, found {_shown(self.value)}")
 
     def members(self) -> dict[str, JsonCursor]:
-        """Of an object."""
+        """Return the members of an object."""
         match self.value:
             case dict():
                 return {key: JsonCursor(value, self.file, _member(self.path, key)) for key, value in self.value.items()}
@@ -54,14 +54,14 @@ class JsonCursor:
         return None if found is None or found.value is None else found
 
     def items(self) -> Iterator[JsonCursor]:
-        """Of a list."""
+        """Return the items of a list."""
         match self.value:
             case list():
                 return (JsonCursor(v, self.file, f"{self.path}[{k}]") for k, v in enumerate(self.value))
         raise self.error("a list")
 
     def number(self) -> float:
-        """Finite, and no truth value."""
+        """Return a finite number that is not a truth value."""
         match self.value:
             case bool():
                 raise self.error("a number")

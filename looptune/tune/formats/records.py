@@ -116,7 +116,7 @@ def lengths(search: Search) -> list[int]:
 
 
 def timestamp(entry: Entry) -> str:
-    """When it was measured, in UTC."""
+    """Return when the version was measured, in UTC."""
     return iso_time(entry.row.started)
 
 

@@ -105,7 +105,7 @@ _Group = tuple[str, str]
 
 
 def is_header(file: JsonCursor) -> bool:
-    """Whether this is what a wisdom file opens with."""
+    """Return whether this line opens a wisdom file."""
     return isinstance(file.value, dict) and "tunable_parameters" in file.value
 
 

@@ -84,7 +84,7 @@ def sequential_timer(job: Job) -> Callable[[], tuple[float, ...]]:
 
 
 def _of_text(job: Job) -> Callable[[], float] | None:
-    """Return a function that times the text in microseconds, or None if the text does not run at these sizes."""
+    """Return the time of the text, or None if it does not run at these sizes."""
     text = job.text
     if text is None:
         return None

@@ -35,7 +35,7 @@ class KernelStudy:
 
     @property
     def finals(self) -> dict[str, float]:
-        """Medians of the finals by directives, in microseconds."""
+        """Return the medians of the finals by directives, in microseconds."""
         return {text: outcome.median_us for text, outcome in self.finals_outcomes.items() if isinstance(outcome, Timed)}
 
     @property
@@ -52,7 +52,7 @@ class KernelStudy:
 
     @property
     def kind(self) -> str:
-        """The type, and how it was measured where that is not the usual."""
+        """Return the type, and how it was measured if not in the usual way."""
         return ", ".join([self.result.dtype, *unusual_options(self.context)])
 
     @property

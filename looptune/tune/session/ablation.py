@@ -40,7 +40,7 @@ class Winner:
 
     @property
     def without(self) -> dict[str, str]:
-        """Return, by each line, the directives without it, as a space writes them."""
+        """Yield the directives without each line, as a space writes them."""
         lines = self.directives.splitlines()
         return {line: _canonical("\n".join(x for x in lines if x is not line)) for line in lines}
 

@@ -365,7 +365,7 @@ def _where(context: Context) -> tuple[str, ...]:
 
 
 def _missed(prepared: PreparedRun) -> Iterator[str]:
-    """Why a kernel has no guests though there are other databases."""
+    """Yield why a kernel has no transferred configurations though other databases are given."""
     also, c = prepared.request.transfer_from, prepared.context
     if not also or prepared.transfer_sources:
         return

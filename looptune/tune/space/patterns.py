@@ -149,7 +149,7 @@ class Patterns:
         return tuple(f for f in loops if any(isinstance(s, Loop) for s in f.body))
 
     def before(self, a: Loop, b: Loop) -> Loop:
-        """Return the one of the two loops that comes first."""
+        """Return whether ``a`` stands before ``b``."""
         return next(loop for _, loop in _nested(self.body) if loop is a or loop is b)
 
     def adjacent_loops(self, found: ReductionPattern) -> tuple[Loop, ...]:

@@ -368,7 +368,7 @@ _NAMES = ("kernel", "source_hash", "lowering", "capability", "device", "target",
 
 
 def _row(record: dict[str, Any]) -> Row:
-    """Return the row of a record.
+    """Return the row of a record. Raises ValueError, TypeError or KeyError for a record that looptune does not write.
 
     Raises ValueError, TypeError or KeyError for a record that looptune does not write.
     """
