@@ -142,5 +142,5 @@ def test_loops_of_one_name_are_told_apart() -> None:
     for body, number in ((mixed + last, 1), (last + mixed, 3)):
         lines = ("loop 1: persistent", f"loop {4 if number == 1 else 3}: persistent", f"loop {number + 1}: parallel",
                  f"loop {number + 1}: grid blocksize 32x2", f"loop {number + 2}: grid blocksize 32x8")  # fmt: skip
-        with pytest.raises(DirectiveError, match="blocks of 64 and 256 threads are in it"):
+        with pytest.raises(DirectiveError, match="its nests have blocks of 64 and 256 threads"):
             planned(twice % body, lines)

@@ -190,7 +190,7 @@ def test_another_version_of_the_program_is_refused(
     with pytest.raises(TargetError, match=r"the scheduler at tcp://.*: numba .* \(here 0\.1\.2\); install the same"):
         late.wait_for("numba-cpu")
     monkeypatch.setattr(late, "_check_scheduler", lambda: None)
-    with pytest.raises(TargetError, match=r"do not fit: tcp://.* on .*: it has numba .* \(here 0\.1\.2\)"):
+    with pytest.raises(TargetError, match=r"can be used: tcp://.* on .*: it has numba .* \(here 0\.1\.2\)"):
         late.wait_for("numba-cpu")
     first, second = sorted(shared.members)
     later = dask_cluster.Cluster(shared.client, shared.address, heard.append)
