@@ -97,7 +97,7 @@ def _undecided(load: Load, reached: EvaluationContext, s: Statement, shape: tupl
             continue
         if e is None or n is None:
             loads = [source_text(x) for x in walk(subscript) if isinstance(x, Load)]
-            return f"{loads[0]} decides" if loads else f"{expression_text(subscript)} is not analysed"
+            return f"this depends on {loads[0]}" if loads else f"{expression_text(subscript)} is not analysed"
         if not reached.domain.is_subset(reached.where(f"0 <= {e} < {n}")):
             conditions = [c for c in s.conditions if any(isinstance(x, Load) for x in walk(c))]
             return (
