@@ -351,11 +351,11 @@ def test_the_winners_kernels_are_kept_and_shown() -> None:
     held = conclusion.occupancy_of(used, "sm_90")
     assert [(h.warps, h.most, h.by) for h in held] == [(20, 64, "registers"), (64, 64, "threads")]
     assert [h.warps for h in conclusion.occupancy_of(used, "sm_999")] == [None, None]
-    made = result(held=held, seconds={})
+    made = result(occupancy=held, seconds={})
     back, _ = kept.from_record(kept.record(made, SOURCES))
     assert back.occupancy == held
     assert made.record()["kernels"][0]["registers"] == 96
     shown = "| f_0 | 128 | 96 | 1,024 B | 0 B | 31%, 20 of 64 warps, limited by registers |"
     assert shown in tables.markdown(made)
     assert "| 100%, 64 of 64 warps, limited by threads |" in tables.markdown(made)
-    assert "limited by" not in tables.markdown(result(held=conclusion.occupancy_of(used, "sm_999"), seconds={}))
+    assert "limited by" not in tables.markdown(result(occupancy=conclusion.occupancy_of(used, "sm_999"), seconds={}))
