@@ -21,7 +21,6 @@ from typing import Any
 
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet, Loop, Scalar
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
@@ -31,6 +30,7 @@ from looptune.lower.plan_check import prove_plan
 from looptune.poly.translation_validation import prove
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.space.space import Configuration, parse
 
 ROOT = Path(__file__).parent.parent

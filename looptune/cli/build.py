@@ -61,10 +61,11 @@ def build(
     from looptune.core.floating_point import floats_of_options
     from looptune.deploy import build as building
     from looptune.frontend import load
+    from looptune.schedule.directive_lines import renamed_words
 
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     unit = load(file, defines=defines, **options)
-    for message in unit.warnings:
+    for message in (*unit.warnings, *renamed_words(unit.codelet)):
         warn(message)
     floats = floats_of_options(strict=no_reassociate, contract=fp_contract)
     make = building.as_c if as_c else building.as_python

@@ -105,16 +105,17 @@ def check(
             "--derive-space prints only a space file: leave out --directive, --config, --legal-space and --json"
         )
     from looptune.frontend import load
-    from looptune.frontend.directive_lines import parse_lines
     from looptune.report.check import json as loops_json
     from looptune.report.check import text as loops
     from looptune.report.check.explanation import explain
     from looptune.schedule.analysis import Analysis
+    from looptune.schedule.directive_lines import parse_lines, renamed_words
     from looptune.tune.space.derive import derive
 
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     unit = load(file, defines=defines, **options)
-    for message in unit.warnings:
+    lines = "\n".join((*directives, *directives_of_config(config))).splitlines()
+    for message in (*unit.warnings, *renamed_words(unit.codelet, lines)):
         warn(message)
     if derived:
         click.echo(derive(Analysis(unit.codelet, not no_reassociate)), nl=False)

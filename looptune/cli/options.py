@@ -277,8 +277,12 @@ SEED = click.IntRange(0, 2**32 - 1)
 
 
 def warn(message: str) -> None:
-    """Print a warning on standard error, after its place in a file where it has one."""
-    click.echo(with_severity("warning", message), err=True)
+    """Print a warning on standard error, after its place in a file where it has one, once in a run of the command."""
+    context = click.get_current_context(silent=True)
+    said = set[str]() if context is None else context.meta.setdefault(f"{__name__}.said", set[str]())
+    if message not in said:
+        said.add(message)
+        click.echo(with_severity("warning", message), err=True)
 
 
 def note(message: str) -> None:

@@ -64,6 +64,7 @@ def predict(
     from looptune.core.errors import UsageError
     from looptune.frontend import load
     from looptune.report import cost_model
+    from looptune.schedule.directive_lines import renamed_words
     from looptune.tune.session import predict as predicting
 
     if space is not None and not sweep:
@@ -76,7 +77,7 @@ def predict(
     records, rankings = [], []
     for file in files:
         unit = load(file, defines=defines, **options)
-        for message in unit.warnings:
+        for message in (*unit.warnings, *renamed_words(unit.codelet, lines)):
             warn(message)
         what = predicting.prediction_input(unit, held, device, reassociate=not no_reassociate)
         if sweep:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from looptune.core.floating_point import DEFAULT, Floats
 from looptune.core.version import lowering
-from looptune.frontend.directive_lines import canonical_text
 from looptune.ir.nodes import Scalar
 from looptune.ir.simplify import is_integer
 from looptune.runtime.outcome import Timed
 from looptune.runtime.timing import Summary, summary
+from looptune.schedule.directive_lines import canonical_text
 from looptune.tune.results.winner import winner
 from looptune.tune.store.searches import VERSIONS
 from looptune.tune.store.source_hash import source_hash

@@ -19,11 +19,11 @@ from looptune.deploy import plans
 from looptune.deploy.asserted import MACRO, call_checks
 from looptune.deploy.python_module import ModuleRequest, measurement_lines
 from looptune.deploy.runtime.lookup import LEVELS, Device, Match, look_up
-from looptune.frontend.directive_lines import parse_lines
 from looptune.poly.out_of_bounds import out_of_bounds_accesses, undecided_accesses
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.assumptions import find_assumptions
+from looptune.schedule.directive_lines import parse_lines
 
 if TYPE_CHECKING:
     from looptune.deploy.best_versions import BestVersion

@@ -25,7 +25,6 @@ from looptune.deploy.best_kernel import BestKernel, SelectedPlan
 from looptune.deploy.best_versions import best_versions
 from looptune.deploy.runtime.lookup import Device, Match
 from looptune.frontend import Unit, load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Array, Codelet, Scalar
 from looptune.ir.simplify import is_integer, wrap
 from looptune.lower.passes.cpu_reassociation import vectorised_sums
@@ -39,6 +38,7 @@ from looptune.runtime.device import on_gpu
 from looptune.runtime.problem_sizes import integers
 from looptune.runtime.targets import CACHE, Target
 from looptune.schedule.analysis import Analysis
+from looptune.schedule.directive_lines import current_text, parse_lines, renamed_words
 from looptune.schedule.suggest import schedule_with_suggestions
 from looptune.tune.space.pragma_choices import check_choices_decided
 from looptune.tune.store.store import Store
@@ -52,7 +52,7 @@ class CompiledKernel:
     """A compiled codelet, called with the C function's parameters in the C function's order.
 
     ``source`` is the emitted module, ``directives`` what was applied as text, ``plan`` host steps and kernels, and
-    ``asserted`` the directives that rest on the user's word (``trust``) and are not proved. Arrays
+    ``asserted`` the directives that rest on the user's word (``assume``) and are not proved. Arrays
     are NumPy arrays, or on a GPU anything with the CUDA Array Interface; they have the declared types and extents, none
     that is written overlaps another, and they are updated in place. NumPy arrays are copied to a GPU and back; a device
     array is never copied.
@@ -204,6 +204,8 @@ def compile(
     )
     for message in unit.warnings:
         warnings.warn(message, stacklevel=3)  # past renamed_argument
+    for message in renamed_words(unit.codelet, _given_lines(directives)):
+        warnings.warn(message, DeprecationWarning, stacklevel=3)
     made_for = targets.resolve(target, CACHE, floats=floats)
     if config is not None:
         return _best_kernel(unit, made_for, Path(db), floats)
@@ -264,10 +266,14 @@ def scheduled(
 
 
 def directive_lines(directives: str | Sequence[str] | None) -> str:
-    """Return the directives as text, one per line."""
+    """Return the directives as text in present words, one per line."""
+    return current_text("\n".join(_given_lines(directives)))
+
+
+def _given_lines(directives: str | Sequence[str] | None) -> Sequence[str]:
     if directives is None:
-        return ""
-    return directives if isinstance(directives, str) else "\n".join(directives)
+        return ()
+    return (directives,) if isinstance(directives, str) else directives
 
 
 def scalar(p: Scalar, given: Any) -> int | float:

@@ -12,13 +12,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import LooptuneError
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet, Loop, Node
 from looptune.ir.rewrite import rewrite
 from looptune.ir.specialize import specialize
 from looptune.lower.passes.cpu_reassociation import vectorised_sums
 from looptune.lower.pipeline import lower_to_plan
 from looptune.schedule.apply import ScheduleResult, schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.session.proof import summarize_proof
 
 if TYPE_CHECKING:

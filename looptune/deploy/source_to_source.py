@@ -23,6 +23,7 @@ from looptune.lower.pipeline import Machine, lower_to_plan, plan_after
 from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
 from looptune.schedule.assumptions import may_overlap
+from looptune.schedule.directive_lines import current_text, renamed_words
 
 if TYPE_CHECKING:
     from looptune.schedule.apply import ScheduleResult
@@ -52,7 +53,8 @@ def transform(
 
     ``note`` is called with the sums of floats that the directives reorder.
     """
-    unit = _loaded(file, kernel, defines, include_dirs, dtype, warn)
+    unit = _loaded(file, kernel, defines, include_dirs, dtype, warn, lines)
+    lines = tuple(map(current_text, lines))
     done = scheduled(unit, lines, floats, "--directive")
     for turned in done.sums:
         note(f"{turned.span}: the directives add up {turned.clause} in another order, which rounds differently; "
@@ -111,10 +113,11 @@ def _loaded(
     include_dirs: Sequence[Path],
     dtype: str | None,
     warn: Warn,
+    lines: Sequence[str],
 ) -> Unit:
     given = defines if defines is not None else {}
     unit = load(file, kernel=kernel, defines=given, include_dirs=include_dirs, dtype=dtype)
-    for message in unit.warnings:
+    for message in (*unit.warnings, *renamed_words(unit.codelet, lines)):
         warn(message)
     return unit
 
@@ -158,7 +161,8 @@ def emit(
 
     Raises TargetError if the target has none.
     """
-    unit = _loaded(file, kernel, defines, include_dirs, dtype, warn)
+    unit = _loaded(file, kernel, defines, include_dirs, dtype, warn, lines)
+    lines = tuple(map(current_text, lines))
     done = scheduled(unit, lines, floats, "--directive")
     if after is not None:
         blocks = targets.specializes_sizes(target, CACHE)

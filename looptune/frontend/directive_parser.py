@@ -21,7 +21,7 @@ from looptune.ir.nodes import Arg, Directive
 
 KEYWORDS = frozenset({
     "contiguous", "split", "remainder", "noremainder", "guarded", "jam", "nojam", "fullunroll", "blocksize", "private",
-    "reduce", "trust", "sizes", "inline", "min", "max", "parallel", "noparallel", "cut", "team", "off",
+    "reduce", "assume", "sizes", "inline", "min", "max", "parallel", "noparallel", "cut", "team", "off",
 })  # fmt: skip
 
 _DIGITS = 18

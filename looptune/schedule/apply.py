@@ -56,12 +56,12 @@ from looptune.schedule.reduction_clauses import restrict_to_body
 
 if TYPE_CHECKING:
     from looptune.core.source import Span
-    from looptune.frontend.directive_lines import DirectiveLine
+    from looptune.schedule.directive_lines import DirectiveLine
 
 
 @dataclass(frozen=True, slots=True)
 class AppliedDirective:
-    """One directive as applied: ``proof`` is "proved", "asserted" (by ``trust``), "refused" or "" where it needs none.
+    """One directive as applied: ``proof`` is "proved", "asserted" (by ``assume``), "refused" or "" where it needs none.
 
     ``number`` and ``piece`` are its loop's; ``refusal`` the error where it is refused, which only ``keep_going`` leaves
     in a schedule. ``sums`` are those it reorders, where that was asked for; ``assumes`` what it says of the data.

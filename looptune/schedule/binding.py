@@ -18,12 +18,13 @@ from looptune.core.errors import DirectiveError
 from looptune.ir.nodes import Codelet, Directive, If, Loop, Stmt, While
 from looptune.ir.rewrite import map_blocks, walk_stmts
 from looptune.schedule import directives
+from looptune.schedule.directive_lines import DirectiveLine
 from looptune.schedule.directives.base import Transform
 from looptune.schedule.directives.distribute import FissionPart, fission_part
 
 if TYPE_CHECKING:
     from looptune.core.source import Span
-    from looptune.frontend.directive_lines import DirectiveLine
+    from looptune.schedule.directive_lines import DirectiveLine
 
 EXCLUSIVE = ({"unroll", "tile", "fullunroll"}, {"parallel", "noparallel"})
 """Directives of which a loop has one: a placed one takes the place of the file's."""
@@ -88,9 +89,9 @@ def bind(
 ) -> list[BoundDirective]:
     """Return the ``wanted`` directives, each with its loop, in textual order."""
     loops = [n for n in walk_stmts(codelet.body) if isinstance(n, (Loop, While))]
-    whole = [d for d in codelet.directives if wanted(d)]
+    whole = [d for d in map(directives.current, codelet.directives) if wanted(d)]
     given = [_Given(f, d, -1) for d in whole for f in loops_at(codelet, "codelet", "", d.span)]
-    given += [_Given(f, d, 0) for f in loops for d in f.directives if wanted(d)]
+    given += [_Given(f, d, 0) for f in loops for d in map(directives.current, f.directives) if wanted(d)]
     for p in placed:
         if wanted(p.directive):
             here = loops_at(codelet, p.where, p.loop, p.directive.span)

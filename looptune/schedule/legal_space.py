@@ -14,12 +14,12 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import DirectiveError, IllegalTransform
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Assign, Codelet, If, Loop, Node, Stmt, While
 from looptune.ir.rewrite import rewrite
 from looptune.poly.scop import SchedulePiece
 from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.schedule.binding import enclosing_path
+from looptune.schedule.directive_lines import parse_lines
 from looptune.schedule.directives.base import NewSchedule, restrict_schedule, statement_names
 
 if TYPE_CHECKING:

@@ -47,9 +47,9 @@ def _shown(arg: Arg) -> str:
     values = ["x".join(_value(v) for v in arg.values)] if arg.key == "blocksize" else [_value(v) for v in arg.values]
     if not arg.values:
         return arg.key
-    if arg.key in ("private", "reduce", "turned"):
+    if arg.key in ("private", "reduce", "transposed"):
         return f"{arg.key}({', '.join(values)})"
-    separator = " " if arg.key in ("blocksize", "buffers", "rows", "runs", "unroll") else ":" if arg.key else ""
+    separator = " " if arg.key in ("blocksize", "buffers", "rows", "unroll", "vector") else ":" if arg.key else ""
     return f"{arg.key}{separator}{', '.join(values)}"
 
 

@@ -19,12 +19,13 @@ from looptune.ir.rewrite import substitute, walk_stmts
 from looptune.schedule import directives
 from looptune.schedule.apply import apply_distribution
 from looptune.schedule.binding import BoundDirective, bind, identity
+from looptune.schedule.directive_lines import DirectiveLine
 from looptune.schedule.directives.base import GPU_THREADS, trip_count
 from looptune.schedule.messages import directive_text
 
 if TYPE_CHECKING:
-    from looptune.frontend.directive_lines import DirectiveLine
     from looptune.schedule.analysis import Analysis
+    from looptune.schedule.directive_lines import DirectiveLine
 
 
 def oversized_directives(

@@ -1,7 +1,7 @@
 """Check whether threads may run the loops of a directive, and find what these loops reduce.
 
 A loop is theirs where it carries no dependence but those of reductions, and where its iterations share no local.
-Where its directive has ``trust``, a dependence that cannot be analysed is the user's word.
+Where its directive has ``assume``, a dependence that cannot be analysed is the user's word.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def check_parallel(b: BoundDirective, loop: Loop, now: ScheduledTree) -> tuple[s
             found[identity(inner)] = _shared(b, inner, verdict, now.analysis)
             continue
         assert verdict.witness is not None, "a loop that is not parallel has a witness"
-        if verdict.witness.because is not None and getattr(b.transform, "trust", False):
+        if verdict.witness.because is not None and getattr(b.transform, "assume", False):
             proof, found[identity(inner)] = "asserted", _shared(b, inner, verdict, now.analysis)
             continue
         raise _carried(b, inner, verdict.witness, now)

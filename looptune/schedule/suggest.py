@@ -1,7 +1,7 @@
 """Legal alternatives to a refused directive; each of them was judged itself.
 
 permute k, i, j      ->  another order of the same loops
-parallel             ->  with its reduction; on another loop of the nest; with ``trust`` where nothing is known
+parallel             ->  with its reduction; on another loop of the nest; with ``assume`` where nothing is known
 gridify(i, j)        ->  one of the loops
 tile i:4, j:4        ->  one of the loops
 unroll 4, jam        ->  without jam, in the order of the copies
@@ -16,11 +16,11 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError
-from looptune.frontend.directive_lines import DirectiveLine, parse_lines
 from looptune.ir.nodes import Arg, Assign, Codelet, Directive, If, Loop, Node, While
 from looptune.ir.rewrite import rewrite, walk
 from looptune.schedule.apply import AppliedDirective, ScheduleResult, schedule
 from looptune.schedule.binding import enclosing_path
+from looptune.schedule.directive_lines import DirectiveLine, parse_lines
 from looptune.schedule.directives.base import statement_names
 from looptune.schedule.messages import directive_text
 
@@ -141,7 +141,7 @@ def _parallel(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion
         yield Suggestion(f"loop {free.number} ({free.var}) is parallel", (f"loop {free.number}: parallel",))
     if verdict.witness is not None and verdict.witness.because is not None:
         yield Suggestion(
-            "`parallel, trust` asserts it", (f"loop {step.number}: {directive_text(step.directive)}, trust",)
+            "`parallel, assume` asserts it", (f"loop {step.number}: {directive_text(step.directive)}, assume",)
         )
 
 

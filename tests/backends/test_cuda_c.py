@@ -17,13 +17,13 @@ from looptune.backends.codegen.c import CWriter, close_braces
 from looptune.backends.cuda.cuda_c_writer import CudaCWriter, file_text, kernel_text
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Binary, Cast, Const, Expr, Load, Scalar, Select, Unary, Var
 from looptune.ir.specialize import specialize
 from looptune.lower.pipeline import Machine, finish_plan, lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.space.space import parse
 from tests import programs
 from tests.helpers import cross_check, reduction_cases, stage_cases

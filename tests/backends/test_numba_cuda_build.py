@@ -14,13 +14,13 @@ import pytest
 from looptune.backends.base import Progress, TimeLimit
 from looptune.backends.numba_cuda.alpha_renaming import alpha_rename
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.specialize import specialize
 from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan, grid_function
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check
 from tests.helpers.codelets import STEPS
 from tests.helpers.paths import POLYBENCH

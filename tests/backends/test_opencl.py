@@ -17,13 +17,13 @@ from looptune.backends.opencl.writer import device_text, file_text
 from looptune.cli.main import cli
 from looptune.core.errors import ResourceError, TargetError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
 from looptune.runtime.device import Device
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests import programs
 from tests.helpers import cross_check, cuda_c_cases
 from tests.helpers.codelets import STEPS

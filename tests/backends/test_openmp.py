@@ -16,11 +16,11 @@ from looptune.backends import openmp
 from looptune.cli.main import cli
 from looptune.deploy import build
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import interpreter
 from looptune.ir.nodes import Codelet
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.schedule.directives.base import Example
 from tests import programs
 from tests.helpers import cross_check, synthetic_database

@@ -7,12 +7,12 @@ import re
 import pytest
 
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check
 
 pytestmark = pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-cuda")

@@ -10,12 +10,12 @@ import pytest
 import looptune
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
 from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import all_targets, cross_check
 from tests.helpers.all_targets import Case
 
@@ -27,7 +27,7 @@ NOTHING = (
 )
 DIRECTIVES = (
     "unroll 2", "unroll 2, split, guarded", "unroll 3, jam", "tile 4", "parallel", "noParallel", "fullunroll",
-    "box", "grid blocksize 32x4", "split 4", "vectorize", "overlap 2", "persistent", "pack", "raster 4", "stage b",
+    "box", "grid blocksize 32x4", "rfactor 4", "vectorize", "overlap 2", "persistent", "pack", "swizzle 4", "stage b",
     "maxregs 32", "distribute", "factor", "fold",
 )  # fmt: skip
 

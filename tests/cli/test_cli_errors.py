@@ -41,7 +41,8 @@ MISTAKES = {
     "a misspelt argument": (
         ["transform", "argument.c"],
         "argument.c:2:26: unroll has no argument 'splitt'; did you mean 'split'? (syntax: unroll U [, contiguous | "
-        "split [, runs R]] [, remainder | guarded | noremainder] [, jam | noJam])\n  #pragma hmppcg unroll 4, splitt\n"
+        "split [, vector R]] [, remainder | guarded | noremainder] [, jam | noJam])\n"
+        "  #pragma hmppcg unroll 4, splitt\n"
         "                           ^^^^^^",
     ),
     "an illegal directive": (["transform", "illegal.c"], "illegal.c:2:16: parallel is illegal: loop i carries a dep"),

@@ -20,12 +20,12 @@ from looptune.deploy import c_source, python_module
 from looptune.deploy.best_versions import best_versions
 from looptune.deploy.runtime.lookup import Device
 from looptune.frontend import load
-from looptune.frontend.directive_lines import canonical_text, parse_lines
 from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime.outcome import NotBuilt, from_json, to_json
 from looptune.runtime.targets import emit
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import canonical_text, parse_lines
 from looptune.tune.results import studies
 from looptune.tune.store.store import Store
 from tests.helpers import synthetic_database

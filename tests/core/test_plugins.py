@@ -16,7 +16,6 @@ import looptune as library
 from looptune.cli import doctor
 from looptune.core import plugins
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
 from looptune.lower.pipeline import lower_to_plan
 from looptune.poly.translation_validation import prove
@@ -24,6 +23,7 @@ from looptune.runtime import targets
 from looptune.schedule import directives
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.schedule.directives.base import Example
 from looptune.tune import strategies
 from looptune.tune.space.space import parse

@@ -11,12 +11,12 @@ import pytest
 
 from looptune.deploy import build
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.specialize import specialize
 from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check, synthetic_database
 from tests.helpers.built_modules import cuda, imported, plain_ptx, run_alone, written
 from tests.helpers.paths import POLYBENCH
@@ -64,7 +64,7 @@ print(w.match(5, 70).level)
     ("kernel", "lines"),
     [
         ("gramschm", "loop k: persistent\nloop 2: parallel\nloop 4: gridify(i, j)"),
-        ("covar", "loop 1: gridify(i, j)\nloop 5: gridify(j1, j2)\ncodelet: pack\ncodelet: raster 2"),
+        ("covar", "loop 1: gridify(i, j)\nloop 5: gridify(j1, j2)\ncodelet: pack\ncodelet: swizzle 2"),
     ],
 )
 def test_it_becomes_the_sweeps_machine_code(kernel: str, lines: str, tmp_path: Path) -> None:

@@ -15,12 +15,12 @@ import pytest
 
 from looptune.deploy import build
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.specialize import specialize
 from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check, synthetic_database
 from tests.helpers.built_modules import AXPY, ROWS, TUNED, cuda, imported, plain_ptx, run_alone, written
 from tests.helpers.codelets import STEPS
@@ -60,7 +60,7 @@ def test_every_kernel_becomes_the_sweeps_machine_code(kernel: str, tmp_path: Pat
     """For sm_90, without a GPU: as many kernels as differ, each the PTX that the sweep's own backend makes of it."""
     unit = load(POLYBENCH / f"{kernel}.c", defines=dict.fromkeys(("ni", "nj", "nk", "nl", "nm", "m", "n"), 64))
     sizes = {n: 64 for n in unit.values if isinstance(unit.values[n], int)}
-    lines = {"gramschm": "loop 4: distribute", "gemm": "loop i: unroll 2, jam\nloop k: split 2"}.get(kernel, "")
+    lines = {"gramschm": "loop 4: distribute", "gemm": "loop i: unroll 2, jam\nloop k: rfactor 2"}.get(kernel, "")
     db = synthetic_database.keep(tmp_path / "db", synthetic_database.context(unit, unit.values), {lines: 5.0})
     path = tmp_path / "made.py"
     path.write_text(build.as_python(unit, db, "auto", ""))
@@ -128,8 +128,8 @@ EMPTY = {
 @cuda
 @pytest.mark.parametrize(
     ("text", "line"),
-    [("sums", ""), ("sums", "loop j: split 2"), ("sums", "loop i: unroll 2, jam"), ("sums", "loop j: unroll 4, split"),
-     ("steps", ""), ("steps", "loop t: persistent")],
+    [("sums", ""), ("sums", "loop j: rfactor 2"), ("sums", "loop i: unroll 2, jam"),
+     ("sums", "loop j: unroll 4, split"), ("steps", ""), ("steps", "loop t: persistent")],
 )  # fmt: skip
 def test_loops_that_do_not_run_in_the_simulator(text: str, line: str, tmp_path: Path) -> None:
     """Arrays without elements are taken, no grid without blocks is launched, and what remains is what C leaves."""

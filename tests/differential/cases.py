@@ -10,11 +10,11 @@ import numpy as np
 
 from looptune.core.errors import LooptuneError
 from looptune.frontend import Unit
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet, Loop, Node
 from looptune.ir.rewrite import rewrite
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import ScheduleResult, schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.schedule.directives.grid import BlockSize
 from looptune.schedule.suggest import schedule_with_suggestions
 from looptune.tune.space.pragma_choices import check_choices_decided

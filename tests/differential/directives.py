@@ -37,7 +37,7 @@ def _unroll(s: Site) -> str:
     factors = (
         f"{s.number()}" if r.random() < 0.75 or len(s.nest) < 2 else ", ".join(f"{v}:{s.number()}" for v in s.some(2))
     )
-    scheme = r.choice(("", "", ", contiguous", ", split", ", split, runs 2"))
+    scheme = r.choice(("", "", ", contiguous", ", split", ", split, vector 2"))
     rest = r.choice(("", "", ", remainder", ", guarded", ", guarded"))  # noremainder is the user's word
     return f"unroll {factors}{scheme}{rest}{r.choice(('', '', ', jam', ', noJam'))}"
 
@@ -62,7 +62,7 @@ def _parallel(s: Site) -> str:
 def _stage(s: Site) -> str:
     r = s.rng
     names = r.sample(s.arrays, min(len(s.arrays), r.choice((1, 1, 2))))
-    more = r.choice(("", "", ", buffers 2", ", unroll 2", f", turned({names[0]})"))
+    more = r.choice(("", "", ", buffers 2", ", unroll 2", f", transposed({names[0]})"))
     return f"stage {', '.join(names)}{more}"
 
 
@@ -82,11 +82,11 @@ KINDS: Mapping[str, Callable[[Site], str]] = {
     "fullunroll": lambda s: "fullunroll",
     "parallel": _parallel,
     "noparallel": lambda s: "noParallel",
-    "split": lambda s: s.rng.choice((f"split {s.number()}", f"split {s.var()}:{s.number()}")),
+    "rfactor": lambda s: s.rng.choice((f"rfactor {s.number()}", f"rfactor {s.var()}:{s.number()}")),
     "factor": lambda s: "factor",
     "gridify": lambda s: f"gridify({', '.join(s.some(3))}){s.rng.choice(('', f', blocksize {_block(s)}'))}",
     "grid": lambda s: f"grid blocksize {_block(s)}",
-    "raster": lambda s: f"raster {s.number()}",
+    "swizzle": lambda s: f"swizzle {s.number()}",
     "pack": lambda s: "pack",
     "maxregs": lambda s: f"maxregs {s.rng.choice((32, 64, 255))}",
     "launchbounds": lambda s: f"launchbounds {s.rng.choice(('2', '4', 'off'))}",
@@ -94,12 +94,12 @@ KINDS: Mapping[str, Callable[[Site], str]] = {
     "stage": _stage,
     "overlap": lambda s: f"overlap {s.number()}{s.rng.choice(('', ', rows 2'))}",
     "persistent": lambda s: s.rng.choice(("persistent", "persistent 2")),
-    "nonan": lambda s: "noNaN",
+    "nnan": lambda s: "nnan",
 }
 """A line for each directive there is; ``tests/properties/test_differential.py`` asserts that none is missing."""
 WEIGHTS = {
     "unroll": 10, "tile": 6, "permute": 4, "distribute": 4, "fuse": 3, "fullunroll": 2, "parallel": 3, "box": 3,
-    "split": 3, "grid": 2, "gridify": 2, "vectorize": 2,
+    "rfactor": 3, "grid": 2, "gridify": 2, "vectorize": 2,
 }  # fmt: skip
 
 
@@ -119,7 +119,7 @@ def lines(rng: random.Random, codelet: Codelet) -> list[str]:
         site = Site(rng, _nest(loop), arrays if arrays else ("A",), scalars)
         by_name = [f.var for f in loops].count(_shown(loop)) == 1 and rng.random() < 0.3
         where = f"loop {_shown(loop) if by_name else loop.number}"
-        if kind in ("grid", "maxregs", "launchbounds", "vectorize", "nonan") and rng.random() < 0.6:
+        if kind in ("grid", "maxregs", "launchbounds", "vectorize", "nnan") and rng.random() < 0.6:
             where = "codelet"
         made.append(f"{where}: {KINDS[kind](site)}")
     return made

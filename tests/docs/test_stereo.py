@@ -13,13 +13,13 @@ import pytest
 from PIL import Image
 
 from looptune.frontend import Unit, load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime import images
 from looptune.runtime.inputs import from_files
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check, cuda_c_on_cpu
 from tests.helpers.paths import POLYBENCH, ROOT
 

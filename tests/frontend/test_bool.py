@@ -10,11 +10,11 @@ import pytest
 import looptune
 from looptune.core.errors import UsageError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
 from looptune.lower.pipeline import lower_to_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check, cuda_c_on_cpu
 from tests.helpers.cross_check import Arguments
 

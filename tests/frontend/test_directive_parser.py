@@ -28,7 +28,7 @@ SPELLINGS = [
     ("parallel, reduce (min:x)", "parallel", (Arg("reduce", (Arg("min", ("x",)),)),)),
     ("parallel reduce(+:S,T, max:x), private(a,b)", "parallel",
      (Arg("reduce", (Arg("+", ("S", "T")), Arg("max", ("x",)))), Arg("private", ("a", "b")))),
-    ("parallel, trust", "parallel", (Arg("trust"),)),
+    ("parallel, assume", "parallel", (Arg("assume"),)),
     ("gridify", "gridify", ()),
     ("gridify(k,i), private(a,b), reduce(*:S), blocksize 256x2", "gridify",
      (Arg("k"), Arg("i"), Arg("private", ("a", "b")), Arg("reduce", (Arg("*", ("S",)),)), Arg("blocksize", (256, 2)))),
@@ -37,7 +37,7 @@ SPELLINGS = [
     ("grid blocksize 128", "grid", (Arg("blocksize", (128,)),)),
     ("blocksize 8x8x4", "blocksize", (Arg("", (8, 8, 4)),)),
     ("stage A, B", "stage", (Arg("A"), Arg("B"))),
-    ("split k:4", "split", (Arg("k", (4,)),)),
+    ("rfactor k:4", "rfactor", (Arg("k", (4,)),)),
     ("inline sizes", "inline", (Arg("sizes"),)),
 ]  # fmt: skip
 

@@ -9,11 +9,11 @@ import pytest
 from looptune.core.errors import DirectiveError, LooptuneError
 from looptune.deploy.source_to_source import transform
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Loop
 from looptune.ir.rewrite import walk_stmts
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.schedule.directives.grid import BlockSize
 from looptune.tune.session.prepare import TuningRequest, prepare
 from looptune.tune.space.pragma_choices import check_choices_decided

@@ -16,9 +16,9 @@ import pytest
 
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.lower.pipeline import lower_to_plan
 from looptune.schedule.analysis import Analysis
+from looptune.schedule.directive_lines import parse_lines
 from looptune.schedule.suggest import schedule_with_suggestions
 from tests.helpers.paths import TESTS
 from tests.helpers.refusal_messages import Template, templates

@@ -1,14 +1,14 @@
 /* looptune transform
    loop 1: unroll 8, jam
    loop 4: unroll 8, jam
-   loop 2: unroll 8, split, runs 4, jam
-   loop 5: unroll 8, split, runs 4, jam
+   loop 2: unroll 8, split, vector 4, jam
+   loop 5: unroll 8, split, vector 4, jam
    loop 3: tile k:16
    loop 6: tile k:16
-   loop 3: stage A, B, buffers 2, turned(A), unroll 16
-   loop 6: stage C, D, buffers 2, turned(C), unroll 16
+   loop 3: stage A, B, buffers 2, transposed(A), unroll 16
+   loop 6: stage C, D, buffers 2, transposed(C), unroll 16
    codelet: grid blocksize 16x8
-   codelet: raster 2
+   codelet: swizzle 2
    assumed: these do not overlap: A and C, A and E, B and C, B and E, C and D, C and E, D and E
 */
 #define NI 2048
@@ -69,14 +69,14 @@ static void mm2(int ni, int nj, int nk, int nl, DATA_TYPE A[ni][nk], DATA_TYPE B
 
     #pragma hmppcg parallel
     #pragma hmppcg grid blocksize 16x8
-    #pragma looptune raster 2
+    #pragma looptune swizzle 2
     for (int i = 0; i < ni / 8; i++) {
       #pragma hmppcg parallel
       for (int j = 0; j < nj / 8; j++) {
         #pragma hmppcg noParallel
         for (int outer_k = 0; outer_k < (nk + 15) / 16; outer_k++) {
           #pragma hmppcg noParallel
-          #pragma looptune stage A, B, buffers 2, turned(A), unroll 16
+          #pragma looptune stage A, B, buffers 2, transposed(A), unroll 16
           for (int k = 16 * outer_k; k < (16 * outer_k + 16 < nk ? 16 * outer_k + 16 : nk); k++) {
             C[8 * i][4 * j] += A[8 * i][k] * B[k][4 * j];
             C[8 * i + 1][4 * j] += A[8 * i + 1][k] * B[k][4 * j];
@@ -150,7 +150,7 @@ static void mm2(int ni, int nj, int nk, int nl, DATA_TYPE A[ni][nk], DATA_TYPE B
         #pragma hmppcg noParallel
         for (int outer_k = 0; outer_k < (nk + 15) / 16; outer_k++) {
           #pragma hmppcg noParallel
-          #pragma looptune stage A, B, buffers 2, turned(A), unroll 16
+          #pragma looptune stage A, B, buffers 2, transposed(A), unroll 16
           for (int k = 16 * outer_k; k < (16 * outer_k + 16 < nk ? 16 * outer_k + 16 : nk); k++) {
             C[8 * i][j] += A[8 * i][k] * B[k][j];
             C[8 * i + 1][j] += A[8 * i + 1][k] * B[k][j];
@@ -166,14 +166,14 @@ static void mm2(int ni, int nj, int nk, int nl, DATA_TYPE A[ni][nk], DATA_TYPE B
     }
     #pragma hmppcg parallel
     #pragma hmppcg grid blocksize 16x8
-    #pragma looptune raster 2
+    #pragma looptune swizzle 2
     for (int i = ni - ni % 8; i < ni; i++) {
       #pragma hmppcg parallel
       for (int j = 0; j < nj / 8; j++) {
         #pragma hmppcg noParallel
         for (int outer_k = 0; outer_k < (nk + 15) / 16; outer_k++) {
           #pragma hmppcg noParallel
-          #pragma looptune stage A, B, buffers 2, turned(A), unroll 16
+          #pragma looptune stage A, B, buffers 2, transposed(A), unroll 16
           for (int k = 16 * outer_k; k < (16 * outer_k + 16 < nk ? 16 * outer_k + 16 : nk); k++) {
             C[i][4 * j] += A[i][k] * B[k][4 * j];
             C[i][4 * j + 1] += A[i][k] * B[k][4 * j + 1];
@@ -191,7 +191,7 @@ static void mm2(int ni, int nj, int nk, int nl, DATA_TYPE A[ni][nk], DATA_TYPE B
         #pragma hmppcg noParallel
         for (int outer_k = 0; outer_k < (nk + 15) / 16; outer_k++) {
           #pragma hmppcg noParallel
-          #pragma looptune stage A, B, buffers 2, turned(A), unroll 16
+          #pragma looptune stage A, B, buffers 2, transposed(A), unroll 16
           for (int k = 16 * outer_k; k < (16 * outer_k + 16 < nk ? 16 * outer_k + 16 : nk); k++) {
             C[i][j] += A[i][k] * B[k][j];
           }
@@ -200,14 +200,14 @@ static void mm2(int ni, int nj, int nk, int nl, DATA_TYPE A[ni][nk], DATA_TYPE B
     }
     #pragma hmppcg parallel
     #pragma hmppcg grid blocksize 16x8
-    #pragma looptune raster 2
+    #pragma looptune swizzle 2
     for (int i = 0; i < ni / 8; i++) {
       #pragma hmppcg parallel
       for (int j = 0; j < nl / 8; j++) {
         #pragma hmppcg noParallel
         for (int outer_k_2 = 0; outer_k_2 < (nj + 15) / 16; outer_k_2++) {
           #pragma hmppcg noParallel
-          #pragma looptune stage C, D, buffers 2, turned(C), unroll 16
+          #pragma looptune stage C, D, buffers 2, transposed(C), unroll 16
           for (int k = 16 * outer_k_2; k < (16 * outer_k_2 + 16 < nj ? 16 * outer_k_2 + 16 : nj); k++) {
             E[8 * i][4 * j] += C[8 * i][k] * D[k][4 * j];
             E[8 * i + 1][4 * j] += C[8 * i + 1][k] * D[k][4 * j];
@@ -281,7 +281,7 @@ static void mm2(int ni, int nj, int nk, int nl, DATA_TYPE A[ni][nk], DATA_TYPE B
         #pragma hmppcg noParallel
         for (int outer_k_2 = 0; outer_k_2 < (nj + 15) / 16; outer_k_2++) {
           #pragma hmppcg noParallel
-          #pragma looptune stage C, D, buffers 2, turned(C), unroll 16
+          #pragma looptune stage C, D, buffers 2, transposed(C), unroll 16
           for (int k = 16 * outer_k_2; k < (16 * outer_k_2 + 16 < nj ? 16 * outer_k_2 + 16 : nj); k++) {
             E[8 * i][j] += C[8 * i][k] * D[k][j];
             E[8 * i + 1][j] += C[8 * i + 1][k] * D[k][j];
@@ -297,14 +297,14 @@ static void mm2(int ni, int nj, int nk, int nl, DATA_TYPE A[ni][nk], DATA_TYPE B
     }
     #pragma hmppcg parallel
     #pragma hmppcg grid blocksize 16x8
-    #pragma looptune raster 2
+    #pragma looptune swizzle 2
     for (int i = ni - ni % 8; i < ni; i++) {
       #pragma hmppcg parallel
       for (int j = 0; j < nl / 8; j++) {
         #pragma hmppcg noParallel
         for (int outer_k_2 = 0; outer_k_2 < (nj + 15) / 16; outer_k_2++) {
           #pragma hmppcg noParallel
-          #pragma looptune stage C, D, buffers 2, turned(C), unroll 16
+          #pragma looptune stage C, D, buffers 2, transposed(C), unroll 16
           for (int k = 16 * outer_k_2; k < (16 * outer_k_2 + 16 < nj ? 16 * outer_k_2 + 16 : nj); k++) {
             E[i][4 * j] += C[i][k] * D[k][4 * j];
             E[i][4 * j + 1] += C[i][k] * D[k][4 * j + 1];
@@ -322,7 +322,7 @@ static void mm2(int ni, int nj, int nk, int nl, DATA_TYPE A[ni][nk], DATA_TYPE B
         #pragma hmppcg noParallel
         for (int outer_k_2 = 0; outer_k_2 < (nj + 15) / 16; outer_k_2++) {
           #pragma hmppcg noParallel
-          #pragma looptune stage C, D, buffers 2, turned(C), unroll 16
+          #pragma looptune stage C, D, buffers 2, transposed(C), unroll 16
           for (int k = 16 * outer_k_2; k < (16 * outer_k_2 + 16 < nj ? 16 * outer_k_2 + 16 : nj); k++) {
             E[i][j] += C[i][k] * D[k][j];
           }

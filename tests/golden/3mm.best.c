@@ -5,9 +5,9 @@
    loop 2: unroll 4, jam
    loop 5: unroll 4, jam
    loop 8: unroll 4, jam
-   loop 3: split 4
-   loop 6: split 4
-   loop 9: split 4
+   loop 3: rfactor 4
+   loop 6: rfactor 4
+   loop 9: rfactor 4
    loop 3: tile k:16
    loop 6: tile k:16
    loop 9: tile k:16
@@ -103,7 +103,7 @@ static void mm3(int ni, int nj, int nk, int nl, int nm, DATA_TYPE A[ni][nk], DAT
         E[4 * i + 2][4 * j + 3] = 0;
         E[4 * i + 3][4 * j + 3] = 0;
         #pragma hmppcg noParallel
-        #pragma looptune split 4
+        #pragma looptune rfactor 4
         for (int outer_k = 0; outer_k < (nk + 15) / 16; outer_k++) {
           #pragma hmppcg noParallel
           #pragma looptune stage A, B, buffers 2, unroll 16
@@ -134,7 +134,7 @@ static void mm3(int ni, int nj, int nk, int nl, int nm, DATA_TYPE A[ni][nk], DAT
         E[4 * i + 2][j] = 0;
         E[4 * i + 3][j] = 0;
         #pragma hmppcg noParallel
-        #pragma looptune split 4
+        #pragma looptune rfactor 4
         for (int outer_k = 0; outer_k < (nk + 15) / 16; outer_k++) {
           #pragma hmppcg noParallel
           #pragma looptune stage A, B, buffers 2, unroll 16
@@ -157,7 +157,7 @@ static void mm3(int ni, int nj, int nk, int nl, int nm, DATA_TYPE A[ni][nk], DAT
         E[i][4 * j + 2] = 0;
         E[i][4 * j + 3] = 0;
         #pragma hmppcg noParallel
-        #pragma looptune split 4
+        #pragma looptune rfactor 4
         for (int outer_k = 0; outer_k < (nk + 15) / 16; outer_k++) {
           #pragma hmppcg noParallel
           #pragma looptune stage A, B, buffers 2, unroll 16
@@ -173,7 +173,7 @@ static void mm3(int ni, int nj, int nk, int nl, int nm, DATA_TYPE A[ni][nk], DAT
       for (int j = nj - nj % 4; j < nj; j++) {
         E[i][j] = 0;
         #pragma hmppcg noParallel
-        #pragma looptune split 4
+        #pragma looptune rfactor 4
         for (int outer_k = 0; outer_k < (nk + 15) / 16; outer_k++) {
           #pragma hmppcg noParallel
           #pragma looptune stage A, B, buffers 2, unroll 16
@@ -205,7 +205,7 @@ static void mm3(int ni, int nj, int nk, int nl, int nm, DATA_TYPE A[ni][nk], DAT
         F[4 * i + 2][4 * j + 3] = 0;
         F[4 * i + 3][4 * j + 3] = 0;
         #pragma hmppcg noParallel
-        #pragma looptune split 4
+        #pragma looptune rfactor 4
         for (int outer_k_2 = 0; outer_k_2 < (nm + 15) / 16; outer_k_2++) {
           #pragma hmppcg noParallel
           #pragma looptune stage C, D, buffers 2, unroll 16
@@ -236,7 +236,7 @@ static void mm3(int ni, int nj, int nk, int nl, int nm, DATA_TYPE A[ni][nk], DAT
         F[4 * i + 2][j] = 0;
         F[4 * i + 3][j] = 0;
         #pragma hmppcg noParallel
-        #pragma looptune split 4
+        #pragma looptune rfactor 4
         for (int outer_k_2 = 0; outer_k_2 < (nm + 15) / 16; outer_k_2++) {
           #pragma hmppcg noParallel
           #pragma looptune stage C, D, buffers 2, unroll 16
@@ -259,7 +259,7 @@ static void mm3(int ni, int nj, int nk, int nl, int nm, DATA_TYPE A[ni][nk], DAT
         F[i][4 * j + 2] = 0;
         F[i][4 * j + 3] = 0;
         #pragma hmppcg noParallel
-        #pragma looptune split 4
+        #pragma looptune rfactor 4
         for (int outer_k_2 = 0; outer_k_2 < (nm + 15) / 16; outer_k_2++) {
           #pragma hmppcg noParallel
           #pragma looptune stage C, D, buffers 2, unroll 16
@@ -275,7 +275,7 @@ static void mm3(int ni, int nj, int nk, int nl, int nm, DATA_TYPE A[ni][nk], DAT
       for (int j = nl - nl % 4; j < nl; j++) {
         F[i][j] = 0;
         #pragma hmppcg noParallel
-        #pragma looptune split 4
+        #pragma looptune rfactor 4
         for (int outer_k_2 = 0; outer_k_2 < (nm + 15) / 16; outer_k_2++) {
           #pragma hmppcg noParallel
           #pragma looptune stage C, D, buffers 2, unroll 16
@@ -307,7 +307,7 @@ static void mm3(int ni, int nj, int nk, int nl, int nm, DATA_TYPE A[ni][nk], DAT
         G[4 * i + 2][4 * j + 3] = 0;
         G[4 * i + 3][4 * j + 3] = 0;
         #pragma hmppcg noParallel
-        #pragma looptune split 4
+        #pragma looptune rfactor 4
         for (int outer_k_3 = 0; outer_k_3 < (nj + 15) / 16; outer_k_3++) {
           #pragma hmppcg noParallel
           #pragma looptune stage E, F, buffers 2, unroll 16
@@ -338,7 +338,7 @@ static void mm3(int ni, int nj, int nk, int nl, int nm, DATA_TYPE A[ni][nk], DAT
         G[4 * i + 2][j] = 0;
         G[4 * i + 3][j] = 0;
         #pragma hmppcg noParallel
-        #pragma looptune split 4
+        #pragma looptune rfactor 4
         for (int outer_k_3 = 0; outer_k_3 < (nj + 15) / 16; outer_k_3++) {
           #pragma hmppcg noParallel
           #pragma looptune stage E, F, buffers 2, unroll 16
@@ -361,7 +361,7 @@ static void mm3(int ni, int nj, int nk, int nl, int nm, DATA_TYPE A[ni][nk], DAT
         G[i][4 * j + 2] = 0;
         G[i][4 * j + 3] = 0;
         #pragma hmppcg noParallel
-        #pragma looptune split 4
+        #pragma looptune rfactor 4
         for (int outer_k_3 = 0; outer_k_3 < (nj + 15) / 16; outer_k_3++) {
           #pragma hmppcg noParallel
           #pragma looptune stage E, F, buffers 2, unroll 16
@@ -377,7 +377,7 @@ static void mm3(int ni, int nj, int nk, int nl, int nm, DATA_TYPE A[ni][nk], DAT
       for (int j = nl - nl % 4; j < nl; j++) {
         G[i][j] = 0;
         #pragma hmppcg noParallel
-        #pragma looptune split 4
+        #pragma looptune rfactor 4
         for (int outer_k_3 = 0; outer_k_3 < (nj + 15) / 16; outer_k_3++) {
           #pragma hmppcg noParallel
           #pragma looptune stage E, F, buffers 2, unroll 16

@@ -2,7 +2,7 @@
    loop 2.1: fuse
    loop 3: parallel
    loop 2.1: unroll 4, jam
-   loop 2.1: split 256
+   loop 2.1: rfactor 256
    codelet: grid blocksize 32x8
    codelet: launchbounds off
    added up in another order than in the original: +:y (65:13)
@@ -67,7 +67,7 @@ static void atax(int nx, int ny, DATA_TYPE A[nx][ny], DATA_TYPE x[ny], DATA_TYPE
     }
 
     #pragma hmppcg noParallel
-    #pragma looptune split 256
+    #pragma looptune rfactor 256
     #pragma hmppcg grid blocksize 32x8
     #pragma looptune launchbounds off
     for (int i = 0; i < nx / 4; i++) {
@@ -91,7 +91,7 @@ static void atax(int nx, int ny, DATA_TYPE A[nx][ny], DATA_TYPE x[ny], DATA_TYPE
       }
     }
     #pragma hmppcg noParallel
-    #pragma looptune split 256
+    #pragma looptune rfactor 256
     #pragma hmppcg grid blocksize 32x8
     #pragma looptune launchbounds off
     for (int i = nx - nx % 4; i < nx; i++) {

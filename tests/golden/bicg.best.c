@@ -3,7 +3,7 @@
    loop 3.1: fuse
    loop 3.1: parallel
    loop 2.1: unroll 4, jam
-   loop 2.1: split 256
+   loop 2.1: rfactor 256
    codelet: grid blocksize 32x8
    added up in another order than in the original: +:s (62:13)
    added up in another order than in the original: +:q (63:13)
@@ -66,7 +66,7 @@ static void bicg(int nx, int ny, DATA_TYPE A[nx][ny], DATA_TYPE p[ny], DATA_TYPE
     }
 
     #pragma hmppcg noParallel
-    #pragma looptune split 256
+    #pragma looptune rfactor 256
     #pragma hmppcg grid blocksize 32x8
     for (int i = 0; i < nx / 4; i++) {
       q[4 * i] = 0;
@@ -86,7 +86,7 @@ static void bicg(int nx, int ny, DATA_TYPE A[nx][ny], DATA_TYPE p[ny], DATA_TYPE
       }
     }
     #pragma hmppcg noParallel
-    #pragma looptune split 256
+    #pragma looptune rfactor 256
     #pragma hmppcg grid blocksize 32x8
     for (int i = nx - nx % 4; i < nx; i++) {
       q[i] = 0;

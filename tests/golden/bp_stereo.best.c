@@ -1,5 +1,5 @@
 /* looptune transform
-   codelet: noNaN
+   codelet: nnan
    codelet: grid blocksize 32x2
 */
 #define HEIGHT 288

@@ -4,7 +4,7 @@
    loop 2: fuse
    loop 2: parallel
    loop 1: unroll 4, jam
-   loop 1: split 256
+   loop 1: rfactor 256
    codelet: grid blocksize 32x8
    added up in another order than in the original: +:x2 (55:13)
    added up in another order than in the original: +:x1 (48:13)
@@ -55,7 +55,7 @@ static void mvt(int n, DATA_TYPE A[n][n], DATA_TYPE x1[n], DATA_TYPE x2[n], DATA
     int i, j;
 
     #pragma hmppcg noParallel
-    #pragma looptune split 256
+    #pragma looptune rfactor 256
     #pragma hmppcg grid blocksize 32x8
     for (int i = 0; i < n / 4; i++) {
       #pragma hmppcg parallel, reduce(+:x1)
@@ -71,7 +71,7 @@ static void mvt(int n, DATA_TYPE A[n][n], DATA_TYPE x1[n], DATA_TYPE x2[n], DATA
       }
     }
     #pragma hmppcg noParallel
-    #pragma looptune split 256
+    #pragma looptune rfactor 256
     #pragma hmppcg grid blocksize 32x8
     for (int i = n - n % 4; i < n; i++) {
       #pragma hmppcg parallel, reduce(+:x1)

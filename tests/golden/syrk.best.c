@@ -4,7 +4,7 @@
    loop 4: box 8
    loop 3: unroll 8, jam
    loop 4: unroll 4, jam
-   loop k: split 6
+   loop k: rfactor 6
    loop k: tile k:16
    loop k: stage A, buffers 2, unroll 16
    codelet: grid blocksize 16x8
@@ -81,7 +81,7 @@ static void syrk(int n, int m, DATA_TYPE alpha, DATA_TYPE beta, DATA_TYPE C[n][n
         for (int j = 0; j < (n + 7) / 8 * 2; j++) {
           if (4 * j < 8 * i + 8) {
             #pragma hmppcg noParallel
-            #pragma looptune split 6
+            #pragma looptune rfactor 6
             for (int outer_k = 0; outer_k < (m + 15) / 16; outer_k++) {
               #pragma hmppcg noParallel
               #pragma looptune stage A, buffers 2, unroll 16

@@ -18,12 +18,12 @@ import numpy as np
 import looptune
 from looptune.backends.codegen.python import ident
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
 from looptune.ir.nodes import Codelet
 from looptune.lower.pipeline import lower_to_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check, cuda_c_on_cpu
 
 ALL = ("interpreter", "transform", "cpu", "cuda-c", "simulator")

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from functools import cache
 
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet, Scalar
 from looptune.ir.specialize import specialize
 from looptune.lower.pipeline import lower_to_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests import programs
 from tests.helpers import (
     cross_check,

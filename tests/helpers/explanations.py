@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet, Scalar
 from looptune.report.check.explanation import Explanation, explain
+from looptune.schedule.directive_lines import parse_lines
 
 
 def explained(text: str, *lines: str, everything: bool = False, reassociate: bool = True) -> Explanation:
@@ -61,7 +61,7 @@ void f(int n, double A[n][n], double s[n], double B[n][n], int p[n]) {
   for (int i = 1; i < n; i++)
     for (int j = 0; j < n; j++)
       B[i][j] = B[i - 1][j];
-  #pragma hmppcg parallel, trust
+  #pragma hmppcg parallel, assume
   for (int i = 0; i < n; i++)
     s[p[i]] = 0;
   #pragma hmppcg parallel

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.specialize import specialize
 from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 
 HEAD = "void f(int n, int m, double S[n][n], double A[m][n], double x[m])\n"
 TRIANGLE = "for (int p = 0; p < n; p++) for (int q = p; q < n; q++) for (int i = 0; i < m; i++) %s"

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.specialize import specialize
 from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check, cuda_c_on_cpu
 
 Sizes = Mapping[str, int]

@@ -81,7 +81,7 @@ CASES = {
         COLUMNS, ("loop k: persistent", "loop 2: parallel", "loop 3: parallel, team", "loop 4: gridify(i, j)", SMALL),
         ({"n": 13, "m": 37},)),
     "columns, in parts": Case(
-        COLUMNS, ("loop k: persistent 3", "loop 2: parallel", "loop 2: split 4", SMALL), ({"n": 9, "m": 70},)),
+        COLUMNS, ("loop k: persistent 3", "loop 2: parallel", "loop 2: rfactor 4", SMALL), ({"n": 9, "m": 70},)),
     "one thread beside": Case(ONE_THREAD, ("loop 1: persistent", SMALL), sized((6, 70), (2, 3))),
     "conditions": Case(CONDITIONS, ("loop r: persistent", SMALL), sized((5, 20, 13), (3, 9, 9))),
     "conditions, inside": Case(CONDITIONS, ("loop t: persistent", SMALL), sized((5, 20, 13))),

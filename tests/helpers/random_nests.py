@@ -23,8 +23,8 @@ VARS = ("i", "j", "k", "l")
 KINDS = (
     "distribute", "distribute", "fuse", "fuse", "fuse", "fuse 3", "permute ORDER", "permute ORDER", "fullunroll",
     "unroll FACTOR, jam", "unroll FACTORSCHEMERESTJAM", "unroll FACTORSCHEMERESTJAM",
-    "unroll 4, split, runs 2RESTJAM", "tile BLOCKS", "tile BLOCKS",
-    "parallel", "noParallel", "gridify(GRID)", "grid blocksize 4x2", "split FACTOR", "box", "box FACTOR",
+    "unroll 4, split, vector 2RESTJAM", "tile BLOCKS", "tile BLOCKS",
+    "parallel", "noParallel", "gridify(GRID)", "grid blocksize 4x2", "rfactor FACTOR", "box", "box FACTOR",
     "box FACTOR & unroll FACTOR, jam", "box & unroll FACTORSCHEMERESTJAM", "box & tile BLOCKS",
 )  # fmt: skip
 """Every directive, its arguments to be filled in; several for one loop."""

@@ -32,15 +32,15 @@ STEPS = """void f(int n, int m, float A[n][m], float B[n][m])
 """
 SIZES = ({"n": 13, "m": 21}, {"n": 1, "m": 1}, {"n": 40, "m": 5}, {"n": 5, "m": 60})
 LINES = {
-    **{f"strips of {rows}": (COUNTED, (f"codelet: raster {rows}", "codelet: grid blocksize 4x2"))
+    **{f"strips of {rows}": (COUNTED, (f"codelet: swizzle {rows}", "codelet: grid blocksize 4x2"))
        for rows in (1, 2, 3, 4, 7, 32)},
-    "a triangle": (TRIANGLE, ("loop 1: gridify(i, j)", "codelet: raster 3", "codelet: grid blocksize 4x2")),
-    "by columns": (COUNTED, ("nest 1: permute j, i", "codelet: raster 3", "codelet: grid blocksize 4x2")),
+    "a triangle": (TRIANGLE, ("loop 1: gridify(i, j)", "codelet: swizzle 3", "codelet: grid blocksize 4x2")),
+    "by columns": (COUNTED, ("nest 1: permute j, i", "codelet: swizzle 3", "codelet: grid blocksize 4x2")),
     "tiles in shared memory": (
-        PRODUCT, ("loop k: tile k:8", "loop k: stage A, B", "codelet: raster 2", "codelet: grid blocksize 8x8")),
-    "in parts": (PRODUCT, ("loop k: split 3", "codelet: raster 2", "codelet: grid blocksize 8x4")),
-    "steps at once": (STEPS, ("loop t: overlap 2, rows 2", "codelet: raster 2", "codelet: grid blocksize 16x4")),
+        PRODUCT, ("loop k: tile k:8", "loop k: stage A, B", "codelet: swizzle 2", "codelet: grid blocksize 8x8")),
+    "in parts": (PRODUCT, ("loop k: rfactor 3", "codelet: swizzle 2", "codelet: grid blocksize 8x4")),
+    "steps at once": (STEPS, ("loop t: overlap 2, rows 2", "codelet: swizzle 2", "codelet: grid blocksize 16x4")),
     "blocks that wait for each other": (
-        STEPS, ("loop t: persistent", "codelet: raster 2", "codelet: grid blocksize 4x4")),
+        STEPS, ("loop t: persistent", "codelet: swizzle 2", "codelet: grid blocksize 4x4")),
 }  # fmt: skip
 CASES = {name: Case(text, lines, SIZES) for name, (text, lines) in LINES.items()}

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet
 from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.lower.plan_outline import summarize_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import ScheduleResult, schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check
 from tests.helpers.split_reduction_cases import DEALT
 from tests.helpers.team_reduction_cases import IMPERFECT, PERFECT

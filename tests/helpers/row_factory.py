@@ -79,7 +79,7 @@ _DIRECTIVES = st.sampled_from(
         "tile i:4, j:8",
         "permute i, j",
         "grid blocksize 32x8",
-        "split 4",
+        "rfactor 4",
         "a, 'b\\' \"c",
     )
 )

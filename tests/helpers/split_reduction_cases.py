@@ -86,49 +86,49 @@ SMALL = "codelet: grid blocksize 4x2"
 DEALT = {
     "parts of rows": Case(
         ROWS,
-        ("loop j: split 3", SMALL),
+        ("loop j: rfactor 3", SMALL),
         sized((3, 2), (5, 9), (1, 0), (0, 3)),
         ("grid i, parts j_part 8, in the thread j", "grid i 8, in the thread j_part"),
     ),
     "parts of rows, by teams": Case(
         ROWS,
-        ("nest i: split j:3", "loop j: parallel", SMALL),
+        ("nest i: rfactor j:3", "loop j: parallel", SMALL),
         sized((3, 2), (5, 25)),
         ("grid i, reduction j, parts j_part 4x2", "grid i 8, in the thread j_part"),
     ),
     "parts of columns": Case(
         COLUMNS,
-        ("nest i: permute j, i", "loop i: split 4", SMALL),
+        ("nest i: permute j, i", "loop i: rfactor 4", SMALL),
         sized((2, 3), (9, 7)),
         ("grid j, parts i_part 8, in the thread i", "grid j 8, in the thread i_part"),
     ),
     "many parts of columns": Case(
         COLUMNS,
-        ("nest i: permute j, i", "loop i: split 16", SMALL),
+        ("nest i: permute j, i", "loop i: rfactor 16", SMALL),
         sized((2, 3), (40, 7)),
         ("grid j, parts i_part 8, in the thread i", "grid j, reduction i_part 4x2"),
     ),
     "many parts of rows": Case(
         ROWS,
-        ("loop j: split 17", SMALL),
+        ("loop j: rfactor 17", SMALL),
         sized((3, 2), (5, 39)),
         ("grid i, parts j_part 8, in the thread j", "grid i, reduction j_part 4x2"),
     ),
     "rows and columns at once": Case(
         BOTH,
-        ("loop 2: parallel", "loop 1: split 3", SMALL),
+        ("loop 2: parallel", "loop 1: rfactor 3", SMALL),
         sized((4, 5), (7, 9), (1, 1), (0, 3)),
         ("reduction j, shared j, j, parts i_part 8, in the thread i", "grid j 8, in the thread i_part"),
     ),
     "rows and columns in one loop": Case(
         TOGETHER,
-        ("loop 2: parallel", "loop 1: split 3", SMALL),
+        ("loop 2: parallel", "loop 1: rfactor 3", SMALL),
         sized((4, 5), (7, 19), (1, 1), (0, 3)),
         ("reduction j, shared j, parts i_part 8, in the thread i", "grid j 8, in the thread i_part"),
     ),
     "rows and columns in one loop, several at once": Case(
         TOGETHER,
-        ("loop 2: parallel", "loop 1: unroll 2, jam", "loop 1: split 16", SMALL),
+        ("loop 2: parallel", "loop 1: unroll 2, jam", "loop 1: rfactor 16", SMALL),
         sized((8, 5), (71, 17)),
         (
             "reduction j, shared j, parts i_part 8, in the thread i",
@@ -139,37 +139,37 @@ DEALT = {
     ),
     "rows and columns in one loop, begun in one": Case(
         BEGUN,
-        ("loop 3: parallel", "loop 2: split 3", SMALL),
+        ("loop 3: parallel", "loop 2: rfactor 3", SMALL),
         sized((4, 5), (7, 19), (1, 1), (0, 3)),
         ("reduction j, shared j, parts i_part 8, in the thread i", "grid j 8, in the thread i_part"),
     ),
     "begun with what the rows change": Case(
         BEGUN.replace("s[j] = p[j]; s[j] *= 2;", "s[j] = 1; p[j] = j;"),
-        ("loop 3: parallel", "loop 2: split 3", SMALL),
+        ("loop 3: parallel", "loop 2: rfactor 3", SMALL),
         sized((4, 5), (7, 19)),
         ("grid j 8", "reduction j, shared j, parts i_part 8, in the thread i", "grid j 8, in the thread i_part"),
     ),
     "begun with another element": Case(
         BEGUN.replace("s[j] = p[j]; s[j] *= 2;", "s[m - 1 - j] = p[j];"),
-        ("loop 3: parallel", "loop 2: split 3", SMALL),
+        ("loop 3: parallel", "loop 2: rfactor 3", SMALL),
         sized((4, 5), (7, 19)),
         ("grid j 8", "reduction j, shared j, parts i_part 8, in the thread i", "grid j 8, in the thread i_part"),
     ),
     "begun in part": Case(
         BEGUN.replace("int j = 0; j < m; j++) { s[j] = p[j]; s[j] *= 2;", "int j = 1; j < m; j++) { s[j] = p[j];"),
-        ("loop 3: parallel", "loop 2: split 3", SMALL),
+        ("loop 3: parallel", "loop 2: rfactor 3", SMALL),
         sized((4, 5), (7, 19)),
         ("grid j 8", "reduction j, shared j, parts i_part 8, in the thread i", "grid j 8, in the thread i_part"),
     ),
     "rows, and columns of them": Case(
         TWICE,
-        ("loop 2: parallel", "loop 1: split 2", SMALL),
+        ("loop 2: parallel", "loop 1: rfactor 2", SMALL),
         sized((4, 5), (7, 9), (1, 0)),
         ("reduction j, shared j, j, parts i_part 8, in the thread i", "grid j 8, in the thread i_part, i_part"),
     ),
     "rows, and columns of them, several at once": Case(
         TWICE,
-        ("loop 2: parallel", "loop 1: unroll 2, jam", "loop 1: split 16", SMALL),
+        ("loop 2: parallel", "loop 1: unroll 2, jam", "loop 1: rfactor 16", SMALL),
         sized((8, 5), (70, 9)),
         (
             "reduction j, shared j, j, parts i_part 8, in the thread i",
@@ -180,7 +180,7 @@ DEALT = {
     ),
     "columns of which a thread has neighbours": Case(
         BOTH,
-        ("loop 2: parallel", "loop 3: unroll 2", "loop 1: split 3", SMALL),
+        ("loop 2: parallel", "loop 3: unroll 2", "loop 1: rfactor 3", SMALL),
         sized((4, 5), (7, 10), (1, 1), (0, 3)),
         (
             "reduction j, shared j, j, j, j, parts i_part 8, in the thread i",
@@ -195,7 +195,7 @@ DEALT = {
             "loop 1: unroll 2, jam",
             "loop 2: vectorize 4",
             "loop 3: vectorize 4",
-            "loop 1: split 16",
+            "loop 1: rfactor 16",
             SMALL,
         ),
         sized((8, 5), (70, 16), (71, 18)),
@@ -210,19 +210,19 @@ DEALT = {
     ),
     "parts of a norm": Case(
         NORM,
-        ("loop i: split 4", "loop i: parallel", *LONE_BLOCKS),
+        ("loop i: rfactor 4", "loop i: parallel", *LONE_BLOCKS),
         sized((1,), (37,), (0,)),
         ("one thread", "reduction i, parts i_part 16", "one thread, in the thread i_part"),
     ),
     "parts of every kind": Case(
         KINDS,
-        ("loop i: split 3", "loop i: parallel", SMALL),
+        ("loop i: rfactor 3", "loop i: parallel", SMALL),
         sized((2,), (12,)),
         ("reduction i, parts i_part 8", "one thread, in the thread " + ", ".join(12 * ["i_part"])),
     ),
     "parts, unrolled": Case(
         MATRIX,
-        ("loop k: split k:2", "loop k: unroll 2", "loop i: unroll 2, jam", SMALL),
+        ("loop k: rfactor k:2", "loop k: unroll 2", "loop i: unroll 2, jam", SMALL),
         sized((3, 4, 5), (4, 2, 12)),
         (
             "grid i, j, parts k_part 4x2, in the thread k, k",
@@ -233,7 +233,7 @@ DEALT = {
     ),
     "parts, tiled": Case(
         MATRIX,
-        ("loop k: split k:2", "loop k: tile 3", "loop j: tile 2", SMALL),
+        ("loop k: rfactor k:2", "loop k: tile 3", "loop j: tile 2", SMALL),
         sized((3, 5, 11)),
         (
             "grid i, outer_j, parts outer_k_part 4x2, in the thread j, outer_k, k",
@@ -242,19 +242,19 @@ DEALT = {
     ),
     "parts between statements": Case(
         SCALED,
-        ("loop k: split k:3", SMALL),
+        ("loop k: rfactor k:3", SMALL),
         sized((3, 4, 5), (2, 2, 0)),
         ("grid i, j, parts k_part 4x2, in the thread k", "grid i, j 4x2, in the thread k_part"),
     ),
     "parts of copies, some of which do not run": Case(
         SCALED,
-        ("loop j: box 2", "loop j: unroll 2, jam", "loop k: split 3", SMALL),
+        ("loop j: box 2", "loop j: unroll 2, jam", "loop k: rfactor 3", SMALL),
         sized((4, 5, 5), (2, 4, 3)),
         ("grid i, j, parts k_part 4x2, in the thread k", "grid i, j 4x2, in the thread k_part, k_part"),
     ),
     "parts of copies, one column left over": Case(
         SCALED,
-        ("loop j: unroll 2, split, jam", "loop k: split 3", SMALL),
+        ("loop j: unroll 2, split, jam", "loop k: rfactor 3", SMALL),
         sized((3, 5, 5), (2, 4, 3)),
         (
             "grid i, j, parts k_part 4x2, in the thread k",
@@ -265,25 +265,25 @@ DEALT = {
     ),
     "parts, a launch a row": Case(
         SCALED,
-        ("loop i: noParallel", "loop k: split k:3", SMALL),
+        ("loop i: noParallel", "loop k: rfactor k:3", SMALL),
         sized((3, 4, 5)),
         ("host i", "  grid j, parts k_part 8, in the thread k", "  grid j 8, in the thread k_part"),
     ),
     "parts of two": Case(
         TWO,
-        ("loop j: split 2", SMALL),
+        ("loop j: rfactor 2", SMALL),
         sized((3, 5)),
         ("grid i, parts j_part 8, in the thread j", "grid i 8, in the thread j_part, j_part"),
     ),
     "parts of products": Case(
         PRODUCTS,
-        ("loop i: split 3", SMALL),
+        ("loop i: rfactor 3", SMALL),
         sized((8, 5)),
         ("grid p, parts i_part 8, in the thread q, i", "grid p 8, in the thread q, i_part"),
     ),
     "parts of products, a square with a condition": Case(
         PRODUCTS,
-        ("loop p: unroll 2, jam", "loop q: box 2", "loop q: unroll 2, jam", "loop i: split 3", SMALL),
+        ("loop p: unroll 2, jam", "loop q: box 2", "loop q: unroll 2, jam", "loop i: rfactor 3", SMALL),
         sized((8, 5), (3, 6)),
         (
             "grid p, q, parts i_part 4x2, in the thread i",
@@ -294,19 +294,19 @@ DEALT = {
     ),
     "parts under a condition": Case(
         BORDER,
-        ("loop j: split 2", "loop j: tile 4", SMALL),
+        ("loop j: rfactor 2", "loop j: tile 4", SMALL),
         sized((9, 7), (3, 13)),
         ("grid i, parts outer_j_part 8, in the thread outer_j, j", "grid i 8, in the thread outer_j_part"),
     ),
     "parts of a triangle": Case(
         TRIANGLE,
-        ("loop j: split 2", SMALL),
+        ("loop j: rfactor 2", SMALL),
         sized((9,)),
         ("grid i, parts j_part 8, in the thread j", "grid i 8, in the thread j_part"),
     ),
     "parts, step by step": Case(
         STEPS,
-        ("loop 3: split 2", SMALL),
+        ("loop 3: rfactor 2", SMALL),
         sized((7, 4)),
         ("host k", "  grid j, parts i_part 8, in the thread i", "  grid j 8, in the thread i_part", "  grid i 8"),
     ),

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.specialize import specialize
 from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 
 
 @dataclass(frozen=True)
@@ -108,12 +108,13 @@ CASES = {
         PRODUCT, ("loop k: tile 4", "loop k: stage A, B, buffers 2", "loop i: unroll 2, jam", SMALL),
         sized((4, 8, 16), (5, 7, 9), (3, 2, 6), (1, 1, 1)), ((4, 4), (4, 4))),
     "turned": Case(
-        PRODUCT, ("loop k: tile 4", "loop k: stage A, B, turned(A), unroll 4", "loop i: unroll 4, jam", SMALL),
+        PRODUCT, ("loop k: tile 4", "loop k: stage A, B, transposed(A), unroll 4", "loop i: unroll 4, jam", SMALL),
         sized((8, 8, 8), (13, 7, 9)), ((8, 10), (4, 4))),
     "turned, the next one ahead, several at once": Case(
-        PRODUCT, ("loop k: tile 6", "loop k: stage A, B, buffers 2, turned(A), unroll 4", "loop i: unroll 2, jam",
+        PRODUCT, ("loop k: tile 6", "loop k: stage A, B, buffers 2, transposed(A), unroll 4", "loop i: unroll 2, jam",
                   "loop j: unroll 2, split, jam", SMALL), sized((8, 8, 12), (5, 15, 11), (4, 8, 6), (3, 2, 5)), ()),
-    "turned, in layers": Case(CUBE, ("nest i: gridify(i, j, k)", "loop i: tile 3", "loop i: stage A, turned(A)", SMALL),
+    "transposed, in layers": Case(CUBE, ("nest i: gridify(i, j, k)", "loop i: tile 3",
+                                         "loop i: stage A, transposed(A)", SMALL),
                               sized((7, 5, 6), (3, 3, 1)), ()),
     "several at once": Case(PRODUCT, ("loop k: tile 6", "loop k: stage A, B, unroll 3", SMALL),
                             sized((4, 8, 12), (5, 7, 9), (3, 2, 4)), ((2, 6), (6, 4))),
@@ -121,7 +122,7 @@ CASES = {
                         sized((4, 8, 16), (5, 7, 13), (3, 2, 4)), ((2, 2), (2, 4))),
     "ahead, row by row": Case(
         PRODUCT, ("loop i: noParallel", "loop k: tile 4", "loop k: stage B, buffers 3", SMALL), sized((3, 9, 18)), ()),
-    "ahead, of a part": Case(PRODUCT, ("loop k: split 2", "loop k: tile 4", "loop k: stage A, B, buffers 2", SMALL),
+    "ahead, of a part": Case(PRODUCT, ("loop k: rfactor 2", "loop k: tile 4", "loop k: stage A, B, buffers 2", SMALL),
                              sized((3, 5, 16), (2, 4, 9)), ()),
     "ahead, small elements": Case(
         "void f(int n, int m, short A[n][m], short x[m], short y[n])\n"
@@ -162,7 +163,7 @@ CASES = {
     "backwards": Case(BACKWARDS, ("loop i: stage x", SMALL), sized((20,), (13,)), ((8,), (8,))),
     "a launch a row": Case(PRODUCT, ("loop i: noParallel", "loop k: tile 4", "loop k: stage A, B", SMALL),
                            sized((2, 7, 9)), ()),
-    "parts": Case(PRODUCT, ("loop k: split 2", "loop k: tile 4", "loop k: stage A, B", SMALL),
+    "parts": Case(PRODUCT, ("loop k: rfactor 2", "loop k: tile 4", "loop k: stage A, B", SMALL),
                   sized((3, 5, 16), (2, 4, 9)), ()),
 }  # fmt: skip
 

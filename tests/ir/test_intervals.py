@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
 from looptune.ir.intervals import always_iterates
 from looptune.ir.nodes import Binary, Const, Expr, Loop, Var
@@ -21,6 +20,7 @@ from looptune.ir.simplify import truncdiv
 from looptune.ir.specialize import specialize
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check
 
 NEST = """

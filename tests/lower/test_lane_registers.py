@@ -11,7 +11,6 @@ import pytest
 
 from looptune.backends.cuda.cuda_c_writer import file_text
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Const, Var
 from looptune.ir.specialize import specialize
 from looptune.lower.passes.lane_registers import LANE, keep_lane_elements
@@ -19,6 +18,7 @@ from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check, cuda_c_on_cpu, reduction_cases
 from tests.helpers.paths import POLYBENCH
 from tests.helpers.split_reduction_cases import BOTH, TOGETHER, TWICE
@@ -56,7 +56,7 @@ def found(made: Plan) -> list[tuple[str, int]]:
 
 def test_what_is_kept() -> None:
     """Parts of sums that a loop tells apart; what a team begins, changes again and again, and nobody else asks for."""
-    lines = ("loop 2: parallel", "loop 1: split 3", "codelet: grid blocksize 4x2")
+    lines = ("loop 2: parallel", "loop 1: rfactor 3", "codelet: grid blocksize 4x2")
     assert found(planned(TOGETHER, lines, {"n": 9, "m": 24})) == [("s_parts_kept", 3)]
     assert found(planned(TWICE, lines, {"n": 9, "m": 25})) == [("y_parts_kept", 4), ("z_parts_kept", 4)]
     assert found(planned(TOGETHER, lines, {})) == [], "of any size"
@@ -86,11 +86,11 @@ def test_what_is_left(name: str) -> None:
 
 
 BOTH_PRODUCTS = {
-    "atax": (("loop 2.1: fuse", "loop 3: parallel", "loop 2.1: unroll 4, jam", "loop 2.1: split 256"), 5),
+    "atax": (("loop 2.1: fuse", "loop 3: parallel", "loop 2.1: unroll 4, jam", "loop 2.1: rfactor 256"), 5),
     "bicg": (("loop 2.1: fuse 3", "loop 3.1: fuse", "loop 3.1: parallel", "loop 2.1: unroll 4, jam",
-              "loop 2.1: split 256"), 4),
+              "loop 2.1: rfactor 256"), 4),
     "mvt": (("nest 3: permute j, i", "loop 1: fuse", "loop 2: fuse", "loop 2: parallel", "loop 1: unroll 4, jam",
-             "loop 1: split 256"), 4),
+             "loop 1: rfactor 256"), 4),
 }  # fmt: skip
 """In one read of a matrix; and how often a block waits for its threads in an iteration over four of its rows."""
 
@@ -124,7 +124,7 @@ def cases() -> Iterator[cuda_c_on_cpu.Case]:
         lines: tuple[str, ...] = ("loop 4: parallel", block)
         if text in (TOGETHER, BOTH, TWICE):
             jam = (f"loop 1: unroll {rng.choice((2, 3))}, jam",) * rng.randint(0, 1)
-            lines = ("loop 2: parallel", *jam, f"loop 1: split {rng.randint(2, 9)}", block)
+            lines = ("loop 2: parallel", *jam, f"loop 1: rfactor {rng.randint(2, 9)}", block)
         codelet = reduction_cases.analysis(text).codelet
         start = reduction_cases.given(codelet, sizes, number)
         yield cuda_c_on_cpu.Case(f"{number}: {lines} {sizes}", planned(text, lines, sizes), codelet, start)
@@ -156,7 +156,7 @@ def test_numba_s_results_are_too(tmp_path: Path) -> None:
         c.name: cross_check.off(cross_check.interpreted(c.codelet, c.arguments), results[c.name], 1e-12) for c in every
     }
     assert not any(wrong.values()), wrong
-    lines = ("loop 2: parallel", "loop 1: unroll 4, jam", "loop 1: split 256", "codelet: grid blocksize 32x16")
+    lines = ("loop 2: parallel", "loop 1: unroll 4, jam", "loop 1: rfactor 256", "codelet: grid blocksize 32x16")
     large = planned(TOGETHER, lines, {"n": 4096, "m": 4096})
     assert found(large) == [("s_parts_kept", 8)]
     assert all(used.local_bytes == 0 for used in NumbaCuda().build(large).resources)

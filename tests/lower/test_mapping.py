@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import pytest
 
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.def_use import upward_exposed_uses
 from looptune.ir.nodes import Loop
 from looptune.ir.rewrite import walk
@@ -16,6 +15,7 @@ from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, bl
 from looptune.lower.plan_check import plan_as_loops, prove_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check
 
 
@@ -315,6 +315,6 @@ void f(int n, double x[n + 9], double b[n]) {
 }
 """
     original = load(text).codelet
-    done = schedule(Analysis(original), parse_lines(["loop i: split 3"])).codelet
+    done = schedule(Analysis(original), parse_lines(["loop i: rfactor 3"])).codelet
     assert prove_plan(original, lower_to_plan(done)).verdict == "unknown"
     assert prove_plan(original, lower_to_plan(done), {"n": 7}).verdict == "proved"

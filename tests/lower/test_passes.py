@@ -14,7 +14,6 @@ from looptune.cli import options
 from looptune.cli.main import cli
 from looptune.core.errors import UsageError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.interpreter import run
 from looptune.ir.nodes import Array, Codelet, Scalar, Var
 from looptune.lower.listing import print_plan
@@ -22,6 +21,7 @@ from looptune.lower.pipeline import PASSES, Machine, finish_plan, lower_to_plan,
 from looptune.lower.plan_check import plan_as_loops
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers.paths import POLYBENCH, ROOT
 
 GPU, CPU = Machine(blocks=True, contract="cc"), Machine(blocks=False)

@@ -9,7 +9,6 @@ import pytest
 from looptune.backends import openmp
 from looptune.core.errors import IllegalTransform
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
 from looptune.ir.nodes import Codelet, Loop
 from looptune.ir.rewrite import walk
@@ -20,6 +19,7 @@ from looptune.poly.translation_validation import prove
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check
 
 SMOOTHED = """

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
 from looptune.ir.nodes import If, Loop, Stmt
 from looptune.ir.specialize import specialize
@@ -20,6 +19,7 @@ from looptune.lower.plan import Plan, evaluate_size
 from looptune.lower.plan_check import prove_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check, cuda_c_on_cpu
 from tests.helpers.split_reduction_cases import PRODUCTS, SCALED
 
@@ -149,21 +149,21 @@ def test_names_that_isl_knows_and_that_are_alike() -> None:
 
 # -- in the kernels that add parts up -------------------------------------------------------------------------------
 
-UNROLLED = ("loop i: unroll 2, jam", "loop j: unroll 3, jam", "loop k: split 3", "codelet: grid blocksize 4x2")
+UNROLLED = ("loop i: unroll 2, jam", "loop j: unroll 3, jam", "loop k: rfactor 3", "codelet: grid blocksize 4x2")
 ROWS = {
     "between statements": (SCALED, UNROLLED, ({"n": 5, "m": 7, "l": 6}, {"n": 4, "m": 6, "l": 0}), 2),
     "factors": (HALVES, ("loop k: factor", *UNROLLED), ({"n": 5, "m": 4},), 2),
     "columns alone": (SCALED, UNROLLED[1:], ({"n": 5, "m": 7, "l": 6},), 0),
     "a triangle": (
         PRODUCTS,
-        ("loop p: unroll 2, jam", "loop q: box 2", "loop q: unroll 2, jam", "loop i: split 2"),
+        ("loop p: unroll 2, jam", "loop q: box 2", "loop q: unroll 2, jam", "loop i: rfactor 2"),
         ({"n": 7, "m": 5},),
         2,
     ),
     "both halves of a square": (
         HALVES,
         ("loop i: fold", "loop i: box 4", "loop j: box 4", "loop i: unroll 4, jam", "loop j: unroll 2, jam",
-         "loop k: split 2"),
+         "loop k: rfactor 2"),
         ({"n": 9, "m": 5}, {"n": 4, "m": 2}),
         4,
     ),

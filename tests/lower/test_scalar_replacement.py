@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
 from looptune.ir.nodes import Binary, Codelet, Const, Expr, Load, Loop, Var
 from looptune.ir.rewrite import walk
@@ -26,6 +25,7 @@ from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check
 from tests.helpers.paths import ROOT
 
@@ -211,7 +211,7 @@ def test_what_a_team_is_told(body: str, elements: list[str]) -> None:
 def test_a_block_of_unknown_width_is_kept() -> None:
     """Fours of columns that lie a grid apart, the sizes being arguments: every element of a thread is in a register."""
     product = load(ROOT / "gatlas" / "product.c").codelet
-    lines = ("loop i: unroll 2, jam", "loop j: unroll 8, split, runs 4, jam")
+    lines = ("loop i: unroll 2, jam", "loop j: unroll 8, split, vector 4, jam")
     emitted = targets.backend("cuda-c", CACHE).emit(
         lower_to_plan(schedule(Analysis(product), parse_lines(lines)).codelet)
     )

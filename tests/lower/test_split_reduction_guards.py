@@ -9,11 +9,11 @@ import pytest
 
 from looptune.core.errors import DirectiveError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import interpreter
 from looptune.lower.passes.split_reduction import expand_split_reductions
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import all_targets, cross_check
 from tests.helpers.all_targets import Case
 
@@ -30,12 +30,12 @@ void f(int n, int m, long C[m][m], long A[n][m]) {
 }
 """
 CASES = {
-    "upper": (UPPER, ("loop 1: unroll 2, jam", "loop 2: unroll 2, jam", "loop 3: split 3")),
-    "upper, split": (UPPER, ("loop 1: unroll 2, jam, split", "loop 2: unroll 5, jam", "loop 3: split 3")),
-    "upper, columns": (UPPER, ("loop 1: unroll 4, jam", "loop 2: unroll 3", "loop 3: split 20")),
-    "lower": (LOWER, ("loop 1: unroll 2, jam", "loop 2: unroll 3, jam, guarded", "loop 3: split 4")),
-    "steps": (STEPS, ("loop 1: unroll 3, jam", "loop 3: split 2")),
-    "behind": (BEHIND, ("loop 2: split 3",)),
+    "upper": (UPPER, ("loop 1: unroll 2, jam", "loop 2: unroll 2, jam", "loop 3: rfactor 3")),
+    "upper, split": (UPPER, ("loop 1: unroll 2, jam, split", "loop 2: unroll 5, jam", "loop 3: rfactor 3")),
+    "upper, columns": (UPPER, ("loop 1: unroll 4, jam", "loop 2: unroll 3", "loop 3: rfactor 20")),
+    "lower": (LOWER, ("loop 1: unroll 2, jam", "loop 2: unroll 3, jam, guarded", "loop 3: rfactor 4")),
+    "steps": (STEPS, ("loop 1: unroll 3, jam", "loop 3: rfactor 2")),
+    "behind": (BEHIND, ("loop 2: rfactor 3",)),
 }
 
 
@@ -63,8 +63,8 @@ def test_parts_stay_inside_their_arrays(name: str) -> None:
 HEAD = "void f(int n, int m, long a[n], long b[n], long t[n], long out[m]) {"
 WIDE = "for (int j = 0; j < 2 * m; j++) for (int i = 0; i < n; i++)"
 BICG = "for (int i = 0; i < n; i++) { for (int j = 0; j < m; j++) t[i] += b[i] * j; for (int j = 0; j < 2 * m; j++)"
-SPLIT = ("loop 2: split 3",)
-TEAMS = ("loop 1: split 20", "loop 2: parallel", "loop 3: parallel")
+SPLIT = ("loop 2: rfactor 3",)
+TEAMS = ("loop 1: rfactor 20", "loop 2: parallel", "loop 3: parallel")
 SOMETIMES = {
     "data and size": (f"{WIDE} if (a[i] > 0 && j < m) out[j] += a[i];", SPLIT),
     "size and data": (f"{WIDE} if (j < m && a[i] > 0) out[j] += a[i];", SPLIT),
@@ -75,7 +75,7 @@ SOMETIMES = {
     "another's element": (f"{WIDE} for (int k = 0; k < 1 - j % 2; k++) out[j / 2 + j % 2 * m] += a[i] * k;", SPLIT),
     "a while inside": (f"{WIDE} {{ int k = j; while (k < m) {{ out[j] += a[i]; k++; }} }}", SPLIT),
     "greatest": (f"{WIDE} if (j < m && b[i] > 0) if (a[i] > out[j]) out[j] = a[i];", SPLIT),
-    "rows": (f"{WIDE} if (a[i] > 0 && j < m) out[j] += a[i];", ("loop 1: unroll 2, jam", "loop 2: split 2")),
+    "rows": (f"{WIDE} if (a[i] > 0 && j < m) out[j] += a[i];", ("loop 1: unroll 2, jam", "loop 2: rfactor 2")),
     "teams": (f"{BICG} if (a[i] > 0 && j < m) out[j] += a[i] * t[i]; }}", TEAMS),
     "teams, its own variable": (f"{BICG} if ((i + j) % 3 == 0 && j < m) out[j] += a[i] * t[i]; }}", TEAMS),
     "a quotient": (
@@ -111,7 +111,7 @@ def test_parts_by_element_are_refused_where_it_may_get_nothing() -> None:
     nest = "for (int h = 0; h < m; h++) for (int j = h; j < m; j++) for (int i = 0; i < n; i++)"
     text = f"{HEAD} {nest} if (a[i] > j) out[j] += a[i]; }}\n"
     with pytest.raises(DirectiveError, match=r"data or loops inside of it decide whether it adds to out\[j\]"):
-        schedule(Analysis(load(text).codelet), parse_lines(("loop 3: split 2",)))
+        schedule(Analysis(load(text).codelet), parse_lines(("loop 3: rfactor 2",)))
 
 
 @pytest.mark.long
@@ -137,7 +137,7 @@ void f(int n, int m, int q, const long *x, long s[n]) {
   if (m != 0) for (int j = 0; j < n / m; j++) for (int i = 0; i < q; i++) s[j] += x[i + j];
 }
 """
-    done = schedule(Analysis(load(text).codelet), parse_lines(("loop 2: split 4",))).codelet
+    done = schedule(Analysis(load(text).codelet), parse_lines(("loop 2: rfactor 4",))).codelet
     made = expand_split_reductions(done).codelet
     assert made != done
     for m in (0, 1, 2):

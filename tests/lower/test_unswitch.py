@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.def_use import referenced_names
 from looptune.ir.nodes import Assign, Codelet, If, Load, Local, Loop, Var
 from looptune.ir.rewrite import walk
@@ -17,6 +16,7 @@ from looptune.lower.pipeline import lower_to_plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check
 
 HEAD = "void f(int n, int m, float a, float A[n][m], float B[n][m], float x[n], int y[m])\n"

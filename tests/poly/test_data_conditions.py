@@ -11,7 +11,6 @@ import pytest
 
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Assign, Codelet, If, Loop, Node, Stmt, Unary
 from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.specialize import specialize
@@ -22,6 +21,7 @@ from looptune.poly.data_conditions import conjuncts
 from looptune.poly.translation_validation import Proof, prove
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import ScheduleResult, schedule
+from looptune.schedule.directive_lines import parse_lines
 
 HEAD = "void f(int n, float A[n][n], float x[n], float y[n], float z[n], int at[n]) {\n"
 
@@ -218,7 +218,7 @@ def test_threads_share_what_data_may_write() -> None:
     before = codelet("for (int i = 0; i < n; i++) if (y[i] > 1) x[0] = i;")
     with pytest.raises(LooptuneError, match="condition y\\[i\\] > 1 cannot be analysed"):
         schedule(Analysis(before), parse_lines(["loop 1: parallel"]))
-    done: ScheduleResult = schedule(Analysis(before), parse_lines(["loop 1: parallel, trust"]))
+    done: ScheduleResult = schedule(Analysis(before), parse_lines(["loop 1: parallel, assume"]))
     found = prove(before, done.codelet)
     assert (found.verdict, "condition y[i] > 1" in found.reason) == ("unknown", True)
 

@@ -6,12 +6,12 @@ import pytest
 
 from looptune.core.errors import DirectiveError, UnsupportedError
 from looptune.frontend import Unit, load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.poly import isl_limits
 from looptune.poly.scop import build
 from looptune.report.check.explanation import explain
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 
 
 def unit(text: str) -> Unit:

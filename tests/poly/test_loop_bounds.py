@@ -10,7 +10,6 @@ import pytest
 
 from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer, interpreter
 from looptune.ir.nodes import Codelet, Const, Loop, Stmt
 from looptune.ir.rewrite import map_blocks, walk
@@ -18,6 +17,7 @@ from looptune.ir.simplify import add, sub
 from looptune.poly.translation_validation import prove
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check, random_nests
 
 SIZES = ((5, 4), (4, 6), (1, 1), (0, 3), (2, 5), (7, 8))

@@ -9,7 +9,6 @@ import pytest
 
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import interpreter
 from looptune.ir.nodes import Codelet
 from looptune.report.check import json as loops_json
@@ -17,6 +16,7 @@ from looptune.report.check import text as loops
 from looptune.report.check.explanation import explain
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 
 ROWS = """\
 void f(int n, int m, double A[n][m], double x[m], double y[n]) {

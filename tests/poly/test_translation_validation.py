@@ -9,7 +9,6 @@ import pytest
 
 from looptune.core.errors import IllegalTransform
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Assign, Codelet, Const, Loop, Node
 from looptune.ir.rewrite import rewrite, walk
 from looptune.lower.pipeline import lower_to_plan
@@ -17,6 +16,7 @@ from looptune.lower.plan_check import plan_as_loops
 from looptune.poly.translation_validation import TOO_INVOLVED, Proof, prove
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers.python_nests import _Reader, nest
 
 SHAPES = {"A": ("n", "n"), "B": ("n",), "x": (1,)}
@@ -285,7 +285,7 @@ void f(int n, int m, double A[24][24], double x[24], double z[24]) {
 }
 """
     before = load(text).codelet
-    made = lower_to_plan(schedule(Analysis(before), parse_lines(["loop 3: split 2"])).codelet)
+    made = lower_to_plan(schedule(Analysis(before), parse_lines(["loop 3: rfactor 2"])).codelet)
     assert any(v.shape for v in made.device_locals)
     assert prove(before, plan_as_loops(made), shared=frozenset()).verdict == "proved"
 

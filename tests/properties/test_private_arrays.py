@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Assign, Codelet, If, Load, Loop, Stmt, While
 from looptune.ir.rewrite import rewrite, walk
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import random_nests
 
 CASES = 60

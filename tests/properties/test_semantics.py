@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer, interpreter
 from looptune.ir.nodes import Codelet, Loop
 from looptune.ir.rewrite import walk
@@ -27,6 +26,7 @@ from looptune.lower.passes.scalar_replacement import replace_with_scalars
 from looptune.lower.pipeline import lower_to_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check, threaded_interpreter
 
 _CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large]

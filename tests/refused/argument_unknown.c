@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:28: unroll has no argument 'splitt'; did you mean 'split'? (syntax: unroll U [, contiguous | split [, runs R]] [, remainder | guarded | noremainder] [, jam | noJam])
+FILE:7:28: unroll has no argument 'splitt'; did you mean 'split'? (syntax: unroll U [, contiguous | split [, vector R]] [, remainder | guarded | noremainder] [, jam | noJam])
     #pragma hmppcg unroll 4, splitt
                              ^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: unroll takes one factor, got 2 (syntax: unroll U [, contiguous | split [, runs R]] [, remainder | guarded | noremainder] [, jam | noJam])
+FILE:7:18: unroll takes one factor, got 2 (syntax: unroll U [, contiguous | split [, vector R]] [, remainder | guarded | noremainder] [, jam | noJam])
     #pragma hmppcg unroll 2, 4
                    ^^^^^^^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:22: stage needs an array (syntax: stage ARRAY [, ARRAY ...] [, buffers N] [, turned(ARRAY, ...)] [, unroll N])
+FILE:8:22: stage needs an array (syntax: stage ARRAY [, ARRAY ...] [, buffers N] [, transposed(ARRAY, ...)] [, unroll N])
       #pragma looptune stage
                        ^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:28: stage takes names of arrays (syntax: stage ARRAY [, ARRAY ...] [, buffers N] [, turned(ARRAY, ...)] [, unroll N])
+FILE:8:28: stage takes names of arrays (syntax: stage ARRAY [, ARRAY ...] [, buffers N] [, transposed(ARRAY, ...)] [, unroll N])
       #pragma looptune stage 4
                              ^
 */

@@ -3,7 +3,7 @@ FILE:9:18: parallel is illegal: loop i carries a dependence: condition A[i] > 0 
     #pragma hmppcg parallel
                    ^^^^^^^^
   output on x: (i=0) writes x[0] 11:19, (i=1) writes x[0] 11:19; assumed, for condition A[i] > 0 11:9
-  instead: `parallel, trust` asserts it
+  instead: `parallel, assume` asserts it
 */
 void f(int n, double A[n], double x[n]) {
   #pragma hmppcg parallel

@@ -14,7 +14,6 @@ import pytest
 import looptune
 from looptune.deploy import source_to_source
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.report import result_table, suite_table
 from looptune.report.check import json as loops_json
 from looptune.report.check import text as loops
@@ -23,23 +22,24 @@ from looptune.runtime.device import DeviceInfo
 from looptune.runtime.timing import Summary
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.results.result import Entry, Result
 
 SCATTER = """\
 void scatter(int n, float x[n], float y[n]) {
-  #pragma hmppcg parallel, trust
+  #pragma hmppcg parallel, assume
   for (int i = 0; i < n; i++)
     y[i * i % n] = x[i] - x[i] + 1;
 }
 """
 PLAIN = """\
 void plain(int n, float x[n], float y[n]) {
-  #pragma hmppcg parallel, trust
+  #pragma hmppcg parallel, assume
   for (int i = 0; i < n; i++)
     y[i] = x[i];
 }
 """
-LINE = "loop 1: parallel trust"
+LINE = "loop 1: parallel assume"
 SAID = f"asserted by the user, not proved: {LINE}"
 
 
@@ -109,7 +109,7 @@ def test_the_summary_of_a_suite_marks_them(tmp_path: Path) -> None:
 def test_check_says_it() -> None:
     """The verdict of the directive is "asserted", as text and as JSON."""
     found = explain(load(SCATTER))
-    assert "  loop 1  parallel trust  asserted\n" in loops.text(found)
+    assert "  loop 1  parallel assume  asserted\n" in loops.text(found)
     assert [d["verdict"] for d in loops_json.record(found)["directives"]] == ["asserted"]
     assert "asserted" not in loops.text(explain(load(PLAIN)))
 
@@ -118,8 +118,8 @@ def test_check_says_it() -> None:
 def test_source_that_was_made_says_it(tmp_path: Path, given: bool) -> None:
     """The C of transform, which has it in its own pragma or opens with it, and the module of emit."""
     file = tmp_path / "scatter.c"
-    file.write_text(SCATTER.replace("  #pragma hmppcg parallel, trust\n", "") if given else SCATTER)
-    lines = ["loop i: parallel, trust"] if given else []
+    file.write_text(SCATTER.replace("  #pragma hmppcg parallel, assume\n", "") if given else SCATTER)
+    lines = ["loop i: parallel, assume"] if given else []
     text = source_to_source.transform(file, lines)
     assert text.startswith("/* looptune transform\n") and f"   {SAID}\n*/" in text if given else text == SCATTER
     assert load(text).codelet.name == "scatter"
@@ -141,8 +141,8 @@ def test_a_piece_of_a_loop_is_named_as_one() -> None:
     """``loop 1.2`` where the loop was distributed."""
     text = "void f(int n, int p[n], float x[n], float y[n]) {\n  for (int i = 0; i < n; i++) {\n" \
            "    x[i] = 1;\n    y[p[i]] = 2;\n  }\n}\n"  # fmt: skip
-    lines = parse_lines(("loop 1: distribute", "loop 1.2: parallel, trust"), "lines")
-    assert schedule(Analysis(load(text).codelet), lines).asserted == ("loop 1.2: parallel trust",)
+    lines = parse_lines(("loop 1: distribute", "loop 1.2: parallel, assume"), "lines")
+    assert schedule(Analysis(load(text).codelet), lines).asserted == ("loop 1.2: parallel assume",)
 
 
 def test_reports_of_earlier_versions_are_kept(tmp_path: Path) -> None:

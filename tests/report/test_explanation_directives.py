@@ -6,9 +6,9 @@ import pytest
 
 from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.schedule.legal_space import legal_space, strip_directives
 from tests.helpers import cross_check
 from tests.helpers.affine_nests import CODES
@@ -33,7 +33,7 @@ def test_every_suggestion_is_legal() -> None:
     found = explained(ANNOTATED)
     offered = [s.text for d in found.directives for s in d.suggestions]
     for text in ("`i, j` is legal, which is the current order", "loop 5 (j) is parallel", "`tile i:4` is legal",
-                 "`gridify j` is legal", "`parallel, trust` asserts it", "`i, k, j` is legal",
+                 "`gridify j` is legal", "`parallel, assume` asserts it", "`i, k, j` is legal",
                  "`unroll 2` is legal", "it is legal with `reduce(+:sum)`"):  # fmt: skip
         assert text in offered, text
     for d in found.directives:

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from looptune.core.source import Span
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.interpreter import Interpreter
 from looptune.ir.nodes import Assign, Codelet, Expr, If, Load, Loop, Stmt, Var
 from looptune.ir.rewrite import walk
@@ -24,6 +23,7 @@ from looptune.poly.legality import Violation
 from looptune.report.check.explanation import LoopFacts
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers.affine_nests import CODES
 from tests.helpers.explanations import explained, integers
 

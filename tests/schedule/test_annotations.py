@@ -16,17 +16,16 @@ from looptune.schedule import directives
 from looptune.schedule.directives import base
 from looptune.schedule.directives.maxregs import MaxRegisters
 from looptune.schedule.directives.overlap import TimeTile
-from looptune.schedule.directives.raster import BlockSwizzle
-from looptune.schedule.directives.split import ReductionParts
+from looptune.schedule.directives.rfactor import ReductionParts
 from looptune.schedule.directives.stage import StagedTiles
+from looptune.schedule.directives.swizzle import BlockSwizzle
 
 LOOPTUNE = Path(looptune.__file__).parent
 LOOP = Loop("i", Const(0), Var("n"), ())
 INCLUDES = {"grid": {"schedule/directives/gridify.py"}, "factor": {"schedule/directives/fold.py"}}
 """Directives that say what another one says among other things: gridify a block size, fold that sums are regrouped."""
-AMBIGUOUS = {"grid", "pack", "split", "stage"}
-"""Words that mean something else as well: the grid of a kernel, a pragma of gcc, how unroll deals iterations out, which
-is also the first stage of directives, and the stage of a directive."""
+AMBIGUOUS = {"grid", "pack", "stage"}
+"""Words that mean something else as well: the grid of a kernel, a pragma of gcc, and the stage of a directive."""
 
 
 def classes() -> dict[str, type[Annotation]]:
@@ -88,7 +87,7 @@ def test_the_order_of_directives_is_none_of_annotations() -> None:
     """Those for the loop alone come first, then those that nested loops inherit, each by its word."""
     both = [MaxRegisters(64), TimeTile(4, 1), BlockSwizzle(4), StagedTiles(("A",))]
     assert LOOP.annotated(*both).annotations == LOOP.annotated(*reversed(both)).annotations
-    assert [a.word for a in LOOP.annotated(*both).annotations] == ["overlap", "stage", "maxregs", "raster"]
+    assert [a.word for a in LOOP.annotated(*both).annotations] == ["overlap", "stage", "maxregs", "swizzle"]
 
 
 def test_only_what_changes_the_order_of_things_is_compared() -> None:

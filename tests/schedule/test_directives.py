@@ -7,7 +7,6 @@ import pytest
 
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
 from looptune.ir.nodes import Loop
 from looptune.ir.rewrite import walk
@@ -18,6 +17,7 @@ from looptune.poly.translation_validation import prove
 from looptune.schedule import directives
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.schedule.directives.base import Example
 from tests.helpers import cross_check
 from tests.helpers.directive_examples import EXAMPLES, transformed

@@ -6,13 +6,13 @@ import pytest
 
 from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError, ParseError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
 from looptune.ir.nodes import Assign, Codelet, If, Loop
 from looptune.ir.rewrite import walk
 from looptune.poly.translation_validation import prove
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import apply_distribution, schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.schedule.directives.distribute import fission_part, strongly_connected_components
 from looptune.tune.space import space
 from looptune.tune.space.derive import derive

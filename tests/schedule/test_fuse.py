@@ -8,13 +8,13 @@ import pytest
 
 from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
 from looptune.ir.nodes import Loop
 from looptune.ir.rewrite import walk
 from looptune.poly.translation_validation import prove
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check
 
 HEAD = "void f(int n, int m, double A[n][n], double x[n], double y[n], double z[n])\n{\n"

@@ -12,13 +12,13 @@ from looptune.backends.codegen.register_limits import max_registers
 from looptune.cli.main import cli
 from looptune.deploy import build
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.specialize import specialize
 from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check, synthetic_database
 from tests.helpers.built_modules import imported
 from tests.helpers.paths import POLYBENCH

@@ -14,7 +14,6 @@ from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.backends.numba_cpu.program import CpuProgram
 from looptune.core.errors import DirectiveError, ResourceError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet
 from looptune.lower.passes import cpu_time_bands
 from looptune.lower.pipeline import lower_to_plan
@@ -22,6 +21,7 @@ from looptune.lower.plan import HostLoop, count
 from looptune.lower.plan_check import prove_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.cost_model import devices
 from looptune.tune.cost_model.estimate import estimate
 from looptune.tune.cost_model.warp_samples import EVERYTHING

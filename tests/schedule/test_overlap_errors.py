@@ -6,10 +6,10 @@ import pytest
 
 from looptune.core.errors import DirectiveError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.lower.pipeline import lower_to_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers.overlap_cases import FIELDS
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from looptune.core.errors import DirectiveError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.report.check.explanation import explain
+from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.session.prepare import TuningRequest, prepare
 from tests.helpers.command_line import looptune
 

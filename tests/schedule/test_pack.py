@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.specialize import specialize
 from looptune.lower.passes.grid_compaction import CompactGrid
 from looptune.lower.pipeline import lower_to_plan
@@ -20,6 +19,7 @@ from looptune.lower.plan import Plan, blocks, launched_blocks, with_kernels
 from looptune.lower.plan_check import prove_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import block_positions, cross_check, cuda_c_on_cpu, kernel_cases
 from tests.helpers.kernel_cases import Case
 
@@ -65,11 +65,11 @@ LINES = {
     "unrolled": (triangle("i", "m"), (*GRID, "loop i: box 4", "loop i: unroll 2, jam", "loop j: box 4")),
     "by columns": (triangle("i", "m"), ("loop 1: gridify(j, i)", *GRID[1:])),
     "larger blocks": (triangle("i", "m"), (*GRID[:2], "codelet: grid blocksize 8x8")),
-    "in strips": (triangle("i", "m"), (*GRID, "codelet: raster 3")),
+    "in strips": (triangle("i", "m"), (*GRID, "codelet: swizzle 3")),
     "tiles in shared memory": (
         SYRK, ("loop 1: gridify(i, j)", "loop k: tile k:8", "loop k: stage A", "codelet: pack",
                "codelet: grid blocksize 8x8")),
-    "in parts": (SYRK, ("loop 1: gridify(i, j)", "loop k: split 3", "codelet: pack", "codelet: grid blocksize 4x4")),
+    "in parts": (SYRK, ("loop 1: gridify(i, j)", "loop k: rfactor 3", "codelet: pack", "codelet: grid blocksize 4x4")),
     "blocks that wait for each other": (
         STEPS, ("loop 2: gridify(i, j)", "loop 4: gridify(i, j)", "loop t: persistent", "codelet: pack", GRID[2])),
 }  # fmt: skip

@@ -10,7 +10,6 @@ from looptune.backends.codegen.kernel import shared_bytes
 from looptune.backends.codegen.register_limits import launch_bounds
 from looptune.core.errors import DirectiveError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.lower.checkpoints import checkpoints
 from looptune.lower.pipeline import Machine, finish_plan, lower_to_plan
 from looptune.lower.plan import count, has_host_loop, launches, split_persistent_launches
@@ -18,6 +17,7 @@ from looptune.lower.plan_check import prove_plan
 from looptune.lower.plan_outline import summarize_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check, cuda_c_on_cpu, kernel_cases
 from tests.helpers.kernel_cases import planned
 from tests.helpers.persistent_cases import CASES, COLUMNS, CONDITIONS, SMALL, STEPS

@@ -12,7 +12,6 @@ import pytest
 
 from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer, interpreter
 from looptune.ir.nodes import Assign, Binary, Loop, Stmt, Var
 from looptune.ir.rewrite import walk, walk_stmts
@@ -22,6 +21,7 @@ from looptune.lower.plan import Kernel, Plan, with_kernels
 from looptune.lower.plan_check import prove_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import ScheduleResult, schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.schedule.directives.base import statement_names
 from looptune.schedule.directives.reduction_simplification import simplify_reductions, undo_regrouping
 from tests.helpers import cross_check, cuda_c_on_cpu
@@ -73,22 +73,22 @@ CASES = {
     ),
     "factor of parts": Case(
         f"{SQUARE} C[i][j] += A[i][k] * (a * B[j][k]);",
-        ("loop k: factor", "loop i: unroll 2, jam", "loop k: split 3"), 3,
+        ("loop k: factor", "loop i: unroll 2, jam", "loop k: rfactor 3"), 3,
     ),
     "half in parts": Case(
-        f"{SQUARE} C[i][j] += A[i][k] * a * A[j][k];", ("loop i: fold", "loop j: box", "loop k: split 3"), 1
+        f"{SQUARE} C[i][j] += A[i][k] * a * A[j][k];", ("loop i: fold", "loop j: box", "loop k: rfactor 3"), 1
     ),
     "tiles in parts": Case(
         f"for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) C[i][j] *= a; {SQUARE} C[i][j] += A[i][k] * A[j][k];",
         ("loop 3: fold", *(line.replace("i:", "3:").replace("j:", "4:") for line in TILES),
-         "loop k: split 2", "loop k: stage A, buffers 2", "codelet: grid blocksize 4x2"), 8,
+         "loop k: rfactor 2", "loop k: stage A, buffers 2", "codelet: grid blocksize 4x2"), 8,
     ),
     "parts without a box": Case(
-        f"{SQUARE} C[i][j] += A[i][k] * A[j][k];", ("loop i: fold", "loop k: split 2"), 0,
+        f"{SQUARE} C[i][j] += A[i][k] * A[j][k];", ("loop i: fold", "loop k: rfactor 2"), 0,
     ),
     "parts of two sums": Case(
         f"{SQUARE} {{ C[i][j] += A[i][k] * A[j][k]; C[i][j] += B[i][k] * B[j][k] * y[k]; }}",
-        ("loop i: fold", "loop j: box", "loop k: split 2"), 1,
+        ("loop i: fold", "loop j: box", "loop k: rfactor 2"), 1,
     ),
     "of two": Case(
         "for (int i = 0; i < n; i++) for (int k = 0; k < m; k++) { x[i] += A[i][k] * a; x[i] += a * y[k] * B[i][k]; }",

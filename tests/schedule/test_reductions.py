@@ -10,7 +10,6 @@ import pytest
 
 from looptune.core.errors import LooptuneError, ResourceError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.def_use import assigned_targets
 from looptune.ir.nodes import Codelet, Loop, Node, Scalar
 from looptune.ir.rewrite import rewrite, walk
@@ -20,6 +19,7 @@ from looptune.lower.plan_check import prove_plan
 from looptune.poly.translation_validation import prove
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check
 from tests.helpers.paths import POLYBENCH
 from tests.helpers.reduction_cases import CASES, agrees_on_cpu, analysis, drawn, given, planned, scheduled
@@ -71,7 +71,7 @@ def test_the_plan_is_proved(case: Case) -> None:
     How much of a loop each of several parts is depends on the sizes by more than an affine expression: at the sizes.
     """
     original, tree = analysis(case.text).codelet, scheduled(case.text, *case.lines).codelet
-    for sizes in case.sizes if "split" in str(case.lines) else ({},):
+    for sizes in case.sizes if "rfactor" in str(case.lines) else ({},):
         for blocks in (True, False):
             done = lower_to_plan(specialize(tree, sizes), blocks=blocks)
             proof = prove_plan(original, done, sizes, blocks=blocks)
@@ -159,44 +159,45 @@ REFUSED = {
     "another name": (ROWS, "loop j: parallel, reduce(+:x)", "1:26: reduce names +:x, but loop j reduces +:y"),
     "one of two": (TWO, "loop j: parallel, reduce(+:y)", "reduce must also name min:lo, which loop j reduces"),
     "none": (ROWS, "loop i: parallel, reduce(+:y)", "reduce names +:y, but loop i reduces nothing"),
-    "parts of nothing": (ROWS, "loop i: split 2", "1:9: split 2: loop i reduces nothing"),
+    "parts of nothing": (ROWS, "loop i: rfactor 2", "1:9: rfactor 2: loop i reduces nothing"),
     "parts under --no-reassociate": (
-        ROWS, "loop j: split 2", "the reduction + of y[i], whose order --no-reassociate preserves"),
+        ROWS, "loop j: rfactor 2", "the reduction + of y[i], whose order --no-reassociate preserves"),
     "parts of a local": (
         "void f(int n, float A[n][n], float y[n])\n"
         "{ for (int i = 0; i < n; i++) { float t = 0; for (int j = 0; j < n; j++) t += A[i][j]; y[i] = t; } }\n",
-        "loop j: split 2", "split 2 of loop j: it reduces the local t: accumulate in an element of an array"),
+        "loop j: rfactor 2", "rfactor 2 of loop j: it reduces the local t: accumulate in an element of an array"),
     "parts of what changes": (
         "void f(int n, float A[n][n], float x[n], float y[n])\n"
         "{ for (int i = 0; i < n; i++) { x[i] *= 2; for (int j = 0; j < n; j++) y[i] += A[i][j] * x[i]; } }\n",
-        "loop j: split 2", "x changes in the same iteration of the loops around it: distribute them"),
+        "loop j: rfactor 2", "x changes in the same iteration of the loops around it: distribute them"),
     "parts under a condition": (
         "void f(int n, float A[n][n], float y[n])\n"
         "{ for (int i = 0; i < n; i++) if (A[i][0] > 2) { for (int j = 0; j < n; j++) y[i] += A[i][j]; } }\n",
-        "loop j: split 2", "only an if on loop variables and sizes may stand"),
+        "loop j: rfactor 2", "only an if on loop variables and sizes may stand"),
     "parts where data say whether": (
         "void f(int n, float A[n][n], float y[n], float z[n])\n"
         "{ for (int i = 0; i < n; i++) { z[i] = 2 * z[n - 1 - i]; if (z[i] > 2) { for (int j = 0; j < n; j++) "
         "y[0] += A[i][j]; } } }\n",
-        "loop j: split 2", "whether or how often it runs depends on data, so that one thread runs all of it"),
-    "parts of many sums": (COLUMNS, "loop i: split 2", "split 2 of loop i: loop j inside of it tells its sums apart"),
+        "loop j: rfactor 2", "whether or how often it runs depends on data, so that one thread runs all of it"),
+    "parts of many sums": (
+        COLUMNS, "loop i: rfactor 2", "rfactor 2 of loop i: loop j inside of it tells its sums apart"),
     "parts of sums told apart differently": (
         "void f(int n, float A[n][n], float x[n], float t[n], float y[n])\n"
         "{ for (int i = 0; i < n; i++) { for (int j = 0; j < n; j++) t[i] += A[i][j] * x[j];\n"
         "for (int j = 0; j < n; j++) y[j] += A[i][j] * t[i]; } }\n",
-        "loop 2: parallel\nloop 3: unroll 2, split\nloop 1: split 2",
-        "split 2 of loop i: loops inside of it that run differently add to y[j]"),
+        "loop 2: parallel\nloop 3: unroll 2, split\nloop 1: rfactor 2",
+        "rfactor 2 of loop i: loops inside of it that run differently add to y[j]"),
     "strips of parts under a condition": (
         "void f(int n, float A[n][n], float y[n])\n"
         "{ for (int i = 0; i < n; i++) if (A[i][0] > 2) { for (int j = 0; j < n; j++) y[i] += A[i][j]; } }\n",
-        "loop j: split 2\nloop j: tile 4", "only an if on loop variables and sizes may stand"),
+        "loop j: rfactor 2\nloop j: tile 4", "only an if on loop variables and sizes may stand"),
     "the least of other numbers, under a condition": (
         "void f(int n, unsigned x[n], int s[1])\n{ for (int i = 0; i < n; i++) if (x[i] < s[0]) s[0] = x[i]; }\n",
         "loop i: parallel", "loop i carries a dependence"),
     "the least of other numbers": (
         "void f(int n, unsigned x[n], int s[1])\n"
         "{ for (int i = 0; i < n; i++) s[0] = x[i] < s[0] ? x[i] : s[0]; }\n",
-        "loop i: split 2", "loop i carries a dependence"),
+        "loop i: rfactor 2", "loop i carries a dependence"),
     "the greatest by a part of its digits": (
         "void f(int n, int x[n], int s[1])\n"
         "{ for (int i = 0; i < n; i++) if ((signed char)x[i] > s[0]) s[0] = x[i]; }\n",
@@ -208,11 +209,11 @@ REFUSED = {
         "void f(int n, float A[n][n], float y[n], float z[n][n])\n"
         "{ for (int i = 0; i < n; i++) { for (int j = 0; j < n; j++) y[i] += A[i][j];\n"
         "for (int j = 0; j < n; j++) for (int k = 0; k < n; k++) z[j][i] += A[i][k]; } }\n",
-        "loop 2: split 2\nloop 4: split 2", "only an if on loop variables and sizes may stand"),
+        "loop 2: rfactor 2\nloop 4: rfactor 2", "only an if on loop variables and sizes may stand"),
     "parts that a jam lets share an element": (
         "void f(int n, long A[n], long B[n][n], long D[n])\n"
         "{ for (int i = 0; i < n; i++) for (int j = i; j < n; j++) { D[j] += A[i]; B[0][0] += A[j]; } }\n",
-        "loop 1: unroll 2, split, jam\nloop 2: unroll 2, split\nloop 2: split 2",
+        "loop 1: unroll 2, split, jam\nloop 2: unroll 2, split\nloop 2: rfactor 2",
         "loop j, which is to be split, would carry a dependence"),
     "a sum that a jam lets threads share": (
         "void f(int n, long E[n], long B[1], long D[2 * n])\n"
@@ -223,9 +224,9 @@ REFUSED = {
         "{ for (int i = 0; i < n; i++) for (int k = 0; k < n; k++) if (i == k) B[0] += E[k]; }\n",
         "loop 1: parallel\nloop 2: parallel\nloop 1: unroll 2, jam",
         "loop k, which is to be parallel, would carry a dependence"),
-    "no number of parts": (ROWS, "loop j: split", "split needs one number of parts (syntax: split [LOOP:]PARTS)"),
-    "no parts": (ROWS, "loop j: split 0", "the number of parts must be at least 1, got 0"),
-    "too many parts": (ROWS, "loop j: split 100000", "split into 100000 parts: at most 65535"),
+    "no number of parts": (ROWS, "loop j: rfactor", "rfactor needs one number of parts (syntax: rfactor [LOOP:]PARTS)"),
+    "no parts": (ROWS, "loop j: rfactor 0", "the number of parts must be at least 1, got 0"),
+    "too many parts": (ROWS, "loop j: rfactor 100000", "rfactor makes 65535 parts at most, not 100000"),
     "gridify": (ROWS, "nest i: gridify(i, j), reduce(*:y)", "reduce names *:y, but loop i and loop j reduce "),
 }  # fmt: skip
 
@@ -257,13 +258,13 @@ def test_exact_reductions_are_free_under_strict_float() -> None:
 
 
 def test_trust_is_for_what_cannot_be_analysed_alone() -> None:
-    """A sum beside an assignment that ``trust`` vouches for is reduced, not raced for."""
+    """A sum beside an assignment that ``assume`` vouches for is reduced, not raced for."""
     text = "void f(int n, int p[n], float x[n], float y[n], float s[1])\n" \
            "{ for (int i = 0; i < n; i++) { s[0] += x[i]; y[p[i]] = x[i]; } }\n"  # fmt: skip
-    done = scheduled(text, "loop i: parallel, trust, reduce(+:s)")
+    done = scheduled(text, "loop i: parallel, assume, reduce(+:s)")
     assert done.asserted
     unknown = text.replace("s[0] +=", "s[p[i]] +=")
-    (loop,) = (f for f in walk(scheduled(unknown, "loop i: parallel, trust").codelet.body) if isinstance(f, Loop))
+    (loop,) = (f for f in walk(scheduled(unknown, "loop i: parallel, assume").codelet.body) if isinstance(f, Loop))
     assert (loop.mode, loop.reductions) == ("parallel", ())
     assert drawn(lower_to_plan(done.codelet)) == ("reduction i 256",)
 

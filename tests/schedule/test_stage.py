@@ -9,11 +9,11 @@ import pytest
 from looptune.backends.numba_cuda.backend import NumbaCuda
 from looptune.core.errors import DirectiveError, ResourceError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.lower.passes.shared_memory import stage_tiles
 from looptune.lower.pipeline import lower_to_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check
 from tests.helpers.stage_cases import CASES, ITSELF, PRODUCT, SMALL, STENCIL, Case, planned, sized
 
@@ -59,7 +59,7 @@ SIDE_BY_SIDE = ("loop j: unroll 4, jam", "loop k: tile k:6", "loop k: stage A", 
 @pytest.mark.sampled(4, "wide")
 @simulator
 @pytest.mark.parametrize(
-    ("lines", "turned"),
+    ("lines", "transposed"),
     [
         (SIDE_BY_SIDE, [(2, 6, False), (16, 20, True)]),
         (("loop j: unroll 4, split, jam", *SIDE_BY_SIDE[1:]), [(2, 6, False), *[(4, 7, False)] * 4]),
@@ -67,14 +67,14 @@ SIDE_BY_SIDE = ("loop j: unroll 4, jam", "loop k: tile k:6", "loop k: stage A", 
     ],
     ids=["along x", "apart", "along y"],
 )
-def test_rows_that_a_thread_reads_side_by_side_are_turned(
-    lines: tuple[str, ...], turned: list[tuple[int, int, bool]], tmp_path: Path
+def test_rows_that_a_thread_reads_side_by_side_are_transposed(
+    lines: tuple[str, ...], transposed: list[tuple[int, int, bool]], tmp_path: Path
 ) -> None:
     """The elements of a column lie side by side, padded to an odd number of 16 bytes, and are read together."""
     case = Case(ITSELF, lines, sized((64, 12), (23, 7)), ())
     done = planned(case, case.sizes[0])
     tiles = [t for k in done.kernels if (s := stage_tiles(k, done)) is not None for t in s.tiles]
-    assert [(t.rows, t.pitch, t.transposed) for t in tiles] == turned
+    assert [(t.rows, t.pitch, t.transposed) for t in tiles] == transposed
     assert [t.vector_width for t in tiles if t.transposed] == [4] * sum(t.transposed for t in tiles)
     codelet, programs, wants = load(ITSELF).codelet, [], {}
     for sizes in case.sizes[1:]:

@@ -9,9 +9,9 @@ import pytest
 
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import all_targets, cross_check
 from tests.helpers.all_targets import Case
 
@@ -26,7 +26,7 @@ LOOPS = {
 }
 LINES = (
     ("",), ("unroll 2",), ("unroll 3, split",), ("unroll 4, split, guarded",), ("unroll 2, guarded",), ("tile 3",),
-    ("unroll 4, split, runs 2",), ("tile 4", "unroll 2"), ("unroll 2", "unroll 3, jam"),
+    ("unroll 4, split, vector 2",), ("tile 4", "unroll 2"), ("unroll 2", "unroll 3, jam"),
 )  # fmt: skip
 SIZES = ((0, 0), (1, 9), (2, 1), (7, 3), (11, 9), (12, 0), (3, 12))
 

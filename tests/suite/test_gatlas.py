@@ -20,7 +20,6 @@ from looptune.backends.codegen.python import ident
 from looptune.core.errors import LooptuneError
 from looptune.core.floating_point import DEFAULT
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.specialize import specialize
 from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
@@ -28,6 +27,7 @@ from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.session import site
 from looptune.tune.session.experiment import run_all
 from looptune.tune.session.prepare import PreparedRun, TuningRequest, prepare

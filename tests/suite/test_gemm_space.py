@@ -12,7 +12,6 @@ import pytest
 
 from looptune.backends.codegen.python import ident
 from looptune.frontend import Unit, load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
 from looptune.ir.nodes import Codelet
 from looptune.lower.pipeline import lower_to_plan
@@ -21,6 +20,7 @@ from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.space.space import Configuration, parse
 from tests.helpers import cross_check
 from tests.helpers.paths import POLYBENCH, ROOT

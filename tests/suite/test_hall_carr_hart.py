@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.interpreter import run
 from looptune.ir.nodes import Codelet
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.cost_model.estimate import Estimate, estimate
 from looptune.tune.cost_model.warp_samples import EVERYTHING
 from looptune.tune.session import predict

@@ -16,7 +16,6 @@ import pytest
 
 from looptune.backends.codegen.python import ident
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.specialize import specialize
 from looptune.lower.pipeline import lower_to_plan
 from looptune.lower.plan import Plan
@@ -27,6 +26,7 @@ from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.replay import load as recorded
 from looptune.tune.replay import simulate
 from looptune.tune.space.product_view import view_of
@@ -153,7 +153,7 @@ def test_their_figures_come_of_a_sweep(tmp_path: Path) -> None:
     assert curves is not None
     assert set(curves.axes["tile(k)"]) >= {4, 8, 12, 16, 24, 32}
     assert cells is not None
-    assert {c.scheme for c in cells.column_names} == {"split", "split, runs 2", "split, runs 4"}
+    assert {c.scheme for c in cells.column_names} == {"split", "split, vector 2", "split, vector 4"}
     assert cells.row_names == [1, 2, 4, 6, 8]
     assert min(cells.cells.values()) == 1.0
     drawn = {f.name: f for f in every.figures([study])}
@@ -177,10 +177,10 @@ def test_a_cell_is_the_best_with_its_block(tmp_path: Path) -> None:
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="needs matplotlib")
 def test_each_cell_is_drawn_with_its_number() -> None:
     """As many squares as cells, with the ratios in them."""
-    cells = {(2, Column("split", 4)): 1.0, (4, Column("split", 4)): 12.25, (2, Column("split, runs 2", 2)): 3.5}
+    cells = {(2, Column("split", 4)): 1.0, (4, Column("split", 4)): 12.25, (2, Column("split, vector 2", 2)): 3.5}
     (axes,) = register_blocks([Blocks("gemm", "loop i", "loop j", cells)]).axes
     assert len(axes.patches) == 3
-    assert {"1.00", "12", "3.50", "split", "split, runs 2"} <= {text.get_text() for text in axes.texts}
+    assert {"1.00", "12", "3.50", "split", "split, vector 2"} <= {text.get_text() for text in axes.texts}
 
 
 BLAS = """

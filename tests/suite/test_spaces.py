@@ -13,13 +13,13 @@ import pytest
 
 from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.frontend import load
-from looptune.frontend.directive_lines import DirectiveLine, parse_lines
 from looptune.ir import c_printer
 from looptune.ir.nodes import Arg, Codelet, Scalar
 from looptune.ir.simplify import is_integer
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.binding import loops_at
+from looptune.schedule.directive_lines import DirectiveLine, parse_lines
 from looptune.tune.space.space import Configuration, parse
 from tests.helpers import cross_check
 from tests.helpers.suite_spaces import KERNELS, PROGRAMS, configurations, space_text

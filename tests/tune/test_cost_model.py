@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.lower.plan import Plan, blocks
 from looptune.runtime.outcome import CutOff, Timed
+from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.cost_model import devices
 from looptune.tune.cost_model.cache_traffic import traffic
 from looptune.tune.cost_model.estimate import estimate

@@ -8,11 +8,11 @@ from click.testing import CliRunner
 from looptune.cli.main import cli
 from looptune.core.errors import DirectiveError, IllegalTransform, UsageError
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet, Loop
 from looptune.ir.rewrite import walk
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.schedule.directives.grid import BlockSize
 from looptune.tune.space.derive import derive
 from looptune.tune.space.patterns import Patterns
@@ -24,11 +24,11 @@ FILES = sorted(p.stem for p in POLYBENCH.glob("*.c"))
 GPU = {
     "gemm": ("loop k: factor", "loop i: unroll 4, jam", "loop j: unroll 4, jam", "loop k: tile k:32",
              "loop k: stage A, B, buffers 2, unroll 16", "codelet: grid blocksize 16x8"),
-    "2mm": ("loop 1, 4: unroll 8, jam", "loop 2, 5: unroll 8, split, runs 4, jam", "loop 3, 6: tile k:16",
-            "loop 3: stage A, B, buffers 2, turned(A), unroll 16",
-            "loop 6: stage C, D, buffers 2, turned(C), unroll 16",
+    "2mm": ("loop 1, 4: unroll 8, jam", "loop 2, 5: unroll 8, split, vector 4, jam", "loop 3, 6: tile k:16",
+            "loop 3: stage A, B, buffers 2, transposed(A), unroll 16",
+            "loop 6: stage C, D, buffers 2, transposed(C), unroll 16",
             "codelet: grid blocksize 16x8"),
-    "3mm": ("loop 1, 4, 7: unroll 4, jam", "loop 2, 5, 8: unroll 4, jam", "loop 3, 6, 9: split 4",
+    "3mm": ("loop 1, 4, 7: unroll 4, jam", "loop 2, 5, 8: unroll 4, jam", "loop 3, 6, 9: rfactor 4",
             "loop 3, 6, 9: tile k:16", "loop 3: stage A, B, buffers 2, unroll 16",
             "loop 6: stage C, D, buffers 2, unroll 16", "loop 9: stage E, F, buffers 2, unroll 16",
             "codelet: grid blocksize 16x8"),
@@ -43,7 +43,7 @@ GPU = {
     "strips of half of syr2k": ("loop 3: fold", "loop 3, 4: box 8", "loop 3: unroll 8, jam", "loop 4: unroll 4, jam",
                                 "loop k: tile k:16", "loop k: stage A, B, buffers 2, unroll 16",
                                 "codelet: grid blocksize 16x8"),
-    "parts of half of syrk": ("loop 3: fold", "loop 3, 4: box 8", "loop 3, 4: unroll 4, jam", "loop k: split 4",
+    "parts of half of syrk": ("loop 3: fold", "loop 3, 4: box 8", "loop 3, 4: unroll 4, jam", "loop k: rfactor 4",
                               "loop k: tile k:16", "loop k: stage A, buffers 2, unroll 16",
                               "codelet: grid blocksize 16x16"),
     "covar": ("loop 1: gridify(i, j)", "loop 5, 6: box 8", "loop 5, 6: unroll 4, jam", "loop 7: tile i:32",
@@ -52,14 +52,14 @@ GPU = {
              "loop 7.2, 8: box 8", "loop 7.2: unroll 4, jam", "loop 8: unroll 4, jam", "loop 9: tile i:32",
              "loop 9: stage data, buffers 2, unroll 4", "codelet: grid blocksize 16x16"),
     "atax": ("loop 3: parallel", "loop 2.2: parallel", "codelet: grid blocksize 32x32"),
-    "bicg": ("loop 3.2: parallel", "nest 2.2: permute j, i", "loop 2.2: split 64", "codelet: grid blocksize 32x4"),
-    "mvt": ("loop 2: parallel", "loop 4: split 64", "codelet: grid blocksize 32x4"),
-    "one read of atax": ("loop 2.1: fuse", "loop 3: parallel", "loop 2.1: unroll 4, jam", "loop 2.1: split 256",
+    "bicg": ("loop 3.2: parallel", "nest 2.2: permute j, i", "loop 2.2: rfactor 64", "codelet: grid blocksize 32x4"),
+    "mvt": ("loop 2: parallel", "loop 4: rfactor 64", "codelet: grid blocksize 32x4"),
+    "one read of atax": ("loop 2.1: fuse", "loop 3: parallel", "loop 2.1: unroll 4, jam", "loop 2.1: rfactor 256",
                          "codelet: grid blocksize 32x16"),
     "one read of bicg": ("loop 2.1: fuse 3", "loop 3.1: fuse", "loop 3.1: parallel", "loop 2.1: unroll 4, jam",
-                         "loop 2.1: split 256", "codelet: grid blocksize 32x16"),
+                         "loop 2.1: rfactor 256", "codelet: grid blocksize 32x16"),
     "one read of mvt": ("nest 3: permute j, i", "loop 1: fuse", "loop 2: fuse", "loop 2: parallel",
-                        "loop 1: unroll 8, jam", "loop 1: split 512", "codelet: grid blocksize 32x8"),
+                        "loop 1: unroll 8, jam", "loop 1: rfactor 512", "codelet: grid blocksize 32x8"),
     "gesummv": ("loop j: parallel", "codelet: grid blocksize 32x4"),
     "gramschm": ("loop 2: parallel", "loop 4: gridify(i, j)", "loop 3: parallel, team", "loop 2, 3, 5, 6: unroll 4",
                  "codelet: grid blocksize 16x64"),
@@ -82,11 +82,11 @@ CPU = {
                      "loop 9: unroll 4, jam", "loop 1, 3: unroll 16, jam", "loop 7.4: tile j1:16, j2:16"),
     "rows of covar": ("loop 5: distribute", "nest 5.2: permute j1, i, j2", "loop 5.2: unroll 4, jam",
                       "loop 7: unroll 4, jam", "loop 1: unroll 16, jam", "loop 5.3: tile j1:16, j2:16"),
-    "one read of atax": ("loop 2.1: fuse", "loop 3: parallel", "loop 2.1: unroll 4, jam", "loop 2.1: split 2"),
+    "one read of atax": ("loop 2.1: fuse", "loop 3: parallel", "loop 2.1: unroll 4, jam", "loop 2.1: rfactor 2"),
     "one read of bicg": ("loop 2.1: fuse 3", "loop 3.1: fuse", "loop 3.1: parallel", "loop 2.1: unroll 4, jam",
-                         "loop 2.1: split 2"),
+                         "loop 2.1: rfactor 2"),
     "one read of mvt": ("nest 3: permute j, i", "loop 1: fuse", "loop 2: fuse", "loop 2: parallel",
-                        "loop 1: unroll 4, jam", "loop 1: split 2"),
+                        "loop 1: unroll 4, jam", "loop 1: rfactor 2"),
 }  # fmt: skip
 """On two cores of a server."""
 

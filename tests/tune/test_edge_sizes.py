@@ -14,13 +14,13 @@ import looptune
 from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.core.floating_point import STRICT
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.runtime.device import Cpu
 from looptune.runtime.outcome import Outcome, Timed, WrongResult
 from looptune.runtime.problem_sizes import edge_sizes, problem
 from looptune.runtime.targets import Target
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.execution.lab import NextStep
 from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import Built, MeasuringDevice, first_step, plans_of

@@ -229,7 +229,7 @@ def test_a_tree_that_is_wrong_is_condemned(prepared: PreparedRun) -> None:
     assert "THE KERNELS AS LAUNCHED ARE WRONG" in found.wrong
     assert found.wrong in found.text
     assert found.status == "wrong"
-    asserted = replace(bad, steps=(AppliedDirective("parallel", "1", "asserted", 1, parse("parallel, trust", SPAN)),))
+    asserted = replace(bad, steps=(AppliedDirective("parallel", "1", "asserted", 1, parse("parallel, assume", SPAN)),))
     found = proved.prove_version(prepared.job, asserted)
     assert (found.wrong, found.status) == ("", "asserted")
 

@@ -11,7 +11,6 @@ import pytest
 
 from looptune.deploy import build
 from looptune.frontend import load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Loop
 from looptune.ir.rewrite import walk
 from looptune.report import result_table
@@ -19,6 +18,7 @@ from looptune.runtime.outcome import Timed
 from looptune.runtime.timing import Summary
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.measure.sequential import version
 from looptune.tune.results.result import Entry
 from looptune.tune.store.store import Row, Store

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from looptune.core.errors import LooptuneError, ParseError
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Arg
+from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.space.space import DEFAULT, Configuration, parse
 
 

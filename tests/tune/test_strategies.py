@@ -296,7 +296,7 @@ for cpu
 loop i: tile i:{8, 16}
 or
 for gpu
-loop k: split {2, 4, 8}
+loop k: rfactor {2, 4, 8}
 """,
         "s",
     ).on("gpu")

@@ -1,6 +1,6 @@
 """Which place of the grid a block takes, where that is not the one it is launched for: lines that find out.
 
-    number = blockIdx.y * columns + blockIdx.x              raster 4: strips of 4 rows, each column after column
+    number = blockIdx.y * columns + blockIdx.x              swizzle 4: strips of 4 rows, each column after column
     strip = number / (4 * columns) * 4
     number = number - strip * columns
     rows = min(4, all - strip)
@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING
 from looptune.ir.nodes import Const, Expr, Loop, Var
 from looptune.ir.simplify import add, div, max_of, min_of, mul, sub
 from looptune.lower.plan import Kernel, launched_grid
-from looptune.schedule.directives.raster import BlockSwizzle
+from looptune.schedule.directives.swizzle import BlockSwizzle
 
 if TYPE_CHECKING:
     from looptune.backends.codegen.writer import KernelWriter
     from looptune.lower.passes.grid_compaction import CompactGrid
 
-COLUMNS, ALL = "columns__raster", "all__raster"
-NUMBER, STRIP, ROWS = "number__raster", "strip__raster", "rows__raster"
+COLUMNS, ALL = "columns__swizzle", "all__swizzle"
+NUMBER, STRIP, ROWS = "number__swizzle", "strip__swizzle", "rows__swizzle"
 ALONG, DOWN, MINE = "along__pack", "down__pack", "mine__pack"
 
 
@@ -37,7 +37,7 @@ def emit_block_index(kernel: Kernel, writer: KernelWriter, indent: str) -> Itera
     swizzle = kernel.annotation(BlockSwizzle)
     if swizzle is not None and is_swizzled(kernel):
         yield from _swizzle(kernel, swizzle, writer, indent)
-        writer.coordinates = {**writer.coordinates, "block x": "x__raster", "block y": "y__raster"}
+        writer.coordinates = {**writer.coordinates, "block x": "x__swizzle", "block y": "y__swizzle"}
     if kernel.packing is not None:
         yield from _pack(kernel.packing, writer, indent)
         writer.coordinates = {**writer.coordinates, "block x": "x__pack", "block y": "y__pack"}
@@ -62,8 +62,8 @@ def _swizzle(kernel: Kernel, swizzle: BlockSwizzle, writer: KernelWriter, indent
     yield indent + writer.set(NUMBER, f"{NUMBER} - {STRIP} * {COLUMNS}", "uint32")
     left = f"{ALL} - {STRIP}"
     yield indent + writer.declare("uint32", ROWS, writer.select(f"{left} < {most}", left, most))
-    yield indent + writer.declare("uint32", "y__raster", f"{STRIP} + {NUMBER} % {ROWS}")
-    yield indent + writer.declare("uint32", "x__raster", writer.quotient(NUMBER, ROWS))
+    yield indent + writer.declare("uint32", "y__swizzle", f"{STRIP} + {NUMBER} % {ROWS}")
+    yield indent + writer.declare("uint32", "x__swizzle", writer.quotient(NUMBER, ROWS))
 
 
 def _pack(packing: CompactGrid, writer: KernelWriter, indent: str) -> Iterator[str]:

@@ -110,7 +110,7 @@ _RESERVED = frozenset({
 SHARE = "__share"
 """What the name of the function ends with that gives the iterations of a CPU's kernel to cores."""
 
-MADE = ("__end", "__team", SHARE, "__raster", "__step", "met__", "block__", "blocks__", "thread__x", "thread__y")
+MADE = ("__end", "__team", SHARE, "__swizzle", "__step", "met__", "block__", "blocks__", "thread__x", "thread__y")
 """What the names of variables end with that are made here."""
 
 

@@ -79,7 +79,7 @@ from looptune.schedule.directives.reduction_simplification import (
     regroupable_statements,
     share_sums,
 )
-from looptune.schedule.directives.split import ReductionParts
+from looptune.schedule.directives.rfactor import ReductionParts
 
 SEVERAL = 16
 """So many parts of sums that one loop tells apart are added up by a team of threads: each load waits for the memory."""

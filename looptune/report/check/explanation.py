@@ -3,7 +3,7 @@
     explain(unit, placed) -> Explanation       nothing is compiled or run
 
 A loop is parallel, a reduction, sequential because of one dependence shown by two of its iterations, or unknown where
-the code cannot be analysed. A directive is proved, asserted (by ``trust``) or refused, then with what would be legal.
+the code cannot be analysed. A directive is proved, asserted (by ``assume``) or refused, then with what would be legal.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from looptune.schedule.suggest import Suggestion, alternatives, without_directiv
 
 if TYPE_CHECKING:
     from looptune.frontend import Unit
-    from looptune.frontend.directive_lines import DirectiveLine
+    from looptune.schedule.directive_lines import DirectiveLine
 
 Kind = Literal["parallel", "reduction", "sequential", "unknown"]
 Judgement = Literal["proved", "asserted", "refused"]

@@ -1,7 +1,7 @@
 """What a thread computes of two jammed loops: the best time with each block of iterations, over the best of all.
 
     loop i: unroll 4, jam                        row 4
-    loop j: unroll 8, split, runs 4, jam         column 8 of `split, runs 4`          cell = min { time } / best time
+    loop j: unroll 8, split, vector 4, jam       column 8 of `split, vector 4`          cell = min { time } / best time
 
 Of the loops that are unrolled and jammed together, the two with the most such cells; loops that go by their numbers
 have to follow each other, as one directly in the other does. After Jiang and Snir, "Automatic Tuning Matrix
@@ -32,7 +32,7 @@ _UNROLL = re.compile(r"unroll\s+(\d+)\s*((?:,\s*\w+(?:\s+\d+)?\s*)*)", re.IGNORE
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """How many iterations, and how the copies lie: ``contiguous``, ``split``, ``split, runs 4``."""
+    """How many iterations, and how the copies lie: ``contiguous``, ``split``, ``split, vector 4``."""
 
     scheme: str
     factor: int
@@ -85,8 +85,8 @@ def _may_nest(outer: str, inner: str) -> bool:
 def jammed_loops(text: str) -> dict[str, Column]:
     """Place to how its loop is unrolled, of each loop whose copies are jammed.
 
-    >>> jammed("loop i: unroll 4, jam\\nloop j: unroll 8, split, runs 4, jam\\nloop k: unroll 2")
-    {'loop i': Column(scheme='contiguous', factor=4), 'loop j': Column(scheme='split, runs 4', factor=8)}
+    >>> jammed("loop i: unroll 4, jam\\nloop j: unroll 8, split, vector 4, jam\\nloop k: unroll 2")
+    {'loop i': Column(scheme='contiguous', factor=4), 'loop j': Column(scheme='split, vector 4', factor=8)}
     """
     found: dict[str, Column] = {}
     for line in text.splitlines():
@@ -94,7 +94,7 @@ def jammed_loops(text: str) -> dict[str, Column]:
         match = _UNROLL.fullmatch(what)
         words = [] if match is None else [w.strip().lower() for w in match[2].split(",")]
         if match is not None and "jam" in words:
-            lie = ["split" if "split" in words else "contiguous", *(w for w in words if w.startswith("runs "))]
+            lie = ["split" if "split" in words else "contiguous", *(w for w in words if w.startswith("vector "))]
             found[place] = Column(", ".join(lie), int(match[1]))
     return found
 

@@ -3,7 +3,7 @@
     y(v) = min { time(c) : c has value v } / min { time(c) }          1 where the best version has this value
 
 Figures 7 and 8 of Jiang and Snir, Automatic Tuning Matrix Multiplication Performance on Graphics Hardware, 2005. No
-``unroll`` and no ``split`` is a factor of 1; versions without another parameter say nothing of it.
+``unroll`` and no ``rfactor`` is a factor of 1; versions without another parameter say nothing of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SHOWN = 6
 """Parameters of a kernel that are shown: those that matter most."""
-_ONE = ("unroll(", "split(")
+_ONE = ("unroll(", "rfactor(")
 _SIDES: Mapping[str, str] = MappingProxyType({"blocksize": "blocksize x", "blocksize.2": "blocksize y"})
 _NAME = re.compile(r"([^(]*)(?:\((.*)\))?(.*)")
 
@@ -65,8 +65,8 @@ def _numbers(text: str) -> dict[str, int]:
 def _joined(names: list[str]) -> str:
     """Join loops that always have the same value into one parameter.
 
-    >>> _joined(["unroll(1)", "unroll(4)"]), _joined(["blocksize"]), _joined(["tile(k)", "split(k)"])
-    ('unroll(1, 4)', 'blocksize', 'tile(k), split(k)')
+    >>> _joined(["unroll(1)", "unroll(4)"]), _joined(["blocksize"]), _joined(["tile(k)", "rfactor(k)"])
+    ('unroll(1, 4)', 'blocksize', 'tile(k), rfactor(k)')
     """
     inside: dict[tuple[str, str], list[str]] = {}
     for name in names:

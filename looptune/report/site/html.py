@@ -136,7 +136,7 @@ def _versions(studies: Sequence[KernelStudy]) -> list[str]:
     return [
         '<h2 id="every">Every version</h2>', '<div class="controls">',
         '<label>filter: words that occur<input id="filter" type="search" autocomplete="off" '
-        'placeholder="unroll split gemm"></label>',
+        'placeholder="unroll rfactor gemm"></label>',
         _choice("kernel", "kernel", names_of(studies)),
         _choice("outcome", "outcome", sorted({row.status for s in studies for row in s.rows})),
         '<span id="count" role="status"></span></div>',

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import difflib
 import inspect
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from looptune.core import plugins
@@ -20,15 +23,15 @@ from looptune.schedule.directives.grid import Grid
 from looptune.schedule.directives.gridify import Gridify
 from looptune.schedule.directives.launchbounds import LaunchBounds
 from looptune.schedule.directives.maxregs import MaxRegs
-from looptune.schedule.directives.nonan import NoNaN
+from looptune.schedule.directives.nnan import Nnan
 from looptune.schedule.directives.overlap import Overlap
 from looptune.schedule.directives.pack import Pack
 from looptune.schedule.directives.parallel import NoParallel, Parallel
 from looptune.schedule.directives.permute import Permute
 from looptune.schedule.directives.persistent import Persistent
-from looptune.schedule.directives.raster import Raster
-from looptune.schedule.directives.split import Split
+from looptune.schedule.directives.rfactor import RFactor
 from looptune.schedule.directives.stage import Stage
+from looptune.schedule.directives.swizzle import Swizzle
 from looptune.schedule.directives.tile import Tile
 from looptune.schedule.directives.unroll import Unroll
 from looptune.schedule.directives.vectorize import Vectorize
@@ -49,11 +52,11 @@ ALL: tuple[type[Transform], ...] = (
     FullUnroll,
     Parallel,
     NoParallel,
-    Split,
+    RFactor,
     Factor,
     Gridify,
     Grid,
-    Raster,
+    Swizzle,
     Pack,
     MaxRegs,
     LaunchBounds,
@@ -61,7 +64,7 @@ ALL: tuple[type[Transform], ...] = (
     Stage,
     Overlap,
     Persistent,
-    NoNaN,
+    Nnan,
 )
 
 
@@ -78,7 +81,7 @@ def named(name: str) -> type[Transform] | None:
     Raises PluginError if the package that provides it cannot be used.
     """
     own = next((t for t in ALL if t.name == name), None)
-    plugin = plugins.find_plugin("directive", name, built_in=own is not None)
+    plugin = plugins.find_plugin("directive", name, built_in=own is not None or name in _renamed())
     return own if plugin is None else _brought(plugin)
 
 
@@ -100,6 +103,62 @@ def find(directive: Directive) -> type[Transform]:
     found = named(directive.name.lower())
     if found is not None:
         return found
-    near = difflib.get_close_matches(directive.name.lower(), names(), 1)
-    hint = f"; did you mean '{near[0]}'?" if near else f"; there are {', '.join(names())}"
+    near = difflib.get_close_matches(directive.name.lower(), (*names(), *_renamed()), 1)
+    hint = f"; did you mean '{current_name(near[0])}'?" if near else f"; there are {', '.join(names())}"
     raise DirectiveError(f"unknown directive '{directive.name}'{hint}", directive.span)
+
+
+@cache
+def _renamed() -> Mapping[str, str]:
+    """Return the former names of directives, each with the present one."""
+    return MappingProxyType({old: t.name for t in ALL for old, new in t.former.items() if new == t.name})
+
+
+def current_name(name: str) -> str:
+    """Return the present name of a directive that had another one in the release before; else ``name`` itself.
+
+    >>> current_name("split"), current_name("tile")
+    ('rfactor', 'tile')
+    """
+    return _renamed().get(name.lower(), name)
+
+
+def current(directive: Directive) -> Directive:
+    """Return the directive in present words, the same object where all of them are."""
+    name = current_name(directive.name)
+    cls = next((t for t in ALL if t.name == name.lower()), None)
+    return directive if cls is None else _respelled(cls, directive, name, cls.former)
+
+
+def formerly(directive: Directive) -> Directive:
+    """Return the directive in the words of the release before, as far as these were others."""
+    cls = next((t for t in ALL if t.name == directive.name.lower()), None)
+    if cls is None:
+        return directive
+    old = {new: word for word, new in cls.former.items()}
+    return _respelled(cls, directive, old.get(cls.name, directive.name), old)
+
+
+def _respelled(cls: type[Transform], directive: Directive, name: str, words: Mapping[str, str]) -> Directive:
+    """Return the directive with this name, and with ``words`` among its arguments replaced."""
+    args = tuple(
+        replace(a, key=words[a.key.lower()])
+        if a.key.lower() in words and words[a.key.lower()] != name and cls.is_word(a, directive)
+        else a
+        for a in directive.args
+    )
+    same = name == directive.name and args == directive.args
+    return directive if same else replace(directive, name=name, args=args)
+
+
+def renamed_words(directive: Directive) -> tuple[str, ...]:
+    """Return a sentence for each word of the release before that the directive has.
+
+    >>> from looptune.ir.nodes import Arg
+    >>> renamed_words(Directive("stage", (Arg("A"), Arg("turned", ("A",)))))
+    ('turned of stage is now transposed',)
+    """
+    now = current(directive)
+    pairs = zip(directive.args, now.args, strict=True)
+    found = [f"{old.key} of {now.name} is now {new.key}" for old, new in pairs if old.key != new.key]
+    return (*([f"the directive {directive.name} is now {now.name}"] if now.name != directive.name else []), *found)

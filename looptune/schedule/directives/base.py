@@ -179,11 +179,19 @@ class Transform(ABC):
     """It is for the loops in its loop too, where they have none of their own."""
     assumes: ClassVar[str] = ""
     """What it takes the user's word for, about the data."""
+    former: ClassVar[Mapping[str, str]] = {}
+    """Words of the release before, which still have their meaning, each with the present one: that of the directive, or
+    one among its arguments."""
     span: Span = field(kw_only=True, compare=False, repr=False)
 
     @classmethod
     @abstractmethod
     def parse(cls, directive: Directive) -> Self: ...
+
+    @classmethod
+    def is_word(cls, arg: Arg, directive: Directive) -> bool:
+        """Tell whether the key of an argument is a word of the language, not the user's name of a loop or an array."""
+        return True
 
     @classmethod
     def per_loop(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:

@@ -20,7 +20,7 @@ changes nothing.
 
 Legal when: no dependence is carried by the loop, but those of reductions (``+ * min max``): their terms come in another
 order then, so not under --no-reassociate where that rounds otherwise. ``reduce(+:s)`` is checked against what the
-analysis finds. ``parallel, trust`` asserts it where the code cannot be analysed.
+analysis finds. ``parallel, assume`` asserts it where the code cannot be analysed.
 Gain: more threads; noParallel on an inner loop leaves more work in each; team saves launches. Cost: parallelism.
 """
 
@@ -45,21 +45,22 @@ class Parallel(Transform):
     """The iterations of a loop are run by threads, in any order."""
 
     name: ClassVar = "parallel"
-    syntax: ClassVar = "parallel [, team] [, reduce(OP:VARIABLE, ...)] [, private(VARIABLE, ...)] [, trust]"
+    syntax: ClassVar = "parallel [, team] [, reduce(OP:VARIABLE, ...)] [, private(VARIABLE, ...)] [, assume]"
     stage: ClassVar = "mode"
+    former: ClassVar = {"trust": "assume"}
 
-    trust: bool = False
+    assume: bool = False
     reduce: Arg | None = None
     team: bool = False
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
         """Parse the directive; ``private`` is ignored, since the analysis finds the private variables itself."""
-        trust, reduce, team = False, None, False
+        assume, reduce, team = False, None, False
         for arg in directive.args:
             match arg.key.lower():
-                case "trust":
-                    trust = True
+                case "assume":
+                    assume = True
                 case "reduce":
                     reduce = arg
                 case "team":
@@ -67,8 +68,8 @@ class Parallel(Transform):
                 case "private":
                     continue
                 case _:
-                    raise unknown_argument(cls, arg, ("team", "reduce", "private", "trust"))
-        return cls(trust, reduce, team, span=directive.span)
+                    raise unknown_argument(cls, arg, ("team", "reduce", "private", "assume"))
+        return cls(assume, reduce, team, span=directive.span)
 
     def parallel(self, loop: Loop) -> tuple[Loop, ...]:
         return (loop,)

@@ -9,13 +9,13 @@ iterations: tile it. On a grid's own loop it is what they read in the whole kern
 caches do this, it changes nothing.
 
 ``buffers 2`` fills the tile of the next iteration of the loop around while the threads compute with this one's. In the
-tile of an array that is ``turned`` columns lie side by side, so that a thread reads several rows at once. ``unroll 16``
-writes out so many iterations of the loop in one, or as many of them as divide what it has.
+tile of an array that is ``transposed`` columns lie side by side, so that a thread reads several rows at once.
+``unroll 16`` writes out so many iterations of the loop in one, or as many of them as divide what it has.
 
 Legal when: the kernel does not write the array, the subscripts are affine, and all threads of a block come to the loop
 together. Gain: each element is read from memory once a block; 16 bytes at a time where sizes are known and rows of the
 tile begin and end at multiples of that. Cost: shared memory, two barriers for each tile; with several buffers so many
-times the memory, and one barrier; what is turned is copied 4 or 8 bytes at a time.
+times the memory, and one barrier; what is transposed is copied 4 or 8 bytes at a time.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class StagedTiles(Annotation):
     def pragma(self) -> str:
         text = f"#pragma looptune stage {', '.join(self.arrays)}"
         text += f", buffers {self.buffers}" if self.buffers > 1 else ""
-        text += f", turned({', '.join(self.transposed_tiles)})" if self.transposed_tiles else ""
+        text += f", transposed({', '.join(self.transposed_tiles)})" if self.transposed_tiles else ""
         return text + (f", unroll {self.tile_unroll}" if self.tile_unroll else "")
 
     def of_strips(self, parallel: bool) -> Self | None:
@@ -70,8 +70,9 @@ class StagedTiles(Annotation):
 @dataclass(frozen=True)
 class Stage(Transform):
     name: ClassVar = "stage"
-    syntax: ClassVar = "stage ARRAY [, ARRAY ...] [, buffers N] [, turned(ARRAY, ...)] [, unroll N]"
+    syntax: ClassVar = "stage ARRAY [, ARRAY ...] [, buffers N] [, transposed(ARRAY, ...)] [, unroll N]"
     stage: ClassVar = "mode"
+    former: ClassVar = {"turned": "transposed"}
 
     arrays: tuple[Arg, ...]
     buffers: int = 1
@@ -79,10 +80,14 @@ class Stage(Transform):
     copies: int = 0
 
     @classmethod
+    def is_word(cls, arg: Arg, directive: Directive) -> bool:
+        return bool(arg.values)
+
+    @classmethod
     def parse(cls, directive: Directive) -> Self:
         buffers, copies = 1, 0
         arrays: list[Arg] = []
-        turned: list[Arg] = []
+        transposed: list[Arg] = []
         for arg in directive.args:
             match arg:
                 case Arg(key="buffers", values=(_, *_)):
@@ -93,18 +98,18 @@ class Stage(Transform):
                     copies = positive(arg, "the number of iterations")
                     if copies > MOST_COPIES:
                         raise DirectiveError(f"stage unrolls at most {MOST_COPIES} iterations, got {copies}", arg.span)
-                case Arg(key="turned", values=(_, *_) as names) if all(isinstance(n, str) for n in names):
-                    turned += [Arg(str(n), span=arg.span) for n in names]
+                case Arg(key="transposed", values=(_, *_) as names) if all(isinstance(n, str) for n in names):
+                    transposed += [Arg(str(n), span=arg.span) for n in names]
                 case Arg(key, ()) if key.isidentifier():
                     arrays.append(arg)
                 case _:
                     raise DirectiveError(f"stage takes names of arrays (syntax: {cls.syntax})", arg.span)
         if not arrays:
             raise DirectiveError(f"stage needs an array (syntax: {cls.syntax})", directive.span)
-        stray = next((a for a in turned if all(a.key != b.key for b in arrays)), None)
+        stray = next((a for a in transposed if all(a.key != b.key for b in arrays)), None)
         if stray is not None:
-            raise DirectiveError(f"stage: {stray.key} is turned, but not staged", stray.span)
-        return cls(tuple(arrays), buffers, tuple(turned), copies, span=directive.span)
+            raise DirectiveError(f"stage: {stray.key} is transposed, but not staged", stray.span)
+        return cls(tuple(arrays), buffers, tuple(transposed), copies, span=directive.span)
 
     def apply(self, site: DirectiveSite) -> Rewrite:
         used = {n.array for n in walk(site.loop.body) if isinstance(n, Load)}
@@ -119,7 +124,7 @@ class Stage(Transform):
         flat = {n.array for n in walk(site.loop.body) if isinstance(n, Load) and len(n.index) == 1}
         line = next((a for a in self.transposed if a.key in flat), None)
         if line is not None:
-            raise DirectiveError(f"stage: {line.key} has one dimension, no rows and columns to be turned", line.span)
+            raise DirectiveError(f"stage: {line.key} has one dimension, no rows to be transposed", line.span)
         arrays, transposed = (tuple(dict.fromkeys(a.key for a in some)) for some in (self.arrays, self.transposed))
         made = StagedTiles(arrays, self.buffers, transposed, self.copies)
         before = site.loop.annotation(StagedTiles)
@@ -136,14 +141,14 @@ Stage.examples = {
 for (int i = 1; i < n; i++) {
   B[i] = A[i - 1] + A[i];
 }"""),
-    "stage D, turned(D), unroll 4": Example(_COLUMN, """\
+    "stage D, transposed(D), unroll 4": Example(_COLUMN, """\
 #pragma hmppcg parallel
-#pragma looptune stage D, turned(D), unroll 4
+#pragma looptune stage D, transposed(D), unroll 4
 for (int i = 0; i < n; i++) {
   B[i] = D[i][0];
 }"""),
-    "stage A, turned(A)": Example(_COPY, refused="stage: A has one dimension, no rows and columns to be turned"),
-    "stage A, turned(B)": Example(_COPY, refused="stage: B is turned, but not staged"),
+    "stage A, transposed(A)": Example(_COPY, refused="stage: A has one dimension, no rows to be transposed"),
+    "stage A, transposed(B)": Example(_COPY, refused="stage: B is transposed, but not staged"),
     "stage A, unroll 65": Example(_COPY, refused="stage unrolls at most 64 iterations, got 65"),
     "stage A, buffers 5": Example(_COPY, refused="stage takes at most 4 buffers, got 5"),
     "stage B": Example(_COPY, refused="stage: loop i writes B"),

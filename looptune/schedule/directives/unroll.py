@@ -3,7 +3,7 @@
     for j in 0..N: S(j)      q = N div U, r = N mod U
 
     contiguous  copy c runs U*j + c      split       copy c runs j + c*q   (a warp's accesses stay coalesced)
-    runs R      with split: R neighbours at a time, copy c runs R*j + c mod R + (c div R)*R*q   (they fill a vector too)
+    vector R    with split: R neighbours at a time, copy c runs R*j + c mod R + (c div R)*R*q   (they fill a vector too)
     remainder   a second loop runs the last r iterations
     guarded     one loop of q + r trips: trip j < q runs the U copies, a later one iteration j + (U-1)*q
     noremainder the user asserts r = 0
@@ -53,15 +53,16 @@ _WORDS = ("contiguous", "split", "remainder", "guarded", "noRemainder", "jam", "
 class Unroll(Transform):
     name: ClassVar = "unroll"
     syntax: ClassVar = (
-        "unroll U [, contiguous | split [, runs R]] [, remainder | guarded | noremainder] [, jam | noJam]"
+        "unroll U [, contiguous | split [, vector R]] [, remainder | guarded | noremainder] [, jam | noJam]"
     )
     stage: ClassVar = "loop"
+    former: ClassVar = {"runs": "vector"}
 
     factor: int
     scheme: Scheme = "contiguous"
     rest: Rest = "remainder"
     jam: bool = False
-    runs: int = 1
+    vector: int = 1
 
     @property
     def copies(self) -> int:
@@ -72,10 +73,14 @@ class Unroll(Transform):
         return (("", self.factor),)
 
     @classmethod
+    def is_word(cls, arg: Arg, directive: Directive) -> bool:
+        """Tell it from a loop's name: ``unroll vector:4`` is for the loop that is called vector."""
+        return not arg.values or sum(bool(a.values) for a in directive.args) > 1
+
+    @classmethod
     def parse(cls, directive: Directive) -> Self:
-        given = [a for a in directive.args if a.values]
-        runs = [a for a in given if a.key == "runs" and len(given) > 1]
-        factors = [a for a in given if a not in runs]
+        vectors = _vectors(cls, directive)
+        factors = [a for a in directive.args if a.values and a not in vectors]
         if len(factors) != 1:
             raise DirectiveError(f"unroll takes one factor, got {len(factors)} (syntax: {cls.syntax})", directive.span)
         self = cls(positive(factors[0], "unroll factor"), span=directive.span)
@@ -89,38 +94,37 @@ class Unroll(Transform):
                     self = replace(self, rest=rest)
                 case "jam" | "nojam" as word:
                     self = replace(self, jam=word == "jam")
-                case "runs":
+                case "vector":
                     raise DirectiveError(
-                        "runs needs a number of consecutive iterations, such as split, runs 4", arg.span
+                        "vector needs a number of consecutive iterations, such as split, vector 4", arg.span
                     )
                 case _:
                     raise unknown_argument(cls, arg, _WORDS)
-        return self._with_runs(runs)
+        return self._with_vectors(vectors)
 
-    def _with_runs(self, given: Sequence[Arg]) -> Self:
+    def _with_vectors(self, given: Sequence[Arg]) -> Self:
         if not given:
             return self
-        said, runs = f"unroll {self.factor}", positive(given[0], "length of runs")
+        said, width = f"unroll {self.factor}", positive(given[0], "vector length")
         if len(given) > 1:
-            raise DirectiveError(f"{said} takes one length of runs, got {len(given)}", given[1].span)
+            raise DirectiveError(f"{said} takes one vector length, got {len(given)}", given[1].span)
         if self.scheme != "split":
-            right = f"write {said}, split, runs {runs}"
-            raise DirectiveError(f"runs {runs} needs split: {right}", given[0].span)
-        if self.factor % runs:
+            right = f"write {said}, split, vector {width}"
+            raise DirectiveError(f"vector {width} needs split: {right}", given[0].span)
+        if self.factor % width:
             raise DirectiveError(
-                f"{said} cannot have runs of {runs}: {runs} does not divide {self.factor}", given[0].span
+                f"{said} cannot have vectors of {width}: {width} does not divide {self.factor}", given[0].span
             )
-        return replace(self, runs=runs)
+        return replace(self, vector=width)
 
     @classmethod
     def per_loop(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:
         """Return one directive for each loop: ``unroll jj:3, ii:2, guarded`` unrolls both."""
-        given = [a for a in directive.args if a.values]
-        runs = [a for a in given if a.key == "runs" and len(given) > 1]
-        named = [a for a in given if a.key and a not in runs]
+        vectors = _vectors(cls, directive)
+        named = [a for a in directive.args if a.key and a.values and a not in vectors]
         if not named:
             return (("", directive),)
-        rest = (*(a for a in directive.args if not a.values), *runs)
+        rest = (*(a for a in directive.args if not a.values), *vectors)
         return tuple((a.key, replace(directive, args=(replace(a, key=""), *rest))) for a in named)
 
     def schedule(self, site: DirectiveSite) -> NewSchedule | None:
@@ -156,16 +160,16 @@ class Unroll(Transform):
         rest = timed("1", x, "0", f"{x} >= {u}*{q}")
         if self.scheme == "contiguous":
             return timed("0", f"floor({x}/{u})", f"({x}) mod {u}", f"{x} < {u}*{q}"), rest
-        if self.runs == 1:
+        if self.vector == 1:
             first = timed("0", x, "0", f"{x} < {q}")
             copies = (timed("0", f"{x} - {c}*{q}", str(c), f"{c}*{q} <= {x} < {c + 1}*{q}") for c in range(1, u))
             return (first, *copies, rest)
-        r = self.runs
-        runs = (
+        r = self.vector
+        vectors = (
             timed("0", f"floor(({x} - {c}*{q})/{r})", f"{c} + ({x} - {c}*{q}) mod {r}", f"{c}*{q} <= {x} < {c + r}*{q}")
             for c in range(0, u, r)
         )
-        return (*runs, rest)
+        return (*vectors, rest)
 
     def apply(self, site: DirectiveSite) -> Rewrite:
         loop, u = site.loop, self.factor
@@ -176,10 +180,10 @@ class Unroll(Transform):
         if u == 1:
             return Rewrite((loop,))
         trip = Var(loop.var, loop.dtype)
-        runs = u if self.scheme == "contiguous" else self.runs
-        first = mul(Const(runs, loop.dtype), trip)
+        width = u if self.scheme == "contiguous" else self.vector
+        first = mul(Const(width, loop.dtype), trip)
         places = [
-            add(add(first, Const(c % runs, loop.dtype)), mul(Const(c - c % runs, loop.dtype), q)) for c in range(u)
+            add(add(first, Const(c % width, loop.dtype)), mul(Const(c - c % width, loop.dtype), q)) for c in range(u)
         ]
         copies, locals_, of = self._copies(site, places)
         own = tuple(copy for copy, local in of.items() if local in loop.private_arrays)
@@ -215,6 +219,11 @@ class Unroll(Transform):
             return tuple(s for b in bodies for s in b), (), {}
         renamed, locals_, own = _own_locals(bodies, site)
         return jam_loops(renamed, site), locals_, own
+
+
+def _vectors(cls: type[Unroll], directive: Directive) -> list[Arg]:
+    """Return the arguments that say how many neighbours stay together."""
+    return [a for a in directive.args if a.key == "vector" and a.values and cls.is_word(a, directive)]
 
 
 def _difference(a: str, b: str) -> str:
@@ -273,7 +282,7 @@ for (int i = 0; i < n / 2; i++) {
 for (int i = n - n % 2; i < n; i++) {
   B[i] = A[i];
 }"""),
-    "unroll 4, split, runs 2": Example(_COPY, """\
+    "unroll 4, split, vector 2": Example(_COPY, """\
 for (int i = 0; i < n / 4; i++) {
   B[2 * i] = A[2 * i];
   B[2 * i + 1] = A[2 * i + 1];

@@ -1,6 +1,6 @@
 """Vectorize: what a thread accesses side by side in memory is one access of up to 16 bytes.
 
-    vectorize        neighbours that other directives bring together, such as `unroll 4` or `split, runs 4`
+    vectorize        neighbours that other directives bring together, such as `unroll 4` or `split, vector 4`
     vectorize 4      for a loop: 4 iterations side by side first, `unroll 4, jam`, whose words for the rest it takes
 
     B[4*j] = A[4*j]; B[4*j + 1] = A[4*j + 1]; ...        ==>        B[4*j .. 4*j + 3] = A[4*j .. 4*j + 3]

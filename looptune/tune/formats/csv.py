@@ -13,6 +13,7 @@ from math import isfinite
 from pathlib import Path
 
 from looptune.core.errors import UsageError
+from looptune.schedule.directive_lines import current_text
 from looptune.tune.formats.records import Point, recording
 from looptune.tune.space.space import Configuration
 from looptune.tune.store.recording import Measurement, Recording
@@ -48,7 +49,7 @@ def read(file: Path, text: str) -> list[Recording]:
 
 
 def _point(record: Mapping[str, str], measured: Measurement) -> Point:
-    return Configuration(tuple(record["directives"].splitlines())), measured
+    return Configuration(tuple(current_text(record["directives"]).splitlines())), measured
 
 
 def _records(file: Path, text: str) -> Iterator[tuple[str, dict[str, str]]]:

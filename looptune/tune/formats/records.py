@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 from looptune.core.errors import UsageError
 from looptune.core.version import __version__
 from looptune.runtime.outcome import Timed
+from looptune.schedule.directive_lines import current_text
 from looptune.tune.space.parameters import ParameterTable, parameter_table
 from looptune.tune.space.space import Configuration
 from looptune.tune.space.table_view import Table
@@ -145,7 +146,8 @@ def own_measurement(extras: JsonCursor, cost_us: float | None, runs_us: tuple[fl
     if cut:
         cost_us, runs_us = extras.at("cost_us").positive(), tuple(r.amount() for r in extras.at("runs_us").items())
     source = extras.at("source").text()
-    return Configuration(tuple(text.splitlines())), Measurement(cost_us, runs_us, seconds, source, is_complete=not cut)
+    chosen = Configuration(tuple(current_text(text).splitlines()))
+    return chosen, Measurement(cost_us, runs_us, seconds, source, is_complete=not cut)
 
 
 def recording(name: str, kernel: str, device: str, points: Iterable[Point]) -> Recording:

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 
 from looptune.backends.base import Backend, Binary, PartialRun, Program, TimeLimit
 from looptune.core.errors import DirectiveError, IllegalTransform, ParseError, ResourceError
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet
 from looptune.ir.specialize import specialize
 from looptune.lower.pipeline import lower_to_plan
@@ -39,6 +38,7 @@ from looptune.runtime.timing import finals, screen, summary
 from looptune.runtime.verification import OUTSIDE, ReferenceComparison
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import ScheduleResult, schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.execution.lab import NextStep, PreparedVersion
 from looptune.tune.execution.worker_loop import PickledValue, pickle_value
 from looptune.tune.incumbent import Incumbent

@@ -19,13 +19,13 @@ from dataclasses import replace
 from functools import lru_cache
 
 from looptune.core.errors import DirectiveError, IllegalTransform
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Array, Assign, Binary, Codelet, If, Load, Loop, Node, Scalar, Stmt, Var, While
 from looptune.ir.rewrite import rewrite, walk
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import apply_distribution, schedule
 from looptune.schedule.binding import loop_label
+from looptune.schedule.directive_lines import parse_lines
 from looptune.schedule.legal_space import strip_directives
 
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import DirectiveError, IllegalTransform
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet, Loop, Node
 from looptune.ir.rewrite import rewrite, walk_stmts
 from looptune.lower.pipeline import lower_to_plan
@@ -19,6 +18,7 @@ from looptune.runtime.c_reference import NoReference
 from looptune.runtime.device import Cpu
 from looptune.schedule.apply import schedule
 from looptune.schedule.binding import loop_label
+from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.measure.pruning import LONG_US
 from looptune.tune.measure.reference import outputs
 from looptune.tune.space.space import Configuration

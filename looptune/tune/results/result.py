@@ -22,7 +22,7 @@ SHARES = tuple(f"{row}_{of}_percent" for row in ("default", "handwritten", "tune
 class Entry:
     """One line of the table. ``speedup`` is over the default; None where there is nothing to compare.
 
-    ``asserted``: its legality is the user's word (``trust``), not proved.
+    ``asserted``: its legality is the user's word (``assume``), not proved.
     """
 
     name: str

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from looptune.core.errors import UsageError
 from looptune.core.escape import printable
-from looptune.frontend.directive_lines import canonical_text
 from looptune.runtime.device import DeviceInfo
 from looptune.runtime.outcome import Timed, WrongResult
 from looptune.runtime.timing import Speedup, Summary, paired_speedup, unpaired_speedup
+from looptune.schedule.directive_lines import canonical_text
 from looptune.tune.results import record
 from looptune.tune.results.result import Entry, Result
 from looptune.tune.results.study import KernelStudy

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 from looptune.backends.base import Resources
 from looptune.core.errors import TargetError
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
 from looptune.runtime.outcome import Fact, Timed, WrongResult
 from looptune.runtime.targets import Model
 from looptune.runtime.timing import summary
 from looptune.schedule.apply import ScheduleResult, schedule
+from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.execution.worker_loop import PickledValue, TaskError, TaskResult, pickle_value
 from looptune.tune.execution.workers import Reply
 from looptune.tune.measure.evaluate import FinalsRequest, KernelBuilder, Times, plans_of

@@ -51,7 +51,7 @@ def _check(space: Space, codelet: Codelet) -> None:
         for text in (line.template.pick(index) for index in line.template.cover()):
             if not text.strip():
                 continue
-            said = directive_parser.parse(text, line.span)
+            said = directives.current(directive_parser.parse(text, line.span))
             try:
                 for _, one in directives.find(said).per_loop(said):
                     directives.find(one).parse(one)

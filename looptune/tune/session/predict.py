@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from looptune.backends.codegen.kernel import check_limits
 from looptune.core.errors import DirectiveError, IllegalTransform, ParseError, ResourceError, UsageError
 from looptune.frontend import Unit
-from looptune.frontend.directive_lines import DirectiveLine, parse_lines
 from looptune.ir import operation_count
 from looptune.ir.specialize import specialize
 from looptune.lower.pipeline import lower_to_plan
@@ -23,6 +22,7 @@ from looptune.runtime.problem_sizes import Problem, integers, problem
 from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import DirectiveLine, current_text, parse_lines
 from looptune.schedule.suggest import schedule_with_suggestions
 from looptune.tune.cost_model import devices
 from looptune.tune.cost_model.devices import Chip
@@ -105,7 +105,8 @@ def predict_version(what: PredictionInput, lines: Sequence[str]) -> Prediction:
 
     Registers are those that the compiler reports, if it is installed.
     """
-    placed = parse_lines("\n".join(lines).splitlines())
+    lines = current_text("\n".join(lines)).splitlines()
+    placed = parse_lines(lines)
     check_choices_decided(what.unit, placed)
     schedule_with_suggestions(what.analysis, placed, what.sized.values)
     planned = what.planned(placed)
@@ -113,7 +114,7 @@ def predict_version(what: PredictionInput, lines: Sequence[str]) -> Prediction:
     resources = targets.resources(planned, what.chip.arch, CACHE)
     registers = {r.kernel: r.registers for r in resources}
     made = estimate(planned, what.sizes, what.chip, registers=registers)
-    entry = what.measured.get("\n".join(line for text in lines for line in text.splitlines() if line.strip()))
+    entry = what.measured.get("\n".join(line for line in lines if line.strip()))
     least = work_bounds.minimum_work(what.analysis.model, what.sizes)
     operations = operation_count.count(what.unit.codelet.body, what.sizes)
     return Prediction(what.unit.codelet.name, what.unit.path, what.sized.values, tuple(lines), made, operations,

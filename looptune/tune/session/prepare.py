@@ -19,7 +19,6 @@ from looptune.core.floating_point import Floats, floats_of_options
 from looptune.core.settings import DATABASE, FINALS_S, TIMEOUT_S
 from looptune.core.version import lowering, toolchain
 from looptune.frontend import Unit, load
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import interpreter, operation_count
 from looptune.ir.nodes import Array, Codelet, Expr, Scalar
 from looptune.ir.specialize import specialize
@@ -40,6 +39,7 @@ from looptune.runtime.problem_sizes import (
     screening_sizes,
 )
 from looptune.runtime.targets import CACHE, Model
+from looptune.schedule.directive_lines import current_text, parse_lines, renamed_words
 from looptune.schedule.oversized import oversized_directives
 from looptune.schedule.suggest import schedule_with_suggestions
 from looptune.tune import strategies
@@ -225,7 +225,8 @@ def prepare_all(request: TuningRequest, place: ExecutionSite = HERE) -> tuple[Pr
     context = _context(request, unit, job, models[0].facts)
     lab = KernelBuilder(job, context)
     space = _space(request, unit, lab)
-    annotated = Configuration(tuple(line for text in request.directives for line in text.splitlines() if line.strip()))
+    given_lines = current_text("\n".join(request.directives)).splitlines()
+    annotated = Configuration(tuple(line for line in given_lines if line.strip()))
     placed = parse_lines(annotated.lines, "configuration")
     schedule_with_suggestions(lab.analysis, placed, job.problem.values)
     for _, refusal in oversized_directives(
@@ -236,7 +237,7 @@ def prepare_all(request: TuningRequest, place: ExecutionSite = HERE) -> tuple[Pr
     first = PreparedRun(
         request, unit, job, models[0], context, space, budget, annotated, name, notes,
         reference=describe_reference(job, why),
-        warnings=(*unit.warnings, *_may_leave(unit.codelet, size)),
+        warnings=(*unit.warnings, *renamed_words(unit.codelet, request.directives), *_may_leave(unit.codelet, size)),
     )  # fmt: skip
     first = replace(
         first, notes=(*notes, *_said(cache_folder.choose_folder()[1]), *_missed(first), *_named_by_hand(first))

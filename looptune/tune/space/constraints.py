@@ -21,9 +21,9 @@ from types import MappingProxyType
 
 from looptune.core.errors import ParseError
 from looptune.core.source import Span
-from looptune.frontend.directive_lines import DirectiveLine, subspan
 from looptune.ir.nodes import Arg
 from looptune.schedule import directives as transforms
+from looptune.schedule.directive_lines import DirectiveLine, subspan
 
 Value = int | str
 Facts = Mapping[tuple[str, str], Value]
@@ -108,13 +108,13 @@ def _names(tree: ast.expr) -> Iterator[tuple[str, str]]:
     for node in ast.walk(tree):
         match node:
             case ast.Call(ast.Name(name), [argument], []):
-                yield name.lower(), _loop(argument)
+                yield transforms.current_name(name.lower()), _loop(argument)
 
 
 def _check_named(name: str, span: Span) -> None:
     """ParseError, with the nearest, where there is no directive of that name: it would be 1 everywhere."""
     known = ("blocksize", *transforms.names())
-    if name.lower() in known:
+    if transforms.current_name(name.lower()) in known:
         return
     near = difflib.get_close_matches(name.lower(), known, 1)
     raise ParseError(f"unknown directive '{name}'" + (f"; did you mean '{near[0]}'?" if near else ""), span)
@@ -177,7 +177,7 @@ class _Meaning:
             case ast.Compare(left, ops, rest):
                 return self.compare(left, ops, rest)
             case ast.Call(ast.Name(name), [argument], []):
-                return self.facts.get((name.lower(), _loop(argument)), 1)
+                return self.facts.get((transforms.current_name(name.lower()), _loop(argument)), 1)
             case ast.Constant(int() | str()) as constant:
                 return _canonical(constant.value)
             case ast.Name(word):

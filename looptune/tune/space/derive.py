@@ -33,12 +33,12 @@ TEAMS = "codelet: grid blocksize {32x8, 32x4, 32x32, 64x4, 128x2, 256x1}"
 BESIDE = "codelet: grid blocksize {32x4, 32x8, 64x4}"
 VECTORS = "vectorize {2, 4}"
 """Of what a thread reads of a row: 8 or 16 bytes at once, of floats."""
-PARTS = "split {4, 16, 64}"
-CORES = "split {2, 4, 8, 16, 64}"
+PARTS = "rfactor {4, 16, 64}"
+CORES = "rfactor {2, 4, 8, 16, 64}"
 STAGED = (
     ("unroll 4, jam", "unroll 4, jam", "tile {16, 32}", "out", "16x8, 16x16, 32x4"),
     ("unroll 8, jam", "unroll 4, jam", "tile {16, 32}", "out", "16x8, 16x16, 32x4"),
-    ("unroll 8, jam", "unroll 8, split, runs 4, jam", "tile 16", "turned", "16x8, 16x16, 8x16"),
+    ("unroll 8, jam", "unroll 8, split, vector 4, jam", "tile 16", "transposed", "16x8, 16x16, 8x16"),
     ("unroll 8, jam", "unroll 8, split, jam", "tile {8, 16}", "", "16x8, 16x16"),
 )
 """Of a product: what its outer and inner parallel loop and its sum's loop are, how its tiles are read, the blocks."""
@@ -125,7 +125,7 @@ def _in_tiles(found: Patterns) -> Iterator[str]:
             yield "\n".join([*first, *_factors(found, fit), *_staged(fit, outer, inner, strip, read),
                              f"codelet: grid blocksize {{{blocks}}}", *packed])  # fmt: skip
             if outer == "unroll 4, jam":
-                parts = [*_staged(fit, outer, inner, "tile 16", read), f"{_all(p.loop for p in fit)}: split {{2, 4}}"]
+                parts = [*_staged(fit, outer, inner, "tile 16", read), f"{_all(p.loop for p in fit)}: rfactor {{2, 4}}"]
                 if found.legal(parts):
                     yield "\n".join([*first, *parts, "codelet: grid blocksize {16x8, 16x16}", *packed])
     halved = [
@@ -135,7 +135,7 @@ def _in_tiles(found: Patterns) -> Iterator[str]:
         first = [*first, f"{_all(p.outer for p in halved)}: fold"]
         last = ["codelet: grid blocksize {16x8, 16x16}", PACK]
         yield "\n".join([*first, *_staged(halved, *HALVED, half=True), *last])
-        split = f"{_all(p.loop for p in halved)}: {{ | split {{2, 4}} }}"
+        split = f"{_all(p.loop for p in halved)}: {{ | rfactor {{2, 4}} }}"
         yield "\n".join([*first, *_staged(halved, *SHARED, half=True), split, *last])
 
 
@@ -185,10 +185,10 @@ def _staged(
 
 
 def _tiles(product: ReductionPattern, read: str) -> str:
-    """``read``: by strips written ``out``, or these and what goes along rows ``turned`` in its tile, or neither."""
+    """``read``: by strips written ``out``, or these and what goes along rows ``transposed`` in its tile, or neither."""
     words = [f"stage {', '.join(product.reused)}", "buffers 2"]
-    if read == "turned" and product.across:
-        words.append(f"turned({', '.join(product.across)})")
+    if read == "transposed" and product.across:
+        words.append(f"transposed({', '.join(product.across)})")
     if read:
         words.append(f"unroll {4 if product.triangular else 16}")
     return ", ".join(words)
@@ -239,14 +239,14 @@ def _sums(found: Patterns) -> Iterator[str]:
     yield from _shared(found, teams, lines)
     if found.distributed_column_sums is not None:
         yield from _shared(found.distributed_column_sums, found.distributed_column_sums.sums, ())
-    dealt = [s for s in found.sums if found.legal([f"loop {loop_label(s.loop)}: split 4"])]
+    dealt = [s for s in found.sums if found.legal([f"loop {loop_label(s.loop)}: rfactor 4"])]
     if dealt:
         yield "\n".join([*lines, f"{_all(s.loop for s in dealt)}: {PARTS}"])
     columns = [(s, turn) for s in found.sums if (turn := _upright(found, s)) is not None]
     if columns:
         rows = _beside(found, [s for s in teams if all(s is not c for c, _ in columns)])
         turned = [line for _, turn in columns for line in turn]
-        yield "\n".join(["for gpu", *rows, *turned, f"{_all(s.loop for s, _ in columns)}: split {{16, 64}}", BESIDE])
+        yield "\n".join(["for gpu", *rows, *turned, f"{_all(s.loop for s, _ in columns)}: rfactor {{16, 64}}", BESIDE])
 
 
 def _shared(found: Patterns, sums: Sequence[ReductionPattern], known: Sequence[str]) -> Iterator[str]:
@@ -285,7 +285,7 @@ def _at_once(found: Patterns) -> Iterator[str]:
         apart = [f"loop {loop_label(row.loop)}: parallel"], "{ | unroll {2, 4}, jam }"
         at_once = [f"loop {joined}: fuse", f"loop {joined}: parallel"], "unroll {2, 4, 8}, jam"
         for (first, fuse), (lines, jam) in product(_joined(found, begun), (at_once, apart)):
-            whole, split = [*turn, f"loop {first}: {fuse}", *lines], f"loop {first}: split {{128, 256, 512}}"
+            whole, split = [*turn, f"loop {first}: {fuse}", *lines], f"loop {first}: rfactor {{128, 256, 512}}"
             if found.legal([*whole, split]):
                 blocks = "codelet: grid blocksize {32x8, 32x16, 32x32}"
                 yield "\n".join(["for gpu", *whole, f"loop {first}: {jam}", split, blocks])
@@ -321,7 +321,7 @@ def _upright(found: Patterns, s: ReductionPattern) -> list[str] | None:
     """
     loop = loop_label(s.loop)
     turn = [f"loop {loop}: permute {s.around[-1].var}, {s.loop.var}"] if s.outside_target_loop else []
-    fits = bool(s.around) and not s.contiguous and found.legal([*turn, f"loop {loop}: split 4"])
+    fits = bool(s.around) and not s.contiguous and found.legal([*turn, f"loop {loop}: rfactor 4"])
     return turn if fits else None
 
 

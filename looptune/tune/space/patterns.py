@@ -17,7 +17,6 @@ from functools import cached_property
 from itertools import pairwise
 
 from looptune.core.errors import DirectiveError, IllegalTransform
-from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.intervals import affine_terms
 from looptune.ir.nodes import Array, Assign, Expr, If, Load, Local, Loop, Stmt, Var, While
@@ -25,6 +24,7 @@ from looptune.ir.rewrite import walk, walk_stmts
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import apply_distribution, schedule
 from looptune.schedule.binding import Id, identity, loop_label
+from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.space.space import parse
 
 

@@ -17,11 +17,12 @@ from looptune.ir.nodes import Codelet, Loop, While
 from looptune.ir.rewrite import walk_stmts
 from looptune.schedule import directives
 from looptune.schedule.binding import EXCLUSIVE, original_loops_at
+from looptune.schedule.directive_lines import DirectiveLine, current_words
 from looptune.tune.space import space, template
 
 if TYPE_CHECKING:
     from looptune.frontend import PragmaChoices, Unit
-    from looptune.frontend.directive_lines import DirectiveLine
+    from looptune.schedule.directive_lines import DirectiveLine
     from looptune.tune.space.space import Space
 
 
@@ -36,7 +37,7 @@ def check_choices_decided(unit: Unit, placed: Sequence[DirectiveLine]) -> None:
     """DirectiveError for a choice that no directive of ``placed`` decides, with the one that takes its first."""
     for c in unit.choices:
         if not any(_decides(p, c, unit.codelet) for p in placed):
-            first = " ".join(template.parse(c.text, c.span).pick(0).split())
+            first = current_words(" ".join(template.parse(c.text, c.span).pick(0).split()))
             hint = f"--directive 'loop {c.loop}: {first}'" if first else f"a --directive for loop {c.loop}"
             raise DirectiveError(
                 f"this pragma holds choices: pick one with {hint}, or measure all with --sweep", c.span
@@ -48,6 +49,6 @@ def _decides(p: DirectiveLine, c: PragmaChoices, codelet: Codelet) -> bool:
     addressed = tuple(original_loops_at(codelet, p.where, p.loop, p.directive.span))
     inner = walk_stmts(addressed) if directives.find(p.directive).applies_to_nested else addressed
     on = any(f.number == c.loop for f in inner if isinstance(f, (Loop, While)))
-    words = set(re.findall(r"[a-z]+", c.text.lower()))
+    words = set(map(directives.current_name, re.findall(r"[a-z]+", c.text.lower())))
     kinds = next((kinds for kinds in EXCLUSIVE if p.directive.name in kinds), {p.directive.name})
     return on and bool(words & kinds)

@@ -23,7 +23,9 @@ from math import prod
 
 from looptune.core.errors import LooptuneError, ParseError
 from looptune.core.source import Span, caret
-from looptune.frontend.directive_lines import Address, parse_address, parse_lines, split_lines, subspan
+from looptune.frontend import directive_parser
+from looptune.schedule import directives
+from looptune.schedule.directive_lines import Address, current_words, parse_address, parse_lines, split_lines, subspan
 from looptune.tune.space import constraints as constraint
 from looptune.tune.space import template
 from looptune.tune.space.constraints import Constraint, Value
@@ -162,7 +164,7 @@ def parse(text: str, file: str) -> Space:
         else:
             written[-1] = replace(section, lines=(*section.lines, _line(content, span)))
     sections = tuple(written)
-    return Space(sections, tuple(message for section in sections for message in _examine(section)))
+    return Space(sections, tuple(dict.fromkeys(message for section in sections for message in _examine(section))))
 
 
 def product(lines: Iterable[tuple[str, str, Span]]) -> Space:
@@ -205,16 +207,22 @@ def _addresses(content: str, span: Span) -> tuple[tuple[Address, ...], str, Span
 
 
 def _examine(section: Section) -> Iterator[str]:
-    """Refuse a directive that does not parse, trying every alternative once; warn of conditions on what nobody says."""
-    said = set()
+    """Refuse a directive that does not parse, trying every alternative once.
+
+    Warn of words of the release before, and of conditions on what nobody says.
+    """
+    said, former = set(), dict[str, None]()
     for line in section.lines:
         for index in line.template.cover():
+            chosen = _canonical(line.template.pick(index))
             try:
-                said |= {name for text in _concrete(line, line.template.pick(index)) for name, _ in _facts(text)}
+                said |= {name for text in _concrete(line, chosen) for name, _ in _facts(text)}
+                parsed = directive_parser.parse(chosen, line.span) if chosen else None
+                former |= dict.fromkeys(directives.renamed_words(parsed)) if parsed is not None else {}
             except LooptuneError as error:
-                chosen = _canonical(line.template.pick(index))
                 detail = error.message if line.template.size == 1 else f"{error.message} (chosen: `{chosen}`)"
                 raise ParseError(detail, line.span) from error
+    yield from former
     for condition in section.constraints:
         for directive, loop in condition.names:
             if (directive, loop) not in said:
@@ -242,12 +250,13 @@ def slot(line: Line, directive: str) -> str:
     loop = ", ".join(address.loop for address in line.addresses)
     if not directive:
         return f"{line.addresses[0].where} {loop}".rstrip()
-    return f"{directive}({loop})" if loop else directive
+    name = directives.current_name(directive)
+    return f"{name}({loop})" if loop else name
 
 
 def _concrete(line: Line, text: str) -> tuple[str, ...]:
     """``loop k: unroll 4, split`` with canonical spacing, for each loop; nothing where no directive was chosen."""
-    chosen = _canonical(text)
+    chosen = current_words(_canonical(text))
     return tuple(f"{address}: {chosen}" for address in line.addresses) if chosen else ()
 
 

@@ -32,7 +32,7 @@ _PLACE = re.compile(r"(?:(loop|nest)\s+([\w.]+)|codelet)\s*:\s*", re.IGNORECASE)
 _EXTENTS = re.compile(r"(?<=\d)\s*[xX]\s*(?=\d)")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 _OWN_WORD = re.compile(r",\s*([A-Za-z_]\w*)\s+$")
-"""What stands before a number that a word inside of a directive has: ``runs`` of ``unroll 8, split, runs 4``."""
+"""What stands before a number that a word inside of a directive has: ``vector`` of ``unroll 8, split, vector 4``."""
 
 
 def coordinates(configuration: Configuration) -> tuple[Coordinates, dict[str, str]]:

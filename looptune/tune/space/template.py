@@ -17,8 +17,8 @@ from math import prod
 
 from looptune.core.errors import ParseError
 from looptune.core.source import Span
-from looptune.frontend.directive_lines import subspan
 from looptune.schedule import directives
+from looptune.schedule.directive_lines import subspan
 
 _RANGE = re.compile(r"(\d{1,9})\s*\.\.\s*(\d{1,9})(?:\s+by\s+(\d{1,9}))?", re.ASCII)
 _NUMBER = re.compile(r"\d{1,9}", re.ASCII)
@@ -198,7 +198,7 @@ class _Reader:
         ``{unroll 2, jam}``.
         """
         word = re.match(r"\s*(\w*)", self.text[start:stop])
-        return word is not None and word[1].lower() in directives.names()
+        return word is not None and directives.current_name(word[1].lower()) in directives.names()
 
     def _split(self, start: int, stop: int, mark: str) -> list[tuple[int, int]]:
         """Return the pieces of ``text[start:stop]`` between marks outside brackets."""

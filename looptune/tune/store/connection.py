@@ -16,14 +16,16 @@ import sqlite3
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Self
+from types import MappingProxyType
+from typing import Any, Self
 
 from looptune.core.errors import StoreError
+from looptune.tune.store.row_key import current_cell, current_record, row_key
 
 APPLICATION = 0x6C6F6F70
 _MAGIC = b"SQLite format 3\0"
@@ -64,7 +66,20 @@ MIGRATIONS = (
         context TEXT PRIMARY KEY, sweep TEXT NOT NULL, record TEXT NOT NULL, finished REAL NOT NULL
     ) WITHOUT ROWID;
     """,
+    # Directives have new words, see ``Transform.former``, and the key of a row is made of its directives.
+    """
+    UPDATE runs SET same_as = (
+        SELECT row_key(o.context, current_cell(o.directives), o.role) FROM runs AS o WHERE o.key = runs.same_as
+    ) WHERE same_as IN (SELECT key FROM runs WHERE directives <> current_cell(directives));
+    UPDATE OR REPLACE runs SET key = row_key(context, current_cell(directives), role),
+        directives = current_cell(directives) WHERE directives <> current_cell(directives);
+    UPDATE results SET record = current_record(record);
+    """,
 )
+_FUNCTIONS: Mapping[str, tuple[int, Callable[..., Any]]] = MappingProxyType(
+    {"row_key": (3, row_key), "current_cell": (1, current_cell), "current_record": (1, current_record)}
+)
+"""What migrations call."""
 
 
 def connect(path: Path, *, create: bool = True, repair: bool = True) -> tuple[sqlite3.Connection, tuple[str, ...]]:
@@ -269,6 +284,8 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("BEGIN IMMEDIATE")
     _check_ours(connection, path)
+    for name, (count, function) in _FUNCTIONS.items():
+        connection.create_function(name, count, function, deterministic=True)
     for script in MIGRATIONS[version(connection) :]:
         for statement in script.split(";"):
             connection.execute(statement)

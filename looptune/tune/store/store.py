@@ -25,7 +25,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from hashlib import blake2b
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Self
@@ -36,6 +35,7 @@ from looptune.core.record_check import check
 from looptune.runtime.outcome import CLASSES, Crashed, CutOff, Outcome, Timed, from_json, to_json
 from looptune.tune.store import owner
 from looptune.tune.store.connection import MIGRATIONS, FileIdentity, connect, examine, keep_copy, refusals
+from looptune.tune.store.row_key import digest, row_key
 
 Role = Literal["default", "version", "handwritten", "sequential", "library", "final", "ablation"]
 
@@ -104,7 +104,7 @@ class Row:
 # Every row of a sweep has one context.
 @lru_cache(maxsize=64)
 def _hash(context: Context) -> str:
-    return _digest(json.dumps(asdict(context), sort_keys=True))
+    return digest(json.dumps(asdict(context), sort_keys=True))
 
 
 @lru_cache(maxsize=64)
@@ -113,9 +113,8 @@ def _columns(context: Context) -> Mapping[str, str]:
 
 
 def key(context: Context, directives: str, role: Role = "version") -> str:
-    """Return the key of a row. A default run has the key of the version without directives."""
-    kind = "version" if role == "default" else role
-    return _digest(json.dumps([context.hash, directives, kind]))
+    """Return the key of a row."""
+    return row_key(context.hash, directives, role)
 
 
 def canonical_json(values: Mapping[str, Any]) -> str:
@@ -423,10 +422,6 @@ def _outcome(text: Any) -> Outcome:
     if isinstance(outcome, Timed) and not outcome.times_us:
         raise ValueError("timed without a time")
     return outcome
-
-
-def _digest(text: str) -> str:
-    return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def iso_time(since_1970_s: float) -> str:

@@ -1,10 +1,10 @@
 /* expect:
-FILE:7:20: split 4 of loop i: loop j inside of it tells its sums apart: permute it inwards
-    #pragma looptune split 4
-                     ^^^^^^^
+FILE:7:20: rfactor 4 of loop i: loop j inside of it tells its sums apart: permute it inwards
+    #pragma looptune rfactor 4
+                     ^^^^^^^^^
 */
 void f(int n, int m, double A[n][n], double B[n][n], double x[n], double y[n], int k[n]) {
-  #pragma looptune split 4
+  #pragma looptune rfactor 4
   for (int i = 0; i < n; i++)
     for (int j = 0; j < n; j++)
       y[j] += A[i][j] * x[i];

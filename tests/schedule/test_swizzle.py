@@ -1,4 +1,4 @@
-"""``raster``: blocks take other places of the grid, each of them one, and every target says the same of it."""
+"""``swizzle``: blocks take other places of the grid, each of them one, and every target says the same of it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from looptune.backends.codegen.block_swizzle import is_swizzled
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
-from looptune.schedule.directives.raster import BlockSwizzle
+from looptune.schedule.directives.swizzle import BlockSwizzle
 from tests.helpers import block_positions, cross_check, cuda_c_on_cpu, kernel_cases
-from tests.helpers.raster_cases import CASES, LINES, SIZES
+from tests.helpers.swizzle_cases import CASES, LINES, SIZES
 
 simulator = pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-cuda")
 compiler = pytest.mark.skipif(cuda_c_on_cpu.GXX is None, reason="needs g++")
@@ -58,10 +58,10 @@ def test_neighbours_run_at_a_time(rows: int, firsts: list[tuple[int, int]]) -> N
 def test_a_grid_of_one_dimension_has_no_rows() -> None:
     both, one = planned("strips of 4").kernels
     assert (is_swizzled(both), is_swizzled(one)) == (True, False)
-    assert "raster" not in targets.emit("numba-cpu", planned("strips of 4"), None)
+    assert "swizzle" not in targets.emit("numba-cpu", planned("strips of 4"), None)
 
 
 def test_opencl_says_the_same() -> None:
     text = targets.emit("opencl", planned("strips of 4"), None)
-    assert "number__raster / (4 * columns__raster) * 4" in text
-    assert all(f"{v}__raster" in text for v in "xy")
+    assert "number__swizzle / (4 * columns__swizzle) * 4" in text
+    assert all(f"{v}__swizzle" in text for v in "xy")

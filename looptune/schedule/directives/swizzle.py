@@ -1,8 +1,8 @@
-"""Raster: blocks take the places of the grid strip by strip, so that those that run at a time are neighbours both ways.
+"""Swizzle: blocks take the places of the grid strip by strip; those that run at a time are neighbours both ways.
 
-    #pragma looptune raster 4      strips of four rows of blocks; covers its loop and the loops nested in it
+    #pragma looptune swizzle 4     strips of four rows of blocks; covers its loop and the loops nested in it
 
-    blocks as launched   0 1 2 3 4 5 …      with raster 4   0 4  8 …
+    blocks as launched   0 1 2 3 4 5 …      with swizzle 4   0 4  8 …
                          then the next row                  1 5  9
                                                             2 6 10      then the next four rows
                                                             3 7 11
@@ -38,22 +38,23 @@ MOST_ROWS = 1024
 class BlockSwizzle(Annotation):
     """The kernel's blocks take strips of so many rows of the grid."""
 
-    word: ClassVar = "raster"
+    word: ClassVar = "swizzle"
     inherited: ClassVar = True
     compared: ClassVar = False
 
     swizzle_rows: int
 
     def pragma(self) -> str:
-        return f"#pragma looptune raster {self.swizzle_rows}"
+        return f"#pragma looptune swizzle {self.swizzle_rows}"
 
 
 @dataclass(frozen=True)
-class Raster(Transform):
-    name: ClassVar = "raster"
-    syntax: ClassVar = "raster ROWS"
+class Swizzle(Transform):
+    name: ClassVar = "swizzle"
+    syntax: ClassVar = "swizzle ROWS"
     stage: ClassVar = "mode"
     applies_to_nested: ClassVar = True
+    former: ClassVar = {"raster": "swizzle"}
 
     rows: int
 
@@ -66,7 +67,7 @@ class Raster(Transform):
                     raise DirectiveError(f"a strip has {MOST_ROWS} rows at most, not {rows}", arg.span)
                 return cls(rows, span=directive.span)
             case ():
-                raise DirectiveError(f"raster needs the rows of a strip (syntax: {cls.syntax})", directive.span)
+                raise DirectiveError(f"swizzle needs the rows of a strip (syntax: {cls.syntax})", directive.span)
         raise unknown_argument(cls, next((a for a in directive.args if a.key), directive.args[-1]), ())
 
     def apply(self, site: DirectiveSite) -> Rewrite:
@@ -79,7 +80,7 @@ for (int i = 0; i < n; i++)
       D[i][j] = i;"""
 _AS_IT_WAS = """\
 #pragma hmppcg parallel
-#pragma looptune raster 4
+#pragma looptune swizzle 4
 for (int i = 0; i < n; i++) {
   #pragma hmppcg parallel
   for (int j = 0; j < m; j++) {
@@ -87,10 +88,10 @@ for (int i = 0; i < n; i++) {
   }
 }"""
 
-Raster.examples = {
-    "raster 4": Example(_COPY, _AS_IT_WAS),
-    "raster": Example(_COPY, refused="raster needs the rows of a strip"),
-    "raster 0": Example(_COPY, refused="must be at least 1, got 0"),
-    "raster 2000": Example(_COPY, refused="a strip has 1024 rows at most, not 2000"),
-    "raster rows 2": Example(_COPY, refused="raster has no argument"),
+Swizzle.examples = {
+    "swizzle 4": Example(_COPY, _AS_IT_WAS),
+    "swizzle": Example(_COPY, refused="swizzle needs the rows of a strip"),
+    "swizzle 0": Example(_COPY, refused="must be at least 1, got 0"),
+    "swizzle 2000": Example(_COPY, refused="a strip has 1024 rows at most, not 2000"),
+    "swizzle rows 2": Example(_COPY, refused="swizzle has no argument"),
 }  # fmt: skip

@@ -5,7 +5,7 @@
 
 ``loop`` addresses a loop by its variable where that is unique, else by its number in the text, and after a point one of
 the pieces that ``distribute`` makes of it; ``nest`` the nest whose outermost loop it names; ``codelet`` the whole.
-``#`` opens a comment. ParseError points at the line.
+``#`` opens a comment. Words of the release before are replaced by the present ones. ParseError points at the line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from typing import Literal
 from looptune.core.errors import ParseError
 from looptune.core.source import Span
 from looptune.frontend import directive_parser as directive
-from looptune.ir.nodes import Directive
+from looptune.ir.nodes import Codelet, Directive
+from looptune.ir.rewrite import walk
+from looptune.schedule import directives
 
 Where = Literal["loop", "nest", "codelet"]
 
@@ -66,8 +68,66 @@ def canonical_text(text: str, file: str) -> str:
     lines = []
     for line, span, _ in placed:
         address, rest, _ = parse_address(line, span)
-        lines.append(f"{address}: {' '.join(rest.split())}")
+        lines.append(f"{address}: {current_words(' '.join(rest.split()))}")
     return "\n".join(lines)
+
+
+def current_text(text: str) -> str:
+    """Return lines of directives in present words; a line that is no directive stays as it is.
+
+    >>> current_text("loop k: split 8\\ncodelet: raster 4")
+    'loop k: rfactor 8\\ncodelet: swizzle 4'
+    """
+    return "\n".join(_current_line(line) for line in text.split("\n"))
+
+
+def _current_line(line: str) -> str:
+    address, said, comment = _parts(line)
+    return address + current_words(said) + comment
+
+
+def _parts(line: str) -> tuple[str, str, str]:
+    """Return the address, the directive and the comment of a line, which has no directive if it lacks an address."""
+    found = _PLACE.match(line.lstrip())
+    if found is None:
+        return line, "", ""
+    start = len(line) - len(line.lstrip()) + found.end()
+    said, mark, comment = line[start:].partition("#")
+    return line[:start], said, mark + comment
+
+
+def _parsed(text: str) -> Directive | None:
+    try:
+        return directive.parse(text, Span("", 1, 1, len(text), text))
+    except ParseError:
+        return None
+
+
+@lru_cache(maxsize=16384)
+def current_words(text: str) -> str:
+    """Return the text of one directive in present words; text that is no directive stays as it is.
+
+    >>> current_words("unroll 8, split, runs 4, jam")
+    'unroll 8, split, vector 4, jam'
+    """
+    said = _parsed(text)
+    if said is None:
+        return text
+    now = directives.current(said)
+    pairs = [(said.span, said.name, now.name)]
+    pairs += [(old.span, old.key, new.key) for old, new in zip(said.args, now.args, strict=True)]
+    for span, old, new in reversed(pairs):
+        if old != new:
+            text = text[: span.col - 1] + new + text[span.col - 1 + len(old) :]
+    return text
+
+
+def renamed_words(codelet: Codelet, lines: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return one sentence for each word of the release before in the pragmas of ``codelet`` or in ``lines``."""
+    written = [d for n in (codelet, *walk(codelet.body)) for d in getattr(n, "directives", ())]
+    parsed = [_parsed(_parts(text)[1]) for line in lines for text in line.splitlines()]
+    written += [d for d in parsed if d is not None]
+    return tuple(dict.fromkeys(sentence for d in written for sentence in directives.renamed_words(d)))
 
 
 def split_lines(texts: Iterable[str], file: str) -> Iterator[tuple[str, Span]]:
@@ -102,4 +162,4 @@ def _parse_line(text: str, span: Span) -> DirectiveLine:
     address, rest, after = parse_address(text, span)
     if not rest:
         raise ParseError(f"a directive is missing after `{address}:`", span)
-    return DirectiveLine(address.where, address.loop, directive.parse(rest, after))
+    return DirectiveLine(address.where, address.loop, directives.current(directive.parse(rest, after)))

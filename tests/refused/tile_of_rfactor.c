@@ -10,7 +10,7 @@ void f(int n, double A[n][n], double z[n]) {
   #pragma hmppcg tile i:1, k:1
   for (int i = 0; i < n; i++) {
     t = A[i][0];
-    #pragma looptune split 3
+    #pragma looptune rfactor 3
     for (int k = 0; k < n; k++)
       t += z[k];
   }

@@ -1,4 +1,4 @@
-"""Split: the iterations of a loop that reduces are dealt out to P blocks, and their results are joined afterwards.
+"""Rfactor: the iterations of a loop that reduces are dealt out to P blocks, and their results are joined afterwards.
 
     for i: for j:                                 for p in 0..P, each a block; for i: for j:
       for k in 0..K: C[i][j] += e        ==>        part[p][i][j] = the sum over its K/P iterations of k
@@ -30,40 +30,41 @@ MOST_PARTS = 65535
 class ReductionParts(Annotation):
     """So many blocks share the iterations of the loop, each making a part of the sums."""
 
-    word: ClassVar = "split"
+    word: ClassVar = "rfactor"
     in_parts: ClassVar = True
 
     split_factor: int
 
     def pragma(self) -> str:
-        return f"#pragma looptune split {self.split_factor}"
+        return f"#pragma looptune rfactor {self.split_factor}"
 
     def of_points(self) -> None:
         """Return None: the strips are distributed to blocks."""
 
 
 @dataclass(frozen=True)
-class Split(Transform):
-    name: ClassVar = "split"
-    syntax: ClassVar = "split [LOOP:]PARTS"
+class RFactor(Transform):
+    name: ClassVar = "rfactor"
+    syntax: ClassVar = "rfactor [LOOP:]PARTS"
     stage: ClassVar = "mode"
     requires_reduction: ClassVar = True
+    former: ClassVar = {"split": "rfactor"}
 
     parts: int
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
         if len(directive.args) != 1:
-            raise DirectiveError(f"split needs one number of parts (syntax: {cls.syntax})", directive.span)
+            raise DirectiveError(f"rfactor needs one number of parts (syntax: {cls.syntax})", directive.span)
         (arg,) = directive.args
         parts = positive(arg, "the number of parts")
         if parts > MOST_PARTS:
-            raise DirectiveError(f"split into {parts} parts: at most {MOST_PARTS}", arg.span)
+            raise DirectiveError(f"rfactor makes {MOST_PARTS} parts at most, not {parts}", arg.span)
         return cls(parts, span=directive.span)
 
     @classmethod
     def per_loop(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:
-        """``split k:8`` is for loop k of the nest."""
+        """``rfactor k:8`` is for loop k of the nest."""
         named = [a for a in directive.args if a.key and a.values]
         return tuple((a.key, replace(directive, args=(replace(a, key=""),))) for a in named) or (("", directive),)
 
@@ -79,16 +80,16 @@ _SUMS = "for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n      B[i
 _COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"
 _PREFIX = "for (int i = 1; i < n; i++)\n    A[i] += A[i - 1];"
 
-Split.examples = {
-    "split j:4": Example(_SUMS, """\
+RFactor.examples = {
+    "rfactor j:4": Example(_SUMS, """\
 #pragma hmppcg parallel
 for (int i = 0; i < n; i++) {
   #pragma hmppcg noParallel
-  #pragma looptune split 4
+  #pragma looptune rfactor 4
   for (int j = 0; j < m; j++) {
     B[i] += D[i][j];
   }
 }"""),
-    "split 4": Example(_COPY, refused="loop i reduces nothing"),
-    "split 2": Example(_PREFIX, refused="iteration (i=1) must run before (i=2)"),
+    "rfactor 4": Example(_COPY, refused="loop i reduces nothing"),
+    "rfactor 2": Example(_PREFIX, refused="iteration (i=1) must run before (i=2)"),
 }  # fmt: skip

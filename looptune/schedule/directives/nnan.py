@@ -1,4 +1,4 @@
-"""NoNaN: no comparison in the loop meets a NaN, so that a choice between two numbers is their minimum or maximum.
+"""Nnan: no comparison in the loop meets a NaN, so that a choice between two numbers is their minimum or maximum.
 
     least = h[d] < least ? h[d] : least        ==>        least = min(h[d], least)        one instruction for two
 
@@ -22,10 +22,11 @@ from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, T
 
 
 @dataclass(frozen=True)
-class NoNaN(Transform):
-    name: ClassVar = "nonan"
-    syntax: ClassVar = "noNaN"
+class Nnan(Transform):
+    name: ClassVar = "nnan"
+    syntax: ClassVar = "nnan"
     stage: ClassVar = "mode"
+    former: ClassVar = {"nonan": "nnan"}
     assumes: ClassVar = "no NaN is compared"
 
     @classmethod
@@ -42,7 +43,7 @@ class NoNaN(Transform):
 
         chosen = rewrite(rule, site.loop)
         if chosen is site.loop:
-            raise site.refuse(f"noNaN: loop {site.loop.var} chooses between no two numbers that it compares, "
+            raise site.refuse(f"nnan: loop {site.loop.var} chooses between no two numbers that it compares, "
                               "as `a < b ? a : b` does")  # fmt: skip
         return Rewrite((chosen,))
 
@@ -50,11 +51,11 @@ class NoNaN(Transform):
 _LEAST = "for (int i = 1; i < n; i++)\n    A[i] = A[i] < B[i] ? A[i] : B[i];"
 _OTHER = "for (int i = 1; i < n; i++)\n    A[i] = A[i] < 0 ? B[i] : A[i];"
 
-NoNaN.examples = {
-    "noNaN": Example(_LEAST, """\
+Nnan.examples = {
+    "nnan": Example(_LEAST, """\
 for (int i = 1; i < n; i++) {
   A[i] = (A[i] < B[i] ? A[i] : B[i]);
 }"""),
-    "NONAN": Example(_OTHER, refused="chooses between no two numbers that it compares"),
-    "noNaN 3": Example(_LEAST, refused="takes no argument"),
+    "NNAN": Example(_OTHER, refused="chooses between no two numbers that it compares"),
+    "nnan 3": Example(_LEAST, refused="takes no argument"),
 }  # fmt: skip

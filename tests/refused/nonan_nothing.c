@@ -1,9 +1,0 @@
-/* expect:
-FILE:7:18: noNaN: loop i chooses between no two numbers that it compares, as `a < b ? a : b` does
-    #pragma hmppcg noNaN
-                   ^^^^^
-*/
-void f(int n, double x[n]) {
-  #pragma hmppcg noNaN
-  for (int i = 0; i < n; i++) x[i] = x[i] < 0 ? 1 : x[i];
-}

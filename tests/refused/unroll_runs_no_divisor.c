@@ -1,9 +1,0 @@
-/* expect:
-FILE:7:35: unroll 6 cannot have runs of 4: 4 does not divide 6
-    #pragma hmppcg unroll 6, split, runs 4
-                                    ^^^^^^
-*/
-void f(int n, double A[n], double B[n]) {
-  #pragma hmppcg unroll 6, split, runs 4
-  for (int i = 0; i < n; i++) A[i] = B[i];
-}
