@@ -52,10 +52,12 @@ class Faked(site.LocalSite):
 
         return opened
 
-    def each(self, setup: Any, limit_s: float, tasks: Any, jobs: int) -> list[TaskResult]:
+    def run_anywhere(self, setup: Any, limit_s: float, tasks: Any, jobs: int) -> list[TaskResult]:
         return [TaskResult(PickledValue(b"")) for _ in tasks]
 
-    def races(self, races: Sequence[site.DeviceTask], limit_s: float, beside: Any) -> Iterator[tuple[int, TaskResult]]:
+    def run_exclusively(
+        self, races: Sequence[site.DeviceTask], limit_s: float, beside: Any
+    ) -> Iterator[tuple[int, TaskResult]]:
         self.lineups.extend(race.task for race in races)
         us = {
             text: (10.0,) * 40 if len(text.splitlines()) == 4 else (20.0,) * 8
@@ -117,7 +119,7 @@ def test_it_is_kept_and_shown() -> None:
         DirectiveGain("loop k: unroll 4", speedup(*us, 0)),
         DirectiveGain("loop i: distribute", None, "illegal: no loop 1.2"),
     )
-    result = report_database.result(earned=earned, seconds={})
+    result = report_database.result(directive_gains=earned, seconds={})
     back, _ = record.from_record(record.record(result, record.Sources("", "", "")))
     assert back.directive_gains == earned
     assert result.record()["earned"] == {"loop k: unroll 4": 2.0, "loop i: distribute": None}

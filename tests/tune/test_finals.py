@@ -63,7 +63,7 @@ class Asked(site.LocalSite):
     lineups: list[FinalsRequest] = field(default_factory=list)
     proved: list[list[str]] = field(default_factory=list)
 
-    def each(self, setup: Any, limit_s: float, tasks: Any, jobs: int) -> list[TaskResult]:
+    def run_anywhere(self, setup: Any, limit_s: float, tasks: Any, jobs: int) -> list[TaskResult]:
         texts = [text for step, _, text in tasks if step == "prove"]
         self.proved.extend([texts] if texts else [])
         made = {
@@ -73,7 +73,9 @@ class Asked(site.LocalSite):
         }
         return [TaskResult(made[step](text)) for step, _, text in tasks]
 
-    def races(self, races: Sequence[site.DeviceTask], limit_s: float, beside: Any) -> Iterator[tuple[int, TaskResult]]:
+    def run_exclusively(
+        self, races: Sequence[site.DeviceTask], limit_s: float, beside: Any
+    ) -> Iterator[tuple[int, TaskResult]]:
         self.lineups.extend(race.task for race in races)
         for number, race in enumerate(races):
             times = {t: tuple(10.0 + len(t) + k % 7 / 3 for k in range(self.rounds)) for t in race.task.binaries}
@@ -99,7 +101,7 @@ def test_what_left_early_has_the_rounds_it_had(prepared: PreparedRun, tmp_path: 
     """Where some rounds are kept of many, they are the same ones of all; what left is no winner."""
 
     class Leaving(Asked):
-        def races(
+        def run_exclusively(
             self, races: Sequence[site.DeviceTask], limit_s: float, beside: Any
         ) -> Iterator[tuple[int, TaskResult]]:
             (race,) = races
@@ -168,8 +170,10 @@ def test_what_fails_takes_no_other_finals_along(tmp_path: Path) -> None:
     """The others are kept, and not run again by the command that is repeated."""
 
     class Failing(Asked):
-        def races(self, races: Sequence[site.DeviceTask], limit_s: float, beside: Any) -> Iterator[tuple[int, Any]]:
-            for number, reply in super().races(races, limit_s, beside):
+        def run_exclusively(
+            self, races: Sequence[site.DeviceTask], limit_s: float, beside: Any
+        ) -> Iterator[tuple[int, Any]]:
+            for number, reply in super().run_exclusively(races, limit_s, beside):
                 yield number, TimedOut(3.0) if number == 1 else reply
 
     kernels = []
@@ -277,7 +281,7 @@ def test_loops_are_proved_where_the_plan_is_not_known(prepared: PreparedRun, mon
 class Wide(site.LocalSite):
     """Two kernels at once."""
 
-    def abreast(self, models: Sequence[Any]) -> int:
+    def concurrency(self, models: Sequence[Any]) -> int:
         return 2
 
 
