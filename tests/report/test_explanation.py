@@ -156,7 +156,7 @@ def test_each_thread_has_a_small_local_array_of_its_own() -> None:
     for size in ("1025", "n"):
         (judged,) = explained(text.replace("r[4]", f"r[{size}]"), "loop i: parallel").directives
         assert judged.judgement == "refused"
-        assert "iterations of loop i would share r; write r as" in str(judged.refusal)
+        assert "iterations of loop i would share r; make r an array with one row for each i" in str(judged.refusal)
         assert "or give it a constant size of at most 4096 bytes" in str(judged.refusal)
 
 

@@ -114,6 +114,6 @@ for (int t = 0; t < 100; t++) {
     "overlap 2": Example(_COPY, refused="its iterations are independent, and it needs a sequential loop"),
     "overlap rows 2": Example(_COPY, refused="overlap needs the number of steps per launch first"),
     "overlap 2, columns 2": Example(_COPY, refused="overlap has no argument 'columns'"),
-    "overlap": Example(_COPY, refused="overlap needs the number of steps in a launch"),
+    "overlap": Example(_COPY, refused="overlap needs the number of steps per launch first"),
     "overlap 65": Example(_COPY, refused="the number of steps must be at most 64, got 65"),
 }  # fmt: skip
