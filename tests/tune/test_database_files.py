@@ -82,7 +82,7 @@ def test_a_database_that_vanishes_is_kept(
     use = (lambda: store.record(row("b"), timed(1.0))) if noticed == "writing" else store.close
     with pytest.raises(StoreError, match="deleted or replaced") as gone:
         use()
-    kept = re.search(r"is kept in (\S+);", str(gone.value))
+    kept = re.search(r"the measurements are saved in (\S+);", str(gone.value))
     assert kept is not None
     store.close()
     with Store.read(kept[1]) as found:

@@ -254,7 +254,7 @@ def test_what_cannot_be_written_is_said(db: Path, tmp_path: Path):
         (*one, "--kernel", "mm"): "no search of mm in",
         (*one, "--kernel", "syrk", "-o", "file/x.json"): "cannot write file/x.json",
         ("export", "--db", "absent", "--format", "t4"): "no database absent",
-        ("export", "--db", db, "--format", "t5"): "Invalid value for '--format'",
+        ("export", "--db", db, "--format", "t5"): "invalid value for '--format'",
     }
     for call, message in calls.items():
         ran = looptune(*call, cwd=tmp_path)

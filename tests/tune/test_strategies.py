@@ -305,7 +305,7 @@ loop k: rfactor {2, 4, 8}
         together = [strategy.ask() for _ in range(2)]
         texts = [c.text for c in together if c is not None]
         assert texts[0] == "loop i: unroll 4, jam"
-        assert texts[1].startswith("loop k: split")
+        assert texts[1].startswith("loop k: rfactor")
         for configuration in together:
             assert configuration is not None
             strategy.tell(configuration, 1.0)
