@@ -30,7 +30,7 @@ def docstring(text: str) -> str:
 def quote(text: str) -> str:
     r"""Return the literal of ``text`` with double quotes.
 
-    >>> print(quoted('a"b' + chr(10)))
+    >>> print(quote('a"b' + chr(10)))
     "a\"b\n"
     """
     inner = text.replace("\\", "\\\\").replace('"', r"\"").replace("\n", r"\n").replace("\t", r"\t")
@@ -73,7 +73,7 @@ def utf8(text: str) -> str:
 def dump_json(value: Any) -> str:
     """Return JSON of a value that may contain arbitrary file names: halves of surrogate pairs are escaped.
 
-    >>> dumped(["a" + chr(0xdcff)])
+    >>> dump_json(["a" + chr(0xdcff)])
     '["a\\\\\\\\udcff"]'
     """
     text = json.dumps(value)

@@ -184,7 +184,7 @@ def python_literal(value: Any) -> str:
 def tuple_text(items: Iterable[str]) -> str:
     """Return the items as the text of a tuple.
 
-    >>> tupled("a"), tupled("ab")
+    >>> tuple_text("a"), tuple_text("ab")
     ('(a,)', '(a, b)')
     """
     parts = list(items)

@@ -48,7 +48,7 @@ def evaluate_condition(text: str, span: Span) -> int:
     Raises ParseError, at ``span``, where the text is no such expression.
 
     >>> from looptune.core.source import Span
-    >>> [evaluated(t, Span("", 0, 0)) for t in ("-7 % 3", "-1 > 0u", "0 && 1 / 0", "(1 ? -1 : 0u) > 0")]
+    >>> [evaluate_condition(t, Span("", 0, 0)) for t in ("-7 % 3", "-1 > 0u", "0 && 1 / 0", "(1 ? -1 : 0u) > 0")]
     [-1, 1, 0, 1]
     """
     reader = _Reader(text, span)

@@ -22,8 +22,8 @@ class SplicedText:
 
     As many newlines follow a logical line as the file has in it, so that lines keep their numbers.
 
-    >>> line = joined("int \\\\\\nn;\\nm")
-    >>> line.text, line.place(4), line.place(line.text.index("m"))
+    >>> line = splice_lines("int \\\\\\nn;\\nm")
+    >>> line.text, line.offset(4), line.offset(line.text.index("m"))
     ('int n;\\n\\nm', 6, 9)
     """
 

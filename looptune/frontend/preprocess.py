@@ -528,7 +528,7 @@ def _place(machine: _Preprocessor, token: Any, cursor: Span) -> tuple[Span, str 
 def is_declared(text: str, name: str) -> bool:
     """Tell whether the text declares ``name`` as a parameter or variable, so that it cannot be a macro to define.
 
-    >>> declared("void f(int n, double *x)", "n"), declared("#define n 3", "n"), declared("return n;", "n")
+    >>> is_declared("void f(int n, double *x)", "n"), is_declared("#define n 3", "n"), is_declared("return n;", "n")
     (True, False, False)
     """
     plain = re.sub(r"/\*.*?\*/|//[^\n]*|^\s*#(?:[^\n\\]|\\.|\\\n)*", " ", text, flags=re.DOTALL | re.MULTILINE)

@@ -112,9 +112,9 @@ def source_text(node: Load | Var) -> str:
 
     >>> from dataclasses import replace
     >>> line = Span("f.c", 1, 7, 8, "  x = A[ n-1-i ];")
-    >>> written_as(Load("A", (Var("i"),), "float32", span=replace(line, width=10)))
+    >>> source_text(Load("A", (Var("i"),), "float32", span=replace(line, width=10)))
     'A[ n-1-i ]'
-    >>> written_as(Load("A", (Var("i"),), "float32", span=line))
+    >>> source_text(Load("A", (Var("i"),), "float32", span=line))
     'A[i]'
     """
     start = node.span.col - 1

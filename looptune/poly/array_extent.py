@@ -120,7 +120,7 @@ def polynomial(e: Expr, names: frozenset[str]) -> Poly | None:
 def polynomial_text(p: Poly) -> str:
     """Return the polynomial as text.
 
-    >>> shown({("m", "n"): 1, ("n",): -2, (): 3})
+    >>> polynomial_text({("m", "n"): 1, ("n",): -2, (): 3})
     'm * n + 3 - 2 * n'
     """
     text = ""

@@ -45,7 +45,7 @@ class OutOfBounds:
     def __str__(self) -> str:
         """Return the message for the user.
 
-        >>> str(Leaves("a[i]", "a[n]", Span("f.c", 1, 2), {"i": 1}, {"n": 1}, True, ""))
+        >>> str(OutOfBounds("a[i]", "a[n]", Span("f.c", 1, 2), {"i": 1}, {"n": 1}, True, ""))
         'a[i] is outside a[n]: i = 1 when n = 1'
         """
         given = f" when {_listed(self.sizes)}" if self.sizes else ""

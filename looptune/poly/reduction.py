@@ -40,7 +40,7 @@ def accumulation(assign: Assign, guard: Expr | None = None) -> Accumulation | No
     >>> from looptune.ir.nodes import Const
     >>> x = Var("x", "float32")
     >>> accumulation(Assign(x, Binary("-", x, Const(1.0, "float32"))))
-    Accumulation(op='+', exact=False, asked=None)
+    Accumulation(op='+', exact=False, extra_conditions=None)
     """
     x, value = assign.target, assign.value
     found = None

@@ -86,7 +86,7 @@ def _best_row(study: KernelStudy) -> tuple[str, ...]:
 def condense(directives: str) -> str:
     """Join lines that give the same directive to several loops into one line, as space files do.
 
-    >>> print(condensed("loop 1: unroll 8, jam\\nloop 4: unroll 8, jam\\nloop 2: unroll 4"))
+    >>> print(condense("loop 1: unroll 8, jam\\nloop 4: unroll 8, jam\\nloop 2: unroll 4"))
     loop 1, 4: unroll 8, jam
     loop 2: unroll 4
     """

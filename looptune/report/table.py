@@ -167,7 +167,7 @@ def _markdown(text: str, kind: Kind = "text") -> str:
 def escape_markup(text: str) -> str:
     """Return the text with HTML and Markdown escaped, and without characters that end a table cell.
 
-    >>> inert("gemm_0 <b> *x*")
+    >>> escape_markup("gemm_0 <b> *x*")
     'gemm_0 &lt;b&gt; &#42;x&#42;'
     """
     return _MARKS.sub(lambda match: f"&#{ord(match[0])};", escape(text, quote=False))

@@ -41,7 +41,8 @@ def test_it_waits_for_the_gate(number: signal.Signals) -> None:
 def test_a_gate_that_is_open_lets_it_through() -> None:
     """A blocking call between is cut short."""
     code = (
-        "import time\nfrom looptune.tune.execution.interrupts import defer_interrupts\nwith defer_interrupts() as gate:\n"
+        "import time\nfrom looptune.tune.execution.interrupts import defer_interrupts\n"
+        "with defer_interrupts() as gate:\n"
         "  with gate.open():\n    print('open', flush=True)\n    time.sleep(60)\n"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

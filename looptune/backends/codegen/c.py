@@ -215,7 +215,7 @@ class CWriter(CValues):
 def list_lines(head: str, items: Sequence[str]) -> str:
     """``head`` and the items of the list that it opens, as many in a line as fit.
 
-    >>> listed("f(", ["int a", "int b"])
+    >>> list_lines("f(", ["int a", "int b"])
     'f(int a, int b)'
     """
     lines = [head]
@@ -231,7 +231,7 @@ def list_lines(head: str, items: Sequence[str]) -> str:
 def close_braces(lines: Iterable[str]) -> Iterator[str]:
     """Lines of which those that end with a brace open a block, with the block closed where the indentation ends it.
 
-    >>> list(braced(["if (a) {", "    b;", "else {", "    c;", "d;"]))
+    >>> list(close_braces(["if (a) {", "    b;", "else {", "    c;", "d;"]))
     ['if (a) {', '    b;', '} else {', '    c;', '}', 'd;']
     """
     opened: list[str] = []

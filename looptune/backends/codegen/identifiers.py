@@ -49,7 +49,7 @@ OPENCL_NAMES = _OWN | _words(
 def avoid_reserved(name: str, reserved: Collection[str]) -> str:
     """Return the name, with an underscore appended if it would shadow one; different names remain different.
 
-    >>> plain("float4", CUDA_NAMES), plain("float4_", CUDA_NAMES), plain("gemm", CUDA_NAMES)
+    >>> avoid_reserved("float4", CUDA_NAMES), avoid_reserved("float4_", CUDA_NAMES), avoid_reserved("gemm", CUDA_NAMES)
     ('float4_', 'float4__', 'gemm')
     """
     taken = name.rstrip("_") in reserved or name.endswith((*MADE, "__blocks", "__bytes"))

@@ -34,7 +34,7 @@ def is_tested() -> bool:
 def untested_message(installed: Mapping[str, str]) -> str:
     """Return which patches are not used with these versions, and why; "" if all are.
 
-    >>> untested({"numba": "0.68.1", "numba-cuda": "0.30.4"})
+    >>> untested_message({"numba": "0.68.1", "numba-cuda": "0.30.4"})
     ''
     """
     others = [

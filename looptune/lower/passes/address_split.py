@@ -78,7 +78,8 @@ def lower_bound(e: Expr, nonnegative: Collection[str], least: Mapping[str, int])
     ``least``: lower bounds of some variables; the others are not negative.
 
     >>> i, n = Var("i"), Var("n")
-    >>> lowest(mul(sub(i, Const(1)), n), {"i", "n"}, {"i": 1}), lowest(mul(sub(i, Const(1)), n), {"i", "n"}, {})
+    >>> e = mul(sub(i, Const(1)), n)
+    >>> lower_bound(e, {"i", "n"}, {"i": 1}), lower_bound(e, {"i", "n"}, {})
     (0, None)
     """
     match e:

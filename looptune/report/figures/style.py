@@ -165,7 +165,7 @@ def _plain_ticks(figure: Any) -> None:
 def truncate(texts: Sequence[str], limit: int) -> str:
     """Return the texts on one line, cut to ``limit`` characters.
 
-    >>> wrapped(["loop i: unroll 4", "codelet: grid blocksize 32x4"], 24)
+    >>> truncate(["loop i: unroll 4", "codelet: grid blocksize 32x4"], 24)
     'loop i: unroll 4; cod...'
     """
     line = "; ".join(texts)

@@ -154,7 +154,7 @@ def _respelled(cls: type[Transform], directive: Directive, name: str, words: Map
 def renamed_words(directive: Directive) -> tuple[str, ...]:
     """Return a sentence for each word of the release before that the directive has.
 
-    >>> from looptune.ir.nodes import Arg
+    >>> from looptune.ir.nodes import Arg, Directive
     >>> renamed_words(Directive("stage", (Arg("A"), Arg("turned", ("A",)))))
     ('turned of stage is now transposed',)
     """

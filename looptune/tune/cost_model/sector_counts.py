@@ -88,7 +88,7 @@ def _size(starts: np.ndarray, ends: np.ndarray) -> int:
 def merge_intervals(starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Half-open intervals in order, those that overlap or touch as one.
 
-    >>> joined(np.array([4, 0]), np.array([6, 4]))
+    >>> merge_intervals(np.array([4, 0]), np.array([6, 4]))
     (array([0]), array([6]))
     """
     order = np.argsort(starts, kind="stable")

@@ -130,7 +130,7 @@ _MOST = 2**53
 def foreign_configuration(given: Mapping[str, Any]) -> Configuration:
     """Return the configuration of another tool, whose parameters are its slots.
 
-    >>> foreign({"x": 16, "pad": True}).text
+    >>> foreign_configuration({"x": 16, "pad": True}).text
     'x=16\\npad=1'
     """
     slots = tuple((str(name), _scalar(value)) for name, value in given.items())

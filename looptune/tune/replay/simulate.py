@@ -88,8 +88,8 @@ class Comparison:
 def quartiles(values: Sequence[float]) -> Quartiles:
     """Of each quantile the value it falls on, the lower of two.
 
-    >>> spread([1, 2, 3, inf])
-    Spread(median=2, q1=1, q3=3)
+    >>> quartiles([1, 2, 3, inf])
+    Quartiles(median=2, q1=1, q3=3)
     """
     ordered = sorted(values)
     quarter, half, three = (ordered[max(0, ceil(share * len(ordered)) - 1)] for share in (0.25, 0.5, 0.75))

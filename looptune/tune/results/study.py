@@ -85,7 +85,7 @@ class KernelStudy:
 def unusual_options(context: Context) -> list[str]:
     """Options that are not looptune's own, and another compiler than the usual one.
 
-    >>> unusual(Context("f", "", "", "", "", "", "", "", "", '{"seed": 3, "reassociate": false, "warm": true}'))
+    >>> unusual_options(Context("f", "", "", "", "", "", "", "", "", '{"seed": 3, "reassociate": false, "warm": true}'))
     ['strict float', 'warm L2', 'seed 3']
     """
     options = json.loads(context.options)

@@ -120,7 +120,7 @@ def key(context: Context, directives: str, role: Role = "version") -> str:
 def canonical_json(values: Mapping[str, Any]) -> str:
     """Return the canonical text of sizes and options.
 
-    >>> packed({"n": 8, "m": 4})
+    >>> canonical_json({"n": 8, "m": 4})
     '{"m": 4, "n": 8}'
     """
     return json.dumps(dict(values), sort_keys=True)

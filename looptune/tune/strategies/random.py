@@ -76,7 +76,7 @@ def draw_configurations(section: Section, seed: int) -> Iterator[tuple[int, Conf
 def permute_index(index: int, size: int, seed: int) -> int:
     """Return the image of ``index`` under a permutation of ``range(size)``.
 
-    >>> sorted(permuted(i, 7, seed=1) for i in range(7))
+    >>> sorted(permute_index(i, 7, seed=1) for i in range(7))
     [0, 1, 2, 3, 4, 5, 6]
     """
     assert 0 <= index < size, "an index is below the size"
