@@ -194,15 +194,14 @@ def _first_uses(block: tuple[Stmt, ...], assigned: Conditional) -> tuple[set[str
     first_read: set[str] = set()
     for stmt in block:
         written = assigned.get(frozenset(), frozenset())
-        changed = written_names((stmt,))
-        kept = {c: names for c, names in assigned.items() if not names_in(tuple(c)) & changed}
+        kept = _unchanged(assigned, stmt)
         match stmt:
             case Assign(target, value):
                 index = target.index if isinstance(target, Load) else ()
                 first_read |= names_in((value, index)) - written
                 assigned = _with_names(kept, (), {target.name} if isinstance(target, Var) else set())
             case Loop(var, lo, hi, body):
-                outside = {c: names for c, names in kept.items() if var not in names_in(tuple(c))}
+                outside = {c: names for c, names in kept.items() if not c or var not in names_in(tuple(c))}
                 first_read |= (names_in((lo, hi)) | _first_uses(body, outside)[0]) - written
                 assigned = kept
             case If(cond, then, other):
@@ -215,13 +214,22 @@ def _first_uses(block: tuple[Stmt, ...], assigned: Conditional) -> tuple[set[str
                     first_read |= reads
                     surely.append(after.get(frozenset(), frozenset()))
                     for conditions, names in after.items():
-                        if not names_in((*holds, *conditions)) & changed:
-                            assigned = _with_names(assigned, (*holds, *conditions), names)
+                        new = names - held.get(conditions, frozenset())
+                        if new and not names_in((*holds, *conditions)) & written_names((stmt,)):
+                            assigned = _with_names(assigned, (*holds, *conditions), new)
                 assigned = _with_names(assigned, (), surely[0] & surely[1])
             case While():
                 first_read |= referenced_names((stmt,)) - written
                 assigned = kept
     return first_read, assigned
+
+
+def _unchanged(assigned: Conditional, stmt: Stmt) -> Conditional:
+    """Return what is assigned under conditions that the statement does not change."""
+    if not any(assigned):
+        return assigned
+    changed = written_names((stmt,))
+    return {c: names for c, names in assigned.items() if not c or not names_in(tuple(c)) & changed}
 
 
 def _assuming(assigned: Conditional, holds: Iterable[Expr]) -> Conditional:
