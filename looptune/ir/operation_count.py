@@ -146,7 +146,7 @@ def _values(e: Expr, points: _Points) -> np.ndarray:
 def evaluate(e: Expr, env: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return the value of an integer expression whose names have arrays of values; shapes are broadcast.
 
-    Raises OfData if it depends on data.
+    Raises DataDependent if it depends on data.
     """
     match e:
         case Const(v):

@@ -50,7 +50,7 @@ def first_infeasible(codelet: Codelet, *, tiles: bool) -> tuple[str, InfeasibleD
 
 
 def _check_shares(codelet: Codelet) -> None:
-    """Raise Unfit where parts of a reduction would not be blocks of a grid."""
+    """Raise InfeasibleDirective where parts of a reduction would not be blocks of a grid."""
     changed = written_names(codelet.body)
     for loop, around in outermost_loops_where(codelet.body, lambda f: f.in_parts):
         check_launched(loop, around, changed)
@@ -69,7 +69,7 @@ def drop_annotation(codelet: Codelet, loop: Loop, name: str) -> Codelet:
 
 
 def check(codelet: Codelet) -> None:
-    """Unfit where a loop's launches cannot be one."""
+    """Raise InfeasibleDirective where a loop's launches cannot be one."""
     found = tuple(outermost_loops_where(codelet.body, lambda f: persistent_blocks(f) > 0))
     changed = written_names(codelet.body) if found else ()
     for loop, around in found:

@@ -21,7 +21,7 @@ def persistent_blocks(loop: Loop) -> int:
 
 
 def check_on_host(loop: Loop, around: tuple[Stmt, ...], changed: Collection[str]) -> None:
-    """Unfit where the host does not run the loop, which stands in ``around``."""
+    """Raise InfeasibleDirective where the host does not run the loop, which stands in ``around``."""
     if any(isinstance(f, Loop) and f.mode != "sequential" for f in around):
         raise InfeasibleDirective(loop, "a loop around it is parallel")
     if loop.mode != "sequential":
@@ -33,9 +33,10 @@ def check_on_host(loop: Loop, around: tuple[Stmt, ...], changed: Collection[str]
 
 
 def check_launched(loop: Loop, around: tuple[Stmt, ...], changed: Collection[str]) -> None:
-    """Raise Unfit where the host does not launch the nest of a loop that blocks share, which stands in ``around``.
+    """Raise InfeasibleDirective where the host does not launch the nest of a loop that blocks share.
 
-    One thread then runs all of it: a condition on data, or a loop that runs as often as data say, is in a kernel.
+    ``around`` is what the loop stands in. One thread then runs all of it: a condition on data, or a loop that runs as
+    often as data say, is in a kernel.
     """
     outside = takewhile(lambda s: not (isinstance(s, Loop) and s.mode in ("parallel", "thread")), around)
     loops = (s for s in around if isinstance(s, Loop))

@@ -43,7 +43,7 @@ def dependences(
 ) -> tuple[Dependence, ...]:
     """All of them, or those on some ``arrays``, in textual order of the statements.
 
-    With ``effort`` each pair of statements has a limit; TooInvolved says between which two that was reached.
+    With ``effort`` each pair of statements has a limit; IslLimitExceeded says between which two that was reached.
     """
     touching: dict[str, list[str]] = {}
     for name, accesses in space.accesses.items():

@@ -60,10 +60,10 @@ _limits: list[int] = []
 
 @contextmanager
 def isl_operation_limit(operations: int, effort: Effort | None = None) -> Generator[None]:
-    """No more ``operations`` of isl than these, of which it does some ten million a second; else TooInvolved.
+    """No more ``operations`` of isl than these, of which it does some ten million a second; else IslLimitExceeded.
 
-    A failure of isl is TooInvolved, too. ``effort`` is told how many operations were done. Within another limit that
-    one alone counts.
+    A failure of isl is IslLimitExceeded, too. ``effort`` is told how many operations were done. Within another limit
+    that one alone counts.
     """
     if _limits:
         try:

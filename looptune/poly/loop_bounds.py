@@ -106,7 +106,7 @@ def bounded_nest(
     They cover all iterations that satisfy one of the lists of conditions.
 
     Only the first ``count`` of them where that is not 0. The bounds they come with, which can be analysed, may depend
-    on each other in any way. TooInvolved where isl gives up.
+    on each other in any way. IslLimitExceeded where isl gives up.
     """
     with isl_operation_limit(QUESTION):
         return _nested(_Within.of(reach, loops), loops, asked, count)

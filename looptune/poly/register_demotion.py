@@ -63,7 +63,7 @@ class _Register:
 def demote_registers(codelet: Codelet) -> Codelet:
     """Return the codelet with every register replaced by its array element.
 
-    Raises Misheld if that changes the result.
+    Raises RegisterMismatch if that changes the result.
     """
     if all(s.name for s in walk_stmts(codelet.body) if isinstance(s, Assign)):
         return codelet

@@ -101,7 +101,8 @@ class SplitReduction:
 def expand_split_reductions(codelet: Codelet, *, rows: bool = True) -> SplitReduction:
     """Return the codelet with loops of several ``parts`` expanded into partial sums and combine nests.
 
-    Raises Unfit if one remains. ``rows``: different threads combine the sums of several rows in one iteration.
+    Raises InfeasibleDirective if one remains. ``rows``: different threads combine the sums of several rows in one
+    iteration.
     """
     codelet = replace(codelet, body=distribute_parallel_copies(codelet.body))
     if not _divided(codelet.body):
@@ -113,7 +114,7 @@ def expand_split_reductions(codelet: Codelet, *, rows: bool = True) -> SplitRedu
 
 
 def check_split_reductions(codelet: Codelet) -> None:
-    """Unfit where ``lower/passes/split_reduction`` says so; the codelet is not rewritten, which takes longer."""
+    """Raise InfeasibleDirective where a loop cannot be split; the codelet is not rewritten, which takes longer."""
     if _divided(codelet.body):
         _Splitting(replace(codelet, body=distribute_parallel_copies(codelet.body)), only_check=True).split_all()
 

@@ -151,7 +151,10 @@ def steps_per_launch(loop: Loop) -> int:
 
 
 def check(codelet: Codelet, *, tiles: bool) -> None:
-    """Unfit where a loop's steps cannot be taken at once; with ``tiles`` where too few are left of a block's, too."""
+    """Raise InfeasibleDirective where a loop's steps cannot be taken at once.
+
+    With ``tiles`` also where too few are left of a block's.
+    """
     changed = written_names(codelet.body)
     for loop, around in _asked(codelet):
         check_on_host(loop, around, changed)
@@ -182,7 +185,10 @@ def declared_extents(array: Array | Local) -> tuple[Expr, ...]:
 
 
 def tile_in_time(loop: Loop, codelet: Codelet, *, tiles: bool) -> TemporalTile:
-    """One launch of ``loop``; Unfit where there is none. Without ``tiles`` they need not be large enough."""
+    """Return one launch of ``loop``. Without ``tiles`` they need not be large enough.
+
+    Raises InfeasibleDirective where there is none.
+    """
     said = loop.annotation(TimeTile)
     assert said is not None, "a directive asks for it"
     steps, rows = said.steps, said.rows
