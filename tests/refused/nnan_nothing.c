@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: nnan: loop i chooses between no two numbers that it compares, as `a < b ? a : b` does
+FILE:7:18: nnan: loop i has no minimum or maximum, such as `a < b ? a : b`
     #pragma hmppcg nnan
                    ^^^^
 */

@@ -103,7 +103,7 @@ def test_it_is_part_of_what_is_said(tmp_path: Path) -> None:
 
 
 def test_where_there_is_nothing_to_choose_it_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DirectiveError, match="nnan: loop i chooses between no two numbers that it compares"):
+    with pytest.raises(DirectiveError, match="nnan: loop i has no minimum or maximum"):
         scheduled(tmp_path, "loop 2: nnan")
 
 

@@ -43,8 +43,7 @@ class Nnan(Transform):
 
         chosen = rewrite(rule, site.loop)
         if chosen is site.loop:
-            raise site.refuse(f"nnan: loop {site.loop.var} chooses between no two numbers that it compares, "
-                              "as `a < b ? a : b` does")  # fmt: skip
+            raise site.refuse(f"nnan: loop {site.loop.var} has no minimum or maximum, such as `a < b ? a : b`")
         return Rewrite((chosen,))
 
 
@@ -56,6 +55,6 @@ Nnan.examples = {
 for (int i = 1; i < n; i++) {
   A[i] = (A[i] < B[i] ? A[i] : B[i]);
 }"""),
-    "NNAN": Example(_OTHER, refused="chooses between no two numbers that it compares"),
+    "NNAN": Example(_OTHER, refused="has no minimum or maximum"),
     "nnan 3": Example(_LEAST, refused="takes no argument"),
 }  # fmt: skip
