@@ -40,7 +40,7 @@ from tests.helpers.reduction_cases import CASES
 from tests.helpers.screening_run import measured
 from tests.helpers.stage_cases import CASES as STAGED
 from tests.helpers.stage_cases import Case as Staged
-from tests.helpers.swizzle_cases import CASES as RASTER
+from tests.helpers.swizzle_cases import CASES as SWIZZLE
 from tests.helpers.team_cases import CASES as FOR_TEAMS
 from tests.helpers.team_reduction_cases import Case
 from tests.programs.program import Program
@@ -72,7 +72,7 @@ EVERY: dict[str, Case | Staged | Launched] = {
     **CASES, **STAGED, **{f"overlap: {name}": case for name, case in OVERLAPPING.items()},
     **{f"for a team: {name}": case for name, case in FOR_TEAMS.items()},
     **{f"persistent: {name}": case for name, case in PERSISTENT.items()},
-    **{f"swizzle: {name}": case for name, case in RASTER.items()},
+    **{f"swizzle: {name}": case for name, case in SWIZZLE.items()},
 }  # fmt: skip
 
 
