@@ -1,6 +1,6 @@
-"""The dependences of one codelet, found once: whatever asks about them asks the same ``Analysis``.
+"""The dependences of one codelet, computed once and shared by all that needs them (``Analysis``).
 
-``ScheduledTree`` asks it about the loops of a tree that directives have changed.
+``ScheduledTree`` answers the same questions for the loops of a tree that directives have changed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(slots=True)
 class Analysis:
-    """What is known of one codelet's dependences, with every judgement remembered.
+    """The dependences of one codelet; every judgement is cached.
 
     ``reassociate``: a recognised reduction may be reordered.
     """
@@ -141,11 +141,11 @@ class Analysis:
         return self._asked(lambda model: model.flows(local))
 
     def explain_sequential(self, names: frozenset[str], depth: int) -> Reason:
-        """Return explain_sequential a loop is sequential in the order of the codelet."""
+        """Return why a loop is sequential in the order of the codelet."""
         return self._asked(lambda model: explain_sequential(model, names, depth, reassociate=self.reassociate))
 
     def verdict_if_reassociated(self, names: frozenset[str], depth: int, order: Order) -> Verdict:
-        """As ``verdict``, were reductions free to be reordered."""
+        """Return the verdict that holds if recognised reductions may be reordered."""
         return (
             self.verdict(names, depth, order)
             if self.reassociate
@@ -179,7 +179,7 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledTree:
-    """A tree on its way through the directives, and the order in which it runs the original instances."""
+    """A partly scheduled codelet: the tree, and the order in which it runs the original statement instances."""
 
     analysis: Analysis
     body: tuple[Stmt, ...]
@@ -193,5 +193,5 @@ class ScheduledTree:
         return self.analysis.verdict(statement_names(loop.body), self.depth(loop), self.order)
 
     def verdict_if_reassociated(self, loop: Loop) -> Verdict:
-        """As ``verdict``, were reductions free to be reordered."""
+        """Return the verdict on the loop that holds if recognised reductions may be reordered."""
         return self.analysis.verdict_if_reassociated(statement_names(loop.body), self.depth(loop), self.order)

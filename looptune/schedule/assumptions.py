@@ -29,10 +29,11 @@ SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """``disjoint_pairs``: pairs of arrays.
+    """What a codelet assumes about its callers and its data.
 
-    ``disjoint_arrays``: written ones that overlap no other at all; ``extents``: by array its extents; ``in_bounds``:
-    what keeps a subscript inside its array; ``no_overflow``: expressions that do not overflow.
+    ``disjoint_pairs``: pairs of arrays that do not overlap; ``disjoint_arrays``: written arrays that overlap no other
+    array; ``extents``: the extents of each array; ``in_bounds``: sentences that say which subscripts are inside their
+    arrays; ``no_overflow``: expressions that do not overflow; ``more``: further sentences.
     """
 
     disjoint_pairs: tuple[tuple[str, str], ...]
@@ -69,7 +70,11 @@ class Assumptions:
 def find_assumptions(
     unit: Unit, leaves: Sequence[OutOfBounds], unsure: Sequence[UndecidedAccess], more: Sequence[str] = ()
 ) -> Assumptions:
-    """Of a unit, the accesses that ``leaves`` says are outside at some sizes and those of which data decide."""
+    """Return the assumptions of a unit.
+
+    ``leaves``: accesses that are outside their arrays at some sizes; ``unsure``: accesses for which that depends on
+    data; ``more``: sentences to add.
+    """
     codelet, pairs = unit.codelet, may_overlap(unit)
     arrays = [p for p in codelet.params if isinstance(p, Array)]
     anything = tuple(

@@ -31,7 +31,10 @@ _PLACE = re.compile(rf"(?:(?P<where>loop|nest)\s+(?P<loop>{_LOOP})|(?P<codelet>c
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a directive stands. ``loop`` is a variable or a number as text, ``2.1`` a piece; empty for the codelet.
+    """The place of a directive: a loop, a nest or the codelet.
+
+    ``loop`` is a variable or a number as text, ``2.1`` for a piece that ``distribute`` makes; it is empty for the
+    codelet.
 
     >>> str(Address("loop", "3")), str(Address("codelet"))
     ('loop 3', 'codelet')
@@ -131,7 +134,7 @@ def renamed_words(codelet: Codelet, lines: Iterable[str] = ()) -> tuple[str, ...
 
 
 def split_lines(texts: Iterable[str], file: str) -> Iterator[tuple[str, Span]]:
-    """Each line that says something, without its comment, and the span of what it says."""
+    """Yield each line that is not blank, without its comment, and the span of its text."""
     for line, whole in enumerate(texts, start=1):
         text = whole.split("#", 1)[0].rstrip()
         start = len(text) - len(text.lstrip())

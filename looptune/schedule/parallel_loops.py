@@ -1,7 +1,7 @@
 """Check whether threads may run the loops of a directive, and find what these loops reduce.
 
-A loop is theirs where it carries no dependence but those of reductions, and where its iterations share no local.
-Where its directive has ``assume``, a dependence that cannot be analysed is the user's word.
+Threads may run a loop that carries no dependence but those of reductions, and whose iterations share no local. If the
+directive has ``assume``, a dependence that cannot be analysed is assumed to be absent.
 """
 
 from __future__ import annotations
@@ -87,9 +87,11 @@ def serialize_carrying_loops(
     entries: Mapping[Id, int],
     asked: Collection[Id],
 ) -> tuple[Stmt, ...]:  # fmt: skip
-    """``body``, where loops that carry what the ``loop`` did run in order; IllegalTransform where they may not.
+    """Return ``body`` with those parallel loops made sequential that carry a dependence in the ``new`` order.
 
-    ``entries``: of times, for each loop; ``asked``: the loops that a directive says are parallel.
+    ``entries`` has the entry of each loop in the old times; ``asked`` are the loops that a directive states to be
+    parallel. Raises IllegalTransform if one of these, or a loop whose iterations run in parts, would carry a
+    dependence.
     """
     ordered: set[tuple[Id, str]] = set()
     shared = (n for n in walk_stmts(loop.body) if isinstance(n, Loop))

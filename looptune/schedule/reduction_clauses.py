@@ -1,10 +1,10 @@
-"""What a parallel loop reduces: named by the analysis, checked against the directive's ``reduce(...)``.
+"""The reductions of a parallel loop: found by the analysis, checked against the directive's ``reduce(...)``.
 
     for j: y[i] += A[i][j] * x[j]           loop j reduces + of y[i]
-    for i: s[i / 2] += A[i]                 an element for two iterations each: nothing that all threads could share
+    for i: s[i / 2] += A[i]                 two iterations accumulate into each element: threads cannot share these
 
-Threads accumulate apart and their results are joined once. So the element is the same in all iterations of the loop,
-and nothing else in it may touch that element.
+Each thread accumulates a partial result, and these are combined once. So the element has to be the same in all
+iterations of the loop, and nothing else in the loop may access it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LoopReductions:
-    """``named``: op, name and the user's name of each thing reduced.
+    """The reductions of a loop; ``named`` has the operator, the name and the user's name of each reduced variable.
 
-    ``wrong`` says why threads cannot share the reductions, "" where they can.
+    ``wrong`` says why threads cannot share the reductions; it is "" where they can.
     """
 
     reduces: tuple[Reduction, ...]
@@ -36,7 +36,10 @@ class LoopReductions:
 
 
 def reductions(loop: Loop, verdict: Verdict) -> LoopReductions:
-    """Of a loop of the tree. Where its ``verdict`` is that it carries more, what it carries for certain."""
+    """Return the reductions that ``loop`` carries according to ``verdict``.
+
+    If the loop carries other dependences as well, reductions that are only assumed are left out.
+    """
     sure = [r for r in verdict.reductions if verdict.kind == "reduction" or not r.assumed]
     ops = {r.statement: (r.op, r.variable) for r in sure}
     mine = [(n.target, *ops[n.name]) for n in walk(loop.body) if isinstance(n, Assign) and n.name in ops]

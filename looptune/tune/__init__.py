@@ -1,4 +1,4 @@
-"""Searching: spaces, strategies, workers, the store.
+"""Search: spaces, strategies, workers, the store.
 
 The package can be called: ``looptune.tune`` is also the decorator of ``looptune.deploy.autotune``, for
 ``@looptune.tune``.

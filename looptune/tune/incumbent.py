@@ -1,6 +1,6 @@
-"""The fastest version so far, as far as others are compared with it while they run.
+"""The fastest version so far, with what is needed to compare others with it while they run.
 
-It is kept in the facts of its outcome, so that a sweep that goes on knows it too.
+It is stored in the facts of its outcome, so that a sweep that is resumed knows it too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Incumbent:
-    """``us`` at the user's sizes, ``reduced_us`` at ``reduced_sizes``; ``pace`` where it has a host loop."""
+    """The times of the fastest version.
+
+    ``us``: at the user's sizes; ``reduced_us``: at ``reduced_sizes``; ``pace``: at the checkpoints of its host loop, if
+    it has one.
+    """
 
     us: float
     reduced_us: float | None = None

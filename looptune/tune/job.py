@@ -1,4 +1,4 @@
-"""What a sweep tunes, and for what: all that a worker process needs to know, picklable."""
+"""A job: what a sweep tunes and for which target, as far as a worker process needs to know it. It can be pickled."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ STRICTER = "--no-reassociate rounds every operation on floats as C does it: in i
 class Job:
     """One codelet at one size on one target.
 
-    ``prime_problem``: the sizes that no factor divides; None where it has none. ``screens``: a version is tried there
-    first, for they are large enough to tell how fast it is, and at the user's sizes a slow one takes long.
+    ``prime_problem``: the prime sizes at which versions are verified, None if the codelet has none. ``screens``: a
+    version is tried there first, since these sizes are large enough for a time and a slow version takes long at the
+    user's sizes.
 
-    ``threads``: cores that the original loops may take, because other kernels are swept meanwhile; None: all.
-    A time that breaks the ``ceiling`` is refused; None where the device's peaks are not known. Without ``cuts`` every
+    ``threads``: cores that the original loops may use, because other kernels are swept meanwhile; None: all. A time
+    that exceeds the ``ceiling`` is refused; that is None if the device's peaks are not known. Without ``cuts`` every
     version is measured whole, however slow it is. ``finals_s``: how long the finals wait for clear verdicts.
 
-    ``text``: the program's own, which versions are compared with; None where it cannot be compiled. ``edge_problems``:
-    sizes at which loops do not run, or once, where one program is for all sizes.
+    ``text``: the program's own text, with which versions are compared; None if it cannot be compiled.
+    ``edge_problems``: sizes at which loops run once or not at all, for a target whose programs serve all sizes.
     """
 
     codelet: Codelet

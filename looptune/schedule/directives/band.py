@@ -36,7 +36,10 @@ class SunkStatement:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """``loops``, outermost first; ``body`` is that of the perfect nest; ``never_empty`` loops always run."""
+    """Loops nested directly in each other, with the body of the perfect nest that they become.
+
+    ``loops`` are listed outermost first; those in ``never_empty`` run in every iteration of the loops around them.
+    """
 
     site: DirectiveSite
     loops: tuple[Loop, ...]
@@ -169,9 +172,10 @@ class Band:
         return replace(loop, hi=max_of(loop.hi, add(loop.lo, Const(1, loop.dtype))))
 
     def own(self, loop: Loop) -> tuple[str, ...]:
-        """Its arrays of each iteration's own, as it goes inside others.
+        """Return the private arrays of a loop of the band that remain private when the loop is moved inside others.
 
-        What a statement beside the inner loops leaves in one is read all through these, which may be outside of it now.
+        If the band is not perfect, only the innermost loop keeps its private arrays: a sunk statement may write an
+        array that is read in all iterations of the inner loops, and these may be outside the loop after the reordering.
         """
         return loop.private_arrays if self.perfect or loop is self.loops[-1] else ()
 

@@ -1,4 +1,4 @@
-"""What a transform is: its arguments, the order it produces, and the tree it produces.
+"""The interface of a transform: its arguments, the order it produces, and the tree it produces.
 
 A directive is one file here: a frozen dataclass whose fields are the directive's arguments, and
 
@@ -37,9 +37,10 @@ ARRAYS = MappingProxyType({"A": "n", "B": "n", "D": "nm", "E": "m", "F": "mn", "
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """``code`` is the body of a C function; ``after`` the body it becomes, or ``refused`` a part of the message.
+    """An example of a directive: ``code`` is the body of a C function, ``after`` the body that it becomes.
 
-    The function has the parameters of ``ARRAYS``, and ``int n, m``, that the code uses.
+    ``refused`` is a part of the message where the directive is refused. The function has the parameters of ``ARRAYS``
+    and ``int n, m``, as far as the code uses them.
     """
 
     code: str
@@ -59,7 +60,7 @@ class Example:
 
 
 class DependenceQueries(Protocol):
-    """What a transform may ask of the dependences. Times are those of ``order``, and judgements are remembered."""
+    """The questions about dependences that a transform may ask; answers are cached."""
 
     def judge(self, new: NewSchedule, old: Order) -> Violation | None: ...
 
@@ -70,19 +71,24 @@ class DependenceQueries(Protocol):
     def fusion_shift(
         self, first: frozenset[str], then: frozenset[str], entry: int, order: Order, memory: bool
     ) -> int | None:
-        """How much greater ``entry`` is, at most, for one of ``first`` than for one of ``then`` that needs it."""
+        """Return by how much the loop of ``then`` has to be shifted at least to be fused with the loop of ``first``.
+
+        This is the maximum of the time entry ``entry`` of an instance of ``first`` minus that of a dependent instance
+        of ``then``: 0 if there is no dependence, None if there is no bound. For locals, only flow dependences count, or
+        with ``memory`` every two accesses to one element.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class DirectiveSite:
-    """Where a directive stands: its loop in the tree as it is now, and the order of the statements in it.
+    """The place of a directive: its loop in the current tree, and the order of the statements in it.
 
-    ``depth`` is the place of the loop's dimension in the time tuples of ``order``. ``private`` are the locals each
-    iteration owns, ``locals`` these and the copies that were made of them. A new loop or local must not have one of the
-    ``used_names``. ``nonempty`` are the numbers of the loops known to run, ``values`` the sizes known already.
+    ``depth`` is the place of the loop's dimension in the time tuples of ``order``. ``private`` are the locals of which
+    each iteration has a copy, ``locals`` these and the copies made of them. A new loop or local must not have one of
+    the ``used_names``. ``nonempty`` are the numbers of the loops known to run, ``values`` the sizes known already.
     ``enclosing_loops`` are the loops around it, outermost first; ``block`` is the body of the last of them, or the
-    codelet's. ``sizes`` are the integer parameters; ``loop_context`` is what holds whenever the loop is reached.
+    codelet's. ``sizes`` are the integer parameters; ``loop_context`` is what holds on every entry to the loop.
     """
 
     loop: Loop
@@ -109,10 +115,10 @@ class DirectiveSite:
         return bool(names_in(self.loop.lo) & {f.var for f in self.enclosing_loops if isinstance(f, Loop)})
 
     def bound(self, e: Expr, piece: SchedulePiece, inner: Mapping[str, str] = MappingProxyType({})) -> str:
-        """``e``, which is made of the loops around, as isl text over the iterations of the statement that is ``piece``.
+        """Return the loop bound ``e`` as isl text over the iterations of the statement that ``piece`` schedules.
 
-        ``inner`` are the values of variables further in, by isl's name. Loops whose bounds are not affine cannot be
-        reordered.
+        ``e`` may use the variables of the enclosing loops; ``inner`` maps the isl names of variables further inside to
+        their values. Raises DirectiveError if ``e`` is not affine, since the loop cannot be reordered then.
         """
         affine = to_isl(e)
         if affine is None:
@@ -124,11 +130,12 @@ class DirectiveSite:
 
 @dataclass(frozen=True, slots=True)
 class NewSchedule:
-    """The new order of the statements under a loop. Beyond ``cut`` entries time is as before: only those are judged.
+    """The new order of the statements under a loop.
 
-    ``expanded`` are the locals that ``apply`` gives every copy its own of, so that copies may interleave.
-    ``also_moved`` is the order of statements that only make room: they run when they did, but are numbered anew.
-    ``interleaved``: several iterations run in one iteration of the loops inside, which may carry what the loop did.
+    Entries of the times from ``cut`` on are as before and are not judged. ``expanded`` are the locals of which
+    ``apply`` gives each copy of the body its own, so that copies may interleave. ``also_moved`` is the order of
+    statements that only get new position numbers and run when they did before. ``interleaved``: several iterations run
+    in one iteration of the inner loops, which may then carry the dependences that the loop carried.
     """
 
     order: Order
@@ -145,10 +152,11 @@ class NewSchedule:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """What takes the place of the loop and the statements after it, and the locals this needs.
+    """The statements that replace a loop and the statements after it, and the locals that these need.
 
-    The loop and what follows it are ``replaced_statements``, a number of at least 1. ``copies``: the locals that stand
-    for another one in a copy of the body, with that one. ``fused_loops`` are other loops that are part of the loop now.
+    ``replaced_statements`` counts the loop and the statements after it that are replaced, at least 1. ``copies`` maps a
+    new local to the local it stands for in a copy of the body. ``fused_loops`` are other loops that became part of the
+    loop.
     """
 
     body: tuple[Stmt, ...]
@@ -165,7 +173,7 @@ join: several loops become one · mode: how loops run · loop: one loop, innermo
 
 @dataclass(frozen=True)
 class Transform(ABC):
-    """Subclasses are frozen dataclasses; their fields are the directive's arguments."""
+    """A directive that transforms loops: a frozen dataclass whose fields are the directive's arguments."""
 
     name: ClassVar[str]
     syntax: ClassVar[str]

@@ -108,7 +108,9 @@ def _common(asking: Sequence[tuple[Expr, ...]]) -> list[Expr]:
 
 
 def implies(a: Expr, b: Expr) -> bool:
-    """Of two comparisons whose sides are as far apart, but for a constant, that is such that ``b`` holds if ``a`` does.
+    """Return whether comparison ``a`` implies comparison ``b``, where the two differ by a constant only.
+
+    False also where this is not known: the comparisons may overflow, or their difference is not a constant.
 
     >>> i, j = Var("i"), Var("j")
     >>> after = Binary(">=", i, j)

@@ -49,7 +49,7 @@ Given = tuple[Expr, ...]
 
 @dataclass(frozen=True, slots=True)
 class SharedSum:
-    """``own`` holds a sum. ``terms``: for each accumulation into it, in their order, those that it stands for."""
+    """A local, ``own``, that holds a sum; ``terms`` has the statements that each accumulation into it replaces."""
 
     own: str
     terms: tuple[tuple[Stmt, ...], ...]
@@ -95,7 +95,11 @@ class _Sum:
 def simplify_reductions(
     body: tuple[Stmt, ...], names: Collection[str], taken: Collection[str]
 ) -> tuple[tuple[Stmt, ...], tuple[Local, ...], tuple[SharedSum, ...]]:
-    """``body`` with the sums of the statements ``names`` regrouped, the locals that hold them, what these stand for."""
+    """Regroup the sums of the statements ``names`` in ``body``.
+
+    Returns the new body, the locals that hold the sums, and for each local the statements that it replaces. The names
+    of the locals are not in ``taken``.
+    """
     making = _Regrouping(frozenset(names), set(taken))
     made = making.block(body)
     return made, tuple(making.locals), tuple(making.found)
@@ -103,10 +107,10 @@ def simplify_reductions(
 
 @dataclass(frozen=True, slots=True)
 class SharedSums:
-    """Sums that several elements get.
+    """A loop whose sums are accumulated in locals and added to several elements afterwards.
 
-    ``loop`` makes them in ``own``, of the ``locals``, each where its ``conditions`` holds, and ``after`` adds them to
-    the elements.
+    ``loop`` accumulates into the variables ``own``, which are declared by ``locals``, each where its entry of
+    ``conditions`` holds; ``after`` adds them to the elements.
     """
 
     loop: Loop
@@ -139,7 +143,7 @@ def share_sums(loops: Sequence[Loop], names: Collection[str], taken: set[str]) -
 
 @dataclass(frozen=True, slots=True)
 class RegroupedSums(Annotation):
-    """The terms of the sums in the loop may be added up in other groups, see ``simplify_reductions``."""
+    """The annotation that permits to regroup the terms of the sums in the loop, see ``simplify_reductions``."""
 
     word: ClassVar = "factor"
 

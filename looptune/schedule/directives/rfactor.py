@@ -28,7 +28,7 @@ MOST_PARTS = 65535
 
 @dataclass(frozen=True, slots=True)
 class ReductionParts(Annotation):
-    """So many blocks share the iterations of the loop, each making a part of the sums."""
+    """The annotation that distributes the iterations of a reduction loop to ``split_factor`` blocks."""
 
     word: ClassVar = "rfactor"
     in_parts: ClassVar = True
@@ -64,7 +64,10 @@ class RFactor(Transform):
 
     @classmethod
     def per_loop(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:
-        """``rfactor k:8`` is for loop k of the nest."""
+        """Return the directive for each loop that it names, by loop name; "" is the loop it precedes.
+
+        ``rfactor k:8`` belongs to loop k of the nest and becomes ``rfactor 8`` there.
+        """
         named = [a for a in directive.args if a.key and a.values]
         return tuple((a.key, replace(directive, args=(replace(a, key=""),))) for a in named) or (("", directive),)
 

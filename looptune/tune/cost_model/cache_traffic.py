@@ -1,11 +1,11 @@
-"""Bytes that a kernel moves between its caches: a loop's accesses once where its cache holds them, else again.
+"""Bytes that a kernel moves between its caches: the accesses of a loop count once if its cache holds them.
 
-    fits(loop)     what its iterations touch is fetched once each time the loop is come to
-    else           what a strip of iterations touches that does fit, as often as there are strips
-    else           what one iteration touches, as often as there are iterations; of loops inside, likewise
+    fits(loop)     the data of its iterations are fetched once each time the loop is entered
+    else           the data of a strip of iterations that fits are fetched once for each strip
+    else           the data of one iteration are fetched once for each iteration; inner loops are treated likewise
 
-Of the L1 that holds the blocks of a multiprocessor, of the L2 those of all. A store goes to the L2 each time, with its
-own bytes, not with whole sectors as a load does, and from there to memory once.
+The L1 is shared by the blocks of a multiprocessor, the L2 by all blocks that run. A store goes to the L2 each time,
+with its own bytes and not with whole sectors as a load does, and from there to memory once.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ Counts = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Of one launch.
+    """Bytes that one launch moves.
 
-    ``requested``: by every thread; ``sectors``: of its requests; ``l2`` and ``memory``: moved from and to there;
-    ``unique``: each byte once, by whole sectors.
+    ``requested``: by all threads; ``sectors``: by all requests of warps, in whole sectors; ``l2`` and ``memory``:
+    between these and the level above; ``unique``: each sector once; ``block``: each sector once that one block touches.
     """
 
     requested: float
@@ -49,7 +49,10 @@ class Traffic:
 
 
 def traffic(kernel: Kernel, counted: KernelWork, chip: Chip, grid: tuple[int, int, int], resident: int) -> Traffic:
-    """``grid`` in blocks; ``resident``: blocks that a multiprocessor holds at once."""
+    """Return the bytes that one launch moves.
+
+    ``grid`` is in blocks; ``resident`` is the number of blocks that a multiprocessor holds at once.
+    """
     count = grid[0] * grid[1] * grid[2]
     uses = [u for u in counted.nest.every_use if not u.shared]
     requested, asked = sum(u.requested_bytes for u in uses), sum(u.sectors for u in uses) * SECTOR

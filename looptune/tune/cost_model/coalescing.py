@@ -1,4 +1,4 @@
-"""The accesses of straight code and of tiles that are filled: addresses in each lane, and as sums of counters."""
+"""Accesses of statements without branches and of tile copies: addresses by lane and as linear forms of counters."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ VECTOR_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Where arrays and tiles are.
+    """The layout of the arrays and tiles of a kernel.
 
-    Of each the elements between two rows, and bytes of an element and, where that is known, of all. Arrays that a
-    thread has for itself are not in it. ``vectors``: neighbours are accessed at once.
+    ``pitch``: for each array the strides of its dimensions in elements; ``itemsize``: bytes of an element;
+    ``whole_bytes``: bytes of the array, where that is known; ``vectors``: adjacent elements are accessed by one
+    instruction. Arrays that each thread has in registers are not listed.
     """
 
     pitch: Mapping[str, tuple[int, ...]]
@@ -57,7 +58,7 @@ class Memory:
 
     @property
     def arrays(self) -> Collection[str]:
-        """In the device's memory."""
+        """Return the names of the arrays in device memory."""
         return self.whole_bytes.keys() | (self.pitch.keys() - self.tiles.keys())
 
     @property
@@ -65,7 +66,7 @@ class Memory:
         return tuple(t.prefetch_loop + BUFFER for t in self.tiles.values() if t.prefetch_loop)
 
     def buffered(self, warps: Warps) -> Warps:
-        """In the first of several buffers: others are the same."""
+        """Return the warps with every tile in the first of its buffers; accesses to the other buffers are alike."""
         return replace(warps, env={**warps.env, **{b: np.asarray(0) for b in self._buffers}})
 
     def scoped(self, scope: Scope) -> Scope:
@@ -81,7 +82,7 @@ def _shape(array: Array | Local, sizes: Env) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class AccessContext:
-    """Where the walk is: in which lanes, and what names are in terms of counters."""
+    """The place that the walk has reached: the lanes that are active, and the names as linear forms of counters."""
 
     warps: Warps
     scope: Scope
@@ -103,7 +104,10 @@ class AccessContext:
 def straight_line_accesses(
     line: Sequence[Assign], here: AccessContext, memory: Memory
 ) -> tuple[list[AccessCount], Instructions]:
-    """Each element that is loaded, once, and each that is stored; and the instructions that takes."""
+    """Return the accesses of statements without branches, and the instructions that these take.
+
+    Each element that is loaded counts once, and so does each element that is stored.
+    """
     stored = list(dict.fromkeys(s.target for s in line if isinstance(s.target, Load)))
     loaded = dict.fromkeys(n for s in line for n in (*walk(s.value), *_subscripts(s)) if isinstance(n, Load))
     uses = [use for n in loaded if (use := _use(n, here, memory, write=False)) is not None]
@@ -136,7 +140,11 @@ def count_access(
     load: Load, at: np.ndarray | None, place: AffineAddress | None, warps: Warps, itemsize: int, width: int, *,
     write: bool, shared: bool,
 ) -> AccessCount:  # fmt: skip
-    """``at``: the first element in each lane; None where that depends on data, and then lanes are far apart."""
+    """Count the sectors of one access and how often memory is busy with it.
+
+    ``at`` is the index of the first element in each lane, (warps, 32); if it is None, because it depends on data, each
+    active lane counts as a sector of its own. ``width`` is the number of elements that a lane accesses.
+    """
     if at is None:
         lanes = warps.active.sum(axis=1)
         sectors, passes = lanes, lanes
@@ -186,7 +194,10 @@ def _vectors(uses: Sequence[AccessCount], vector: int, here: AccessContext, memo
 def count_copy(
     tile: Tile, threads: int, here: AccessContext, memory: Memory, sample: Sample
 ) -> tuple[list[AccessCount], Instructions]:  # fmt: skip
-    """All threads of a block copy a tile, ``vector`` elements at a time."""
+    """Return the accesses and instructions with which all threads of a block fill a tile.
+
+    One access of a thread moves ``tile.vector`` elements.
+    """
     columns = tile.shape[-1] // tile.vector
     each = Loop("fill", Var(LANE["xy"]), Const(tile.rows * columns), (), threads)
     inside = here.warps.inside(each, sample)

@@ -1,7 +1,7 @@
-"""A plan predicted: each kernel by itself, and host loops by some of their iterations.
+"""The predicted time of a plan: each kernel by itself, and host loops by some of their iterations.
 
-host k: 2048 times                 a few k, each standing for as many
-  kernel(k)                        counted, its traffic, its occupancy, its time
+host k: 2048 times                 a few k, each of which stands for as many iterations
+  kernel(k)                        its instructions, its traffic, its occupancy, its time
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ FITS, MISSES = 0.7, 1.3
 
 @dataclass(frozen=True, slots=True)
 class LaunchEstimate:
-    """One launch as predicted; it stands for ``launches`` of them.
+    """The estimate of one launch, which stands for ``launches`` launches.
 
-    ``at``: sizes and the variables of the host loops ``around``. ``grid`` in blocks, without idle ones that ``pack``
-    leaves out. ``memory_bytes``: what of ``moved.memory`` is not in the L2 from launches before.
+    ``at`` has the sizes and the variables of the host loops ``around``. ``grid`` is in blocks, without the idle ones
+    that ``pack`` leaves out. ``memory_bytes`` is the part of ``moved.memory`` that earlier launches have not left in
+    the L2.
     """
 
     kernel: Kernel
@@ -48,7 +49,7 @@ class LaunchEstimate:
 
     @property
     def flops(self) -> int | None:
-        """Of the launch, as ``flops`` counts; None where data decide how many, or there is much to look at."""
+        """Return the operations of one launch, or None if they depend on data or take too long to count."""
         body = self.kernel.body
         for axis in reversed(self.kernel.grid if self.kernel.time_tile is None else ()):
             body = (replace(axis, body=body),)
@@ -61,7 +62,7 @@ class LaunchEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """Of all launches: instructions of warps, in float or double and others, and bytes as in ``Bytes``."""
+    """The sum over all launches: instructions of warps, floating-point and other, and bytes as in ``Traffic``."""
 
     float_warps: float
     other_warps: float
@@ -72,7 +73,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A plan on one chip; ``launched`` in the plan's order."""
+    """The estimate of a plan on one chip; ``launched`` is in the plan's order."""
 
     plan: Plan
     chip: Chip

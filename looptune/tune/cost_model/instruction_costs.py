@@ -26,7 +26,7 @@ OPERATION_CYCLES = 4
 
 
 def of_segment(statements: Sequence[Assign]) -> Instructions:
-    """Of straight code, its accesses apart, in one warp."""
+    """Return the instructions of statements without branches in one warp, without those of their accesses."""
     return _summed(s.value for s in statements)
 
 
@@ -75,7 +75,10 @@ def _in(dtype: str, count: float) -> Instructions:
 
 
 def chain(statements: Sequence[Assign]) -> int:
-    """Operations that wait for each other from one iteration to the next: the most of any ``x = x op …``."""
+    """Return how many dependent operations an iteration adds to the longest chain.
+
+    This is the largest number of statements ``x = x op ...`` with the same target.
+    """
     into = Counter(s.target for s in statements if any(n == s.target for n in walk(s.value)))
     return max(into.values(), default=0)
 

@@ -1,4 +1,4 @@
-"""Counting what a kernel's warps do: the loop IR walked once, in all the lanes of a sample at once."""
+"""Count what the warps of a kernel execute: the loop IR is walked once, for all lanes of a sample at once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ JOINING = 3.0
 
 @dataclass(frozen=True, slots=True)
 class KernelWork:
-    """A launch: ``warps`` of it, what each block has in shared memory, and ``notes`` on what is supposed."""
+    """The work of one launch: ``warps``, the ``tiles`` of a block in shared memory, ``notes`` on what was assumed."""
 
     nest: LoopWork
     warps: float
@@ -261,7 +261,10 @@ class _Walker:
 
 
 def combine_instructions(lanes: int, along: str) -> float:
-    """Instructions a warp in which the sums of a team's lanes are joined, level by level by fewer warps."""
+    """Return the instructions per warp that combine the partial results of a team of ``lanes`` lanes in a tree.
+
+    ``along`` is the axis of the block, "x" or "y"; fewer warps take part in each level.
+    """
     left = [lanes, *levels(lanes), 1]
     side = 1 if along == "y" else LANES
     steps = (-(-b // side) * (-(-a // b) - 1) for a, b in pairwise(left))

@@ -1,4 +1,4 @@
-"""Integer expressions as sums of counters: what of an address changes with a thread, a block or a loop.
+"""Integer expressions as linear forms of counters: how an address changes with a thread, a block or a loop.
 
 A[i][k], i = 8 * block y + thread y, k = 16 * K + k'      ==>     base + 8n * block y + n * thread y + 16 * K + k'
 """
@@ -17,7 +17,7 @@ from looptune.tune.cost_model.warp_samples import LANE
 
 @dataclass(frozen=True, slots=True)
 class LinearForm:
-    """``base`` and multiples of counters, each of which begins with 0."""
+    """The sum of ``base`` and multiples of counters; each counter begins with 0."""
 
     base: int
     terms: Mapping[str, int]
@@ -46,7 +46,10 @@ def counter(name: str, step: int = 1) -> LinearForm:
 
 
 def form(e: Expr, scope: Scope) -> LinearForm | None:
-    """None where it is no sum of counters. Of a minimum or maximum the first that is one: they differ at edges only."""
+    """Return ``e`` as a linear form of counters, or None if it is not linear.
+
+    For a minimum or maximum, the first operand that has counters is taken: the operands differ at the edges only.
+    """
     match e:
         case Const(v):
             return constant(int(v))
@@ -79,7 +82,7 @@ def _of(op: str, a: LinearForm | None, b: LinearForm | None) -> LinearForm | Non
 
 
 def address(index: Sequence[Expr], strides: Iterable[int], scope: Scope) -> LinearForm | None:
-    """Return the position in elements, for rows that follow each other."""
+    """Return the element that a subscript selects as a linear form, or None; ``strides`` are in elements."""
     total = ZERO
     for e, stride in zip(index, strides, strict=True):
         part = form(e, scope)

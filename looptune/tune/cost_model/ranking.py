@@ -1,4 +1,4 @@
-"""Predictions beside measurements: of one version, or of all of a space, and how alike their orders are."""
+"""Predictions beside measurements, for one version or for a whole space, and the correlation of the two orders."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from looptune.tune.cost_model.estimate import Estimate
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """One version.
+    """The prediction of one version.
 
-    ``flops`` of the original loops, None where data decide how many; ``least_bytes``: each element that they have to
-    touch, once. ``registers`` by kernel, as far as a compiler said. ``measured_us``: None where it was not.
+    ``flops``: operations of the original loops, None if they depend on data; ``least_bytes``: bytes of the elements
+    that they access, each once; ``registers``: registers per thread of each kernel, where a compiler reported them;
+    ``measured_us``: None if the version was not measured.
     """
 
     kernel: str
@@ -32,7 +33,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """``is_complete``: measured to its end, and not cut off, which is less than it takes."""
+    """A version of a ranking; ``is_complete`` is False for a time at which the run was cut off."""
 
     directives: str
     predicted_us: float
@@ -43,7 +44,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The versions of a space, the best predicted first; ``refused``: how many more are illegal or too large."""
+    """The versions of a space, the best predicted first; ``refused`` counts those that are illegal or too large."""
 
     kernel: str
     path: str
@@ -63,7 +64,10 @@ class Ranking:
         return spearman([v.predicted_us for v in timed], [v.measured_us for v in timed if v.measured_us is not None])
 
     def slowdown_of_best(self, first: int) -> float | None:
-        """How much longer the best of the ``first`` predicted takes than the best of all that were timed."""
+        """Return the time of the fastest of the ``first`` best predicted, relative to that of the fastest version.
+
+        None if no version was timed.
+        """
         times = [v.measured_us for v in self.timed if v.measured_us is not None]
         return min(times[:first]) / min(times) if times else None
 

@@ -1,14 +1,14 @@
-"""How long a launch takes at least, by each thing that could be what it waits for; the longest is its bound.
+"""Lower bounds on the time of a launch, one for each resource; the longest is its bound.
 
     memory           bytes from and to it / bandwidth
-    L2               bytes / L2_BYTES a clock and multiprocessor
-    shared memory    how often L1 or shared memory is busy, once a clock
-    FMA, double      operations / those begun in a clock
-    issue            instructions of warps / 4 a clock
-    latency          what one warp waits for, in as many turns as blocks have to take
+    L2               bytes / L2_BYTES per clock and multiprocessor
+    shared memory    passes of the L1 or shared memory, one per clock
+    FMA, double      operations / those issued per clock
+    issue            instructions of warps / 4 per clock
+    latency          cycles that one warp waits, times the number of waves of blocks
 
-All but the first two are of the multiprocessor that has most blocks. The time predicted is more than the longest, for
-they do not overlap wholly: see ``SHARPNESS``.
+All but the first two are those of the multiprocessor with the most blocks. The predicted time is longer than the
+longest bound, since they do not overlap wholly: see ``SHARPNESS``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ EFFICIENT = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Microseconds of one launch by bound, and predicted in all."""
+    """The predicted time of one launch and its lower bounds by resource, in microseconds."""
 
     bounds: Mapping[str, float]
     time_us: float
@@ -58,7 +58,10 @@ class Times:
 def times(
     counted: KernelWork, moved: Traffic, held: Occupancy, chip: Chip, grid: tuple[int, int, int], memory_bytes: float
 ) -> Times:  # fmt: skip
-    """``memory_bytes``: what of ``moved.memory`` is not in the L2 already."""
+    """Return the predicted time of one launch.
+
+    ``memory_bytes`` is the part of ``moved.memory`` that is not in the L2 already.
+    """
     blocks = prod(grid)
     if not blocks or not counted.warps:
         return Times({"latency": 0.0}, 0.0)

@@ -1,10 +1,10 @@
-"""How many sectors a set of accesses touches: unions of intervals that repeat at strides.
+"""The number of sectors that a set of accesses touches: unions of intervals that repeat at strides.
 
     A[i][k - 1], A[i][k], A[i][k + 1]   for 8 i, 512 k     ==>     8 intervals of 514 elements, 65 sectors each
 
-An access is ``base + sum of coefficient * counter`` in elements, rows one after the other; each counter runs over
-0 .. count. Coefficients are taken ascending, so that what is next to each other is joined first. Where too many
-intervals would be looked at, a counter's last values are supposed to add what the ones before them add.
+An access is ``base + sum of coefficient * counter`` in elements, in row-major order; each counter runs over 0 .. count.
+Coefficients are taken in ascending order, so that adjacent intervals are merged first. If there are more than MOST
+intervals, the last values of a counter are assumed to add as much as those before them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Terms = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class AffineAddress:
-    """Where an access is: ``width`` elements from ``base + terms``, in elements of the array."""
+    """The address of an access: ``width`` elements from ``base + terms``, in elements of the array."""
 
     terms: Terms
     base: int
@@ -36,7 +36,10 @@ class AffineAddress:
 
 
 def sectors(places: Iterable[AffineAddress], counts: Mapping[str, float], itemsize: int, unit: int = SECTOR) -> float:
-    """Of one array, while the counters in ``counts`` run so often and the others stay; ``unit``: bytes counted in."""
+    """Return how many units of ``unit`` bytes the accesses to one array touch.
+
+    ``counts`` has the trip counts of the counters that run; the other counters are constant.
+    """
     groups: dict[Terms, list[AffineAddress]] = {}
     for p in places:
         terms = tuple(sorted((name, c) for name, c in p.terms if counts.get(name, 1) > 1))
@@ -86,7 +89,7 @@ def _size(starts: np.ndarray, ends: np.ndarray) -> int:
 
 
 def merge_intervals(starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Half-open intervals in order, those that overlap or touch as one.
+    """Return the union of half-open intervals as disjoint intervals in ascending order.
 
     >>> merge_intervals(np.array([4, 0]), np.array([6, 4]))
     (array([0]), array([6]))

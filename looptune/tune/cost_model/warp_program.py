@@ -1,9 +1,10 @@
-"""A kernel as what its warps do: loops, and in each the accesses and instructions of an iteration.
+"""The work of a kernel's warps: loops, with the accesses and instructions of an iteration.
 
-Counted in warps, for a warp's 32 lanes are served together: of an access how often, and how many sectors of 32 bytes
-and rows of 128 bytes that takes; of shared memory how often its banks are busy. Instructions are an estimate made of
-the loop IR: a multiplication and the addition of its product are one, an element is loaded once between two loops, an
-address is two unless it is a constant away from another, and an iteration of a loop adds LOOP.
+Everything is counted in warps, since the 32 lanes of a warp are served together. An access to device memory is counted
+in requests, sectors of 32 bytes and rows of 128 bytes; one to shared memory in cycles in which its banks are busy.
+Instructions are estimated from the loop IR: a multiplication and the addition of its product are one, an element is
+loaded once between two loops, an address takes two unless it is a constant away from another, and an iteration of a
+loop adds LOOP.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ BANK = 4
 
 @dataclass(frozen=True, slots=True)
 class AccessCount:
-    """One access over all of a launch. ``place``: None where data or a product of counters decide the address.
+    """One access, counted over a whole launch.
 
-    ``requests`` are warps, ``threads`` lanes; ``passes``: how often the cache, or shared memory, is busy with it.
+    ``requests`` are warps, ``threads`` lanes; ``passes`` is how often the cache or shared memory is busy with it.
+    ``place`` is None if data or a product of counters decide the address.
     """
 
     load: Load
@@ -47,7 +49,7 @@ class AccessCount:
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """Of warps, over a launch: in float, in double, and all others."""
+    """Instructions of warps over a launch: in float, in double, and all others."""
 
     fp32: float = 0.0
     fp64: float = 0.0
@@ -66,11 +68,12 @@ class Instructions:
 
 @dataclass(frozen=True, slots=True)
 class LoopWork:
-    """A loop of the kernel, or all of it.
+    """The work of a loop of the kernel, or of the whole kernel.
 
-    ``trips``: iterations each time it is come to; ``runs``: iterations that an average warp makes in all, ``requests``
-    those of all warps. Of one iteration: ``depth`` loads of memory that wait for each other, ``chain`` operations that
-    do, ``barriers``; ``stores``: memory is written. ``ahead``: its loads are waited for later.
+    ``trips``: iterations each time the loop is entered; ``runs``: iterations of an average warp in all; ``requests``:
+    iterations of all warps. For one iteration: ``depth`` is the length of the chain of dependent loads, ``chain`` that
+    of dependent operations, ``barriers`` counts barriers; ``stores``: memory is written; ``ahead``: its loads are
+    prefetched.
     """
 
     counter: str
@@ -110,9 +113,10 @@ class LoopWork:
 def count_sectors(
     at: np.ndarray, active: np.ndarray, itemsize: int, width: int, *, shared: bool
 ) -> tuple[np.ndarray, ...]:
-    """By warp: the sectors that an access touches, and how often memory is busy with it. ``at``: elements; (warps, 32).
+    """Return for each warp the sectors that an access touches, and how often memory is busy with it.
 
-    Of shared memory: the most different words that are in one bank.
+    ``at``: index of the first element in each lane, (warps, 32); ``width``: elements per lane. For shared memory there
+    are no sectors, and the second number is the largest number of different words in one bank.
     """
     first = np.broadcast_to(at, active.shape) * itemsize
     if not shared:

@@ -1,10 +1,10 @@
-"""Warps of a kernel, and what integer expressions are in each of their lanes: all of them, or a sample.
+"""Warps of a kernel, all or a sample, with the values of integer expressions in each of their lanes.
 
     blocks x warps of a block x 32 lanes        env: name -> values, broadcast to (warps, 32)
-    for k in lo..hi                             (warps x trips, 32): the lanes go through it in step
+    for k in lo..hi                             (warps x trips, 32): the lanes execute it in lockstep
 
-A sample stands for all: its warps are spread evenly over blocks, iterations over each loop, and ``weight`` says of each
-warp for how many it stands. What is small is looked at whole, and then every count is exact.
+The warps of a sample are spread evenly over the blocks, its iterations over each loop, and ``weight`` is the number of
+warps that a warp stands for. A kernel of few warps is walked whole, and then every count is exact.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Env = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """About so many warps of a kernel, each place in a block as often; of each loop at most so many iterations."""
+    """The size of a sample: about ``warps`` warps of a kernel, and at most ``trips`` iterations of each loop."""
 
     warps: int = 16
     trips: int = 3
@@ -42,7 +42,7 @@ EVERYTHING = Sample(1 << 30, 1 << 30)
 
 @dataclass(frozen=True, slots=True)
 class Warps:
-    """``active`` lanes are those that come here: (warps, 32); ``weight``: (warps,)."""
+    """A sample of warps: ``active`` lanes, (warps, 32), the ``weight`` of each warp, (warps,), and values of names."""
 
     env: Env
     active: np.ndarray
@@ -62,7 +62,7 @@ class Warps:
         return replace(self, active=self.active & holds)
 
     def with_value(self, name: str, values: np.ndarray | None) -> Warps:
-        """With the value of one more name; None: it is not known."""
+        """Return the sample with the value of one more name; None stands for an unknown value."""
         rest = {n: v for n, v in self.env.items() if n != name}
         return replace(self, env=rest if values is None else {**rest, name: values})
 

@@ -1,15 +1,15 @@
-"""One configuration from its directives to an Outcome, split where processes meet.
+"""The evaluation of one configuration, from its directives to an Outcome, in steps that run in different processes.
 
-    compiling worker    schedule, map, emit                                 Illegal | its first Step
+    compiling worker    schedule, map, emit                                 Illegal | its first BuildStep
     compiling worker    the step's plan                                     NotBuilt | OverLimit | Built
-    measuring worker    run at the user's sizes, compare, time              WrongResult | CutOff | Timed | More
-                        run at odd sizes between canaries, compare          WrongResult | CutOff | Timed | More
-                        run where loops do not run, or once, compare        WrongResult | Timed
+    measuring worker    run at the user's sizes, compare, time              WrongResult | CutOff | Timed | NextStep
+                        run at prime sizes between canaries, compare        WrongResult | CutOff | Timed | NextStep
+                        run at sizes 0 and 1, compare                       WrongResult | Timed
 
-Everything is compared with the original loops (``original``). Where sizes are baked in, these are three steps, each
-with a plan of its own, the last with one for any sizes. At the user's sizes comes first, and the promising are checked
-at odd ones; where slow versions take long it is the other way round, and the hopeless go no further. What is slow
-beyond doubt is not measured to its end (``cut``).
+Results are compared with the reference (``reference``). If sizes are constants of the kernel, these are three steps,
+each with a plan of its own, the last with one for any sizes. The run at the user's sizes comes first, and promising
+versions are checked at prime sizes; if slow versions take long, the order is reversed, and hopeless versions go no
+further. A version that is far slower than the best is not measured to its end (``pruning``).
 """
 
 from __future__ import annotations
@@ -85,10 +85,10 @@ def verification_text(judge: ReferenceComparison, odd: ReferenceComparison | Non
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """``timed``: at the user's sizes.
+    """The plans of a version.
 
-    ``codelet``: what there is to plan at odd sizes, which not every version comes to; None where one plan is for all
-    sizes.
+    ``timed``: the plan at the user's sizes; ``codelet``: the codelet to plan for prime sizes, which not every version
+    reaches; None if one plan serves all sizes.
     """
 
     timed: Plan
@@ -97,10 +97,10 @@ class Plans:
 
 @dataclass(frozen=True, slots=True)
 class BuildStep:
-    """What is to be built and measured of a version.
+    """One step of the evaluation of a version: what to build and measure.
 
-    At odd sizes, where ``at_prime_sizes``, at those at which loops do not run, where ``at_edge_sizes``, or at the
-    user's. ``checked``, ``timed``: what the step before has found.
+    The step runs at prime sizes (``at_prime_sizes``), at sizes at which loops do not run (``at_edge_sizes``), or else
+    at the user's sizes. ``checked``, ``timed``: results of the steps before.
     """
 
     plans: Plans
@@ -110,7 +110,7 @@ class BuildStep:
     timed: Timed | None = None
 
     def plan(self, odd: Problem | None) -> Plan:
-        """``at_prime_sizes``: the odd sizes, of a codelet that has any."""
+        """Return the plan to build; ``odd`` are the prime sizes, None if the codelet has none."""
         codelet, timed = self.plans.codelet, self.plans.timed
         if self.at_edge_sizes and codelet is not None:
             return lower_to_plan(codelet, timed.schedule_text, blocks=True)
@@ -129,7 +129,7 @@ class Built:
 
 @dataclass(slots=True)
 class KernelBuilder:
-    """The sweep's view of a job; see ``sweep.Lab``."""
+    """The versions of a job, as a sweep needs them; see ``execution.lab.VersionBuilder``."""
 
     job: Job
     context: Context
@@ -199,9 +199,9 @@ def compiler(job: Job, context: Context) -> Callable[[str, Any], PreparedVersion
 
 @dataclass(frozen=True, slots=True)
 class FinalsRequest:
-    """Who runs in the finals: versions by directive text, each a sealed Binary, and the hand-written kernels of a file.
+    """The participants of the finals: versions by directive text, as pickled binaries, and the hand-written kernels.
 
-    All are compared with the fastest, and with the version ``default``; versions that are surely slower leave early.
+    All are compared with the fastest and with the version ``default``; versions that are surely slower leave early.
     """
 
     binaries: Mapping[str, PickledValue]
@@ -212,10 +212,10 @@ class FinalsRequest:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Microseconds of each round by name, paired by round; ``wrong``: why others have none.
+    """The microseconds of each round by name, paired by round.
 
-    Versions that left early have the first rounds only. ``disturbed``: what disturbed the machine meanwhile, "" for
-    nothing.
+    A version that left early has the first rounds only. ``wrong``: why others have no times; ``disturbed``: what
+    disturbed the machine during the rounds, "" for nothing.
     """
 
     us: Mapping[str, tuple[float, ...]]
@@ -235,7 +235,7 @@ def measurer(job: Job) -> Callable[..., Outcome | NextStep | Times]:
 
 @dataclass(slots=True)
 class MeasuringDevice:
-    """The device, the inputs on it, and what the original loops make of them."""
+    """A device with the inputs on it, and the results of the reference."""
 
     job: Job
     machine: Device = field(init=False)
@@ -265,7 +265,10 @@ class MeasuringDevice:
         self.originals = {name: self.machine.place(host[name]) for name in judge.expected}
 
     def measure(self, built: Built, best: Incumbent | None) -> Outcome | NextStep:
-        """``best``: what a version may be given up against; None: it is measured whole."""
+        """Run a built step, and return its outcome or the next step.
+
+        A version that is far slower than ``best`` is cut off; if ``best`` is None, it is measured whole.
+        """
         try:
             return self._measured(built, best)
         except ResourceError as error:  # what only the device knows
@@ -306,7 +309,11 @@ class MeasuringDevice:
         return NextStep(pickle_value(replace(step, at_prime_sizes=False, at_edge_sizes=True, timed=outcome)), outcome)
 
     def next_step(self, built: Built, checked: PrimeSizeRun, against: Incumbent | None) -> Outcome | NextStep:
-        """Right at odd sizes: what that means for a version that was timed before, or that may be now."""
+        """Return what follows a run at prime sizes with correct results.
+
+        A version that was timed before is checked at sizes 0 and 1 or done; a hopeless one is cut off; any other is run
+        at the user's sizes next.
+        """
         step = built.step
         if step.timed is not None:
             return self.check_edge_sizes(step, self._verified(step.timed, checked), against)
@@ -353,7 +360,10 @@ class MeasuringDevice:
     def timed(
         self, sample: Callable[[], float], first_us: float, apart: bool, best_us: float | None
     ) -> tuple[float, ...]:
-        """``first_us``: of the verifying run; ``apart``: its launches were made one by one."""
+        """Return the times of a version in microseconds: those of a screening, or a single one if that suffices.
+
+        ``first_us``: time of the verifying run; ``apart``: its launches were made one by one.
+        """
         if not one_run_suffices(first_us, best_us):
             return screen(sample, best_us)
         # Such a run may have waited for its host: on a device that can, what counts is replayed as a whole.
@@ -365,9 +375,10 @@ class MeasuringDevice:
         return WrongResult("\n".join(line for line in (wrong, stricter) if line))
 
     def run_within_limit(self, allowed: TimeLimit, program: Program) -> PartialRun:
-        """Its launches one after the other, until the limit; tried once more where that may have been a hiccup.
+        """Run the launches one after the other until the time limit.
 
-        A device that is asynchronous has a clock of its own, which does not count what the host was late with.
+        On a device that is not asynchronous, a run that is cut off is repeated once, since it may have been disturbed.
+        An asynchronous device has a clock of its own, which does not count delays of the host.
         """
         for _ in range(1 if self.machine.asynchronous else 2):
             self.restore()
@@ -381,7 +392,10 @@ class MeasuringDevice:
         return {n: int(v) for n, v in self.job.problem.values.items() if float(v).is_integer()}
 
     def impossible(self, time_us: float) -> str | None:
-        """Why this is no time of this device; where it breaks the peaks, these are measured again before it is said."""
+        """Return why the device cannot be as fast as this time, or None if it can.
+
+        If a time exceeds the measured peaks, these are measured again, once, before it is called impossible.
+        """
         found = None if self.ceiling is None else self.ceiling.violated_by(time_us)
         if found is None or self.ceiling is None or self.peaks_remeasured:
             return found
@@ -392,7 +406,7 @@ class MeasuringDevice:
         return self.ceiling.violated_by(time_us)
 
     def finals(self, lineup: FinalsRequest) -> Times:
-        """Paired rounds of every version, of "hand-written" and, where the file has it, of "library"."""
+        """Time all versions, "hand-written" and, if the file has it, "library" in paired rounds."""
         samplers: dict[str, Callable[[], float]] = {}
         wrong: dict[str, str] = {}
         for text, sealed in lineup.binaries.items():
@@ -409,9 +423,9 @@ class MeasuringDevice:
         return Times({name: us for name, us in times.items() if name not in wrong}, wrong, disturbed)
 
     def by_hand(self, path: Path) -> tuple[dict[str, Callable[[], float]], dict[str, str]]:
-        """Samplers of the kernels that a file has and that are right, and what is wrong with the others.
+        """Return samplers of the correct kernels of a hand-written file, and what is wrong with the others, by name.
 
-        Whatever a user's own file raises costs it its times, and nobody else theirs.
+        An exception that a user's file raises affects only the times of its kernels.
         """
         samplers, wrong = {}, {}
         try:

@@ -1,10 +1,10 @@
-"""Which versions are given up as too slow, and what is then known of them.
+"""Early stop: which versions are cut off as too slow, and what is then known of them.
 
     at reduced sizes     SCREEN times the best's time there           not run at the user's sizes
-    in a host loop       CUT times what the best had taken by then    stopped between two launches
+    in a host loop       CUT times the best's time up to that point   stopped between two launches
     in all               CUT times the best                           stopped between two launches, or run only once
 
-A version that is given up would have taken longer than was measured; how long is a guess, from what the best takes.
+A version that is cut off takes longer than was measured; how long is a guess, made from the times of the best.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def screened_out(reduced_us: float, sizes: str, best: Incumbent, launches: int, 
 
 
 def limit(best: Incumbent | None) -> TimeLimit:
-    """Return the time limit of a version, or None for no limit."""
+    """Return the time limit of a version: infinite without a best time."""
     if best is None:
         return TimeLimit(math.inf)
     pace = best.pace
@@ -72,7 +72,10 @@ def limit_us(best_us: float) -> float:
 
 
 def early_stop_outcome(ran: PartialRun, best: Incumbent, sizes: str, facts: tuple[Fact, ...]) -> CutOff:
-    """Of a run that ended before its last launch, verified at ``sizes``; "": nowhere."""
+    """Return the outcome of a run that ended before its last launch.
+
+    ``sizes``: the sizes at which the version was verified, "" if it was not.
+    """
     whole = CutOff(ran.us, best.us, ran.launched, ran.launches, _verified(sizes), facts)
     allowed, passed = limit(best), 0 if ran.pace is None else len(ran.pace.us)
     if ran.us > allowed.us or ran.pace is None or best.pace is None or allowed.pace is None:

@@ -46,7 +46,7 @@ INTERPRETER = "the interpreter"
 
 @dataclass(frozen=True, slots=True)
 class ReferenceResult:
-    """``seed``: of the inputs, where they are random."""
+    """The inputs and results of the reference at one problem size; ``seed`` is that of random inputs."""
 
     job: Job
     at: Problem
@@ -57,10 +57,10 @@ class ReferenceResult:
         return self.at.arrays(self.job.codelet, self.seed)
 
     def judge(self, given: Arrays) -> ReferenceComparison:
-        """``given``: the inputs, which stay as they are.
+        """Return the comparison with the reference's results for the inputs ``given``, which are not changed.
 
-        Where other kernels wait for the device its doubt is worked out beforehand, while they have it, unless that
-        takes long.
+        The rounding errors are estimated when a version first differs. If other kernels are swept meanwhile
+        (``job.threads``) and the loops are short, they are estimated at once, while the others have the device.
         """
         expected, against = self._expected(given)
         doubt = cache(lambda: self._doubt(against))

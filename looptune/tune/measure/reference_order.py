@@ -49,7 +49,11 @@ def interchange_for_locality(codelet: Codelet) -> Codelet:
 
 @lru_cache(8)
 def transpose_for_locality(codelet: Codelet) -> tuple[Codelet, frozenset[str]]:
-    """``interchange_for_locality`` of the codelet with some matrices transposed, and which."""
+    """Return the codelet interchanged for locality with some matrices transposed, and the names of these.
+
+    A matrix is transposed if that leaves fewer strided accesses and accumulations in the innermost loops; see the
+    module.
+    """
     best, names = interchange_for_locality(codelet), frozenset[str]()
     for name in (p.name for p in codelet.params if _may_be_turned(p, codelet)):
         if any(name in names_in(loop.body) for loop in _hindered(best)):

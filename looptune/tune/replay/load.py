@@ -36,7 +36,10 @@ def read(path: Path) -> list[Recording]:
 
 
 def all_recordings(path: Path) -> list[Recording]:
-    """All recordings of a file, those with a single time too."""
+    """Return all recordings of a file, including those with fewer than two different times.
+
+    Raises UsageError if the file cannot be read.
+    """
     try:
         data = read_file(path, _LARGEST)
         ours = data.startswith(b"SQLite format 3\0")

@@ -28,7 +28,7 @@ LEVELS = (1.05, 1.01)
 
 @dataclass(frozen=True, slots=True)
 class IncumbentChange:
-    """From this evaluation on, ``seconds`` after the start, the incumbent costs ``cost_us``."""
+    """An improvement: after ``evaluations`` evaluations and ``seconds``, the incumbent costs ``cost_us``."""
 
     evaluations: int
     seconds: float
@@ -37,7 +37,7 @@ class IncumbentChange:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One search: the steps, and how many evaluations it made in all."""
+    """One search: its improvements, and how many evaluations it made in all."""
 
     steps: tuple[IncumbentChange, ...]
     evaluations: int
@@ -49,7 +49,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Quartiles:
-    """Median and quartiles over searches; ``inf`` where so many never got there."""
+    """Median and quartiles over searches; ``inf`` where that many searches did not reach the level."""
 
     median: float
     q1: float
@@ -58,7 +58,7 @@ class Quartiles:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How soon a strategy came within one level on one recording; ``found``: the share of searches that did."""
+    """How soon a strategy came within a level on one recording; ``found`` is the share of searches that did."""
 
     strategy: str
     level: float
@@ -69,7 +69,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All strategies on one recording; ``traces`` by strategy, one for each seed."""
+    """All strategies on one recording; ``traces`` has for each strategy one trace for each seed."""
 
     recording: Recording
     traces: dict[str, tuple[Trace, ...]]
@@ -86,7 +86,7 @@ class Comparison:
 
 
 def quartiles(values: Sequence[float]) -> Quartiles:
-    """Of each quantile the value it falls on, the lower of two.
+    """Return the median and quartiles; each is one of the values, the lower of two.
 
     >>> quartiles([1, 2, 3, inf])
     Quartiles(median=2, q1=1, q3=3)
@@ -117,7 +117,7 @@ def select_strategies(asked: Sequence[str]) -> tuple[list[type[Strategy]], list[
 def compare(
     recording: Recording, strategies: Sequence[type[Strategy]], repeats: int, seed: int, budget: int | None
 ) -> Comparison:
-    """Each strategy with the seeds ``seed .. seed + repeats - 1``; one that has no use for a seed once."""
+    """Replay each strategy with the seeds ``seed .. seed + repeats - 1``, or once if it does not use a seed."""
     book = RecordingIndex.of(recording)
     traces = {
         s.name: tuple(search(book, s, seed + k, budget) for k in range(repeats if s.seeded else 1)) for s in strategies
@@ -127,7 +127,7 @@ def compare(
 
 @dataclass(frozen=True, slots=True)
 class RecordingIndex:
-    """A recording as it is looked up: the row of a text, and the seconds each row took."""
+    """A recording indexed by directive text, with the seconds of each row."""
 
     recording: Recording
     numbers: dict[str, int]

@@ -1,8 +1,8 @@
-"""What each directive of a winner earns: the winner beside the winner without it.
+"""The gain of each directive of a winner: the winner is measured beside the winner without that directive.
 
     a; b; c  ─▶  b; c    a; c    a; b   ─▶ screened like a space's versions ─▶ timed in turn with the winner
 
-Without a directive others may be illegal, or mean nothing: then that is what is said of it.
+Without one directive the others may be illegal or have no effect; the report then says so instead of a time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Winner:
-    """Of one kernel on one model; ``match`` is what it won, ``command`` measures one version again."""
+    """The winner of one kernel on one model of device.
+
+    ``match`` are the finals that it won; ``command`` measures one version again.
+    """
 
     prepared: PreparedRun
     match: KernelFinals
@@ -40,7 +43,7 @@ class Winner:
 
     @property
     def without(self) -> dict[str, str]:
-        """Yield the directives without each line, as a space writes them."""
+        """Return for each line of the directives the text of the others, as a space writes it."""
         lines = self.directives.splitlines()
         return {line: _canonical("\n".join(x for x in lines if x is not line)) for line in lines}
 
@@ -48,7 +51,10 @@ class Winner:
 def run(
     winners: Sequence[Winner], store: Store, place: ExecutionSite
 ) -> tuple[tuple[tuple[DirectiveGain, ...], ...], float]:
-    """For each winner what its directives earn, and the seconds that took; nothing where it is stopped."""
+    """Measure what each directive of each winner gains, and return the gains and the seconds that this took.
+
+    The gains of a winner are empty if it has no directives, or if the measurement is interrupted.
+    """
     start = time.monotonic()
     asked = [w for w in winners if w.directives]
     found: dict[int, tuple[DirectiveGain, ...]] = {}
@@ -84,7 +90,7 @@ def _finals(winners: Sequence[Winner], store: Store, place: ExecutionSite) -> li
 
 
 class DirectiveGains:
-    """What became of the versions without one line each."""
+    """The outcomes of the versions that lack one line of a winner each."""
 
     def __init__(self, won: Winner, store: Store) -> None:
         self.won, self.without = won, won.without

@@ -1,4 +1,4 @@
-"""How long a sweep may last: a number of configurations, or a time."""
+"""The budget of a sweep: a number of configurations, or a time."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ _SECONDS: Mapping[str, int] = MappingProxyType({"s": 1, "sec": 1, "m": 60, "min"
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """At most ``count`` configurations, duplicates not counted, and ``seconds`` of this run; None: no limit."""
+    """The limits of a sweep: ``count`` configurations without duplicates and ``seconds``; None: no limit."""
 
     count: int | None = None
     seconds: float | None = None
 
 
 def parse_budget(text: str) -> Budget:
-    """``60`` configurations, ``90s``, ``10m``, ``1.5h`` or ``1h30m``. UsageError on anything else.
+    """Return the budget of ``60`` (configurations), ``90s``, ``10m``, ``1.5h`` or ``1h30m``.
+
+    Raises UsageError for any other text.
 
     >>> parse_budget("60"), parse_budget("1h30m")
     (Budget(count=60, seconds=None), Budget(count=None, seconds=5400.0))

@@ -1,4 +1,4 @@
-"""One model's part of a sweep: it asks, compiles ahead, measures a version on each device at a time, and tells.
+"""The part of a sweep for one model of device: it asks, compiles ahead, measures one version per device, and tells.
 
     asked ─▶ waiting ──▶ admitted, in the order asked
                │           ├─ in the store ───────────────────────▶ settled
@@ -7,9 +7,10 @@
       judged, mapped and       ▲                     │
       emitted by the pool      └──── more to build ──┘
 
-The pool answers in any order, yet versions are admitted in the order asked: which of two with one source is the
-original does not depend on time, nor do the strategy's questions depend on how many devices measure. A few compiled
-versions are held whatever the size of the space; what grows is 100 bytes for each configuration asked for.
+The pool answers in any order, but versions are admitted in the order asked: which of two versions with the same source
+counts as the original does not depend on time, and the strategy's questions do not depend on how many devices measure.
+A few compiled versions are held, whatever the size of the space; only 100 bytes for each configuration asked for grow
+with it.
 """
 
 from __future__ import annotations
@@ -71,9 +72,10 @@ class _Open:
 
 
 class Coordinator:
-    """``number``: of its lab in the executor, which other models may share.
+    """The search of one kernel on one model of device.
 
-    Without ``cuts`` every version is measured whole.
+    ``number`` is the number of its set-ups in the executor, which other models may share. Without ``cuts`` every
+    version is measured whole.
     """
 
     def __init__(
@@ -179,7 +181,11 @@ class Coordinator:
         return not self._in_flight and not self._waiting and self._done_asking()
 
     def nap_s(self) -> float | None:
-        """How long to sleep if nothing happens: to the end of the budget; after it, until the last measurement ends."""
+        """Return how many seconds to sleep if nothing happens, or None for no limit.
+
+        This is the time to the end of the budget, and at most PARKED_S while another sweep runs a version that this one
+        waits for.
+        """
         nap = None if self._budget.seconds is None or self._tally.out_of_time else self._tally.left_s()
         if not self._parked:
             return nap

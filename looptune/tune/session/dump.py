@@ -36,7 +36,7 @@ LIMIT_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class DumpRequest:
-    """One ``--dump``: a file, and the array that goes there; None: all of them."""
+    """One ``--dump``: a file, and the array that is written to it; None: all arrays."""
 
     path: Path
     array: str | None

@@ -1,10 +1,10 @@
-"""One file at one size on one target: sequential, default, hand-written and tuned, measured and put side by side.
+"""Measure one file at one size on one target: sequential, default, hand-written and tuned, in one table.
 
 file ─▶ unit ─▶ problem ─▶ sweep over the space ─▶ finals: the best, the default, hand-written ─▶ Result
         preparation                tune                                conclusion
 
-Where there are several models of device, each is prepared, swept and reported for itself; the sweeps run at once. So do
-those of several files on a GPU: while the versions of one compile, those of others are measured.
+If there are several models of device, each is prepared, swept and reported separately; their sweeps run at the same
+time. So do those of several files on a GPU: while the versions of one compile, those of others are measured.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ CONTEXT_BYTES = 2**30
 def run(
     prepared: PreparedRun, store: Store, progress: Callable[[Progress], None], place: ExecutionSite = HERE
 ) -> Result:
-    """``run_all`` on one model."""
+    """Run the experiment on one model of device; see ``run_all``."""
     (result,) = run_all((prepared,), store, progress, place)
     return result
 
@@ -57,9 +57,10 @@ def run(
 def run_all(
     prepared: Sequence[PreparedRun], store: Store, progress: Callable[[Progress], None], place: ExecutionSite = HERE
 ) -> tuple[Result, ...]:
-    """Sweep (or measure as annotated) every file on every model at once, then its guests, then run the finals of each.
+    """Run the experiment on every file and every model of device, and return the results in that order.
 
-    What was asked for them is the same but for the file, and what is defined in it.
+    All sweeps (or, without a sweep, the measurements of the annotated versions) run at the same time; transferred
+    configurations and the finals of each follow. The requests must be equal except for the file and its definitions.
     """
     shares = threads([_work(p) for p in prepared])
     prepared = tuple(_with_ceiling(_with_share(p, n), place) for p, n in zip(prepared, shares, strict=True))
@@ -83,9 +84,10 @@ def run_all(
 def concurrent_groups(
     prepared: Sequence[Sequence[PreparedRun]], place: ExecutionSite
 ) -> Iterator[tuple[Sequence[PreparedRun], ...]]:
-    """Yield the files, each on all its models, in the groups that ``run_all`` takes at once.
+    """Yield the files, each with all its models, in the groups that ``run_all`` runs at the same time.
 
-    A budget of time is a kernel's own, on all devices. The arrays of a group have room on each device.
+    A kernel with a budget of time is a group of its own, since it has all devices for that time. The arrays of a group
+    fit into the memory of each device.
     """
     group: list[Sequence[PreparedRun]] = []
     for file in prepared:
@@ -108,10 +110,10 @@ def _bytes(prepared: PreparedRun) -> int:
 
 
 def threads(work: Sequence[int | None]) -> tuple[int | None, ...]:
-    """Return cores for the original loops of kernels that are set up at once, so that all end together.
+    """Return how many cores the original loops of each kernel may use, so that all end at about the same time.
 
-    One at least, the others by ``work``. None is all of them; where it is not known how much work one is all have as
-    many.
+    Cores are shared in proportion to ``work``, the operations of each kernel, or equally if one of these is unknown
+    (None). Each kernel has at least one; a single kernel has all, which is None.
 
     >>> threads([5])
     (None,)

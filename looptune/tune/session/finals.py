@@ -1,11 +1,11 @@
 """The finals: the best few versions, the default and the hand-written kernels, timed in turn on the same arrays.
 
-    built, side by side ─▶ timed, alone on the device ─▶ the winner ─▶ proved; where it is wrong the next one has won
+    built in parallel ─▶ timed, alone on the device ─▶ the winner ─▶ proved; if it is wrong, the next one wins
 
 The default, and the version that is likely to win, are proved while the others are built. On a GPU the original loops
-are timed on one core beside the versions.
+are timed on one core meanwhile.
 
-What they took is kept in the database under the role "final", so that a command repeated after everything was measured
+The times are stored in the database under the role "final", so that a command repeated after everything was measured
 answers at once.
 """
 
@@ -71,10 +71,11 @@ class WinnerSources:
 
 @dataclass(frozen=True, slots=True)
 class Finals:
-    """``us``: microseconds of each round, by directive text, "hand-written" or "library".
+    """The result of the finals of one kernel.
 
-    Of versions that left early the first rounds. ``wrong``: why others have none; ``proofs``: of the winner and of the
-    default, with the seconds that they took, each in a process of its own; ``sources``: the winner; ``disturbed``: what
+    ``us``: microseconds of each round, by directive text, "hand-written" or "library"; versions that left early have
+    the first rounds only. ``wrong``: why others have no times; ``proofs``: those of the winner and of the default, each
+    made in a process of its own, ``proofs_s`` seconds in all; ``sources``: those of the winner; ``disturbed``: what
     disturbed the machine.
     """
 
@@ -87,7 +88,7 @@ class Finals:
 
 
 def schedule_finalist(lab: KernelBuilder, text: str) -> ScheduleResult:
-    """As the laboratory schedules it, with the sums that each directive reorders."""
+    """Return the schedule of a version, with the reductions that each of its directives reorders."""
     return schedule(lab.analysis, parse_lines(text.splitlines(), "configuration"), lab.job.problem.values, sums=True)
 
 
@@ -150,9 +151,9 @@ def handwritten(file: Path) -> Path | None:
 class KernelFinals:
     """The finals of one kernel on one model of device.
 
-    Between the versions ``texts`` and the hand-written kernels of a file. ``default``: which of the versions all are
-    compared with; ``sweep`` is its name; ``role``: of its rows; ``screened_us``: what versions took when they were
-    screened, where it is known.
+    The versions ``texts`` and the hand-written kernels of a file take part. ``default``: the version that all are
+    compared with; ``sweep``: the name of the sweep; ``role``: that of the rows stored; ``screened_us``: times from the
+    screening, where they are known.
     """
 
     lab: KernelBuilder
@@ -198,9 +199,9 @@ class KernelFinals:
 
     @property
     def likely_winners(self) -> tuple[str, ...]:
-        """The versions that will probably be proved.
+        """Return the versions that will probably have to be proved: the likely winner and the default.
 
-        Of those that are as fast as the fastest so far, which is the first, the plainest wins.
+        Of the versions that are as fast as the first, the one with the fewest directives is likely to win.
         """
         if self.role != "final":
             return ()
@@ -253,7 +254,10 @@ class KernelFinals:
         return {text: self._row(text) for text in (*self.texts, "hand-written", "library")}
 
     def _row(self, text: str) -> Row:
-        """Return the key of a hand-written kernel's times holds its source, so that an edited one is timed again."""
+        """Return the row of a version or of a hand-written kernel.
+
+        The key of a hand-written kernel contains a hash of its source, so that an edited one is timed again.
+        """
         if text not in ("hand-written", "library"):
             return Row(self.lab.context, text, self.role, self.sweep)
         source = hashlib.sha256(self.by_hand.read_bytes()).hexdigest()[:16] if self.by_hand is not None else ""
@@ -269,9 +273,10 @@ class KernelFinals:
 def run(
     matches: Sequence[KernelFinals], place: ExecutionSite, jobs: int, beside: Sequential | None = None
 ) -> list[Finals]:
-    """All finals: the database's, where they are there.
+    """Return the finals of all kernels; those in the database are not run again.
 
-    ``jobs`` processes build the others, and prove and write the winners. ``beside`` are the original loops.
+    ``jobs`` processes build the finalists, and prove and write the winners. ``beside`` are the original loops to time
+    meanwhile.
     """
     found = {number: held for number, match in enumerate(matches) if (held := match.earlier()) is not None}
     new = [number for number in range(len(matches)) if number not in found]
@@ -290,7 +295,7 @@ def run(
 
 
 class Sequential:
-    """The original loops on one core: a context in which those are set up whose times the database has not."""
+    """A context in which the original loops are set up and timed on one core, unless the database has their times."""
 
     def __init__(self, matches: Sequence[KernelFinals], place: ExecutionSite) -> None:
         self._matches = matches
@@ -369,8 +374,9 @@ def _facts(row: Row) -> tuple[Fact, ...]:
 
 
 def outcome_of_rounds(times_us: Sequence[float], rounds: int, disturbed: str = "") -> Timed:
-    """Return the times of the first of ``rounds``: of all that are compared the same ones are kept.
+    """Return the outcome of a finalist with times ``times_us``, of which at most KEPT are stored.
 
+    ``rounds`` is the number of rounds of all that are compared, so that the same rounds are stored of each.
     ``disturbed``: what disturbed the machine.
     """
     stride = -(-rounds // KEPT)

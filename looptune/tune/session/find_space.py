@@ -1,4 +1,4 @@
-"""The space that a file is swept over: a space file's, its own pragmas', or one derived from its loops."""
+"""The space that a file is swept over: that of a space file, of the file's pragmas, or one derived from its loops."""
 
 from __future__ import annotations
 
@@ -60,6 +60,9 @@ def _check(space: Space, codelet: Codelet) -> None:
 
 
 def space_file(file: Path) -> Path | None:
-    """``pragmas/<name>.pragmas`` beside the C file's folder, or ``<name>.pragmas`` beside the file."""
+    """Return the space file that belongs to a C file, or None if there is none.
+
+    It is ``pragmas/<name>.pragmas`` beside the file's folder, else ``<name>.pragmas`` beside the file.
+    """
     places = (file.parent.parent / "pragmas" / f"{file.stem}.pragmas", file.with_suffix(".pragmas"))
     return next((p for p in places if p.exists()), None)

@@ -1,7 +1,7 @@
-"""What ``looptune predict`` says of a file: versions predicted on a chip, beside what a database has measured.
+"""The computations of ``looptune predict``: versions predicted on a chip, beside the measurements of a database.
 
 file, directives ──▶ plan ──▶ estimate                               one version, kernel by kernel
-file, space ──▶ configurations ──▶ estimates, times measured         all versions, and how alike their orders are
+file, space ──▶ configurations ──▶ estimates, times measured         all versions, and the correlation of the orders
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PredictionInput:
-    """A codelet at one size. ``search`` is what was measured of it, the newest there is."""
+    """A codelet at one size on one chip; ``search`` has the newest measurements of it, None if there are none."""
 
     unit: Unit
     analysis: Analysis
@@ -65,10 +65,10 @@ class PredictionInput:
 
 
 def prediction_input(unit: Unit, db: Path | None, device: str | None, *, reassociate: bool = True) -> PredictionInput:
-    """``db``: what was measured, None for no database.
+    """Return the input of a prediction; ``db`` is the database with measurements, or None.
 
-    The chip is ``device``; where none is named that which was measured on, else this machine's GPU, else the first
-    there is. UsageError where sizes or the device are not known.
+    The chip is ``device``; if that is None, the one on which the codelet was measured, else this machine's GPU, else
+    the first one known. Raises UsageError if sizes or the device are not known.
     """
     sized = problem(unit.codelet, unit.values)
     found = [] if db is None else _searches(db, unit, sized)
@@ -122,7 +122,7 @@ def predict_version(what: PredictionInput, lines: Sequence[str]) -> Prediction:
 
 
 def ranking(what: PredictionInput, file: Path, space: Path | None) -> Ranking:
-    """Every version of the space that is legal and that a block can hold, each once, by predicted time."""
+    """Return the legal versions of the space that fit the device, without duplicates, by predicted time."""
     measured, found, refused = what.measured, dict[object, Version](), 0
     for configuration in find_space.find_space(file, space, what.unit, what.analysis, gpu=True):
         version = _version(what, configuration, measured.get(configuration.text))

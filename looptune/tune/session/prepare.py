@@ -1,4 +1,4 @@
-"""All that is known before the first run: what the user asked for, read, analysed and given its target."""
+"""Everything that is known before the first run: the user's request, read, analysed and given its target."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ HEAVY_FLOPS = 1e9
 
 @dataclass(frozen=True, slots=True)
 class TuningRequest:
-    """What the user asked for; see ``looptune run --help`` for each."""
+    """The user's request; see ``looptune run --help`` for each field."""
 
     file: Path
     kernel: str | None = None
@@ -111,9 +111,9 @@ class TuningRequest:
 
 @dataclass(frozen=True, slots=True)
 class PreparedRun:
-    """Everything known before the first run.
+    """Everything that is known before the first run.
 
-    ``annotated`` is the configuration of the file as the user gave it; ``name``: what reports call the kernel;
+    ``annotated`` is the configuration of the file as the user gave it; ``name``: the kernel's name in reports;
     ``reference``: what versions are compared with.
     """
 
@@ -140,14 +140,17 @@ class PreparedRun:
 
     @property
     def jobs(self) -> int:
-        """Compiling processes: one core is kept for measuring on a GPU; on a CPU nothing is measured meanwhile."""
+        """Return the number of compiling processes.
+
+        On a GPU one core is reserved for measuring; on a CPU nothing is measured while versions compile.
+        """
         if self.request.jobs is not None:
             return self.request.jobs
         return default_jobs() if self.job.target.specializes_sizes else cores()
 
     @property
     def by_hand(self) -> Path | None:
-        """The Python file of hand-written kernels that the finals run; None where there is none or it is not wanted."""
+        """Return the Python file of hand-written kernels for the finals, or None if there is none or none is wanted."""
         return _by_hand(self.request)
 
     @property

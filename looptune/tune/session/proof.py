@@ -1,4 +1,4 @@
-"""What a version rests on: the judgement of its directives, the proof of its loops, the proof of what is launched."""
+"""The evidence for a version: the judgement of its directives, the proof of its loops, the proof of its kernels."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ Status = Literal["proved", "loops proved", "directives proved", "asserted", "wro
 
 @dataclass(frozen=True, slots=True)
 class ProofSummary:
-    """``text``: what the report says.
+    """The result of a proof; ``text`` is the sentence for the report.
 
-    ``wrong``: the part of it that condemns the version, "" for most; ``sums``: those it rests on reordering.
+    ``wrong``: the part of it that says that the version is wrong, or ""; ``sums``: the reductions whose reordering the
+    version relies on.
     """
 
     text: str
@@ -38,7 +39,10 @@ class ProofSummary:
 
 
 def prove_version(job: Job, done: ScheduleResult) -> ProofSummary:
-    """Of the job's codelet, at the job's sizes: the plan, and the loops it was made of where it cannot be compared."""
+    """Prove a version of the job's codelet at the job's sizes.
+
+    The kernels as launched are compared with the original loops; if that is not possible, the finished loops are.
+    """
     made = plans_of(replace(job, prime_problem=None), done.codelet, "").timed
     sizes = integers(job.codelet, job.problem.values)
     vectors = vectorised_sums(job.codelet, made) if job.reassociate and job.target.name == "numba-cpu" else ()
@@ -63,9 +67,10 @@ def summarize_proof(
     blocks: bool,
     vectors: Sequence[ReorderedReduction] = (),
 ) -> ProofSummary:
-    """Of ``codelet`` at ``sizes``: the plan ``made`` of what is ``done``, scheduled with its sums.
+    """Prove that plan ``made`` computes what ``codelet`` does at ``sizes``, and summarise how far the proof reached.
 
-    ``blocks``: of threads, as on a GPU; ``vectors``: the sums that a CPU's compiler may take in any order besides.
+    ``done``: the schedule from which the plan was made; ``blocks``: its threads form blocks, as on a GPU; ``vectors``:
+    the reductions that a CPU's compiler may reorder in addition.
     """
     # Where no directive reorders a sum none may be: what is proved is then the order itself.
     sums = tuple(map(str, done.sums)) if reassociate else ()

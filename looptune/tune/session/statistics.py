@@ -1,7 +1,7 @@
-"""What a sweep has found so far: counts by outcome, the fastest versions, how far it is and where its time went.
+"""The state of a sweep: counts by outcome, the fastest versions, the progress, and where the time went.
 
-Rows are kept of the KEPT fastest versions and of those that were to come first; of all others a number each, so that a
-million versions take a few megabytes.
+Rows are kept of the KEPT fastest versions and of those evaluated first; every other version leaves one number, so that
+a million versions take a few megabytes.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ KEPT = 1000
 
 @dataclass(slots=True)
 class SweepStatistics:
-    """``versions``: the size of the space.
+    """The counts and times of a sweep; ``versions`` is the size of the space.
 
-    ``first``: texts whose rows are kept whatever they took; ``devices``: how many measure.
+    ``first``: directive texts whose rows are kept whatever their time; ``devices``: the number of devices that measure.
     """
 
     versions: int
@@ -76,7 +76,10 @@ class SweepStatistics:
         return ordered[:KEPT] + [row for row in ordered[KEPT:] if row.directives in self.first]
 
     def measured(self, outcome: Outcome, took_s: float) -> None:
-        """``took_s`` in the measuring worker: what the outcome says of it, the rest for getting it there."""
+        """Add the time that a version took in a measuring worker, ``took_s``, by what it was spent on.
+
+        The facts of the outcome say how long verification and measurement took; the rest counts as launching.
+        """
         match outcome:
             case Timed(facts=facts) | CutOff(facts=facts):
                 said = {str(name): float(value) for name, value in facts if name in ("verify_s", "measure_s")}

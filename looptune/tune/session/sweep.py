@@ -1,13 +1,13 @@
-"""A search from its start to its result, resumed from the store where an earlier one stopped.
+"""A search from its start to its result; an earlier one that stopped is resumed from the store.
 
     strategy ──▶ compiling pool: prepare ──▶ compiling pool: build ──▶ measuring worker ──▶ store ──▶ strategy
                  Illegal, or the             (jobs processes)          (one a device)
                  same source again
 
-A sweep never dies of one configuration: every one ends as an Outcome, and Ctrl-C keeps all that was measured. Two
-sweeps at once on one store share the work: neither runs what the other has run or is running. Several models of device
-are searched at once, each by a strategy of its own, and share the compiling pool.
-StoreError where the store cannot be written, TargetError where a worker process cannot even start.
+A sweep never ends because of one configuration: every one ends as an Outcome, and Ctrl-C keeps all that was measured.
+Two sweeps at once on one store share the work: neither runs what the other has run or is running. Several models of
+device are searched at once, each by a strategy of its own, and share the compiling pool. Raises StoreError if the store
+cannot be written, and TargetError if a worker process cannot start.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One model of device: its laboratory and its strategy.
+    """The part of a sweep for one model of device: what builds its versions, and its strategy.
 
-    ``command``: with directives added, it measures one of the rows again; kept with them. ``first``: what is evaluated
-    before the strategy is asked, beside what is for all.
+    ``command`` is stored with the rows; with directives added, it measures one of them again. ``first``: configurations
+    that are evaluated before the strategy is asked, in addition to those for all parts.
     """
 
     lab: VersionBuilder
@@ -73,9 +73,9 @@ def sweep(
     cuts: bool = True,
     command: str = "",
 ) -> SweepResult:
-    """``sweeps`` of one model, in processes here: ``jobs`` compile.
+    """Run a sweep of one model in processes of this machine; ``jobs`` of them compile.
 
-    ``timeout_s`` limits each compilation and each measurement.
+    ``timeout_s`` limits each compilation and each measurement. See ``sweeps``.
     """
     (result,) = sweeps(
         (Part(lab, strategy, command),), store, budget=budget,

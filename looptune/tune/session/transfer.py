@@ -1,9 +1,9 @@
-"""The best configurations of other databases as versions here: guests of a sweep.
+"""Transfer: evaluate the best configurations of other databases beside a sweep's own versions.
 
-    a sweep's versions ─▶ guests that it has not met, measured whole ─▶ the finals: its best, the default, the guests
+    a sweep's versions ─▶ transferred ones that it has not measured ─▶ the finals: best, default, transferred
 
-The sweep is the one it would be without them: its budget is its own, and what it gives up is not judged by their times.
-What a guest comes to is an outcome like any other: refused, too large for the device, too slow, or a time.
+The sweep is the same as without them: they do not use its budget, and their times stop no other version early. A
+transferred configuration ends like any other version: refused, too large for the device, too slow, or timed.
 """
 
 from __future__ import annotations

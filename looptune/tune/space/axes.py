@@ -25,7 +25,11 @@ Digits = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """``group`` is the loop it belongs to; ``within``: active only where axis number [0] has digit [1]."""
+    """A choice of a space.
+
+    ``group`` is the loop to which the axis belongs. With ``within = (k, d)`` the axis is active only where axis number
+    k has digit d.
+    """
 
     name: str
     group: str
@@ -163,7 +167,9 @@ def _pack(choice: Choice, digits: Iterator[int]) -> int:
 
 
 def consistent_digits(axes: Sequence[Axis], wanted: Callable[[int], int]) -> Digits:
-    """Digits that agree with one another: ``wanted(k)`` where axis k is active, else -1.
+    """Return one digit for each axis: ``wanted(k)`` where axis k is active, else -1.
+
+    Axes stand parents first, so that the digits before decide whether an axis is active.
 
     >>> axes = (Axis("loop k", "k", ("", "unroll")), Axis("unroll(k)", "k", (2, 4), (0, 1)))
     >>> consistent_digits(axes, lambda k: 1), consistent_digits(axes, lambda k: 0)

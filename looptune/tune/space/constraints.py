@@ -57,7 +57,7 @@ _ORDER: Mapping[type[ast.cmpop], Callable[[Value, Value], bool]] = MappingProxyT
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """``names`` are the (directive, loop) pairs it asks for."""
+    """A condition on configurations; ``names`` are the (directive, loop) pairs that it reads."""
 
     text: str
     span: Span
@@ -69,7 +69,10 @@ class Constraint:
 
 
 def parse(text: str, span: Span) -> Constraint:
-    """``span`` is where ``text`` stands."""
+    """Return the condition that ``text`` states; ``span`` is the place of the text.
+
+    Raises ParseError if the text is not an expression of the grammar above.
+    """
     quoted = _PIECE.sub(r'("\1")', text.strip())  # 2.1 would be a number to Python, i.2 no expression at all
     try:
         tree = ast.parse(quoted, mode="eval").body

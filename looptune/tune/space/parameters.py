@@ -39,7 +39,7 @@ RESERVED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """``name`` is an identifier, ``axis`` what looptune calls it; ``values`` are all numbers, or all texts."""
+    """A parameter: ``name`` is an identifier, ``axis`` its name in looptune; ``values`` are all numbers or texts."""
 
     name: str
     axis: str
@@ -52,7 +52,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A Python expression on ``names``."""
+    """A Python expression that reads the parameters ``names``."""
 
     names: tuple[str, ...]
     expression: str
@@ -60,7 +60,10 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class ParameterTable:
-    """``rows[k]`` are the values of configuration number k; no two rows are equal, nor joined by commas."""
+    """Configurations as rows of parameter values.
+
+    ``rows[k]`` has the values of configuration number k; no two rows are equal, nor are their texts joined by commas.
+    """
 
     parameters: tuple[Parameter, ...]
     rows: tuple[Values, ...]
@@ -70,9 +73,10 @@ class ParameterTable:
         return tuple(parameter.name for parameter in self.parameters)
 
     def conditions(self) -> list[Condition]:
-        """All together hold of the rows, and of nothing else in the product of the parameters.
+        """Return the conditions that together hold for the rows and for no other combination of the values.
 
-        Each is on a parameter and as few as possible of those before it; where all combinations occur there is none.
+        Each condition reads one parameter and as few as possible of those before it. There is none for a parameter
+        whose values all occur with every combination of those before it.
         """
         found = []
         for k, parameter in enumerate(self.parameters):

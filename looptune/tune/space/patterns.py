@@ -1,4 +1,4 @@
-"""What nests are like, as far as a first space goes by it: products, stencils, time loops, sums along rows or columns.
+"""Patterns of loop nests from which the first sections of a derived space are made.
 
     product     for p: for q: for k: X[p][q] += A[p][k] * B[k][q]      elements that several iterations of p or q read
     stencil     for p: for q: X[p][q] = f(A around p, q)               neighbours that several iterations read
@@ -30,11 +30,12 @@ from looptune.tune.space.space import parse
 
 @dataclass(frozen=True, slots=True)
 class ReductionPattern:
-    """``loop`` adds up in ``around``, of which the last two are ``outer`` and ``inner`` of a product.
+    """A reduction: ``loop`` accumulates, ``around`` are the parallel loops whose variables index the target.
 
-    It may itself stand around the last one. ``contiguous``: it goes through neighbours in memory; ``reused``: the
-    arrays of which several iterations of these two read an element; ``across``: those of them in whose rows it goes,
-    one an iteration of outer.
+    In a product, the last two loops of ``around`` are ``outer`` and ``inner``. ``loop`` may also stand directly around
+    the last one. ``contiguous``: the iterations of ``loop`` are adjacent in memory in the access with most dimensions.
+    ``reused``: the arrays of which several iterations of outer or inner read the same element; ``across``: those of
+    them whose rows ``loop`` traverses, one row for each iteration of outer.
     """
 
     loop: Loop
@@ -49,7 +50,7 @@ class ReductionPattern:
 
     @property
     def outside_target_loop(self) -> bool:
-        """It stands around the loop whose iterations have a sum each."""
+        """Return whether the reduction loop stands directly around a loop whose variable indexes the target."""
         return any(n is f for f in self.around for n in self.loop.body)
 
     @property
@@ -67,7 +68,7 @@ class ReductionPattern:
 
 @dataclass(frozen=True)
 class Patterns:
-    """The loops after the ``distribute``s of the file and of ``lines``."""
+    """The patterns of a codelet after the ``distribute`` directives of the file and of ``lines``."""
 
     analysis: Analysis
     lines: tuple[str, ...] = ()
@@ -96,7 +97,7 @@ class Patterns:
 
     @cached_property
     def sums(self) -> tuple[ReductionPattern, ...]:
-        """Of loops without others inside, and of those around one such loop that tells sums apart."""
+        """Return the reductions of innermost loops and of sequential loops around a single parallel innermost loop."""
         found = (self._sum(around, loop) for around, loop in _nested(self.body))
         return tuple(s for s in found if s is not None)
 
@@ -149,7 +150,7 @@ class Patterns:
         return tuple(f for f in loops if any(isinstance(s, Loop) for s in f.body))
 
     def before(self, a: Loop, b: Loop) -> Loop:
-        """Return whether ``a`` stands before ``b``."""
+        """Return whichever of two loops stands first in the text."""
         return next(loop for _, loop in _nested(self.body) if loop is a or loop is b)
 
     def adjacent_loops(self, found: ReductionPattern) -> tuple[Loop, ...]:
@@ -185,7 +186,10 @@ class Patterns:
 
     @cached_property
     def distributed_products(self) -> Patterns | None:
-        """With the nests distributed in which something follows on a product's sum; None where there is none."""
+        """Return the patterns after distribution of products whose reduction is followed by statements.
+
+        None if there is no such product, or if its distribution is illegal.
+        """
         lines: list[str] = []
         for p in self.sums:
             follows = p.product and p.loop in p.inner.body and p.inner.body[-1] is not p.loop
@@ -211,9 +215,10 @@ class Patterns:
 
     @cached_property
     def distributed_column_sums(self) -> Patterns | None:
-        """With the loops distributed in which a sum along columns is followed by a parallel loop.
+        """Return the patterns after distribution of reductions along columns that are followed by a parallel loop.
 
-        What adds up is not what goes along rows. None where there is none.
+        The threads that suit a reduction along columns are not those that suit a loop along rows, so each gets a nest
+        of its own. None if there is no such reduction, or if its distribution is illegal.
         """
         lines: list[str] = []
         for s in (s for s in self.sums if s.around and not s.contiguous and not s.outside_target_loop):
@@ -227,7 +232,7 @@ class Patterns:
         return Patterns(self.analysis, (*self.lines, *lines)) if lines else None
 
     def strided_nests(self, band: Sequence[Loop]) -> bool:
-        """Of two loops iterations of the outer one are neighbours in memory, and those of the inner one are not."""
+        """Return whether the outer one of two loops is contiguous in memory and the inner one is not."""
         outer, inner = band
         return _smooth(inner, outer.var) and not _smooth(inner, inner.var)
 

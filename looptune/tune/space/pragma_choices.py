@@ -34,7 +34,10 @@ def pragma_space(unit: Unit) -> Space | None:
 
 
 def check_choices_decided(unit: Unit, placed: Sequence[DirectiveLine]) -> None:
-    """DirectiveError for a choice that no directive of ``placed`` decides, with the one that takes its first."""
+    """Raise DirectiveError if a choice in the file's pragmas is decided by no directive of ``placed``.
+
+    The message names a directive that takes the first alternative.
+    """
     for c in unit.choices:
         if not any(_decides(p, c, unit.codelet) for p in placed):
             first = current_words(" ".join(template.parse(c.text, c.span).pick(0).split()))

@@ -45,10 +45,10 @@ COUNTED = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Concrete directives, one a line, each of which can be pasted back. ``slots`` says which choices made them.
+    r"""Concrete directives, one a line, each of which is valid input; ``slots`` has the choices that made them.
 
     >>> Configuration(("loop k: unroll 4, split", "nest i: permute j, i")).text
-    'loop k: unroll 4, split\\nnest i: permute j, i'
+    'loop k: unroll 4, split\nnest i: permute j, i'
     """
 
     lines: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """``device``: which it is for, "" for any."""
+    """A section of a space file; ``device`` is the kind of device that it is for, "" for any."""
 
     lines: tuple[Line, ...]
     constraints: tuple[Constraint, ...]
@@ -85,7 +85,7 @@ class Section:
 
     @property
     def launching(self) -> bool:
-        """Return whether the line says how the codelet is launched and changes no loop."""
+        """Return whether all lines are for the codelet, so that the section changes launches and no loop."""
         return all(address.where == "codelet" for line in self.lines for address in line.addresses)
 
     def configuration(self, index: int) -> Configuration | None:
@@ -105,7 +105,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """``warnings`` are messages about what is written but can have no effect."""
+    """The sections of a space file; ``warnings`` are messages about lines that have no effect."""
 
     sections: tuple[Section, ...]
     warnings: tuple[str, ...] = ()
@@ -116,12 +116,15 @@ class Space:
 
     @property
     def size(self) -> int:
-        """How many numbers there are: exact before ``where`` and before equal texts are dropped."""
+        """Return how many indices there are, before ``where`` and before equal texts are dropped."""
         return sum(section.size for section in self.sections)
 
     @property
     def versions(self) -> int:
-        """How many configurations there are: exact for sections of up to COUNTED numbers, else before ``where``."""
+        """Return how many configurations there are.
+
+        The number is exact for sections of up to COUNTED indices; for larger sections ``where`` is not considered.
+        """
         return sum(
             section.size
             if not section.constraints or section.size > COUNTED

@@ -36,7 +36,10 @@ _OWN_WORD = re.compile(r",\s*([A-Za-z_]\w*)\s+$")
 
 
 def coordinates(configuration: Configuration) -> tuple[Coordinates, dict[str, str]]:
-    """Its coordinates and the group of each axis: the loop, or ``codelet``; where no directives stand, the axis itself.
+    """Return the coordinates of a configuration, and the group of each of their axes.
+
+    The group is a loop, or ``codelet``; for a configuration that does not consist of directives, each axis is its own
+    group.
 
     >>> from looptune.tune.space.space import Configuration
     >>> coordinates(Configuration(("loop i: unroll 4, jam", "codelet: grid blocksize 32x8")))[0]
@@ -72,7 +75,10 @@ def _quantity(text: str, group: str) -> str:
 
 
 class Table(SpaceView):
-    """``rows`` in the order that numbers them. Two with the same coordinates stay two; a move finds the first."""
+    """View of a space that is a list of configurations; ``rows`` are numbered in their order.
+
+    Two rows with the same coordinates remain two points; a move finds the first of them.
+    """
 
     def __init__(self, rows: Iterable[Configuration]) -> None:
         self.rows = tuple(rows)
@@ -103,10 +109,7 @@ class Table(SpaceView):
         return self.rows[index]
 
     def parts(self) -> Sequence[int]:
-        """Return the plainest row of each part: the one without directives, or else with the fewest.
-
-        The first of several.
-        """
+        """Return the first of the rows with the fewest directives; an empty list if there is no row."""
         return [min(range(self.size), key=self._plainness)] if self.rows else []
 
     def starts(self) -> Sequence[int]:
@@ -156,7 +159,10 @@ class Table(SpaceView):
         return tuple(self._digits[index].tolist())
 
     def moved(self, index: int, axis: int, digit: int) -> int | None:
-        """For a word the nearest row that has it, since other numbers go with other words; for a number that row."""
+        """Return the row with one digit changed, or None if there is none.
+
+        For a categorical axis the nearest row with that value is taken, since other values come with other numbers.
+        """
         there = self._digits[index].copy()
         there[axis] = digit
         exact = self._number.get(tuple(there.tolist()))
@@ -183,7 +189,7 @@ class Table(SpaceView):
         yield from (k for k in order if k != index)
 
     def distances(self, index: int) -> np.ndarray:
-        """From ``index`` to each row: see ``features``."""
+        """Return the distance of each row from row ``index``: the sum of absolute differences of ``features``."""
         step = self.features - self.features[index]
         distances: np.ndarray = np.round(np.abs(step).sum(axis=1), 9)
         return distances

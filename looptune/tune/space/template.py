@@ -1,4 +1,4 @@
-"""Text with choices in braces, read as the mixed-radix number it is.
+"""Text with choices in braces, numbered as a mixed-radix number.
 
     unroll {1..8}, {contiguous, split}      16 texts:   0 'unroll 1, contiguous'   1 'unroll 1, split'   2 'unroll 2, …
     {32x8, 16x16}      items                 {2..16 by 2}        a range, both ends included
@@ -47,7 +47,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """``first, first + step, … <= last``."""
+    """The integers ``first, first + step, ...`` up to ``last`` inclusive."""
 
     first: int
     last: int
@@ -68,7 +68,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of the alternatives, of the arguments of ``directive``; empty where it chooses among whole directives."""
+    """Alternatives for the arguments of ``directive``, which is "" for a choice among whole directives."""
 
     alternatives: tuple[Template | Range, ...]
     size: int
@@ -91,7 +91,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """``source`` is the text it was read from."""
+    """A text with choices; ``source`` is the text from which it was read."""
 
     parts: tuple[Text | Choice, ...]
     size: int
@@ -116,7 +116,10 @@ class Template:
 
 
 def parse(text: str, span: Span) -> Template:
-    """``span`` is where ``text`` stands; it has the text's width."""
+    """Return the template that ``text`` states; ``span`` is the place of the text and has its width.
+
+    Raises ParseError at the brace or the item that is wrong.
+    """
     return _Reader(text, span).template(0, len(text))
 
 

@@ -1,11 +1,11 @@
-"""A space as a search sees it: points with axes, moves along them, and what lies near.
+"""The interface of a space for a search: points with axes, moves along the axes, and neighbours.
 
-    index ── digits ──▶ one position for each axis          moved(index, axis, digit)   one axis changed
-                                                            varying(index, axes)        all that differs in these only
-                                                            near(index, rng)            the nearest first
+    index ── digits ──▶ one position for each axis          moved(index, axis, digit)   the point with one axis changed
+                                                            varying(index, axes)        all that differ in these only
+                                                            near(index, rng)            other points, nearest first
 
-A point is its index, so that what was asked is a set of numbers; ``view[index]`` is its configuration, None where a
-``where`` forbids it. Of a small space there is a ``Table``, of a large one a ``Product``, of which nothing is stored.
+A point is its index, so that the points already asked are a set of numbers; ``view[index]`` is its configuration, None
+where a ``where`` forbids it. A small space has a ``Table``, a large one a ``Product``, which stores no configuration.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 
 class SpaceView(ABC):
-    """View of a space for a search: points with axes, moves along them, and neighbours."""
+    """Space as a search sees it: points with axes, moves along them, and neighbours."""
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many indices there are."""
+        """Return how many indices there are."""
 
     @property
     @abstractmethod
     def versions(self) -> int:
-        """How many configurations there are: see ``Space.versions``."""
+        """Return how many configurations there are; see ``Space.versions``."""
 
     @abstractmethod
     def __getitem__(self, index: int) -> Configuration | None: ...
@@ -48,7 +48,7 @@ class SpaceView(ABC):
         """Return the plainest point of each part; the points of a part have the same axes."""
 
     def starts(self) -> Sequence[int]:
-        """Where a search along loops begins, so that it comes to all, the plainest of all first: see ``Table``."""
+        """Return the points at which a search that changes one loop at a time starts, the plainest of all first."""
         return self.parts()
 
     @abstractmethod
@@ -71,15 +71,15 @@ class SpaceView(ABC):
 
     @abstractmethod
     def near(self, index: int, rng: random.Random) -> Iterator[int]:
-        """Other points, nearest first, those equally near in the order of ``rng``; not all of a large space."""
+        """Yield other points, nearest first, equally near ones in random order; not all of a large space."""
 
     @abstractmethod
     def nearest(self, index: int, digits: Sequence[int], taken: Container[int], rng: random.Random) -> int | None:
-        """Of the part that ``index`` is in, the point that comes nearest to these digits and is not taken, if any."""
+        """Return the nearest point to ``digits`` in the part of ``index`` that is not ``taken``, or None."""
 
     @abstractmethod
     def towards(self, index: int, other: int) -> int:
-        """``index`` in the part that ``other`` is in: the point that has the same as far as it can be."""
+        """Return the point in the part of ``other`` that agrees with point ``index`` in as many axes as possible."""
 
     def groups(self, index: int) -> list[list[int]]:
         """Return the numbers of the axes by the loop to which they belong, in the order written."""

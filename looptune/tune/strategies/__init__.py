@@ -44,7 +44,10 @@ def names() -> tuple[str, ...]:
 
 
 def named(name: str) -> type[Strategy]:
-    """UsageError lists the names there are; PluginError where the package that brings it cannot be used."""
+    """Return the strategy of this name, built in or from a plug-in.
+
+    Raises UsageError, which lists the names, if there is none, and PluginError if the plug-in cannot be used.
+    """
     plugin = plugins.find_plugin("strategy", name, built_in=name in ALL)
     if plugin is not None:
         return _brought(plugin)

@@ -1,15 +1,15 @@
-"""What a strategy is: it is asked for configurations and told what they cost.
+"""The interface of a search strategy: it is asked for configurations and told their costs.
 
     ask() -> configuration | None        None: nothing is left, or the search has converged
     tell(configuration, cost_us)         None: it could not be timed
 
-At most ``window`` configurations are open at a time, a number that may change. They are told in the order they were
-asked for, so that the same costs give the same questions whatever the machine. A strategy that learns keeps its window
-small.
+At most ``window`` configurations are open at a time, a number that may change. Their costs are told in the order in
+which they were asked for, so that the questions depend on the costs only, and not on the machine. A strategy that
+learns keeps its window small.
 
-    trials                               of how many runs the last question wants the median; None: of as many as usual
-
-A strategy may ask for a configuration again with more trials; a sweep that has its time answers with that.
+``trials`` is the number of runs whose median the strategy wants for its last question; None stands for the usual
+number. A strategy may ask for a configuration again with more trials; a sweep that has a time of it answers with that
+time.
 """
 
 from __future__ import annotations
@@ -70,11 +70,12 @@ class Strategy(ABC):
 
 
 class Sequential(Strategy):
-    """A search written as one: ``search`` asks by yielding a point, and goes on with its cost.
+    """A search written as a generator: ``search`` asks by yielding a point, and continues with its cost.
 
-    It may yield what it knows, what a ``where`` forbids, or another point with the same directives: that is answered
-    from memory, so nothing is asked twice. What it needs whatever the first of it costs, it yields as a wave: that is
-    compiled at the same time, and known when it is asked for one by one.
+    It may yield a point whose cost is known, one that a ``where`` forbids, or another point with the same directives:
+    these are answered from memory, so no configuration is asked for twice. Points that it needs regardless of the costs
+    of the others are yielded as a list (a wave): they are compiled at the same time, and their costs are known when the
+    points are yielded one by one.
     """
 
     def __init__(self, space: Space | SpaceView, seed: int = 0) -> None:
@@ -126,7 +127,7 @@ class Sequential(Strategy):
         return [start for start, _ in sorted(found, key=lambda best: best[1])] + [*starts[len(tried) :]]
 
     def random_points(self, times: int) -> Iterator[int]:
-        """Random points, if possible not asked yet."""
+        """Yield ``times`` random points, each not asked for yet if one of 20 draws is not."""
         for _ in range(times if self.view.size else 0):
             tries = [self.rng.randrange(self.view.size) for _ in range(20)]
             yield next((p for p in tries if p not in self.costs), tries[0])

@@ -1,11 +1,12 @@
-"""A Gaussian process over points in the plane of features: what a cost is likely to be, and how sure that is.
+"""A Gaussian process over the features of configurations: the expected cost of a candidate and its uncertainty.
 
-    cost(x) = w x + process            w: ridge regression, so that what helps so far is followed beyond what was seen
-    k(a, b) = exp(-|a - b| / s)        of the scales s and the noises offered, those that make the costs likeliest
+    cost(x) = w x + process            w: ridge regression, so that trends are extrapolated beyond the points seen
+    k(a, b) = exp(-|a - b| / s)        the scale s and the noise of those offered that make the costs most likely
 
-Costs are logarithms, the upper half of them drawn together: how bad a bad version is says little about the good ones.
-What could not be timed has none, for it says nothing of how fast its neighbours are; how likely they can be timed is a
-second process, and the expected improvement counts as far as that (Schonlau, 1997).
+Costs are logarithms, and those above the median are compressed: the cost of a bad version says little about the good
+ones. Versions that could not be timed have no cost, since they say nothing about the speed of their neighbours; a
+second process estimates how likely a candidate can be timed, and the expected improvement is weighted by that
+(Schonlau, 1997).
 """
 
 from __future__ import annotations
@@ -65,7 +66,11 @@ def weights(points: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def feasible(apart: np.ndarray, timed: np.ndarray, across: np.ndarray, one: Shape) -> np.ndarray:
-    """How likely each candidate can be timed: all can, as far as nothing near them could not be."""
+    """Return for each candidate an estimate, 0 to 1, of the probability that it can be timed.
+
+    ``apart``: distances between the known points; ``timed``: 1.0 for those that could be timed, else 0.0; ``across``:
+    distances, a row for each known point, a column for each candidate. Without failures nearby the estimate is 1.
+    """
     lower = _factor(apart, one)
     failed = np.linalg.solve(lower.T, np.linalg.solve(lower, 1.0 - timed))
     likely: np.ndarray = np.clip(1.0 - np.exp(-across / one.scale).T @ failed, 0.0, 1.0)
@@ -75,10 +80,10 @@ def feasible(apart: np.ndarray, timed: np.ndarray, across: np.ndarray, one: Shap
 def improvement(
     apart: np.ndarray, y: np.ndarray, across: np.ndarray, one: Shape, trend: np.ndarray, ahead: np.ndarray
 ) -> np.ndarray:
-    """By how much each candidate is expected to fall below the least of ``y``, in units of the targets' deviation.
+    """Return the expected improvement of each candidate over the least of ``y``, in units of ``y``.
 
-    ``across``: distances, a row for each known point, a column for each candidate; ``trend`` and ``ahead``: what the
-    features are taken to do by themselves, at the known points and at the candidates.
+    ``apart``: distances between the known points; ``across``: distances, a row for each known point, a column for each
+    candidate; ``trend`` and ``ahead``: the linear part of the costs at the known points and at the candidates.
     """
     lower = _factor(apart, one)
     white = np.linalg.solve(lower, y - trend)

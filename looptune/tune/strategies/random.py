@@ -56,7 +56,10 @@ class Random(Strategy):
 
 
 def first_configurations(space: Space | SpaceView, seed: int) -> Iterator[int]:
-    """Numbers of configurations of each section, the last section first; none where there is only one section."""
+    """Yield the numbers of a few allowed configurations of each section, the last section first.
+
+    One number for a section, OWN numbers for a section that names a device; none if there is only one section.
+    """
     sections = space.sections if isinstance(space, Space) else ()
     start = space.size
     for section in reversed(sections if len(sections) > 1 else ()):
