@@ -230,6 +230,7 @@ def test_closing_leaves_no_process_and_no_file(tmp_path: Path, monkeypatch: pyte
 
 ORPHANS = """
 import sys
+import time
 sys.path.insert(0, sys.argv[1])
 from looptune.tune.execution.process_cache import ProcessCache
 from looptune.tune.execution.workers import Pool, Worker, wait

@@ -202,11 +202,11 @@ class ClusterSite:
         )
 
     def executor_factory(self, models: Sequence[Model], jobs: int, timeout_s: float) -> Opening:
-        distributed = importlib.import_module("looptune.tune.execution.dask_executor").Distributed
+        dask_executor = importlib.import_module("looptune.tune.execution.dask_executor").DaskExecutor
         name, facts = models[0].target.name, tuple(model.facts for model in models)
         apart = name == "numba-cpu" and self.cluster.has_spare_hosts(name)
         return partial(
-            distributed, cluster=self.cluster, target=name, models=facts, timeout_s=timeout_s, apart=apart
+            dask_executor, cluster=self.cluster, target=name, models=facts, timeout_s=timeout_s, apart=apart
         )  # fmt: skip
 
     def overlaps_compilation(self, target: str) -> bool:
