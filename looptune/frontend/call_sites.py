@@ -1,7 +1,7 @@
-"""Where a program calls its codelets, and in which order.
+"""The calls of a program's codelets, and their order.
 
 #pragma hmpp <g> first callsite
-f(n, A, tmp);                      a run of f:  n and A are the caller's, tmp is what f and g share
+f(n, A, tmp);                      a run of f:  n and A are the caller's, f and g share tmp
 #pragma hmpp <g> second callsite
 g(n, tmp, B);
 """
@@ -51,7 +51,7 @@ class _Event:
 
 
 def callers(file: c_ast.File, members: Sequence[CodeletFunction]) -> tuple[Caller, ...]:
-    """Every function but the codelets themselves."""
+    """Return every function that is no codelet."""
     own = {m.function.name for m in members}
     return tuple(Caller(f, resolve(f.body, {})) for f in file.functions if f.name not in own)
 

@@ -1,4 +1,4 @@
-"""Which function is the codelet, and which part of it."""
+"""Select the function that is the codelet, and the part of it that is compiled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Ends = Callable[[tuple[c_ast.Item, ...], int], "int | None"]
 
 @dataclass(frozen=True, slots=True)
 class CodeletFunction:
-    """``directive`` is the ``hmpp codelet`` line, where the function has one."""
+    """A function that is a codelet; ``directive`` is its ``hmpp codelet`` line, if it has one."""
 
     function: c_ast.Function
     directive: hmpp.Hmpp | None
@@ -37,12 +37,12 @@ class CodeletFunction:
 
     @property
     def title(self) -> str:
-        """As a pragma names it: ``<group> label``."""
+        """Return the name that a pragma gives it: ``<group> label``."""
         return f"<{self.group}> {self.label}" if self.group else self.label
 
     @property
     def address(self) -> str:
-        """As --kernel names it among others: ``group.label``, or the function's name."""
+        """Return the name for --kernel: ``group.label``, or the function's name if it has no label."""
         if not self.label:
             return self.function.name
         return f"{self.group}.{self.label}" if self.group else self.label
@@ -52,8 +52,8 @@ class CodeletFunction:
 class Region:
     """The statements between ``#pragma scop`` and ``#pragma endscop``, or in the block after an ``hmpp region``.
 
-    What is declared before them, what follows in the same block, the function without them, the places of the two
-    pragmas (of the brace that opens the block, twice).
+    It also has the declarations before them, the statements after them in the same block, the function without them,
+    and the places of the two pragmas (for a block, the place of its opening brace twice).
     """
 
     declared: tuple[c_ast.Declare, ...]
@@ -84,7 +84,7 @@ def external_codelets(source: Preprocessed, file: c_ast.File) -> tuple[tuple[str
 
 
 def check_scops(source: Preprocessed, file: c_ast.File) -> None:
-    """UnsupportedError for a scop that stands in no function."""
+    """Raise UnsupportedError if a scop is outside of every function."""
     inside = {n.span for f in file.functions for n in c_ast.walk(f.body) if isinstance(n, c_ast.PragmaItem)}
     bodies = [(f.open.file, f.open.line, f.close.line) for f in file.functions]
     for pragma in source.pragmas:
@@ -153,7 +153,10 @@ def _called(file: c_ast.File, marked: Sequence[CodeletFunction], kernel: str, pa
 
 
 def must_be_parsed(source: Preprocessed, kernel: str | None) -> Callable[[str, str], bool]:
-    """Whether a function or declaration the parser cannot read has to be read, judged by its text."""
+    """Return a function that tells whether a declaration that the parser cannot read is needed.
+
+    It takes the name and the text of the declaration. Declarations that are not needed are skipped.
+    """
     scops = {k for k, p in enumerate(source.pragmas) if p.family == "scop" or _REGION.match(p.body.text)}
     marked = {name for k in _marks(source) if (name := _function_after(source.text, k)) is not None}
 

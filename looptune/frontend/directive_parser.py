@@ -1,4 +1,4 @@
-"""Directive text to ``ir.Directive``: the grammar every directive shares; what one means is its transform's business.
+"""Directive text to ``ir.Directive``: the grammar that all directives share; the meaning is that of each transform.
 
     directive = NAME [ "(" items ")" ] { [","] item }
     item      = value | WORD ":" value | WORD [value] | WORD "(" group { "," group } ")"
@@ -40,7 +40,7 @@ class _Token:
 
 
 def parse(text: str, span: Span, target: str | None = None) -> Directive:
-    """One directive, such as ``unroll 4, split``, that stands at ``span``.
+    """Return the directive that ``text`` states, such as ``unroll 4, split``; ``span`` is the place of the text.
 
     >>> parse("Tile i:4, J:8", Span("a.c", 1, 1)).args
     (Arg(key='i', values=(4,)), Arg(key='J', values=(8,)))

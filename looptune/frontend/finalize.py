@@ -1,4 +1,4 @@
-"""The finished tree: final values nobody reads dropped, names chosen, loops and statements numbered."""
+"""Finish the tree of a codelet: remove dead final values, choose names, number loops and statements."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ def scalars_in(*nodes: object) -> frozenset[str]:
 
 
 def remove_dead_finals(stmts: tuple[Stmt, ...], after: frozenset[str]) -> tuple[tuple[Stmt, ...], frozenset[str]]:
-    """``stmts`` without FINAL assignments to scalars that are not read later, and the scalars live before them."""
+    """Remove the FINAL assignments to scalars that are not read later.
+
+    ``after``: the scalars that are live after ``stmts``. Returns the statements and the scalars live before them.
+    """
     kept: list[Stmt] = []
     for stmt in reversed(stmts):
         match stmt:
@@ -58,7 +61,7 @@ def _repeated(body: tuple[Stmt, ...], after: frozenset[str]) -> tuple[tuple[Stmt
 
 
 def remove_empty_conditions(stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """Conditions with nothing under them dropped; they have no effect."""
+    """Remove conditions with two empty branches; they have no effect."""
 
     def rule(node: Node) -> tuple[Node, ...] | None:
         return () if isinstance(node, If) and not node.then and not node.other else None
@@ -152,12 +155,15 @@ class _Numberer:
 
 
 def number_loops(stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """Loops numbered from 1 and statements named S0, S1 … in textual order, each with the loops around it."""
+    """Number the loops from 1 and name the statements S0, S1, ... in textual order.
+
+    Each statement also gets the variables of the loops around it as its instance.
+    """
     return _Numberer().block(stmts, ())
 
 
 def array_direction(name: str, stmts: tuple[Stmt, ...]) -> Literal["in", "out", "inout"]:
-    """How the statements use an array: read only, written only, or both."""
+    """Return whether the statements only read an array, only write it, or do both."""
     writes = sum(isinstance(n, Assign) and isinstance(n.target, Load) and n.target.array == name for n in walk(stmts))
     mentions = sum(isinstance(n, Load) and n.array == name for n in walk(stmts))
     if not writes:

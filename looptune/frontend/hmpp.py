@@ -1,10 +1,10 @@
-"""``#pragma hmpp``: codelets, call sites and what their clauses say of the arguments.
+"""``#pragma hmpp``: codelets, call sites, and what their clauses state about the arguments.
 
 #pragma hmpp [<group>] [label] verb {, clause}
 clause = args[a;b].io=inout | args[*].size={n,m} | target=CUDA | asynchronous | cond="…" | …
 args   = NAME | NUMBER | NUMBER-NUMBER | * | label::NAME | *::NAME
 
-Published files leave out commas and ampersands: what can be read all the same is read, and kept as a problem.
+Published files leave out commas and ampersands: such a line is read as far as possible, and the mistake is recorded.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Problem = tuple[str, Span]
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """``args[names].key=value``; ``key=value`` and ``key`` have no names."""
+    """A clause ``args[names].key=value``; ``key=value`` and ``key`` alone have no names."""
 
     names: tuple[str, ...]
     key: str
@@ -58,7 +58,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Hmpp:
-    """``problems`` are mistakes of the line that were read around."""
+    """A ``#pragma hmpp`` line; ``problems`` are mistakes in it that did not prevent reading it."""
 
     verb: str
     label: str
@@ -69,7 +69,7 @@ class Hmpp:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every name in the brackets of its clauses."""
+        """Return every name in the brackets of its clauses."""
         return tuple(n for clause in self.clauses for n in clause.names)
 
 

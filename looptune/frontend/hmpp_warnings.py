@@ -1,7 +1,7 @@
-"""What is wrong with a file's ``#pragma hmpp`` lines and was read all the same, as warnings.
+"""Warnings about mistakes in a file's ``#pragma hmpp`` lines.
 
-They say nothing of what is computed, so that none of it stops a run: the codelet's own line apart, whose verb and
-directions must be readable.
+These lines do not change what is computed, so that no mistake in them stops a run, except in the codelet's own line,
+whose verb and directions must be readable.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def lines(file: c_ast.File) -> Iterator[Pragma]:
-    """Every ``#pragma hmpp`` of the file, in textual order within functions."""
+    """Yield every ``#pragma hmpp`` of the file, in textual order within functions."""
     for function in file.functions:
         yield from (p for p in function.pragmas if p.family == "hmpp")
         yield from (
@@ -62,7 +62,10 @@ _OTHERS = frozenset((
 
 
 def misspelt_pragmas(pragmas: Sequence[Pragma], read: Collection[str]) -> list[str]:
-    """Pragmas of no known tool whose name is nearly one of ours, in the files that the user wrote."""
+    """Return warnings about pragmas that are similar to one of ours and belong to no known tool.
+
+    Only the files in ``read``, which the user wrote, are considered.
+    """
     found: list[str] = []
     for pragma in pragmas:
         if pragma.family in _OURS or pragma.family in _OTHERS or pragma.span.file not in read:

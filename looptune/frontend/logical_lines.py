@@ -1,7 +1,7 @@
-"""Physical lines of C joined to logical ones, each character of which knows its place in the file.
+r"""Join the physical lines of C to logical ones, and map each character to its place in the file.
 
-``// C:\\data\\``, then ``a[0] = 7;``: a backslash that ends a line goes on in the next one, in comments, tokens and
-directives alike. The digraphs ``<: :> <% %> %:`` are the characters that they stand for.
+A backslash at the end of a line continues it in the next one, also in comments such as ``// C:\data\``, in tokens and
+in directives. The digraphs ``<: :> <% %> %:`` stand for ``[ ] { } #``.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _DIGRAPH = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n
 
 @dataclass(frozen=True, slots=True)
 class SplicedText:
-    """``text`` with its lines joined; the k-th piece of it begins at ``starts[k]`` and in the file at ``offsets[k]``.
+    r"""A text with its lines joined; its k-th piece begins at ``starts[k]``, and in the file at ``offsets[k]``.
 
-    As many newlines follow a logical line as the file has in it, so that lines keep their numbers.
+    A logical line is followed by as many newlines as it has in the file, so that lines keep their numbers.
 
-    >>> line = splice_lines("int \\\\\\nn;\\nm")
+    >>> line = splice_lines("int \\\nn;\nm")
     >>> line.text, line.offset(4), line.offset(line.text.index("m"))
-    ('int n;\\n\\nm', 6, 9)
+    ('int n;\n\nm', 6, 9)
     """
 
     text: str
@@ -32,7 +32,7 @@ class SplicedText:
     offsets: Sequence[int]
 
     def offset(self, offset: int) -> int:
-        """Where the character at ``offset`` stands in the file."""
+        """Return the offset in the file of the character at ``offset`` of the text."""
         piece = bisect_right(self.starts, offset) - 1
         return self.offsets[piece] + offset - self.starts[piece]
 

@@ -1,13 +1,14 @@
-"""What ends a counted loop, compared as C compares it: the type that counts, its first value and its limits.
+"""The limits of a counted loop, compared as C compares them: the counter's type, its first value and its limits.
 
-A counter counts in a signed type that holds every value it takes, so that no difference of two bounds wraps:
+The counter gets a signed type that holds every value it takes, so that no difference of two bounds wraps:
 
     unsigned i   64 bits, signed; ``i`` is the counter converted back
     others       the promoted type
 
-C converts both sides of a comparison to one type. An ``int`` beside an unsigned bound counts only where it is known not
-to be negative. A counter that may wrap before its loop ends is no counted one, but for a step by which it would then
-take the same values again, for ever; a loop that every value of its counter continues is refused.
+C converts both sides of a comparison to one type. A loop that compares an ``int`` with an unsigned bound is counted
+only if the ``int`` is known not to be negative. A loop whose counter may wrap before the loop ends is not counted,
+unless with its step the counter would then repeat its values forever. A loop whose condition holds for every value of
+its counter is refused.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ Nonnegative = Callable[[Expr], bool]
 
 @dataclass(frozen=True, slots=True)
 class ExitTest:
-    """``var + added op bound``; ``dtype`` is the type of the sum, ``offset`` None where it is no constant."""
+    """The comparison ``var + added op bound`` that continues a loop.
+
+    ``dtype`` is the type of the sum; ``offset`` is None if ``added`` is not a constant.
+    """
 
     var: str
     op: str
@@ -45,15 +49,15 @@ class ExitTest:
 
     @property
     def kind(self) -> str:
-        """The type in which the two are compared."""
+        """Return the type in which the two sides are compared."""
         return arithmetic_type(self.dtype, self.bound.dtype)
 
 
 @dataclass(frozen=True, slots=True)
 class CounterRange:
-    """The counter's type, its first value and the limits, all of that type.
+    """The counter's type, its first value and its limits, all of that type.
 
-    ``computed_dtype`` is the type in which C computes.
+    ``computed_dtype`` is the type in which C computes them.
     """
 
     dtype: str
@@ -63,7 +67,11 @@ class CounterRange:
 
 
 def convert_index(e: Expr, dtype: str) -> Expr:
-    """``e`` converted; 64 unsigned bits to signed ones operand by operand, as sums and products have the same bits."""
+    """Return ``e`` converted to ``dtype``.
+
+    From unsigned to signed 64 bits, sums, differences and products are converted operand by operand, since they have
+    the same bits.
+    """
     if dtype == COUNTING and e.dtype == "uint64":
         match e:
             case Const(value):
@@ -88,9 +96,10 @@ def limits_of(dtype: str) -> tuple[int, int]:
 def counter_range(
     own: str, start: Expr, asked: Sequence[ExitTest], down: bool, step: Expr, known: Nonnegative
 ) -> CounterRange | None:
-    """None where the loop is no counted one; ``own`` is the counter's declared type, ``start`` of the promoted one.
+    """Return the range of a loop's counter, or None if the loop is not counted.
 
-    Raises UnsupportedError where the condition holds for every value of the counter.
+    ``own`` is the declared type of the counter, ``start`` its first value in the promoted type. Raises UnsupportedError
+    if the condition holds for every value of the counter.
     """
     asked = _lasting(own, asked)
     shown = arithmetic_type(own, own)
@@ -256,7 +265,7 @@ def _meets(own: str, start: Expr, a: ExitTest, down: bool) -> bool:
 
 
 def nonnegative(e: Expr, counters: frozenset[str] | set[str]) -> bool:
-    """``e`` cannot be negative, given these loop variables not to be.
+    """Return whether ``e`` cannot be negative if the loop variables ``counters`` are not.
 
     >>> nonnegative(Binary("+", Var("i"), Const(1)), {"i"}), nonnegative(Binary("-", Var("i"), Const(1)), {"i"})
     (True, False)

@@ -1,4 +1,4 @@
-"""C expressions to IR expressions: C's types, its conversions made explicit, math.h, one-line helpers inlined."""
+"""Lower C expressions to IR expressions: types, explicit conversions, math.h, inlined one-line functions."""
 
 from __future__ import annotations
 
@@ -201,7 +201,10 @@ class Expressions:
                 raise refuse("this pointer expression", "an array and its indices", e.span)
 
     def moved(self, op: str, lhs: c_ast.Expr, rhs: c_ast.Expr, span: Span) -> tuple[Storage, tuple[Expr, ...], Expr]:
-        """``p + e`` and ``e + p``."""
+        """Lower ``p + e``, ``e + p`` or ``p - e`` of a pointer ``p`` and an integer ``e``.
+
+        Returns the array, the indices before the one that the offset changes, and the offset in elements.
+        """
         if op == "+" and not self.is_pointer(lhs):
             lhs, rhs = rhs, lhs
         storage, indices, offset = self.access(lhs)
@@ -273,7 +276,7 @@ class Expressions:
         return fold(Unary("-", arg, span=arg.span))
 
     def binary(self, op: str, lhs: Expr, rhs: Expr, span: Span) -> Expr:
-        """``lhs op rhs`` in the type C computes it in."""
+        """Return ``lhs op rhs`` in the type in which C computes it; raises ParseError if ``op`` needs integers."""
         if op in ("&&", "||"):
             return Binary(op, lhs, rhs, span=span)
         if op in ("<<", ">>", "%", "&", "|", "^") and not (is_integer(lhs.dtype) and is_integer(rhs.dtype)):
@@ -288,7 +291,7 @@ class Expressions:
         return self.select(self.value(e.cond), self.value(e.then), self.value(e.other), e.span)
 
     def select(self, cond: Expr, then: Expr, other: Expr, span: Span) -> Expr:
-        """``cond ? then : other``; on integers, the minimum or maximum it spells out."""
+        """Return ``cond ? then : other``, or for integers the minimum or maximum that it computes."""
         dtype = arithmetic_type(then.dtype, other.dtype)
         then, other = cast(then, dtype), cast(other, dtype)
         match cond:
@@ -402,11 +405,11 @@ class Expressions:
 
 
 def node_count(e: Expr, known: dict[int, tuple[Expr, int]]) -> int:
-    """How much an expression is written out: what is used twice counts twice, though it is one object here.
+    """Return the size of an expression when it is printed: a shared object counts each time it is used.
 
-        g0(x) = x * x;  g1(x) = g0(g0(x));  ...      g30 would be a thousand million operations
+        g0(x) = x * x;  g1(x) = g0(g0(x));  ...      g30 would have a thousand million operations
 
-    ``known`` remembers what was counted, by id, and keeps it alive.
+    ``known`` stores counts by id, and keeps the expressions alive so that ids stay unique.
     """
     if id(e) not in known:
         known[id(e)] = (e, 1 + sum(node_count(part, known) for part in _parts(e)))

@@ -1,4 +1,4 @@
-"""C statements to loop IR: counted loops half open, what is left of ``for`` as ``while``, every write an ``Assign``."""
+"""Lower C statements to the loop IR: counted loops are half open, other ``for`` loops become ``while`` loops."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ _LARGEST_TABLE = 4096
 
 
 class Statements:
-    """Lowers the statements of one codelet. ``once`` names the variables that stand for their one value.
+    """Lowers the statements of one codelet; ``once`` names the variables that are replaced by their single value.
 
-    ``counters`` are the loop variables known not to be negative, ``positive`` what user's variables stand for that is
-    known not to be.
+    ``counters`` are the loop variables known not to be negative, ``positive`` the values of the user's loop variables
+    of which the same is known.
     """
 
     def __init__(self, scope: Scope, once: frozenset[str]) -> None:
@@ -165,7 +165,10 @@ class Statements:
         return value
 
     def table(self, item: c_ast.Declare, shape: tuple[Expr, ...], init: c_ast.InitializerList) -> tuple[Stmt, ...]:
-        """One assignment for each element of an initialised array, zeros included."""
+        """Return one assignment for each element of an initialised array, zeros included.
+
+        Raises UnsupportedError if there are more than _LARGEST_TABLE elements.
+        """
         sizes = [int(e.value) if isinstance(e, Const) else None for e in shape]
         count = 1
         for size in sizes:
@@ -324,7 +327,7 @@ class Statements:
         return While(cond, body, directives=directives, span=item.span)
 
     def counted(self, item: c_ast.For, head: Header, directives: tuple[Directive, ...]) -> tuple[Stmt, ...] | None:
-        """None where the types or the directions make it no counted loop after all."""
+        """Return a counted loop, or None if its types or the directions of its limits do not permit one."""
         own = self.scope.scalars.get(head.var)
         if own is None or not is_integer(own) or own == "bool":
             return None
@@ -376,7 +379,7 @@ class Statements:
         return e in self.positive or nonnegative(e, self.counters)
 
     def unchanged(self, start: Expr, written: frozenset[str], var: str, span: Span) -> tuple[Expr, tuple[Stmt, ...]]:
-        """``start``, kept in a variable where the loop writes what it is made of."""
+        """Return ``start``, or a new variable with its value if the loop writes an operand, and the assignment."""
         names = {n.name if isinstance(n, Var) else n.array for n in walk(start) if isinstance(n, Var | Load)}
         if not names & written:
             return start, ()

@@ -1,7 +1,7 @@
-"""Names made unique, and what the text says of each: where it is written, and whether once.
+"""Make the names of a function unique, and find where each variable is written and used.
 
-A local ``x`` becomes ``x#1``, ``x#2`` … in textual order, so that one name is one variable; parameters and names
-at file scope stay as they are.
+A local ``x`` becomes ``x#1``, ``x#2``, ... in textual order, so that one name is one variable; parameters and names at
+file scope are not changed.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def root_variable(expr: Any) -> str | None:
 
 
 def assigned_names(nodes: Iterable[Any]) -> frozenset[str]:
-    """Every variable and array the nodes may write, and whatever has its address taken."""
+    """Return every variable and array that the nodes may write, and those whose address is taken."""
     found: set[str | None] = set()
     for top in nodes:
         for node in c_ast.walk(top):
@@ -87,12 +87,12 @@ def assigned_names(nodes: Iterable[Any]) -> frozenset[str]:
 
 
 def used_names(nodes: Iterable[Any]) -> frozenset[str]:
-    """Every name in the nodes."""
+    """Return every name in the nodes."""
     return frozenset(n.name for top in nodes for n in c_ast.walk(top) if isinstance(n, c_ast.Name))
 
 
 def used_names_outside_unsupported(nodes: Iterable[Any]) -> frozenset[str]:
-    """Every name in the nodes, but for those inside of what is refused as a whole."""
+    """Return every name in the nodes that is outside of unsupported constructs."""
     found: set[str] = set()
     for node in nodes:
         match node:
@@ -105,7 +105,7 @@ def used_names_outside_unsupported(nodes: Iterable[Any]) -> frozenset[str]:
 
 
 def only_dereferenced(nodes: Iterable[Any]) -> frozenset[str]:
-    """Names that occur as ``*x`` only: such a pointer is the thing it points to."""
+    """Return the names that occur only as ``*x``: such a pointer stands for one variable."""
     starred: set[str] = set()
     plain: dict[str, int] = {}
     for top in nodes:
@@ -173,7 +173,7 @@ class _Walk:
 
 
 def singly_assigned(body: c_ast.Block) -> frozenset[str]:
-    """Variables with one assignment, which comes before each use, in the use's own block or one around it."""
+    """Return the variables with a single assignment that precedes every use, in the same block or one around it."""
     walk = _Walk()
     walk.block(body.items)
     found: set[str] = set()

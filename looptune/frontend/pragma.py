@@ -1,4 +1,4 @@
-"""The text of a pragma, every character of which knows where it stands in the file.
+"""The text of a pragma, with the place of every character in the file.
 
 #pragma hmppcg(CUDA) gridify(k, i), &      family "hmppcg", target "CUDA", one text of
 #pragma hmppcg &     blocksize 32x8        two lines: "gridify(k, i), & blocksize 32x8"
@@ -22,7 +22,7 @@ _COMMENT = re.compile(r"/\*.*?(\*/|$)|//.*", re.DOTALL)
 
 
 def span_over(first: Span, last: Span) -> Span:
-    """From the start of ``first`` to the end of ``last``; ``first`` alone where they are on different lines."""
+    """Return the span from ``first`` to ``last``, both included, or ``first`` if they are on different lines."""
     if (first.file, first.line) != (last.file, last.line):
         return first
     start, end = min(first.col, last.col), max(first.col + first.width, last.col + last.width)
@@ -31,7 +31,7 @@ def span_over(first: Span, last: Span) -> Span:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """``text`` with the place of each of its characters; ``macros`` holds the macros its words name."""
+    """A text with the place of each of its characters; ``macros`` has the macros that its words name."""
 
     text: str
     spans: tuple[Span, ...]
@@ -39,7 +39,7 @@ class SourceText:
 
     @classmethod
     def at(cls, text: str, span: Span) -> SourceText:
-        """``text`` as it stands in one line, from ``span`` on."""
+        """Return ``text`` as a part of one line of a file that begins at ``span``."""
         places = (Span(span.file, span.line, span.col + k, 1, span.text) for k in range(len(text)))
         return cls(text, tuple(places))
 
@@ -61,7 +61,7 @@ class SourceText:
         return SourceText(self.text + other.text, self.spans + other.spans, {**self.macros, **other.macros})
 
     def expanded(self) -> SourceText:
-        """With each word that names a macro replaced by the macro's text, at the word's place."""
+        """Return the text with each word that names a macro replaced by the macro's text, at the word's place."""
         text, places = "", []
         done = 0
         for word in re.finditer(r"[A-Za-z_]\w*", self.text):
@@ -76,7 +76,7 @@ class SourceText:
 
 @dataclass(frozen=True, slots=True)
 class Pragma:
-    """``#pragma FAMILY(TARGET) BODY``; ``content`` is everything after ``#pragma``."""
+    """A line ``#pragma FAMILY(TARGET) BODY``; ``content`` is everything after ``#pragma``."""
 
     family: str
     target: str | None
@@ -119,9 +119,10 @@ def classify(whole: SourceText) -> Pragma:
 
 
 def join_continued(pragmas: Sequence[Pragma]) -> tuple[Pragma, ...]:
-    """Pragmas of one family made one where a line ends in ``&`` and the next begins with it.
+    """Join pragmas of one family if a line ends in ``&`` and the next begins with it.
 
-    An ``hmpp`` line may lack either ``&``: it says nothing of what is computed, so that its reader only warns.
+    An ``hmpp`` line may lack either ``&``: it does not change what is computed, so that its reader only warns. Raises
+    ParseError for a directive with one of the two missing.
     """
     done: list[Pragma] = []
     for pragma in pragmas:

@@ -1,8 +1,8 @@
-"""C text to one preprocessed text whose every token knows its place in the files it came from.
+"""Preprocess C text to one text, each token of which has a place in the files that it came from.
 
-Only this module imports pcpp. ``<...>`` headers are read where a folder the user named has them and
-skipped otherwise; a ``"..."`` header that is missing is left out with a warning. A name given with -D keeps its value
-when the text defines it again, so that the sizes of a published file can be set from outside.
+Only this module imports pcpp. ``<...>`` headers are read if a folder that the user named has them and skipped
+otherwise; a ``"..."`` header that is missing is left out with a warning. A name given with -D keeps its value when the
+text defines it again, so that the sizes of a published file can be set from outside.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _SUFFIX = re.compile(r"[uUlL]+")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """``text`` at ``offset`` of the preprocessed text; ``macro`` is the innermost macro it comes from.
+    """A token at ``offset`` of the preprocessed text; ``macro`` is the innermost macro from which it comes.
 
-    ``place`` is where it begins and ends in its file, None where a macro's body has it.
+    ``place`` has its begin and end in its file, None if it stands in the body of a macro.
     """
 
     text: str
@@ -58,9 +58,9 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Preprocessed:
-    """``pragmas[k]`` is what the line ``#pragma k`` of ``text`` stands for.
+    """A preprocessed text; the line ``#pragma k`` in it stands for ``pragmas[k]``.
 
-    ``skipped`` names headers not read, ``missing`` those of them that the text has in quotes, with the place;
+    ``skipped`` names headers that were not read, ``missing`` those of them that the text has in quotes, with the place;
     ``defined`` are the lines that define or undefine a macro.
     """
 
@@ -104,7 +104,7 @@ def read_source(path: Path) -> bytes:
 
 
 def encoding(data: bytes) -> str:
-    """How the bytes of a source file are to be read: UTF-8, or Latin-1 as in older published files."""
+    """Return the encoding of a source file: UTF-16 with a byte order mark, UTF-8, or else Latin-1."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
     try:
@@ -128,13 +128,13 @@ def decode(data: bytes, path: str) -> str:
 
 
 def normalise_line_ends(text: str) -> str:
-    """One newline per line end, and nothing else that ``str.splitlines`` would take for one."""
+    """Return the text with one newline per line end, and a space for all else that ``str.splitlines`` splits at."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return re.sub("[\v\f\x1c-\x1e\x85\u2028\u2029]", " ", text)
 
 
 def preprocess(text: str, path: str, defines: Mapping[str, str], include_dirs: Sequence[Path]) -> Preprocessed:
-    """``text`` with its macros expanded.
+    """Return ``text`` with its macros expanded.
 
     Raises ParseError at a malformed or ``#error`` directive and at a ``"header"`` that no folder has.
     """

@@ -44,11 +44,13 @@ _DIRECTIVE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """``files``: all that was read, by path, the first is compiled, and the entry stands in it or in one it includes.
+    """A program text that can be compiled and called.
 
-    ``macros`` are given with -D. The entry takes the addresses of ``scalars`` and of ``arrays``, in this order.
+    ``files``: all files that were read, by path; the first is compiled, and the entry is in it or in one that it
+    includes. ``macros`` are given with -D. The entry takes the addresses of ``scalars`` and of ``arrays``, in this
+    order.
 
-    ``dtype``: what takes the place of float and double, behind the ``headers`` of the system; ``float_literals``:
+    ``dtype``: the type that replaces float and double after the ``headers`` of the system; ``float_literals``:
     constants without a suffix are float.
     """
 
@@ -68,10 +70,10 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class CodeletText:
-    """A function that the codelet is, or a part of it.
+    """A function that is the codelet, or contains it.
 
-    ``names`` are the whole codelet's of its own parameters, where they differ; ``element_arrays`` those of its scalars
-    that are the first element of an array of the codelet's.
+    ``names`` maps its own parameters to the whole codelet's names where these differ; ``element_arrays`` are those of
+    its scalars that are the first element of an array of the codelet.
     """
 
     function: c_ast.Function
@@ -86,7 +88,7 @@ class CodeletText:
 def files(
     source: Preprocessed, globals_: Sequence[c_ast.Declare], runs: Sequence[CodeletText], whole: Codelet
 ) -> dict[str, str] | None:
-    """All files with the entry in one of them; None where the text cannot be run with these parameters."""
+    """Return all files, with the entry in one of them, or None if the text cannot be run with these parameters."""
     texts = dict(source.sources)
     main = next(iter(texts))
     scalars, arrays = parameters(whole)
@@ -109,7 +111,7 @@ class _Unknown(Exception):
 
 
 def parameters(codelet: Codelet) -> tuple[tuple[Scalar, ...], tuple[Array, ...]]:
-    """In the order in which the entry takes them."""
+    """Return the scalars and the arrays of a codelet, in the order in which the entry takes them."""
     scalars = tuple(p for p in codelet.params if isinstance(p, Scalar))
     return scalars, tuple(p for p in codelet.params if isinstance(p, Array))
 

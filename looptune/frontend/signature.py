@@ -1,8 +1,8 @@
-"""The function around a codelet as C declares it: what is built in its place takes what it takes.
+"""The C declaration of the function around a codelet, so that a built function can replace it.
 
     void f(int n, const real *restrict x)   ─▶   typedef float real;  void f(int n, const real *restrict x)
 
-Variables at file scope that the codelet uses stay what they are, declared ``extern``.
+Variables at file scope that the codelet uses are declared ``extern``.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _HEADERS = {"size_t": "stddef.h", "ptrdiff_t": "stddef.h", "wchar_t": "stddef.h"
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """``text`` is the declaration without a semicolon, ``before`` what it needs in front of it, ``headers`` those of C.
+    """The declaration of a function; ``text`` has no semicolon.
 
-    ``end`` is the last statement; ``static`` the variables of the file that no other file can see; ``names`` those of
-    its parameters.
+    ``before`` are the declarations that it needs, ``headers`` the C headers; ``end`` is the last statement; ``static``
+    are the variables of the file that no other file can see; ``names`` are those of its parameters.
     """
 
     text: str
@@ -52,7 +52,7 @@ class Head:
 
 
 def head(function: c_ast.Function, codelet: Codelet, file: c_ast.File) -> Head:
-    """UsageError where the codelet cannot be a function with this declaration."""
+    """Return the declaration of the function; raises UsageError if the codelet cannot be a function with it."""
     params = {p.name: p for p in codelet.params}
     before: dict[str, None] = {}
     headers: dict[str, None] = {}

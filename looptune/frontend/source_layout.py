@@ -1,7 +1,7 @@
-"""Where statements stand in the text of a file: what ``transform`` puts in place of some of them, and nothing else.
+"""The places of statements in the text of a file, which ``transform`` replaces; everything else is left as it is.
 
-The tokens of a function's body, after macros, are taken apart into statements; each end of a statement is a place in
-the file where the token there stands in it, or where the macro does that the token comes out of.
+The tokens of a function's body, after macro expansion, are grouped into statements. Each end of a statement is a place
+in the file if its token stands in the file, or if the macro that the token comes from does.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class SourceStatement:
 
 @dataclass(frozen=True, slots=True)
 class StatementList:
-    """The statements between two braces, or the one that stands without."""
+    """The statements between two braces, or a single statement without braces."""
 
     statements: tuple[SourceStatement, ...]
     braced: bool
@@ -41,7 +41,7 @@ class StatementList:
 
 @dataclass(frozen=True, slots=True)
 class StatementRange:
-    """Some of the statements of a block, from the first to the last."""
+    """Consecutive statements of a block, from the first to the last."""
 
     block: StatementList
     first: int
@@ -58,7 +58,7 @@ class StatementRange:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A preprocessor's line: ``text[start:end]``, its first word and what follows."""
+    """A preprocessor line: ``text[start:end]``, its first word and the rest."""
 
     start: int
     end: int
@@ -68,7 +68,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A function's body. ``lines`` are the directives of the whole file, ``places`` the tokens by where they stand."""
+    """A function's body: ``lines`` are the preprocessor lines of the file, ``places`` maps places to tokens."""
 
     path: str
     text: str
@@ -83,7 +83,7 @@ class Layout:
         return token.macro is None and token.place is not None and token.span.file == self.path
 
     def start(self, k: int) -> int | None:
-        """Where the text of the k-th token begins; None within what one macro makes."""
+        """Return the offset at which the text of token k begins, or None inside the expansion of a macro."""
         token = self.tokens[k]
         if self.real(k) and token.place is not None:
             return token.place[0]
@@ -97,7 +97,7 @@ class Layout:
         return at
 
     def end(self, k: int) -> int | None:
-        """Where the text of the k-th token ends; None within what one macro makes."""
+        """Return the offset at which the text of token k ends, or None inside the expansion of a macro."""
         token = self.tokens[k]
         if self.real(k) and token.place is not None:
             return token.place[1]

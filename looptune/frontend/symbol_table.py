@@ -1,4 +1,4 @@
-"""What each name of a codelet stands for while it is lowered."""
+"""The meaning of each name of a codelet while it is lowered."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """An array as the text uses it: ``rank`` indices, of which a ``starred`` one has none written."""
+    """An array with ``rank`` indices; a ``starred`` one is a pointer that the text uses only as ``*x``."""
 
     name: str
     dtype: str
@@ -41,12 +41,11 @@ class Storage:
 
 @dataclass(slots=True)
 class Scope:
-    """Filled while a codelet is lowered.
+    """The names of a codelet, filled while it is lowered.
 
-    ``bound`` holds names that stand for an expression: loop variables, variables assigned once, parameters of a
-    function being inlined; ``fixed`` the scalars that never change; ``counters`` what unsigned loop variables are in
-    terms of the counter, before it is converted; ``sizes`` how many operations an expression is, by the expression's
-    id.
+    ``bound`` has names that stand for an expression: loop variables, variables assigned once, parameters of a function
+    that is inlined; ``fixed``: scalars that never change; ``counters``: the values of unsigned loop variables in terms
+    of their counters; ``sizes``: the number of operations of an expression, by its id.
     """
 
     file: c_ast.File
@@ -86,7 +85,10 @@ class Scope:
 
 
 def layout(kind: c_ast.Type, name: str, span: Span) -> tuple[str, tuple[c_ast.Expr | None, ...]]:
-    """Element type and extents, outermost first; a pointer's own extent is None. Scalars have none."""
+    """Return the element type and the extents of a variable, outermost first.
+
+    The extent of a pointer is None; scalars have no extents. Raises UnsupportedError for types without a layout.
+    """
     match kind:
         case c_ast.Basic("void"):
             raise refuse(f"void {name}", "a number type", span)

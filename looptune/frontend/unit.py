@@ -1,4 +1,4 @@
-"""What ``load`` gives: a codelet, the text it comes from, and what the text leaves to choose."""
+"""The result of ``load``: a codelet, the text that it comes from, and the choices in that text."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ CHOICE = "{}"
 
 @dataclass(frozen=True, slots=True)
 class FunctionPart:
-    """One function of the program (or the scop in it) as the file has it.
+    """One function of the program, or the scop in it, as the file has it.
 
-    ``text[body[0]:body[1]]`` of the file at ``path`` is its body with both braces, or what stands between the ``#pragma
-    scop`` and ``#pragma endscop`` lines. ``statements`` are those the codelet has of it; ``names`` are the function's
-    own names for the codelet's, where they differ; ``write_back_error`` says why the codelet's statements cannot be
-    written back under these names, where they cannot. ``open`` is the place of the function's brace, and ``region``
-    says whether the codelet is a part of it. ``variables`` are the text's names of the codelet's locals that stand in
-    it; ``element_names`` those of variables that the codelet has as arrays of one element, by the array. ``shadowed``
-    are names of the file that mean something else somewhere in the function.
+    ``text[body[0]:body[1]]`` of the file at ``path`` is its body with both braces, or the text between the ``#pragma
+    scop`` and ``#pragma endscop`` lines. ``statements`` are the statements of the codelet that come from it; ``names``
+    maps names of the codelet to names of the function where they differ; ``write_back_error`` says why the statements
+    cannot be written back under these names, if they cannot. ``open`` is the place of the function's brace, and
+    ``region`` says whether the codelet is a part of the function. ``variables`` are the names in the text of the
+    codelet's locals; ``element_names`` those of variables that are arrays of one element in the codelet, by the array.
+    ``shadowed`` are names of the file that mean something else somewhere in the function.
     """
 
     function: str
@@ -45,7 +45,7 @@ class FunctionPart:
 
 @dataclass(frozen=True, slots=True)
 class PragmaChoices:
-    """A directive of the file with choices in braces, and the number of the loop it stands before."""
+    """A directive of the file with choices in braces, and the number of the loop after it."""
 
     loop: int
     text: str
@@ -54,15 +54,15 @@ class PragmaChoices:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A codelet and the text it comes from.
+    """A codelet and the text that it comes from.
 
-    ``values`` is what is known of scalar parameters by name. ``path`` and ``text`` are the file the codelet stands in
-    ("<source>" for text), unpreprocessed; ``parts`` are the functions it is made of, in the order they run: one, or
-    every codelet of a group. ``warnings`` are what the file has wrong and looptune read all the same, each a message
-    with its line and caret. ``sources`` are all files read, by path; ``known_values`` those of ``defines`` that are
-    values of parameters, not macros. ``excerpt``: the text as it can be compiled and called. ``prepared`` is the text
-    after the preprocessor. ``head`` declares the function that the codelet is, or says why it cannot; None where it is
-    a part of one, or several.
+    ``values`` has the known values of scalar parameters by name. ``path`` and ``text`` are the codelet's file
+    ("<source>" for text), not preprocessed; ``parts`` are the functions that it is made of, in the order in which they
+    run: one, or every codelet of a group. ``warnings`` are mistakes of the file that did not prevent reading it, each a
+    message with its line and a caret. ``sources`` are all files read, by path; ``known_values`` those of ``defines``
+    that are values of parameters, not macros. ``excerpt``: the text as it can be compiled and called. ``prepared`` is
+    the preprocessed text. ``head`` is the declaration of the function that is the codelet, or the reason why there is
+    none; None if the codelet is a part of a function, or several functions.
     """
 
     codelet: Codelet
@@ -81,11 +81,11 @@ class Unit:
 
     @property
     def body(self) -> tuple[int, int]:
-        """Where the first part's body stands in ``text``."""
+        """Return the begin and the end of the first part's body in ``text``."""
         return self.parts[0].body
 
     def layout(self, part: FunctionPart) -> Layout | None:
-        """Where the statements of a part stand; None where a macro or another file makes them."""
+        """Return the layout of the statements of a part, or None if a macro or another file makes them."""
         if self.prepared is None:
             return None
         within = part.body if part.region else None

@@ -1,4 +1,4 @@
-"""The hull of a loop: all values it has in any iteration of a loop around it, each asked whether it is one of this one.
+"""The bounding box of a loop: its range over all iterations of the loops around it, with a guard in the body.
 
 for i in 0..n: for j in i..m: S(j)    ==>    for i in 0..n: for j in 0..m: if (j >= i) S(j)
 """
@@ -21,7 +21,10 @@ def rectangular_hull(loop: Loop, outer: Loop) -> Loop | None:
 
 
 def bounds(loop: Loop, around: Sequence[Loop]) -> tuple[Expr, Expr] | None:
-    """Of the hull, in any iteration of the loops ``around``, outermost first; None where they are not known."""
+    """Return bounds of the loop that hold in every iteration of the loops ``around``, or None if none are found.
+
+    ``around`` is ordered outermost first.
+    """
     lo, hi = loop.lo, loop.hi
     for outer in reversed(around):
         if loop.step > 1 and outer.var in names_in(lo):

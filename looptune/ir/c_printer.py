@@ -1,6 +1,6 @@
-"""IR to C that gcc compiles: this is the source-to-source compiler behind ``looptune transform``.
+"""Print the IR as C that gcc compiles: the source-to-source compiler behind ``looptune transform``.
 
-Casts that C inserts by itself are left out, ``x = x op e`` is printed ``x op= e``, a local is declared in the
+Casts that C inserts by itself are left out, ``x = x op e`` is printed ``x op= e``, and a local is declared in the
 smallest block that owns it.
 """
 
@@ -63,7 +63,7 @@ def arithmetic_type(a: str, b: str) -> str:
 
 
 def expression_text(e: Expr, level: int = 0) -> str:
-    """``e`` as C text, parenthesised where its place binds tighter than ``level``."""
+    """Return ``e`` as C text, in parentheses if its operator binds less tightly than ``level``."""
     text, own = _expr(e)
     return f"({text})" if own < level else text
 
@@ -235,7 +235,7 @@ def _statement(
 
 
 def declaration(variable: Array | Scalar | Local) -> str:
-    """``float A[n][m]``: a parameter or local as C declares it."""
+    """Return the C declaration of a parameter or local, such as ``float A[n][m]``."""
     ctype = C_TYPES[variable.dtype]
     match variable:
         case Scalar(name):

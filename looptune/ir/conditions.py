@@ -1,10 +1,10 @@
-"""Comparisons of integers in lowest terms, none that the ones around it decide, and none twice in a row.
+"""Simplify comparisons of integers, remove those that enclosing ones decide, and merge equal neighbours.
 
     if (4 * j + 3 >= 4 * i)               if (j >= i)
       if (4 * j + 1 >= 4 * i) S    ==>      S
       if (4 * j >= 4 * i + 1) T             if (j >= i + 1) T
 
-The copies that unrolling makes of a triangle's border ask for few things that differ.
+Unrolling the border of a triangle makes many copies of conditions of which few differ.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Facts = tuple[_LinearInequality, ...]
 
 
 def simplify_conditions(body: tuple[Stmt, ...], facts: Facts = ()) -> tuple[Stmt, ...]:
-    """``facts`` are what holds around the body."""
+    """Return the body with its conditions simplified; ``facts`` are the conditions that hold around it."""
     out: list[Stmt] = []
     for stmt in body:
         for done in _statement(stmt, facts):

@@ -1,8 +1,7 @@
-"""Where a local lives: the smallest block that writes it before reading it on every pass.
+"""Uses and definitions of locals: the smallest block that writes a local before it reads it on every pass.
 
-An array in the body of the innermost loop around all its uses each iteration of which has its own.
-
-A local declared in such a block is private to each iteration of the loops around it, and to each thread.
+For an array this is the body of the innermost loop around all its uses each iteration of which has its own copy. A
+local declared in such a block is private to each iteration of the loops around it, and to each thread.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from looptune.ir.rewrite import conjuncts, walk, walk_stmts
 
 
 def referenced_names(stmts: Iterable[Stmt]) -> set[str]:
-    """Every scalar and array named in the statements, loop variables included."""
+    """Return every scalar and array named in the statements, loop variables included."""
     found: set[str] = set()
     for node in walk(tuple(stmts)):
         match node:
@@ -37,7 +36,7 @@ def written_names(stmts: Iterable[Stmt]) -> set[str]:
 
 
 def share_conditions(stmts: Iterable[Stmt]) -> tuple[Stmt, ...]:
-    """Neighbours under one condition, which none of them changes, as one statement.
+    """Merge neighbouring statements under the same condition, unless one of them changes it.
 
     if (n > 0) x[0] = 1;  if (n > 0) x[1] = 1;     ==>     if (n > 0) { x[0] = 1; x[1] = 1; }
     """
@@ -123,9 +122,9 @@ def can_be_private(local: Local) -> bool:
 
 
 def privatizable_arrays(body: Iterable[Stmt], arrays: Iterable[str], around: Iterable[str] = ()) -> set[str]:
-    """Of the ``arrays``, those that are used in ``body`` only inside loops which own them.
+    """Return the ``arrays`` that ``body`` uses only inside loops that own them.
 
-    ``around`` are owned by one of the loops around.
+    The arrays ``around`` are owned by a loop around the body.
     """
     left = set(arrays) & referenced_names(body)
     return left - (_outside_owners(tuple(body)) - set(around)) if left else left
@@ -148,7 +147,9 @@ def _outside_owners(body: tuple[Stmt, ...]) -> set[str]:
 
 
 def is_dead_store(assign: Assign, loop: Loop) -> bool:
-    """Of all iterations of ``loop`` only the last leaves anything of ``assign``, and none of them uses it.
+    """Return whether only the last iteration of ``loop`` makes the final value of ``assign``, and none reads it.
+
+    This holds if the target does not vary with the loop and is not read in it.
 
     >>> from looptune.ir.nodes import Binary, Const
     >>> i, t, s = Var("i"), Var("t"), Var("s")
@@ -162,7 +163,7 @@ def is_dead_store(assign: Assign, loop: Loop) -> bool:
 
 
 def is_defined_before_use(block: tuple[Stmt, ...], name: str) -> bool:
-    """Every pass over ``block`` that uses scalar ``name`` assigns it before it reads it; some pass may.
+    """Return whether ``block`` refers to scalar ``name`` and every pass that reads it assigns it before.
 
     >>> from looptune.ir.nodes import Const
     >>> t, n = Var("t"), Var("n")
@@ -249,7 +250,7 @@ def _with_names(assigned: Conditional, conditions: Iterable[Expr], names: Collec
 
 
 def locals_declared_in(block: tuple[Stmt, ...], candidates: set[str]) -> set[str]:
-    """Of the ``candidates``, all private to ``block``, those whose smallest block is this one, not one inside."""
+    """Return the ``candidates``, all private to ``block``, that belong into no smaller block inside."""
     inside = [(s, referenced_names((s,))) for s in block] if candidates else []
     users = {name: [s for s, used in inside if name in used] for name in candidates}
     return {name for name, where in users.items() if len(where) != 1 or not _fits(where, name)}

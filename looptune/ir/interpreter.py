@@ -1,4 +1,4 @@
-"""What the IR means: run it on NumPy arrays, one statement at a time. Slow, and the reference.
+"""The meaning of the IR: run it on NumPy arrays, one statement at a time. It is slow, and it is the reference.
 
 Integers are C's: they wrap in their dtype, ``/`` and ``%`` truncate. Floats round to their dtype after every operation.
 """
@@ -49,7 +49,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 class Interpreter:
-    """The variables of one run; ``where`` holds loop variables and scalars, arrays are the caller's."""
+    """The variables of one run; ``where`` holds loop variables and scalars, the arrays are the caller's."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray], scalars: Mapping[str, Any], trace: Trace | None) -> None:
         self.arrays = dict(arrays)
@@ -179,9 +179,9 @@ def _unary(op: str, dtype: str, arg: Meaning) -> Meaning:
 
 
 def convert(value: Any, dtype: str) -> Any:
-    """``(dtype)value`` as C converts: floats truncate toward zero, integers wrap, and each value is rounded once.
+    """Return ``(dtype)value`` as C converts it: floats truncate toward zero, integers wrap, values are rounded once.
 
-    What C leaves undefined, an integer from a NaN or an infinity, is the least of its type.
+    An integer from a NaN or an infinity, which C leaves undefined, is the least of its type.
     """
     if dtype == "bool":
         return int(value != 0)

@@ -1,10 +1,10 @@
-"""Bounds that are known from the ranges of the loops around, where sizes are constants.
+"""Simplify bounds and conditions with the ranges of the enclosing loops, where sizes are constants.
 
     for o in 0..64: for k in 16*o .. min(16*o + 16, 1024)     ==>     for k in 16*o .. 16*o + 16
     for i in 0..8: if (i < 8) S                               ==>     for i in 0..8: S
 
-An expression lies between the least and the greatest value of its terms, each loop variable between its bounds. Of
-sizes that are no constants it is told whether a loop runs:
+An expression lies between the least and the greatest value of its terms, each loop variable between its bounds. For
+sizes that are not constants, the analysis tells whether a loop runs:
 
     for o in 0..(n + 15) / 16: for k in 16*o .. min(16*o + 16, n)      o <= (n + 15) / 16 - 1, so that n - 16*o >= 1
 """
@@ -30,7 +30,7 @@ Terms = tuple[dict[Expr, int], int]
 
 
 def affine_terms(e: Expr) -> Terms:
-    """``e`` as a sum of integer multiples of atoms, and a constant.
+    """Return ``e`` as a sum of integer multiples of atoms, and a constant.
 
     >>> affine_terms(Binary("+", Binary("*", Const(2), Var("i")), Const(1)))
     ({Var(name='i', dtype='int32'): 2}, 1)
@@ -58,7 +58,7 @@ def never_equal(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
 
 
 def simplify_with_ranges(body: tuple[Stmt, ...], known: Mapping[str, Range] | None = None) -> tuple[Stmt, ...]:
-    """``known`` are the ranges of variables around."""
+    """Return the body simplified; ``known`` has the ranges of variables around it."""
     env = {} if known is None else known
     return tuple(_statement(s, env) for s in body)
 
@@ -149,7 +149,7 @@ def _ends(e: Expr, op: str) -> Iterator[Expr]:
 
 
 def has_invariant_bounds(loop: Loop) -> bool:
-    """Its variable and its bounds are in the whole body what they are at its begin."""
+    """Return whether the loop's body changes neither its variable nor its bounds, which read no array."""
     named = {loop.var} | names_in((loop.lo, loop.hi))
     loads = any(isinstance(n, Load) for bound in (loop.lo, loop.hi) for n in walk(bound))
     return not loads and not named & written_names(loop.body)
@@ -233,7 +233,7 @@ def _decided(e: Any, env: Mapping[str, Range]) -> Any:
 
 
 def cannot_overflow(e: Expr) -> bool:
-    """Nothing in it wraps around, and no conversion in it changes a value."""
+    """Return whether ``e`` has only signed arithmetic, whose overflow is undefined, and no narrowing conversion."""
     return all(
         n.dtype in ("int32", "int64") and not (isinstance(n, Cast) and (n.dtype, n.arg.dtype) == ("int32", "int64"))
         for n in walk(e)
@@ -299,7 +299,7 @@ def _sum(terms: Mapping[Expr, int], constant: int, env: Mapping[str, Range]) -> 
 
 
 def never_negative(e: Expr, known: Collection[str]) -> bool:
-    """``e`` cannot be negative, given the variables ``known`` not to be."""
+    """Return whether ``e`` cannot be negative if the variables ``known`` are not."""
     if e.dtype.startswith("uint") or e.dtype == "bool":
         return True
     match e:

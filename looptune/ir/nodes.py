@@ -2,16 +2,16 @@
 
     Codelet = parameters (Array | Scalar), locals, body, directives
     Stmt    = Assign | Loop | While | If
-    Expr    = Const | Var | Load | Bin | Un | Call | Select | Cast
+    Expr    = Const | Var | Load | Binary | Unary | Call | Select | Cast
 
-Every expression has a ``dtype``, a NumPy name ("float32", "int32", "bool", ...). C's usual arithmetic
-conversions are explicit ``Cast`` nodes: both operands of a ``Binary`` have one dtype, an ``Assign``'s
-value has its target's. Comparisons and logical operators give int32, as in C. ``/`` and ``%`` on
-integers truncate, as in C; signed integers wrap. A ``Cast`` to "bool" asks whether its operand is not zero.
+Every expression has a ``dtype``, a NumPy name ("float32", "int32", "bool", ...). C's usual arithmetic conversions are
+explicit ``Cast`` nodes: both operands of a ``Binary`` have one dtype, an ``Assign``'s value has its target's.
+Comparisons and logical operators give int32, as in C. ``/`` and ``%`` on integers truncate, as in C; signed integers
+wrap. A ``Cast`` to "bool" asks whether its operand is not zero.
 
-``Loop`` is half open: ``var = lo, lo + step, ... < hi`` with ``step >= 1``; no loop rebinds a name
-bound around it. Scalars are ``Var``: loop variables, scalar parameters and locals, distinct names.
-Equality is structural and ignores spans, so ``before == after`` is a test.
+``Loop`` is half open: ``var = lo, lo + step, ... < hi`` with ``step >= 1``; no loop rebinds a name bound around it.
+Scalars are ``Var``: loop variables, scalar parameters and locals have distinct names. Equality is structural and
+ignores spans, so ``before == after`` is a test.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Var(Node):
 
 @dataclass(frozen=True, slots=True)
 class Load(Node):
-    """``array[index]...``: one element; as an ``Assign`` target, the element written."""
+    """One element, ``array[index]...``; as the target of an ``Assign``, the element that is written."""
 
     array: str
     index: tuple[Expr, ...]
@@ -68,7 +68,7 @@ class Load(Node):
 
 @dataclass(frozen=True, slots=True)
 class Binary(Node):
-    """op: ``+ - * / % & | ^ << >> min max`` and the COMPARISONS."""
+    """A binary operation; op: ``+ - * / % & | ^ << >> min max`` or one of COMPARISONS."""
 
     op: str
     lhs: Expr
@@ -81,7 +81,7 @@ class Binary(Node):
 
 @dataclass(frozen=True, slots=True)
 class Unary(Node):
-    """op: ``- ! ~``."""
+    """A unary operation; op: ``- ! ~``."""
 
     op: str
     arg: Expr
@@ -102,7 +102,10 @@ class Call(Node):
 
 @dataclass(frozen=True, slots=True)
 class Select(Node):
-    """``cond ? then : other``. ``no_nans``: no NaN is compared, so that it may be a minimum or a maximum."""
+    """The expression ``cond ? then : other``.
+
+    ``no_nans``: no NaN is compared, so that it may become a minimum or maximum.
+    """
 
     cond: Expr
     then: Expr
@@ -140,9 +143,10 @@ class Directive(Node):
 
 
 class Annotation(ABC):
-    """What a directive says of a loop to the stages after ``schedule``: a frozen dataclass in the directive's own file.
+    """A statement of a directive about a loop, for the stages after ``schedule``.
 
-    Every rewriting of a loop keeps its annotations. Who acts on one asks a ``Loop`` or a kernel for it by its class.
+    It is a frozen dataclass in the directive's own file. Every rewriting of a loop preserves its annotations; a later
+    stage asks a ``Loop`` or a kernel for one by its class.
     """
 
     __slots__ = ()
@@ -197,9 +201,9 @@ def find_annotation(annotations: Iterable[Annotation], kind: type[A]) -> A | Non
 
 
 class Annotations(tuple[Annotation, ...]):
-    """The annotations of a loop, at most one of a class: first those for the loop alone, each by its word.
+    """The annotations of a loop, at most one of each class: first those for the loop alone, each by its word.
 
-    Equality looks at those that are ``compared``.
+    Equality considers only those that are ``compared``.
     """
 
     __slots__ = ()
@@ -240,7 +244,7 @@ class Assign(Node):
 
 @dataclass(frozen=True, slots=True)
 class Reduction(Node):
-    """``target = target op e`` in the iterations of a parallel loop, in any order; op: ``+ * min max``."""
+    """The update ``target = target op e`` in the iterations of a parallel loop, in any order; op: ``+ * min max``."""
 
     op: str
     target: Var | Load
@@ -248,7 +252,7 @@ class Reduction(Node):
 
 @dataclass(frozen=True, slots=True)
 class SourceCounter(Node):
-    """The user's variable of a loop of the text, and what it holds in terms of the loop's own; None where it is that.
+    """The user's variable of a loop, and its value in terms of the loop's variable; None if the two are equal.
 
     They differ where the text counts otherwise, such as downward.
     """
@@ -260,17 +264,16 @@ class SourceCounter(Node):
 
 @dataclass(frozen=True, slots=True)
 class Loop(Node):
-    """``number`` is its place in the codelet's text, from 1; 0 for a loop a transform made.
+    """A counted loop; ``number`` is its place in the codelet's text, from 1, and 0 for a loop that a transform made.
 
-    ``annotations`` are what directives say of it to later stages.
-    ``counter`` is the variable that a loop of the text counts with; None for a loop a transform made.
+    ``annotations`` are the statements of directives about it for later stages. ``counter`` is the variable with which
+    the loop of the text counts; None for a loop that a transform made.
 
-    ``reductions`` is what the iterations of a parallel loop accumulate into together; nothing else in them touches it.
-    ``thread_axis`` is the dimension of the grid that the loop was asked to have, "" where the nest decides; along z a
-    block has one iteration, and so it has of the "parts" of sums; those of a "team" loop are shared by the threads of
-    one block.
-    ``private_arrays`` are the local arrays of which each iteration has one of its own: nothing they hold goes from one
-    iteration to another.
+    ``reductions`` are what the iterations of a parallel loop accumulate into; nothing else in them accesses it.
+    ``thread_axis`` is the dimension of the grid that a directive asks for, "" where the nest decides; along z a block
+    has one iteration, and so it has of the "parts" of sums; the iterations of a "team" loop are shared by the threads
+    of one block. ``private_arrays`` are the local arrays of which each iteration has a copy: no value in them goes from
+    one iteration to another.
     """
 
     var: str
@@ -298,12 +301,12 @@ class Loop(Node):
 
     @property
     def in_parts(self) -> bool:
-        """One of its annotations has its iterations run in several parts at a time."""
+        """Return whether an annotation says that several parts of the iterations run at the same time."""
         return any(a.in_parts for a in self.annotations)
 
     @property
     def source_value(self) -> Expr | None:
-        """What the user's variable holds, in terms of ``var``; None where it is ``var``."""
+        """Return the value of the user's variable in terms of ``var``, or None if it is ``var``."""
         return None if self.counter is None else self.counter.value
 
     def without(self, *kinds: type[Annotation]) -> Loop:
@@ -334,7 +337,7 @@ class If(Node):
 
 @dataclass(frozen=True, slots=True)
 class Array(Node):
-    """A parameter of dense, row-major storage. An extent of None (first only) is not declared (``double *x``)."""
+    """A parameter of dense, row-major storage; a first extent of None is not declared (``double *x``)."""
 
     name: str
     dtype: str
@@ -352,9 +355,9 @@ class Scalar(Node):
 
 @dataclass(frozen=True, slots=True)
 class Local(Node):
-    """A variable of the codelet's own: a scalar where ``shape`` is empty. Initialisers are ``Assign``s.
+    """A variable of the codelet: a scalar if ``shape`` is empty. Initialisers are ``Assign``s.
 
-    An array declared inside a loop is here as well, and in the ``private_arrays`` of the loop.
+    An array declared inside a loop is listed here as well, and in the ``private_arrays`` of the loop.
     """
 
     name: str

@@ -45,9 +45,9 @@ def _children(cls: Any) -> tuple[tuple[str, bool], ...]:
 
 
 def map_children(rule: Callable[[Node], Any], node: N) -> N:
-    """``node`` with ``rule`` applied to each child; the same object when nothing changed.
+    """Apply ``rule`` to each child of ``node``; returns the same object if nothing changed.
 
-    Where a child sits in a tuple, ``rule`` may return a tuple, which is spliced in.
+    If a child is in a tuple, ``rule`` may return a tuple, which is spliced in.
     """
     changed: dict[str, Any] = {}
     kind: Any = type(node)
@@ -113,7 +113,7 @@ def _visited(visit: Callable[[Any], Any], node: Tree) -> Tree:
 
 
 def rewrite_stmts(rule: Callable[[Stmt], Stmt | tuple[Stmt, ...] | None], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """``rewrite`` for a rule that leaves expressions alone, which are most of a tree."""
+    """Rewrite statements as ``rewrite`` does, without visiting expressions, which are most of a tree."""
 
     def visit(stmt: Stmt) -> Any:
         whole = map_blocks(lambda block: _mapped(visit, block), stmt)
@@ -189,7 +189,7 @@ def _parts(cls: Any) -> Callable[[Any], tuple[Any, ...]] | None:
 
 
 def walk(node: Any) -> Iterator[Node]:
-    """Every node of a tree (or tuple of trees), parents first, in textual order; directives are not part of it."""
+    """Yield every node of a tree (or tuple of trees), parents first, in textual order, without directives."""
     stack = [node]
     while stack:
         here = stack.pop()

@@ -1,6 +1,6 @@
-"""Integer expressions made small: constants folded, ``x + 0``, ``x * 1``, ``(x + 1) + 1`` removed.
+"""Simplify integer expressions: constants folded, ``x + 0``, ``x * 1``, ``(x + 1) + 1`` removed.
 
-Only integers are touched: a float expression keeps every operation, because rounding is part of its meaning.
+Only integers are changed: a float expression keeps every operation, because rounding is part of its meaning.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def is_integer(dtype: str) -> bool:
 
 
 def wrap(value: int, dtype: str) -> int:
-    """``value`` as C stores it in ``dtype``: two's complement, and in a bool whether it is not zero.
+    """Return ``value`` as C stores it in ``dtype``: in two's complement; in a bool, whether it is not zero.
 
     >>> wrap(2**31, "int32"), wrap(-1, "uint8"), wrap(256, "bool")
     (-2147483648, 255, 1)
@@ -37,7 +37,7 @@ def wrap(value: int, dtype: str) -> int:
 
 
 def fits(value: int, dtype: str) -> bool:
-    """``value`` is one of the integer type.
+    """Return whether the integer type can represent ``value``.
 
     >>> fits(255, "uint8"), fits(2**31, "int32")
     (True, False)
@@ -56,7 +56,7 @@ def overflows_never(dtype: str) -> bool:
 
 
 def truth(e: Expr) -> Expr:
-    """1 where ``e`` is not zero, else 0."""
+    """Return an expression that is 1 if ``e`` is not zero, else 0."""
     match e:
         case Binary(op) if op in COMPARISONS:
             return e
@@ -68,7 +68,7 @@ def truth(e: Expr) -> Expr:
 
 
 def widens(dtype: str, of: str) -> bool:
-    """Every value of the integer type ``of`` is one of the integer type ``dtype``."""
+    """Return whether ``dtype`` can represent every value of ``of``, both integer types."""
     if not (is_integer(dtype) and is_integer(of)):
         return False
     if "bool" in (dtype, of):
@@ -92,7 +92,7 @@ def is_lossless_index_cast(to: str, of: str) -> bool:
 
 
 def truncdiv(a: int, b: int) -> int:
-    """C's integer division: toward zero.
+    """Return the quotient of C's integer division, which rounds toward zero.
 
     >>> truncdiv(-7, 2), truncdiv(7, -2)
     (-3, -3)
@@ -119,7 +119,7 @@ def evaluate(op: str, a: int, b: int) -> int | None:
 
 
 def fold(e: Expr) -> Expr:
-    """One node simplified, its children being simple already; the same object when nothing applies."""
+    """Simplify one node whose children are simple already; returns the same object if nothing applies."""
     match e:
         case Binary(op, lhs) if op != "&&" and not is_integer(lhs.dtype):
             return e
@@ -212,7 +212,7 @@ def max_of(a: Expr, b: Expr) -> Expr:
 
 
 def as_min_max(e: Select) -> tuple[str, Expr, Expr] | None:
-    """Of which two floats it is the "min" or the "max", where it chooses between two that it compares.
+    """Return "min" or "max" and its two operands if a selection chooses between two floats that it compares, else None.
 
     >>> a, b = Const(1.0, "float32"), Const(2.0, "float32")
     >>> as_min_max(Select(Binary(">", a, b), b, a))[0]

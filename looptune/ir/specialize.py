@@ -1,4 +1,4 @@
-"""Sizes that are known, written into the codelet as constants, and what can then no longer run removed."""
+"""Write known sizes into a codelet as constants, and remove what can then no longer run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def specialize(codelet: Codelet, values: Mapping[str, int | float]) -> Codelet:
 
 
 def remove_dead_code(codelet: Codelet) -> Codelet:
-    """Without loops that never run and branches never taken."""
+    """Remove the loops that never run and the branches that are never taken."""
 
     def rule(n: Stmt) -> tuple[Stmt, ...] | None:
         match n:
