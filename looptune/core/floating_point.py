@@ -1,4 +1,4 @@
-"""Floating-point semantics: those of C, and what the user allows or forbids besides.
+"""Floating-point semantics: those of C, and what the user allows or forbids in addition.
 
     reorder     the terms of a recognised sum or product may come in any order
     contract    a * b + c may round once: as the C compiler here does it ("cc"), wherever a device can ("fast"), never
@@ -37,7 +37,7 @@ _ANSWER_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Floats:
-    """What floating-point transformations are allowed: reordering of recognised sums, and contraction."""
+    """The floating-point transformations that are allowed: reordering of recognised sums, and contraction."""
 
     reorder: bool = True
     contract: Contract = "cc"
@@ -79,9 +79,9 @@ def floats_of_options(*, strict: bool = False, contract: str | None = None) -> F
 
 
 def c_compiler_contracts() -> bool:
-    """Whether the C compiler of this machine (CC, else cc) contracts products with sums at -O2 and the CFLAGS.
+    """Return whether the C compiler of this machine (CC, else cc) contracts products with sums at -O2 and the CFLAGS.
 
-    Not where there is none.
+    False if there is no compiler.
     """
     return _contracts(os.environ.get("CC", "cc"), os.environ.get("CFLAGS", ""))
 

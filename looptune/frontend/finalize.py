@@ -155,7 +155,7 @@ class _Numberer:
 
 
 def number_loops(stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """Number the loops from 1 and name the statements S0, S1, ... in textual order.
+    """Assign numbers from 1 to the loops, and names S0, S1, ... to the statements, in textual order.
 
     Each statement also gets the variables of the loops around it as its instance.
     """

@@ -1,9 +1,9 @@
-"""What each statement touches: one ``Access`` per array element or scalar named, scalars being arrays of no dimension.
+"""The accesses of each statement: one ``Access`` per array element or scalar; a scalar is an array of no dimension.
 
     A[i][j] = A[i-1][j] + s   ->   write A (i, j), read A (i - 1, j), read s ()
     A[idx[i]] = ...           ->   MAY write A (anything), read idx (i)
 
-Within ``x = x op e`` the two accesses of x are marked: they are a reduction, and may be reordered.
+In ``x = x op e`` the two accesses of x are marked as a reduction, which may be reordered.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from looptune.poly.reduction import Accumulation, accumulation
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """``index`` is isl text per dimension, None where it may be anything. ``must``: this very element, every time.
+    """One access of a statement.
 
-    ``reduces`` is the op of ``x = x op e`` for the two accesses of x in it, ``exact`` where any order of them gives the
-    same value; ``subscripts`` is what stands in the code, with locals that stand for a value replaced by it.
+    ``index`` is isl text for each dimension, None where it may be anything. ``must``: it accesses this element in every
+    instance. ``reduces`` is the op of ``x = x op e`` for the two accesses of x in it, ``exact`` where any order of them
+    gives the same value; ``subscripts`` are those of the code, with locals that stand for a value replaced by it.
     """
 
     statement: str
@@ -46,7 +47,10 @@ class Access:
 
 
 def memory(codelet: Codelet) -> Callable[[str], bool]:
-    """Which scalars are storage: the locals, and the parameters that are assigned. Others never change in a run."""
+    """Return a predicate that tells which scalars are storage: the locals, and the parameters that are assigned.
+
+    The other scalars are constant during a run.
+    """
     assigned = written_names(codelet.body)
     names = {v.name for v in codelet.locals} | {
         p.name for p in codelet.params if isinstance(p, Scalar) and p.name in assigned
@@ -73,7 +77,7 @@ def accesses(statement: Statement, nest: IterationDomains, storage: Callable[[st
 
 
 def distinct_accesses(mine: tuple[Access, ...]) -> tuple[Access, ...]:
-    """Each element once, where it is read first."""
+    """Return the accesses without repetitions, in the order in which each first occurs."""
     distinct = {(a.write, a.array, a.index, a.reduces): a for a in reversed(mine)}
     return tuple(reversed(distinct.values()))
 

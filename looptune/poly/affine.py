@@ -30,7 +30,7 @@ NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
 def name(var: str) -> str:
-    """``var`` as isl may call it: the words of isl's own language (in any case) get an underscore.
+    """Return the isl name of ``var``: the keywords of isl's language, in any case, get an underscore.
 
     >>> name("i"), name("mod"), name("mod_"), name("Floor")
     ('i', 'mod_', 'mod__', 'Floor_')
@@ -39,7 +39,9 @@ def name(var: str) -> str:
 
 
 def to_isl(e: Expr, least: Least = NOTHING, *, exact: bool = False) -> str | None:
-    """``e`` as isl text, None when it is not quasi-affine. ``exact``: and None where unsigned arithmetic may wrap.
+    """Return ``e`` as isl text, or None if it is not quasi-affine.
+
+    ``exact``: return None also where unsigned arithmetic may wrap.
 
     >>> to_isl(Binary("-", Var("n"), Var("i"))), to_isl(Binary("*", Var("n"), Var("i")))
     ('(n - i)', None)

@@ -1,9 +1,9 @@
-"""How far the loops reach into an array, as a formula of the sizes.
+"""The extent of an array that the loops access, as a formula of the sizes.
 
     for i in 0..n: for j in 0..m: a[i * m + j]      a[n * m]:  (n - 1) * m + (m - 1) + 1
     for i in 0..n: a[x[i]]                          not known
 
-Sizes are taken for numbers that are not negative. A formula is an upper bound: conditions are not looked at.
+Sizes are assumed not to be negative. A formula is an upper bound: conditions are ignored.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ Subscripts = tuple[Expr, ...]
 
 
 def array_accesses(codelet: Codelet, *, sure: bool = False) -> Iterator[tuple[Load, Subscripts, Around]]:
-    """Each array access with its subscripts, in which locals are replaced by what they stand for, and its loops.
+    """Yield each array access, its subscripts with locals replaced by their values, and the loops around it.
 
-    ``sure``: without those that stand under a condition.
+    ``sure``: leave out accesses that are under a condition.
     """
     known = scan(codelet).known
     for load, around in _accesses(codelet.body, (), sure):
@@ -66,9 +66,10 @@ def bound(e: Expr, around: Around, sizes: frozenset[str], *, exact: bool = False
 
 
 def required_extents(codelet: Codelet) -> dict[str, tuple[str, ...]]:
-    """By array parameter its extents.
+    """Return the extents of each array parameter.
 
-    Those that the text declares, and how far the first is reached where that is open; "?" where that is not known.
+    These are the declared ones; a first extent that is not declared is the largest one that is accessed, "?" where that
+    is not known.
     """
     sizes = sizes_of(codelet)
     arrays = [p for p in codelet.params if isinstance(p, Array)]
@@ -89,12 +90,15 @@ def sizes_of(codelet: Codelet) -> frozenset[str]:
 
 
 def never_greater(a: Poly, b: Poly) -> bool:
-    """Whatever the sizes are."""
+    """Return whether ``a <= b`` is shown to hold for all sizes that are not negative."""
     return all(k >= 0 for k in _sum(b, a, -1).values())
 
 
 def polynomial(e: Expr, names: frozenset[str]) -> Poly | None:
-    """``e`` of these ``names``; None where it is made of more. A quotient of sizes is a factor by itself."""
+    """Return ``e`` as a polynomial of ``names``, or None if it reads anything else.
+
+    A quotient, minimum or maximum of sizes is a factor by itself.
+    """
     match e:
         case Const(int(value)):
             return {(): value} if value else {}

@@ -1,4 +1,4 @@
-"""Every access is inside its array, where it is made: C looks at one side of ``?:``, and no further than it must.
+"""Check that every access is inside its array where it is evaluated; C evaluates one side of ``?:`` only.
 
 A[i] = i > 0 ? B[i - 1] : 0          B[i - 1] is read where i > 0
 if (i < n && B[i] > 0) A[i] = 1      B[i] is read where i < n; A[i] is written there too, as far as is known
@@ -26,10 +26,9 @@ Place = Literal["inside", "outside", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class EvaluationContext:
-    """Where something is evaluated.
+    """The iterations in which an expression is evaluated.
 
-    In the iterations of ``domain``, called ``instance`` over ``dims``, or, where that is not ``exact``, in some of
-    them.
+    These are those of ``domain``, called ``instance`` over ``dims``, or, if that is not ``exact``, some of them.
     """
 
     model: Scop
@@ -47,7 +46,7 @@ class EvaluationContext:
         return replace(self, domain=self.domain.intersect(self.where(held)), exact=self.exact and exact)
 
     def elements(self, index: tuple[Expr, ...], shape: Shape) -> Place:
-        """Where an element of an array of this ``shape`` is."""
+        """Return whether the element with this ``index`` is inside an array of this ``shape``."""
         found: set[Place] = set()
         for subscript, extent in zip(index, shape, strict=True):
             if extent is not None:
@@ -65,7 +64,7 @@ class EvaluationContext:
 
 
 def check_bounds(model: Scop) -> Iterator[tuple[str, Place]]:
-    """Of array elements, as ``A[i] at FILE:LINE:COLUMN``, in textual order."""
+    """Yield each array access, as ``A[i] at FILE:LINE:COLUMN``, and whether it is inside its array."""
     shapes: dict[str, Shape] = {}
     for p in (*model.codelet.params, *model.codelet.locals):
         match p:

@@ -1,10 +1,10 @@
-"""Why a loop is sequential: of all the dependences it carries, the one that says most.
+"""Why a loop is sequential: the most informative of the dependences that it carries.
 
-1. a value written in one iteration is read in a later one: nothing but another algorithm removes that
-2. an element is only used again, for another value: a copy of the array for each iteration would free the loop
-3. what cannot be analysed, where the dependence is only assumed
+1. flow: a value written in one iteration is read in a later one; only another algorithm removes this 2. anti or output:
+an element is reused for another value; a copy of the array for each iteration removes this 3. what cannot be analysed,
+where the dependence is only assumed
 
-Within a kind it is the one with the smallest example.
+Among dependences of one kind, the one with the smallest example is taken.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ _EXAMPLES = 12
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """``value``: a value goes from the one iteration to the other. ``arrays``: all that anything is carried on."""
+    """Why a loop is sequential; ``value``: a value flows from one iteration to another.
+
+    ``arrays`` are all arrays on which the loop carries a dependence.
+    """
 
     dependence: Violation
     value: bool
@@ -58,7 +61,11 @@ class _Pair:
 def explain_sequential(
     model: Scop, statements: Collection[str], depth: int, *, order: Order | None = None, reassociate: bool = True
 ) -> Reason:
-    """Of the sequential loop whose dimension is entry ``depth`` of the times in ``order``, around ``statements``."""
+    """Return why the loop around ``statements`` is sequential.
+
+    Its dimension is entry ``depth`` of the times in ``order``, by default the order of the codelet. The loop must carry
+    a dependence.
+    """
     loop = LoopDependences(model, frozenset(statements), depth, order if order is not None else model.order())
     left = [(d, bad) for d, bad in loop.carried_dependences()[0] if not d.commutes(reassociate)]
     pairs = [p for d, bad in left for p in _pairs(model, d, bad, reassociate)]

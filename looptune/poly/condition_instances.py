@@ -1,12 +1,12 @@
-"""A nest whose conditions on data stand apart: looked at once, where the ``if`` is, not where what is in it runs.
+"""A nest whose conditions on data are statements of their own, which run where the ``if`` is.
 
     if (A[i] > 0) {                  S0_if0: reads A[i]
       S0: A[i] = 0         ==>       S1_if0: reads A[i]
       S1: B[i] = A[i + 1]            S0 and S1, which may run
     }
 
-Each statement gets an asking of its own of each condition, so that the askings of a copy can be compared with those of
-its original. A condition that makes its statement a minimum or maximum stays: the two are one step.
+Each statement gets its own evaluation of each condition, so that the evaluations of a copy can be compared with those
+of its original. A condition that makes its statement a minimum or maximum stays: the two are one step.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def separate_conditions(nest: IterationDomains) -> IterationDomains:
 
 
 def has_own_statement(s: Statement, k: int) -> bool:
-    """Whether the ``k``-th condition on data is asked before the statement, and is no part of it."""
+    """Return whether the ``k``-th condition on data is evaluated before the statement and is not part of it."""
     into = accumulation(s.assign, s.guard)
     guards = into is not None and into.extra_conditions is not None
     return not guards or s.data_conditions[k].ifs < max(a.ifs for a in s.data_conditions)

@@ -1,11 +1,11 @@
-"""Conditions that are not affine: data decide whether a statement runs, and when they were looked at counts.
+"""Conditions that are not affine: they depend on data, and on when the data are read.
 
     for i:                               S0 and S1 run where A[i] > 0 held
       if (i < n && A[i] > 0)             before either of them did
         S0: A[i] = 0                     (i < n is part of their domains)
         S1: B[i] = 1
 
-An ``if`` is taken apart into what must be true and what must be false for a branch to be taken.
+An ``if`` is split into what must be true and what must be false for a branch to be taken.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from looptune.poly.affine import NOTHING, Least, condition_to_isl, name
 
 @dataclass(frozen=True, slots=True)
 class DataCondition:
-    """Of a statement that runs only where ``cond`` is ``value``: one part of an ``if`` around it.
+    """One part of an ``if`` around a statement, which runs only where ``cond`` has the value ``value``.
 
-    It is asked in the ``loops`` outermost of the statement's loops, before what stands at ``place`` in their text, and
-    there where ``domain`` holds. ``ifs`` are around that ``if``; ``full_condition`` is all that it asks.
+    It is evaluated in the ``loops`` outermost of the statement's loops, before what stands at ``place`` in their text,
+    where ``domain`` holds. ``ifs`` are the conditions around that ``if``; ``full_condition`` is the whole condition.
     """
 
     cond: Expr
@@ -55,7 +55,11 @@ def conjuncts(cond: Expr, wanted: bool) -> Iterator[tuple[Expr, bool]]:
 def affine_part(
     cond: Expr, wanted: bool, known: Mapping[str, Expr], scope: Collection[str], least: Least = NOTHING
 ) -> tuple[str, bool]:
-    """As ``text.condition``, for what is affine in the isl names in ``scope``; ``known`` variables have a value."""
+    """Return the affine part of a condition as isl text, and whether that is the whole condition.
+
+    ``wanted`` is the value that it shall have; ``scope`` has the isl names that the text may use; ``known`` maps
+    variables to their values. See ``condition_to_isl``.
+    """
 
     def hide(n: Node) -> Node | None:
         match n:

@@ -1,10 +1,10 @@
-"""Which write each read of a local gets its value from.
+"""The flow dependences of a local: the writes from which each read gets its value.
 
-    for i: { t = A[i]; B[i] = t }        { S0[i] -> S1[i] }: t is born and dies in one iteration
+    for i: { t = A[i]; B[i] = t }        { S0[i] -> S1[i] }: the value of t is live within one iteration
 
-Exact where the code is affine. A write that may or may not happen, as data decide, hides no earlier one, but from a
-read that only happens if the write does; and where a block syntactically writes a scalar before every read of it,
-values from outside the block cannot arrive, whatever the conditions.
+The result is exact where the code is affine. A write under a condition on data hides no earlier write, except for a
+read that happens only if the write does; and if a block syntactically writes a scalar before every read of it, values
+from outside the block do not reach these reads, whatever the conditions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Flow:
-    """``map``: { write[iteration] -> read[iteration] : the value may be read there }; both touch ``array``."""
+    """The flow of values of ``array`` from one statement to another.
+
+    ``map``: { write[iteration] -> read[iteration] : the value may be read there }.
+    """
 
     write: str
     read: str
@@ -42,14 +45,20 @@ class Flow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Flows:
-    """``unwritten``: { read[iteration] : the value may be from before the codelet }, by statement."""
+    """The flows of a local.
+
+    ``unwritten``: by statement, { read[iteration] : the value may be from before the codelet }.
+    """
 
     flows: tuple[Flow, ...]
     unwritten: dict[str, isl.Set]
 
 
 def flows(space: Space, codelet: Codelet, array: str, *, reassociate: bool) -> Flows:
-    """``reassociate``: an accumulation hides no other, so that each gets its value from the last plain write."""
+    """Return the flows of a local.
+
+    ``reassociate``: an accumulation hides no other write, so that each gets its value from the last plain write.
+    """
     empty = isl.UnionMap(f"{space.prefix}{{ }}")
     reads, certain, possible = empty, empty, empty
     for accesses in space.accesses.values():

@@ -1,9 +1,10 @@
-"""What must stay in order: pairs of instances that touch the same element, one of them writing it.
+"""Dependences: pairs of instances that access the same element, one of them writing it.
 
     s -> t   where s runs before t in the original nest
 
-Memory based: every conflicting pair, not the last writer only, so that any order that keeps them all is legal.
-A pair that only accumulates into one element by one op is kept apart: it is a reduction.
+Dependences are memory based: they include every conflicting pair, not only the last writer, so that any order that
+preserves them all is legal. A pair that only accumulates into one element by one op is recorded separately: it is a
+reduction.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dependence:
-    """``map``: { first[iteration] -> then[iteration] }. ``op`` where it is a reduction's, ``exact`` as for accesses."""
+    """A dependence between two statements; ``map``: { first[iteration] -> then[iteration] }.
+
+    ``op`` is that of a reduction, else None; ``exact``: any order of its terms gives the same value.
+    """
 
     source: str
     sink: str
@@ -34,16 +38,16 @@ class Dependence:
     exact: bool = False
 
     def commutes(self, reassociate: bool) -> bool:
-        """Both ends accumulate, and may do so in either order."""
+        """Return whether both ends accumulate and may do so in either order."""
         return self.op is not None and (reassociate or self.exact)
 
 
 def dependences(
     space: Space, arrays: Collection[str] | None = None, *, effort: Effort | None = None
 ) -> tuple[Dependence, ...]:
-    """All of them, or those on some ``arrays``, in textual order of the statements.
+    """Return all dependences, or those on some ``arrays``, in textual order of the statements.
 
-    With ``effort`` each pair of statements has a limit; IslLimitExceeded says between which two that was reached.
+    With ``effort`` each pair of statements has a limit; IslLimitExceeded then names the pair at which it was reached.
     """
     touching: dict[str, list[str]] = {}
     for name, accesses in space.accesses.items():

@@ -1,9 +1,9 @@
-"""Which statements must stay before which others while the loops around them stand still.
+"""The order that statements of one iteration need: which must run before which others.
 
     for i: { a[i] = ...; b[i] = a[i - 1]; a[i + 1] = b[i] }       S0 -> S1, S1 -> S2, S2 -> S0, S2 -> S1
 
-An edge says that some instance of the one comes before some instance of the other. Statements that share the values of
-a local of which every iteration has its own are held together instead: apart, each iteration would need a copy.
+An edge says that some instance of one statement comes before some instance of the other. Statements that share the
+values of a private local are listed separately: if they are distributed to two loops, each iteration needs a copy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SharedLocal:
-    """``write`` gives ``read`` the value of the private ``local``."""
+    """The flow of a private ``local`` from statement ``write`` to statement ``read``."""
 
     local: str
     write: str
@@ -31,7 +31,10 @@ class SharedLocal:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """``before`` holds pairs of different statements: an instance of the first must come before one of the second."""
+    """The dependence graph of statements.
+
+    ``before`` holds pairs of different statements: an instance of the first must come before one of the second.
+    """
 
     before: frozenset[tuple[str, str]]
     shared_locals: frozenset[SharedLocal]
@@ -40,7 +43,10 @@ class Graph:
 def graph(
     model: Scop, names: Collection[str], length: int, order: Order, *, private: frozenset[str], reassociate: bool
 ) -> Graph:
-    """Of the statements ``names``, where the first ``length`` entries of their times in ``order`` are equal."""
+    """Return the graph of the statements ``names`` where the first ``length`` entries of their times are equal.
+
+    The times are those in ``order``; ``private`` are the locals of which each iteration has a copy.
+    """
     inside = LoopDependences(model, frozenset(names), length, order)
     edges: set[tuple[str, str]] = set()
     for d in (*model.constraints[reassociate], *_on_locals(model, private, reassociate)):
@@ -67,11 +73,12 @@ def max_lag(
     memory: bool,
     reassociate: bool,
 ) -> int | None:
-    """How much greater than a later instance's the entry of an earlier one is, at most, of those that must stay so.
+    """Return by how much entry ``entry`` of a source's time exceeds that of its sink at most.
 
-    In one iteration of the loops around, whose entries come before ``entry - 1``, where the two loops differ in their
-    place in the text. 0 where nothing is; None where there is no bound. Of locals the values count that go from the
-    one to the other, or, with ``memory``, all that touches one element.
+    Only dependences from ``first`` to ``then`` in one iteration of the loops around count; the entries of these loops
+    come before ``entry - 1``, in which the two loops differ by their place in the text. The result is 0 if there is
+    none, and None if there is no bound. For locals, flow dependences count, or with ``memory`` all accesses to one
+    element.
     """
     inside = LoopDependences(model, frozenset((*first, *then)), entry, order)
     stored = _on_locals(model, frozenset(), reassociate) if memory else []

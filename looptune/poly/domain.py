@@ -43,9 +43,9 @@ from looptune.poly.data_conditions import DataCondition, affine_part, conjuncts
 
 @dataclass(frozen=True, slots=True)
 class Unanalysable:
-    """Code that cannot be analysed: ``what`` is a noun phrase, ``statements`` are the ones it concerns.
+    """Code that cannot be analysed: ``what`` is a noun phrase, ``statements`` are those concerned.
 
-    ``condition``: all that is not known is whether a statement runs; if it does, what it touches is known.
+    ``condition``: only whether a statement runs is unknown; the elements that it accesses if it runs are known.
     """
 
     what: str
@@ -59,13 +59,13 @@ class Unanalysable:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One assignment: its loops, outermost first, and what isl is told of it.
+    """One assignment with its loops, outermost first, and its description for isl.
 
     ``dims`` names one isl dimension per loop, ``domain`` is a condition on them, ``time`` the place in the tree.
     ``exact``: it runs in every iteration of the domain. ``conditions`` are the expressions that decide whether it runs;
-    the last of them is ``guard`` (or its negation) where the statement opens a branch: nothing runs between the two.
-    ``data_conditions`` are those that are not affine, in parts. ``is_condition``: nothing runs, the last is looked at
-    for that one.
+    the last of them is ``guard`` (or its negation) if the statement is the first of a branch: nothing runs between the
+    two. ``data_conditions`` are those that are not affine, in parts. ``is_condition``: the statement only evaluates the
+    last of them, for another statement.
     """
 
     name: str
@@ -113,12 +113,12 @@ def constant_value(e: Expr, env: Mapping[str, int]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class IterationDomains:
-    """The statements of a codelet in textual order, and what is assumed of its sizes.
+    """The statements of a codelet in textual order, and the assumptions about its sizes.
 
-    ``context``: an array's extents are not negative; C demands more of a variable length array, but programs do call
+    ``context``: the extents of arrays are not negative; C demands more of a variable length array, but programs do call
     with n = 0. Nothing is concluded from the bounds of the arrays, because programs do run over a row's end into the
-    next row. ``known`` are locals that
-    stand for an affine value. ``ranges`` holds, by loop, the condition to get there and the one to run at all.
+    next row. ``known`` are locals that stand for an affine value. ``ranges`` holds, by loop, the condition to reach it
+    and the condition to run at all.
     """
 
     parameters: tuple[str, ...]
@@ -129,7 +129,7 @@ class IterationDomains:
     ranges: tuple[tuple[Loop, tuple[str, ...], str, str | None], ...]
 
     def affine(self, e: Expr, dims: tuple[str, ...]) -> str | None:
-        """``e`` as isl text over ``dims`` and the parameters, None where it depends on anything else."""
+        """Return ``e`` as isl text over ``dims`` and the parameters, or None if it depends on anything else."""
         return _affine(e, self.known, {*dims, *self.parameters})
 
     def condition(self, e: Expr, wanted: bool, dims: tuple[str, ...]) -> tuple[str, bool]:

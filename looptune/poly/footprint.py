@@ -32,7 +32,10 @@ MOST = 10**7
 
 
 def elements(model: Scop, sizes: Mapping[str, int]) -> dict[str, int]:
-    """By array parameter, the elements read or written at these sizes; arrays of which nothing is sure have 0."""
+    """Return how many elements of each array parameter are surely read or written at these sizes.
+
+    An array without an access that surely happens has 0.
+    """
     space = model.space
     arrays = {p.name for p in model.codelet.params if isinstance(p, Array)}
     found: dict[str, list[Access]] = {array: [] for array in arrays}

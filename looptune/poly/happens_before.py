@@ -1,4 +1,4 @@
-"""When one iteration surely runs before another, where loops are run by threads, which are in no order.
+"""The order of iterations where some loops run in parallel: when one iteration surely runs before another.
 
 for i: parallel                    S0[i] before S1[i'] only where i = i'
   S0; S1
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 def happens_before(model: Scop, first: str, then: str, array: str, op: str | None) -> isl.Map:
-    """{ s[iteration] -> t[iteration] : s surely runs before t }: they differ first in text or in a sequential loop.
+    """Return { s[iteration] -> t[iteration] : s surely runs before t }.
 
-    Accumulations by ``op`` into ``array`` have an order, some order, in the iterations of a loop that reduces them.
+    Two iterations are ordered if they differ first in text or in a sequential loop. Accumulations by ``op`` into
+    ``array`` have some order in the iterations of a loop that reduces them.
     """
     s, t = model.statements[first], model.statements[then]
     later = [f"{e}'" if e in t.dims else e for e in t.time]

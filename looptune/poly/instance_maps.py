@@ -1,11 +1,11 @@
-"""A finished tree next to the codelet it was made from: every assignment in it is a copy of an original one.
+"""Relate a finished tree to the codelet it was made from: every assignment in it is a copy of an original one.
 
     for i in 0..n/2: { S0(2*i); S0(2*i + 1) }     S0_0: { [i] -> S0[2i] : 0 <= i < n/2 }
                                                   S0_1: { [i] -> S0[2i + 1] : 0 <= i < n/2 }
 
-The map comes from ``Assign.at``, which every rewriting carries along. ``Unprovable`` says what stops the comparison.
-Where data decide whether an assignment runs, its copies ask the same of the data; that they get the same answers is
-for the order of those askings to show, which are compared like what runs, but for how often they are asked.
+The map comes from ``Assign.instance``, which every rewriting preserves. ``Unprovable`` says what prevents the
+comparison. If data decide whether an assignment runs, its copies evaluate the same conditions; that these have the same
+values follows from the order of the evaluations, which are compared as statements are, except for how often they run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Unprovable(Exception):
-    """The comparison cannot be made; never leaves ``poly``."""
+    """The comparison cannot be made; this exception never leaves ``poly``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,9 +39,9 @@ class InstanceMaps:
 
     ``of``: the original statement of each copy. ``at``: { copy[iteration] -> original[iteration] : it runs }.
 
-    ``original_conditions``: the original's asking for each of a copy's, which have an ``at`` too. ``names``: of the
-    locals that a copy or an asking reads, None where it computes something else; ``mismatches`` are the copies that ask
-    something else. ``all_copies``: every assignment is a copy of an original one.
+    ``original_conditions``: the original's evaluation of a condition for each of a copy's, which have an ``at`` too.
+    ``names``: those of the locals that a copy or a condition reads, None if it computes something else; ``mismatches``
+    are the copies whose conditions differ. ``all_copies``: every assignment is a copy of an original one.
     """
 
     original: Scop
@@ -70,7 +70,10 @@ class InstanceMaps:
 
 
 def compare(original: Codelet, finished: Codelet, sizes: Mapping[str, int]) -> InstanceMaps:
-    """Both as models, with the parameters in ``sizes`` as constants."""
+    """Return the models of both codelets, with the parameters in ``sizes`` as constants, and the maps between them.
+
+    Raises Unprovable if a part of either cannot be analysed.
+    """
     before = build(with_sizes(original, sizes), asked_apart=True)
     of: dict[str, str] = {}
     after = build(_numbered(with_sizes(finished, sizes), of), asked_apart=True)

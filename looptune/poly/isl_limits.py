@@ -1,8 +1,7 @@
-"""An end to what isl may take, and what is answered where it comes to it.
+"""Limits on the operations of isl, and the exception that is raised when one is reached.
 
-Some questions about a few loops would keep isl busy for ever, and a few of its functions fail on sets that are right.
-Either raises ``IslLimitExceeded``; whoever asks then takes the answer that is never wrong: a dependence, a sequential
-loop.
+Some questions about a few loops would take isl forever, and a few of its functions fail on valid sets. Either raises
+``IslLimitExceeded``; the caller then takes the answer that is always safe: a dependence, a sequential loop.
 """
 
 from __future__ import annotations
@@ -24,9 +23,10 @@ _COUNTED = (10**4, 10**5, 10**6)
 
 
 class IslLimitExceeded(Exception):
-    """isl gave up. Outside ``poly`` only where there is no answer to give instead; the message is a clause.
+    """A limit on the operations of isl was reached; the message is a clause.
 
-    ``between``: the statements that were asked about, where they are known.
+    It leaves ``poly`` only where there is no safe answer to give instead. ``between``: the statements that were asked
+    about, if they are known.
     """
 
     def __init__(self, operations: int) -> None:
@@ -45,7 +45,7 @@ def count_text(operations: int) -> str:
 
 @dataclass(slots=True)
 class Effort:
-    """What some questions have taken together; those that take few operations are not counted."""
+    """The operations that several questions took together; questions that take few operations are not counted."""
 
     spent: int = 0
 
@@ -60,10 +60,10 @@ _limits: list[int] = []
 
 @contextmanager
 def isl_operation_limit(operations: int, effort: Effort | None = None) -> Generator[None]:
-    """No more ``operations`` of isl than these, of which it does some ten million a second; else IslLimitExceeded.
+    """Limit the operations of isl in the context; isl does some ten million a second.
 
-    A failure of isl is IslLimitExceeded, too. ``effort`` is told how many operations were done. Within another limit
-    that one alone counts.
+    Raises IslLimitExceeded when the limit is reached, and when isl fails. ``effort`` is told how many operations were
+    done. Inside another limit, only the outer one counts.
     """
     if _limits:
         try:

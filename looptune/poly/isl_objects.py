@@ -1,4 +1,4 @@
-"""The isl objects of a nest: domains, accesses, times. isl text goes in here, isl sets and maps come out.
+"""The isl objects of a nest: domains, accesses, times. It takes isl text and returns isl sets and maps.
 
 Every object has all of the nest's parameters, and statement iterations are tuples named by their statement.
 """
@@ -21,9 +21,10 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True)
 class SchedulePiece:
-    """Some instances of a statement and when they run.
+    """Some instances of a statement, and when they run.
 
-    Isl text over its loop variables and the codelet's integer parameters. A ``when`` of "" is: all instances.
+    Both are isl text over the statement's loop variables and the codelet's integer parameters. A ``when`` of "" stands
+    for all instances.
     """
 
     time: tuple[str, ...]
@@ -36,7 +37,7 @@ Order = Mapping[str, tuple[SchedulePiece, ...]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Space:
-    """``_made`` remembers every object by the question that made it; nothing else changes."""
+    """The isl objects of a nest; ``_made`` caches each by the question that made it, and nothing else changes."""
 
     nest: IterationDomains
     accesses: Mapping[str, tuple[Access, ...]]
@@ -115,5 +116,5 @@ class Space:
 
 
 def union(maps: Iterable[isl.Map]) -> isl.Map:
-    """All the maps, at least one, which share a space, as one."""
+    """Return the union of at least one map; all are of the same space."""
     return coalesce(reduce(isl.Map.union, maps))

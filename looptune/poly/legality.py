@@ -1,10 +1,10 @@
-"""The one rule: an order is legal when no dependence is reversed, a loop is parallel when it carries none.
+"""The legality rule: an order is legal if it reverses no dependence; a loop is parallel if it carries none.
 
-    judge      no s -> t with new(s) > new(t)                          ties run as before
-    parallel   no s -> t in one iteration of the loops around, but in different ones of this loop
+    check_schedule  no s -> t with new(s) > new(t)                      ties run as before
+    parallel        no s -> t in one iteration of the loops around, but in different iterations of this loop
 
-What only the codelet sees (its locals) may be overwritten freely as long as every read still gets the value it got: a
-flow w -> r keeps w before r, and no other write of that element comes between the two.
+A local may be overwritten as long as every read still gets the value that it got: a flow w -> r requires that w stays
+before r, and that no other write of that element comes between the two.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ def check_schedule(
     expanded: frozenset[str] = frozenset(),
     old: Order | None = None,
 ) -> Violation | None:
-    """None where ``new`` is legal. ``new`` lists the statements being reordered, all those of some loop nest.
+    """Return None if the order ``new`` is legal, else a witness of a reversed dependence.
 
-    Times may stop after the last dimension that changes: where they are equal, instances run as in ``old``, which is
-    legal already and by default the order of the codelet. ``expanded`` locals get a copy per instance of ``new``, so
-    that nothing overwrites them. ``reassociate``: accumulations into one element may run in any order.
+    ``new`` lists the statements being reordered, all those of some loop nest. Times may stop after the last dimension
+    that changes: where they are equal, instances run as in ``old``, which is legal already and by default the order of
+    the codelet. ``expanded`` locals get a copy per instance of ``new``, so that nothing overwrites them.
+    ``reassociate``: accumulations into one element may run in any order.
     """
     change = ScheduleChange(model, new, old if old is not None else model.order(), reassociate)
     constraints = model.constraints[reassociate]
@@ -65,7 +66,10 @@ class ScheduleChange:
         return None if bad.is_empty() else bad
 
     def is_preserved(self, d: Dependence) -> bool:
-        """For a reason that its text shows; False says nothing."""
+        """Return whether the text of both orders shows that the dependence is preserved.
+
+        False where that is not clear: isl then decides.
+        """
         if d.source not in self.new or d.sink not in self.new:
             return True
         return preserved_syntactically(self.model.space, d, self.new[d.source], self.new[d.sink])
@@ -94,7 +98,10 @@ class ScheduleChange:
         }
 
     def local_violation(self, array: str, expanded: bool) -> Iterator[ViolatedDependence]:
-        """Empty at once where nothing at all is reversed; else what really changes the value of a read."""
+        """Yield the violations on a local: reversed flows and writes between a write and its read.
+
+        ``expanded``: each instance has a copy, so that only reversed flows count.
+        """
         mine = [d for d in self.model.dependences if d.array == array and not d.commutes(self.reassociate)]
         mine = [d for d in mine if not self.is_preserved(d)]
         if not mine:
@@ -122,7 +129,7 @@ class ScheduleChange:
         return any((f.write in self.new) != (f.read in self.new) for f in flows)
 
     def is_simultaneous(self, flow: Flow) -> bool:
-        """Write and read run at the same time, so whatever comes between them came between them before.
+        """Return whether write and read run at the same time, so that no other write can come between them.
 
         An iteration of a loop that was reordered stays whole.
         """
@@ -155,7 +162,7 @@ class ScheduleChange:
                     yield self.violation(r, x, bad, array, "anti")
 
     def commutes(self, array: str, s: str, t: str) -> bool:
-        """Both do nothing with the array but accumulate into it."""
+        """Return whether both statements access the array only to accumulate into it."""
         mine = [[a for a in self.model.space.accesses[n] if a.array == array] for n in (s, t)]
         return shared_op(*mine) is not None and all(a.commutes(self.reassociate) for side in mine for a in side)
 
@@ -188,7 +195,7 @@ class ScheduleChange:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """``variable op= ...`` in ``statement``; ``assumed``: which element that is cannot be analysed."""
+    """The accumulation ``variable op= ...`` in ``statement``; ``assumed``: the element cannot be analysed."""
 
     op: str
     variable: str
@@ -200,9 +207,9 @@ class Reduction:
 class Verdict:
     """Whether the iterations of a loop may run in any order; ``witness`` is a dependence that it carries.
 
-    ``reductions``: what it accumulates into in several iterations; nothing else is carried where it is a "reduction".
-    ``private``: the locals of which each iteration needs its own. ``mixed``: what an iteration reduces and uses in
-    another way as well.
+    ``reductions``: what several iterations accumulate into; a loop of kind "reduction" carries nothing else.
+    ``private``: the locals of which each iteration needs a copy. ``mixed``: the targets of reductions that the loop
+    also accesses in another way.
     """
 
     kind: Literal["parallel", "reduction", "sequential"]
@@ -239,7 +246,7 @@ def parallel(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopDependences:
-    """One loop, and the statements in it."""
+    """The dependences of one loop and the statements in it."""
 
     model: Scop
     statements: frozenset[str]
@@ -300,7 +307,7 @@ class LoopDependences:
         return tuple(SchedulePiece(p.time[:length], p.when) for p in self.order[statement])
 
     def owns(self, array: str) -> bool:
-        """Every value of the local is written and read in one iteration of the loop."""
+        """Return whether every value of the local is written and read in one iteration of the loop."""
         if self.model.reads_initial_value(array, self.statements):
             return False
         for flow in self.model.flows(array).flows:

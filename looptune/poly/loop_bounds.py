@@ -1,11 +1,12 @@
-"""Bounds of loops in another order: project the iterations onto the first loops, read off what bounds the next one.
+"""Bounds of loops in another order: the iterations are projected onto the first loops, which bounds the next one.
 
 for i in 0..n:  for j in i..n        {[i, j] : 0 <= i <= j < n}
 onto j         0 <= j < n            for j in 0..n:
 onto j, i      0 <= i <= j             for i in 0..j + 1
 
-Several bounds become ``max`` and ``min``. What a loop's bounds leave out (iterations that are no convex set, a stride
-that another variable decides) is asked in the innermost loop: ``Nested.remaining_conditions`` says what is left to ask.
+Several bounds become ``max`` and ``min``. Conditions that the bounds cannot express (iterations that are not a convex
+set, a stride that another variable decides) become guards in the innermost loop: see
+``BoundedNest.remaining_conditions``.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundedNest:
-    """``loops``, outermost first and with no body, run all the iterations asked for, and maybe more."""
+    """Loops, outermost first and without bodies, that run at least the iterations asked for."""
 
     loops: tuple[Loop, ...]
     _within: _Within
     _runs: isl.Set
 
     def remaining_conditions(self, conditions: Iterable[Expr]) -> tuple[Expr, ...]:
-        """Those of the ``conditions`` that do not hold in every iteration of the loops, as far as isl can say."""
+        """Return the ``conditions`` that isl cannot show to hold in every iteration of the loops."""
         return tuple(signed(c) for c in conditions if not self._holds(c))
 
     def _holds(self, c: Expr) -> bool:
@@ -75,7 +76,7 @@ def _wide(e: Expr) -> Expr:
 
 
 def can_be_bounded(reach: LoopContext, loops: Sequence[Loop]) -> bool:
-    """Whether the bounds of the loops are affine in the sizes, the loops around and each other."""
+    """Return whether the bounds of the loops are affine in the sizes, the loops around and each other."""
     within = _Within.of(reach, loops)
     return all(within.condition(c) is not None for f in loops for c in iteration_conditions(f))
 
@@ -289,7 +290,10 @@ def _quotient(within: _Within, on: isl.Set, e: Linear, by: int, dtype: str) -> E
 
 
 def affine_expression(e: Linear, variables: Mapping[str, Var], dtype: str) -> Expr:
-    """As code: what is added first, loop variables before sizes, then what is subtracted, then the constant."""
+    """Return a linear form as code.
+
+    Positive terms come first, loop variables before sizes, then negative terms, then the constant.
+    """
 
     def term(v: str, c: int) -> Expr:
         var: Expr = variables[v]

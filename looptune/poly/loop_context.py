@@ -1,6 +1,6 @@
-"""What holds whenever a loop of a tree is reached: a question about sizes and the loops around it.
+"""Loop context: find whether an affine relation holds on every entry to a loop.
 
-for i in 0..n:  for j in i..n: ...        where loop j is reached, 0 <= i and i < n hold
+for i in 0..n:  for j in i..n: ...        on every entry to loop j, 0 <= i and i < n hold
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from looptune.poly.isl_limits import QUESTION, IslLimitExceeded, isl_operation_l
 
 @dataclass(frozen=True, eq=False)
 class LoopContext:
-    """``enclosing_loops`` are the counted loops that the loop stands in, outermost first."""
+    """The context of a loop; ``enclosing_loops`` are the counted loops around it, outermost first."""
 
     codelet: Codelet
     loop: Loop
@@ -31,13 +31,13 @@ class LoopContext:
 
     @cached_property
     def place(self) -> tuple[tuple[str, ...], str]:
-        """The dimensions around the loop, and the condition on them and the sizes, as isl text."""
+        """Return the dimensions around the loop, and the condition on them and the sizes, as isl text."""
         dims, domain = next((dims, domain) for f, dims, domain, _ in self.nest.ranges if f is self.loop)
         return dims, " and ".join(f"({c})" for c in (*self.nest.context, domain) if c)
 
     @property
     def parameters(self) -> tuple[Var, ...]:
-        """The sizes that conditions may name."""
+        """Return the sizes that conditions may use."""
         scalars = (p for p in self.codelet.params if isinstance(p, Scalar))
         return tuple(Var(p.name, p.dtype) for p in scalars if name(p.name) in self.nest.parameters)
 

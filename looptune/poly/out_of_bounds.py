@@ -1,4 +1,4 @@
-"""Subscripts that leave the extents that their array declares, and the sizes for which they do.
+"""Subscripts that are outside the declared extents of their array, and the sizes for which they are.
 
 for (i = 0; i <= n; i++) a[i] = 0;      a[n]: i = n is outside, at every size
 for (i = 0; i < m; i++) a[i] = 0;       a[n]: inside where m <= n, which is assumed
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OutOfBounds:
-    """``access`` is outside of ``declared`` in the iteration ``at`` when the sizes are ``sizes``.
+    """An ``access`` that is outside of ``declared`` in the iteration ``at`` when the sizes are ``sizes``.
 
-    ``always``: so it is at every size at which it is made at all. Else ``unless`` is what the sizes have to be, as far
-    as isl can say it shortly, or "".
+    ``always``: it is outside at every size at which it is made at all. Else ``unless`` is the condition on the sizes
+    under which it is inside, or "" if isl does not find a short one.
     """
 
     access: str
@@ -54,7 +54,7 @@ class OutOfBounds:
 
 @dataclass(frozen=True, slots=True)
 class UndecidedAccess:
-    """``access`` may be outside of ``declared``: the analysis cannot tell. ``why`` is what decides it."""
+    """An ``access`` that may be outside of ``declared``: the analysis cannot tell; ``why`` says what decides it."""
 
     load: Load
     access: str
@@ -117,7 +117,10 @@ def _declared(load: Load, shape: tuple[Expr | None, ...]) -> str:
 
 
 def out_of_bounds_accesses(model: Scop) -> tuple[OutOfBounds, ...]:
-    """Of what is surely accessed, in textual order; what isl gives up is left out."""
+    """Return the accesses that surely happen and are outside their arrays, in textual order.
+
+    Statements for which isl reaches its limit are left out.
+    """
     shapes = _shapes(model)
     found: dict[tuple[str, Span], OutOfBounds] = {}
     for s in (s for s in model.statements.values() if not s.is_condition):

@@ -1,6 +1,7 @@
-"""The loops of a codelet as data for ``runtime.array_reach``: bounds, conditions and the accesses surely made.
+"""The loops of a codelet as data for ``runtime.array_reach``: bounds, conditions and the accesses that surely happen.
 
-Left out is what data decide: what stands under a condition on array elements, in a ``while``, or on one side of ``?:``.
+Whatever depends on data is left out: accesses under a condition on array elements, in a ``while``, or on one side of
+``?:``.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ Data = Any
 
 
 def access_records(codelet: Codelet) -> tuple[Data, ...]:
-    """("for", variable, lo, hi, step, body), ("if", condition, then, else), ("at", array parameter, place)."""
+    """Return the loops, conditions and accesses of a codelet as nested tuples.
+
+    These are ("for", variable, lo, hi, step, body), ("if", condition, then, else) and ("at", array parameter, place).
+    """
     nest = scan(codelet)
     shapes = {p.name: p.shape for p in codelet.params if isinstance(p, Array)}
     changing = frozenset(written_names(codelet.body)) - nest.known.keys()

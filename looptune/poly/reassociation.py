@@ -1,9 +1,9 @@
-"""Which sums another order of the statements adds up differently, so that floats may round otherwise.
+"""The reductions that a new order of the statements reassociates, so that floats may round differently.
 
     s -> t   both accumulate into one element by one op, s ran before t, and now runs after it
 
-Products, and the maxima and minima whose order counts, are sums here too; what any order leaves the same (integers)
-is none. Of a local only additions of one value's life count: what it held before is another sum.
+"Sum" here includes products, and minima and maxima whose order matters; it excludes reductions for which every order
+gives the same value (integers). For a local, only additions to one value count: a value before it is another sum.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReorderedReduction:
-    """``variable`` is what the statement at ``span`` accumulates into, as it is written there."""
+    """A reduction whose terms are reordered; ``variable`` is the target of the statement at ``span`` as written."""
 
     op: str
     variable: str
@@ -33,7 +33,7 @@ class ReorderedReduction:
 
     @property
     def clause(self) -> str:
-        """As in a ``reduce`` clause: ``+:y``."""
+        """Return the reduction as in a ``reduce`` clause: ``+:y``."""
         return f"{self.op}:{self.variable.partition('[')[0].strip(' *()')}"
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ def parallel_reductions(model: Scop, verdict: Verdict) -> tuple[ReorderedReducti
 
 
 def reductions_of(model: Scop, statements: Iterable[str]) -> tuple[ReorderedReduction, ...]:
-    """Those that the ``statements`` add to, in textual order."""
+    """Return the reductions to which the ``statements`` add, in textual order, without those that are exact."""
     mine = set(statements)
     into = [model.space.accesses[name][0] for name in model.statements if name in mine]
     return tuple(

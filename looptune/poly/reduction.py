@@ -24,9 +24,10 @@ _ASSOCIATIVE = {"+": "+", "-": "+", "*": "*", "min": "min", "max": "max"}
 
 @dataclass(frozen=True, slots=True)
 class Accumulation:
-    """How a statement accumulates.
+    """How a statement accumulates: ``op``, and whether any order of the terms gives the same value (``exact``).
 
-    ``extra_conditions``: what the statement's guard asks besides comparing x with e; None where the guard is no part.
+    ``extra_conditions``: what the statement's guard requires besides the comparison of x with e; None if the guard is
+    not part of the accumulation.
     """
 
     op: str
@@ -35,7 +36,9 @@ class Accumulation:
 
 
 def accumulation(assign: Assign, guard: Expr | None = None) -> Accumulation | None:
-    """How the statement accumulates into its target, where that occurs nowhere else in it; else None.
+    """Return how the statement accumulates into its target, or None if it does not.
+
+    The target may occur nowhere else in the statement.
 
     >>> from looptune.ir.nodes import Const
     >>> x = Var("x", "float32")

@@ -1,9 +1,9 @@
-"""A codelet as isl sees it: statements, what they touch, what must stay in order. Built once, asked many times.
+"""A codelet as isl sees it: statements, their accesses, and their dependences. It is built once and then queried.
 
-    build(codelet) -> Model       over-approximates what it cannot analyse, and says so in ``unknown``
-    model.order()  -> Order       when each statement runs: (static, loop, static, loop, ..., static)
+    build(codelet) -> Scop        over-approximates what it cannot analyse, and says so in ``unknown``
+    scop.order()   -> Order       when each statement runs: (static, loop, static, loop, ..., static)
 
-``legality`` judges other orders, ``proof`` whole trees.
+``legality`` judges other orders, ``translation_validation`` whole trees.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Scop:
-    """Dependences and flows are found when first asked for, then kept."""
+    """The polyhedral model of a codelet; dependences and flows are computed on demand and cached."""
 
     codelet: Codelet
     space: Space
@@ -55,30 +55,30 @@ class Scop:
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
-        """The integer scalar parameters that no statement assigns, by the user's names."""
+        """Return the integer scalar parameters that no statement assigns, by the user's names."""
         assigned = written_names(self.codelet.body)
         scalars = (p for p in self.codelet.params if isinstance(p, Scalar))
         return tuple(p.name for p in scalars if is_integer(p.dtype) and p.name not in assigned)
 
     @cached_property
     def internal_names(self) -> frozenset[str]:
-        """What only the codelet itself sees: its locals, and the scalar parameters it assigns."""
+        """Return the names of what only the codelet sees: its locals and its scalar parameters."""
         scalars = {p.name for p in self.codelet.params if isinstance(p, Scalar)}
         return frozenset({v.name for v in self.codelet.locals} | scalars)
 
     @cached_property
     def sizes(self) -> Mapping[str, str]:
-        """The user's name of each isl parameter."""
+        """Return the user's name of each isl parameter."""
         return {name(p): p for p in self.parameters}
 
     def reads_initial_value(self, array: str, statements: Collection[str]) -> bool:
-        """Whether one of the statements may read the value that a parameter had when the codelet was called."""
+        """Return whether one of the statements may read the value that a parameter had when the codelet was called."""
         passed = any(p.name == array for p in self.codelet.params)
         return passed and any(n in self.flows(array).unwritten for n in statements)
 
     @cached_property
     def over_approximation(self) -> Scop:
-        """The same of which nothing is known but the text, for what is too involved."""
+        """Return a model that knows nothing but the text, for codelets that isl cannot analyse within its limits."""
         return self.over_approximate(IslLimitExceeded(CODELET), self.statements)
 
     def over_approximate(self, reason: IslLimitExceeded, names: Collection[str]) -> Scop:
@@ -94,7 +94,7 @@ class Scop:
 
     @cached_property
     def constraints(self) -> Mapping[bool, tuple[Dependence, ...]]:
-        """By ``reassociate``: what must stay in order on arrays, as one map per pair of statements."""
+        """Return the dependences on arrays to preserve, one for each pair of statements, by ``reassociate``."""
         return {flag: self._constraints(flag) for flag in (False, True)}
 
     def _constraints(self, reassociate: bool) -> tuple[Dependence, ...]:
@@ -105,14 +105,14 @@ class Scop:
         return tuple(Dependence(s, t, "", None, union(maps)) for (s, t), maps in by_pair.items())
 
     def flows(self, array: str, *, reassociate: bool = False) -> Flows:
-        """Where the reads of a local get their values from."""
+        """Return the flows of a local: the writes from which its reads get their values."""
         key = (array, reassociate)
         if key not in self._flows:
             self._flows[key] = flows(self.space, self.codelet, array, reassociate=reassociate)
         return self._flows[key]
 
     def always_runs(self, loop: Loop) -> bool:
-        """Whether ``loop`` has an iteration whenever the code around it runs, for all sizes the codelet can have."""
+        """Return whether ``loop`` has an iteration whenever the code around it runs, for all sizes of the codelet."""
         for known, dims, domain, runs in self.space.nest.ranges:
             if known is not loop and not (loop.number and known.number == loop.number):
                 continue
@@ -127,7 +127,10 @@ class Scop:
 
 
 def build(codelet: Codelet, *, asked_apart: bool = False) -> Scop:
-    """``asked_apart``: conditions on data are looked at where they stand, else where what they decide runs."""
+    """Return the model of a codelet.
+
+    ``asked_apart``: conditions on data are evaluated where they stand, else where the statements they decide on run.
+    """
     nest = separate_conditions(scan(codelet)) if asked_apart else scan(codelet)
     storage = memory(codelet)
     named = {s.name: accesses(s, nest, storage) for s in nest.statements.values()}

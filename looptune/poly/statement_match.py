@@ -1,9 +1,9 @@
-"""Whether a copy computes, or asks, what its original does in the iteration it stands for.
+"""Check that a copy of a statement computes, or evaluates, what its original does in the iteration it stands for.
 
     S1: B[i] = t + A[n - 1 - i]       at i = 2*k + 1       S1_4: B[2*k + 1] = u + A[n - 2 - 2*k]
 
-Operations and array elements are the same, integers are equal, and locals may have other names: here u stands for t,
-and whether it has the value of t is for the flows of both to say.
+Operations and array elements are the same, integers are equal, and locals may have other names: here u stands for t.
+Whether u has the value of t follows from the flows of both.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Names = frozenset[tuple[str, str]]
 
 @dataclass(frozen=True, eq=False)
 class StatementMatcher:
-    """``original`` and ``copy`` are statements of the models ``before`` and ``after``."""
+    """Comparison of statement ``original`` of the model ``before`` with statement ``copy`` of the model ``after``."""
 
     before: Scop
     after: Scop
@@ -37,13 +37,13 @@ class StatementMatcher:
 
     @cached_property
     def env(self) -> Mapping[str, Expr]:
-        """The original's loop variables in terms of the copy's."""
+        """Return the original's loop variables in terms of the copy's."""
         at = zip(self.original.loops, self.copy.assign.instance, strict=True)
         return {f.var: e for f, e in at if isinstance(f, Loop)}
 
     @cached_property
     def known(self) -> Mapping[str, Expr]:
-        """The original's locals that stand for an affine value, likewise."""
+        """Return the values of the original's affine locals in terms of the copy's loop variables."""
         return {v: substitute(e, self.env) for v, e in self.before.space.nest.known.items()}
 
     def names(self, theirs: Expr, ours: Expr) -> Names | None:
@@ -67,7 +67,7 @@ class StatementMatcher:
                     yield k, part, wanted
 
     def same(self, a: Expr, b: Expr) -> Names | None:
-        """Likewise, of an expression that is in terms of the copy's loops."""
+        """Return the mapping of names if ``a`` and ``b``, both in terms of the copy's loops, are equal, else None."""
         if a == b:
             return self._called(names_in(b))
         if self._equal_integers(a, b):

@@ -1,10 +1,10 @@
-"""Dependences that an order keeps for a reason its text shows: isl need not be asked.
+"""Recognise dependences that an order preserves for a reason its text shows, so that isl need not be asked.
 
     S0[i, j] -> S1[i, j, k]      where i and j are the same on both sides
-    S0: (i, 0, j, 0, 0)          one after the other up to the entry where two constants differ, and there 0 < 1
+    S0: (i, 0, j, 0, 0)          equal entries up to one where two constants differ, and there 0 < 1
     S1: (i, 0, j, 1, k)
 
-Most dependences are such, and asking isl costs a hundred times as much. False says nothing: isl then decides.
+Most dependences are of this kind, and asking isl costs a hundred times as much.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 def preserved_syntactically(
     space: Space, d: Dependence, first: tuple[SchedulePiece, ...], then: tuple[SchedulePiece, ...]
 ) -> bool:
-    """No pair of the dependence runs the other way round where its ends run at the times ``first`` and ``then``."""
+    """Return whether the text of the times ``first`` and ``then`` shows that no pair of the dependence is reversed.
+
+    False where that is not clear: isl then decides.
+    """
     changing = unequal_dims(space, d)
 
     def same(text: str) -> bool:

@@ -1,21 +1,21 @@
-"""Translation validation: a finished tree does what its codelet did, whatever passes made it.
+"""Translation validation: prove that a finished tree computes what its codelet does, whatever passes made it.
 
     meaning   each assignment in it computes what its original computes in the iteration it stands for, and runs only
-              where the data say what they must for its original to run
+              where the data satisfy the conditions of its original
     once      every original iteration runs, and runs once
-    order     no dependence is reversed or torn between threads: s -> t keeps s before t, with loops run by threads in
-              no order; accumulations by one op into one element may run in any order, but at once only in the
-              iterations of a loop that reduces them; what a condition reads is read where its ``if`` stands
-    reduced   nothing else in such a loop touches what it reduces, for its threads hold parts of it
-    locals    every read of a local gets the value from the same original write, and from its own thread; of a local
+    order     no dependence is reversed, or has its ends in two threads: s -> t requires s before t, where loops run by
+              threads have no order; accumulations by one op into one element may run in any order, but at the same
+              time only in the iterations of a loop that reduces them; a condition is evaluated where its ``if`` stands
+    reduced   nothing else in such a loop accesses what it reduces, since its threads hold partial results
+    locals    every read of a local gets the value from the same original write, and from its own thread; for a local
               array that threads share, surely after that write and before the next
     bounds    every access is inside its array
 
-Nothing is taken from the transforms but ``Assign.at``. What cannot be compared (data-dependent bounds, ``while``) is
-"unknown", never "proved". Elements kept in registers are put back first (``held``).
+The only input from the transforms is ``Assign.instance``. What cannot be compared (data-dependent bounds, ``while``) is
+"unknown", never "proved". Elements held in registers are written back first (``demote_registers``).
 
-Where data decide whether an assignment runs, all this holds of the iterations in which it may. Every copy then asks
-what its original does, and each answer is found before and after the same writes: by induction over those, the same
+If data decide whether an assignment runs, all this is shown for the iterations in which it may run. Every copy then
+evaluates the conditions of its original, each before and after the same writes: by induction over these, the same
 assignments run.
 """
 
@@ -48,7 +48,7 @@ TOO_INVOLVED = "which iterations run, and when, is too involved: isl gave up"
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """``reason`` is one line: what failed, or what could not be compared; "" where proved.
+    """The result of a proof; ``reason`` is one line that says what failed or could not be compared, or "".
 
     ``assumed`` are the conditions on the sizes under which accesses are inside their arrays, which C demands anyway.
     """
@@ -67,9 +67,11 @@ def prove(
     reassociate: bool = True,
     shared: frozenset[str] = frozenset(),
 ) -> Proof:
-    """``sizes``: integer parameters known, else it holds for all; then accesses are checked, else they are assumed.
+    """Prove that ``finished`` computes what ``original`` does.
 
-    ``shared``: scalar locals of ``finished`` of which there is one for all threads.
+    ``sizes``: the values of integer parameters. If they are given, accesses are checked to be inside their arrays;
+    without them the proof holds for all sizes, and that is assumed. ``shared``: scalar locals of ``finished`` that all
+    threads share.
     """
     try:
         with isl_operation_limit(MOST):

@@ -1,4 +1,4 @@
-"""The smallest example of a broken dependence: sizes first, then the earlier iteration, then the later one.
+"""The smallest example of a reversed dependence: least sizes first, then the earlier iteration, then the later one.
 
 { S0[i, j] -> S0[i + 1, j - 1] : 1 <= i < n - 1 and 0 < j < n }   ->   n=3, (1, 1), (2, 0)
 """
@@ -37,8 +37,8 @@ _DONE = {"flow": ("written", "read"), "anti": ("read", "written"), "output": ("w
 class Violation:
     """Two iterations that must stay in order, at the smallest ``sizes`` that show it.
 
-    ``because``: the code cannot be analysed there, and the dependence is only assumed. ``element`` is what both touch,
-    () of a scalar, None where that depends on data.
+    ``because``: the code that cannot be analysed, if the dependence is only assumed. ``element`` is the index of the
+    element that both access, () for a scalar, None if it depends on data.
     """
 
     array: str
@@ -65,7 +65,10 @@ class Violation:
         return self.message(lines=False)
 
     def message(self, *, lines: bool) -> str:
-        """With the ``lines`` of both, or only where nothing else tells them apart."""
+        """Return a sentence that names the two iterations and the sizes.
+
+        With ``lines`` it also names their lines; without, only if nothing else tells them apart.
+        """
         first, then = _at(self.source_iteration), _at(self.sink_iteration)
         if (lines or first == then) and self.source.line != self.sink.line:
             first, then = (f"{at} of line {s.line}".strip() for at, s in ((first, self.source), (then, self.sink)))
@@ -74,7 +77,7 @@ class Violation:
         return f"{subject} must run before {then if self.sink_iteration else f'line {self.sink.line}'}{given}"
 
     def ends(self, near: Span) -> str:
-        """Both accesses, with their places: as ``line:col`` where they are in the file of ``near``.
+        """Return both accesses with their places, as ``line:col`` if they are in the file of ``near``.
 
         >>> a, b = Span("f.c", 7, 5), Span("f.c", 7, 15)
         >>> Violation("A", "flow", a, b, "A[i]", "A[i - 1]", {"i": 1}, {"i": 2}, {"n": 3}, "S0", "S0").ends(a)
@@ -108,9 +111,10 @@ class Violation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ViolatedDependence:
-    """``map``: { first[iteration] -> then[iteration] : must stay in this order, and does not }.
+    """A dependence that an order violates; ``map``: { first[iteration] -> then[iteration] : the pairs reversed }.
 
-    ``array`` "" is any but those in ``without``, ``kind`` None is any; ``reductions``: accumulations count too.
+    ``array`` "" stands for any array but those in ``without``, ``kind`` None for any kind; ``reductions``:
+    accumulations count too.
     """
 
     first: str
@@ -156,7 +160,7 @@ def _example(space: Space, names: Mapping[str, str], b: ViolatedDependence) -> V
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One pair of a map's: the sizes by isl's names, the iterations of both statements."""
+    """One pair of a map: the sizes by isl's names, and the iterations of both statements."""
 
     sizes: Mapping[str, int]
     first: tuple[int, ...]

@@ -1,9 +1,9 @@
-"""The elements that loops surely reach at the sizes of a call, so that an array too short for them is told before.
+"""The elements that loops surely access at the sizes of a call, so that an array that is too short is refused before.
 
     for i in 0..n: x[2*i + 1]          ("for", "i", 0, "n", 1, (("at", "x", ("+", "int32", ("*", ...), 1)),))
 
-Loops are run through at their ends alone: what is looked at there is really accessed. So an array that is refused is
-too short; one that is too short only for an iteration in the middle, or for one that data decide, is not found.
+Only the first and last iterations of loops are examined, and their accesses really happen. So an array that is refused
+is too short; one that is too short only for an iteration in the middle, or for one that depends on data, is not found.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 
 class Reach(NamedTuple):
-    """The first and the last element, counted from the beginning of the array."""
+    """The first and the last element that is accessed, counted from the beginning of the array."""
 
     least: int
     most: int
 
 
 class UnknownExtent(Exception):
-    """What it is cannot be told from the sizes."""
+    """The sizes do not determine the value of an expression."""
 
 
 LOOKED_AT = 20_000
@@ -37,7 +37,7 @@ OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
 
 
 def array_reaches(loops: Sequence[Any], sizes: Mapping[str, int]) -> dict[str, Reach]:
-    """By array, of those that are surely accessed at all."""
+    """Return the elements that are surely accessed, for each array that has any."""
     found: dict[str, Reach] = {}
     for k, (name, at) in enumerate(_accesses(loops, dict(sizes), 0)):
         if k >= LOOKED_AT:
@@ -82,7 +82,10 @@ def _ends(lo: int, hi: int, step: int, depth: int) -> Sequence[int]:
 
 
 def evaluate(e: Any, env: Mapping[str, int]) -> int:
-    """Unsure where it is made of more than sizes, or does not fit its type."""
+    """Return the value of an expression over ``env``.
+
+    Raises UnknownExtent if it reads anything else, or does not fit its type.
+    """
     if isinstance(e, int):
         return e
     if isinstance(e, str):

@@ -1,4 +1,4 @@
-"""The C compiler of this machine: which it is, and how it is called."""
+"""The C compiler of this machine: its name, its version and its options."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPTIMISED = ("-O3", "-fno-strict-aliasing")
 
 
 def floating_point_flags(contracts: bool, machine: str = platform.machine()) -> tuple[str, ...]:
-    """Vectors as this processor has them, with products contracted with sums or not."""
+    """Return the flags for this processor's vector instructions, and for or against contraction."""
     native = ("-march=native",) if machine in ("x86_64", "AMD64") else ()
     return (*native, f"-ffp-contract={'fast' if contracts else 'off'}")
 
@@ -48,7 +48,7 @@ def version() -> str:
 
 
 def compile_error(arguments: Sequence[str]) -> str | None:
-    """None where the compiler succeeds, else its first error or all it says, in English."""
+    """Run the compiler, and return None if it succeeds, else its first error in English."""
     command = compiler_command()
     if not command:
         return "there is no C compiler"
@@ -65,12 +65,12 @@ def compile_error(arguments: Sequence[str]) -> str | None:
 
 
 def symbolic_flags() -> tuple[str, ...]:
-    """Linker flags for a library whose functions call each other, whatever the process has under the same names."""
+    """Return linker flags for a library that calls its own functions, not equally named ones of the process."""
     return () if sys.platform == "darwin" else ("-Wl,-Bsymbolic",)
 
 
 def allow_undefined_flags() -> tuple[str, ...]:
-    """Linker flags for a program of which one function is called: what the others need may be missing."""
+    """Return linker flags for a program of which one function is called; what the others need may be missing."""
     if sys.platform == "darwin":
         return ("-Wl,-undefined,dynamic_lookup",)
     # At a place of its own choice a program is refused by the loader.

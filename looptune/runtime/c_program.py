@@ -1,11 +1,11 @@
-"""A C text that has a function which runs loops on given arrays: compiled, and run in a process of its own.
+"""A C text with a function that runs loops on given arrays: it is compiled, and run in a process of its own.
 
     text + harness ─▶ cc ─▶ program
 
     | numbers | scalars | guard | array | guard | array | guard | …        one file in memory, mapped by both processes
 
-A crash or an endless loop ends the program and nothing else. What it writes between the arrays shows. Modules that
-looptune builds have this file as it stands.
+A crash or an endless loop ends only the program. Writes between the arrays are detected. Modules that looptune builds
+contain a copy of this file.
 """
 
 from __future__ import annotations
@@ -96,19 +96,19 @@ class NoReference(Exception):
 
 
 class ProgramRun(NamedTuple):
-    """``arrays``: what those that were wanted hold afterwards; ``times_us``: of each run."""
+    """The result of a run: the contents of the arrays that were wanted, and ``times_us``, the time of each run."""
 
     arrays: Mapping[str, np.ndarray]
     times_us: tuple[float, ...]
 
 
 class Text(NamedTuple):
-    """``files``: by path below a folder of their own, the first is compiled.
+    """The C text to compile.
 
-    ``entry``: the function, which takes the addresses of ``scalars``, each with its type, and of ``arrays``, in this
-    order. ``macros`` are given with -D, and ``types`` are lines before the text. ``folders`` of includes: below the
-    folder of the files, and elsewhere or "". ``contracts``: a product and a sum may round once; ``literals``: constants
-    without a suffix are float.
+    ``files``: by path below a folder of their own; the first is compiled. ``entry``: the function, which takes the
+    addresses of ``scalars``, each with its type, and of ``arrays``, in this order. ``macros`` are given with -D, and
+    ``types`` are lines before the text. ``folders`` of includes: below the folder of the files, and elsewhere or "".
+    ``contracts``: a product and a sum may round once; ``literals``: constants without a suffix are float.
     """
 
     files: tuple[tuple[str, str], ...]
@@ -180,7 +180,10 @@ def _taken(said: str | None) -> None:
 def run_program(
     program: Path, text: Text, arrays: Arrays, scalars: Mapping[str, int | float], wanted: Iterable[str]
 ) -> ProgramRun:
-    """Once, on copies of ``arrays``. NoReference where the program crashes, or writes outside its arrays."""
+    """Run the program once on copies of ``arrays``, and return the contents of those ``wanted``.
+
+    Raises NoReference if the program crashes or writes outside its arrays.
+    """
     with MappedArrays.of(text, arrays, scalars, (), 1) as memory:
         call(program, memory)
         outside = memory.outside()
@@ -200,7 +203,7 @@ def without_macros(text: str, macros: Mapping[str, str]) -> str:
 
 
 def call(program: Path, memory: MappedArrays) -> None:
-    """NoReference where it does not end by itself."""
+    """Run the program on the mapped arrays; raises NoReference if it does not end by itself."""
     limits = f"ulimit -s unlimited 2>/dev/null || ulimit -s $(ulimit -H -s) 2>/dev/null; ulimit -t {CPU_S}"
     command = ["sh", "-c", f'{limits}; exec "$0" "$1"', str(program), str(memory.fd)]
     done = subprocess.run(command, pass_fds=(memory.fd,), capture_output=True, stdin=subprocess.DEVNULL)
@@ -213,7 +216,7 @@ def call(program: Path, memory: MappedArrays) -> None:
 
 
 class MappedArrays(NamedTuple):
-    """The file that both processes map; ``layout``: where each array begins, its shape and type."""
+    """The file that both processes map; ``layout``: the begin, the shape and the type of each array."""
 
     fd: int
     view: mmap.mmap
@@ -223,7 +226,7 @@ class MappedArrays(NamedTuple):
     def of(
         cls, text: Text, arrays: Arrays, scalars: Mapping[str, int | float], kept: Collection[str], runs: int
     ) -> MappedArrays:
-        """With the arrays, and the contents before a run of those to be ``kept``."""
+        """Map a file with the arrays; those in ``kept`` have a second copy, from which every run starts."""
         names = [*text.arrays]
         head = 8 * (3 + SLOTS + len(text.scalars) + 3 * len(names))
         at_scalars = [head + 16 * k for k in range(len(text.scalars))]

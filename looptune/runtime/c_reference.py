@@ -35,7 +35,10 @@ __all__ = ["CReference", "NoReference", "ProgramRun"]
 
 @dataclass(frozen=True, slots=True)
 class CReference:
-    """``contracts``: a product and a sum may round once; ``widened``: with double for float."""
+    """The C text of a codelet as a program.
+
+    ``contracts``: a product and a sum may round once; ``widened``: double replaces float.
+    """
 
     excerpt: Excerpt
     contracts: bool = False
@@ -43,7 +46,7 @@ class CReference:
 
     @property
     def key(self) -> str:
-        """Of everything that the program is made of, here."""
+        """Return a hash of everything that determines the program and its results on this machine."""
         facts = (
             MAIN,
             sorted(self.excerpt.files.items()),
@@ -56,7 +59,7 @@ class CReference:
 
     @property
     def description(self) -> str:
-        """What it is: ``gemm.c compiled by cc 12.2.0``."""
+        """Return the file and the compiler: ``gemm.c compiled by cc 12.2.0``."""
         return f"{Path(self.excerpt.main).name} compiled by {c_compiler.version()}"
 
     def in_double(self) -> CReference:
@@ -77,20 +80,23 @@ class CReference:
         return path
 
     def run(self, cache: Path, arrays: Arrays, scalars: Mapping[str, int | float], wanted: Sequence[str]) -> ProgramRun:
-        """Once, on copies of ``arrays``. NoReference where the program crashes, or writes outside its arrays."""
+        """Run the program once on copies of ``arrays``, and return the contents of those ``wanted``.
+
+        Raises NoReference if the program cannot be compiled, crashes, or writes outside its arrays.
+        """
         return run_program(self.program(cache), self.text, arrays, scalars, wanted)
 
     def time_runs(
         self, cache: Path, arrays: Arrays, scalars: Mapping[str, int | float], written: Sequence[str], runs: int
     ) -> tuple[float, ...]:
-        """Microseconds of each of so many runs, each on the arrays as they are given."""
+        """Return the microseconds of each of ``runs`` runs, at most SLOTS, each on the given contents of the arrays."""
         with MappedArrays.of(self.text, arrays, scalars, written, min(runs, SLOTS)) as memory:
             call(self.program(cache), memory)
             return memory.times_us()
 
     @property
     def text(self) -> Text:
-        """What is compiled: the files mirror the folders that they are in."""
+        """Return the text to compile; the files have the same folders relative to each other as in the excerpt."""
         e = self.excerpt
         beside = dict.fromkeys(str(Path(path).resolve().parent) for path in e.files)
         return Text(

@@ -1,8 +1,8 @@
-"""An NVIDIA GPU through the driver API: memory, events, graphs. No kernel is written here.
+"""An NVIDIA GPU through the driver API: memory, events, graphs. This module contains no kernel.
 
-One sample is: originals restored, the L2 flushed by a memset of twice its size (unless warm), event, run, event. The
-run is replayed from a CUDA graph and the host queues all of it behind the memset, so what a launch costs the host is
-in no time: 20 us through Numba, a quarter of GEMM's at 512.
+In one sample, the arrays are restored, the L2 is flushed by a memset of twice its size (unless warm), and the run is
+timed between two events. The run is replayed from a CUDA graph, and the host queues all of it behind the memset, so
+that no time includes what a launch costs the host: 20 us through Numba, a quarter of GEMM's time at 512.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from looptune.runtime.device import Device, DeviceInfo, Restore, Run
 
 
 class DeviceArray:
-    """Device memory with a shape: what kernels and other libraries take through the CUDA Array Interface."""
+    """Device memory with a shape, which kernels and other libraries take through the CUDA Array Interface."""
 
     def __init__(self, shape: tuple[int, ...], dtype: str, inside: DeviceArray | None = None, start: int = 0) -> None:
         """Allocate new memory, or refer to the part of another array that begins at its element ``start``."""
@@ -57,7 +57,7 @@ class DeviceArray:
 
 
 class Gpu(Device):
-    """GPU number ``index``; ``warm``: leave the L2 as the run before left it."""
+    """The GPU number ``index``; ``warm``: the L2 is left as the run before left it."""
 
     asynchronous = True
 
@@ -127,7 +127,7 @@ class Gpu(Device):
 
 
 def available() -> str:
-    """ "" where a GPU can be used, else why not."""
+    """Return "" if a GPU can be used, else the reason why not."""
     try:
         return "" if count() else "the driver finds no GPU"
     except (RuntimeError, OSError) as error:
@@ -135,13 +135,13 @@ def available() -> str:
 
 
 def count() -> int:
-    """How many GPUs the driver has."""
+    """Return how many GPUs the driver finds."""
     check(driver.cuInit(0))
     return int(check(driver.cuDeviceGetCount()))
 
 
 def facts(index: int) -> DeviceInfo:
-    """Of GPU number ``index``, without making a context on it. TargetError where there is none."""
+    """Return the facts of GPU number ``index``, without making a context on it; raises TargetError if there is none."""
     if index >= count():
         raise TargetError(f"no GPU number {index}: {count()} found")
     device = check(driver.cuDeviceGet(index))

@@ -1,7 +1,7 @@
 """The device a sweep runs on: its facts, its memory, and how long one run takes on it.
 
-A ``Run`` is whatever is timed (a variant, the default, a hand-written kernel): called with a stream, it updates its
-arrays in place. ``Machine.sampler`` turns one into a function that gives microseconds.
+A ``Run`` is what is timed (a version, the default, a hand-written kernel): called with a stream, it updates its arrays
+in place. ``Device.sampler`` makes of it a function that returns microseconds.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def on_gpu(target: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DeviceInfo:
-    """What is known of a device.
+    """The facts of a device.
 
-    ``target``: of those in DEVICES; ``arch`` is "sm_90" or the machine's architecture; ``cores`` are SMs on a GPU.
-
-    ``cache_bytes``: the last-level cache, a GPU's L2 or all L3 of a CPU; 0 where it is not known.
+    ``target``: one of those in DEVICES; ``arch`` is "sm_90" or the machine's architecture; ``cores`` are
+    multiprocessors on a GPU. ``cache_bytes``: the last-level cache, a GPU's L2 or all L3 of a CPU; 0 if it is not
+    known.
     """
 
     name: str
@@ -56,12 +56,12 @@ class DeviceInfo:
 
     @property
     def model(self) -> tuple[str, str, int]:
-        """Devices that are equal in this share their times."""
+        """Return the name, architecture and number of cores; devices that are equal in these share their times."""
         return self.name, self.arch, self.cores
 
     @property
     def slug(self) -> str:
-        """The name as a folder; see ``slug``."""
+        """Return the name in a form that is valid as a folder name."""
         return slug(self.name)
 
 
@@ -84,10 +84,10 @@ LINE = 64
 
 
 class Device(ABC):
-    """``stream``: what a Run is called with here.
+    """A device that runs and times kernels; ``stream`` is the argument of a Run on it.
 
-    ``cold``: samplers begin with other data in the caches. ``asynchronous``: runs are queued, and timed by the device's
-    own clock.
+    ``cold``: a sample begins with other data in the caches. ``asynchronous``: runs are queued, and timed by the
+    device's own clock.
     """
 
     facts: DeviceInfo
@@ -105,7 +105,7 @@ class Device(ABC):
 
     @abstractmethod
     def copy(self, source: Any, target: Any) -> None:
-        """Contents of one placed array into another of the same size."""
+        """Copy the contents of one placed array into another of the same size."""
 
     @abstractmethod
     def inside(self, array: Any, start: int, shape: tuple[int, ...]) -> Any:
@@ -146,15 +146,15 @@ class Device(ABC):
         return sample
 
     def needs_warm_up(self, run: Run) -> bool:
-        """Whether one run is too little to wake what it runs on."""
+        """Return whether one run is too short to wake the device."""
         return False
 
 
 class Cpu(Device):
-    """The host's cores.
+    """The cores of the host.
 
-    Where the system wakes two threads on one core it moves one milliseconds later: until then a kernel of 40 us takes 4
-    ms.
+    If the system wakes two threads on one core, it moves one of them milliseconds later: until then a kernel of 40 us
+    takes 4 ms.
     """
 
     def __init__(self) -> None:
@@ -166,9 +166,10 @@ class Cpu(Device):
         )
 
     def place(self, array: np.ndarray) -> np.ndarray:
-        """From the beginning of a cache line on.
+        """Return a copy of the array that begins at a cache line.
 
-        NumPy's large arrays begin 16 bytes after one, and every second vector of 32 bytes would be a part of two lines.
+        NumPy's large arrays begin 16 bytes after one, so that every second vector of 32 bytes would be a part of two
+        lines.
         """
         memory = np.empty(array.nbytes + LINE, np.uint8)
         first = -memory.ctypes.data % LINE

@@ -1,9 +1,9 @@
-"""Results compared where they are: what comes back from a device is a count for each lane, not the arrays.
+"""Compare results on the device: only a count for each lane comes back, not the arrays.
 
-    bad[b] = how many x of lane b have not |got[x] - want[x]| <= allowed[x]          equal, where they are integers
+    bad[b] = how many x of lane b have not |got[x] - want[x]| <= allowed[x]          for integers: not equal
 
-A NaN is never within anything, so that whatever is not finite is bad here and for the judge to look at. The kernel is a
-codelet as any other; a lane has every so many elements on a GPU, and as many in a row on a CPU.
+A NaN is within no tolerance, so that results with a value that is not finite are judged on the host. The kernel is an
+ordinary codelet; a lane has strided elements on a GPU, and consecutive ones on a CPU.
 """
 
 from __future__ import annotations
@@ -55,7 +55,10 @@ def comparison_plan(dtype: str, gpu: bool) -> Plan:
 
 @dataclass(slots=True)
 class Comparison:
-    """``judge`` with its expected values and tolerances on the device; it sees arrays of which a lane has a bad one."""
+    """The comparison with ``judge``, whose expected values and tolerances are on the device.
+
+    The judge on the host is asked only if a lane of an array is bad.
+    """
 
     machine: Device
     backend: Backend
@@ -72,7 +75,7 @@ class Comparison:
                 self._held(name, want)
 
     def wrong(self, arrays: Mapping[str, Any]) -> str | None:
-        """As ``judge.wrong``, of arrays that are on the device."""
+        """Return what is wrong with arrays on the device, or None; see ``ReferenceComparison.wrong``."""
         if all(self._passes(name, arrays[name]) for name in self.judge.expected):
             return None
         found = self.judge.wrong({name: self.machine.fetch(arrays[name]) for name in self.judge.expected})

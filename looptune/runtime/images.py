@@ -1,6 +1,6 @@
-"""Pictures as arrays of grey levels, by Pillow: PNG, and PGM or PPM, text or binary; written as PNG or PGM.
+"""Pictures as arrays of grey levels, read by Pillow: PNG, and PGM or PPM, text or binary; written as PNG or PGM.
 
-What a file says of gamma and transparency is left out: levels are compared and computed with as they were stored.
+Gamma and transparency in a file are ignored: levels are used as they are stored.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _LARGEST = 2**30
 
 
 def is_picture(start: bytes) -> bool:
-    """Whether a file that begins like this is said to be one of KINDS."""
+    """Return whether the first bytes of a file are those of one of KINDS."""
     return start.startswith(_STARTS)
 
 
 def read(path: Path) -> np.ndarray:
-    """float64 [height, width] from 0, black, to 255, white: whole numbers where the file has 8 bits a sample.
+    """Return a picture as float64 [height, width] from 0, black, to 255, white; raises UsageError if there is none.
 
-    Of a colour its luma 0.299 R + 0.587 G + 0.114 B (ITU-R BT.601) to the nearest integer. What a file is its first
-    bytes say, and not its name. UsageError where there is no such picture.
+    Values are whole numbers if the file has 8 bits a sample. A colour becomes its luma 0.299 R + 0.587 G + 0.114 B
+    (ITU-R BT.601), rounded to the nearest integer. The first bytes of the file determine its kind, not its name.
     """
     try:
         data = read_file(path, _LARGEST)

@@ -1,4 +1,4 @@
-"""What became of one configuration: it was timed, cut off, or why it was neither, with the evidence.
+"""The outcome of one configuration: it was timed, cut off, or failed, with the evidence.
 
     Outcome = Timed | CutOff | Illegal | NotBuilt | OverLimit | WrongResult | Crashed | TimedOut
 
@@ -20,7 +20,10 @@ Fact = tuple[str, int | float | str]
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """``times_us`` are single runs; ``verified`` says against what; ``facts`` is what else was seen (registers)."""
+    """The version was timed: ``times_us`` are single runs, ``verified`` says against what.
+
+    ``facts`` are other observations, such as registers per thread.
+    """
 
     status: ClassVar[str] = "timed"
     times_us: tuple[float, ...]
@@ -33,13 +36,13 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class CutOff:
-    """Given up, being too slow already.
+    """The version was stopped because it was already far slower than the best.
 
-    ``elapsed_us`` after ``launched`` of ``launches``, where the best version so far takes ``best_us`` in all.
+    It had run ``elapsed_us`` and ``launched`` of ``launches``; the best version so far takes ``best_us`` in all.
     ``verified`` and ``facts`` are as in Timed.
 
-    Where ``best_at_cutoff_us`` is None, it would have taken longer than ``elapsed_us``; that is all that is known. Else
-    the best took ``best_at_cutoff_us`` for the same: for a part of the host loop, or at the reduced sizes, that
+    If ``best_at_cutoff_us`` is None, the version takes longer than ``elapsed_us``, and nothing else is known. Else the
+    best took ``best_at_cutoff_us`` for the same work: a part of the host loop, or a run at the reduced sizes, that
     ``where`` names.
     """
 
@@ -55,7 +58,7 @@ class CutOff:
 
     @property
     def cost_us(self) -> float:
-        """What a search is told: more than the best, in the proportion that was measured."""
+        """Return the cost for a search: the best's time scaled by the measured ratio, or else the elapsed time."""
         if self.best_at_cutoff_us is None:
             return self.elapsed_us
         return self.best_us * self.elapsed_us / self.best_at_cutoff_us
@@ -75,7 +78,7 @@ class CutOff:
 
 @dataclass(frozen=True, slots=True)
 class Illegal:
-    """The dependences forbid it, or a directive does not fit its loop; ``message`` holds the witness."""
+    """Dependences forbid the version, or a directive does not fit its loop; ``message`` holds the witness."""
 
     status: ClassVar[str] = "illegal"
     message: str
@@ -91,7 +94,7 @@ class NotBuilt:
 
 @dataclass(frozen=True, slots=True)
 class OverLimit:
-    """It needs more of a resource than the device has; ``message`` holds both numbers."""
+    """The version needs more of a resource than the device has; ``message`` holds both numbers."""
 
     status: ClassVar[str] = "over_limit"
     message: str
@@ -99,7 +102,7 @@ class OverLimit:
 
 @dataclass(frozen=True, slots=True)
 class WrongResult:
-    """It ran and computed something else: array and index, both values, error and tolerance."""
+    """The version ran and computed something else: array and index, both values, error and tolerance."""
 
     status: ClassVar[str] = "wrong"
     message: str
@@ -115,7 +118,7 @@ class Crashed:
 
 @dataclass(frozen=True, slots=True)
 class TimedOut:
-    """Killed ``limit_s`` seconds after it began."""
+    """The process was killed ``limit_s`` seconds after it began."""
 
     status: ClassVar[str] = "timed_out"
     limit_s: float
@@ -146,7 +149,7 @@ def to_json(outcome: Outcome) -> str:
 
 
 def from_json(text: str) -> Outcome:
-    """ValueError where ``text`` is no outcome."""
+    """Return the outcome that ``text`` holds; raises ValueError if it holds none."""
     match json.loads(text):
         case {"status": str(status), **fields} if status in CLASSES:
             named = {str(name): _tuples(value) for name, value in fields.items()}

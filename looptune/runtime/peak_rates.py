@@ -1,11 +1,11 @@
-"""The peaks of a device, measured: codelets like the user's, built, loaded and timed like them.
+"""The measured peaks of a device: codelets are built, loaded and timed like the user's.
 
     copy   y[i] = x[i]                              bytes read and written
     read   the sums of lines of a matrix            bytes read
     fma    a = a * p + q, independent chains        two operations each
 
-Each takes the best of several runs. A CPU's chains are vectors, see ``backends.numba_cpu.fma_peak``. What was found is
-kept in a file by device, driver and toolchain, because every sweep asks for it.
+Each rate is the best of several runs. On a CPU the chains are vectors, see ``backends.numba_cpu.fma_peak``. The rates
+are stored in a file by device, driver and toolchain, because every sweep needs them.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def cached_rates(facts: DeviceInfo, cache: Path) -> Peaks | None:
 
 
 def cache_rates(facts: DeviceInfo, cache: Path, peaks: Peaks) -> None:
-    """For ``cached_rates``; where nothing can be written, they are measured again next time."""
+    """Store the rates for ``cached_rates``; if the file cannot be written, they are measured again next time."""
     path = _file(cache)
     part = path.with_suffix(f".{os.getpid()}.part")
     try:

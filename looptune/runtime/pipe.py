@@ -1,4 +1,4 @@
-"""Two pipes to a program of the user's: what it says is read in whole pieces, and it may not fall silent for long."""
+"""Two pipes to a program of the user's; messages are read whole, and a time limit holds between two reads."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class PipeClosed(Exception):
 
 
 class PipeTimeout(Exception):
-    """Nothing came for ``limit_s`` seconds."""
+    """No data came for ``limit_s`` seconds."""
 
 
 class Link:
-    """``theirs`` are the program's file descriptors: it reads from the first and writes to the second."""
+    """A connection to a program; it reads from the first of ``theirs``, file descriptors, and writes to the second."""
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
@@ -56,7 +56,7 @@ class Link:
         self._close(*self.theirs)
 
     def status(self) -> int | None:
-        """How the program ended, as subprocess says it; None where it goes on."""
+        """Return the program's exit status as subprocess gives it, or None if it is still running after a second."""
         assert self._program is not None, "the program was started"
         try:
             return self._program.wait(timeout=1.0)
@@ -64,13 +64,13 @@ class Link:
             return None
 
     def read(self, count: int) -> bytes:
-        """Exactly ``count`` bytes; raises Ended or Late."""
+        """Return exactly ``count`` bytes; raises PipeClosed or PipeTimeout."""
         held = np.empty(count, np.uint8)
         self.read_into(held)
         return held.tobytes()
 
     def read_into(self, array: np.ndarray) -> None:
-        """All bytes of a contiguous array; raises Ended or Late."""
+        """Fill all bytes of a contiguous array; raises PipeClosed or PipeTimeout."""
         left = array.reshape(-1).view(np.uint8).data
         while left:
             ready, _, _ = select.select([self._in], [], [], self.limit_s)

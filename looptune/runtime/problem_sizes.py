@@ -1,7 +1,7 @@
-"""The sizes a codelet is run at: those known, those missing, and odd ones that no factor divides.
+"""The sizes at which a codelet runs: those known, those missing, and primes.
 
 A version is timed at the user's sizes and verified there, and verified once more at distinct primes, where every
-remainder loop and guard has something to do:
+remainder loop and guard executes:
 
     odd        13, 17, 19, …           few enough statements for the interpreter, which also sees every access
     reduced    an eighth of the user's, at most 257: large enough to tell how fast a version is
@@ -65,7 +65,7 @@ def integers(codelet: Codelet, values: Mapping[str, int | float]) -> dict[str, i
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One size of one codelet: the scalar parameters, and the shape of every array whose extents are not declared.
+    """One size of one codelet: the scalar parameters, and the shapes of the arrays whose extents are not declared.
 
     ``data`` is a .npz file with the contents of every array; without it they are random.
     """
@@ -116,9 +116,9 @@ def shapes(codelet: Codelet, sized: Problem) -> dict[str, tuple[int, ...]]:
 
 
 def infer_shapes(codelet: Codelet, values: Mapping[str, int | float]) -> dict[str, tuple[int, ...]]:
-    """Shapes of the arrays whose first extent the C text leaves open: large enough for every access.
+    """Return shapes, large enough for every access, of the arrays whose first extent the C text leaves open.
 
-    UsageError where an index cannot be bounded.
+    Raises UsageError if an index cannot be bounded.
     """
     open_ = {p.name: p for p in codelet.params if isinstance(p, Array) and None in p.shape}
     sizes = {n: int(v) for n, v in values.items() if float(v).is_integer()}
@@ -192,10 +192,10 @@ def _corners(op: str, a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]
 
 
 def prime_sizes(codelet: Codelet, known: Problem) -> Problem | None:
-    """Small sizes that no factor divides, at which the original loop stays inside its arrays; None if none are found.
+    """Return small prime sizes at which the original loops stay inside their arrays, or None if none are found.
 
-    First all integer parameters become different primes; where the program relies on an order or an equality between
-    them, they are replaced in that order; where arrays of declared extents are smaller, or the loops too many, by
+    First all integer parameters become different primes; if the program relies on an order or an equality between them,
+    they are replaced in that order; if arrays of declared extents are smaller, or there are too many iterations, by
     smaller primes. A codelet without integer parameters has only the sizes it was written for.
     """
     sizes = {p.name: int(known.values[p.name]) for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
@@ -216,10 +216,12 @@ def prime_sizes(codelet: Codelet, known: Problem) -> Problem | None:
 
 
 def edge_sizes(codelet: Codelet, known: Problem) -> tuple[Problem, ...]:
-    """Sizes at which loops do not run, or once: 0 and 1 for all, 0 for each, and the first the largest of all.
+    """Return sizes at which loops run once or not at all: 0 or 1 for all, 0 for one of them.
 
-    Those at which the text means nothing are left out: where a declared extent is negative, and where the interpreter
-    sees an access outside an array or a division by zero.
+    In the last, the small primes are in reverse order, so that the first size is the largest.
+
+    Sizes at which the text has no meaning are left out: if a declared extent is negative, or if the interpreter sees an
+    access outside an array or a division by zero.
     """
     sizes = {p.name: int(known.values[p.name]) for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
     if not sizes or len(sizes) > MOST_SIZES:
@@ -241,12 +243,11 @@ def _is_declared(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
 
 
 def screening_sizes(codelet: Codelet, known: Problem) -> Problem | None:
-    """Larger primes, in the order of the user's sizes.
+    """Return larger primes, in the order of the user's sizes, or None.
 
-    All different or, where the loops would leave an array, equal where the user's are equal.
-
-    None where the user's sizes are not much larger than the small ones either, or where it cannot be shown that the
-    original loops stay inside their arrays: at these sizes they are compiled, and nothing would notice.
+    All are different or, if the loops would then leave an array, equal where the user's are equal. None if the user's
+    sizes are not much larger than the small primes, or if it cannot be shown that the original loops stay inside their
+    arrays: at these sizes they are compiled, and a violation would not be noticed.
     """
     sizes = {p.name: int(known.values[p.name]) for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
     least = _PRIMES[_FIRST[0]]
@@ -266,7 +267,7 @@ def screening_sizes(codelet: Codelet, known: Problem) -> Problem | None:
 
 
 def is_interpretable(codelet: Codelet, at: Problem) -> bool:
-    """Whether the interpreter can be asked to run the loops at these sizes."""
+    """Return whether the interpreter can run the loops at these sizes in reasonable time."""
     return not _many(codelet, at.values)
 
 

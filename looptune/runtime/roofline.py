@@ -1,11 +1,11 @@
-"""What a device can do at most, and whether a time is too good to be true.
+"""The roofline of a device, and whether a time is too short to be true.
 
     FLOP/s       at most the FMA peak of the type                                always
     memory       at least (bytes - last-level cache) / bandwidth                 where a run begins with cold caches
 
-Both sides are bounds: the work is what no version can avoid, the peaks are what the device was seen to do. What was
-written may still be in the cache when a run ends, hence what the cache holds is not counted. A time that breaks a bound
-is a mistake of a version, of the clock or of a count, and never a result.
+Both sides are bounds: the work is a lower bound for every version, the peaks are measured on the device. The capacity
+of the cache is not counted, since what was written may still be in it when a run ends. A time that violates a bound is
+a mistake of a version, of the clock or of a count, and never a result.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ FloatType = Literal["float32", "float64"]
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """The best of several runs, in GB/s or GFLOP/s, and by what share of it the median is below."""
+    """The best of several runs, in GB/s or GFLOP/s, and the fraction by which the median is below it."""
 
     best: float
     spread: float
 
     @property
     def limit(self) -> float:
-        """What is above this is no measurement."""
+        """Return the rate above which a measurement is impossible."""
         return self.best * (1 + max(self.spread, LEAST_SPREAD))
 
     def with_runs_of(self, other: Rate) -> Rate:
@@ -44,9 +44,10 @@ METHOD = 2
 
 @dataclass(frozen=True, slots=True)
 class Peaks:
-    """``copy`` counts each byte read and each written, ``read`` those read, in GB/s.
+    """The measured rates of a device.
 
-    ``fma32`` and ``fma64`` count two operations each, in GFLOP/s, and are None where what was measured once is none.
+    ``copy`` counts each byte read and each written, ``read`` those read, in GB/s. ``fma32`` and ``fma64`` count two
+    operations each, in GFLOP/s; they are None if they were not measured, or by an earlier method.
     """
 
     copy: Rate
@@ -56,7 +57,7 @@ class Peaks:
 
     @property
     def rates(self) -> dict[str, Rate]:
-        """Those known, by name."""
+        """Return the known rates by name."""
         every = zip(RATES, (self.copy, self.read, self.fma32, self.fma64), strict=True)
         return {name: rate for name, rate in every if rate is not None}
 
@@ -69,17 +70,17 @@ class Peaks:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:
-        """KeyError, TypeError or ValueError where ``record`` is none."""
+        """Return the rates of a stored record; raises KeyError, TypeError or ValueError if it is not one."""
         names = RATES if record.get("method") == METHOD else RATES[:2]
         copy, read, *fma = (Rate(float(record[name]["best"]), float(record[name]["spread"])) for name in names)
         return cls(copy, read, *(fma if fma else (None, None)))
 
     def best_of(self, other: Peaks) -> Peaks:
-        """Of each rate that both know that with the higher limit: something else may have been running."""
+        """Return for each rate that both have the one with the higher limit: the machine may have been busy."""
         return self._joined(other, lambda mine, theirs: max(mine, theirs, key=lambda rate: rate.limit))
 
     def with_runs_of(self, other: Peaks) -> Peaks:
-        """Of each rate that both know the best, below which the higher of the two medians is."""
+        """Return for each rate that both have the higher best and the higher median."""
         return self._joined(other, Rate.with_runs_of)
 
     def _joined(self, other: Peaks, join: Callable[[Rate, Rate], Rate]) -> Peaks:
@@ -90,9 +91,9 @@ class Peaks:
 
 @dataclass(frozen=True, slots=True)
 class MinimumWork:
-    """``flops`` and ``bytes`` of one run, at least.
+    """The ``flops`` and ``bytes`` of one run, at least.
 
-    ``dtype`` is what the operations are in: "float64" where all are, else "float32", the faster.
+    ``dtype`` is the type of the operations: "float64" if all are in double, else "float32", which is faster.
     """
 
     flops: int
@@ -102,9 +103,9 @@ class MinimumWork:
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """What bounds the times of one codelet on one device.
+    """The bounds on the times of one codelet on one device.
 
-    ``cache_bytes``: its last-level cache, 0 where unknown; ``cold``: nothing of the arrays is in it when a run begins.
+    ``cache_bytes``: its last-level cache, 0 if unknown; ``cold``: no data of the arrays are in it when a run begins.
     """
 
     work: MinimumWork
@@ -113,7 +114,7 @@ class Roofline:
     cold: bool
 
     def violated_by(self, time_us: float) -> str | None:
-        """Why no run takes so little, with both rates; None where one might."""
+        """Return why no run can be as short as ``time_us``, with both rates, or None if one can."""
         if time_us <= 0:
             return f"faster than the device: {time_us:g} us measured"
         gflops, peak = self.work.flops / time_us / 1e3, self.peaks.fma(self.work.dtype)

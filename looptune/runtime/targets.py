@@ -1,4 +1,4 @@
-"""Targets by name, and which of them can be used here. Packages may bring others, see ``core/plugins``.
+"""Targets by name, and which of them can be used here. Packages may add others, see ``core/plugins``.
 
 The CUDA target's libraries are optional: they are imported when a CUDA target is asked for, never before.
 """
@@ -38,7 +38,7 @@ CACHE = cache_folder.choose_folder()[0]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """How to make the backend and the machine of a target, in whichever process needs them.
+    """A target; it makes its backend and its device in whichever process needs them.
 
     ``others`` are further devices of the same model, which share the measuring.
     """
@@ -53,7 +53,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Devices that are alike, on which a version takes one time. ``numbers``: which of this machine's GPUs they are."""
+    """Devices that are alike, on which a version takes the same time; ``numbers``: those of this machine's GPUs."""
 
     target: Target
     facts: DeviceInfo
@@ -61,7 +61,7 @@ class Model:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """A name for each, which no other device of this machine has."""
+        """Return a name for each device that is unique on this machine."""
         own = tuple(f"{self.target.name} {number}" for number in self.numbers)
         return own if own else (self.target.name,)
 
@@ -190,7 +190,7 @@ def _available(name: str) -> str:
 
 
 def names(own: Sequence[str] = NAMES) -> tuple[str, ...]:
-    """Of targets, those that packages bring last."""
+    """Return the names of targets: ``own``, then those of plug-ins."""
     return (*own, *(n for n in plugins.names("target") if n not in own))
 
 
@@ -201,7 +201,7 @@ def check_name(name: str) -> None:
 
 
 def check_own(name: str, what: str) -> None:
-    """UsageError for a target that another package brings: ``what`` is done for looptune's own."""
+    """Raise UsageError for a target of a plug-in; ``what`` begins the message: it is done for looptune's own only."""
     check_name(name)
     if name not in NAMES:
         raise UsageError(f"{what} looptune's own targets, and not for {name}")
@@ -236,7 +236,7 @@ def _opencl_device() -> Any:
 
 
 def specializes_sizes(name: str, cache: Path) -> bool:
-    """Whether kernels for it are gathered from the loops of a grid, as a GPU has them."""
+    """Return whether kernels of a target have the sizes as constants and run in blocks, as on a GPU."""
     other = plugin_target(name, cache)
     return name != "numba-cpu" if other is None else other.specializes_sizes
 
@@ -291,7 +291,7 @@ def cuda_installed() -> bool:
 
 
 def gpu_missing() -> str:
-    """Why no GPU can be used here; "" where one can."""
+    """Return why no GPU can be used here, or "" if one can."""
     if not cuda_installed():
         return f"the package numba-cuda is missing; {_INSTALL}"
     return str(importlib.import_module("looptune.runtime.cuda_device").available())
@@ -349,7 +349,7 @@ def _gpus() -> range:
 
 
 def opencl_facts() -> tuple[DeviceInfo, ...]:
-    """Of OpenCL's device, where there is one."""
+    """Return the facts of OpenCL's device, or () if there is none."""
     try:
         return (_facts("opencl"),)
     except TargetError:

@@ -1,11 +1,12 @@
-"""From single runs to a verdict: how often to run, what to report, when two versions differ.
+"""Timing: how often to run, what to report, and when two versions differ.
 
-    screen     up to 5 runs of one version, given up early where it is hopeless         every configuration
+    screen     up to 5 runs of one version, fewer if it is hopeless                     every configuration
     finals     rounds; in each round every finalist runs once, in shuffled order, until  the best, default, hand-written
                every verdict is decided; what is surely slower leaves early
     speedup    median(a) / median(b), bootstrap 95 % interval over the paired rounds    the verdict
 
-A sampler is a callable that runs its version once and returns microseconds. All times are microseconds, limits seconds.
+A sampler is a callable that runs its version once and returns microseconds. All times are in microseconds, limits in
+seconds.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ Verdict = Literal["FAST", "SLOW", "SAME", "AMBIGUOUS"]
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Median and quartiles (linear interpolation) of ``n`` runs."""
+    """The median and quartiles (linear interpolation) of ``n`` runs."""
 
     median_us: float
     q1_us: float
@@ -48,9 +49,9 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Speedup:
-    """``ratio`` of medians with its 95 % interval.
+    """The ``ratio`` of two medians with its 95 % interval, and the verdict.
 
-    FAST, SLOW: the whole interval is beyond the margin around 1; SAME: inside it; AMBIGUOUS: it crosses the margin.
+    FAST, SLOW: the whole interval is beyond the margin around 1; SAME: it is inside; AMBIGUOUS: it crosses the margin.
     """
 
     ratio: float
@@ -93,17 +94,17 @@ def finals(
     most: int = 10_000,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, tuple[float, ...]]:
-    """Paired times: run number r of every version was taken in round r, in an order shuffled anew each round.
+    """Time all versions in rounds, and return their paired times in microseconds.
 
-    At least ``rounds`` rounds, and ``seconds`` a version on the average, with all that goes before a run (a slow one is
-    not run thousands of times for the sake of a fast one), until the spread from minimum to third quartile of each is
-    below ``spread`` or every verdict beside the fastest, and beside ``default``, is decided; after ``limit_s`` the
-    rounds alone suffice.
-    Runs so slow that these take longer stop after ``fewest`` rounds: past ``limit_s`` where the above holds, past
-    ``patience_s`` at any rate. Very short ones stop after ``most``: no interval needs more.
+    Run number r of every version was made in round r, in an order shuffled anew each round. There are at least
+    ``rounds`` rounds, and ``seconds`` for each version on average, with all that precedes a run (so that a slow version
+    is not run thousands of times for the sake of a fast one), until for each the spread from minimum to third quartile
+    is below ``spread``, or every verdict beside the fastest, and beside ``default``, is decided; after ``limit_s`` the
+    rounds alone suffice. Runs so slow that these take longer stop after ``fewest`` rounds: past ``limit_s`` if the
+    above holds, past ``patience_s`` in any case. Very short ones stop after ``most``: no interval needs more.
 
     Those of ``leaving`` that are SLOW beside the fastest of them are not run again: they have the first rounds only. So
-    have others more than FAR times as slow, after ``rounds`` rounds and ``seconds`` of their own.
+    do others more than FAR times as slow, after ``rounds`` rounds and ``seconds`` of their own.
     """
     order = sorted(samplers)
     times: dict[str, list[float]] = {name: [] for name in order}
@@ -175,9 +176,10 @@ def summary(times_us: Sequence[float]) -> Summary:
 def speedup(
     base_us: Sequence[float], other_us: Sequence[float], seed: int, *, margin: float = 0.01, resamples: int = 1000
 ) -> Speedup:
-    """How many times faster ``other`` is than ``base``; run r of both was taken in the same round.
+    """Return how many times faster ``other`` is than ``base``; run r of both was made in the same round.
 
-    Rounds are drawn with replacement, the same ones for both, so that a drift common to both cancels.
+    The interval is a bootstrap: rounds are drawn with replacement, the same ones for both, so that a drift common to
+    both cancels.
     """
     assert len(base_us) == len(other_us) > 0, "the runs are paired by round"
     base, other = np.asarray(base_us, dtype=np.float64), np.asarray(other_us, dtype=np.float64)
@@ -187,7 +189,7 @@ def speedup(
 def unpaired_speedup(
     base_us: Sequence[float], other_us: Sequence[float], seed: int, *, margin: float = 0.01, resamples: int = 1000
 ) -> Speedup:
-    """As ``speedup``, of runs that were not taken in common rounds: each side is drawn for itself."""
+    """Return the speedup of runs that were not made in common rounds: each side is resampled separately."""
     base, other = np.asarray(base_us, dtype=np.float64), np.asarray(other_us, dtype=np.float64)
     assert min(len(base), len(other)) > 0, "there are runs of both"
     rng = np.random.default_rng(seed)
@@ -205,7 +207,7 @@ def _speedup(base: np.ndarray, other: np.ndarray, ratios: Sequence[float], margi
 
 
 def paired_speedup(base_us: Sequence[float], other_us: Sequence[float], seed: int) -> Speedup | None:
-    """``speedup`` over the rounds that both ran, None where there is none."""
+    """Return the speedup over the rounds that both ran, or None if there are none."""
     rounds = min(len(base_us), len(other_us))
     return speedup(base_us[:rounds], other_us[:rounds], seed) if rounds else None
 

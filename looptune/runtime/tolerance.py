@@ -1,11 +1,11 @@
-"""How far from the original's an element may be, and the first that is farther.
+"""The tolerance of an element, and the first element that exceeds it.
 
     |got - expected|  <=  c sqrt(K) eps (|expected| + median |expected|)      each element; K: length of the reductions
 
-eps is that of the array's dtype, so reordering a sum of K terms passes (its error grows like sqrt(K) eps) and a missing
-term does not. Integers must be equal. NaN and Inf must be where the original has them, and nowhere else.
+eps is that of the array's dtype, so that a reordered sum of K terms passes (its error grows like sqrt(K) eps) and a
+missing term does not. Integers must be equal. NaN and Inf must be where the reference has them, and nowhere else.
 
-It needs NumPy alone: ``looptune build`` writes this file into what it makes.
+This module imports only NumPy: ``looptune build`` writes a copy of it into the modules that it makes.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ def compare(
     terms: int,
     doubt: RoundingEstimate | None = None,
 ) -> str | None:
-    """None where every array of ``expected`` is met, else the worst element of the first array that is not.
+    """Return None if ``got`` is within the tolerance, else a message about the worst element of the first bad array.
 
-    ``terms`` is the longest chain of additions behind an element; ``doubt`` says where the original itself is off.
+    ``terms`` is the longest chain of additions behind an element; ``doubt`` is the rounding error of the reference
+    itself.
     """
     for name, want in expected.items():
         if name not in got:
@@ -51,12 +52,12 @@ def compare(
 
 
 class RoundingEstimate(NamedTuple):
-    """The original loops run twice more, to see how much of a difference from them means nothing.
+    """An estimate of the rounding errors of the original loops, from two more runs of them.
 
     ``moved`` has the results for data that differ by one rounding: an ill-conditioned problem moves far, and unevenly,
     so 4 times the largest shift in an array is allowed everywhere in it. ``wider`` has the results in float64 of what
-    is float32, and with them the original's own rounding errors. Allowed are 4 times an element's own, and 4 times the
-    largest relative one in the larger half of the array: which element a long sum hurts depends on its order.
+    is float32, and hence the original's own rounding errors. Allowed are 4 times an element's own error, and 4 times
+    the largest relative error in the larger half of the array: which element a long sum affects depends on its order.
     """
 
     moved: Mapping[str, np.ndarray]

@@ -1,7 +1,7 @@
 """Verify that a version computed what the original loops compute.
 
-What an element may be off by is in ``tolerance``. Inputs are random with a fixed seed for each array; canaries around
-an array show writes outside of it.
+The allowed error of an element is defined in ``tolerance``. Inputs are random with a fixed seed for each array;
+canaries around an array show writes outside of it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ OUTSIDE = "outside of it"
 
 @dataclass(slots=True)
 class ReferenceComparison:
-    """``compare`` with one ``expected`` for many results: where all is well, one pass over each array.
+    """The comparison of many results with one ``expected``; a correct result takes one pass over each array.
 
-    ``doubt`` is asked for when a result first fails, for it costs two more runs of the original loops; from then on
-    results are compared with what it allows. ``against``: what ran the original loops, "" where that was nothing
-    independent of what is judged.
+    ``doubt`` is called when a result first fails, since it costs two more runs of the original loops; from then on
+    results are compared with the tolerance that it allows. ``against``: what ran the original loops, "" if that was
+    nothing independent of what is judged.
     """
 
     expected: Mapping[str, np.ndarray]
@@ -80,20 +80,23 @@ def in_double(codelet: Codelet) -> Codelet:
 
 @dataclass(frozen=True, slots=True)
 class CanaryArray:
-    """``buffer`` is one-dimensional: canary, the array's elements, canary; ``view`` is the array inside it."""
+    """An array between canaries; ``buffer`` is one-dimensional, ``view`` is the array inside it."""
 
     buffer: np.ndarray
     view: np.ndarray
     pad: int
 
     def check(self, whole: np.ndarray | None = None) -> str | None:
-        """None where the canaries of ``buffer`` (a copy brought back from a device) are untouched."""
+        """Return None if the canaries are untouched, else a message.
+
+        ``whole``: a copy of ``buffer`` brought back from a device.
+        """
         held = self.buffer if whole is None else whole
         after = self.pad + self.view.size
         return self.check_ends(held[: self.pad], held[after : after + self.pad])
 
     def check_ends(self, before: np.ndarray, after: np.ndarray) -> str | None:
-        """As ``check``, of the canaries alone."""
+        """Return None if the canaries ``before`` and ``after`` the array are untouched, else a message."""
         for side, canary in (("before", before), ("after", after)):
             touched = np.flatnonzero(_bits(canary) != _bits(_canary(1, canary.dtype)))
             if touched.size:
@@ -128,7 +131,7 @@ def inputs(
     seed: int,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
 ) -> dict[str, np.ndarray]:
-    """Random contents for every array parameter, those only written too; the same for a name, shape and seed always.
+    """Return random contents for every array parameter; they depend only on the name, the shape and the seed.
 
     Floats are uniform in [0.5, 1.5): no zeros, nothing constant, sums without cancellation. Square float matrices have
     2 n added on the diagonal, so that factorisations and solvers stay stable. Integers are uniform in 1 .. 9.

@@ -1,9 +1,9 @@
-"""The arguments of a call: what each parameter takes, and where an array is.
+"""The arguments of a call: the type that each parameter requires, and how an array is passed.
 
 NumPy                        copied to the device and back
-CUDA Array Interface v3      CuPy, Numba and others: used where it is, with its ``stream``
-torch                        a CUDA tensor, used where it is
-DLPack                       where there is nothing else
+CUDA Array Interface v3      CuPy, Numba and others: used without a copy, on its ``stream``
+torch                        a CUDA tensor, used without a copy
+DLPack                       for arrays that have none of these interfaces
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 
 class Parameter(NamedTuple):
-    """``written``: an array that the kernels change. A scalar has ``array`` False."""
+    """A parameter of the codelet; ``array`` is False for a scalar, ``written``: the kernels change the array."""
 
     name: str
     dtype: str
@@ -49,7 +49,7 @@ Shape = tuple["int | None", ...]
 
 
 class ExpectedArray(NamedTuple):
-    """What most arrays of a call are, exactly: ``items`` in the shape that is declared. None has one that is open."""
+    """The type, shape and number of elements (``items``) of an array argument; an extent of None is open."""
 
     name: str
     dtype: np.dtype
@@ -59,10 +59,11 @@ class ExpectedArray(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """Of one type of arrays.
+    """How arrays of one type are read.
 
-    ``pointers``: the addresses of those that are all exactly what is wanted; None where ``on_device`` has to look.
-    ``stream``: gives the one that whoever made them uses in this thread; None where they do not say.
+    ``pointers`` returns the addresses of the arrays if each is exactly as expected, else None: ``on_device`` then
+    examines them. ``stream`` returns the stream that their library uses in this thread; None if the library has none to
+    offer.
     """
 
     pointers: Callable[[Sequence[ExpectedArray], Sequence[Any]], tuple[int, ...] | None]
@@ -76,9 +77,9 @@ def expected_array(p: Parameter, shape: Shape) -> ExpectedArray:
 
 
 def reader(kind: type) -> Reader:
-    """To find no attribute takes long, and what CuPy and torch export takes them microseconds.
+    """Choose how arrays of type ``kind`` are read, and store the choice in ``READERS``.
 
-    Asked once for a type, and kept in ``READERS``.
+    A failed attribute look-up and the export of CuPy and torch take microseconds, so this is done once for a type.
     """
     library = kind.__module__.partition(".")[0]
     cupys = library == "cupy" and hasattr(kind, "_c_contiguous")

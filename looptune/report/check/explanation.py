@@ -2,8 +2,8 @@
 
     explain(unit, placed) -> Explanation       nothing is compiled or run
 
-A loop is parallel, a reduction, sequential because of one dependence shown by two of its iterations, or unknown where
-the code cannot be analysed. A directive is proved, asserted (by ``assume``) or refused, then with what would be legal.
+A loop is parallel, a reduction, sequential (with one dependence, shown by two of its iterations), or unknown where the
+code cannot be analysed. A directive is proved, asserted (by ``assume``) or refused, with what is legal instead.
 """
 
 from __future__ import annotations
@@ -46,11 +46,10 @@ Judgement = Literal["proved", "asserted", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class LoopFacts:
-    """``depth`` counts the loops around; ``var`` is "while" for one that does not count.
+    """What the analysis found about a loop; ``depth`` counts the loops around it; ``var`` is "while" for a while loop.
 
-    ``private``: the locals of which each iteration needs its own. ``reason``: why it is sequential; ``unknown``: what
-    cannot be analysed. ``shared``: locals of which threads could not have their own, so that it runs in order all the
-    same.
+    ``private``: the locals of which each iteration needs a copy. ``reason``: why it is sequential; ``unknown``: what
+    cannot be analysed. ``shared``: locals of which threads cannot have copies, so that the loop runs in order.
     """
 
     number: int
@@ -67,9 +66,9 @@ class LoopFacts:
 
 @dataclass(frozen=True, slots=True)
 class CheckedDirective:
-    """A directive: ``number``, ``piece`` and ``loop`` say where it stands, ``refusal`` why it cannot be.
+    """A directive; ``number``, ``piece`` and ``loop`` say where it stands, ``refusal`` why it is refused.
 
-    ``piece``: 1, 2, ... of a loop that was distributed, else 0. ``sums``: those it reorders.
+    ``piece``: 1, 2, ... for a loop that was distributed, else 0. ``sums``: the reductions that it reorders.
     """
 
     text: str
@@ -85,10 +84,11 @@ class CheckedDirective:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionOutline:
-    """The codelet with the directives that were not refused. ``launches`` is None where sizes are not known.
+    """How the codelet runs with the directives that were not refused.
 
-    ``outline`` is how to look at it. By kernel: ``around`` are the host loops, outermost first; ``extents`` the
-    iterations along its axes, None where they are not known or change with a host loop.
+    ``launches`` is None if sizes are not known. ``outline`` is the text to print. By kernel: ``around`` are the host
+    loops, outermost first; ``extents`` the iterations along its axes, None if they are not known or change with a host
+    loop.
     """
 
     plan: Plan
@@ -100,10 +100,10 @@ class ExecutionOutline:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """``permitted`` only where everything was asked for.
+    """The findings about a codelet; ``permitted`` is there only if everything was asked for.
 
-    ``vectors``: the sums of floats that a CPU's compiler may take in any order. ``assumes``: what is taken for granted;
-    ``assumption_summary``: in short; ``out_of_bounds``: the accesses outside of their arrays.
+    ``vectors``: the sums of floats that a CPU's compiler may take in any order. ``assumes``: the assumptions as
+    sentences; ``assumption_summary``: the same in short; ``out_of_bounds``: the accesses outside of their arrays.
     """
 
     codelet: str
@@ -127,9 +127,10 @@ class Explanation:
 def explain(
     unit: Unit, placed: Sequence[DirectiveLine] = (), *, reassociate: bool = True, everything: bool = False
 ) -> Explanation:
-    """Of a codelet and its directives with the ``placed`` ones. ``everything``: what is permitted besides, too.
+    """Analyse a codelet with its own directives and the ``placed`` ones.
 
-    Raises a LooptuneError for a directive that is malformed or addresses no loop; one that is refused is a result.
+    ``everything``: also find which directives are permitted. Raises a LooptuneError for a directive that is malformed
+    or addresses no loop; one that is refused is a result.
     """
     analysis = Analysis(unit.codelet, reassociate)
     done = schedule(analysis, placed, unit.values, keep_going=True, sums=True)
