@@ -1,6 +1,6 @@
-"""Simulated annealing: a step to a neighbour, uphill too while it is hot.
+"""Simulated annealing: a step to a neighbour, also to a slower one while the temperature is high.
 
-    worse by a factor f: taken with probability f ** (-1 / temperature); the temperature falls with every step
+    a neighbour slower by a factor f is taken with probability f ** (-1 / temperature), which falls with every step
 
 Source: Kirkpatrick, Gelatt and Vecchi, Science 220 (1983).
 """
@@ -22,7 +22,7 @@ class Annealing(Sequential):
     name: ClassVar[str] = "annealing"
 
     def search(self) -> Search:
-        """Yields the index of a point, and is sent its cost: microseconds, ``inf`` where it could not be timed."""
+        """Yield the index of a point, and receive its cost in microseconds, or ``inf`` if it could not be timed."""
         for start in self.starting_points(self.view.parts(), RESTARTS):
             point, cost, temperature = start, (yield start), HOT
             while temperature > COLD:
@@ -36,7 +36,7 @@ class Annealing(Sequential):
 
 
 def _chance(cost: float, found: float, temperature: float) -> float:
-    """Of a step from ``cost`` up to ``found``."""
+    """Return the probability of a step from ``cost`` up to ``found``."""
     if found == inf:
         return 1.0 if cost == inf else 0.0
     return float((found / cost) ** (-1 / temperature))

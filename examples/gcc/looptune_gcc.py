@@ -78,7 +78,7 @@ class Loaded(Program):
     def run_within(
         self, limit: TimeLimit, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
     ) -> PartialRun:
-        """One call, which cannot be stopped in between."""
+        """Run the one call, which cannot be stopped before its end."""
         start = time.perf_counter_ns()
         self.run(arrays, scalars)
         launches = count(self.plan.steps, {n: int(v) for n, v in scalars.items() if float(v).is_integer()})
@@ -94,5 +94,5 @@ class Machine(Cpu):
 
 
 def target(cache: Path, *, fastmath: bool) -> Target:
-    """``bakes``: whether a kernel is built for one size, as on a GPU, and in blocks of threads."""
+    """Return the target; ``specializes_sizes``: whether a kernel is built for one size and in blocks, as on a GPU."""
     return Target("gcc", Gcc, partial(NumbaCpu, cache, STRICT), Machine, specializes_sizes=False)

@@ -1,4 +1,4 @@
-"""NoFma: the kernels of a loop round each product of floats before it is added, as the C program does on most CPUs.
+"""NoFma: the kernels of a loop round each product of floats before it is added, as C does on most CPUs.
 
     a * b + c    one operation that rounds once    ==>    nofma    a product that is rounded, then a sum
 
@@ -25,7 +25,7 @@ from looptune.schedule.directives.base import (
 
 @dataclass(frozen=True, slots=True)
 class RoundedProducts(Annotation):
-    """What the directive says of a loop to the stages that make a kernel of it."""
+    """The mark of a loop whose kernels must not contract products with sums."""
 
     word: ClassVar = "nofma"
     inherited: ClassVar = True
@@ -43,7 +43,7 @@ class NoFma(Transform):
     name: ClassVar = "nofma"
     syntax: ClassVar = "nofma"
     stage: ClassVar = "mode"
-    covers: ClassVar = True
+    applies_to_nested: ClassVar = True
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:

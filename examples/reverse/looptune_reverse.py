@@ -2,8 +2,8 @@
 
     for i in 0..n: S(i)    ==>    for i in 0..n: S(n - 1 - i)
 
-Legal when: no dependence is carried by the loop. Gain: after a loop over the same array it begins with what that one
-left in the cache. Cost: none.
+Legal when: the loop carries no dependence. Gain: after a loop over the same array, it begins with data that are still in
+the cache. Cost: none.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Reverse(Transform):
         return cls(span=directive.span)
 
     def schedule(self, site: DirectiveSite) -> NewSchedule:
-        """Of each statement in the loop, time counts down where it counted up."""
+        """Return the order in which the time of each statement counts down where it counted up."""
         p = site.depth
 
         def reversed_(piece: SchedulePiece) -> SchedulePiece:
