@@ -123,7 +123,7 @@ looptune db merge other.sqlite --db results.sqlite
 def merge(others: tuple[Path, ...], db: Path) -> int:
     """Copy the rows of OTHER databases into one.
 
-    Of two rows of one configuration the finished one stays, and of two finished ones the newer.
+    Of two rows of one configuration, a finished one is preferred to an unfinished one, then the newer to the older.
     """
     from looptune.tune.store import maintenance
     from looptune.tune.store.store import Store
@@ -214,7 +214,7 @@ looptune db dump --format jsonl --kernel gemm
 def dump(db: Path, kernel: str | None, how: str, output: Path | None) -> int:
     """Print every row of a database.
 
-    JSON lines contain the results of sweeps, too.
+    JSON lines also contain the results of sweeps.
     """
     from functools import partial
 

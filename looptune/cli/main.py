@@ -75,7 +75,7 @@ looptune check polybench/gemm.c --derive-space > gemm.pragmas
     "everything",
     was="--all",
     is_flag=True,
-    help="List every legal order and tiling of the loops, too.",
+    help="Also list every legal order and tiling of the loops.",
 )
 @option(
     "--derive-space",
@@ -98,7 +98,7 @@ def check(
 ) -> int:
     """Say which loops are parallel and which directives are legal.
 
-    Exits with 1 if a directive is refused.
+    The exit code is 1 if a directive is refused.
     """
     if derived and (directives or config or everything or as_json):
         raise UsageError(
@@ -180,7 +180,7 @@ looptune emit polybench/gemm.c --ptx --arch sm_80
 @directive_options
 @option(
     "--target",
-    help="Generate for numba-cuda, cuda-c, opencl or numba-cpu.  [default: numba-cuda, or cuda-c where it is missing]",
+    help="Generate for numba-cuda, cuda-c, opencl or numba-cpu.  [default: numba-cuda if it is installed, else cuda-c]",
 )
 @option("--arch", default="sm_90", show_default=True, help="Set the GPU architecture for --ptx.")
 @option("--ptx", is_flag=True, help="Print the PTX of every kernel; needs no GPU.")
@@ -280,7 +280,8 @@ def replay(
 ) -> int:
     """Compare search strategies on recorded measurements.
 
-    Reads results databases, T4 results, Kernel Tuner caches and Kernel Launcher wisdom; by default the database of run.
+    It reads results databases, T4 results, Kernel Tuner caches and Kernel Launcher wisdom; by default it reads the
+    database of run.
     """
     from looptune.report import result_table, search_table
     from looptune.report.figures import style

@@ -182,8 +182,8 @@ def site_options(function: Callable[..., Any]) -> Callable[..., Any]:
     devices = option(
         "--devices",
         metavar="LIST",
-        help="Use these GPUs: all, or numbers or model names (0,1 or h100). GPUs of one model share the work, each "
-        "model is tuned.  [default: the first GPU]",
+        help="Use these GPUs: all, or numbers or model names (0,1 or h100). GPUs of one model share the work; each "
+        "model is tuned separately.  [default: the first GPU]",
     )
     cluster = option(
         "--cluster",

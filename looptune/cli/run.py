@@ -65,7 +65,7 @@ looptune run polybench/gemm.c --directive 'loop k: unroll 4'
 @option(
     "--strategy",
     metavar="NAME",
-    help=f"Search with {', '.join(STRATEGIES)}.  [default: exhaustive where the budget allows it, or random]",
+    help=f"Search with {', '.join(STRATEGIES)}.  [default: exhaustive if the budget allows it, else random]",
 )
 @option(
     "--budget",
@@ -144,14 +144,14 @@ looptune run polybench/gemm.c --directive 'loop k: unroll 4'
     metavar="PATH",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Time the best configurations of FILE in another database in the finals, too; repeatable.",
+    help="Also time the best configurations of FILE in another database, in the finals; repeatable.",
 )
 @option(
     "--handwritten/--no-handwritten",
     default=True,
-    help="Time the kernels of handwritten/NAME.py beside FILE in the finals, or not.  [default: handwritten]",
+    help="Time, or do not time, the kernels of handwritten/NAME.py beside FILE in the finals.  [default: handwritten]",
 )
-@option("--ablation", is_flag=True, help="Time the winner without each of its directives, too.")
+@option("--ablation", is_flag=True, help="Also time the winner without each of its directives.")
 @db_option
 @reports_option
 @option("--json", "as_json", is_flag=True, help="Print one JSON object per kernel.")
