@@ -2,8 +2,8 @@
 
     for i in 0..n: S(i)    ==>    for i in 0..n: S(n - 1 - i)
 
-Legal when: the loop carries no dependence. Gain: after a loop over the same array, it begins with data that are still in
-the cache. Cost: none.
+Legal when: the loop carries no dependence. Gain: after a loop over the same array, it begins with data that are still
+in the cache. Cost: none.
 """
 
 from __future__ import annotations
