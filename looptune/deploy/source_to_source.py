@@ -63,7 +63,7 @@ def transform(
         done = replace(done, codelet=unit.codelet)
     apart = _apart(unit, done)
     if apart:
-        note(f"{file}: the directives rest on this, which C does not say: {apart}")
+        note(f"{file}: the directives assume what C does not guarantee: {apart}")
     usual = loop_annotations(scheduled(unit, (), floats).codelet.body) if lines and not unit.choices else {}
     edits = write_back(unit, done.codelet, usual, lambda span, said: warn(caret(span, said)))
     macros = [name for name in unit.defines if name not in unit.known_values]

@@ -351,7 +351,7 @@ class _Splicer:
                 )
 
     def names_outside(self, old: tuple[Stmt, ...]) -> set[str]:
-        """Return what the statements that are not replaced name."""
+        """Return the names that occur in the statements that are not replaced."""
         gone = {id(s) for s in old}
         found: set[str] = set()
 

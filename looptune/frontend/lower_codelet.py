@@ -316,7 +316,7 @@ class _Builder:
         return [p for p in self.outer.values() if isinstance(p, Scalar) and p.name in read]
 
     def epilogue(self, statements: Statements) -> list[Stmt]:
-        """Return what leaves the codelet is stored."""
+        """Return the assignments that store the scalars whose values leave the codelet."""
         made: list[Stmt] = []
         for name, result in self.results.items():
             value = statements.exprs.value(c_ast.Name(name, span=result.span))

@@ -174,7 +174,7 @@ def escape_markup(text: str) -> str:
 
 
 def _html(text: str) -> str:
-    """Return a verdict is marked as what it is, for the page to colour."""
+    """Return the text as HTML; a verdict at its end has a class, by which the page colours it."""
     lines = "<br>".join(map(escape, text.splitlines()))
     verdict = text.rpartition(" ")[2]
     return lines.replace(verdict, f'<b class="{verdict}">{verdict}</b>') if verdict in _VERDICTS else lines

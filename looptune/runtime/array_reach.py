@@ -117,7 +117,7 @@ def _value(op: str, args: Sequence[Any], env: Mapping[str, int]) -> int:
 
 
 def _fitting(value: int, dtype: str) -> int:
-    """Return what wraps is not told."""
+    """Return the value; raises UnknownExtent if it does not fit its type and hence wraps."""
     if not dtype:
         return value
     bits = int(dtype.removeprefix("u").removeprefix("int"))

@@ -100,7 +100,7 @@ class Comparison:
         return want.dtype.name in self._programs and want.size <= MOST
 
     def _held(self, name: str, want: np.ndarray) -> dict[str, Any]:
-        """Return what the kernel needs besides the result."""
+        """Return the arrays on the device that the comparison kernel takes besides the result."""
         if name not in self._placed:
             placed = {"want": self.machine.place(want.reshape(-1))}
             exact = want.dtype.kind != "f"

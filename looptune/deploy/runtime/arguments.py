@@ -112,7 +112,7 @@ def _named(dtype: Any) -> str:
 
 
 def _cupys(wanted: Sequence[ExpectedArray], arrays: Sequence[Any]) -> tuple[int, ...] | None:
-    """Return ``flags`` would make an object for each."""
+    """Return the addresses of CuPy arrays that are as expected, or None; ``flags`` would make an object for each array."""
     kind, found = type(arrays[0]), []
     for (_, dtype, shape, _, _), array in zip(wanted, arrays):  # noqa: B905 (as many of each)
         if type(array) is not kind or array.dtype != dtype or array.shape != shape or not array._c_contiguous:
@@ -220,7 +220,10 @@ _DEVICES = (2, 13)
 
 
 def _dlpack(p: Parameter, array: Any, shape: Shape, stream: int) -> DeviceBuffer | None:
-    """Return the producer makes ``stream`` wait for what it has queued; 1 is what DLPack calls the default stream."""
+    """Return the memory of an object that has only DLPack, or None if it is not on a GPU.
+
+    Its library makes ``stream`` wait for the work that it has queued; 1 is DLPack's number of the default stream.
+    """
     if array.__dlpack_device__()[0] not in _DEVICES:
         return None
     capsule = array.__dlpack__(stream=stream if stream else 1)

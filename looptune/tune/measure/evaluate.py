@@ -348,7 +348,7 @@ class MeasuringDevice:
         return self._verified(Timed(times, s.median_us, s.q1_us, s.q3_us, "", facts), checked)
 
     def _verified(self, outcome: Timed, checked: PrimeSizeRun) -> Timed:
-        """Return what it was compared with; and the seconds at odd sizes, where it was run at any."""
+        """Return the outcome with a description of its verification and with the seconds at prime sizes."""
         judge = self.comparison.judge
         if not checked.sizes or self.prime_check is None:
             return replace(outcome, verified=verification_text(judge))

@@ -135,9 +135,9 @@ def _with_share(prepared: PreparedRun, share: int | None) -> PreparedRun:
 
 
 def _with_ceiling(prepared: PreparedRun, place: ExecutionSite) -> PreparedRun:
-    """Return what the device can do is measured before the first sweep on it, and then known.
+    """Return the job with the roofline of its device, unless the device is on another machine.
 
-    Not of another machine's.
+    The peaks of a device are measured before the first sweep on it, and then cached.
     """
     job, machine = prepared.job, place.machine(prepared.model)
     if machine is None or machine.facts.target not in peak_rates.KNOWN:
@@ -149,7 +149,7 @@ def _with_ceiling(prepared: PreparedRun, place: ExecutionSite) -> PreparedRun:
 
 
 def _on_one_core(prepared: PreparedRun, lab: KernelBuilder, budget: Budget) -> tuple[Configuration, ...]:
-    """Return a sweep for a CPU looks at the version that no threads run, too: it may be the fastest."""
+    """Return the version without threads that a sweep for a CPU also evaluates, since it may be the fastest."""
     if (
         not prepared.request.sweep
         or prepared.job.target.specializes_sizes

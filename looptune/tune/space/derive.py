@@ -161,7 +161,7 @@ def _apart(found: Patterns) -> Iterator[str]:
 
 
 def _factors(found: Patterns, products: Sequence[ReductionPattern]) -> list[str]:
-    """Return what terms are multiplied with alike, in them or with their sum."""
+    """Return the line of a space that offers ``factor`` for the products of which it is legal."""
     fit = [p.loop for p in products if found.legal([f"loop {loop_label(p.loop)}: factor"])]
     return [f"{_all(fit)}: {{ | factor }}"] if fit else []
 
