@@ -221,7 +221,7 @@ def emit(
 
 
 def _emitted(target: str | None, ptx: bool) -> str:
-    """Return the target of ``emit``; without a named one it is CUDA C if numba-cuda is missing, since that needs no library."""
+    """Return the target of ``emit``: by default numba-cuda or, if it is missing, CUDA C, which needs no library."""
     from looptune.runtime.targets import cuda_installed
 
     if target is not None or ptx or cuda_installed():

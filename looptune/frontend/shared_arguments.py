@@ -114,7 +114,7 @@ def _without_call(
     found: Sequence[Mapping[str, Key]],
     classes: Sequence[frozenset[tuple[str, str]]],
 ) -> Key:
-    """Return the parameter that ``map`` joins with ``p``, else the first one of its name and type, else ``p`` itself."""
+    """Return the parameter that ``map`` joins with ``p``, else the first of its name and type, else ``p`` itself."""
     mapped = {pair for c in classes if (runs[index].callee.label, p.name) in c for pair in c}
     for by_map in (True, False):
         for k, (run, codelet) in enumerate(zip(runs, codelets, strict=True)):

@@ -112,7 +112,10 @@ def _named(dtype: Any) -> str:
 
 
 def _cupys(wanted: Sequence[ExpectedArray], arrays: Sequence[Any]) -> tuple[int, ...] | None:
-    """Return the addresses of CuPy arrays that are as expected, or None; ``flags`` would make an object for each array."""
+    """Return the addresses of CuPy arrays that are as expected, or None.
+
+    ``flags`` is not used, since it would make an object for each array.
+    """
     kind, found = type(arrays[0]), []
     for (_, dtype, shape, _, _), array in zip(wanted, arrays):  # noqa: B905 (as many of each)
         if type(array) is not kind or array.dtype != dtype or array.shape != shape or not array._c_contiguous:
