@@ -31,13 +31,14 @@ from looptune.deploy.best_versions import BestVersion, best_versions
 from looptune.deploy.precompile import Sizes, builder
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Codelet
-from looptune.runtime.targets import CACHE, Model, Target
+from looptune.runtime.targets import CACHE, Model
+from looptune.tune.execution.executor import Executor, compile_all
+from looptune.tune.execution.lab import PlainLab
+from looptune.tune.execution.local_executor import open_executor
 from looptune.tune.execution.worker_loop import TaskResult
 from looptune.tune.execution.workers import cores, default_jobs
-from looptune.tune.session import site
 from looptune.tune.session.experiment import concurrent_groups, run_all
 from looptune.tune.session.prepare import TuningRequest, prepare_all
-from looptune.tune.session.site import ExecutionSite
 from looptune.tune.store.store import Store
 
 ROOT = Path(__file__).parent.parent
@@ -66,21 +67,21 @@ def cases(names: Sequence[str], plain: bool, sizes: str) -> Iterator[Case]:
 # What is tuned.
 
 
-def tuned(units: Mapping[Case, Unit], model: Model, place: ExecutionSite, given: Any) -> bool:
+def tuned(units: Mapping[Case, Unit], model: Model, executor: Executor, given: Any) -> bool:
     """Sweep what the database has no finals of, all of it at once; False where that was interrupted."""
     known = bests(units, model, given.db)
     missing = [case for case in units if case not in known]
     if not missing:
         return True
     say(f"tuning {len(missing)} of {len(units)} cases and sizes on {model.facts.name}")
-    ready = [prepare_all(request(case, given), place) for case in missing]
+    ready = [prepare_all(request(case, given), executor) for case in missing]
     live = ProgressLine(sys.stderr, [prepared.context for (prepared,) in ready])
-    for group in concurrent_groups(ready, place):
+    for group in concurrent_groups(ready, executor):
         every = [one for prepared in group for one in prepared]
         with Store.open(given.db) as store:
             for warning in store.warnings:
                 warn(warning)
-            if any(result.interrupted for result in run_all(every, store, live, place)):
+            if any(result.interrupted for result in run_all(every, store, live, executor)):
                 return False
     return True
 
@@ -108,13 +109,17 @@ def bests(units: Mapping[Case, Unit], model: Model, db: Path) -> dict[Case, Best
 
 
 def built(
-    of: Mapping[Case, tuple[Codelet, BestVersion]], target: Target, place: ExecutionSite, jobs: int | None
+    of: Mapping[Case, tuple[Codelet, BestVersion]], model: Model, executor: Executor, jobs: int | None
 ) -> dict[Case, Versions]:
     """Side by side, before anything is timed; a target that inlines no sizes has one version."""
+    target = model.target
     kinds: tuple[Sizes, ...] = ("exact", "elsewhere") if target.specializes_sizes else ("exact",)
     tasks = [*product(range(len(of)), kinds)]
     at_once = jobs if jobs is not None else default_jobs() if target.specializes_sizes else cores()
-    replies = place.run_anywhere(partial(builder, tuple(of.values()), target), BUILD_S, tasks, at_once) if of else []
+    build = partial(builder, tuple(of.values()), target)
+    lab = PlainLab(build, (build,) * len(model.devices))
+    with executor.open([lab], [model], at_once, BUILD_S, exclusive=True) as workers:
+        replies = compile_all(workers, [(0, kind, number) for number, kind in tasks])
     found: dict[tuple[int, Sizes], Binary | None] = {}
     for task, reply in zip(tasks, replies, strict=True):
         if not isinstance(reply, TaskResult):
@@ -135,17 +140,17 @@ def chart(given: Any) -> int:
     """0; 1 where a case could not be tuned or is wrong."""
     every = [*cases(given.case if given.case else list(CASES), given.plain, given.sizes)]
     units = {case: load(FILE, defines=case.defines, dtype=given.dtype) for case in every}
-    with site.open_site(None, given.devices, warn) as place:
-        models = place.models(given.target, CACHE, floats=DEFAULT, warm=False)
+    with open_executor(None, given.devices, warn) as executor:
+        models = executor.models(given.target, CACHE, floats=DEFAULT, warm=False)
         if len(models) > 1:
             raise UsageError(f"a chart is of one model of device: choose one of {', '.join(given.devices.split(','))}")
         (model,) = models
-        if not tuned(units, model, place, given):
+        if not tuned(units, model, executor, given):
             say(RESUMES)
             return STOPPED
         found = bests(units, model, given.db)
         of = {case: (units[case].codelet, best) for case, best in found.items()}
-        made = built(of, model.target, place, given.jobs)
+        made = built(of, model, executor, given.jobs)
     # The processes that measured are gone, and with them what they held on the devices.
     failed = [f"nothing was timed of {case}" for case in every if case not in found]
     bench = Bench.on(model.target, given.seed + 1)

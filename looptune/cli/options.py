@@ -178,7 +178,7 @@ def float_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def site_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say where a sweep runs; see ``looptune.tune.session.site``."""
+    """Add the options that say where a sweep runs; see ``looptune.tune.execution.executor``."""
     devices = option(
         "--devices",
         metavar="LIST",

@@ -164,8 +164,8 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     """
     from looptune.core import cache_folder
     from looptune.report import result_table
+    from looptune.tune.execution.local_executor import open_executor
     from looptune.tune.results import studies
-    from looptune.tune.session import site
     from looptune.tune.session.experiment import concurrent_groups
     from looptune.tune.session.prepare import TuningRequest, prepare_all
     from looptune.tune.store.connection import check_path
@@ -198,11 +198,11 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     say = click.echo if not (quiet or as_json) else _nothing
     results: list[Any] = []
     troubles: list[str] = []
-    with site.open_site(options["cluster"], options["devices"], warn) as place:
+    with open_executor(options["cluster"], options["devices"], warn) as executor:
         # Mistakes show before anything is measured; then one target after the other, for they may share a device.
-        ready = [[prepare_all(request, place) for request in own] for own in requests]
-        for group in (group for own in ready for group in concurrent_groups(own, place)):
-            found, unwritten = _measure(group, place, quiet or as_json, reports, say)
+        ready = [[prepare_all(request, executor) for request in own] for own in requests]
+        for group in (group for own in ready for group in concurrent_groups(own, executor)):
+            found, unwritten = _measure(group, executor, quiet or as_json, reports, say)
             results += found
             troubles += unwritten
             if any(result.interrupted for result in found):
@@ -244,7 +244,7 @@ def _check_together(files: tuple[Path, ...], options: Mapping[str, Any]) -> None
 
 
 def _measure(
-    group: Sequence[Sequence[Any]], place: Any, silent: bool, reports: Path, say: Callable[[str], Any]
+    group: Sequence[Sequence[Any]], executor: Any, silent: bool, reports: Path, say: Callable[[str], Any]
 ) -> tuple[list[Any], list[str]]:
     """Measure kernels at the same time, and write a report of each; ``silent``: without progress.
 
@@ -259,7 +259,7 @@ def _measure(
     with Store.open(every[0].request.db) as store:
         for warning in (*store.warnings, *(w for prepared in group for w in prepared[0].space.warnings)):
             warn(warning)
-        found = run_all(every, store, _progress(every, silent), place)
+        found = run_all(every, store, _progress(every, silent), executor)
     for message in dump_outputs(every[0], found[0]):
         warn(message)
     unwritten: list[str] = []

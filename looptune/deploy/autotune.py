@@ -33,10 +33,10 @@ from looptune.frontend import Unit, load
 from looptune.ir.nodes import Scalar
 from looptune.ir.simplify import is_integer
 from looptune.runtime.targets import CACHE
+from looptune.tune.execution.local_executor import LocalExecutor
 from looptune.tune.execution.process_cache import ProcessCache
 from looptune.tune.session.experiment import run
 from looptune.tune.session.prepare import TuningRequest, prepare
-from looptune.tune.session.site import LocalSite
 from looptune.tune.store.store import Store
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class TunedFunction:
         defines = {**self.request.defines, **{name: str(value) for name, value in sizes.items()}}
         request = replace(self.request, defines=defines)
         with ProcessCache() as spares, Store.open(request.db) as store:
-            here = LocalSite(None, spares)
+            here = LocalExecutor(None, spares)
             model = here.models(request.target, CACHE, floats=request.floats, warm=False)[0]
             facts = model.facts
             place = (facts.name, facts.cores, dict(sizes))

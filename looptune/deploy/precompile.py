@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Sizes = Literal["exact", "elsewhere"]
 
 
-def builder(of: Sequence[tuple[Codelet, BestVersion]], target: Target) -> Callable[[int, Sizes], PickledValue | None]:
+def builder(of: Sequence[tuple[Codelet, BestVersion]], target: Target) -> Callable[[Sizes, int], PickledValue | None]:
     """Return the set-up of a process that builds versions.
 
     It returns a version, by its number, as a sealed Binary, or None if there is none for other sizes, or if it needs
@@ -27,7 +27,7 @@ def builder(of: Sequence[tuple[Codelet, BestVersion]], target: Target) -> Callab
     """
     backend = target.backend()
 
-    def build(number: int, sizes: Sizes) -> PickledValue | None:
+    def build(sizes: Sizes, number: int) -> PickledValue | None:
         codelet, best = of[number]
         analysis = Analysis(codelet)
         made = plans.exact(analysis, best) if sizes == "exact" else plans.for_other_sizes(analysis, best)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from looptune.runtime.outcome import Outcome, Timed
 from looptune.tune.execution.lab import SweepResult
-from looptune.tune.execution.local_executor import LocalExecutor
+from looptune.tune.execution.local_executor import LocalWorkers
 from looptune.tune.execution.workers import Setup
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.session.budget import Budget
@@ -165,8 +165,8 @@ def swept(folder: Path, labs: Sequence[Lab], strategies: Sequence[Any] = (), **o
     given: dict[str, Any] = {"budget": Budget(), "progress": lambda progress: None, "first": ()}
     limit_s = options.pop("timeout_s", 5.0)
     with Store.open(folder / "store") as store:
-        opening = options.pop("opening", partial(LocalExecutor, jobs=1, timeout_s=limit_s))
-        return sweeps(parts, store, opening=opening, **{**given, **options})
+        open_workers = options.pop("open_workers", partial(LocalWorkers, jobs=1, timeout_s=limit_s))
+        return sweeps(parts, store, open_workers=open_workers, **{**given, **options})
 
 
 def rows(folder: Path) -> dict[tuple[str, int], Outcome | None]:

@@ -28,7 +28,7 @@ from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
-from looptune.tune.session import site
+from looptune.tune.execution.local_executor import HERE, LocalExecutor
 from looptune.tune.session.experiment import run_all
 from looptune.tune.session.prepare import PreparedRun, TuningRequest, prepare
 from looptune.tune.space.space import Configuration, parse
@@ -205,7 +205,7 @@ def test_a_chart_is_tuned_at_once_and_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sizes of one kernel in one group, with progress for each; the second time nothing is swept."""
-    monkeypatch.setattr(site.LocalSite, "overlaps_compilation", lambda place, target: True)
+    monkeypatch.setattr(LocalExecutor, "overlaps_compilation", lambda place, target: True)
     groups: list[int] = []
 
     def counted(every: Sequence[PreparedRun], *given: Any) -> Any:
@@ -232,7 +232,7 @@ def test_screening_is_no_result(tmp_path: Path) -> None:
     unit = load(FILE, defines={"NI": "8", "NJ": "12", "NK": "20"}, dtype="float32")
     at = synthetic_database.this_cpu(unit, {"ni": 8, "nj": 12, "nk": 20, "alpha": 1.5, "beta": 0.5})
     case = next(chart().cases(["nn"], False, "8x12x20"))
-    (model,) = site.HERE.models("numba-cpu", CACHE, floats=DEFAULT, warm=False)
+    (model,) = HERE.models("numba-cpu", CACHE, floats=DEFAULT, warm=False)
     assert chart().bests({case: unit}, model, tmp_path / "none") == {}
     synthetic_database.keep(tmp_path / "db", at, {"": 9.0}, role="version")
     assert chart().bests({case: unit}, model, tmp_path / "db") == {}

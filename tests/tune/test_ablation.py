@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,12 @@ import pytest
 
 from looptune.report import result_table
 from looptune.runtime.timing import speedup
+from looptune.tune.execution.local_executor import LocalExecutor
 from looptune.tune.execution.worker_loop import PickledValue, TaskResult
 from looptune.tune.measure.evaluate import FinalsRequest, KernelBuilder, Times
 from looptune.tune.results import record
 from looptune.tune.results.result import DirectiveGain
-from looptune.tune.session import ablation, site
+from looptune.tune.session import ablation
 from looptune.tune.session.ablation import Winner
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.finals import KernelFinals
@@ -25,6 +25,7 @@ from looptune.tune.space.space import parse
 from looptune.tune.store.store import Store
 from looptune.tune.strategies.exhaustive import Exhaustive
 from tests.helpers import report_database
+from tests.helpers.fake_workers import FakeWorkers
 
 KERNEL = """
 void f(int n, float A[n][n], float x[n], float y[n]) {
@@ -39,32 +40,21 @@ LINES = ("loop i: distribute", "loop 1.2: unroll 2, jam", "loop k: unroll 4", "c
 
 
 @dataclass(frozen=True)
-class Faked(site.LocalSite):
+class Faked(LocalExecutor):
     """Versions are screened as always; in the finals that of four lines takes 10 us, the others 20 until they leave."""
 
     lineups: list[FinalsRequest] = field(default_factory=list)
-    labs: list[KernelBuilder] = field(default_factory=list)
+    labs: list[Any] = field(default_factory=list)
 
-    def opening(self, *given: Any) -> Any:
-        def opened(labs: Any) -> Any:
-            self.labs.extend(labs)
-            return site.LocalSite.executor_factory(self, *given)(labs)
+    def open(self, labs: Any, models: Any, jobs: int, timeout_s: float, **options: Any) -> Any:
+        if options:
+            return FakeWorkers(lambda lab, step, text: TaskResult(PickledValue(b"")), self.measured)
+        self.labs.extend(labs)
+        return LocalExecutor.open(self, labs, models, jobs, timeout_s)
 
-        return opened
-
-    def run_anywhere(self, setup: Any, limit_s: float, tasks: Any, jobs: int) -> list[TaskResult]:
-        return [TaskResult(PickledValue(b"")) for _ in tasks]
-
-    def run_exclusively(
-        self, races: Sequence[site.DeviceTask], limit_s: float, beside: Any
-    ) -> Iterator[tuple[int, TaskResult]]:
-        self.lineups.extend(race.task for race in races)
-        us = {
-            text: (10.0,) * 40 if len(text.splitlines()) == 4 else (20.0,) * 8
-            for r in races
-            for text in r.task.binaries
-        }
-        yield from enumerate(TaskResult(Times(us)) for _ in races)
+    def measured(self, lab: int, lineup: FinalsRequest) -> TaskResult:
+        self.lineups.append(lineup)
+        return TaskResult(Times({t: (10.0,) * 40 if t.count("\n") == 3 else (20.0,) * 8 for t in lineup.binaries}))
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from looptune.runtime.device import Cpu
 from looptune.runtime.outcome import Crashed
 from looptune.tune.execution import dask_members
 from looptune.tune.execution.lab import Progress, SweepResult
-from looptune.tune.session import site
+from looptune.tune.execution.local_executor import open_executor
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.sweep import Part, sweeps
 from looptune.tune.space.space import parse
@@ -40,7 +40,7 @@ from tests.helpers.paths import ROOT
 pytest.importorskip("distributed", reason="needs the package distributed")
 
 from looptune.tune.execution import dask_cluster  # Dask has to be there
-from looptune.tune.execution.dask_executor import DaskExecutor
+from looptune.tune.execution.dask_executor import DaskWorkers
 
 
 @dataclass
@@ -102,11 +102,11 @@ def connected(made: Machines, count: int) -> Iterator[dask_cluster.Cluster]:
 def remote(cluster: dask_cluster.Cluster, folder: Path, lab: Lab, strategy: Any = None, **options: Any) -> SweepResult:
     """A sweep of one lab on the cluster."""
     limit_s = options.pop("timeout_s", 10.0)
-    opening = partial(DaskExecutor, cluster=cluster, target="numba-cpu", models=(Cpu().facts,), timeout_s=limit_s)
+    open_workers = partial(DaskWorkers, cluster=cluster, target="numba-cpu", models=(Cpu().facts,), timeout_s=limit_s)
     part = Part(lab, Exhaustive(SPACE) if strategy is None else strategy)
     given: dict[str, Any] = {"budget": Budget(), "progress": lambda progress: None, "first": ()}
     with Store.open(folder / "store") as store:
-        (result,) = sweeps([part], store, opening=opening, **{**given, **options})
+        (result,) = sweeps([part], store, open_workers=open_workers, **{**given, **options})
     return result
 
 
@@ -301,6 +301,6 @@ def test_run_on_a_local_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_addresses_that_are_none(address: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nonsense and silence are one message each, that quotes the address."""
     monkeypatch.setattr(dask_cluster, "CONNECT_S", 0.5)
-    with pytest.raises((UsageError, TargetError)) as found, site.open_site(address, None, print):
+    with pytest.raises((UsageError, TargetError)) as found, open_executor(address, None, print):
         pass
     assert message in found.value.message

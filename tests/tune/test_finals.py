@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,13 @@ from looptune.poly.translation_validation import Proof
 from looptune.runtime import c_reference
 from looptune.runtime.outcome import TimedOut
 from looptune.schedule.apply import AppliedDirective
+from looptune.tune.execution.local_executor import HERE, LocalExecutor
 from looptune.tune.execution.worker_loop import PickledValue, TaskResult
 from looptune.tune.measure import reference
 from looptune.tune.measure.evaluate import FinalsRequest, KernelBuilder, MeasuringDevice, Times
 from looptune.tune.measure.reference import ReferenceResult
 from looptune.tune.results.winner import winner
-from looptune.tune.session import experiment, finals, site
+from looptune.tune.session import experiment, finals
 from looptune.tune.session import proof as proved
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.experiment import COPIES, concurrent_groups
@@ -32,6 +33,7 @@ from looptune.tune.session.finals import KernelFinals, WinnerSources, schedule_f
 from looptune.tune.session.prepare import PreparedRun, TuningRequest, prepare
 from looptune.tune.session.proof import ProofSummary
 from looptune.tune.store.store import Store
+from tests.helpers.fake_workers import FakeWorkers
 
 SPAN = Span("x", 1, 1)
 KERNEL = """
@@ -54,32 +56,33 @@ def at(folder: Path, m: int) -> PreparedRun:
 
 
 @dataclass(frozen=True)
-class Asked(site.LocalSite):
-    """A place where finals are not run: every version takes an array of made-up times, and ``wrong`` ones are proved to
-    be so."""
+class Asked(LocalExecutor):
+    """An executor where finals are not run: every version takes an array of made-up times, and ``wrong`` ones are
+    proved to be so. ``proved``: the versions before and after each finals."""
 
     rounds: int = 5000
     wrong: tuple[str, ...] = ()
     lineups: list[FinalsRequest] = field(default_factory=list)
     proved: list[list[str]] = field(default_factory=list)
 
-    def run_anywhere(self, setup: Any, limit_s: float, tasks: Any, jobs: int) -> list[TaskResult]:
-        texts = [text for step, _, text in tasks if step == "prove"]
-        self.proved.extend([texts] if texts else [])
-        made = {
-            "build": lambda _: PickledValue(b""),
-            "write": lambda text: WinnerSources(f"C of {text}", f"kernels of {text}", ()),
-            "prove": lambda text: ProofSummary("no", "no" if text in self.wrong else ""),
-        }
-        return [TaskResult(made[step](text)) for step, _, text in tasks]
+    def open(self, labs: Any, models: Any, jobs: int, timeout_s: float, **options: Any) -> FakeWorkers:  # type: ignore[override]
+        self.proved.append([])
+        return FakeWorkers(self.compiled, self.measured)
 
-    def run_exclusively(
-        self, races: Sequence[site.DeviceTask], limit_s: float, beside: Any
-    ) -> Iterator[tuple[int, TaskResult]]:
-        self.lineups.extend(race.task for race in races)
-        for number, race in enumerate(races):
-            times = {t: tuple(10.0 + len(t) + k % 7 / 3 for k in range(self.rounds)) for t in race.task.binaries}
-            yield number, TaskResult(Times(times))
+    def compiled(self, lab: int, step: str, text: str) -> TaskResult:
+        match step:
+            case "build":
+                return TaskResult(PickledValue(b""))
+            case "write":
+                return TaskResult(WinnerSources(f"C of {text}", f"kernels of {text}", ()))
+        self.proved[-1].append(text)
+        return TaskResult(ProofSummary("no", "no" if text in self.wrong else ""))
+
+    def measured(self, lab: int, lineup: FinalsRequest) -> Any:
+        self.lineups.append(lineup)
+        self.proved.append([])
+        times = {t: tuple(10.0 + len(t) + k % 7 / 3 for k in range(self.rounds)) for t in lineup.binaries}
+        return TaskResult(Times(times))
 
 
 def match(prepared: PreparedRun, store: Store, *texts: str, **more: Any) -> KernelFinals:
@@ -90,7 +93,9 @@ def test_a_repeated_command_compares_the_same_rounds(prepared: PreparedRun, tmp_
     """The finals give what the database keeps, paired by round, so that verdicts are the same when it is looked up."""
     place = Asked()
     with Store.open(tmp_path / "db") as store:
-        (found,), (again,) = (finals.run([match(prepared, store, "", "loop k: unroll 2")], place, 1) for _ in range(2))
+        (found,), (again,) = (
+            finals.run([match(prepared, store, "", "loop k: unroll 2")], place, 1).finals for _ in range(2)
+        )
     assert found.us == again.us
     assert {len(times) for times in found.us.values()} == {5000 // 3 + 1}
     assert found.us[""][1] == pytest.approx(10.0 + 3 % 7 / 3, abs=1e-3)
@@ -101,15 +106,12 @@ def test_what_left_early_has_the_rounds_it_had(prepared: PreparedRun, tmp_path: 
     """Where some rounds are kept of many, they are the same ones of all; what left is no winner."""
 
     class Leaving(Asked):
-        def run_exclusively(
-            self, races: Sequence[site.DeviceTask], limit_s: float, beside: Any
-        ) -> Iterator[tuple[int, TaskResult]]:
-            (race,) = races
-            us = {t: tuple(20.0 - len(t) + k % 7 / 3 for k in range(3458 - 1528 * bool(t))) for t in race.task.binaries}
-            yield 0, TaskResult(Times(us))
+        def measured(self, lab: int, lineup: FinalsRequest) -> Any:
+            us = {t: tuple(20.0 - len(t) + k % 7 / 3 for k in range(3458 - 1528 * bool(t))) for t in lineup.binaries}
+            return TaskResult(Times(us))
 
     with Store.open(tmp_path / "db") as store:
-        (found,) = finals.run([match(prepared, store, "", "loop k: unroll 2")], Leaving(), 1)
+        (found,) = finals.run([match(prepared, store, "", "loop k: unroll 2")], Leaving(), 1).finals
     assert {text: len(us) for text, us in found.us.items()} == {"": 1729, "loop k: unroll 2": 965}
     assert all(a - b == pytest.approx(16.0) for a, b in zip(found.us[""], found.us["loop k: unroll 2"], strict=False))
     assert winner(found.us, [*found.us]) == ("", ())
@@ -130,7 +132,7 @@ def test_what_is_proved_wrong_has_not_won(prepared: PreparedRun, tmp_path: Path)
     place = Asked(rounds=3, wrong=texts[:1])
     with Store.open(tmp_path / "db") as store:
         kernel = replace(match(prepared, store, *texts), default=texts[2])
-        (found,), (again,) = (finals.run([kernel], place, 1) for _ in range(2))
+        (found,), (again,) = (finals.run([kernel], place, 1).finals for _ in range(2))
     assert len(place.lineups) == 1
     assert found.wrong == again.wrong == {texts[0]: "no"}
     assert found.us == again.us
@@ -160,7 +162,7 @@ def test_finals_of_several_kernels_are_run_together(tmp_path: Path) -> None:
     place = Asked(rounds=3)
     with Store.open(tmp_path / "db") as store:
         finals.run([match(kernels[1], store, "", "loop i: unroll 2")], place, 1)
-        found = finals.run([match(k, store, "", "loop i: unroll 2") for k in kernels], place, 1)
+        found = finals.run([match(k, store, "", "loop i: unroll 2") for k in kernels], place, 1).finals
     assert len(place.lineups) == 3
     assert [len(f.us) for f in found] == [2, 2, 2]
     assert [[*f.proofs] for f in found] == [[""]] * 3
@@ -170,11 +172,8 @@ def test_what_fails_takes_no_other_finals_along(tmp_path: Path) -> None:
     """The others are kept, and not run again by the command that is repeated."""
 
     class Failing(Asked):
-        def run_exclusively(
-            self, races: Sequence[site.DeviceTask], limit_s: float, beside: Any
-        ) -> Iterator[tuple[int, Any]]:
-            for number, reply in super().run_exclusively(races, limit_s, beside):
-                yield number, TimedOut(3.0) if number == 1 else reply
+        def measured(self, lab: int, lineup: FinalsRequest) -> Any:
+            return TimedOut(3.0) if lab == 1 else super().measured(lab, lineup)
 
     kernels = []
     for name in "fgh":
@@ -192,7 +191,7 @@ def test_what_fails_takes_no_other_finals_along(tmp_path: Path) -> None:
 @pytest.mark.wide
 def test_a_hand_written_kernel_that_fails_is_named(prepared: PreparedRun) -> None:
     """With the line of its file; the versions, and the other kernel of the file, are timed all the same."""
-    binary = finals.finals_worker([(prepared.job, prepared.context)])("build", 0, "")
+    binary = finals.finals_worker(prepared.job, prepared.context)("build", "")
     bench = MeasuringDevice(prepared.job)
     path = prepared.request.file.with_name("by_hand.py")
     right = "def library_cpu(dtype):\n    def f(n, m, A, x, y):\n        y += A @ x\n    return f\n"
@@ -212,8 +211,8 @@ def test_a_hand_written_kernel_that_fails_is_named(prepared: PreparedRun) -> Non
 def test_a_finalist_is_built_and_proved(prepared: PreparedRun) -> None:
     """What the processes do beside each other: a program that runs, and the whole proof."""
     lab = KernelBuilder(prepared.job, prepared.context)
-    work = finals.finals_worker([(prepared.job, prepared.context)])
-    binary, proof = (work(step, 0, "loop i: unroll 2") for step in ("build", "prove"))
+    work = finals.finals_worker(prepared.job, prepared.context)
+    binary, proof = (work(step, "loop i: unroll 2") for step in ("build", "prove"))
     arrays = prepared.job.problem.arrays(prepared.job.codelet, 0)
     want = arrays["y"] + arrays["A"] @ arrays["x"]
     lab.backend.load(binary.load()).run(arrays, prepared.job.problem.values, None)
@@ -278,7 +277,7 @@ def test_loops_are_proved_where_the_plan_is_not_known(prepared: PreparedRun, mon
 
 
 @dataclass(frozen=True)
-class Wide(site.LocalSite):
+class Wide(LocalExecutor):
     """Two kernels at once."""
 
     def concurrency(self, models: Sequence[Any]) -> int:
@@ -292,7 +291,7 @@ def test_files_are_taken_together_unless_their_time_is_limited(prepared: Prepare
     assert list(concurrent_groups(files, Wide())) == [tuple(files[:2]), tuple(files[2:4]), tuple(files[4:])]
     for narrow in (replace(wide, budget=Budget(seconds=5.0)), prepared):
         assert list(concurrent_groups([(narrow,)] * 2, Wide())) == [((narrow,),)] * 2
-    assert list(concurrent_groups(files, site.HERE)) == [(file,) for file in files]
+    assert list(concurrent_groups(files, HERE)) == [(file,) for file in files]
     small = replace(wide.model.facts, memory_bytes=COPIES * 2 * 4 * (30 * 40 + 40 + 30) - 1)
     tight = [(replace(wide, model=replace(wide.model, facts=small)),)] * 2
     assert list(concurrent_groups(tight, Wide())) == [(file,) for file in tight], "the arrays of two have no room"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -26,12 +26,8 @@ from looptune.runtime.outcome import Crashed, Outcome, TimedOut
 from looptune.tune.execution import dask_members
 from looptune.tune.execution.dask_members import ClusterWorker
 from looptune.tune.execution.lab import Progress
-from looptune.tune.execution.local_executor import LocalExecutor
+from looptune.tune.execution.local_executor import LocalExecutor, LocalWorkers, open_executor
 from looptune.tune.execution.process_cache import ProcessCache
-from looptune.tune.execution.worker_loop import TaskResult
-from looptune.tune.execution.workers import Worker
-from looptune.tune.measure.evaluate import Times
-from looptune.tune.session import site
 from looptune.tune.store.store import Store
 from tests.helpers.fake_devices import SPACE, Lab, Learner, on, rows, runs, swept, together
 from tests.helpers.paths import ROOT
@@ -170,8 +166,8 @@ def test_models_are_swept_at_once_and_apart(tmp_path: Path) -> None:
 def test_kernels_share_devices(tmp_path: Path, spares: ProcessCache) -> None:
     """Two kernels on the same two devices: both devices are used, for either kernel, and for one version at a time."""
     labs = [on(Lab(tmp_path / "j", 2, 0.4), name, 1.0) for name in "ab"]
-    opening = partial(LocalExecutor, jobs=2, timeout_s=30.0, spares=spares, devices=(("0", "1"),) * 2)
-    first, second = swept(tmp_path, labs, opening=opening)
+    open_workers = partial(LocalWorkers, jobs=2, timeout_s=30.0, spares=spares, devices=(("0", "1"),) * 2)
+    first, second = swept(tmp_path, labs, open_workers=open_workers)
     assert first.times_us == second.times_us
     assert len(first.times_us) == 11
     done = [run for lab in labs for run in runs(lab.journal)]
@@ -186,8 +182,8 @@ def test_a_device_does_not_wait_for_a_kernel_that_sets_up(tmp_path: Path, spares
     """The other kernel's versions are all measured meanwhile, whichever was first to have one."""
     first, second = (on(Lab(tmp_path / "j", 1, 0.01), name, 1.0) for name in "ab")
     labs = [replace(first, after=second.journal), second]
-    opening = partial(LocalExecutor, jobs=2, timeout_s=30.0, spares=spares, devices=(("0",),) * 2)
-    assert [len(result.times_us) for result in swept(tmp_path, labs, opening=opening)] == [11, 11]
+    open_workers = partial(LocalWorkers, jobs=2, timeout_s=30.0, spares=spares, devices=(("0",),) * 2)
+    assert [len(result.times_us) for result in swept(tmp_path, labs, open_workers=open_workers)] == [11, 11]
     assert runs(labs[1].journal)[-1].end < runs(labs[0].journal)[0].begin
 
 
@@ -225,17 +221,18 @@ KERNEL = "void f(int n, float x[n], float y[n]) { for (int i = 0; i < n; i++) y[
 def test_two_models_give_two_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A suite on two models: per kernel a result, a report and a row for each, and commands that name the GPU."""
     finals: list[tuple[str, str]] = []
+    opened = LocalExecutor.open
 
-    def raced(
-        place: site.LocalSite, races: Sequence[site.DeviceTask], limit_s: float, beside: Any
-    ) -> Iterator[tuple[int, TaskResult]]:
-        finals.extend((r.model.facts.name, r.setups[0].args[0].target.machine().facts.name) for r in races)
-        for number, r in enumerate(races):
-            yield number, TaskResult(Times({text: (float(1 + len(text)),) * 3 for text in r.task.binaries}))
+    def noted(
+        executor: LocalExecutor, labs: Any, models: Any, jobs: int, timeout_s: float, **more: Any
+    ) -> LocalWorkers:
+        if more:
+            machines = [lab.measure_setups[0].args[0].target.machine for lab in labs[: -more["baselines"]]]
+            finals.extend((m.facts.name, machine().facts.name) for m, machine in zip(models, machines, strict=False))
+        return opened(executor, labs, models, jobs, timeout_s, **more)
 
     monkeypatch.setattr(targets, "models", stand_ins)
-    monkeypatch.setattr(site.LocalSite, "run_exclusively", raced)
-    monkeypatch.setattr(site.LocalBaselines, "times_us", lambda originals: [(1.0,)] * 2)
+    monkeypatch.setattr(LocalExecutor, "open", noted)
     monkeypatch.chdir(tmp_path)
     Path("f.c").write_text(KERNEL)
     Path("f.space").write_text("loop i: unroll {2..3}\n")
@@ -244,9 +241,9 @@ def test_two_models_give_two_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert done.exception is None, done.output
     records = json.loads(done.stdout)
     assert [(r["kernel"], r["device"], r["versions"]["timed"]) for r in records] == [
-        ("f", "Model A", 3),
-        ("f", "Model B", 3),
-    ]
+        ("f", "Model A", 4),
+        ("f", "Model B", 4),
+    ], "two in the space, the default, and the version without threads"
     assert all(r["tuned_us"] is not None for r in records)
     assert finals == [("Model A", "Model A"), ("Model B", "Model B")]
     page = Path("r/models-float32.md").read_text()
@@ -258,7 +255,7 @@ def test_two_models_give_two_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "devices: " not in Path("r/model-b/f.md").read_text()
     with Store.read("db") as store:
         commands = set(store.commands().values())
-        assert Counter(row.context.device for row in store.rows(role="version")) == {"Model A": 2, "Model B": 2}
+        assert Counter(row.context.device for row in store.rows(role="version")) == {"Model A": 3, "Model B": 3}
     assert sorted("--devices 1" in command for command in commands) == [False, True]
 
 
@@ -266,15 +263,15 @@ def test_two_models_give_two_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_suite_is_swept_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three files on two devices, two at once: finals each on its own, then the third; progress names both kernels.
     Original loops are timed one after the other, the first of them while there are finals."""
-    monkeypatch.setattr(site.LocalSite, "concurrency", lambda place, models: 2)
+    monkeypatch.setattr(LocalExecutor, "concurrency", lambda place, models: 2)
     waves: list[list[str]] = []
-    wait = site.wait
+    slept = LocalWorkers.sleep
 
-    def waited(workers: Iterable[Worker], timeout_s: float | None = None) -> Any:
-        those = list(workers)
-        if those and (not waves or waves[-1] != [w._kind for w in those]):
-            waves.append([w._kind for w in those])
-        return wait(those, timeout_s)
+    def waited(workers: LocalWorkers, timeout_s: float | None) -> None:
+        busy = sorted(workers._busy)
+        if workers._exclusive and busy and (not waves or waves[-1] != busy):
+            waves.append(busy)
+        slept(workers, timeout_s)
 
     def model(name: str, cache: Path, devices: str | None = None, **options: Any) -> tuple[targets.Model, ...]:
         machine = partial(StandIn, "Model A")
@@ -282,8 +279,8 @@ def test_a_suite_is_swept_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return (targets.Model(target, machine().facts, (0, 1)),)
 
     monkeypatch.setattr(targets, "models", model)
-    monkeypatch.setattr(site, "wait", waited)
-    monkeypatch.setattr(site.LocalSite, "overlaps_compilation", lambda place, target: True)
+    monkeypatch.setattr(LocalWorkers, "sleep", waited)
+    monkeypatch.setattr(LocalExecutor, "overlaps_compilation", lambda place, target: True)
     monkeypatch.chdir(tmp_path)
     for name in "fgh":
         Path(f"{name}.c").write_text(KERNEL.replace("f(", f"{name}("))
@@ -291,14 +288,14 @@ def test_a_suite_is_swept_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     line = "run f.c g.c h.c -D n=300 --sweep --space s.space --db db --reports r --jobs 2"
     done = CliRunner().invoke(cli, line.split(), standalone_mode=False)
     assert (done.exception, done.return_value) == (None, 0), done.output
-    assert waves[0] == ["numba-cpu 0", "numba-cpu 1", "compiling"]
+    assert waves[0] == ["compiling", "numba-cpu 0", "numba-cpu 1"]
     assert all(wave.count("compiling") <= 1 for wave in waves)
     raced = [own for wave in waves if (own := [kind for kind in wave if kind != "compiling"])]
     assert (raced[0], raced[-1]) == (["numba-cpu 0", "numba-cpu 1"], ["numba-cpu 0"])
     assert all(len(own) == 1 for own in raced if own != raced[0])
     said = [done.output.index(f"{name}: 2 versions, on 2 Model A") for name in "fgh"]
     assert said[1] < done.output.index("f float32 n=300") < done.output.index("g float32 n=300") < said[2]
-    assert all(f"{name}: [3/3]" in done.output for name in "fg"), done.output
+    assert all(f"{name}: [4/4]" in done.output for name in "fg"), done.output
     assert "h: [" not in done.output
     whole = re.search(r"^time of all: ([\d.]+) s, the mean of 2 devices: launch", done.output, re.MULTILINE)
     assert whole is not None
@@ -313,9 +310,9 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """--cluster without Dask is one line with the command that installs it; --devices has no meaning there."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     needs = r"--cluster needs .* pip install 'looptune\[distributed\]'"
-    with pytest.raises(TargetError, match=needs), site.open_site("tcp://127.0.0.1:8786", None, print):
+    with pytest.raises(TargetError, match=needs), open_executor("tcp://127.0.0.1:8786", None, print):
         pass
-    with pytest.raises(UsageError, match="--devices selects GPUs of this machine"), site.open_site("local", "0", print):
+    with pytest.raises(UsageError, match="--devices selects GPUs of this machine"), open_executor("local", "0", print):
         pass
 
 

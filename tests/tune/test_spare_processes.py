@@ -22,13 +22,13 @@ from looptune.core.floating_point import DEFAULT
 from looptune.runtime.outcome import Crashed, TimedOut
 from looptune.runtime.targets import Model
 from looptune.tune.execution import workers
-from looptune.tune.execution.lab import SweepResult
-from looptune.tune.execution.local_executor import LocalExecutor
+from looptune.tune.execution.executor import measure_all
+from looptune.tune.execution.lab import PlainLab, SweepResult
+from looptune.tune.execution.local_executor import HERE, LocalExecutor, LocalWorkers
 from looptune.tune.execution.process import Setup, WorkerProcess, spawn
 from looptune.tune.execution.process_cache import ProcessCache
 from looptune.tune.execution.worker_loop import TaskError, TaskResult
 from looptune.tune.execution.workers import Pool, Worker, wait
-from looptune.tune.session import site
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.sweep import Part, sweeps
 from looptune.tune.store.store import Store
@@ -252,12 +252,12 @@ def test_closed_spares_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def swept(folder: Path, lab: Lab, spares: ProcessCache, devices: Sequence[str]) -> tuple[SweepResult, set[int]]:
     """The result, and the processes that measured."""
     folder.mkdir()
-    opening = partial(LocalExecutor, jobs=1, timeout_s=5.0, spares=spares, devices=(tuple(devices),))
+    open_workers = partial(LocalWorkers, jobs=1, timeout_s=5.0, spares=spares, devices=(tuple(devices),))
     journal = folder / "journal"
     with Store.open(folder / "store") as store:
         (result,) = sweeps(
             (Part(replace(lab, journal=journal, devices=len(devices)), Exhaustive(SPACE)),), store, budget=Budget(),
-            opening=opening, progress=lambda progress: None, first=(),
+            open_workers=open_workers, progress=lambda progress: None, first=(),
         )  # fmt: skip
     return result, {run.pid for run in runs(journal)}
 
@@ -321,25 +321,25 @@ def test_a_command_starts_each_process_once(tmp_path: Path, monkeypatch: pytest.
 
 def test_finals_that_fail_leave_no_process(spares: ProcessCache, tmp_path: Path) -> None:
     """After an exception in the finals the device's process is not used again."""
-    (model,) = site.HERE.models("numba-cpu", tmp_path, floats=DEFAULT, warm=False)
-    place = site.LocalSite(None, spares)
-    first = asked(place, model, "pid")
-    assert asked(place, model, "pid") == first
-    ((_, failed),) = place.run_exclusively([site.DeviceTask(model, [setup], "raise")], 5.0)
-    assert isinstance(failed, TaskError)
-    assert asked(place, model, "pid") != first
-    assert gone(first)
+    (model,) = HERE.models("numba-cpu", tmp_path, floats=DEFAULT, warm=False)
+    executor = LocalExecutor(None, spares)
+    first = asked(executor, model, "pid")
+    assert asked(executor, model, "pid") == first
+    assert isinstance(asked(executor, model, "raise"), TaskError)
+    assert asked(executor, model, "pid") != first
+    assert gone(first.value)
 
 
 @pytest.mark.wide
 def test_a_device_that_is_free_takes_the_next_finals(tmp_path: Path) -> None:
     """It does not wait for those on another device."""
-    (model,) = site.HERE.models("numba-cpu", tmp_path, floats=DEFAULT, warm=False)
+    (model,) = HERE.models("numba-cpu", tmp_path, floats=DEFAULT, warm=False)
     two = replace(model, numbers=(0, 1))
     last = tmp_path / "last"
     tasks = [("await", last), ("x", 1), ("x", 2), ("make", last)]
-    races = [site.DeviceTask(two, [partial(answering, None)] * 2, task) for task in tasks]
-    ended = [number for number, _ in site.LocalSite().run_exclusively(races, 30.0)]
+    labs = [PlainLab(setup, (partial(answering, None),) * 2)] * len(tasks)
+    with HERE.open(labs, [two] * len(tasks), 1, 30.0, exclusive=True) as workers:
+        ended = [number for number, _ in measure_all(workers, {n: (task,) for n, task in enumerate(tasks)})]
     assert ended[:2] == [1, 2], "the two that are left end together, in either order"
 
 
@@ -355,7 +355,7 @@ def answering(_: object) -> Callable[[tuple[str, Any]], Any]:
     return run
 
 
-def asked(place: site.LocalSite, model: Model, task: str) -> int:
-    ((_, reply),) = place.run_exclusively([site.DeviceTask(model, [setup], task)], 5.0)
-    assert isinstance(reply, TaskResult)
-    return int(reply.value)
+def asked(executor: LocalExecutor, model: Model, task: str) -> Any:
+    with executor.open([PlainLab(setup, (setup,))], [model], 1, 5.0, exclusive=True) as workers:
+        ((_, reply),) = measure_all(workers, {0: (task,)})
+    return reply

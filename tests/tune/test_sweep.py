@@ -16,7 +16,7 @@ import pytest
 from looptune.core.errors import UsageError
 from looptune.runtime.outcome import Crashed, NotBuilt, TimedOut
 from looptune.tune.execution.interrupts import defer_interrupts
-from looptune.tune.execution.local_executor import LocalExecutor
+from looptune.tune.execution.local_executor import LocalWorkers
 from looptune.tune.execution.workers import Setup
 from looptune.tune.session.statistics import KEPT, SweepStatistics
 from looptune.tune.session.sweep import Budget, Part, PreparedVersion, Progress, _drive, parse_budget, sweeps
@@ -372,7 +372,7 @@ def test_the_coordinators_time_is_shared(lab: FakeLab, tmp_path: Path):
         parts = [Part(replace(lab, context=replace(CONTEXT, kernel=k)), Exhaustive(parse("loop k: unroll {2..9}", "s")))
                  for k in "abcd"]  # fmt: skip
         found = sweeps(
-            parts, store, budget=Budget(), opening=partial(LocalExecutor, jobs=1, timeout_s=9.0), progress=print
+            parts, store, budget=Budget(), open_workers=partial(LocalWorkers, jobs=1, timeout_s=9.0), progress=print
         )
     took = time.thread_time() - start
     assert 0.0 < sum(result.spent.own for result in found) <= took

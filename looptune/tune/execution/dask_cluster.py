@@ -1,4 +1,4 @@
-"""A Dask cluster seen from a sweep: its scheduler, its workers, and what becomes of both.
+"""A Dask cluster: its scheduler, its workers, and what becomes of both.
 
     scheduler ◀── Cluster ──▶ members: the workers that run this very looptune, and what they measure on
 
@@ -29,17 +29,15 @@ from looptune.tune.execution.dask_members import (
     ClusterWorker,
     gpus,
     missing_files,
-    models,
     probe,
     resource,
     version_mismatch,
     versions,
 )
-from looptune.tune.execution.dask_worker import DaskWorkerPool, perform
-from looptune.tune.execution.workers import Reply, default_jobs
+from looptune.tune.execution.dask_worker import DaskWorkerPool
+from looptune.tune.execution.workers import default_jobs
 
 if TYPE_CHECKING:
-    from looptune.runtime.device import DeviceInfo
     from looptune.tune.execution.process import Setup
 
 CONNECT_S = 10.0
@@ -50,7 +48,7 @@ LOST = (OSError, TimeoutError, RuntimeError, CancelledError, asyncio.CancelledEr
 
 
 class Cluster:
-    """``members`` by address. ``warn`` hears of workers that are left out."""
+    """``members`` are the workers by address. ``warn`` is called for workers that are left out."""
 
     def __init__(self, client: Client, address: str, warn: Callable[[str], None]) -> None:
         self.client, self.address = client, address
@@ -66,7 +64,7 @@ class Cluster:
             )
 
     def refresh(self) -> tuple[ClusterWorker, ...]:
-        """Look who is there; those that have gone. A worker that comes late and differs from us is left out."""
+        """Update the members, and return those that have gone; a worker that comes late and differs is left out."""
         self.check()
         try:
             there = set(self.client.nthreads())
@@ -114,9 +112,6 @@ class Cluster:
                 )
             time.sleep(0.2)
 
-    def models(self, target: str) -> tuple[tuple[DeviceInfo, int], ...]:
-        return models(tuple(self.members.values()), target)
-
     def measuring_hosts(self, target: str) -> set[str]:
         return {member.host for member in self.members.values() if member.measured(target)}
 
@@ -150,34 +145,6 @@ class Cluster:
             if self.client.status == "running":
                 with suppress(*LOST):
                     self.client.unregister_worker_plugin(name)
-
-    def run_exclusively(self, target: str, model: DeviceInfo, setup: Setup, limit_s: float, *task: Any) -> Reply:
-        """Return the reply to one task on a worker with that model, without other measurements on it."""
-        members = sorted(self.members.values(), key=lambda m: m.address)
-        able = [m.address for m in members if any(f.model == model.model for f in m.measured(target))]
-        if not able:
-            raise TargetError(f"no worker with {resource(target)} on {model.name} is left in the cluster")
-        with self.bench({"alone": setup}, limit_s) as name:
-            resources = {resource(target): 1}
-            future = self.client.submit(perform, name, "alone", 0, task, workers=able, resources=resources, pure=False)
-            try:
-                reply: Reply = future.result()
-            except LOST:
-                self._gone()
-            return reply
-
-    def run_anywhere(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]]) -> list[Reply]:
-        """Return the replies to tasks that any worker can do.
-
-        As many processes run at once as the workers have threads.
-        """
-        with self.bench({"each": setup}, limit_s) as name:
-            submit = self.client.submit
-            futures = [submit(perform, name, "each", slot, task, pure=False) for slot, task in enumerate(tasks)]
-            try:
-                return list(self.client.gather(futures))
-            except LOST:
-                self._gone()
 
     def _gone(self) -> NoReturn:
         """Raise the error of a failed call: the scheduler is gone, or what the client's own state says."""
@@ -217,7 +184,10 @@ def _unfit(member: ClusterWorker) -> str:
 
 @contextmanager
 def connect(address: str, warn: Callable[[str], None]) -> Iterator[Cluster]:
-    """Yield the cluster at ``address`` ("local" starts one here); ``warn`` is called for workers that are left out."""
+    """Yield the cluster at ``address``; "local" starts a cluster here.
+
+    ``warn`` is called for workers that are left out.
+    """
     # Dask tells of every lost connection with a traceback; ours is one message.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with ExitStack() as stack:

@@ -22,25 +22,75 @@ from typing import TYPE_CHECKING, Any, Self
 
 from distributed import KilledWorker
 
-from looptune.core.errors import TargetError
+from looptune.core.errors import TargetError, UsageError
+from looptune.runtime import targets
+from looptune.runtime.device import on_gpu
 from looptune.runtime.outcome import Crashed
+from looptune.runtime.targets import Model
 from looptune.tune.execution.dask_cluster import LOST, Cluster
-from looptune.tune.execution.dask_members import ClusterWorker, resource
+from looptune.tune.execution.dask_members import ClusterWorker, models, resource
 from looptune.tune.execution.dask_worker import perform
-from looptune.tune.execution.executor import TaskReply, compilers
+from looptune.tune.execution.executor import NICE, TaskReply, compile_setup
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from looptune.core.floating_point import Floats
     from looptune.runtime.device import DeviceInfo
-    from looptune.tune.execution.lab import VersionBuilder
+    from looptune.tune.execution.lab import Lab
     from looptune.tune.execution.process import Setup
     from looptune.tune.execution.workers import Reply
-    from looptune.tune.incumbent import Incumbent
 
 LOOK_S = 1.0
 """How often it is asked which workers there are."""
 DESERTED_S = 120.0
 """So long a sweep waits for a worker to come when the last one has gone."""
 ATTEMPTS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class DaskExecutor:
+    """The executor of a cluster: devices are those of its workers, on each of which a process is kept for each lab."""
+
+    cluster: Cluster
+
+    def models(self, target: str, cache: Path, *, floats: Floats, warm: bool) -> tuple[Model, ...]:
+        targets.check_own(target, "a cluster measures on")
+        if target == "opencl":
+            raise UsageError("the target opencl is measured on this machine: leave out --cluster")
+        chosen = self.cluster.wait_for(target)
+        return tuple(
+            Model(targets.target(chosen, facts, range(count), cache, floats=floats, warm=warm), facts)
+            for facts, count in models(tuple(self.cluster.members.values()), chosen)
+        )
+
+    def open(
+        self,
+        labs: Sequence[Lab],
+        models: Sequence[Model],
+        jobs: int,
+        timeout_s: float,
+        *,
+        exclusive: bool = False,
+        baselines: int = 0,
+    ) -> DaskWorkers:
+        name, facts = models[0].target.name, tuple(model.facts for model in models)
+        apart = name == "numba-cpu" and not exclusive and self.cluster.has_spare_hosts(name)
+        return DaskWorkers(labs, self.cluster, name, facts, timeout_s, apart)
+
+    def overlaps_compilation(self, target: str) -> bool:
+        """Return whether a GPU measures, or some machine compiles that measures nothing."""
+        return on_gpu(target) or self.cluster.has_spare_hosts(target)
+
+    def concurrency(self, models: Sequence[Model]) -> int:
+        return 1
+
+    def machine(self, model: Model) -> Any:
+        """Return None: the devices are those of other machines."""
+        return None
+
+    def require(self, paths: Sequence[Path], target: str) -> None:
+        self.cluster.require(paths, target)
 
 
 @dataclass(slots=True, eq=False)
@@ -56,12 +106,12 @@ class _Task:
     lost_workers: list[str] = field(default_factory=list)
 
 
-class DaskExecutor:
+class DaskWorkers:
     """``models``: the device of each lab, which have one ``target``; ``apart``: no machine that measures compiles."""
 
     def __init__(
         self,
-        labs: Sequence[VersionBuilder],
+        labs: Sequence[Lab],
         cluster: Cluster,
         target: str,
         models: Sequence[DeviceInfo],
@@ -69,7 +119,8 @@ class DaskExecutor:
         apart: bool = False,
     ) -> None:
         self._cluster, self._target, self._models, self._apart = cluster, target, tuple(models), apart
-        setups: dict[str, Setup] = {"compile": partial(compilers, tuple(lab.compile_setup for lab in labs))}
+        self._each_has = tuple(len(lab.measure_setups) for lab in labs)
+        setups: dict[str, Setup] = {"compile": compile_setup(labs, NICE)}
         for number, lab in enumerate(labs):
             setups |= {f"measure {number} {k}": setup for k, setup in enumerate(lab.measure_setups)}
         self._setups, self._timeout_s = setups, timeout_s
@@ -121,8 +172,12 @@ class DaskExecutor:
     def warm(self, lab: int, count: int) -> None:
         """Do nothing: a device is set up with its first version, and nothing is known of when that will be."""
 
-    def measure(self, lab: int, key: Any, built: Any, best: Incumbent | None) -> None:
-        self._queue.append(_Task(lab, key, True, (built, best)))
+    def get_ready(self, labs: Sequence[int]) -> Sequence[int]:
+        """Return no lab: a device is set up with its first task."""
+        return ()
+
+    def measure(self, lab: int, key: Any, *task: Any) -> None:
+        self._queue.append(_Task(lab, key, True, task))
         self._place()
 
     def sleep(self, timeout_s: float | None) -> None:
@@ -253,11 +308,12 @@ class DaskExecutor:
         return max(1, member.threads - len(member.measured(self._target)))
 
     def _slots(self, lab: int) -> list[tuple[ClusterWorker, int]]:
+        """Return the devices of the lab's model, each a worker and a number there for which the lab has a set-up."""
         model = self._models[lab].model
         return [
             (member, k)
             for member in self._members()
-            for k, facts in enumerate(member.measured(self._target))
+            for k, facts in enumerate(member.measured(self._target)[: self._each_has[lab]])
             if facts.model == model
         ]
 

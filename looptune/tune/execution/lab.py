@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from looptune.runtime.outcome import Outcome
+from looptune.tune.execution.process import Setup
 from looptune.tune.space.space import DEFAULT
 from looptune.tune.store.store import Context, Row
-
-if TYPE_CHECKING:
-    from looptune.tune.execution.process import Setup
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,28 +34,42 @@ class NextStep:
     previous: Outcome | None = None
 
 
-class VersionBuilder(Protocol):
-    """What the coordinator needs to know of kernels. The set-ups are called in worker processes, hence picklable.
+class Lab(Protocol):
+    """The set-ups of the processes that work for one kernel. They are called in those processes, hence picklable.
 
-    ``compile_setup()`` gives ``work(step, given)``:
-
-        work("prepare", configuration) -> Prepared | Outcome      schedule, map and emit; Illegal where it is refused
-        work("build", task)            -> built | Outcome
-
-    ``measure_setups`` has one set-up for each device of the model, which gives ``measure(built, best)``: an Outcome,
-    or More. An exception in work is NotBuilt, one in measure is Crashed. Of the facts of a Timed or a CutOff,
-    ``verify_s`` and ``measure_s`` say where its time went. ``best`` is None where the version is to be measured whole,
-    however slow it is.
+    ``compile_setup()`` gives ``work(step, given)``, and each of ``measure_setups``, one for each device of the model,
+    gives ``measure(*task)``.
     """
-
-    @property
-    def context(self) -> Context: ...
 
     @property
     def compile_setup(self) -> Setup: ...
 
     @property
     def measure_setups(self) -> tuple[Setup, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlainLab:
+    """A laboratory made of its set-ups."""
+
+    compile_setup: Setup
+    measure_setups: tuple[Setup, ...]
+
+
+class VersionBuilder(Lab, Protocol):
+    """What the coordinator needs to know of a kernel whose versions are searched.
+
+        work("prepare", configuration) -> PreparedVersion | Outcome  schedule, map and emit; Illegal where it is refused
+        work("build", task)            -> built | Outcome
+        measure(built, best)           -> Outcome | NextStep
+
+    An exception in work is NotBuilt, one in measure is Crashed. Of the facts of a Timed or a CutOff, ``verify_s`` and
+    ``measure_s`` say where its time went. ``best`` is None where the version is to be measured whole, however slow it
+    is.
+    """
+
+    @property
+    def context(self) -> Context: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,42 +1,104 @@
-"""The executor of one machine: a pool of processes that compile, and processes that measure, each on a device.
+"""The executor of this machine: a pool of processes that compile, and processes that measure, each on a device.
 
-Laboratories may have devices in common, of which each has a process of its own there: one of them measures at a time.
+Processes go from the workers of one sweep to those of the next by way of the executor's cache.
 """
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from looptune.core.errors import TargetError
-from looptune.tune.execution.executor import TaskReply, compilers, invalidates_device
+from looptune.core.errors import TargetError, UsageError
+from looptune.runtime import targets
+from looptune.runtime.device import on_gpu
+from looptune.tune.execution.executor import NICE, Executor, TaskReply, compile_setup, invalidates_device
+from looptune.tune.execution.process_cache import COMPILING, ProcessCache
 from looptune.tune.execution.task_queue import URGENT, USUAL
-from looptune.tune.execution.workers import Pool, Reply, Worker, sleep
+from looptune.tune.execution.workers import Pool, Reply, Worker, cores, sleep, wait
 
 if TYPE_CHECKING:
-    from looptune.tune.execution.lab import VersionBuilder
-    from looptune.tune.execution.process_cache import ProcessCache
-    from looptune.tune.incumbent import Incumbent
+    from pathlib import Path
+
+    from looptune.core.floating_point import Floats
+    from looptune.runtime.targets import Model
+    from looptune.tune.execution.lab import Lab
+
+ABREAST = 2
+"""Kernels for each core that are swept at once on a GPU: one whose versions compile leaves the device to the others,
+and a search that goes step by step leaves its core to them while a version is measured."""
 
 
+@dataclass(frozen=True, slots=True)
 class LocalExecutor:
+    """``selected``: the GPUs in the syntax of --devices; None selects the first one, or the CPU if there is none.
+
+    ``spares`` are the processes that go from kernel to kernel; without them new ones are started for each.
+    """
+
+    selected: str | None = None
+    spares: ProcessCache | None = None
+
+    def models(self, target: str, cache: Path, *, floats: Floats, warm: bool) -> tuple[Model, ...]:
+        return targets.models(target, cache, self.selected, floats=floats, warm=warm)
+
+    def open(
+        self,
+        labs: Sequence[Lab],
+        models: Sequence[Model],
+        jobs: int,
+        timeout_s: float,
+        *,
+        exclusive: bool = False,
+        baselines: int = 0,
+    ) -> LocalWorkers:
+        on_devices = len(labs) - baselines
+        devices = [m.devices if n < on_devices else (COMPILING,) for n, m in enumerate(models)]
+        return LocalWorkers(labs, jobs, timeout_s, self.spares, devices, exclusive=exclusive)
+
+    def overlaps_compilation(self, target: str) -> bool:
+        return on_gpu(target)
+
+    def concurrency(self, models: Sequence[Model]) -> int:
+        if not self.overlaps_compilation(models[0].target.name):
+            return 1
+        return max(ABREAST * cores(), *(len(model.devices) for model in models))
+
+    def machine(self, model: Model) -> Any:
+        return model.target.machine()
+
+    def require(self, paths: Sequence[Path], target: str) -> None:
+        """Do nothing: the files were read here before."""
+
+
+HERE = LocalExecutor()
+
+
+class LocalWorkers:
     """``jobs`` processes compile for all labs; ``timeout_s`` limits each task.
 
-    Where processes are to outlive it, they come from ``spares`` and go back to them; ``devices`` names the devices of
-    each lab, by default all different.
+    ``devices`` names the devices of each lab, by default all different. Labs may have devices in common: each has a
+    process of its own there, and one of them measures at a time. Such a process is set up before it gets the device;
+    if ``exclusive``, it is set up afterwards and leaves the device with its reply.
     """
 
     def __init__(
         self,
-        labs: Sequence[VersionBuilder],
+        labs: Sequence[Lab],
         jobs: int,
         timeout_s: float,
         spares: ProcessCache | None = None,
         devices: Sequence[Sequence[str]] = (),
+        *,
+        exclusive: bool = False,
     ) -> None:
-        self._pool = Pool(partial(compilers, tuple(lab.compile_setup for lab in labs)), jobs, timeout_s, spares)
+        self._exclusive = exclusive
+        self._pool = Pool(compile_setup(labs, 0 if exclusive else NICE), jobs, timeout_s, spares)
         own = [tuple(f"{n}.{k}" for k in range(len(lab.measure_setups))) for n, lab in enumerate(labs)]
         self._devices = tuple(map(tuple, devices)) if devices else tuple(own)
         self._measurers = tuple(
@@ -87,17 +149,30 @@ class LocalExecutor:
         for measurer in self._measurers[lab][:count]:
             measurer.start()
 
-    def measure(self, lab: int, key: Any, built: Any, best: Incumbent | None) -> None:
+    def get_ready(self, labs: Sequence[int]) -> Sequence[int]:
+        those = [self._measurers[lab][0] for lab in labs]
+        for measurer in those:
+            measurer.start()
+        while any(measurer.setting_up for measurer in those):
+            wait(those)
+        return labs
+
+    def measure(self, lab: int, key: Any, *task: Any) -> None:
         found = self._free(lab)
         assert found is not None, "a version is measured on a free device"
         device, measurer = found
         self._busy.add(device)
-        measurer.submit((lab, key, device), built, best)
+        measurer.submit((lab, key, device), *task)
 
     def _free(self, lab: int) -> tuple[str, Worker] | None:
-        """Taken in order, so that a short sweep starts few processes. One that sets up leaves its device to others."""
+        """Return the lab's first free device, so that a short sweep starts few processes, and its process there.
+
+        A process that sets up leaves its device to others.
+        """
         for device, measurer in zip(self._devices[lab], self._measurers[lab], strict=True):
             if device not in self._busy:
+                if self._exclusive:
+                    return device, measurer
                 measurer.start()
                 if measurer.ready:
                     return device, measurer
@@ -114,6 +189,9 @@ class LocalExecutor:
         found += [answer for w in sleep(self._pool.workers, 0.0) if (answer := self._compiled(w)) is not None]
         self._leave_cores()
         self._pool.dispatch()
+        if self._exclusive and not self.compiling:
+            # The original loops may be set up in the processes that have compiled.
+            self._pool.close()
         if self._broken is not None and not found:
             raise self._broken
         return found
@@ -126,6 +204,9 @@ class LocalExecutor:
         self._busy.remove(device)
         if invalidates_device(reply):
             worker.end()
+        if self._exclusive:
+            worker.close()
+        else:
             worker.start()
         return TaskReply(lab, key, reply, True)
 
@@ -145,9 +226,31 @@ class LocalExecutor:
             return None
 
     def _leave_cores(self) -> None:
-        """To kernels that set up, each on a core of its own: what is compiled waits for them.
+        """Reduce what compiles by the number of kernels that set up, each of which needs a core, less one.
 
-        One is left anyway, and of several devices of a kernel all but one wait for the original loops.
+        One core is left anyway, and of several devices of a kernel all but one wait for the original loops. Nothing is
+        reduced if workers are exclusive.
         """
         setting_up = sum(any(measurer.setting_up for measurer in own) for own in self._measurers)
-        self._pool.limit = max(1, len(self._pool.workers) - max(0, setting_up - 1))
+        size = len(self._pool.workers)
+        self._pool.limit = size if self._exclusive else max(1, size - max(0, setting_up - 1))
+
+
+@contextmanager
+def open_executor(cluster: str | None, devices: str | None, warn: Callable[[str], None]) -> Iterator[Executor]:
+    """Yield the executor for --cluster and --devices; ``warn`` is called for workers that a cluster leaves out."""
+    if cluster is None:
+        with ProcessCache() as spares:
+            yield LocalExecutor(devices, spares)
+        return
+    if devices is not None:
+        raise UsageError("--devices selects GPUs of this machine: the workers of a cluster declare theirs")
+    if importlib.util.find_spec("distributed") is None:
+        raise TargetError(
+            "--cluster needs the package distributed; install it with: pip install 'looptune[distributed]'"
+        )
+    dask_cluster, dask_executor = (
+        importlib.import_module(f"looptune.tune.execution.{name}") for name in ("dask_cluster", "dask_executor")
+    )
+    with dask_cluster.connect(cluster, warn) as connected:
+        yield dask_executor.DaskExecutor(connected)

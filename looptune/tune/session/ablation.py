@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from looptune.runtime.outcome import Timed
@@ -26,7 +27,7 @@ from looptune.tune.space.space import Space, parse
 from looptune.tune.store.store import Store, key
 
 if TYPE_CHECKING:
-    from looptune.tune.session.site import ExecutionSite
+    from looptune.tune.execution.executor import Executor
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Winner:
 
 
 def run(
-    winners: Sequence[Winner], store: Store, place: ExecutionSite
+    winners: Sequence[Winner], store: Store, executor: Executor
 ) -> tuple[tuple[tuple[DirectiveGain, ...], ...], float]:
     """Measure what each directive of each winner gains, and return the gains and the seconds that this took.
 
@@ -66,18 +67,19 @@ def run(
         ]
         searched = sweeps(
             parts, store, budget=Budget(),
-            opening=place.executor_factory(
-                [w.prepared.model for w in asked], asked[0].prepared.jobs, request.timeout_s
+            open_workers=partial(
+                executor.open, models=[w.prepared.model for w in asked], jobs=asked[0].prepared.jobs,
+                timeout_s=request.timeout_s,
             ),
             progress=_silent, first=(asked[0].prepared.annotated,),
-            overlap=place.overlaps_compilation(asked[0].prepared.job.target.name), cuts=False,
+            overlap=executor.overlaps_compilation(asked[0].prepared.job.target.name), cuts=False,
         )  # fmt: skip
         if not any(s.interrupted for s in searched):
-            found = {id(w): e for w, e in zip(asked, _finals(asked, store, place), strict=True)}
+            found = {id(w): e for w, e in zip(asked, _finals(asked, store, executor), strict=True)}
     return tuple(found.get(id(w), ()) for w in winners), time.monotonic() - start
 
 
-def _finals(winners: Sequence[Winner], store: Store, place: ExecutionSite) -> list[tuple[DirectiveGain, ...]]:
+def _finals(winners: Sequence[Winner], store: Store, executor: Executor) -> list[tuple[DirectiveGain, ...]]:
     tried = [DirectiveGains(w, store) for w in winners]
     matches = [
         replace(
@@ -85,7 +87,7 @@ def _finals(winners: Sequence[Winner], store: Store, place: ExecutionSite) -> li
         )
         for t in tried
     ]
-    times = finals.run(matches, place, winners[0].prepared.jobs)
+    times = finals.run(matches, executor, winners[0].prepared.jobs).finals
     return [t.gains(found.us) for t, found in zip(tried, times, strict=True)]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -31,8 +30,8 @@ from looptune.tune.store.store import Row, Store
 if TYPE_CHECKING:
     from looptune.backends.base import Resources
     from looptune.frontend import Unit
+    from looptune.tune.execution.executor import Executor
     from looptune.tune.measure.evaluate import KernelBuilder
-    from looptune.tune.session.site import ExecutionSite
     from looptune.tune.session.sweep import SweepResult, TimeBreakdown
 
 SLOWEST_FLOPS = 5e9
@@ -44,7 +43,7 @@ def finish(
     labs: Sequence[KernelBuilder],
     store: Store,
     searched: Sequence[SweepResult],
-    place: ExecutionSite,
+    executor: Executor,
 ) -> tuple[Result, ...]:
     """Return the finals of each kernel on each model, and the results with their table entries.
 
@@ -53,26 +52,22 @@ def finish(
     matches = [_match(p, lab, store, s) for p, lab, s in zip(prepared, labs, searched, strict=True)]
     due = [n for n, (match, s) in enumerate(zip(matches, searched, strict=True)) if match.texts and not s.interrupted]
     short = [n for n in due if _affordable(prepared[n])]
-    with finals.Sequential([matches[n] for n in short], place) as sequential:
-        start = time.monotonic()
-        rivals = [matches[n] for n in due]
-        found = dict(zip(due, finals.run(rivals, place, prepared[0].jobs, sequential), strict=True))
-        finals_s = time.monotonic() - start
-        start = time.monotonic()
-        alone = dict(zip(short, sequential.times_us(), strict=True))
-        sequential_s = time.monotonic() - start
+    timed = [k for k, n in enumerate(due) if n in short]
+    made = finals.run([matches[n] for n in due], executor, prepared[0].jobs, timed)
+    found = dict(zip(due, made.finals, strict=True))
+    alone = {due[k]: times for k, times in made.sequential_us.items()}
     results = []
     for n, (p, match, s) in enumerate(zip(prepared, matches, searched, strict=True)):
-        shared = sequential_s / len(short) if n in alone else 0.0
-        took = {"finals": finals_s / len(due), "sequential": shared} if n in found else {}
+        shared = made.sequential_s / len(short) if n in alone else 0.0
+        took = {"finals": made.finals_s / len(due), "sequential": shared} if n in found else {}
         results.append(_result(p, match, s, found.get(n, Finals()), alone.get(n, ()), took))
     sources: dict[int, Sources] = {}
     for n, won in found.items():
         if prepared[n].request.sweep:
             best = results[n].directives
-            made = won.sources.get(best) or finals.write_winner(matches[n].lab, best)
-            sources[n] = Sources(source_functions(prepared[n].unit), made.transformed, made.emitted)
-            results[n] = replace(results[n], occupancy=occupancy_of(made.resources, prepared[n].facts.arch))
+            written = won.sources.get(best) or finals.write_winner(matches[n].lab, best)
+            sources[n] = Sources(source_functions(prepared[n].unit), written.transformed, written.emitted)
+            results[n] = replace(results[n], occupancy=occupancy_of(written.resources, prepared[n].facts.arch))
 
     def keep() -> None:
         for n, source in sources.items():
@@ -80,7 +75,7 @@ def finish(
 
     keep()
     if prepared[0].request.ablation:
-        results = _with_ablation(prepared, matches, results, store, place)
+        results = _with_ablation(prepared, matches, results, store, executor)
         keep()
     return tuple(results)
 
@@ -90,14 +85,14 @@ def _with_ablation(
     matches: Sequence[KernelFinals],
     results: Sequence[Result],
     store: Store,
-    place: ExecutionSite,
+    executor: Executor,
 ) -> list[Result]:
     """With what each directive earns; its seconds are shared out."""
     winners = [
         ablation.Winner(p, match, r.directives, single_version_command(p))
         for p, match, r in zip(prepared, matches, results, strict=True)
     ]
-    earned, seconds = ablation.run(winners, store, place)
+    earned, seconds = ablation.run(winners, store, executor)
     each = {"ablation": seconds / len(results)}
     return [replace(r, directive_gains=e, seconds=dict(r.seconds) | each) for r, e in zip(results, earned, strict=True)]
 

@@ -30,7 +30,7 @@ from looptune.tune.space.space import Configuration
 from looptune.tune.store.store import Row, Store
 
 if TYPE_CHECKING:
-    from looptune.tune.execution.executor import Executor, TaskReply
+    from looptune.tune.execution.executor import TaskReply, Workers
     from looptune.tune.execution.workers import Reply
     from looptune.tune.session.budget import Budget
     from looptune.tune.strategies.base import Strategy
@@ -74,7 +74,7 @@ class _Open:
 class Coordinator:
     """The search of one kernel on one model of device.
 
-    ``number`` is the number of its set-ups in the executor, which other models may share. Without ``cuts`` every
+    ``number`` is the number of its lab among those of the workers. Without ``cuts`` every
     version is measured whole.
     """
 
@@ -85,7 +85,7 @@ class Coordinator:
         strategy: Strategy,
         store: Store,
         budget: Budget,
-        executor: Executor,
+        workers: Workers,
         progress: Callable[[Progress], None],
         name: str,
         *,
@@ -95,7 +95,7 @@ class Coordinator:
         first: Sequence[Configuration],
     ) -> None:
         self._lab, self._number, self._strategy, self._store, self._budget = lab, number, strategy, store, budget
-        self._executor, self._progress, self._name = executor, progress, name
+        self._workers, self._progress, self._name = workers, progress, name
         self._overlap, self._fresh, self._cuts = overlap, fresh, cuts
         self._first = deque(first)
         self._tally = SweepStatistics(strategy.space.versions, tuple(c.text for c in first), budget)
@@ -164,9 +164,9 @@ class Coordinator:
         if self._exhausted or len(self._opened) >= self._strategy.window:
             return False
         held = sum(isinstance(o.answer, PreparedVersion) for o in self._waiting) + len(self._built) + len(self._parked)
-        executor = self._executor
-        ahead = executor.load(self._number) + held < AHEAD * executor.compilers + executor.devices(self._number)
-        apart = self._overlap or (executor.measuring == 0 and not (self._built and executor.compiling == 0))
+        workers = self._workers
+        ahead = workers.load(self._number) + held < AHEAD * workers.compilers + workers.devices(self._number)
+        apart = self._overlap or (workers.measuring == 0 and not (self._built and workers.compiling == 0))
         return ahead and apart and not self._done_asking()
 
     def _done_asking(self) -> bool:
@@ -221,7 +221,7 @@ class Coordinator:
         if stored is not None and stored.outcome is not None and self._stands(opened, stored):
             opened.answer = stored
         else:
-            self._executor.compile(self._number, opened, "prepare", configuration)
+            self._workers.compile(self._number, opened, "prepare", configuration)
         return True
 
     def admit(self) -> None:
@@ -264,15 +264,15 @@ class Coordinator:
             self._take(opened, finished)
             return
         self._in_flight[row.emitted] = opened
-        self._executor.warm(self._number, len(self._in_flight))
-        self._executor.compile(self._number, opened, "build", task)
+        self._workers.warm(self._number, len(self._in_flight))
+        self._workers.compile(self._number, opened, "build", task)
 
     def _measure_next(self) -> None:
         if self._parked and time.monotonic() >= self._look_at:
             self._built.extend(self._parked)
             self._parked.clear()
-        while self._built and self._executor.free(self._number) and not self._tally.out_of_time:
-            if not self._overlap and self._executor.compiling > 0:
+        while self._built and self._workers.free(self._number) and not self._tally.out_of_time:
+            if not self._overlap and self._workers.compiling > 0:
                 return
             opened = self._built.popleft()
             other = self._claim(opened)
@@ -280,8 +280,8 @@ class Coordinator:
                 built = opened.built
                 if opened.proposed:
                     opened.built = None
-                self._executor.measure(self._number, opened, built, self._best() if opened.proposed else None)
-                self._tally.devices = max(self._tally.devices, self._executor.devices(self._number))
+                self._workers.measure(self._number, opened, built, self._best() if opened.proposed else None)
+                self._tally.devices = max(self._tally.devices, self._workers.devices(self._number))
                 self._measuring[opened.key] = time.monotonic()
             elif other.outcome is None:
                 self._parked.append(opened)
@@ -360,7 +360,7 @@ class Coordinator:
                     self._store.finish(opened.key, so_far)
                 opened.previous = so_far
                 # It may be the best, which others are compared with.
-                self._executor.compile(self._number, opened, "build", task, urgent=True)
+                self._workers.compile(self._number, opened, "build", task, urgent=True)
                 return
             case TaskResult(value):
                 outcome: Outcome = value

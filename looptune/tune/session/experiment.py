@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,7 @@ from looptune.runtime import peak_rates, work_bounds
 from looptune.runtime.problem_sizes import shapes
 from looptune.runtime.roofline import Roofline
 from looptune.tune import strategies
+from looptune.tune.execution.local_executor import HERE
 from looptune.tune.execution.workers import cores
 from looptune.tune.measure import sequential
 from looptune.tune.measure.evaluate import KernelBuilder
@@ -29,11 +31,11 @@ from looptune.tune.session import dump, transfer
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.conclude import finish
 from looptune.tune.session.prepare import PreparedRun, single_version_command
-from looptune.tune.session.site import HERE, ExecutionSite
 from looptune.tune.session.sweep import Part, Progress, sweeps
 from looptune.tune.space.space import Configuration, Space
 
 if TYPE_CHECKING:
+    from looptune.tune.execution.executor import Executor
     from looptune.tune.results.result import Result
     from looptune.tune.store.store import Store
     from looptune.tune.strategies import Strategy
@@ -46,16 +48,14 @@ CONTEXT_BYTES = 2**30
 """A process of its own on a device: the driver's context, what is written to flush the cache, and compiled kernels."""
 
 
-def run(
-    prepared: PreparedRun, store: Store, progress: Callable[[Progress], None], place: ExecutionSite = HERE
-) -> Result:
+def run(prepared: PreparedRun, store: Store, progress: Callable[[Progress], None], executor: Executor = HERE) -> Result:
     """Run the experiment on one model of device; see ``run_all``."""
-    (result,) = run_all((prepared,), store, progress, place)
+    (result,) = run_all((prepared,), store, progress, executor)
     return result
 
 
 def run_all(
-    prepared: Sequence[PreparedRun], store: Store, progress: Callable[[Progress], None], place: ExecutionSite = HERE
+    prepared: Sequence[PreparedRun], store: Store, progress: Callable[[Progress], None], executor: Executor = HERE
 ) -> tuple[Result, ...]:
     """Run the experiment on every file and every model of device, and return the results in that order.
 
@@ -63,7 +63,7 @@ def run_all(
     configurations and the finals of each follow. The requests must be equal except for the file and its definitions.
     """
     shares = threads([_work(p) for p in prepared])
-    prepared = tuple(_with_ceiling(_with_share(p, n), place) for p, n in zip(prepared, shares, strict=True))
+    prepared = tuple(_with_ceiling(_with_share(p, n), executor) for p, n in zip(prepared, shares, strict=True))
     one = prepared[0]
     request, target = one.request, one.job.target
     budget = one.budget if request.sweep else Budget(count=1)
@@ -74,15 +74,19 @@ def run_all(
     ]
     searched = sweeps(
         parts, store, budget=budget,
-        opening=place.executor_factory([p.model for p in prepared], one.jobs, request.timeout_s),
-        progress=progress, first=(one.annotated,), overlap=place.overlaps_compilation(target.name), fresh=request.fresh,
-        cuts=request.early_stop,
+        open_workers=partial(
+            executor.open, models=[p.model for p in prepared], jobs=one.jobs, timeout_s=request.timeout_s
+        ),
+        progress=progress, first=(one.annotated,), overlap=executor.overlaps_compilation(target.name),
+        fresh=request.fresh, cuts=request.early_stop,
     )  # fmt: skip
-    return finish(prepared, labs, store, transfer.measure(prepared, labs, searched, store, progress, place), place)
+    return finish(
+        prepared, labs, store, transfer.measure(prepared, labs, searched, store, progress, executor), executor
+    )
 
 
 def concurrent_groups(
-    prepared: Sequence[Sequence[PreparedRun]], place: ExecutionSite
+    prepared: Sequence[Sequence[PreparedRun]], executor: Executor
 ) -> Iterator[tuple[Sequence[PreparedRun], ...]]:
     """Yield the files, each with all its models, in the groups that ``run_all`` runs at the same time.
 
@@ -93,7 +97,7 @@ def concurrent_groups(
     for file in prepared:
         one = file[0]
         wide = one.request.sweep and one.budget.seconds is None
-        count = place.concurrency([p.model for p in file]) if wide else 1
+        count = executor.concurrency([p.model for p in file]) if wide else 1
         needed = sum(COPIES * _bytes(first) + CONTEXT_BYTES for first in (*(first for first, *_ in group), one))
         if group and (len(group) >= count or needed > min(p.facts.memory_bytes for p in file)):
             yield tuple(group)
@@ -134,12 +138,12 @@ def _with_share(prepared: PreparedRun, share: int | None) -> PreparedRun:
     return prepared if share is None else replace(prepared, job=replace(prepared.job, threads=share))
 
 
-def _with_ceiling(prepared: PreparedRun, place: ExecutionSite) -> PreparedRun:
+def _with_ceiling(prepared: PreparedRun, executor: Executor) -> PreparedRun:
     """Return the job with the roofline of its device, unless the device is on another machine.
 
     The peaks of a device are measured before the first sweep on it, and then cached.
     """
-    job, machine = prepared.job, place.machine(prepared.model)
+    job, machine = prepared.job, executor.machine(prepared.model)
     if machine is None or machine.facts.target not in peak_rates.KNOWN:
         return prepared
     peaks = peak_rates.peak_rates(machine, job.target.backend(), job.cache)

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from looptune.backends.base import Resources
 from looptune.core.errors import TargetError
@@ -27,17 +28,18 @@ from looptune.runtime.targets import Model
 from looptune.runtime.timing import summary
 from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.schedule.directive_lines import parse_lines
+from looptune.tune.execution.executor import compile_all, measure_all
+from looptune.tune.execution.lab import PlainLab
 from looptune.tune.execution.worker_loop import PickledValue, TaskError, TaskResult, pickle_value
-from looptune.tune.execution.workers import Reply
+from looptune.tune.execution.workers import Reply, cores
 from looptune.tune.measure.evaluate import FinalsRequest, KernelBuilder, Times, plans_of
-from looptune.tune.measure.sequential import description
+from looptune.tune.measure.sequential import description, sequential_timer
 from looptune.tune.results.winner import simplest, winner
 from looptune.tune.session.proof import ProofSummary, prove_version
-from looptune.tune.session.site import DeviceTask, ExecutionSite
 from looptune.tune.store.store import Context, Role, Row, Store
 
 if TYPE_CHECKING:
-    from looptune.tune.execution.process import Setup
+    from looptune.tune.execution.executor import Executor, Workers
     from looptune.tune.job import Job
 
 FINALISTS, NEAR, MOST = 5, 1.10, 16
@@ -106,27 +108,18 @@ def write_winner(lab: KernelBuilder, text: str) -> WinnerSources:
     return WinnerSources(c_printer.function(done), lab.backend.emit(timed), lab.backend.build(timed).resources)
 
 
-def finals_worker(
-    kernels: Sequence[tuple[Job, Context]],
-) -> Callable[[Step, int, str], PickledValue | ProofSummary | WinnerSources]:
-    """Return the set-up of a process that builds finalists, and proves and writes winners.
+def finals_worker(job: Job, context: Context) -> Callable[[Step, str], PickledValue | ProofSummary | WinnerSources]:
+    """Return what a process does that builds finalists of a kernel, and proves and writes its winner."""
+    lab = KernelBuilder(job, context)
 
-    ``kernels`` are those to choose from, by number.
-    """
-
-    @cache
-    def lab(number: int) -> KernelBuilder:
-        return KernelBuilder(*kernels[number])
-
-    def work(step: Step, number: int, text: str) -> PickledValue | ProofSummary | WinnerSources:
-        one = lab(number)
+    def work(step: Step, text: str) -> PickledValue | ProofSummary | WinnerSources:
         match step:
             case "build":
-                return build_finalist(one, text)
+                return build_finalist(lab, text)
             case "prove":
-                return prove_version(one.job, schedule_finalist(one, text))
+                return prove_version(job, schedule_finalist(lab, text))
             case "write":
-                return write_winner(one, text)
+                return write_winner(lab, text)
 
     return work
 
@@ -181,10 +174,16 @@ class KernelFinals:
         disturbed = (str(v) for row in named.values() for n, v in _facts(row) if n == DISTURBED)
         return None if self._impossible(times) else Finals(times, wrong, disturbed=next(disturbed, ""))
 
-    def race(self, binaries: Mapping[str, PickledValue]) -> DeviceTask:
-        return DeviceTask(
-            self.model, self.lab.measure_setups, FinalsRequest(binaries, self.by_hand, self.seed, self.default)
-        )
+    @property
+    def labs(self) -> tuple[PlainLab, PlainLab]:
+        """Return the laboratory that times the finalists, and the one that times the original loops on one core."""
+        job = self.lab.job
+        build = partial(finals_worker, job, self.lab.context)
+        return PlainLab(build, self.lab.measure_setups), PlainLab(build, (partial(sequential_timer, job),))
+
+    def request(self, binaries: Mapping[str, PickledValue]) -> FinalsRequest:
+        """Return the task of the process that times the finalists."""
+        return FinalsRequest(binaries, self.by_hand, self.seed, self.default)
 
     def store_times(self, found: Times) -> Finals:
         """Store the times and the wrong results, and return the finals."""
@@ -270,103 +269,138 @@ class KernelFinals:
         return ceiling is not None and any(ceiling.violated_by(us) is not None for us in medians)
 
 
-def run(
-    matches: Sequence[KernelFinals], place: ExecutionSite, jobs: int, beside: Sequential | None = None
-) -> list[Finals]:
-    """Return the finals of all kernels; those in the database are not run again.
+@dataclass(frozen=True, slots=True)
+class FinalsResult:
+    """The finals of several kernels.
 
-    ``jobs`` processes build the finalists, and prove and write the winners. ``beside`` are the original loops to time
-    meanwhile.
+    ``sequential_us``: by number of the kernel, the times of its original loops on one core; ``finals_s``,
+    ``sequential_s``: seconds that both took.
     """
-    found = {number: held for number, match in enumerate(matches) if (held := match.earlier()) is not None}
-    new = [number for number in range(len(matches)) if number not in found]
-    proofs = _race(new, matches, found, place, jobs, beside)
-    while due := [(step, n, text) for n, match in enumerate(matches) for step, text in match.remaining_tasks(found[n])]:
+
+    finals: tuple[Finals, ...] = ()
+    sequential_us: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+    finals_s: float = 0.0
+    sequential_s: float = 0.0
+
+
+def run(matches: Sequence[KernelFinals], executor: Executor, jobs: int, timed: Sequence[int] = ()) -> FinalsResult:
+    """Return all finals, from the database where it has them.
+
+    ``jobs`` processes build the others, and prove and write the winners. The kernels with the numbers ``timed`` have
+    their original loops timed on one core as well: some beside the finals if versions are timed on a GPU, and one after
+    the other when nothing else runs.
+    """
+    if not matches:
+        return FinalsResult()
+    start = time.monotonic()
+    originals = _Originals(matches, timed)
+    labs = [match.labs[0] for match in matches] + [matches[n].labs[1] for n in originals.untimed.values()]
+    models = [match.model for match in matches] + [matches[n].model for n in originals.untimed.values()]
+    with executor.open(labs, models, jobs, LIMIT_S, exclusive=True, baselines=len(originals.untimed)) as workers:
+        ahead = list(originals.untimed)[: cores()] if executor.overlaps_compilation(models[0].target.name) else []
+        for lab in ahead:
+            workers.warm(lab, 1)
+        found = {number: held for number, match in enumerate(matches) if (held := match.earlier()) is not None}
+        proofs, binaries = _build(matches, [n for n in range(len(matches)) if n not in found], workers)
+        found |= _race(matches, binaries, workers, originals, workers.get_ready(ahead))
+        _conclude(matches, found, proofs, workers)
+        finals_s = time.monotonic() - start
+        originals.time(workers)
+    sequential_s = time.monotonic() - start - finals_s
+    return FinalsResult(tuple(found[n] for n in range(len(matches))), originals.times_us, finals_s, sequential_s)
+
+
+class _Originals:
+    """The original loops that are timed on one core.
+
+    ``times_us``: by number of the kernel, what is known; ``untimed``: the others, by the lab that times them.
+    """
+
+    def __init__(self, matches: Sequence[KernelFinals], timed: Sequence[int]) -> None:
+        self._matches = matches
+        self.times_us = {n: times for n in timed if (times := matches[n].sequential())}
+        self.untimed = dict(enumerate((n for n in timed if n not in self.times_us), len(matches)))
+
+    def time(self, workers: Workers) -> None:
+        """Time the loops that have no times yet, one after the other; as many as there are cores are set up at once."""
+        left = list(self.untimed)
+        for labs in (left[at : at + cores()] for at in range(0, len(left), cores())):
+            workers.get_ready(labs)
+            for lab in labs:
+                for _, reply in measure_all(workers, {lab: ()}):
+                    self.keep(lab, reply)
+
+    def keep(self, lab: int, reply: Reply) -> None:
+        """Store the times of a lab's loops."""
+        number = self.untimed.pop(lab)
+        self.times_us[number] = _returned(reply, tuple, "the sequential loops")
+        self._matches[number].keep_sequential(self.times_us[number])
+
+
+_Replies = dict[tuple[int, str, str], Reply]
+"""The replies to compiling tasks: a kernel, a step and a version."""
+
+
+def _build(
+    matches: Sequence[KernelFinals], new: Sequence[int], workers: Workers
+) -> tuple[_Replies, dict[int, dict[str, PickledValue]]]:
+    """Return the proofs of the versions that will probably win, and by kernel the binaries of its finalists."""
+    likely = [(n, "prove", text) for n in new for text in matches[n].likely_winners]
+    builds = [(n, "build", text) for n in new for text in matches[n].texts]
+    replies = dict(zip(likely + builds, compile_all(workers, likely + builds), strict=True))
+    binaries = {n: {t: _returned(replies[n, "build", t], PickledValue) for t in matches[n].texts} for n in new}
+    return {task: replies[task] for task in likely}, binaries
+
+
+def _race(
+    matches: Sequence[KernelFinals],
+    binaries: Mapping[int, Mapping[str, PickledValue]],
+    workers: Workers,
+    originals: _Originals,
+    beside: Sequence[int],
+) -> dict[int, Finals]:
+    """Return the finals between these binaries, by number of the kernel; each is stored as it ends.
+
+    A device has nothing else to do meanwhile, and nothing compiles. The labs ``beside`` time original loops.
+    """
+    tasks: dict[int, tuple[Any, ...]] = {n: (matches[n].request(own),) for n, own in binaries.items()}
+    found: dict[int, Finals] = {}
+    failed: list[Reply] = []
+    for lab, reply in measure_all(workers, tasks | dict.fromkeys(beside, ())):
+        if lab in originals.untimed:
+            originals.keep(lab, reply)
+        elif isinstance(reply, TaskResult):
+            found[lab] = matches[lab].store_times(_returned(reply, Times))
+        else:
+            failed.append(reply)
+    for reply in failed:
+        _returned(reply, Times)
+    return found
+
+
+def _conclude(matches: Sequence[KernelFinals], found: dict[int, Finals], proofs: _Replies, workers: Workers) -> None:
+    """Add proofs and sources to the finals that are found, until the winners are proved; ``proofs`` are known."""
+    while due := [(n, step, text) for n, match in enumerate(matches) for step, text in match.remaining_tasks(found[n])]:
         missing = [task for task in due if task not in proofs]
-        replies = dict(zip(missing, place.run_anywhere(_helper(matches), LIMIT_S, missing, jobs), strict=True)) | proofs
-        for step, n, text in due:
-            reply = replies[step, n, text]
+        replies = dict(zip(missing, compile_all(workers, missing), strict=True)) | proofs
+        for n, step, text in due:
+            reply = replies[n, step, text]
             if step == "write":
                 found[n] = replace(found[n], sources={text: _returned(reply, WinnerSources)})
             else:
                 took_s = reply.seconds if isinstance(reply, TaskResult) else 0.0
                 found[n] = matches[n].without_wrong(found[n], text, _returned(reply, ProofSummary), took_s)
-    return [found[number] for number in range(len(matches))]
 
 
-class Sequential:
-    """A context in which the original loops are set up and timed on one core, unless the database has their times."""
-
-    def __init__(self, matches: Sequence[KernelFinals], place: ExecutionSite) -> None:
-        self._matches = matches
-        self._held = [match.sequential() for match in matches]
-        new = [match for match, times in zip(matches, self._held, strict=True) if not times]
-        self.originals = place.sequential_baselines([(match.model, match.lab.job) for match in new])
-
-    def __enter__(self) -> Self:
-        self.originals.__enter__()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.originals.__exit__(*exception)
-
-    def times_us(self) -> list[tuple[float, ...]]:
-        """Return the times of each version, in their order."""
-        made = iter(self.originals.times_us())
-        for number, match in enumerate(self._matches):
-            if not self._held[number]:
-                self._held[number] = next(made)
-                match.keep_sequential(self._held[number])
-        return self._held
-
-
-_Replies = dict[tuple[Step, int, str], Reply]
-
-
-def _race(
-    new: Sequence[int],
-    matches: Sequence[KernelFinals],
-    found: dict[int, Finals],
-    place: ExecutionSite,
-    jobs: int,
-    beside: Sequential | None,
-) -> _Replies:
-    """Each on a device that has nothing else to do, while nothing compiles; kept as they end.
-
-    What was proved before them.
-    """
-    likely: list[tuple[Step, int, str]] = [("prove", n, text) for n in new for text in matches[n].likely_winners]
-    tasks = likely + [("build", n, text) for n in new for text in matches[n].texts]
-    made = iter(place.run_anywhere(_helper(matches), LIMIT_S, tasks, jobs))
-    proofs = {key: next(made) for key in likely}
-    races = [matches[n].race({text: _returned(next(made), PickledValue) for text in matches[n].texts}) for n in new]
-    failed: list[Reply] = []
-    originals = None if beside is None else beside.originals
-    if originals is not None:
-        originals.get_ready()
-    for at, reply in place.run_exclusively(races, LIMIT_S, originals):
-        if isinstance(reply, TaskResult):
-            found[new[at]] = matches[new[at]].store_times(_returned(reply, Times))
-        else:
-            failed.append(reply)
-    for reply in failed:
-        _returned(reply, Times)
-    return proofs
-
-
-def _helper(matches: Sequence[KernelFinals]) -> Setup:
-    return partial(finals_worker, tuple((match.lab.job, match.lab.context) for match in matches))
-
-
-def _returned(reply: Reply, kind: type[_T]) -> _T:
+def _returned(reply: Reply, kind: type[_T], what: str = "the finals") -> _T:
     match reply:
         case TaskResult(found):
-            assert isinstance(found, kind), f"the finals gave {type(found).__name__}"
+            assert isinstance(found, kind), f"{what} gave {type(found).__name__}"
             return found
         case TaskError(message, trace):
-            raise AssertionError(f"the finals failed: {message}\n{trace}")
+            raise AssertionError(f"{what} failed: {message}\n{trace}")
         case other:
-            raise TargetError(f"the finals did not end: {other.message}")
+            raise TargetError(f"{what} did not end: {other.message}")
 
 
 def _facts(row: Row) -> tuple[Fact, ...]:

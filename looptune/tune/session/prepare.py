@@ -43,6 +43,7 @@ from looptune.schedule.directive_lines import current_text, parse_lines, renamed
 from looptune.schedule.oversized import oversized_directives
 from looptune.schedule.suggest import schedule_with_suggestions
 from looptune.tune import strategies
+from looptune.tune.execution.local_executor import HERE
 from looptune.tune.execution.workers import cores, default_jobs
 from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import KernelBuilder
@@ -50,7 +51,6 @@ from looptune.tune.measure.reference_choice import describe_reference, text_of
 from looptune.tune.results.study import KernelStudy
 from looptune.tune.session import dump, finals, find_space
 from looptune.tune.session.budget import Budget, parse_budget
-from looptune.tune.session.site import HERE, ExecutionSite
 from looptune.tune.space.pragma_choices import check_choices_decided
 from looptune.tune.space.space import Configuration, Space
 from looptune.tune.store.source_hash import source_hash
@@ -58,6 +58,7 @@ from looptune.tune.store.store import Context, canonical_json
 
 if TYPE_CHECKING:
     from looptune.runtime.device import DeviceInfo
+    from looptune.tune.execution.executor import Executor
 
 LIGHTER = ("LARGE_DATASET", "STANDARD_DATASET", "MEDIUM_DATASET", "SMALL_DATASET", "MINI_DATASET")
 """PolyBench's names for sizes, largest first."""
@@ -192,19 +193,19 @@ def single_version_command(prepared: PreparedRun) -> str:
     return shlex.join(map(str, given))
 
 
-def prepare(request: TuningRequest, place: ExecutionSite = HERE) -> PreparedRun:
+def prepare(request: TuningRequest, executor: Executor = HERE) -> PreparedRun:
     """Prepare one run: ``prepare_all`` for the first model."""
-    return prepare_all(request, place)[0]
+    return prepare_all(request, executor)[0]
 
 
-def prepare_all(request: TuningRequest, place: ExecutionSite = HERE) -> tuple[PreparedRun, ...]:
+def prepare_all(request: TuningRequest, executor: Executor = HERE) -> tuple[PreparedRun, ...]:
     """Read, analyse and choose the target; every user error shows here, before anything is measured.
 
-    One for each model of device that the place has for the target.
+    One for each model of device that the executor has for the target.
     """
     if request.strategy is not None:
         strategies.named(request.strategy).check()
-    models = place.models(request.target, CACHE, floats=request.floats, warm=not request.flush_cache)
+    models = executor.models(request.target, CACHE, floats=request.floats, warm=not request.flush_cache)
     target = models[0].target
     unit, notes = (
         _lighter(request, _load(request)) if request.sweep and not target.specializes_sizes else (_load(request), ())
@@ -214,7 +215,7 @@ def prepare_all(request: TuningRequest, place: ExecutionSite = HERE) -> tuple[Pr
     _check_reach(unit.codelet, unit.values)
     size = _problem(request, unit)
     needed = (_by_hand(request), size.data)
-    place.require([path for path in needed if path is not None], target.name)
+    executor.require([path for path in needed if path is not None], target.name)
     text, why = text_of(unit, CACHE, request.floats)
     # At these sizes nothing but the text can say what is right.
     large = screening_sizes(unit.codelet, size) if target.specializes_sizes and text is not None else None

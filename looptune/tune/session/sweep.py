@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING
 
 from looptune.tune.execution.interrupts import InterruptGate, defer_interrupts
 from looptune.tune.execution.lab import PreparedVersion, Progress, SweepResult, TimeBreakdown, VersionBuilder
-from looptune.tune.execution.local_executor import LocalExecutor
+from looptune.tune.execution.local_executor import LocalWorkers
 from looptune.tune.session.budget import Budget, parse_budget
 from looptune.tune.session.coordinator import Coordinator
 from looptune.tune.space.space import DEFAULT, Configuration
 from looptune.tune.strategies.base import Strategy
 
 if TYPE_CHECKING:
-    from looptune.tune.execution.executor import Executor, Opening
+    from looptune.tune.execution.executor import OpenWorkers, Workers
     from looptune.tune.store.store import Store
 
 __all__ = [
@@ -79,7 +79,7 @@ def sweep(
     """
     (result,) = sweeps(
         (Part(lab, strategy, command),), store, budget=budget,
-        opening=partial(LocalExecutor, jobs=jobs, timeout_s=timeout_s), progress=progress, first=first,
+        open_workers=partial(LocalWorkers, jobs=jobs, timeout_s=timeout_s), progress=progress, first=first,
         overlap=overlap, fresh=fresh, cuts=cuts,
     )  # fmt: skip
     return result
@@ -90,7 +90,7 @@ def sweeps(
     store: Store,
     *,
     budget: Budget,
-    opening: Opening,
+    open_workers: OpenWorkers,
     progress: Callable[[Progress], None],
     first: Sequence[Configuration] = (DEFAULT,),
     overlap: bool = True,
@@ -113,19 +113,19 @@ def sweeps(
     for name, part in zip(names, parts, strict=True):
         store.register_command(name, part.command)
     interrupted = False
-    with defer_interrupts() as gate, opening(tuple(part.lab for part in parts)) as executor:
+    with defer_interrupts() as gate, open_workers(tuple(part.lab for part in parts)) as workers:
         coordinators = [
             Coordinator(
-                part.lab, number, part.strategy, store, budget, executor, progress, name,
+                part.lab, number, part.strategy, store, budget, workers, progress, name,
                 overlap=overlap, fresh=fresh, cuts=cuts, first=(*first, *part.first),
             )
             for number, (name, part) in enumerate(zip(names, parts, strict=True))
         ]  # fmt: skip
         try:
-            _drive(coordinators, executor, gate)
+            _drive(coordinators, workers, gate)
         except KeyboardInterrupt:
             interrupted = True
-            _receive(coordinators, executor)
+            _receive(coordinators, workers)
         finally:
             for coordinator in coordinators:
                 coordinator.abandon()
@@ -134,7 +134,7 @@ def sweeps(
     return tuple(replace(r, spent=replace(r.spent, own=own)) for r in results)
 
 
-def _drive(coordinators: Sequence[Coordinator], executor: Executor, gate: InterruptGate) -> None:
+def _drive(coordinators: Sequence[Coordinator], workers: Workers, gate: InterruptGate) -> None:
     running = list(coordinators)
     while True:
         running.sort(key=lambda coordinator: -coordinator.left)
@@ -144,13 +144,13 @@ def _drive(coordinators: Sequence[Coordinator], executor: Executor, gate: Interr
             return
         naps = [nap for coordinator in running if (nap := coordinator.nap_s()) is not None]
         with gate.open():
-            executor.sleep(0.0 if any(asked) else min(naps, default=None))
-        _receive(coordinators, executor)
+            workers.sleep(0.0 if any(asked) else min(naps, default=None))
+        _receive(coordinators, workers)
         for coordinator in running:
             coordinator.admit()
 
 
-def _receive(coordinators: Sequence[Coordinator], executor: Executor) -> None:
+def _receive(coordinators: Sequence[Coordinator], workers: Workers) -> None:
     """Keep what has been said by now."""
-    for answer in executor.replies():
+    for answer in workers.replies():
         coordinators[answer.lab].receive(answer)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from looptune.runtime.outcome import CLASSES, CutOff, Timed
@@ -24,9 +25,9 @@ from looptune.tune.space.space import Configuration, Space
 from looptune.tune.store.store import Row, Store, key
 
 if TYPE_CHECKING:
+    from looptune.tune.execution.executor import Executor
     from looptune.tune.measure.evaluate import KernelBuilder
     from looptune.tune.session.finals import Finals
-    from looptune.tune.session.site import ExecutionSite
 
 SLOWEST_US = 5e6
 """A guest that takes longer has the time of its screening: five rounds of it would be most of what finals may take."""
@@ -38,7 +39,7 @@ def measure(
     searched: Sequence[SweepResult],
     store: Store,
     progress: Callable[[Progress], None],
-    place: ExecutionSite,
+    executor: Executor,
 ) -> tuple[SweepResult, ...]:
     """Return the sweeps with the transferred configurations among the timed versions.
 
@@ -63,8 +64,11 @@ def measure(
         ]
         made = sweeps(
             parts, store, budget=Budget(),
-            opening=place.executor_factory([p.model for p in some], some[0].jobs, request.timeout_s), progress=progress,
-            first=(), overlap=place.overlaps_compilation(some[0].job.target.name), fresh=request.fresh,
+            open_workers=partial(
+                executor.open, models=[p.model for p in some], jobs=some[0].jobs, timeout_s=request.timeout_s
+            ),
+            progress=progress, first=(), overlap=executor.overlaps_compilation(some[0].job.target.name),
+            fresh=request.fresh,
         )  # fmt: skip
         extra = dict(zip(wanted, made, strict=True))
     return tuple(
