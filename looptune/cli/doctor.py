@@ -31,7 +31,7 @@ Status = Literal["ok", "missing", "warn"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """``mend`` is the command, or the sentence, that puts it right; empty where ``status`` is ok."""
+    """A line of ``looptune doctor``; ``mend`` is the command or sentence that solves the problem, or ""."""
 
     name: str
     status: Status
@@ -41,7 +41,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """``program`` prints one line and exits 0, or ends with a message on its last line of stderr."""
+    """A test that runs in a process of its own.
+
+    ``program`` prints one line and exits 0, or ends with a message on its last line of stderr; the status is then
+    ``otherwise``.
+    """
 
     name: str
     program: str

@@ -22,10 +22,11 @@ ABREAST = 2
 
 
 class ProgressLine:
-    """Called with each progress; writes to ``stream``.
+    """A callback that writes the progress of a sweep to ``stream``.
 
-    ``of``: what is swept at once, told apart by kernel, by sizes where a kernel has several, and by device. Of several
-    each has a line; on a terminal two share the line, and of more it has how far all are, and the one that came last.
+    ``of`` are the contexts that are swept at the same time; they are named by kernel, by sizes if a kernel has several,
+    and by device. Each prints lines of its own; on a terminal they share one line, which shows two contexts, or of more
+    the sum and the newest result.
     """
 
     def __init__(self, stream: TextIO, of: Iterable[Context]) -> None:

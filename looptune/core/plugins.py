@@ -30,7 +30,7 @@ _IMPORTING = (
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """``package`` brings the ``kind`` of thing that is called ``name``."""
+    """A plug-in: ``package`` provides the ``kind`` of object that is called ``name``."""
 
     kind: Kind
     name: str

@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Kernel:
-    """``types``: Numba's, of its parameters; ``spans``: it is given a range, to be shared out; ``users``: plans."""
+    """A kernel of a module.
+
+    ``types`` are Numba's types of its parameters; ``spans``: it takes a range of iterations, which are divided;
+    ``users`` are the plans that launch it.
+    """
 
     name: str
     text: str
@@ -46,7 +50,10 @@ class PlanFunction:
 
 @dataclass(slots=True)
 class Assembly(ABC):
-    """``used_names``: names that the module has for something else; ``prefix``: of the names of plans."""
+    """The parts of a module that is being written.
+
+    ``used_names``: names that the module uses otherwise; ``prefix``: the prefix of the names of plans.
+    """
 
     used_names: frozenset[str]
     prefix: str = "plan"
@@ -101,7 +108,10 @@ _JIT = f'''def {JIT}(**told):
 
 @dataclass(slots=True)
 class Cuda(Assembly):
-    """For a GPU: kernels as Numba compiles them, and functions that launch them. ``params``: of every plan."""
+    """The parts of a module for a GPU: kernels that Numba compiles, and functions that launch them.
+
+    ``params``: the parameters of every plan.
+    """
 
     params: tuple[str, ...] = ()
     contract: Contract = "cc"
@@ -134,7 +144,7 @@ class Cuda(Assembly):
 
 @dataclass(slots=True)
 class Cpu(Assembly):
-    """For a CPU: what is compiled stands in functions, so that only what is used is.
+    """The parts of a module for a CPU: functions in which Numba compiles a version when it is first used.
 
     ``options``: Numba's, by name; ``reorders``: sums of innermost loops may be taken in any order.
     """

@@ -36,7 +36,7 @@ _MOST = "2147483647.0"
 
 @dataclass(frozen=True, slots=True)
 class CallChecks:
-    """``before`` stands before the function, ``body`` opens it; both are empty where nothing can be asserted."""
+    """C text that checks calls: ``before`` precedes the function, ``body`` begins it; "" if nothing is checked."""
 
     before: str = ""
     body: str = ""

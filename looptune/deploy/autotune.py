@@ -99,7 +99,7 @@ def _check(function: Callable[..., Any], unit: Unit) -> None:
 
 @dataclass(slots=True)
 class TunedFunction:
-    """``request``: of the sweep, without sizes."""
+    """A function that tunes itself when it is first called; ``request`` is that of its sweeps, without sizes."""
 
     unit: Unit
     request: TuningRequest

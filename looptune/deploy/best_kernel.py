@@ -31,7 +31,7 @@ class SelectedPlan:
 
 @dataclass(slots=True)
 class BestKernel:
-    """``rows``: what was measured of the analysis' codelet, on any device."""
+    """A kernel that runs the best measured version for its sizes; ``rows`` are its measurements on any device."""
 
     analysis: Analysis
     backend: Backend

@@ -37,10 +37,10 @@ _OTHERS = ("hand-written", "library")
 
 @dataclass(frozen=True, slots=True)
 class BestVersion:
-    """``values`` are all scalar parameters at which it was measured, ``sizes`` the integers of them.
+    """The best version at one size on one device.
 
-    ``default_us`` is None where the default was not; ``finished``: seconds since 1970; ``command`` measures one version
-    of it again.
+    ``values`` are all scalar parameters at which it was measured, ``sizes`` the integers among them. ``default_us`` is
+    None if the default was not measured; ``finished``: seconds since 1970; ``command`` measures a version again.
     """
 
     context: Context

@@ -48,7 +48,10 @@ COMPILED = ("looptune.backends.numba_cpu.reassociated_operations", "looptune.bac
 
 @dataclass(frozen=True, slots=True)
 class InlinedRuntime:
-    """``imports``: what the text imports, by module ("" for ``import name``); ``names``: what it defines."""
+    """The text of the runtime that a module contains.
+
+    ``imports``: what the text imports, by module ("" for ``import name``); ``names``: what it defines.
+    """
 
     imports: frozenset[tuple[str, str]]
     text: str

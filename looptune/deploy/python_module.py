@@ -34,7 +34,7 @@ from looptune.schedule.analysis import Analysis
 
 @dataclass(frozen=True, slots=True)
 class ModuleRequest:
-    """``command``: what made the module; ``target``: numba-cuda or numba-cpu; ``floats``: how they are computed."""
+    """What a module is made from; ``command`` is the command line, ``target`` numba-cuda or numba-cpu."""
 
     unit: Unit
     target: str

@@ -31,7 +31,7 @@ _CONDITIONS = ("if", "ifdef", "ifndef", "elif", "else", "endif")
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """``text[start:end]`` becomes ``text``."""
+    """An edit of a text: ``text`` replaces the characters from ``start`` to ``end``."""
 
     start: int
     end: int

@@ -34,7 +34,7 @@ class Number(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Name(Syntax):
-    """``macro`` is the macro the name comes out of, where it does."""
+    """A name; ``macro`` is the macro from which it comes, None if it stands in the text."""
 
     name: str
     macro: str | None = None
@@ -50,7 +50,7 @@ class Index(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Unary(Syntax):
-    """op: ``+ - ! ~ * &``, and ``++ --`` (``prefix`` says on which side)."""
+    """A unary operation; op: ``+ - ! ~ * &``, and ``++ --`` (``prefix`` says on which side)."""
 
     op: str
     arg: Expr
@@ -93,7 +93,7 @@ class Call(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Assignment(Syntax):
-    """``target = value`` where op is empty, else ``target op= value``."""
+    """The assignment ``target = value`` if op is empty, else ``target op= value``."""
 
     op: str
     target: Expr
@@ -116,7 +116,10 @@ class InitializerList(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Unsupported(Syntax):
-    """``what`` names the construct, ``alternative`` what to write in its place, ``parts`` what it is made of."""
+    """A construct that is not supported.
+
+    ``what`` names it, ``alternative`` says what to write instead, ``parts`` are its expressions and statements.
+    """
 
     what: str
     alternative: str = ""
@@ -155,9 +158,10 @@ class UnsupportedType:
 
 @dataclass(frozen=True, slots=True)
 class Declare(Syntax):
-    """``c`` is its text after preprocessing, without storage class.
+    """A declaration of a variable.
 
-    As that of a parameter, an array being a pointer, and with its initial value.
+    ``c`` is its text after preprocessing, without storage class: as a parameter, where an array is a pointer, and with
+    its initial value.
     """
 
     name: str
@@ -220,7 +224,7 @@ class Return(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Jump(Syntax):
-    """word: ``continue break goto``."""
+    """A jump; word: ``continue break goto``."""
 
     word: str
 
@@ -234,9 +238,9 @@ class PragmaItem(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Function(Syntax):
-    """``pragmas`` are the pragmas in front of it.
+    """A function definition; ``pragmas`` precede it.
 
-    ``open`` and ``close`` the places of its braces; ``types`` the text of the types that are declared inside.
+    ``open`` and ``close`` are the places of its braces; ``types`` is the text of the types that are declared inside.
     """
 
     name: str

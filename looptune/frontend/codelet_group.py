@@ -47,10 +47,11 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class MemberShare:
-    """What one member has of the group: its statements, its own names, and why it cannot be written back.
+    """The part of a group that comes from one member: its statements, and its names for the group's variables.
 
-    ``params``: the group's names of its own parameters, ``elements`` those that are an element of an array of the
-    group, which is named where it is the first.
+    ``write_back_error`` says why the statements cannot be written back. ``params``: the group's names of the member's
+    parameters; ``elements``: the parameters that are an element of an array of the group, which is named if it is the
+    first one.
     """
 
     codelet_call: CodeletCall

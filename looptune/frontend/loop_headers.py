@@ -23,7 +23,7 @@ _MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "==": "=="}
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """``var op bound``, with ``subtracted`` taken from the bound: ``i + e < n`` is ``i < n - e``."""
+    """The condition ``var op bound``; ``subtracted`` is taken from the bound: ``i + e < n`` is ``i < n - e``."""
 
     op: str
     bound: c_ast.Expr
@@ -144,9 +144,10 @@ def _start(
 
 @dataclass(frozen=True, slots=True)
 class CanonicalLoop:
-    """``counter = lo .. hi step``; ``value`` is the user's variable, ``last`` what it holds after the loop.
+    """The loop ``counter = lo .. hi step``.
 
-    ``never_negative``: the loop ends before the user's variable is.
+    ``value`` is the user's variable in terms of the counter, ``last`` its value after the loop. ``never_negative``: the
+    loop ends before the user's variable is negative.
     """
 
     lo: Expr

@@ -26,7 +26,11 @@ def rename_variables(e: Expr, rename: Mapping[str, str]) -> Expr:
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """``flat`` has the inner extents of the arrays that are to be indexed by one number, under their new names."""
+    """New names of variables.
+
+    ``flat`` has, by new name, the inner extents of the arrays that get a single index; ``elements`` maps a scalar to
+    the array element that replaces it.
+    """
 
     names: Mapping[str, str]
     flat: Mapping[str, tuple[Expr, ...]]

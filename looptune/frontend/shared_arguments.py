@@ -127,7 +127,7 @@ def _without_call(
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """What the arguments of calls are, followed through the functions that pass them on."""
+    """The variables that are arguments of calls, followed through the functions that pass them on."""
 
     file: c_ast.File
     callers: tuple[Caller, ...]

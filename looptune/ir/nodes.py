@@ -135,7 +135,7 @@ class Arg(Node):
 
 @dataclass(frozen=True, slots=True)
 class Directive(Node):
-    """``#pragma hmppcg NAME ARGS``, as written; transforms give it its meaning."""
+    """A directive ``#pragma hmppcg NAME ARGS`` as it is written; its transform defines its meaning."""
 
     name: str
     args: tuple[Arg, ...]
@@ -228,11 +228,11 @@ NO_ANNOTATIONS = Annotations()
 
 @dataclass(frozen=True, slots=True)
 class Assign(Node):
-    """``target = value``; ``x op= e`` is ``x = x op e``.
+    """The assignment ``target = value``; ``x op= e`` is ``x = x op e``.
 
-    ``name`` is the original statement and ``instance`` its original iteration vector as expressions of the
-    loop variables around it: rewriting substitutes into both, so any tree says which instance it runs.
-    ``directives`` are the ``cut``s before it, as on an ``If``.
+    ``name`` is the original statement and ``instance`` its original iteration vector as expressions of the loop
+    variables around it: rewriting substitutes into both, so any tree says which instance it runs. ``directives`` are
+    the ``cut``s before it, as on an ``If``.
     """
 
     target: Var | Load

@@ -40,7 +40,10 @@ class ElementSets:
 
 
 class Elements:
-    """``moving``: names whose value is not the same in the whole iteration."""
+    """The elements that statements in one iteration of a chain of loops access.
+
+    ``moving``: names whose value may change within an iteration.
+    """
 
     def __init__(self, chain: Sequence[Loop], given: Expr | None, moving: Collection[str]) -> None:
         self._moving = moving

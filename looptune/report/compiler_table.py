@@ -38,7 +38,7 @@ as faster or slower where the quartiles of the two do not meet. `compilers.csv` 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One configuration, timed through both."""
+    """A configuration that was timed with both targets."""
 
     directives: str
     first: Timed
@@ -58,7 +58,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``first`` and ``second`` are targets; ``pairs``: the fastest of either first."""
+    """The configurations that two targets, ``first`` and ``second``, both timed; the fastest come first."""
 
     study: KernelStudy
     first: str

@@ -34,7 +34,7 @@ _MARKS = re.compile(r"[|*`\[\\]|(?<![^\W_])_|_(?![^\W_])")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``key`` names it in CSV and JSON; ``links`` are the pages that its cells lead to in Markdown, from the top."""
+    """A column; ``key`` is its name in CSV and JSON, ``links`` are the pages to which its cells link in Markdown."""
 
     key: str
     heading: str
@@ -44,9 +44,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """``rows`` hold one text a column; ``label`` is the LaTeX label, and names the files.
+    """A table; ``rows`` hold one text for each column; ``label`` is the LaTeX label and the name of the files.
 
-    With ``total`` the last row sums up the others: text has a rule before it, and in Markdown it is bold.
+    With ``total`` the last row sums up the others: it follows a rule in text, and is bold in Markdown.
     """
 
     label: str

@@ -108,9 +108,9 @@ void looptune_hook(int which, int scalars, const unsigned long long *bytes, int 
 
 @dataclass(frozen=True, slots=True)
 class ArrayAllocation:
-    """Where an array of the program's begins, and how many bytes of what the loops may reach belong to it.
+    """The address at which an array of the program begins, and the bytes from there that belong to its allocation.
 
-    All of them where that is not known.
+    Only bytes that the loops may access count; all of them if the allocation is not known.
     """
 
     address: int
@@ -119,7 +119,7 @@ class ArrayAllocation:
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """What a codelet is called with: its scalars and arrays by parameter name, and where these are in the program."""
+    """The arguments of a recorded call by parameter name, and where its arrays are in the program."""
 
     scalars: Mapping[str, Number]
     arrays: Mapping[str, np.ndarray]

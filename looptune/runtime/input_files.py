@@ -30,7 +30,7 @@ NUMPY, ZIP = b"\x93NUMPY", b"PK"
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """What one file gives one parameter: numbers, or the grey levels of a picture, which are converted to any type."""
+    """The contents of a file for one parameter: numbers, or grey levels, which are converted to any type."""
 
     path: Path
     content: np.ndarray

@@ -80,7 +80,10 @@ class AppliedDirective:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleResult:
-    """``order``: when each original statement runs in ``codelet``, as far as the directives on whole nests say."""
+    """A scheduled codelet with the directives that were applied.
+
+    ``order``: when each original statement runs in ``codelet``, as far as the directives for whole nests determine it.
+    """
 
     codelet: Codelet
     steps: tuple[AppliedDirective, ...]

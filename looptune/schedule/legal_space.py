@@ -33,9 +33,10 @@ _SIZE = 32
 
 @dataclass(frozen=True, slots=True)
 class Permutation:
-    """``line`` is what --directive takes. ``outermost`` and ``innermost``: whether these loops are then parallel.
+    """A legal order of loops; ``line`` is the directive.
 
-    ``is_source_order``: it is the order of the file, and ``line`` changes nothing.
+    ``outermost`` and ``innermost``: whether these loops are then parallel. ``is_source_order``: it is the order of the
+    file, so that ``line`` changes nothing.
     """
 
     line: str
@@ -48,7 +49,7 @@ class Permutation:
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """``line`` is what --directive takes, with sizes in place of T."""
+    """A legal tiling of loops; ``line`` is the directive, with T in place of each size."""
 
     line: str
     number: int

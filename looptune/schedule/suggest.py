@@ -35,7 +35,7 @@ _FILE = "suggestion"
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """``text`` says what is legal; ``lines`` are what to write with --directive in place of the directive refused."""
+    """A legal alternative to a refused directive: ``text`` is a sentence, ``lines`` are directives for --directive."""
 
     text: str
     lines: tuple[str, ...]

@@ -64,10 +64,11 @@ Stage = tuple[Parameter, Any, DeviceBuffer]
 
 
 class PreparedCall(NamedTuple):
-    """What a call needs to know at its sizes.
+    """What is computed once for calls with the same sizes.
 
-    ``expected``: of each array; ``counts``: their elements; ``wide``: the numbers of those read WIDE bytes at a time;
-    ``ordinal``: of the device; ``size_values``: addresses seen to be on it; ``reach``: what the loops access.
+    ``expected``: the type and shape of each array; ``counts``: their elements; ``wide``: the numbers of the arrays that
+    are read WIDE bytes at a time; ``ordinal``: the number of the device; ``size_values``: addresses known to be on it;
+    ``reach``: the elements that the loops access.
     """
 
     bound: BoundPlan

@@ -22,7 +22,7 @@ class Mismatch(ArithmeticError):
 
 
 class Plan(NamedTuple):
-    """``launches``: on a GPU see ``Bound``, on a CPU what makes the compiled function.
+    """The launches of a version; on a GPU see ``BoundPlan``, on a CPU a function that makes the compiled function.
 
     ``wide``: arrays that are read 16 bytes at a time.
     """
@@ -32,11 +32,11 @@ class Plan(NamedTuple):
 
 
 class Tuned(NamedTuple):
-    """All that a module knows of its function.
+    """What a module knows about its function.
 
-    ``shapes``: of its arrays, by its integer parameters; ``signatures``: the types of each kernel's parameters;
-    ``original``: the loops as they were, on NumPy arrays; ``accesses``: what they reach, see ``reach``; ``text``: the C
-    that they were, None where it cannot be called.
+    ``shapes``: a function from the integer parameters to the shapes of the arrays; ``signatures``: the types of each
+    kernel's parameters; ``original``: the original loops, on NumPy arrays; ``accesses``: the elements that these
+    access, see ``array_reach``; ``text``: the original C text, None if it cannot be called.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Tuned(NamedTuple):
 
 
 class Function(ABC):
-    """``__call__`` takes the integers, the floats and the arrays, each in C's order."""
+    """A tuned function; a call takes the integers, the floats and the arrays, each in C's order."""
 
     def __init__(self, tuned: Tuned) -> None:
         self.tuned = tuned

@@ -40,14 +40,14 @@ class GridTooLarge(ValueError):
 
 
 class ArgumentSlot:
-    """Stands for an argument of the call while a plan is laid out: number ``k`` of its arrays, or of its floats."""
+    """A placeholder for an argument of the call while a plan is bound: number ``k`` of its arrays, or of its floats."""
 
     def __init__(self, k: int) -> None:
         self.k = k
 
 
 class Scratch:
-    """Device memory of a plan's own."""
+    """Device memory that belongs to a plan."""
 
     def __init__(self, count: int, dtype: str, zeros: bool) -> None:
         self.count = count

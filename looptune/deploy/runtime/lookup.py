@@ -18,7 +18,7 @@ LEVELS = ("exact", "same device", "same capability", "same family", "default")
 
 
 class Device(NamedTuple):
-    """``cores``: SMs of a GPU; ``capability``: sm_90, or a CPU's architecture."""
+    """A device; ``cores`` are the multiprocessors of a GPU, ``capability`` is sm_90, or a CPU's architecture."""
 
     name: str
     cores: int
@@ -26,7 +26,10 @@ class Device(NamedTuple):
 
 
 class Match(NamedTuple):
-    """``level`` is one of LEVELS; ``configuration`` the row of the table, None for the default; ``plan`` what runs."""
+    """The version that a call runs: how it was found, one of LEVELS, and its row of the table.
+
+    ``configuration`` is None for the default; ``plan`` is the name of the plan.
+    """
 
     level: str
     configuration: Mapping[str, Any] | None

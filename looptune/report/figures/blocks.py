@@ -32,7 +32,7 @@ _UNROLL = re.compile(r"unroll\s+(\d+)\s*((?:,\s*\w+(?:\s+\d+)?\s*)*)", re.IGNORE
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """How many iterations, and how the copies lie: ``contiguous``, ``split``, ``split, vector 4``."""
+    """A factor of the second loop, with the order of its copies: ``contiguous``, ``split``, ``split, vector 4``."""
 
     scheme: str
     factor: int
@@ -40,7 +40,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """``rows`` and ``columns`` are the two loops' places; ``cells``: factor of the first, column to ratio."""
+    """The best times of the register blocks of a kernel.
+
+    ``rows`` and ``columns`` are the places of the two loops; ``cells`` maps a factor of the first and a column to the
+    ratio of the time to the best.
+    """
 
     kernel: str
     rows: str

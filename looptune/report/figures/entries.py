@@ -27,10 +27,10 @@ BEYOND = 1.3
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """``ratio``: how many times faster than the default, in the median.
+    """A bar: ``ratio`` is the speed-up over the default by the medians.
 
-    ``low`` and ``high``: by the third and the first quartile of its runs. ``broken``: it is drawn up to ``drawn_ratio``
-    alone.
+    ``low`` and ``high`` are the speed-ups by the third and the first quartile. If ``broken``, the bar ends at
+    ``drawn_ratio``.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """One panel, ``bars`` in the order of NAMES."""
+    """A panel with its ``bars`` in the order of NAMES."""
 
     kernel: str
     about: str

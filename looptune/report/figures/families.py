@@ -31,7 +31,7 @@ Cost = float | None
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """``points``: factor to speed-up over the default; factor 1 is without the directive."""
+    """A curve of speed-ups over the default by factor; factor 1 is the version without the directive."""
 
     scheme: str
     points: tuple[tuple[int, float], ...]
@@ -39,7 +39,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """Of one kernel: the loop, the directives that all these versions have besides, a curve for each scheme."""
+    """The curves of one kernel, one for each scheme; ``rest`` are the other directives of all these versions."""
 
     kernel: str
     place: str
@@ -49,7 +49,7 @@ class Factors:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """Of one kernel: each order of the loops and its speed-up over the default; None where it was cut off."""
+    """The orders of one kernel's loops with their speed-ups over the default, None for an order that was cut off."""
 
     kernel: str
     place: str

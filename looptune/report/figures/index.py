@@ -22,7 +22,7 @@ from looptune.tune.results.study import KernelStudy, comparable_groups, names_of
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """``draw`` makes it; None where there is nothing to draw, and then ``missing`` says why."""
+    """A figure; ``draw`` makes it, and is None if there is nothing to draw: ``missing`` then says why."""
 
     name: str
     title: str

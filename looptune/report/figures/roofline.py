@@ -27,7 +27,7 @@ ENTRIES = ("default", "hand-written", "tuned")
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """``intensity`` in operations a byte; GFLOP/s by entry."""
+    """The points of a kernel: ``intensity`` in operations per byte, and GFLOP/s of each entry."""
 
     kernel: str
     intensity: float
@@ -36,7 +36,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Roof:
-    """``copy`` in GB/s, ``fma`` in GFLOP/s (None: not known), and what lies under it."""
+    """The roof of a type and the points under it; ``copy`` is in GB/s, ``fma`` in GFLOP/s, None if it is not known."""
 
     dtype: str
     copy: float

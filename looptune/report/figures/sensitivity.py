@@ -31,7 +31,11 @@ _NAME = re.compile(r"([^(]*)(?:\((.*)\))?(.*)")
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """``axes``: name to value to ratio, what matters most first; ``left_out``: how many more there are."""
+    """The sensitivity of a kernel to its parameters.
+
+    ``axes`` maps a parameter to its values and their ratios, the parameter that matters most first; ``left_out`` counts
+    those that are not shown.
+    """
 
     kernel: str
     axes: Mapping[str, Mapping[int, float]]

@@ -27,7 +27,7 @@ _SEARCHES = "searches"
 
 @dataclass(frozen=True, slots=True)
 class WrittenPage:
-    """``page`` is the HTML; ``notes`` say what was left out, a line each."""
+    """A page that was written; ``notes`` are lines that say what was left out."""
 
     page: Path
     notes: tuple[str, ...]

@@ -47,7 +47,7 @@ Pieces = tuple[frozenset[str], ...]
 
 @dataclass(frozen=True)
 class Cut(Transform):
-    """Where ``distribute`` splits a loop: before the statement that this stands before."""
+    """The place at which ``distribute`` splits a loop: before the statement that follows the directive."""
 
     name: ClassVar = "cut"
     syntax: ClassVar = "cut"
@@ -65,7 +65,7 @@ class Cut(Transform):
 
 @dataclass(frozen=True, slots=True)
 class FissionPart(Annotation):
-    """Where loop 2 has been distributed, its copies are parts 1, 2, ... in their order, called 2.1, 2.2, ...."""
+    """The number of a part of a distributed loop: the copies of loop 2 are parts 1, 2, ..., called 2.1, 2.2, ...."""
 
     word: ClassVar = "distribute"
     compared: ClassVar = False

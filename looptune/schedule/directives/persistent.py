@@ -30,7 +30,10 @@ MOST_BLOCKS = 32
 
 @dataclass(frozen=True, slots=True)
 class PersistentBlocks(Annotation):
-    """All launches of the loop are one on a GPU, of so many blocks a multiprocessor, which wait for each other."""
+    """The annotation that merges all launches of a loop into one on a GPU.
+
+    It has ``blocks_per_sm`` blocks per multiprocessor, which wait for each other.
+    """
 
     word: ClassVar = "persistent"
 

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """``fp32`` and ``fp64``: fused operations that a multiprocessor begins in a clock.
+    """The facts of a GPU.
 
-    ``l1_bytes`` holds its shared memory as well, of which blocks may have ``shared_bytes`` together.
+    ``fp32`` and ``fp64``: fused operations that a multiprocessor issues per clock. ``l1_bytes`` includes its shared
+    memory, of which all blocks together may have ``shared_bytes``.
     """
 
     name: str

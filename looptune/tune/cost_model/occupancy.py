@@ -15,7 +15,7 @@ RESERVED_BYTES = KIB
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """``blocks`` and ``warps`` that a multiprocessor holds, of ``most`` warps; ``by``: what limits it."""
+    """The ``blocks`` and ``warps`` that a multiprocessor holds, of ``most`` warps; ``by`` names the limit."""
 
     blocks: int
     warps: int

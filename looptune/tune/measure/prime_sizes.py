@@ -28,10 +28,10 @@ OpenCL buffer has to have: 128 bytes."""
 
 @dataclass(frozen=True, slots=True)
 class PrimeSizeRun:
-    """``sizes``: as ``ni=257 nj=263``, "" where a codelet has none.
+    """The result of a run at prime sizes; ``sizes`` is a text such as ``ni=257 nj=263``, "" without sizes.
 
-    ``wrong``: the first element that differs, or a write outside an array; ``us``: where all is right and versions are
-    screened there; ``took_s``: all of it.
+    ``wrong``: the first element that differs, or a write outside an array; ``us``: the time, if all is correct and
+    versions are screened at these sizes; ``took_s``: seconds of the whole run.
     """
 
     sizes: str = ""
