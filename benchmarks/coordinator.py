@@ -37,8 +37,10 @@ from looptune.runtime.outcome import Illegal, Outcome, Timed
 from looptune.runtime.problem_sizes import prime_sizes, problem
 from looptune.runtime.targets import Target
 from looptune.tune.execution.lab import PreparedVersion, SweepResult
+from looptune.tune.execution.pool import Pool
+from looptune.tune.execution.process import Setup
+from looptune.tune.execution.worker import Worker
 from looptune.tune.execution.worker_loop import pickle_value
-from looptune.tune.execution.workers import Pool, Setup, Worker
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import KernelBuilder, compiler, plans_of

@@ -31,12 +31,13 @@ from looptune.deploy.best_versions import BestVersion, best_versions
 from looptune.deploy.precompile import Sizes, builder
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Codelet
+from looptune.runtime.device import cores
 from looptune.runtime.targets import CACHE, Model
 from looptune.tune.execution.executor import Executor, compile_all
 from looptune.tune.execution.lab import PlainLab
 from looptune.tune.execution.local_executor import open_executor
+from looptune.tune.execution.pool import default_jobs
 from looptune.tune.execution.worker_loop import TaskResult
-from looptune.tune.execution.workers import cores, default_jobs
 from looptune.tune.session.experiment import concurrent_groups, run_all
 from looptune.tune.session.prepare import TuningRequest, prepare_all
 from looptune.tune.store.store import Store

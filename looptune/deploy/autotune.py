@@ -34,7 +34,7 @@ from looptune.ir.nodes import Scalar
 from looptune.ir.simplify import is_integer
 from looptune.runtime.targets import CACHE
 from looptune.tune.execution.local_executor import LocalExecutor
-from looptune.tune.execution.process_cache import ProcessCache
+from looptune.tune.execution.process import ProcessCache
 from looptune.tune.session.experiment import run
 from looptune.tune.session.prepare import TuningRequest, prepare
 from looptune.tune.store.store import Store

@@ -150,6 +150,11 @@ class Device(ABC):
         return False
 
 
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
 class Cpu(Device):
     """The cores of the host.
 
@@ -160,9 +165,8 @@ class Cpu(Device):
     def __init__(self) -> None:
         self._ended = -math.inf
         pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        cores = len(os.sched_getaffinity(0))
         self.facts = DeviceInfo(
-            cpu_name(), "numba-cpu", platform.machine(), cores, pages, _cpu_cache_bytes(), platform.release()
+            cpu_name(), "numba-cpu", platform.machine(), cores(), pages, _cpu_cache_bytes(), platform.release()
         )
 
     def place(self, array: np.ndarray) -> np.ndarray:

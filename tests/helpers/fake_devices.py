@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from looptune.runtime.outcome import Outcome, Timed
 from looptune.tune.execution.lab import SweepResult
 from looptune.tune.execution.local_executor import LocalWorkers
-from looptune.tune.execution.workers import Setup
+from looptune.tune.execution.process import Setup
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.sweep import Part, sweeps

@@ -16,7 +16,7 @@ import pytest
 
 from looptune.runtime.outcome import Crashed, Illegal, Outcome, OverLimit, Timed, WrongResult
 from looptune.tune.execution.lab import NextStep
-from looptune.tune.execution.workers import Setup
+from looptune.tune.execution.process import Setup
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.session.statistics import SweepStatistics
 from looptune.tune.session.sweep import Budget, PreparedVersion, SweepResult, sweep

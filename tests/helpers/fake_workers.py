@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from looptune.tune.execution.executor import TaskReply
-from looptune.tune.execution.workers import Reply
+from looptune.tune.execution.worker import Reply
 
 
 @dataclass

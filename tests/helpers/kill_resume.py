@@ -22,8 +22,8 @@ from typing import Any
 
 from looptune.runtime.outcome import Illegal, Outcome, Timed
 from looptune.tune.execution.lab import PreparedVersion, SweepResult
+from looptune.tune.execution.process import Setup
 from looptune.tune.execution.worker_loop import pickle_value
-from looptune.tune.execution.workers import Setup
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.sweep import sweep

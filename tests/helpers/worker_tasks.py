@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from looptune.tune.execution.worker import Reply, Worker, wait
 from looptune.tune.execution.worker_loop import excluded_from_limit
-from looptune.tune.execution.workers import Reply, Worker, wait
 
 
 def setup(base: int = 0) -> Callable[..., Any]:

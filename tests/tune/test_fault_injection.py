@@ -28,7 +28,7 @@ from looptune.ir.nodes import Assign, Binary, Call, Codelet, Const, Load, Var, W
 from looptune.runtime.outcome import Crashed, NotBuilt, Outcome, Timed, TimedOut, WrongResult
 from looptune.schedule.apply import ScheduleResult
 from looptune.tune.execution.lab import NextStep, Progress
-from looptune.tune.execution.workers import Setup
+from looptune.tune.execution.process import Setup
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.measure.device_limits import exceeded
 from looptune.tune.measure.evaluate import Built, Job, KernelBuilder, compiler, measurer

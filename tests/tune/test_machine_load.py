@@ -15,9 +15,10 @@ import pytest
 from looptune.report import result_table
 from looptune.runtime import disturbance
 from looptune.runtime.disturbance import Watch
-from looptune.tune.execution import time_allowance, workers
+from looptune.tune.execution import time_allowance
+from looptune.tune.execution import worker as worker_module
 from looptune.tune.execution.time_allowance import PATIENCE, Allowance
-from looptune.tune.execution.workers import Worker, wait
+from looptune.tune.execution.worker import Worker, wait
 from looptune.tune.results import record
 from looptune.tune.session.finals import outcome_of_rounds
 from looptune.tune.space.space import Configuration, parse
@@ -124,8 +125,8 @@ def test_what_the_whole_machine_did_not_run_is_no_ones_time(monkeypatch: pytest.
         before, deadline = life.allowance.start, life.deadline
         late = iter((0.0, 90.0, 90.0))
         clock = time.monotonic
-        monkeypatch.setattr(workers.time, "monotonic", lambda: clock() + next(late, 90.0))
-        workers.sleep((worker,), 0.0)
+        monkeypatch.setattr(worker_module.time, "monotonic", lambda: clock() + next(late, 90.0))
+        worker_module.sleep((worker,), 0.0)
         monkeypatch.undo()
         assert life.allowance.start - before == pytest.approx(90.0, abs=5.0)
         assert life.deadline - deadline == pytest.approx(90.0, abs=5.0)

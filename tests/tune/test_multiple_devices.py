@@ -27,7 +27,7 @@ from looptune.tune.execution import dask_members
 from looptune.tune.execution.dask_members import ClusterWorker
 from looptune.tune.execution.lab import Progress
 from looptune.tune.execution.local_executor import LocalExecutor, LocalWorkers, open_executor
-from looptune.tune.execution.process_cache import ProcessCache
+from looptune.tune.execution.process import ProcessCache
 from looptune.tune.store.store import Store
 from tests.helpers.fake_devices import SPACE, Lab, Learner, on, rows, runs, swept, together
 from tests.helpers.paths import ROOT

@@ -17,7 +17,7 @@ from looptune.core.errors import UsageError
 from looptune.runtime.outcome import Crashed, NotBuilt, TimedOut
 from looptune.tune.execution.interrupts import defer_interrupts
 from looptune.tune.execution.local_executor import LocalWorkers
-from looptune.tune.execution.workers import Setup
+from looptune.tune.execution.process import Setup
 from looptune.tune.session.statistics import KEPT, SweepStatistics
 from looptune.tune.session.sweep import Budget, Part, PreparedVersion, Progress, _drive, parse_budget, sweeps
 from looptune.tune.space.space import DEFAULT, Configuration, parse

@@ -15,7 +15,7 @@ import pytest
 
 from looptune.core.errors import StoreError, TargetError
 from looptune.runtime.outcome import Crashed
-from looptune.tune.execution.workers import Setup
+from looptune.tune.execution.process import Setup
 from looptune.tune.session.sweep import Budget, Progress, sweep
 from looptune.tune.space.space import parse
 from looptune.tune.store.store import Store

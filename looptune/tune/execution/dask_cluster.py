@@ -35,7 +35,7 @@ from looptune.tune.execution.dask_members import (
     versions,
 )
 from looptune.tune.execution.dask_worker import DaskWorkerPool
-from looptune.tune.execution.workers import default_jobs
+from looptune.tune.execution.pool import default_jobs
 
 if TYPE_CHECKING:
     from looptune.tune.execution.process import Setup

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from looptune.runtime.device import DeviceInfo
     from looptune.tune.execution.lab import Lab
     from looptune.tune.execution.process import Setup
-    from looptune.tune.execution.workers import Reply
+    from looptune.tune.execution.worker import Reply
 
 LOOK_S = 1.0
 """How often it is asked which workers there are."""

@@ -1,10 +1,10 @@
-"""What looptune has inside a Dask worker: the killable processes that run its tasks there.
+"""The processes of looptune inside a Dask worker, which run its tasks and may be killed.
 
-    Dask task perform(name, setup, slot, task) ─▶ thread of the Dask worker ─▶ process (workers.py) ─▶ Reply
+    Dask task perform(name, setup, slot, task) ─▶ thread of the Dask worker ─▶ process (worker.py) ─▶ Reply
 
 A version that crashes or hangs costs its process and never the Dask worker; what reaches Dask is always a Reply. A
-process serves one setup and slot, is kept from task to task, and ended when idle for long, for the sweep that made it
-may have been killed.
+process serves one set-up and slot, and is kept from task to task. It is ended when it has been idle for long, since the
+sweep that started it may have been killed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tornado.ioloop import PeriodicCallback
 
 from looptune.runtime.outcome import Crashed
 from looptune.tune.execution.executor import invalidates_device
-from looptune.tune.execution.workers import Reply, Worker, run_one
+from looptune.tune.execution.worker import Reply, Worker, run_one
 
 if TYPE_CHECKING:
     from looptune.tune.execution.process import Setup

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from looptune.runtime.outcome import Crashed, TimedOut
 from looptune.tune.execution.lab import Lab
+from looptune.tune.execution.worker import Reply
 from looptune.tune.execution.worker_loop import TaskError, TaskResult
-from looptune.tune.execution.workers import Reply
 
 if TYPE_CHECKING:
     from pathlib import Path

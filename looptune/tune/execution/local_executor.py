@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from looptune.core.errors import TargetError, UsageError
 from looptune.runtime import targets
-from looptune.runtime.device import on_gpu
+from looptune.runtime.device import cores, on_gpu
 from looptune.tune.execution.executor import NICE, Executor, TaskReply, compile_setup, invalidates_device
-from looptune.tune.execution.process_cache import COMPILING, ProcessCache
-from looptune.tune.execution.task_queue import URGENT, USUAL
-from looptune.tune.execution.workers import Pool, Reply, Worker, cores, sleep, wait
+from looptune.tune.execution.pool import URGENT, USUAL, Pool
+from looptune.tune.execution.process import COMPILING, ProcessCache
+from looptune.tune.execution.worker import Reply, Worker, sleep, wait
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,7 +124,7 @@ class LocalWorkers:
 
     @property
     def compiling(self) -> int:
-        return self._loads.total()
+        return self._pool.load
 
     @property
     def measuring(self) -> int:

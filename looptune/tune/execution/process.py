@@ -1,6 +1,12 @@
-"""A process that serves one set-up after the other: how it is spawned, set up anew and ended, and what its death was.
+"""A process that serves one set-up after the other: how it is spawned, set up anew and ended, and how it died.
 
-spawn(setup) ─▶ ready ── run ─▶ reply ── run ─▶ reply … ── begin(setup) ─▶ ready …
+    spawn(setup) ─▶ ready ── run ─▶ reply ── run ─▶ reply … ── begin(setup) ─▶ ready …
+
+    a worker is closed ── keep(kind) ──▶ ProcessCache ── take(kind) ──▶ a worker of the next kernel, or of the finals
+
+A process needs seconds before its first task, for its imports and a context on its device; the cache therefore keeps
+those that are idle for the next kernel. Processes of one ``kind`` may replace each other: those that compile, or those
+that measure on one device. A process keeps its set-up until another one is asked of it.
 """
 
 from __future__ import annotations
@@ -16,7 +22,7 @@ from dataclasses import dataclass, replace
 from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from looptune.core import cache_folder
 from looptune.tune.execution.time_allowance import RESTS, Allowance, rests
@@ -24,19 +30,21 @@ from looptune.tune.execution.worker_loop import LET_GO, serve
 
 Setup = Callable[[], Callable[..., Any]]
 
+COMPILING = "compiling"
+"""The kind of processes that use no device."""
 LOOK_S = 0.05
-"""A process that is past its limit by the clock, and was not given the time, is looked at again after at least this."""
+"""A process that is past its limit by the clock but was not given that time is checked again after at least this."""
 _LAST_LINES = 24
 _LAST_BYTES = 8192
 
 
 @dataclass(slots=True)
 class WorkerProcess:
-    """One process from spawn to death; ``log`` is what it writes on stdout and stderr, of its newest task or set-up.
+    """One process from spawn to death. ``log`` has what it wrote on stdout and stderr in its last task or set-up.
 
-    ``deadline``: when to look, on the monotonic clock, whether it has used up its ``allowance``; ``setup``: what it was
-    set up for, pickled; ``resting``: in so many looks it rested; ``ready``: it is set up; ``used``: it has served
-    another set-up before.
+    ``setup``: its set-up, pickled; ``deadline``: when to check, on the monotonic clock, whether it has used up its
+    ``allowance``; ``resting``: the number of successive checks in which it rested; ``ready``: it is set up;
+    ``used``: it has had another set-up before.
     """
 
     process: SpawnProcess
@@ -51,13 +59,13 @@ class WorkerProcess:
     used: bool = False
 
     def allow(self, limit_s: float) -> None:
-        """Let what is expected next take so long from now."""
+        """Allow ``limit_s`` seconds, from now, for its next message."""
         assert self.process.pid is not None, "the process was started"
         self.allowance = Allowance.begin(self.process.pid, limit_s)
         self.deadline, self.resting = self.allowance.start + limit_s, 0
 
     def expired(self) -> bool:
-        """Return whether the allowance is used up; where it is not, ``deadline`` is when to look again."""
+        """Return whether the allowance is used up; if it is not, ``deadline`` becomes the time of the next check."""
         assert self.allowance is not None, "something is expected"
         now = time.monotonic()
         if now < self.deadline:
@@ -70,7 +78,7 @@ class WorkerProcess:
         return False
 
     def extend(self, seconds: float) -> None:
-        """Let it have so many seconds more, in which the whole machine did not run."""
+        """Extend the allowance by seconds in which the whole machine did not run."""
         assert self.allowance is not None, "something is expected"
         self.allowance = replace(self.allowance, start=self.allowance.start + seconds)
         self.deadline += seconds
@@ -81,8 +89,8 @@ class WorkerProcess:
         return self.allowance.limit_s
 
     def begin(self, setup: Setup) -> None:
-        """Drop the set-up and all it holds, as memory on a device, and set up anew; nothing where it is the same."""
-        assert self.ready, "only what is set up can be let go"
+        """Drop the set-up with all it holds, such as memory on a device, and set up anew; do nothing if it is equal."""
+        assert self.ready, "only a process that is set up can drop its set-up"
         pickled = pickle.dumps(setup)
         if pickled != self.setup:
             self.setup, self.ready, self.used = pickled, False, True
@@ -103,7 +111,7 @@ class WorkerProcess:
         self.log_path.unlink(missing_ok=True)
 
     def exit_report(self) -> str:
-        """Return how a process that was waited for ended: ``SIGSEGV`` or ``exit code 3``, and its last lines."""
+        """Return how a joined process ended, such as ``SIGSEGV`` or ``exit code 3``, and the last lines of its log."""
         code = self.process.exitcode
         assert code is not None, "the process was waited for"
         size = os.fstat(self.log).st_size
@@ -134,6 +142,40 @@ def spawn(setup: Setup) -> WorkerProcess:
         signal.pthread_sigmask(signal.SIG_SETMASK, former)
         theirs.close()
     return WorkerProcess(process, ours, log, Path(path), pickle.dumps(setup))
+
+
+class ProcessCache:
+    """Idle processes by kind, which the next set-up of that kind reuses."""
+
+    def __init__(self) -> None:
+        self._idle: dict[str, list[WorkerProcess]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def take(self, kind: str, setup: bytes = b"") -> WorkerProcess | None:
+        """Return an idle process that is alive, if possible with this set-up; it belongs to the caller."""
+        idle = self._idle.get(kind, [])
+        idle.sort(key=lambda life: life.setup == setup)
+        while idle:
+            life = idle.pop()
+            if life.process.is_alive():
+                return life
+            life.end()
+        return None
+
+    def keep(self, kind: str, life: WorkerProcess) -> None:
+        """Keep an idle process that is set up; it belongs to the cache from now on."""
+        self._idle.setdefault(kind, []).append(life)
+
+    def close(self) -> None:
+        """End all processes. More may be kept afterwards."""
+        kept, self._idle = self._idle, {}
+        for life in (life for idle in kept.values() for life in idle):
+            life.end()
 
 
 def _signal(number: int) -> str:

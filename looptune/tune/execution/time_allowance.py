@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from looptune.runtime.device import cores
 from looptune.runtime.disturbance import waited_for_cores_s
 
 PATIENCE = 20.0
@@ -56,8 +57,8 @@ class Allowance:
         now = waited_for_cores_s()
         if now is not None and self.waited_s is not None:
             return now - self.waited_s
-        load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
-        return passed * max(0.0, 1.0 - cores / load) if load > 0 else 0.0
+        load = os.getloadavg()[0]
+        return passed * max(0.0, 1.0 - cores() / load) if load > 0 else 0.0
 
 
 def rests(pid: int) -> bool:

@@ -31,7 +31,7 @@ from looptune.tune.store.store import Row, Store
 
 if TYPE_CHECKING:
     from looptune.tune.execution.executor import TaskReply, Workers
-    from looptune.tune.execution.workers import Reply
+    from looptune.tune.execution.worker import Reply
     from looptune.tune.session.budget import Budget
     from looptune.tune.strategies.base import Strategy
 

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from looptune.core.cache_file import replace_by
-from looptune.core.errors import TargetError, UsageError
+from looptune.core.errors import UsageError
 from looptune.ir.nodes import Array, Codelet
 from looptune.runtime import images
 from looptune.runtime.inputs import save
-from looptune.tune.execution.worker_loop import TaskError, TaskResult
-from looptune.tune.execution.workers import Worker, wait
+from looptune.tune.execution.worker import Worker, returned_value, run_one
 from looptune.tune.measure.evaluate import KernelBuilder, MeasuringDevice, Plans, plans_of
 from looptune.tune.measure.reference import outputs
 from looptune.tune.space.space import Configuration
@@ -85,17 +84,8 @@ def write(lab: KernelBuilder, directives: str, files: Sequence[DumpRequest]) -> 
     """Run the version once and write what is wanted; returns what there is to say of it."""
     plans = plans_of(lab.job, lab.scheduled(Configuration(tuple(directives.splitlines()))).codelet, directives)
     with Worker(partial(_runner, lab.job), limit_s=LIMIT_S) as worker:
-        worker.submit("dump", plans)
-        replies = wait([worker])
-        while not replies:
-            replies = wait([worker])
-        match replies[0][2]:
-            case TaskResult(arrays):
-                return [said for one in files if (said := _write(one, arrays))]
-            case TaskError(message, trace):
-                raise AssertionError(f"the run for --dump failed: {message}\n{trace}")
-            case other:
-                raise TargetError(f"the run for --dump did not end: {other.message}")
+        arrays = returned_value(run_one(worker, plans), "the run for --dump")
+    return [said for one in files if (said := _write(one, arrays))]
 
 
 def _write(one: DumpRequest, arrays: Mapping[str, np.ndarray]) -> str:

@@ -20,11 +20,11 @@ import numpy as np
 from looptune.ir import operation_count
 from looptune.ir.nodes import Array
 from looptune.runtime import peak_rates, work_bounds
+from looptune.runtime.device import cores
 from looptune.runtime.problem_sizes import shapes
 from looptune.runtime.roofline import Roofline
 from looptune.tune import strategies
 from looptune.tune.execution.local_executor import HERE
-from looptune.tune.execution.workers import cores
 from looptune.tune.measure import sequential
 from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.session import dump, transfer

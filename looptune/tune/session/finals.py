@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from looptune.backends.base import Resources
-from looptune.core.errors import TargetError
 from looptune.ir import c_printer
+from looptune.runtime.device import cores
 from looptune.runtime.outcome import Fact, Timed, WrongResult
 from looptune.runtime.targets import Model
 from looptune.runtime.timing import summary
@@ -30,8 +30,8 @@ from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.execution.executor import compile_all, measure_all
 from looptune.tune.execution.lab import PlainLab
-from looptune.tune.execution.worker_loop import PickledValue, TaskError, TaskResult, pickle_value
-from looptune.tune.execution.workers import Reply, cores
+from looptune.tune.execution.worker import Reply, returned_value
+from looptune.tune.execution.worker_loop import PickledValue, TaskResult, pickle_value
 from looptune.tune.measure.evaluate import FinalsRequest, KernelBuilder, Times, plans_of
 from looptune.tune.measure.sequential import description, sequential_timer
 from looptune.tune.results.winner import simplest, winner
@@ -393,14 +393,9 @@ def _conclude(matches: Sequence[KernelFinals], found: dict[int, Finals], proofs:
 
 
 def _returned(reply: Reply, kind: type[_T], what: str = "the finals") -> _T:
-    match reply:
-        case TaskResult(found):
-            assert isinstance(found, kind), f"{what} gave {type(found).__name__}"
-            return found
-        case TaskError(message, trace):
-            raise AssertionError(f"{what} failed: {message}\n{trace}")
-        case other:
-            raise TargetError(f"{what} did not end: {other.message}")
+    found = returned_value(reply, what)
+    assert isinstance(found, kind), f"{what} gave {type(found).__name__}"
+    return found
 
 
 def _facts(row: Row) -> tuple[Fact, ...]:

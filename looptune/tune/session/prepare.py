@@ -28,6 +28,7 @@ from looptune.poly.reach_data import access_records, always_accessed
 from looptune.poly.scop import build
 from looptune.runtime import inputs
 from looptune.runtime.array_reach import array_reaches, too_short_message
+from looptune.runtime.device import cores
 from looptune.runtime.host_program import RecordedCall, record
 from looptune.runtime.problem_sizes import (
     Problem,
@@ -44,7 +45,7 @@ from looptune.schedule.oversized import oversized_directives
 from looptune.schedule.suggest import schedule_with_suggestions
 from looptune.tune import strategies
 from looptune.tune.execution.local_executor import HERE
-from looptune.tune.execution.workers import cores, default_jobs
+from looptune.tune.execution.pool import default_jobs
 from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.measure.reference_choice import describe_reference, text_of

@@ -1,8 +1,15 @@
-"""Who of a pool does what: urgent before usual, and of a group those who have had one of it."""
+"""A pool: urgent tasks before usual ones, and those of a group for workers that have had one of it."""
 
 from __future__ import annotations
 
-from looptune.tune.execution.task_queue import URGENT, Backlog
+import signal
+from functools import partial
+from typing import Any
+
+from looptune.runtime.outcome import Crashed
+from looptune.tune.execution.pool import URGENT, Backlog, Pool
+from looptune.tune.execution.worker import Reply, wait
+from tests.helpers.worker_tasks import setup
 
 
 def known_to_one() -> Backlog:
@@ -64,3 +71,38 @@ def test_nothing_is_left_after_it_is_cleared() -> None:
     backlog.clear()
     assert len(backlog) == 0
     assert backlog.take(0) is None
+
+
+def test_a_pool_runs_everything_at_once():
+    """More tasks than workers, some deadly: one reply for each key, from two processes at the same time."""
+    with Pool(setup, 2, limit_s=5.0) as pool:
+        for n in range(8):
+            pool.submit(n, *(("kill", signal.SIGKILL) if n == 3 else ("sleep", 0.05)))
+        assert pool.load == 8
+        replies: dict[int, Reply] = {}
+        while pool.load:
+            for _, key, reply in wait(pool.workers):
+                replies[key] = reply
+            pool.dispatch()
+    assert sorted(replies) == list(range(8))
+    assert [n for n, reply in replies.items() if isinstance(reply, Crashed)] == [3]
+
+
+def test_a_pool_keeps_to_its_limit() -> None:
+    """Lowered while three are busy, it lets two end before it hands out more; raised again, all three are busy."""
+    with Pool(partial(setup, 100), 3, limit_s=30.0) as pool:
+        for number in range(6):
+            pool.submit(number, "sleep", 0.3)
+        assert [worker.idle for worker in pool.workers] == [False] * 3
+        pool.limit = 1
+        done: list[Any] = []
+        while len(done) < 4:
+            done += [key for _, key, _ in wait(pool.workers)]
+            pool.dispatch()
+            busy = sum(not worker.idle for worker in pool.workers)
+            assert busy <= max(1, 3 - len(done))
+        assert sorted(done) == [0, 1, 2, 3]
+        pool.limit = 3
+        for number in range(6, 9):
+            pool.submit(number, "sleep", 0.1)
+        assert sum(not worker.idle for worker in pool.workers) == 3

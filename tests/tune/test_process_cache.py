@@ -21,14 +21,14 @@ from looptune.core.errors import TargetError
 from looptune.core.floating_point import DEFAULT
 from looptune.runtime.outcome import Crashed, TimedOut
 from looptune.runtime.targets import Model
-from looptune.tune.execution import workers
+from looptune.tune.execution import worker as worker_module
 from looptune.tune.execution.executor import measure_all
 from looptune.tune.execution.lab import PlainLab, SweepResult
 from looptune.tune.execution.local_executor import HERE, LocalExecutor, LocalWorkers
-from looptune.tune.execution.process import Setup, WorkerProcess, spawn
-from looptune.tune.execution.process_cache import ProcessCache
+from looptune.tune.execution.pool import Pool
+from looptune.tune.execution.process import ProcessCache, Setup, WorkerProcess, spawn
+from looptune.tune.execution.worker import Worker, wait
 from looptune.tune.execution.worker_loop import TaskError, TaskResult
-from looptune.tune.execution.workers import Pool, Worker, wait
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.sweep import Part, sweeps
 from looptune.tune.store.store import Store
@@ -305,7 +305,7 @@ def test_a_command_starts_each_process_once(tmp_path: Path, monkeypatch: pytest.
     """Two kernels swept and their finals take one process that compiles and one that measures; none outlives the
     command."""
     counted = Counted()
-    monkeypatch.setattr(workers, "spawn", counted)
+    monkeypatch.setattr(worker_module, "spawn", counted)
     monkeypatch.chdir(tmp_path)
     for name in ("f.c", "g.c"):
         Path(name).write_text(KERNEL.replace("f(", f"{name[0]}("))

@@ -1,47 +1,46 @@
-"""Processes that may be killed: a task that crashes or hangs costs its process, never the coordinator.
+"""Workers: a task that crashes or hangs costs the process that runs it, never the coordinator.
 
-    coordinator                                     worker (spawned)
+    coordinator                                     process of the worker (spawned)
       submit(key, *task) ── pipe ──▶ run(*task)
-      wait([worker, …])  ◀─ pipe ── Returned(value) | Raised(message)      or, seen from outside: Crashed | TimedOut
+      wait([worker, …])  ◀─ pipe ── TaskResult(value) | TaskError(message)  or, seen from outside: Crashed | TimedOut
 
-``setup`` is a picklable callable without arguments; called once in the process, it returns ``run``. One thread of
-the coordinator waits for all workers at once. Limits are seconds in which a process runs or waits for a device, see
-``allowance``; setting up does not count as running, nor does what a task says is its own work. Workers ignore Ctrl-C,
-which is the coordinator's to handle, and die with it even when it is killed. The process of a worker that is closed may
-serve another one, where both have the same Spares.
+``setup`` is a picklable callable without arguments; called once in the process, it returns ``run``. One thread of the
+coordinator waits for all workers at once. Limits are seconds in which a process runs or waits for a device
+(time_allowance.py). Setting up does not count as running, nor does work that a task excludes from its limit. Processes
+ignore Ctrl-C, which the coordinator handles, and die with the coordinator even if it is killed. The process of a closed
+worker may serve another one that has the same cache.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-import os
 import pickle
 import select
 import signal
 import time
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Self
 
 from looptune.core.errors import TargetError
 from looptune.runtime.outcome import Crashed, TimedOut
-from looptune.tune.execution.process import Setup, WorkerProcess, spawn
-from looptune.tune.execution.process_cache import COMPILING, ProcessCache
-from looptune.tune.execution.task_queue import USUAL, Backlog
+from looptune.tune.execution.process import COMPILING, ProcessCache, Setup, WorkerProcess, spawn
 from looptune.tune.execution.worker_loop import BROKEN, OWN_WORK, READY, RESUMED, TaskError, TaskResult
 
 Reply = TaskResult | TaskError | Crashed | TimedOut
 
 LOST_S = 2.0
-"""The coordinator wakes no later than this after it wanted to, on a machine that runs."""
+"""If the coordinator wakes later than this after it wanted to, the machine was stopped meanwhile."""
 RESTARTS = 2
-"""So often a process is started again that was killed while it set up: by the system, short of memory, or by a user."""
+"""A process that is killed while it sets up, by the system for lack of memory or by a user, is started again this
+often."""
 
 
 class Worker:
-    """One process, started when first needed and again after its death; one task at a time.
+    """A process that runs one task at a time. It is started when first needed, and again after its death.
 
-    With ``spares`` it takes an idle process of its ``kind`` where there is one, and leaves its own to them when closed.
+    With ``spares`` the worker takes an idle process of its ``kind`` if there is one, and leaves its own there when it
+    is closed.
     """
 
     def __init__(
@@ -77,24 +76,23 @@ class Worker:
 
     @property
     def ready(self) -> bool:
-        """Set up, and without a task."""
+        """Return whether the process is set up and has no task."""
         return self.idle and self._life is not None and self._life.ready
 
     @property
     def waiting_for(self) -> WorkerProcess | None:
-        """The process something is expected from: its readiness or its reply."""
+        """Return the process if it owes a message: that it is set up, or the reply to a task."""
         life = self._life
         return life if life is not None and (self._task is not None or not life.ready) else None
 
     def start(self) -> None:
-        """Begin setting up, so that it is done when the first task comes."""
+        """Begin to set up, so that it is done when the first task comes."""
         if self._life is None:
             spare = None if self._spares is None else self._spares.take(self._kind, pickle.dumps(self._setup))
-            if spare is None:
-                self._began(spawn(self._setup))
-            else:
+            if spare is not None:
                 spare.begin(self._setup)
-                self._began(spare)
+            self._life = spawn(self._setup) if spare is None else spare
+            self._life.allow(self.start_limit_s)
 
     def submit(self, key: Any, *task: Any) -> None:
         """Run the task; its reply will bear ``key``."""
@@ -133,7 +131,7 @@ class Worker:
         return key, message
 
     def close(self) -> None:
-        """Be rid of the process: left to the spares where it is sound and idle, else killed.
+        """Leave the process to the spares if it is set up, alive and idle; otherwise kill it.
 
         The worker may be used again.
         """
@@ -151,7 +149,7 @@ class Worker:
             life.end()
 
     def kill(self) -> None:
-        """End the process, from any thread; whoever waits for its reply gets a crash."""
+        """Kill the process, from any thread; the reply to its task is then a crash."""
         life = self._life
         if life is not None:
             with contextlib.suppress(ValueError):
@@ -180,15 +178,12 @@ class Worker:
                 raise AssertionError(f"before it is ready a process says so, and not {message!r}")
 
     def _again(self) -> None:
-        """Set up in a new process; the task is kept."""
+        """Set up in a new process, and keep the task."""
         task = self._task
         self.end()
         self._task = task
-        self._began(spawn(self._setup))
-
-    def _began(self, life: WorkerProcess) -> None:
-        life.allow(self.start_limit_s)
-        self._life = life
+        self._life = spawn(self._setup)
+        self._life.allow(self.start_limit_s)
 
     def _send(self, life: WorkerProcess) -> None:
         assert self._task is not None, "there is a task to send"
@@ -205,74 +200,25 @@ class Worker:
             return Crashed(life.exit_report())
 
 
-class Pool:
-    """``size`` workers and a backlog of tasks before them.
-
-    ``limit``: how many of them may have tasks at once from now on.
-    """
-
-    def __init__(self, setup: Setup, size: int, limit_s: float, spares: ProcessCache | None = None) -> None:
-        self.workers = tuple(Worker(setup, limit_s, spares=spares) for _ in range(size))
-        self.limit = size
-        self._backlog = Backlog()
-        self._groups: dict[int, Hashable] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    @property
-    def load(self) -> int:
-        """Return the number of submitted tasks without a reply."""
-        return len(self._backlog) + sum(not worker.idle for worker in self.workers)
-
-    def submit(self, key: Any, *task: Any, rank: int = USUAL, group: Hashable | None = None) -> None:
-        self._backlog.add((key, task), rank, group)
-        self.dispatch()
-
-    def dispatch(self) -> None:
-        """Hand tasks to idle workers; to be called after each wait."""
-        busy = sum(not worker.idle for worker in self.workers)
-        # Workers are taken in order, so that a short queue starts few processes.
-        for number, worker in enumerate(self.workers):
-            if busy >= self.limit:
-                return
-            if not worker.idle or not self._backlog:
-                continue
-            taken = self._backlog.take(number)
-            if taken is None:
-                # There will be something for it when the first of a group is done.
-                worker.start()
-                continue
-            (key, task), group = taken
-            if group is not None:
-                self._groups[number] = group
-            worker.submit(key, *task)
-            busy += 1
-
-    def collect(self, worker: Worker) -> tuple[Any, Reply] | None:
-        """As the worker's own; what tasks of a group take is noted."""
-        said = worker.collect()
-        if said is not None:
-            number = self.workers.index(worker)
-            group = self._groups.pop(number, None)
-            if group is not None and isinstance(said[1], TaskResult):
-                self._backlog.record_time(number, group, said[1].seconds)
-        return said
-
-    def close(self) -> None:
-        self._backlog.clear()
-        for worker in self.workers:
-            worker.close()
-
-
 def wait(workers: Iterable[Worker], timeout_s: float | None = None) -> list[tuple[Worker, Any, Reply]]:
     """Return the replies that arrive within ``timeout_s``, or none at once if no worker is busy."""
     heard = sleep(workers, timeout_s)
     collected = [(worker, worker.collect()) for worker in heard]
     return [(worker, *reply) for worker, reply in collected if reply is not None]
+
+
+def returned_value(reply: Reply, what: str) -> Any:
+    """Return the value of a task that has to succeed; ``what`` is the subject of the error message.
+
+    Raises AssertionError for an exception in the task, and TargetError if its process did not end it.
+    """
+    match reply:
+        case TaskResult(value):
+            return value
+        case TaskError(message, trace):
+            raise AssertionError(f"{what} failed: {message}\n{trace}")
+        case other:
+            raise TargetError(f"{what} did not end: {other.message}")
 
 
 def run_one(worker: Worker, *task: Any) -> Reply:
@@ -283,30 +229,10 @@ def run_one(worker: Worker, *task: Any) -> Reply:
             return reply
 
 
-def get_ready(workers: Iterable[Worker]) -> None:
-    """Set them all up, side by side."""
-    those = tuple(workers)
-    for worker in those:
-        worker.start()
-    while any(worker.setting_up for worker in those):
-        wait(those)
-
-
-def run_all(pool: Pool, tasks: Sequence[tuple[Any, ...]]) -> list[Reply]:
-    """Return the replies to all tasks, in their order."""
-    for number, task in enumerate(tasks):
-        pool.submit(number, *task)
-    found: dict[int, Reply] = {}
-    while len(found) < len(tasks):
-        found |= {number: reply for _, number, reply in wait(pool.workers)}
-        pool.dispatch()
-    return [found[number] for number in range(len(tasks))]
-
-
 def sleep(workers: Iterable[Worker], timeout_s: float | None = None) -> list[Worker]:
-    """Those that have something to say or are past their deadline, when there are some or after ``timeout_s``.
+    """Wait for a message or a deadline, at most ``timeout_s``, and return the workers that have one.
 
-    It takes nothing, so that an exception in the middle of it loses nothing.
+    No message is taken, so that an exception in the middle of it loses none.
     """
     expected = [(worker, life) for worker in workers if (life := worker.waiting_for) is not None]
     start = time.monotonic()
@@ -324,17 +250,7 @@ def sleep(workers: Iterable[Worker], timeout_s: float | None = None) -> list[Wor
     now = time.monotonic()
     lost_s = now - start - nap_s
     if lost_s > LOST_S:
-        # Who waits wakes late where the machine was suspended, or stopped with all that runs on it.
+        # The machine was suspended, or stopped with all that runs on it.
         for _, life in expected:
             life.extend(lost_s)
     return [worker for worker, life in expected if life.link.fileno() in spoken or now >= life.deadline]
-
-
-def cores() -> int:
-    """Return the cores that this process may use."""
-    return len(os.sched_getaffinity(0))
-
-
-def default_jobs() -> int:
-    """Return the number of cores less one, which the coordinator and the measured program need."""
-    return max(1, cores() - 1)

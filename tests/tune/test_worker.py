@@ -16,8 +16,8 @@ import pytest
 
 from looptune.core.errors import TargetError
 from looptune.runtime.outcome import Crashed, TimedOut
-from looptune.tune.execution.worker_loop import excluded_from_limit
-from looptune.tune.execution.workers import Pool, Reply, TaskError, TaskResult, Worker, run_one, wait
+from looptune.tune.execution.worker import Worker, run_one, wait
+from looptune.tune.execution.worker_loop import TaskError, TaskResult, excluded_from_limit
 from tests.helpers.paths import ROOT
 from tests.helpers.worker_tasks import broken_setup, gone, one, setup, slow_setup
 
@@ -173,41 +173,6 @@ def test_setting_up_does_not_count_as_running():
         one(worker, "add", 1)
 
 
-def test_a_pool_runs_everything_at_once():
-    """More tasks than workers, some deadly: one reply for each key, from two processes at the same time."""
-    with Pool(setup, 2, limit_s=5.0) as pool:
-        for n in range(8):
-            pool.submit(n, *(("kill", signal.SIGKILL) if n == 3 else ("sleep", 0.05)))
-        assert pool.load == 8
-        replies: dict[int, Reply] = {}
-        while pool.load:
-            for _, key, reply in wait(pool.workers):
-                replies[key] = reply
-            pool.dispatch()
-    assert sorted(replies) == list(range(8))
-    assert [n for n, reply in replies.items() if isinstance(reply, Crashed)] == [3]
-
-
-def test_a_pool_keeps_to_its_limit() -> None:
-    """Lowered while three are busy, it lets two end before it hands out more; raised again, all three are busy."""
-    with Pool(partial(setup, 100), 3, limit_s=30.0) as pool:
-        for number in range(6):
-            pool.submit(number, "sleep", 0.3)
-        assert [worker.idle for worker in pool.workers] == [False] * 3
-        pool.limit = 1
-        done: list[Any] = []
-        while len(done) < 4:
-            done += [key for _, key, _ in wait(pool.workers)]
-            pool.dispatch()
-            busy = sum(not worker.idle for worker in pool.workers)
-            assert busy <= max(1, 3 - len(done))
-        assert sorted(done) == [0, 1, 2, 3]
-        pool.limit = 3
-        for number in range(6, 9):
-            pool.submit(number, "sleep", 0.1)
-        assert sum(not worker.idle for worker in pool.workers) == 3
-
-
 def test_waiting_for_nothing_returns_at_once():
     """No task, no wait."""
     assert wait([Worker(setup, 1.0)]) == []
@@ -232,8 +197,9 @@ ORPHANS = """
 import sys
 import time
 sys.path.insert(0, sys.argv[1])
-from looptune.tune.execution.process_cache import ProcessCache
-from looptune.tune.execution.workers import Pool, Worker, wait
+from looptune.tune.execution.process import ProcessCache
+from looptune.tune.execution.pool import Pool
+from looptune.tune.execution.worker import Worker, wait
 from tests.helpers.worker_tasks import one, setup
 pool = Pool(setup, 3, 60.0)
 pids = []

@@ -1,0 +1,163 @@
+"""A pool of workers, and its backlog: which worker runs which task.
+
+    urgent        first, by any idle worker
+    of a group    before the usual ones, by a worker that has had a task of the group and remembers what it computed;
+                  if there is no such worker, by any idle one
+    usual         by any idle worker
+    of a group    by a worker that is new to it, if its tasks would wait longer than that worker's first one takes
+
+A group are the versions of a kernel: to judge the first one takes the dependences, which are seconds, and each further
+one milliseconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from looptune.runtime.device import cores
+from looptune.tune.execution.worker import Reply, Worker
+from looptune.tune.execution.worker_loop import TaskResult
+
+if TYPE_CHECKING:
+    from looptune.tune.execution.process import ProcessCache, Setup
+
+URGENT, USUAL = range(2)
+
+_Waiting = tuple[Any, Hashable | None]
+"""A task and its group."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """``members``: the workers that have had a task of the group, and whether the first is done.
+
+    ``first_s``: seconds of a member's first task; ``more_s``: seconds of the ``more`` tasks that followed, together.
+    """
+
+    waiting: deque[_Waiting] = field(default_factory=deque)
+    members: dict[int, bool] = field(default_factory=dict)
+    first_s: float = math.inf
+    more_s: float = 0.0
+    more: int = 0
+
+    @property
+    def each_waits_s(self) -> float:
+        return len(self.waiting) * self.more_s / max(1, self.more) / max(1, len(self.members))
+
+
+class Backlog:
+    """The tasks that wait, each kind in the order in which they came; workers are denoted by numbers."""
+
+    def __init__(self) -> None:
+        self._queues: tuple[deque[_Waiting], deque[_Waiting]] = (deque(), deque())
+        self._groups: dict[Hashable, _Group] = {}
+
+    def __bool__(self) -> bool:
+        return any(self._queues) or any(g.waiting for g in self._groups.values())
+
+    def __len__(self) -> int:
+        return sum(map(len, self._queues)) + sum(len(g.waiting) for g in self._groups.values())
+
+    def add(self, task: Any, rank: int = USUAL, group: Hashable | None = None) -> None:
+        queue = self._queues[rank] if group is None else self._groups.setdefault(group, _Group()).waiting
+        queue.append((task, group))
+
+    def take(self, worker: int) -> _Waiting | None:
+        """Return a task for an idle worker and its group, or None if there is none for it."""
+        urgent, usual = self._queues
+        own = [g for g in self._groups.values() if g.waiting and worker in g.members]
+        if urgent:
+            return urgent.popleft()
+        if own:
+            return max(own, key=lambda g: len(g.waiting)).waiting.popleft()
+        waiting = [g for g in self._groups.values() if g.waiting]
+        unknown = next((g for g in waiting if not g.members), None)
+        if usual and unknown is None:
+            return usual.popleft()
+        late = (g for g in waiting if g.each_waits_s > g.first_s)
+        joined = unknown or max(late, key=lambda g: g.each_waits_s, default=None)
+        if joined is None:
+            return None
+        joined.members[worker] = False
+        return joined.waiting.popleft()
+
+    def record_time(self, worker: int, group: Hashable, seconds: float) -> None:
+        """Record the seconds that a worker spent on a task of the group."""
+        known = self._groups[group]
+        if known.members[worker]:
+            known.more_s, known.more = known.more_s + seconds, known.more + 1
+        else:
+            known.members[worker], known.first_s = True, min(seconds, known.first_s)
+
+    def clear(self) -> None:
+        for queue in (*self._queues, *(g.waiting for g in self._groups.values())):
+            queue.clear()
+
+
+class Pool:
+    """``size`` workers with one backlog. At most ``limit`` of them get tasks at once; it may be changed at any time."""
+
+    def __init__(self, setup: Setup, size: int, limit_s: float, spares: ProcessCache | None = None) -> None:
+        self.workers = tuple(Worker(setup, limit_s, spares=spares) for _ in range(size))
+        self.limit = size
+        self._backlog = Backlog()
+        self._groups: dict[int, Hashable] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @property
+    def load(self) -> int:
+        """Return the number of submitted tasks without a reply."""
+        return len(self._backlog) + sum(not worker.idle for worker in self.workers)
+
+    def submit(self, key: Any, *task: Any, rank: int = USUAL, group: Hashable | None = None) -> None:
+        self._backlog.add((key, task), rank, group)
+        self.dispatch()
+
+    def dispatch(self) -> None:
+        """Give tasks to idle workers; call it after each wait."""
+        busy = sum(not worker.idle for worker in self.workers)
+        # Workers are taken in order, so that a short queue starts few processes.
+        for number, worker in enumerate(self.workers):
+            if busy >= self.limit:
+                return
+            if not worker.idle or not self._backlog:
+                continue
+            taken = self._backlog.take(number)
+            if taken is None:
+                # It may join a group when the first task of the group is done.
+                worker.start()
+                continue
+            (key, task), group = taken
+            if group is not None:
+                self._groups[number] = group
+            worker.submit(key, *task)
+            busy += 1
+
+    def collect(self, worker: Worker) -> tuple[Any, Reply] | None:
+        """Return what the worker's own method returns, and record how long a task of a group took."""
+        said = worker.collect()
+        if said is not None:
+            number = self.workers.index(worker)
+            group = self._groups.pop(number, None)
+            if group is not None and isinstance(said[1], TaskResult):
+                self._backlog.record_time(number, group, said[1].seconds)
+        return said
+
+    def close(self) -> None:
+        self._backlog.clear()
+        for worker in self.workers:
+            worker.close()
+
+
+def default_jobs() -> int:
+    """Return the number of processes that compile by default: one core is left for what is measured."""
+    return max(1, cores() - 1)
