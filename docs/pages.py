@@ -24,13 +24,13 @@ from looptune.schedule.directives.base import Example, Transform
 
 LANGUAGE = Path(__file__).parent / "directives.md"
 STAGES = {
-    "split": "first: it splits loops, and the directives for them go to every piece",
+    "split": "first: it splits loops, and the directives for a loop apply to every piece",
     "nest": "after `distribute`: it orders the loops of a nest",
-    "join": "after `permute`: it makes one loop of several",
-    "mode": "after what changes the order of loops, before what unrolls and tiles them: it says how loops run",
+    "join": "after `permute`: it merges several loops into one",
+    "mode": "after the directives that reorder loops and before those that tile them: it determines how loops run",
     "loop": "last, innermost loop first",
 }
-_TOPICS = re.compile(r"\b(Legal when|Gain|Cost|Source): ")
+_TOPICS = re.compile(r"\b(Legal when|Gain|Cost|Source):\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def page(cls: type[Transform]) -> str:
     told = said(cls)
     beside = [t for t in directives.ALL if t.__module__ == cls.__module__ and t is not cls]
     lines = [f"# {word(cls)}", "", told.summary, "", "```", cls.syntax, "```", ""]
-    lines += [f"[{word(t)}]({t.name}.md) goes with it, and is told of here too.\n" for t in beside]
+    lines += [f"[{word(t)}]({t.name}.md) belongs to it, and is described here too.\n" for t in beside]
     lines += [markdown(told.text), ""]
     lines += [f"- **{topic}:** {markdown(words)}" for topic, words in told.topics.items()]
     lines += [f"- **Takes effect:** {STAGES[cls.stage]}.", ""]
@@ -92,13 +92,13 @@ def example_text(cls: type[Transform], directive: str, example: Example) -> Iter
         became, message = transformed(file)
         assert bool(message) == bool(example.refused), f"{spelt}: {message}"
         if message:
-            yield f"`looptune transform example.c` says\n\n```\n{message}\n```\n"
+            yield f"`looptune transform example.c` prints\n\n```\n{message}\n```\n"
             return
-        yield f"`looptune transform example.c` makes of it\n\n```c\n{became}```\n"
+        yield f"`looptune transform example.c` prints\n\n```c\n{became}```\n"
         if cls.stage == "mode":
             *picture, kernels = explain(load(file)).runs.outline
             runs = "\n".join(picture)
-            yield f"and on a GPU it runs as {kernels}\n\n```\n{runs}\n```\n"
+            yield f"On a GPU it runs as {kernels}:\n\n```\n{runs}\n```\n"
 
 
 def transformed(file: Path) -> tuple[str, str]:
@@ -120,9 +120,9 @@ def contents() -> str:
     rows = [f"| [{word(t)}]({t.name}.md) | {markdown(said(t).summary)} |" for t in directives.ALL]
     return "\n".join([
         "# One page for each directive", "",
-        "Each is made of the file that implements the directive, in `looptune/schedule/directives/`: what it says of",
-        "itself, and its examples, run when this site was built. [The language](../directives.md) explains them in one",
-        "piece.", "",
+        "Each page is made from the file that implements the directive, in `looptune/schedule/directives/`: from its",
+        "documentation and its examples, which were run when this site was built. [The language](../directives.md)",
+        "describes all directives on one page.", "",
         "| directive | what it does |", "|---|---|", *rows, "",
         "```{toctree}", ":hidden:", "", *[t.name for t in directives.ALL], "```", "",
     ])  # fmt: skip

@@ -1,4 +1,4 @@
-"""The directives: one file each, and one line each in ``ALL``. Packages may bring others, see ``core/plugins``."""
+"""The directives: one file each, and one line each in ``ALL``. Packages may add others, see ``core/plugins``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A band: loops that each stand directly in the one before, taken as one perfect nest.
+"""A band: loops that each stand directly in the one before, treated as one perfect nest.
 
     for i in A:                    for i in A:
       S(i)                           for j in B:
@@ -6,8 +6,8 @@
         T(i, j)                        T(i, j)
       U(i)                             if (j == last)  U(i)
 
-A statement beside a loop is sunk into it. Where that loop may not run at all, its first iteration is run for the
-statement alone, and what stands in the loop asks whether the iteration is its own.
+A statement beside a loop is sunk into it. If that loop may have no iterations, it gets one for the statement, and the
+original body gets a condition that excludes this iteration.
 """
 
 from __future__ import annotations

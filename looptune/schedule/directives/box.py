@@ -1,15 +1,15 @@
-"""Box: the loop runs over all the values it has in any iteration of the loops around; a condition leaves out the rest.
+"""Box: extend a loop to its range over all iterations of the loops around it; a condition excludes the rest.
 
     for i in 0..n:                      for i in 0..n:
       for j in i..n: S(i, j)     ==>      for j in 0..n:
                                             if (j >= i) S(i, j)
 
 A triangle becomes a square, so that unrolling and jamming both loops makes tiles that begin at multiples of their size,
-and a kernel's blocks are the same everywhere. ``box 4`` also begins and ends the loop at multiples of 4, the start
-where it is a number. Blocks with nothing to do end at once.
+and all blocks of a kernel have the same form. With ``box 4`` the loop also ends at a multiple of 4, and begins at one
+if its start is a constant. Blocks without work end at once.
 
-Legal when: always; the bounds have to rise or fall with the loops around. Gain: register tiles and shared memory for
-triangles. Cost: iterations that do nothing, and those across the border, of which a tile is only in part.
+Legal when: always; the bounds have to be monotonic in the loops around. Gain: register tiles and shared memory for
+triangles. Cost: iterations without work, and tiles across the border that are computed only in part.
 """
 
 from __future__ import annotations

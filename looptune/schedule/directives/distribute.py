@@ -1,4 +1,4 @@
-"""Distribute and cut: one loop becomes several, each with a part of its statements.
+"""Distribute and cut: split a loop into several loops, each with a part of its statements.
 
     for i:                        for i: q[i] = 0                     2.1
       q[i] = 0                    for i:                              2.2
@@ -6,12 +6,12 @@
         s[j] += r[i] * A[i][j]    for i:                              2.3
         q[i] += A[i][j] * p[j]      for j: q[i] += A[i][j] * p[j]     3.2
 
-A ``cut`` stands before a statement anywhere in the nest: what comes before it in the text and what comes after part
-there. Without cuts the nest falls into the strongly connected components of its dependences, in the order of the text
-where that is legal. Each piece has its own copy of the loops and conditions around its statements.
+A ``cut`` stands before a statement anywhere in the nest; the nest is split there. Without cuts, the nest is split into
+the strongly connected components of its dependences, in the order of the text where that is legal. Each piece has its
+own copy of the loops and conditions around its statements.
 
-Legal when: no dependence is reversed; a condition that a branch of it may change stays with all it decides.
-Gain: perfect nests, loops that may run in parallel or be permuted. Cost: what was shared is loaded again.
+Legal when: no dependence is reversed; a condition that one of its branches may change is not split. Gain: perfect
+nests, and loops that may run in parallel or be permuted. Cost: values that the pieces share are loaded again.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Factor: what all terms of a sum are multiplied with, and no iteration changes, is multiplied with the sum instead.
+"""Factor: multiply a sum by a common factor of its terms once, instead of each term.
 
     for k in 0..m:                                      s = 0
       C[i][j] += alpha * A[i][k] * B[k][j]       ==>    for k in 0..m: s += A[i][k] * B[k][j]
                                                         C[i][j] += alpha * s
 
-In C the loop stays as it is; the sum has a register of its own where kernels are made.
+The C that is printed keeps the loop as it is; in kernels the sum has a register of its own.
 
-Legal when: a sum in the loop has such a factor; not under --no-reassociate, for it rounds otherwise.
-Gain: a multiplication less for each term, and the sum is not loaded first. Cost: none.
+Legal when: a sum in the loop has a factor that no iteration changes; not under --no-reassociate, since it rounds
+differently. Gain: a multiplication less for each term, and the element is not loaded before the loop. Cost: none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fold: a square of iterations along its diagonal; (i, j) and (j, i) run together, and what both add is made once.
+"""Fold: run iterations (i, j) and (j, i) of a square together, and compute the sum that they share once.
 
     for i in 0..n:                              for i in 0..n:
       for j in 0..n:                              for j in 0..i + 1:
@@ -6,12 +6,12 @@
                                                     C[i][j] += s
                                                     if (j < i) C[j][i] += s
 
-In C the two iterations stand side by side; their common sum is made where kernels are. ``box``, ``unroll`` with jam and
-``stage`` of the triangle come after it, as of any.
+In C both iterations are written out; kernels compute the common sum once. ``box``, ``unroll`` with jam and ``stage``
+apply to the resulting triangle as to any other.
 
-Legal when: the nest is two loops over the same range, (i, j) adds to its element what (j, i) adds to its own, factors
-and terms in any order, and so not under --no-reassociate; the dependences allow the order.
-Gain: half of the work. Cost: elements beyond the diagonal are stored along columns.
+Legal when: the nest consists of two loops over the same range, (i, j) adds to its element what (j, i) adds to its own,
+with factors and terms in any order, and the dependences allow the order; not under --no-reassociate. Gain: half of the
+additions. Cost: elements beyond the diagonal are stored along columns.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Fullunroll: every iteration of a loop becomes straight-line code.
+"""Fullunroll: write all iterations of a loop as straight-line code.
 
     for k in 0..3: S(k)    ==>    S(0); S(1); S(2)
 
-How often the loop runs has to be known: from constants in the text, or from the sizes given. Code made for a size that
-is given is right for the others too: the loop stays beside it, under ``if (trips == 3) ... else ...``.
+The trip count has to be known, from constants in the text or from the given sizes. In the second case the code is also
+correct at other sizes: the loop remains beside it, under ``if (trips == 3) ... else ...``.
 
-Legal when: always. Gain: no counter and no branch, elements in registers, constants folded. Cost: code.
+Legal when: always. Gain: no counter and no branch, elements in registers, folded constants. Cost: the size of the code.
 """
 
 from __future__ import annotations

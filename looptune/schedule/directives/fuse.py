@@ -1,15 +1,15 @@
-"""Fuse: a loop and its next sibling loops become one.
+"""Fuse: merge a loop with its next sibling loops.
 
     for i in 0..n: S(i)             for i in 0..n+1:
     for k in 0..n: T(k)     ==>       if (i < n)  S(i)
                                       if (i >= 1) T(i - 1)       where T(k) needs S(k + 1): shifted by one
 
-Loops of equally many trips run side by side, trip by trip; others where their variables are equal, over all the values
-that one of them has, each under a condition. A later loop is shifted by the fewest iterations that make the whole
-legal. Statements between the loops go before or after them.
+Loops with equal trip counts are fused trip by trip; others are fused at equal values of their variables, over the union
+of their ranges, with a condition for each. A later loop is shifted by the smallest number of iterations that makes the
+fusion legal. Statements between the loops are moved before or after them.
 
-Legal when: no dependence is reversed. Gain: values that the one leaves are used in cache or in registers, fewer
-kernels. Cost: registers, conditions; a loop that was parallel may not be any more.
+Legal when: no dependence is reversed. Gain: values of one loop are used by the next in a cache or in registers, and
+there are fewer kernels. Cost: registers and conditions; a parallel loop may become sequential.
 """
 
 from __future__ import annotations

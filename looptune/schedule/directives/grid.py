@@ -1,10 +1,10 @@
-"""Grid blocksize: how many threads a block has, along x (the inner grid loop) and y.
+"""Grid blocksize: set the number of threads of a block along x (the inner grid loop) and y.
 
-    #pragma hmppcg grid blocksize 32x8      covers its loop and the loops nested in it; default 32x8
+    #pragma hmppcg grid blocksize 32x8      for its loop and the loops nested in it; the default is 32x8
 
-Legal when: always. `check` and `run` on a GPU of NVIDIA's refuse blocks of more than 1,024 threads; a version of a
-space that has more is over a limit, and what another device takes is checked when the kernel is built.
-Gain: coalescing (x a multiple of 32), occupancy, reuse in L1. Cost: idle threads at the edges.
+Legal when: always. ``check`` and ``run`` on an NVIDIA GPU refuse blocks of more than 1,024 threads; a version of a
+space that has more exceeds a limit; the limit of another device is checked when the kernel is built. Gain: coalescing
+(x a multiple of 32), occupancy, reuse in L1. Cost: idle threads at the edges.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Gridify: exactly these loops form the grid of a kernel.
+"""Gridify: make exactly the named loops the grid of a kernel.
 
-    #pragma hmppcg gridify(i, j)       i ─▶ y of the grid   j ─▶ x, every other loop stays in the thread
+    #pragma hmppcg gridify(i, j)       i ─▶ y of the grid   j ─▶ x; every other loop stays in the thread
     for i: for j: for k: S(i, j, k)    gridify(i, j, k): i on z, where each block has one of its iterations
 
-The order is that of the names, not of the nest: ``gridify(j, i)`` puts i on x; but three stand in the nest's order,
-each directly in the one before. Of a loop that carries reductions the iterations are shared by the threads of one
-block; several loops of one name in the nest are all meant. Where the bounds of the inner loop depend on the outer one,
-the grid covers them all, and threads outside have nothing to do.
+The order of the names counts, not that of the nest: ``gridify(j, i)`` puts i on x. Three loops have to be named in the
+order of the nest, each directly in the one before. The iterations of a loop that carries reductions are shared by the
+threads of one block. If several loops of the nest have the same name, all of them are meant. If the bounds of the inner
+loop depend on the outer one, the grid covers all values, and threads outside the bounds do nothing.
 
-Legal when: no dependence but reductions is carried by the loops named. Gain: control over the grid. Cost: none.
+Legal when: the named loops carry no dependence except reductions. Gain: control over the grid. Cost: none.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Jam: the copies of a loop's body side by side, statement by statement, their loops made one.
+"""Jam: merge the loops in the copies of a loop's body, statement by statement.
 
     for j in l0..h0: S0(j)            for j in min(l)..min(max(l), max(h)):  each copy that runs there
     for j in l1..h1: S1(j)     ==>    for j in max(l)..min(h):               S0(j); S1(j)
                                       for j in max(min(h), max(l))..max(h):  each copy that runs there
 
-Where all start alike the first loop is not there, where all end alike the last. In both a copy stands under the
-condition that j is within its own bounds, so that the order is the same everywhere: by j, then by copy.
+If all loops start at the same value, there is no first part; if all end at the same value, there is no last one. In
+both parts each copy has a condition for its own bounds, so that the order is the same everywhere: by j, then by copy.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""LaunchBounds: what the compiler of the kernels is told of their blocks, by which it shares out the registers.
+"""LaunchBounds: set what the compiler is told about the blocks of a kernel, by which it allocates registers.
 
-    #pragma looptune launchbounds 2      two blocks are to fit a multiprocessor at a time
-    #pragma looptune launchbounds off    it is not told how many threads a block has; covers its loop and those in it
+    #pragma looptune launchbounds 2      two blocks have to fit on a multiprocessor at the same time
+    #pragma looptune launchbounds off    the number of threads of a block is unknown; for its loop and those in it
 
-Without the directive it knows the threads of a block, and no more. It spends registers on loads that are begun early as
-long as one block fits; not told, it expects blocks of any size, and is thrifty.
+Without the directive, the compiler knows the number of threads of a block and nothing else. It then uses registers for
+loads that are issued early, as long as one block fits. If it knows nothing, it allows blocks of any size, and uses few
+registers.
 
-Legal when: always; `maxregs` takes its place. Gain: loads that wait for each other no more, or more threads at a time:
-which of them is worth more the tuner finds out. Cost: the other one. On a CPU it changes nothing, nor with OpenCL.
+Legal when: always; ``maxregs`` replaces it. Gain: loads that overlap, or more threads at a time; the tuner finds which
+of them is better. Cost: the other one. It has no effect on a CPU and with OpenCL.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ OFF = -1
 
 @dataclass(frozen=True, slots=True)
 class MinBlocks(Annotation):
-    """The compiler is told that so many blocks are to fit a multiprocessor, or with OFF not even how large they are."""
+    """The annotation that tells the compiler how many blocks have to fit on a multiprocessor, or with OFF nothing."""
 
     word: ClassVar = "launchbounds"
     inherited: ClassVar = True

@@ -1,11 +1,11 @@
-"""MaxRegs: the most registers that a thread of the kernels may take; what does not fit is in local memory meanwhile.
+"""MaxRegs: limit the registers of a thread; values that do not fit are in local memory.
 
-    #pragma looptune maxregs 64      covers its loop and the loops nested in it; default: as many as the compiler likes
+    #pragma looptune maxregs 64      for its loop and the loops nested in it; by default the compiler chooses
 
-A multiprocessor has 65536, so that 64 for each thread let it hold 1024 of them, and 128 half as many.
+A multiprocessor has 65536 registers: with 64 per thread it holds 1024 threads at a time, with 128 half as many.
 
-Legal when: always. Gain: more threads at a time, which hide each other's waiting. Cost: values that are spilled to
-memory and read again. On a CPU it changes nothing, nor with OpenCL, whose compilers decide for themselves.
+Legal when: always. Gain: more threads at a time, which hide latencies. Cost: values that are spilled to memory and read
+again. It has no effect on a CPU and with OpenCL, whose compilers choose.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LEAST, MOST = 16, 255
 
 @dataclass(frozen=True, slots=True)
 class MaxRegisters(Annotation):
-    """A thread of the kernel takes at most so many registers."""
+    """The annotation that limits the registers of a thread of the kernel."""
 
     word: ClassVar = "maxregs"
     inherited: ClassVar = True

@@ -1,13 +1,14 @@
-"""Nnan: no comparison in the loop meets a NaN, so that a choice between two numbers is their minimum or maximum.
+"""Nnan: assert that no comparison in the loop has a NaN as operand, so that a selection is a minimum or maximum.
 
     least = h[d] < least ? h[d] : least        ==>        least = min(h[d], least)        one instruction for two
 
-``a < b ? a : b`` is b where one is a NaN, and a GPU's minimum is then the other one. What is meant is ``?:`` of two
-numbers, float or double, that it compares, in the loop and the loops inside; what is written with ``if`` stays.
+If one operand is a NaN, ``a < b ? a : b`` is b, and a GPU's minimum is the other operand. The assertion is used for a
+``?:`` that selects between two numbers, float or double, that it compares, in the loop and the loops inside it; code
+that uses ``if`` does not change.
 
-Legal when: always; that there is no NaN is the user's word, and part of what the report says the kernel rests on. With
-``--no-reassociate`` too: nothing is rounded otherwise. Gain: a GPU's chains of minima, half as long. Cost: none.
-A CPU's minimum is C's, so there it changes nothing.
+Legal when: always, also under ``--no-reassociate``, since nothing is rounded differently. The user asserts that there
+is no NaN, and the report lists this assertion beside the proof. Gain: chains of minima on a GPU are half as long. Cost:
+none. It has no effect on a CPU, whose minimum is that of C.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
-"""Overlap: several steps of a time loop in one launch, each block taking a tile of the arrays through them.
+"""Overlap: run several steps of a time loop in one launch; each block computes a tile of the arrays through them.
 
     for t: launch: for i: for j: A[i][j] = f(A around)     ==>     for t in steps of 4: launch
-                                                                     tile of A, 4 elements more at each edge
+                                                                     load a tile of A, 4 elements wider at each edge
                                                                      4 times: A = f(A around); all threads wait
-                                                                     what is 4 elements inside goes to another A
+                                                                     store the tile without its edges to another A
 
-Tiles overlap: at each step the outermost elements of a tile lack those around them, and are computed again by the
-block next to it. A thread holds its elements in registers, and what its neighbours read of them is in shared memory
-too. The tile is as wide as the block; along the outermost dimension a thread has so many ``rows``. Launches go in
-pairs, from the arrays to spare ones and back. On a CPU there are no tiles: each core takes a band of rows through the
-steps, in place, row after row, each step a few rows behind the one before.
+Tiles overlap: in each step the outermost elements of a tile lack their neighbours, so that they are also computed by
+the neighbouring block. A thread holds its elements in registers; those that other threads read are in shared memory,
+too. The tile is as wide as the block; along the outermost dimension each thread has ``rows`` elements. Launches come in
+pairs, from the arrays to spare ones and back. On a CPU there are no tiles: each core computes a band of rows through
+the steps, in place, row after row, each step a few rows behind the previous one.
 
-Legal when: the loop holds nests of parallel loops, each iteration writes its elements at one point, and what it reads
-of the arrays that are written lies at a constant distance, which decides how far tiles overlap. Gain: the arrays are
-read and written once for several steps, with fewer launches. Cost: what overlaps is computed several times, and memory
-for the spare arrays.
+Legal when: the loop contains nests of parallel loops, each iteration writes at one position, and what it reads of the
+arrays that are written is at a constant distance, which determines the overlap. Gain: the arrays are read and written
+once for several steps, with fewer launches. Cost: elements in the overlap are computed several times, and the spare
+arrays need memory.
 """
 
 from __future__ import annotations

@@ -1,18 +1,19 @@
-"""Pack: blocks of a triangle that have nothing to do are not launched.
+"""Pack: do not launch the blocks of a triangle that have no work.
 
-    #pragma looptune pack      covers its loop and the loops nested in it
+    #pragma looptune pack      for its loop and the loops nested in it
 
     for i: for j >= i          x x x x      launched:      x x x x x
                                  x x x                     x x x x x
                                    x x
                                      x
 
-Two rows of the grid lie side by side, the first and the last, the second and the last but one. Blocks that leave at
-once are not free: it seems that multiprocessors get unequal numbers of those that work.
+Two rows of the grid are adjacent in the launch: the first and the last, the second and the last but one, and so on.
+Idle blocks end at once but cost time; the likely reason is that the multiprocessors get unequal numbers of the blocks
+with work.
 
-Legal when: always; it does something where the grid has two dimensions, its extents are constants (as they are in a
-sweep and in what is built of one), and at least a tenth of its blocks are idle. Gain: all multiprocessors get the same
-share. Cost: some tens of instructions a block, which find out which it is.
+Legal when: always; it has an effect if the grid has two dimensions, its extents are constants (as in a sweep and in a
+module built from one), and at least a tenth of its blocks are idle. Gain: all multiprocessors get the same share. Cost:
+some tens of instructions per block, which compute its position.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from looptune.schedule.directives.base import (
 
 @dataclass(frozen=True, slots=True)
 class SkipIdleBlocks(Annotation):
-    """Blocks of the kernel's grid that have nothing to do are not launched."""
+    """The annotation that blocks of the kernel's grid without work are not launched."""
 
     word: ClassVar = "pack"
     inherited: ClassVar = True

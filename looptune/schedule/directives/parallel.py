@@ -1,27 +1,28 @@
-"""Parallel and noParallel: who runs the iterations of a loop.
+"""Parallel and noParallel: run the iterations of a loop by threads, or by one thread.
 
-    parallel     threads do, in any order            noParallel   one thread does, one after the other
+    parallel     threads run them, in any order      noParallel   one thread runs them, one after the other
 
 Without either, the dependence analysis decides: a loop that carries no dependence is parallel.
 
-    for (j ...)                                 each thread sums some of the iterations, a tree adds up the threads,
+    for (j ...)                                 each thread sums some of the iterations, a tree adds their sums,
         s += A[j];                              one of them updates s
 
     s = 0;                                      one block of threads runs all four, with barriers between them:
-    for (i ...)       parallel                  it sums,
+    for (i ...)       parallel                  it computes the sum,
         s += A[i] * A[i];
-    s = sqrt(s);                                one thread takes the root,
-    for (j ...)       parallel, team            and the block shares out this loop, which is no launch of its own
+    s = sqrt(s);                                one thread computes the root,
+    for (j ...)       parallel, team            and the threads share this loop, which is no launch of its own
         A[j] /= s;
 
-``team``: the threads of one block share out the iterations, as they do where the loop reduces; in a loop of the grid
-those of each iteration's team. Statements beside each other that are all for one block are one kernel. On a CPU it
-changes nothing.
+With ``team``, the threads of one block share the iterations, as they do in a loop that reduces; in a loop of the grid,
+the team of each iteration shares them. Neighbouring statements that all need one block are one kernel. ``team`` has no
+effect on a CPU.
 
-Legal when: no dependence is carried by the loop, but those of reductions (``+ * min max``): their terms come in another
-order then, so not under --no-reassociate where that rounds otherwise. ``reduce(+:s)`` is checked against what the
-analysis finds. ``parallel, assume`` asserts it where the code cannot be analysed.
-Gain: more threads; noParallel on an inner loop leaves more work in each; team saves launches. Cost: parallelism.
+Legal when: the loop carries no dependence except reductions (``+ * min max``). The terms of these get another order, so
+they are refused under --no-reassociate if that rounds differently. ``reduce(+:s)`` is compared with the result of the
+analysis. ``parallel, assume`` asserts that the loop carries no dependence where the code cannot be analysed. Gain: more
+threads; noParallel on an inner loop gives each thread more work; team saves launches. Cost: noParallel reduces the
+parallelism.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from looptune.schedule.directives.base import (
 
 @dataclass(frozen=True)
 class Parallel(Transform):
-    """The iterations of a loop are run by threads, in any order."""
+    """Threads run the iterations of a loop, in any order."""
 
     name: ClassVar = "parallel"
     syntax: ClassVar = "parallel [, team] [, reduce(OP:VARIABLE, ...)] [, private(VARIABLE, ...)] [, assume]"
@@ -85,7 +86,7 @@ class Parallel(Transform):
 
 @dataclass(frozen=True)
 class NoParallel(Transform):
-    """The iterations of a loop are run by one thread, one after the other."""
+    """One thread runs the iterations of a loop, one after the other."""
 
     name: ClassVar = "noparallel"
     syntax: ClassVar = "noParallel"

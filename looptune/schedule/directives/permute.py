@@ -4,14 +4,16 @@
       for j in B:    ==> j, i         for i in A:
         S(i, j)                         S(i, j)
 
-A statement between two of the loops is first sunk into the inner ones, under ``if (k == first)`` where it stood
-before them and ``if (k == last)`` where it stood after them. Bounds that depend on each other are made anew:
+A statement between two of the loops is first sunk into the inner ones, under ``if (k == first)`` if it stood before
+them and ``if (k == last)`` if it stood after them. Bounds that depend on each other are generated again:
 
     for i in 0..n:                  for j in 0..n:
       for j in i..n: S(i, j)  ==>     for i in 0..j + 1: S(i, j)
 
-Pragmas travel with their loop. Legal when: no dependence is reversed.
-Gain: accesses become coalesced or contiguous, a parallel loop moves outward. Cost: the conditions.
+A directive stays with its loop.
+
+Legal when: no dependence is reversed. Gain: accesses become coalesced or contiguous, a parallel loop moves outward.
+Cost: the conditions.
 """
 
 from __future__ import annotations

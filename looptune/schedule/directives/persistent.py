@@ -1,18 +1,17 @@
-"""Persistent: all launches of a sequential loop are one, whose blocks wait for each other between its nests.
+"""Persistent: merge all launches of a sequential loop into one, whose blocks wait for each other between its nests.
 
     for t: launch: for i: A[i] = …      ==>      launch: for t: a block's share of the i: A[i] = …
-           launch: for i: B[i] = …                              all blocks of the grid meet
+           launch: for i: B[i] = …                              all blocks of the grid wait for each other
                                                                 a block's share of the i: B[i] = …
-                                                                all blocks of the grid meet
+                                                                all blocks of the grid wait for each other
 
-The nests keep their blocks and their threads, but a block of the launch does the work of many: one after the other, as
-many as its share is. Those of one nest may differ from those of the next. All blocks have to run at one time, so there
-are as many as fit: so many a multiprocessor as the directive says, one where it says nothing. A CPU and OpenCL, which
-have nothing to gain by it, launch as before.
+The nests keep the shape of their blocks, but a block of the launch executes its share of them, one after the other; the
+shapes of two nests may differ. All blocks have to run at the same time, so their number is what fits: the number per
+multiprocessor that the directive names, by default one. On a CPU and with OpenCL, launches are not merged.
 
-Legal when: always, for between two nests everything waits, as it does between two launches. Gain: no launches, where no
-graph of them can be replayed. Cost: all nests have the registers and the shared memory of the greediest, and
-what is never changed by one nest but by another cannot be read through the cache for constants.
+Legal when: always, since everything waits between two nests, as it does between two launches. Gain: no launches, if
+these cannot be replayed from a graph. Cost: all nests have the registers and the shared memory of the largest, and data
+that one nest only reads and another one changes cannot be read through the read-only cache.
 """
 
 from __future__ import annotations

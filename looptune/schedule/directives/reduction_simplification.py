@@ -1,15 +1,15 @@
-"""Sums whose terms are added up in a local of their own.
+"""Reduction simplification: accumulate the terms of sums in a local, and share sums between elements.
 
-What several elements get is added up once, and factors that the loop does not change are multiplied with the sum.
+A sum that several elements get is computed once, and factors that the loop does not change are multiplied with the sum.
 
     for k:                                                s = 0
       C[i][j] += a * A[i][k] * B[j][k]                    for k: s += A[i][k] * B[j][k]
       if (j < i) C[j][i] += a * B[j][k] * A[i][k]   ==>   C[i][j] += a * s
                                                           if (j < i) C[j][i] += a * s
 
-Two sums are alike where they have the same terms, each in the same loop, factors and terms in any order, and the loop
-changes nothing that these read. Nothing else in the loop may touch what they are added to, and where the second one is
-wanted the first one is.
+Two sums are equal if they have the same terms, each in the same loop, with factors and terms in any order, and the loop
+changes nothing that these read. Nothing else in the loop may access the elements to which the sums are added, and
+wherever the second sum is needed, the first one has to be needed too.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Rfactor: the iterations of a loop that reduces are dealt out to P blocks, and their results are joined afterwards.
+"""Rfactor: distribute the iterations of a loop that reduces to P blocks, and combine their partial sums afterwards.
 
     for i: for j:                                 for p in 0..P, each a block; for i: for j:
       for k in 0..K: C[i][j] += e        ==>        part[p][i][j] = the sum over its K/P iterations of k
                                                   for i: for j: for p in 0..P: C[i][j] += part[p][i][j]
 
-The order of the sums depends on P and the sizes alone. With ``parallel`` on the same loop the threads of each block
-share its iterations; without, one thread runs them.
+The order of the sums depends only on P and the sizes. With ``parallel`` on the same loop, the threads of each block
+share its iterations; without it, one thread runs them.
 
-Legal when: the loop carries nothing but reductions (``+ * min max``), and not under --no-reassociate where another
-order rounds otherwise; it stands in parallel loops, conditions on their variables between them or not, and nothing
-else there changes what is summed.
-Gain: threads, where a grid is small and its sums are long. Cost: memory for P parts of every sum, and a kernel.
+Legal when: the loop carries only reductions (``+ * min max``), and not under --no-reassociate if another order rounds
+differently; it stands in parallel loops, with or without conditions on their variables, and nothing else there changes
+what is summed. Gain: more threads, if a grid is small and its sums are long. Cost: memory for P partial sums of every
+sum, and a kernel.
 """
 
 from __future__ import annotations

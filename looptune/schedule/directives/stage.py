@@ -1,21 +1,22 @@
-"""Stage: the tile of an array that a block reads in a loop is copied to shared memory first, by all its threads.
+"""Stage: copy the tile of an array that a block reads in a loop to shared memory first, by all its threads.
 
     for i: for j:  (grid, 8 x 32 threads)       for i: for j:
       for k in 16*o .. 16*o + 16:         ==>     A_tile[8][16], B_tile[16][32] = A[i's of the block][k's], B[k's][j's]
         C[i][j] += A[i][k] * B[k][j]              for k: C[i][j] += A_tile[i's place][k's place] * B_tile[...][...]
 
-The tile is all that the threads of a block read of the array in the loop, so the loop has to have a known number of
-iterations: tile it. On a grid's own loop it is what they read in the whole kernel, halo included. On a CPU, whose
-caches do this, it changes nothing.
+The tile is all that the threads of a block read of the array in the loop, so the loop has to have a known trip count:
+tile it. On a loop of the grid, the tile is what they read in the whole kernel, including the halo. On a CPU, whose
+caches do this, it has no effect.
 
-``buffers 2`` fills the tile of the next iteration of the loop around while the threads compute with this one's. In the
-tile of an array that is ``transposed`` columns lie side by side, so that a thread reads several rows at once.
-``unroll 16`` writes out so many iterations of the loop in one, or as many of them as divide what it has.
+``buffers 2`` fills the tile of the next iteration of the loop around while the threads compute with the current one. In
+the tile of a ``transposed`` array the elements of a column are adjacent, so that a thread reads several rows at once.
+``unroll 16`` writes 16 iterations of the loop as straight-line code, or the largest smaller number that divides the
+trip count.
 
-Legal when: the kernel does not write the array, the subscripts are affine, and all threads of a block come to the loop
-together. Gain: each element is read from memory once a block; 16 bytes at a time where sizes are known and rows of the
-tile begin and end at multiples of that. Cost: shared memory, two barriers for each tile; with several buffers so many
-times the memory, and one barrier; what is transposed is copied 4 or 8 bytes at a time.
+Legal when: the kernel does not write the array, the subscripts are affine, and all threads of a block reach the loop
+together. Gain: each element is read from memory once per block, 16 bytes at a time if sizes are known and rows of the
+tile begin and end at multiples of 16 bytes. Cost: shared memory and two barriers for each tile; with N buffers N times
+the memory, and one barrier; a transposed tile is copied 4 or 8 bytes at a time.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ MOST_COPIES = 64
 
 @dataclass(frozen=True, slots=True)
 class StagedTiles(Annotation):
-    """A block copies tiles of these arrays to shared memory before it runs the loop.
+    """The annotation that a block copies tiles of these arrays to shared memory before it runs the loop.
 
-    Of each there are so many ``buffers``: all but one are filled for later iterations of the loop around. In
-    ``transposed_tiles`` columns lie side by side. ``tile_unroll`` iterations are written out in one, 0: as many as one
-    load reads.
+    Each array has ``buffers`` tiles: all but one are filled for later iterations of the loop around.
+    ``transposed_tiles`` are stored column by column. ``tile_unroll`` iterations are written as straight-line code; 0:
+    as many as one load covers.
     """
 
     word: ClassVar = "stage"

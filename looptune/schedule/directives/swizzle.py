@@ -1,17 +1,18 @@
-"""Swizzle: blocks take the places of the grid strip by strip; those that run at a time are neighbours both ways.
+"""Swizzle: order the blocks of a grid strip by strip, so that concurrent blocks are neighbours in both dimensions.
 
-    #pragma looptune swizzle 4     strips of four rows of blocks; covers its loop and the loops nested in it
+    #pragma looptune swizzle 4     strips of four rows of blocks; for its loop and the loops nested in it
 
     blocks as launched   0 1 2 3 4 5 …      with swizzle 4   0 4  8 …
                          then the next row                  1 5  9
                                                             2 6 10      then the next four rows
                                                             3 7 11
 
-The blocks that run at one time are those with the next numbers. Along one row they share what they read of the outer
-dimension and of the inner one each needs something else; in a strip several share both, and more is still in the L2.
+The blocks that run at the same time are consecutive in this order. Along one row they share the data of the outer
+dimension, and each reads other data of the inner one; in a strip they share data of both, so that more of it is found
+in the L2.
 
-Legal when: always, for blocks are in no order. Gain: less is read from memory where all of a row's blocks read more
-than the L2 holds. Cost: two divisions a block.
+Legal when: always, since blocks are unordered. Gain: less is read from memory if the blocks of a row together read more
+than the L2 holds. Cost: two divisions per block.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ MOST_ROWS = 1024
 
 @dataclass(frozen=True, slots=True)
 class BlockSwizzle(Annotation):
-    """The kernel's blocks take strips of so many rows of the grid."""
+    """The annotation that orders the kernel's blocks in strips of rows of the grid."""
 
     word: ClassVar = "swizzle"
     inherited: ClassVar = True

@@ -1,19 +1,19 @@
-"""Tile: a loop becomes a loop over strips around a loop within the strip; several loops become blocks.
+"""Tile: turn a loop into a loop over strips around a loop within the strip; several loops become blocks.
 
     for i in 0..N: S(i)    ==>   for outer_i in 0..ceil(N/T):
                                    for i in outer_i*T .. min((outer_i + 1)*T, N): S(i)
 
 A list (``tile i:4, j:8``) moves the loops over the strips outside the loops within them: the nest runs block by block.
-Statements beside the inner loops are sunk into them first, as for ``permute``. Where the bounds of a loop depend on
-another one of the list, only blocks that hold an iteration are run:
+Statements beside the inner loops are sunk into them first, as for ``permute``. If the bounds of a loop depend on
+another one of the list, only blocks that contain an iteration are run:
 
     for i in 0..n:                 for outer_i in 0..ceil(n/4):
       for j in 0..i+1: S   ==>       for outer_j in 0..outer_i+1:
                                        for i in 4*outer_i .. min(4*outer_i + 4, n):
                                          for j in 4*outer_j .. min(4*outer_j + 4, i + 1): S
 
-Legal when: one loop always; blocks when no dependence is reversed.
-Gain: reuse in cache, and in the thread where the strip is a thread's work. Cost: bounds with ``min``.
+Legal when: always for one loop; for a list, if no dependence is reversed. Gain: reuse in a cache, and in registers if a
+thread runs the strip. Cost: bounds with ``min``.
 """
 
 from __future__ import annotations

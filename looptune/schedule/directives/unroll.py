@@ -1,4 +1,4 @@
-"""Unroll: several iterations of a loop become the body of one.
+"""Unroll: make several iterations of a loop the body of one trip.
 
     for j in 0..N: S(j)      q = N div U, r = N mod U
 
@@ -8,11 +8,11 @@
     guarded     one loop of q + r trips: trip j < q runs the U copies, a later one iteration j + (U-1)*q
     noremainder the user asserts r = 0
     jam         the inner loops of the copies become one: each trip computes a tile of U rows in registers; where
-                their bounds differ, what they have in common is one loop and each copy's rest stands before and after
+                their bounds differ, the common range is one loop, and the rest of each copy stands before and after
 
-Legal when: contiguous without jam always; split and jam when no dependence is reversed.
-Gain: fewer branches, reuse in registers, instruction-level parallelism. Cost: registers, code, a remainder.
-Source: HMPP Workbench's directives as used by Grauer-Gray et al., InPar 2012, figure 1.
+Legal when: contiguous without jam is always legal; split and jam are legal if no dependence is reversed. Gain: fewer
+branches, reuse in registers, instruction-level parallelism. Cost: registers, code, a remainder loop. Source: the
+directives of HMPP Workbench as used by Grauer-Gray et al., InPar 2012, figure 1.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""Vectorize: what a thread accesses side by side in memory is one access of up to 16 bytes.
+"""Vectorize: combine neighbouring accesses of a thread into one access of up to 16 bytes.
 
-    vectorize        neighbours that other directives bring together, such as `unroll 4` or `split, vector 4`
-    vectorize 4      for a loop: 4 iterations side by side first, `unroll 4, jam`, whose words for the rest it takes
+    vectorize        neighbours that other directives make, such as `unroll 4` or `split, vector 4`
+    vectorize 4      for a loop: first combine 4 iterations, as `unroll 4, jam` does, with its words for the remainder
 
     B[4*j] = A[4*j]; B[4*j + 1] = A[4*j + 1]; ...        ==>        B[4*j .. 4*j + 3] = A[4*j .. 4*j + 3]
 
-Arrays have to begin at multiples of 16 bytes, which is looked at when a kernel is called. The compiler makes vectors of
-what it then sees to be aligned: with sizes that are constants, in rows that are a multiple of the vector long.
+Arrays have to begin at multiples of 16 bytes, which is checked when a kernel is called. The compiler makes vectors of
+the accesses that it can prove aligned: sizes have to be constants, and the length of a row a multiple of the vector
+length.
 
-Legal when: `unroll` is; without a number always. Gain: a quarter of the memory instructions. Cost: none where there is
-no vector. On a CPU and in OpenCL, whose compilers look for vectors themselves, it is `unroll` alone.
+Legal when: ``unroll`` is legal; without a number always. Gain: a quarter of the memory instructions. Cost: none if
+there is no vector. On a CPU and in OpenCL, whose compilers vectorize themselves, it is ``unroll`` alone.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _REST = ("remainder", "guarded", "noremainder")
 
 @dataclass(frozen=True, slots=True)
 class VectorAccess(Annotation):
-    """The kernel's arrays begin at multiples of 16 bytes, and it accesses neighbours in them at once."""
+    """The annotation that arrays begin at multiples of 16 bytes, so that neighbours are accessed together."""
 
     word: ClassVar = "vectorize"
     inherited: ClassVar = True
