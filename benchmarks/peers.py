@@ -24,9 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from looptune.core.errors import LooptuneError
-from looptune.tune.results import record
-from looptune.tune.results.result import Result
-from looptune.tune.store.conclusions import conclusions
+from looptune.tune.results.result import Result, from_record
 from looptune.tune.store.store import Store
 
 PEERS = Path(__file__).parent / "peers-nvidia-h200.csv"
@@ -38,8 +36,8 @@ def measured(db: Path, dtype: str) -> dict[Key, Result]:
     """What the newest sweeps on an H200 came to, by kernel and the size that the table names it by."""
     found: dict[Key, Result] = {}
     with Store.read(db) as store:
-        for held in sorted(conclusions(store).values(), key=lambda c: c.finished):
-            result, _ = record.from_record(held.record)
+        for held in sorted(store.conclusions().values(), key=lambda c: c.finished):
+            result, _ = from_record(held.record)
             if result.dtype == dtype and "H200" in result.facts.name:
                 sizes = {n: v for n, v in result.sizes.items() if n.upper() != "TMAX"}
                 found[result.kernel, next(iter(sizes.values()))] = result

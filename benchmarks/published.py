@@ -27,7 +27,7 @@ from looptune.report.figures import style
 from looptune.report.figures.speedups import speedups
 from looptune.report.site import folder
 from looptune.tune.results import studies
-from looptune.tune.results.study import KernelStudy, comparable_groups
+from looptune.tune.results.studies import KernelStudy, comparable_groups
 
 REPORTS = Path(__file__).resolve().parent.parent / "reports"
 DEVICES = tuple(sorted(REPORTS.glob("*/results.sqlite.gz")))

@@ -61,7 +61,7 @@ def show(db: Path, as_json: bool) -> int:
         counts = {"rows": sum(1 for _ in store.rows()), "sweeps": len(store.commands()), "schema": store.schema}
     size = maintenance.size_bytes(db)
     if as_json:
-        record = {"path": str(db), "bytes": size, **counts, "contents": [part.record() for part in found]}
+        record = {"path": str(db), "bytes": size, **counts, "contents": [database_table.record(part) for part in found]}
         click.echo(json.dumps(record, indent=1))
         return 0
     older = "" if counts["schema"] == len(MIGRATIONS) else f" (present: {len(MIGRATIONS)}; migrated when next written)"
@@ -219,14 +219,13 @@ def dump(db: Path, kernel: str | None, how: str, output: Path | None) -> int:
     from functools import partial
 
     from looptune.report import database_table
-    from looptune.tune.store.conclusions import conclusions
     from looptune.tune.store.store import Store
 
     with Store.read(db) as store:
         write = (
             database_table.write_csv
             if how == "csv"
-            else partial(database_table.write_lines, concluded=conclusions(store))
+            else partial(database_table.write_lines, concluded=store.conclusions())
         )
         write_rows(write, select_rows(store, kernel), output)
     return 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 from looptune.core.floating_point import DEFAULT, Floats
@@ -20,8 +21,7 @@ from looptune.ir.simplify import is_integer
 from looptune.runtime.outcome import Timed
 from looptune.runtime.timing import Summary, summary
 from looptune.schedule.directive_lines import canonical_text
-from looptune.tune.results.winner import winner
-from looptune.tune.store.searches import VERSIONS
+from looptune.tune.store.searches import Search, by_context
 from looptune.tune.store.source_hash import source_hash
 from looptune.tune.store.store import Context, Row, Store
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 _FLOATS = ("reassociate", "contract")
 SLOWER = 1.05
 """Times of the sequential loops, which are timed apart."""
-_OTHERS = ("hand-written", "library")
-"""What else runs in finals; their rows have a hash behind the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,59 +68,41 @@ def best_versions(store: Store, unit: Unit, target: str, floats: Floats = DEFAUL
     """
     asked = floats.options(target)
     known = store.rows(kernel=unit.codelet.name, source_hash=source_hash(unit), target=target)
-    groups: dict[tuple[str, int, str, tuple[int, ...]], dict[str, list[Row]]] = {}
     whole = [p.name for p in unit.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)]
-    for row in known:
-        options = {"reassociate": True, **json.loads(row.context.options)}
-        if {k: options[k] for k in _FLOATS if k in options} != asked or not isinstance(row.outcome, Timed):
-            continue
-        values = json.loads(row.context.sizes)
-        if not values.keys() >= set(whole):
-            continue
-        sizes = tuple(int(values[name]) for name in whole)
-        place = (row.context.device, int(options.get("cores", 0)), row.context.capability, sizes)
-        groups.setdefault(place, {}).setdefault(row.context.hash, []).append(row)
+    groups: dict[tuple[str, int, str, tuple[int, ...]], list[Search]] = {}
+    for search in by_context(row for row in known if isinstance(row.outcome, Timed)):
+        context = search.context
+        options = {"reassociate": True, **json.loads(context.options)}
+        values = json.loads(context.sizes)
+        if {k: options[k] for k in _FLOATS if k in options} == asked and values.keys() >= set(whole):
+            sizes = tuple(int(values[name]) for name in whole)
+            place = (context.device, int(options.get("cores", 0)), context.capability, sizes)
+            groups.setdefault(place, []).append(search)
     commands = store.commands()
-    found = []
-    for place in sorted(groups):
-        _, cores, _, sizes = place
-        rows = max(groups[place].values(), key=_worth)
-        found.append(_won(rows, cores, dict(zip(whole, sizes, strict=True)), commands))
-    return tuple(m for m in found if m is not None)
+    found = (_best(max(groups[place], key=_worth), place[1], whole, commands) for place in sorted(groups))
+    return tuple(one for one in found if one is not None)
 
 
-def _worth(rows: Sequence[Row]) -> tuple[bool, bool, float]:
-    """Return a rank of the rows of one context against those of another."""
-    finals = any(row.role == "final" for row in rows)
-    context = rows[0].context
-    return context.lowering == lowering(context.target), finals, max(_finished(row) for row in rows)
+def _worth(search: Search) -> tuple[bool, bool, float]:
+    """Return a rank of what was measured in one context against what was in another."""
+    finals = any(row.role == "final" for row in search.rows)
+    context = search.context
+    return context.lowering == lowering(context.target), finals, max(map(_finished, search.rows))
 
 
-def _won(rows: Sequence[Row], cores: int, sizes: Mapping[str, int], commands: Mapping[str, str]) -> BestVersion | None:
+def _best(search: Search, cores: int, whole: Sequence[str], commands: Mapping[str, str]) -> BestVersion | None:
     """Return the winner, or None where only hand-written kernels and the original loops were timed."""
-    finals = [row for row in rows if row.role == "final" and row.directives.split(" ")[0] not in _OTHERS]
-    newest = max(finals, key=_finished).sweep if finals else ""
-    among = [r for r in finals if r.sweep == newest] if finals else [r for r in rows if r.role in VERSIONS]
-    times = {row.directives: row.outcome.times_us for row in among if isinstance(row.outcome, Timed)}
-    if not times:
+    best = search.best
+    if best is None:
         return None
-    medians = {text: summary(us).median_us for text, us in times.items()}
-    best = winner(times, list(times))[0] if finals else min(medians, key=lambda text: (medians[text], len(text), text))
-    if medians.get("", medians[best]) < medians[best]:
-        best = ""
-    row = next(r for r in among if r.directives == best)
-    directives = canonical_text(best, "configuration")
+    medians = {text: time.median_us for text, time in best.times.items()}
+    won = "" if medians.get("", inf) < medians[best.directives] else best.directives
+    row, alone, values = best.rows[won], search.sequential, json.loads(search.context.sizes)
     return BestVersion(
-        row.context, json.loads(row.context.sizes), sizes, cores, directives, summary(times[best]),
-        medians.get(""), bool(finals), _finished(row), commands.get(row.sweep, ""), _alone(rows),
+        search.context, values, {name: int(values[name]) for name in whole}, cores,
+        canonical_text(won, "configuration"), summary(best.times[won].times_us), medians.get(""), best.is_final,
+        _finished(row), commands.get(row.sweep, ""), None if alone is None else alone.median_us,
     )  # fmt: skip
-
-
-def _alone(rows: Sequence[Row]) -> float | None:
-    """Return what the sequential loops took on one core, by the newest row."""
-    own = [row for row in rows if row.role == "sequential" and isinstance(row.outcome, Timed)]
-    newest = max(own, key=_finished, default=None)
-    return newest.median_us if newest is not None else None
 
 
 def _finished(row: Row) -> float:

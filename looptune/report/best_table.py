@@ -21,7 +21,7 @@ from looptune.report.table import Column, Table
 if TYPE_CHECKING:
     from looptune.runtime.timing import Speedup, Summary
     from looptune.tune.results.result import Entry, Result
-    from looptune.tune.results.study import KernelStudy
+    from looptune.tune.results.studies import KernelStudy
 
 _WHAT = (Column("kernel", "kernel"), Column("size", "size", "prose"), Column("dtype", "type"))
 _DEVICE = Column("device", "device", "prose")

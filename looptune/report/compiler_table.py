@@ -17,7 +17,7 @@ from looptune.core.cache_file import replace_text
 from looptune.report.result_table import time_text
 from looptune.report.table import Column, Table, csv_text, plain_columns
 from looptune.runtime.outcome import Timed
-from looptune.tune.results.study import KernelStudy
+from looptune.tune.results.studies import KernelStudy
 
 ORDER = ("numba-cuda", "cuda-c", "opencl", "numba-cpu")
 """Which target is the first of a comparison: the usual one."""

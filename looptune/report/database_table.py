@@ -6,65 +6,49 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from looptune.report.failure_table import heading
 from looptune.report.result_table import time_text
 from looptune.runtime.outcome import CLASSES, Timed
-from looptune.tune.store.searches import VERSIONS, seconds
+from looptune.tune.store.searches import VERSIONS, Search, by_context, seconds
 from looptune.tune.store.store import Context, Row, iso_time
 
 if TYPE_CHECKING:
-    from looptune.tune.store.conclusions import Conclusion
+    from looptune.tune.store.store import Conclusion
 
 NOTHING: Mapping[str, Conclusion] = MappingProxyType({})
 
 
-@dataclass(slots=True)
-class Part:
-    """All versions of one context: kernel, sizes, type, device, lowering."""
-
-    context: Context
-    counts: Counter[str] = field(default_factory=Counter)
-    best: Row | None = None
-    newest: float = 0.0
-
-    def add(self, row: Row) -> None:
-        self.counts[row.status] += 1
-        self.newest = max(self.newest, row.started)
-        us = row.median_us
-        if us is not None and (self.best is None or self.best.median_us is None or us < self.best.median_us):
-            self.best = row
-
-    def record(self) -> dict[str, Any]:
-        c = self.context
-        return {
-            "kernel": c.kernel, "device": c.device, "target": c.target, "dtype": c.dtype, "sizes": json.loads(c.sizes),
-            "lowering": c.lowering, "counts": dict(self.counts), "newest": iso_time(self.newest),
-            "best_us": None if self.best is None else self.best.median_us,
-            "directives": None if self.best is None else self.best.directives,
-        }  # fmt: skip
-
-
-def parts(rows: Iterable[Row]) -> list[Part]:
+def parts(rows: Iterable[Row]) -> list[Search]:
     """Return the versions by context, with kernels in alphabetical order."""
-    found: dict[Context, Part] = {}
-    for row in rows:
-        if row.role in VERSIONS:
-            found.setdefault(row.context, Part(row.context)).add(row)
-    return sorted(found.values(), key=lambda p: (p.context.kernel, p.context.device, p.context.sizes, p.newest))
+    found = by_context(row for row in rows if row.role in VERSIONS)
+    return sorted(found, key=lambda s: (s.context.kernel, s.context.device, s.context.sizes, s.started))
 
 
-def text(part: Part) -> str:
+def text(part: Search) -> str:
     """Return three lines on a part of a database: what it is, the counts by outcome, the best."""
-    counts = ", ".join(f"{part.counts[s]} {s.replace('_', ' ')}" for s in STATUSES if part.counts[s])
-    lines = [f"{heading(part.context)}, lowering {part.context.lowering}, {iso_time(part.newest)}", f"  {counts}"]
-    if part.best is not None and part.best.median_us is not None:
-        how = "; ".join(part.best.directives.splitlines())
-        lines.append(f"  best {time_text(part.best.median_us)}: {how if how else '(default)'}")
+    found = Counter(row.status for row in part.rows)
+    counts = ", ".join(f"{found[s]} {s.replace('_', ' ')}" for s in STATUSES if found[s])
+    lines = [f"{heading(part.context)}, lowering {part.context.lowering}, {iso_time(part.started)}", f"  {counts}"]
+    best = part.fastest
+    if best is not None and best.median_us is not None:
+        how = "; ".join(best.directives.splitlines())
+        lines.append(f"  best {time_text(best.median_us)}: {how if how else '(default)'}")
     return "\n".join(lines)
+
+
+def record(part: Search) -> dict[str, Any]:
+    """Return a part of a database as a JSON object."""
+    c, best = part.context, part.fastest
+    return {
+        "kernel": c.kernel, "device": c.device, "target": c.target, "dtype": c.dtype, "sizes": json.loads(c.sizes),
+        "lowering": c.lowering, "counts": dict(Counter(row.status for row in part.rows)),
+        "newest": iso_time(part.started), "best_us": None if best is None else best.median_us,
+        "directives": None if best is None else best.directives,
+    }  # fmt: skip
 
 
 STATUSES = (*CLASSES, "duplicate", "running")

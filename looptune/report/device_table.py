@@ -11,7 +11,7 @@ from looptune.core.cache_file import replace_text
 from looptune.report.result_table import ratio_text, time_text
 from looptune.report.suite_table import ratio
 from looptune.report.table import Table, plain_columns
-from looptune.tune.results.study import sizes
+from looptune.tune.results.studies import sizes
 
 if TYPE_CHECKING:
     from looptune.tune.results.result import Result

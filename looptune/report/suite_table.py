@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from looptune.core.cache_file import replace_text
 from looptune.report.result_table import TIMELINE, counts, ratio_text, time_text, timeline
 from looptune.report.table import Column, Table, csv_text, plain_columns
-from looptune.tune.results.study import USUAL, sizes
+from looptune.tune.results.studies import USUAL, sizes
 
 if TYPE_CHECKING:
     from looptune.tune.results.result import Result

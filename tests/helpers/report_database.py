@@ -10,11 +10,9 @@ from looptune.runtime.device import DeviceInfo
 from looptune.runtime.outcome import CutOff, Illegal, Timed, WrongResult
 from looptune.runtime.roofline import MinimumWork, Peaks, Rate, Roofline
 from looptune.runtime.timing import Speedup, Summary
-from looptune.tune.results import record, studies
-from looptune.tune.results.record import Sources
-from looptune.tune.results.result import Entry, Result
-from looptune.tune.results.study import KernelStudy
-from looptune.tune.store.conclusions import save_conclusion
+from looptune.tune.results import studies
+from looptune.tune.results.result import Entry, Result, Sources, to_record
+from looptune.tune.results.studies import KernelStudy
 from looptune.tune.store.store import Context, Role, Row, Store, canonical_json
 
 GPU = Context(
@@ -102,7 +100,7 @@ def database(
             fill(store, context)
             if concluded:
                 facts = replace(FACTS, name=context.device)
-                save_conclusion(store, context, "s1", record.record(result(facts=facts), sources))
+                store.save_conclusion(context, "s1", to_record(result(facts=facts), sources))
     return path
 
 

@@ -19,10 +19,8 @@ import pytest
 
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.tune.results import record
-from looptune.tune.results.record import Sources
+from looptune.tune.results.result import Sources, to_record
 from looptune.tune.results.studies import best_of_databases
-from looptune.tune.store.conclusions import save_conclusion
 from looptune.tune.store.store import Row, Store
 from tests.helpers import report_database, synthetic_database
 from tests.helpers.command_line import looptune
@@ -60,11 +58,10 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
         report_database.fill(
             store, where, times={"": 9.0, "loop i: unroll 2": 5.0}, finals={"": 9.0, "loop i: unroll 2": 5.0}
         )
-        save_conclusion(
-            store,
+        store.save_conclusion(
             where,
             "s1",
-            record.record(report_database.result(directives="loop i: unroll 2"), Sources("a", "b", "c")),
+            to_record(report_database.result(directives="loop i: unroll 2"), Sources("a", "b", "c")),
         )
         store.begin(Row(replace(where, dtype="float64"), "", sweep="s2"))
     return folder

@@ -20,7 +20,7 @@ from looptune.report.site.svg import Picture, inline_svg
 from looptune.runtime.timing import Summary
 from looptune.tune.results import studies
 from looptune.tune.results.result import Entry
-from looptune.tune.results.study import KernelStudy, comparable_groups
+from looptune.tune.results.studies import KernelStudy, comparable_groups
 from looptune.tune.store.store import Row, Store
 from tests.helpers.report_database import BEST, GPU, OTHER, TIMES, database, fill, one, result
 

@@ -14,9 +14,8 @@ import pytest
 from looptune.report.site import folder as site
 from looptune.report.site.html import page, versions
 from looptune.runtime.outcome import WrongResult
-from looptune.tune.results import record, studies
-from looptune.tune.results.record import Sources
-from looptune.tune.store.conclusions import save_conclusion
+from looptune.tune.results import studies
+from looptune.tune.results.result import Sources, to_record
 from looptune.tune.store.store import Row, Store
 from tests.helpers import browser
 from tests.helpers.browser import CHROMIUM, Page
@@ -36,7 +35,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
             fill(store, context, times=TIMES | {f"loop k: unroll {n}": 1000.0 + n for n in range(10, MANY)})
         store.record(Row(context, f"loop k: {EVIL}", sweep="s1"), WrongResult(EVIL))
         made = result(kernel=EVIL, directives=EVIL, proof=EVIL, command=EVIL, ties=(EVIL,), sums=(EVIL,))
-        save_conclusion(store, context, "s1", record.record(made, Sources(EVIL, EVIL, EVIL)))
+        store.save_conclusion(context, "s1", to_record(made, Sources(EVIL, EVIL, EVIL)))
     (written,) = site.write(studies.read([folder / "db"]), folder / "r")
     return written.page
 

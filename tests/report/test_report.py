@@ -20,12 +20,11 @@ from looptune.report import result_table as tables
 from looptune.report.figures import style
 from looptune.report.site import folder
 from looptune.report.table import Column, Table
-from looptune.tune.results import record as kept
 from looptune.tune.results import studies
-from looptune.tune.results.study import names_of
+from looptune.tune.results.result import from_record, to_record
+from looptune.tune.results.studies import names_of
 from looptune.tune.session import conclude as conclusion
 from looptune.tune.store import maintenance
-from looptune.tune.store.conclusions import conclusions, save_conclusion
 from looptune.tune.store.store import Row, Store
 from tests.helpers.command_line import GEMM, SMALL, looptune
 from tests.helpers.report_database import BEST, FINALS, GPU, OTHER, SOURCES, database, fill, one, result, timed
@@ -39,8 +38,8 @@ HOSTILE = 'a_b & 50% #1 {x} $y$ ~^ \\input{f} <b>|*`\n"q" \'é ⇒ --'
 def test_a_result_survives_the_database() -> None:
     """What is recorded is restored whole, through JSON, but for the times of the versions, which are in their rows."""
     for made in (result(), result(ceiling=None, over_hand=None, entries=())):
-        held = json.loads(json.dumps(kept.record(replace(made, times_us=(1.0, 2.0)), SOURCES)))
-        assert kept.from_record(held) == (made, SOURCES)
+        held = json.loads(json.dumps(to_record(replace(made, times_us=(1.0, 2.0)), SOURCES)))
+        assert from_record(held) == (made, SOURCES)
 
 
 @pytest.mark.long
@@ -55,7 +54,7 @@ def test_a_real_sweep_keeps_what_it_came_to(tmp_path: Path) -> None:
     assert swept.code == 0, swept.err
     assert "looptune report --db db --reports rep" in swept.out
     with Store.read(tmp_path / "db") as store:
-        before = conclusions(store)
+        before = store.conclusions()
     study = one(tmp_path / "db")
     assert study.sources is not None
     assert study.sources.original.startswith("#pragma hmpp gemm codelet")
@@ -66,7 +65,7 @@ def test_a_real_sweep_keeps_what_it_came_to(tmp_path: Path) -> None:
     assert study.result.entry("tuned") is not None
     assert looptune("run", "gemm.c", *SMALL, *place, cwd=tmp_path).code == 0
     with Store.read(tmp_path / "db") as store:
-        assert conclusions(store) == before
+        assert store.conclusions() == before
 
 
 def test_merging_takes_the_newer_conclusion(tmp_path: Path) -> None:
@@ -74,15 +73,15 @@ def test_merging_takes_the_newer_conclusion(tmp_path: Path) -> None:
     for name, kernel, finished in (("a", "old", 1.0), ("b", "new", 2.0)):
         with Store.open(tmp_path / name) as store:
             fill(store)
-            save_conclusion(store, GPU, "s", kept.record(result(kernel=kernel), SOURCES))
+            store.save_conclusion(GPU, "s", to_record(result(kernel=kernel), SOURCES))
             store.connection.execute("UPDATE results SET finished = ?", (finished,))
-            save_conclusion(store, replace(GPU, kernel=name), "s", kept.record(result(), SOURCES))
+            store.save_conclusion(replace(GPU, kernel=name), "s", to_record(result(), SOURCES))
     for into, other in (("a", "b"), ("b", "a")):
         with Store.open(tmp_path / f"{into}{other}") as store, Store.read(tmp_path / into) as first:
             with Store.read(tmp_path / other) as second:
                 maintenance.merge(store, first)
                 maintenance.merge(store, second)
-            found = conclusions(store)
+            found = store.conclusions()
         assert found[GPU.hash].record["kernel"] == "new"
         assert len(found) == 3
 
@@ -91,9 +90,9 @@ def test_a_conclusion_goes_with_the_last_row_of_its_context(tmp_path: Path) -> N
     """Failures may be pruned without it; a kernel may not."""
     with Store.change(database(tmp_path / "db", (GPU, OTHER), concluded=True)) as store:
         maintenance.prune(store, maintenance.PruneFilter(classes=("wrong",)))
-        assert set(conclusions(store)) == {GPU.hash, OTHER.hash}
+        assert set(store.conclusions()) == {GPU.hash, OTHER.hash}
         maintenance.prune(store, maintenance.PruneFilter(device="NVIDIA A100"))
-        assert set(conclusions(store)) == {GPU.hash}
+        assert set(store.conclusions()) == {GPU.hash}
 
 
 def test_without_what_was_screened_tables_and_builds_are_the_same(tmp_path: Path) -> None:
@@ -103,7 +102,7 @@ def test_without_what_was_screened_tables_and_builds_are_the_same(tmp_path: Path
     elsewhere = {"": 100.0, "nest i: permute j, i, k": 45.0}
     with Store.open(path) as store:
         fill(store)
-        save_conclusion(store, GPU, "s1", kept.record(result(versions=counts), SOURCES))
+        store.save_conclusion(GPU, "s1", to_record(result(versions=counts), SOURCES))
         fill(store, OTHER, finals=elsewhere, sweep="s2")
         store.record(Row(GPU, "codelet: grid blocksize 16x16", "ablation", "s1"), timed(31.0))
     before = studies.read([path])
@@ -352,7 +351,7 @@ def test_the_winners_kernels_are_kept_and_shown() -> None:
     assert [(h.warps, h.most, h.by) for h in held] == [(20, 64, "registers"), (64, 64, "threads")]
     assert [h.warps for h in conclusion.occupancy_of(used, "sm_999")] == [None, None]
     made = result(occupancy=held, seconds={})
-    back, _ = kept.from_record(kept.record(made, SOURCES))
+    back, _ = from_record(to_record(made, SOURCES))
     assert back.occupancy == held
     assert made.record()["kernels"][0]["registers"] == 96
     shown = "| f_0 | 128 | 96 | 1,024 B | 0 B | 31%, 20 of 64 warps, limited by registers |"

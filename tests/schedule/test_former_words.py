@@ -24,7 +24,7 @@ from looptune.tune.formats import records, t1
 from looptune.tune.formats.json_cursor import JsonCursor
 from looptune.tune.space import space
 from looptune.tune.space.pragma_choices import check_choices_decided
-from looptune.tune.store.conclusions import conclusions, save_conclusion
+from looptune.tune.store.searches import by_context
 from looptune.tune.store.source_hash import source_hash
 from looptune.tune.store.store import Store, key
 from tests.helpers.store_rows import CONTEXT, row, timed
@@ -141,7 +141,7 @@ def test_a_database_of_the_release_before(
         store.record(row(text, role="final"), timed(2.5))
         store.record_duplicate(row("loop q: unroll 1"), row(text).key)
         store.record(row("", role="default"), timed(4.0))
-        save_conclusion(store, CONTEXT, "s", {"directives": text, "ties": [text], "sizes": {"n": 4}})
+        store.save_conclusion(CONTEXT, "s", {"directives": text, "ties": [text], "sizes": {"n": 4}})
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA user_version = 6")
         db.commit()
@@ -157,10 +157,11 @@ def test_a_database_of_the_release_before(
             ]
             assert found["loop q: unroll 1", "version"].same_as == key(CONTEXT, present)
             assert store.lookup([key(CONTEXT, present)]).keys() == {key(CONTEXT, present)}
-            best = store.best(CONTEXT.kernel, CONTEXT.device)
+            (search,) = by_context(store.rows())
+            best = search.fastest
             assert best is not None
             assert best.directives == present
-            (kept,) = conclusions(store).values()
+            (kept,) = store.conclusions().values()
             assert kept.record == {"directives": present, "ties": [present], "sizes": {"n": 4}}
 
 

@@ -13,8 +13,7 @@ from looptune.runtime.timing import speedup
 from looptune.tune.execution.local_executor import LocalExecutor
 from looptune.tune.execution.worker_loop import PickledValue, TaskResult
 from looptune.tune.measure.evaluate import FinalsRequest, KernelBuilder, Times
-from looptune.tune.results import record
-from looptune.tune.results.result import DirectiveGain
+from looptune.tune.results.result import DirectiveGain, Sources, from_record, to_record
 from looptune.tune.session import ablation
 from looptune.tune.session.ablation import Winner
 from looptune.tune.session.budget import Budget
@@ -110,7 +109,7 @@ def test_it_is_kept_and_shown() -> None:
         DirectiveGain("loop i: distribute", None, "illegal: no loop 1.2"),
     )
     result = report_database.result(directive_gains=earned, seconds={})
-    back, _ = record.from_record(record.record(result, record.Sources("", "", "")))
+    back, _ = from_record(to_record(result, Sources("", "", "")))
     assert back.directive_gains == earned
     assert result.record()["earned"] == {"loop k: unroll 4": 2.0, "loop i: distribute": None}
     assert "| `loop k: unroll 4` | 2x FAST |" in result_table.markdown(result)

@@ -23,11 +23,11 @@ from looptune.tune.measure import evaluate, pruning
 from looptune.tune.measure.evaluate import BuildStep, Built, KernelBuilder, MeasuringDevice, Plans, plans_of
 from looptune.tune.measure.pruning import one_run_suffices
 from looptune.tune.replay.load import read
-from looptune.tune.results.winner import winner
 from looptune.tune.session import prepare
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.statistics import SweepStatistics
 from looptune.tune.space.space import Configuration, parse
+from looptune.tune.store.searches import winner
 from looptune.tune.store.store import Context, Row, Store
 from tests.helpers.codelets import STEPS
 from tests.helpers.fake_lab import FakeLab, ran, run

@@ -24,7 +24,6 @@ from looptune.tune.execution.worker_loop import PickledValue, TaskResult
 from looptune.tune.measure import reference
 from looptune.tune.measure.evaluate import FinalsRequest, KernelBuilder, MeasuringDevice, Times
 from looptune.tune.measure.reference import ReferenceResult
-from looptune.tune.results.winner import winner
 from looptune.tune.session import experiment, finals
 from looptune.tune.session import proof as proved
 from looptune.tune.session.budget import Budget
@@ -32,6 +31,7 @@ from looptune.tune.session.experiment import COPIES, concurrent_groups
 from looptune.tune.session.finals import KernelFinals, WinnerSources, schedule_finalist
 from looptune.tune.session.prepare import PreparedRun, TuningRequest, prepare
 from looptune.tune.session.proof import ProofSummary
+from looptune.tune.store.searches import winner
 from looptune.tune.store.store import Store
 from tests.helpers.fake_workers import FakeWorkers
 

@@ -20,8 +20,7 @@ from looptune.tune.formats.t1 import space_text
 from looptune.tune.replay import load
 from looptune.tune.session.prepare import TuningRequest, prepare
 from looptune.tune.space.space import parse
-from looptune.tune.store.recording import Measurement, Recording
-from looptune.tune.store.searches import Search, searches
+from looptune.tune.store.searches import Measurement, Recording, Search, searches
 from looptune.tune.store.store import Row
 from tests.helpers import row_factory
 from tests.helpers.paths import POLYBENCH

@@ -19,7 +19,7 @@ from looptune.tune.execution import time_allowance
 from looptune.tune.execution import worker as worker_module
 from looptune.tune.execution.time_allowance import PATIENCE, Allowance
 from looptune.tune.execution.worker import Worker, wait
-from looptune.tune.results import record
+from looptune.tune.results.result import Sources, from_record, to_record
 from looptune.tune.session.finals import outcome_of_rounds
 from looptune.tune.space.space import Configuration, parse
 from looptune.tune.strategies.exhaustive import Exhaustive
@@ -186,7 +186,7 @@ def test_tables_and_databases_keep_a_disturbance() -> None:
     assert "disturbed while it was timed: tasks waited" in result_table.plain(disturbed)
     assert "Disturbed while it was timed: tasks waited" in result_table.markdown(disturbed)
     assert "disturbed" not in result_table.plain(report_database.result())
-    back, _ = record.from_record(record.record(disturbed, record.Sources("", "", "")))
+    back, _ = from_record(to_record(disturbed, Sources("", "", "")))
     assert back.disturbed == disturbed.disturbed
 
 

@@ -19,7 +19,7 @@ from looptune.runtime.outcome import Illegal, Timed
 from looptune.tune.replay import load, simulate
 from looptune.tune.space.space import Configuration, parse
 from looptune.tune.space.table_view import Table
-from looptune.tune.store.recording import Measurement
+from looptune.tune.store.searches import Measurement
 from looptune.tune.store.store import Context, Row, Store
 from looptune.tune.strategies import ALL, Strategy
 from tests.helpers.synthetic_costs import SMALL, bowl, rugged

@@ -24,7 +24,7 @@ from looptune.report.figures import style
 from looptune.report.figures.style import FAINT, INK
 
 if TYPE_CHECKING:
-    from looptune.tune.results.study import KernelStudy
+    from looptune.tune.results.studies import KernelStudy
 
 _NUMBER = re.compile(r"loop (\d+)(?:\.\d+)?")
 _UNROLL = re.compile(r"unroll\s+(\d+)\s*((?:,\s*\w+(?:\s+\d+)?\s*)*)", re.IGNORECASE)

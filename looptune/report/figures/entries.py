@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from looptune.report.figures import style
 from looptune.report.figures.style import BLUE, FAINT, GREEN, INK, ORANGE, PINK
 from looptune.report.result_table import time_text
-from looptune.tune.results.study import KernelStudy, names_of
+from looptune.tune.results.studies import KernelStudy, names_of
 
 if TYPE_CHECKING:
     from looptune.tune.results.result import Entry

@@ -21,7 +21,7 @@ from looptune.report.figures import style
 from looptune.report.figures.style import AMBER, BLUE, FAINT, GREEN, INK, ORANGE, PINK
 
 if TYPE_CHECKING:
-    from looptune.tune.results.study import KernelStudy
+    from looptune.tune.results.studies import KernelStudy
 
 _FACTOR = re.compile(r"(unroll|tile)\s+(?:[A-Za-z_]\w*\s*:\s*)?(\d+)\s*((?:,\s*[A-Za-z]+\s*)*)")
 _ORDER = re.compile(r"permute\s+(.+)")

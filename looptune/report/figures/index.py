@@ -17,7 +17,7 @@ from looptune.report.figures.roofline import rooflines, roofs
 from looptune.report.figures.sensitivity import sensitivity, sensitivity_figure
 from looptune.report.figures.speedups import speedups
 from looptune.report.figures.transfer import transfer_figure, transfers
-from looptune.tune.results.study import KernelStudy, comparable_groups, names_of
+from looptune.tune.results.studies import KernelStudy, comparable_groups, names_of
 
 
 @dataclass(frozen=True, slots=True)

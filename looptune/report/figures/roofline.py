@@ -20,7 +20,7 @@ from looptune.report.figures import style
 from looptune.report.figures.style import BLUE, FAINT, GREEN, INK, ORANGE
 
 if TYPE_CHECKING:
-    from looptune.tune.results.study import KernelStudy
+    from looptune.tune.results.studies import KernelStudy
 
 ENTRIES = ("default", "hand-written", "tuned")
 

@@ -20,7 +20,7 @@ from looptune.tune.space.space import Configuration
 from looptune.tune.space.table_view import coordinates
 
 if TYPE_CHECKING:
-    from looptune.tune.results.study import KernelStudy
+    from looptune.tune.results.studies import KernelStudy
 
 SHOWN = 6
 """Parameters of a kernel that are shown: those that matter most."""

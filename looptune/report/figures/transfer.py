@@ -22,7 +22,7 @@ from looptune.report.figures import style
 from looptune.report.figures.style import CYCLE, FAINT, INK
 from looptune.runtime.outcome import Timed, WrongResult
 from looptune.runtime.timing import Speedup, paired_speedup, summary
-from looptune.tune.results.study import KernelStudy
+from looptune.tune.results.studies import KernelStudy
 
 if TYPE_CHECKING:
     from looptune.tune.store.store import Row

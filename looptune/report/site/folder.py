@@ -18,7 +18,7 @@ from looptune.report.figures.transfer import transfers
 from looptune.report.site import transfer_table
 from looptune.report.site.html import page
 from looptune.report.site.svg import Picture
-from looptune.tune.results.study import KernelStudy, by_device
+from looptune.tune.results.studies import KernelStudy, by_device
 
 ACROSS = "across"
 _INSTALL = "no figures: matplotlib is not installed; install it with: pip install 'looptune[plot]'"

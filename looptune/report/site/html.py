@@ -30,7 +30,7 @@ from looptune.report.result_table import (
 from looptune.report.site import transfer_table
 from looptune.report.site.svg import Picture, inline_svg
 from looptune.runtime.outcome import Timed
-from looptune.tune.results.study import KernelStudy, comparable_groups, names_of
+from looptune.tune.results.studies import KernelStudy, comparable_groups, names_of
 
 if TYPE_CHECKING:
     from looptune.tune.results.result import Result

@@ -18,7 +18,7 @@ from looptune.report.result_table import ratio_text, time_text
 from looptune.report.table import Column, Table, csv_text
 
 if TYPE_CHECKING:
-    from looptune.tune.results.study import KernelStudy
+    from looptune.tune.results.studies import KernelStudy
 
 NOTE = """\
 The cost is the time of the best directives of *from*, run in the place *to*, over that of the best of *to* itself; the

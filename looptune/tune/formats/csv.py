@@ -16,8 +16,7 @@ from looptune.core.errors import UsageError
 from looptune.schedule.directive_lines import current_text
 from looptune.tune.formats.records import Point, recording
 from looptune.tune.space.space import Configuration
-from looptune.tune.store.recording import Measurement, Recording
-from looptune.tune.store.searches import VERSIONS, names
+from looptune.tune.store.searches import VERSIONS, Measurement, Recording, names
 from looptune.tune.store.store import Context
 
 CONTEXT = tuple(f.name for f in fields(Context))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from looptune.tune.formats import records
 from looptune.tune.formats.records import Point, foreign_configuration, own_measurement, recording, search_names
-from looptune.tune.store.recording import Measurement, Recording
+from looptune.tune.store.searches import Measurement, Recording
 
 if TYPE_CHECKING:
     from looptune.tune.formats.json_cursor import JsonCursor

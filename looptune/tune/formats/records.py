@@ -33,7 +33,7 @@ from looptune.schedule.directive_lines import current_text
 from looptune.tune.space.parameters import ParameterTable, parameter_table
 from looptune.tune.space.space import Configuration
 from looptune.tune.space.table_view import Table
-from looptune.tune.store.recording import Measurement, Recording
+from looptune.tune.store.searches import Measurement, Recording
 from looptune.tune.store.store import iso_time
 
 if TYPE_CHECKING:

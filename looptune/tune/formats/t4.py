@@ -28,7 +28,7 @@ from looptune.tune.formats.records import (
     recording,
     search_names,
 )
-from looptune.tune.store.recording import Measurement, Recording
+from looptune.tune.store.searches import Measurement, Recording
 from looptune.tune.store.store import iso_time
 
 if TYPE_CHECKING:

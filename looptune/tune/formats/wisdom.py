@@ -32,8 +32,7 @@ from looptune.tune.formats.records import (
     search_names,
 )
 from looptune.tune.space.parameters import Values, parameter_table
-from looptune.tune.store.recording import Measurement, Recording
-from looptune.tune.store.searches import Entry, Search
+from looptune.tune.store.searches import Entry, Measurement, Recording, Search
 
 BEST = 5
 

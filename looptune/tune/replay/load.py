@@ -18,8 +18,7 @@ from pathlib import Path
 from looptune.core.cache_file import read_file
 from looptune.core.errors import UsageError
 from looptune.tune.formats import csv, json_cursor, kernel_tuner, t4, wisdom
-from looptune.tune.store.recording import Recording
-from looptune.tune.store.searches import searches
+from looptune.tune.store.searches import Recording, searches
 from looptune.tune.store.store import Store
 
 __all__ = ["Recording", "read", "select"]

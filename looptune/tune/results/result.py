@@ -1,19 +1,27 @@
 """What is reported of one kernel at one size: four times and what made the best of them.
 
-``record`` is the machine-readable contract: the same names in ``--json``, in the CSV's columns and in the JSON file.
+``Result.record`` is the machine-readable contract: the same names in ``--json``, in the CSV's columns and in the JSON
+file. ``to_record`` makes what a database holds of a result: all that a report needs and rows do not say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from looptune.core.record_check import check, from_json, to_json
 from looptune.runtime.device import DeviceInfo
 from looptune.runtime.roofline import Roofline
 from looptune.runtime.timing import Speedup, Summary
 
 VERSIONS = ("space", "timed", "cut_off", "illegal", "not_built", "over_limit", "wrong", "crashed", "timed_out")
+
+_LEFT_OUT = ("times_us", "interrupted", "transfers")
+"""Fields of a result that are in rows, or of one run alone, and not in its record."""
+
+_KEYS = {"directive_gains": "earned", "occupancy": "held"}
+"""Keys of the fields whose name in a record, which databases hold, is not the field's."""
 
 SHARES = tuple(f"{row}_{of}_percent" for row in ("default", "handwritten", "tuned") for of in ("copy", "fma"))
 
@@ -75,6 +83,15 @@ class TransferResult:
     directives: str
     speedup: Speedup | None
     why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Texts of a winner: the C file as given, the C that its directives make of the loops, the kernels as emitted."""
+
+    original: str
+    transformed: str
+    emitted: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +210,26 @@ class Result:
             found[f"{key}_fma_percent"] = None if entry is None else _percent(self.fma_share(entry))
         assert tuple(found) == SHARES, "what is listed is what there is"
         return found
+
+
+def to_record(result: Result, sources: Sources) -> dict[str, Any]:
+    """Return the JSON object that a database holds of a result."""
+    stored = (f.name for f in fields(result) if f.name not in _LEFT_OUT)
+    return {_KEYS.get(name, name): to_json(getattr(result, name)) for name in stored} | {"sources": to_json(sources)}
+
+
+def from_record(stored: Mapping[str, Any]) -> tuple[Result, Sources]:
+    """Read a record back.
+
+    KeyError, TypeError, AttributeError or ValueError where ``stored`` is none. Earlier versions of looptune kept no
+    ablation, no kernels and no disturbance.
+    """
+    names = {f.name: _KEYS.get(f.name, f.name) for f in fields(Result) if f.name not in _LEFT_OUT}
+    result = from_json({name: stored[key] for name, key in names.items() if key in stored}, Result)
+    sources = from_json(stored["sources"], Sources)
+    check(result, Result, "the result")
+    check(sources, Sources, "the sources")
+    return result, sources
 
 
 def _on_device(entry: Entry) -> bool:

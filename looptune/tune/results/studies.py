@@ -1,6 +1,6 @@
 """Databases read as studies: one for each kernel, size, type and device, of the newest that was measured there.
 
-    rows, commands, conclusions of several files ──▶ contexts ──▶ the newest of each kind ──▶ Study
+    rows, commands, conclusions of several files ──▶ searches ──▶ the newest of each kind ──▶ KernelStudy ──▶ report
 
 Where a database has no conclusion (an earlier looptune's, or a sweep that was stopped) the result is put together from
 the rows: the finals decide as they would have, and what only the sweep knew is left out.
@@ -18,54 +18,113 @@ from pathlib import Path
 
 from looptune.core.errors import UsageError
 from looptune.core.escape import printable
-from looptune.runtime.device import DeviceInfo
+from looptune.runtime.device import DeviceInfo, slug
 from looptune.runtime.outcome import Timed, WrongResult
 from looptune.runtime.timing import Speedup, Summary, paired_speedup, unpaired_speedup
 from looptune.schedule.directive_lines import canonical_text
-from looptune.tune.results import record
-from looptune.tune.results.result import Entry, Result
-from looptune.tune.results.study import KernelStudy
-from looptune.tune.results.winner import winner
-from looptune.tune.store.conclusions import Conclusion, conclusions
-from looptune.tune.store.searches import VERSIONS
-from looptune.tune.store.store import Context, Row, Store
+from looptune.tune.results.result import Entry, Result, Sources, from_record
+from looptune.tune.store.searches import Search, by_context, entries, newest
+from looptune.tune.store.store import Conclusion, Context, Row, Store
+
+USUAL = ("numba-cuda", "numba-cpu")
+"""The targets that "auto" may mean: reports name others."""
 
 
-@dataclass(slots=True)
-class _Held:
-    """What several databases hold together."""
+@dataclass(frozen=True, slots=True)
+class KernelStudy:
+    """``rows`` are the default and the versions, in the order they were tried.
 
-    rows: dict[str, Row] = field(default_factory=dict)
-    commands: dict[str, str] = field(default_factory=dict)
-    concluded: dict[str, Conclusion] = field(default_factory=dict)
+    ``sources`` None: the database is of an earlier looptune, and ``result`` was put together from rows.
+    """
 
-    def add(self, store: Store) -> None:
-        for row in store.rows():
-            other = self.rows.get(row.key)
-            if other is None or _ended(row) > _ended(other):
-                self.rows[row.key] = row
-        self.commands |= store.commands()
-        for context, one in conclusions(store).items():
-            known = self.concluded.get(context)
-            if known is None or one.finished > known.finished:
-                self.concluded[context] = one
+    context: Context
+    result: Result
+    rows: tuple[Row, ...]
+    sources: Sources | None = None
+    finals_outcomes: Mapping[str, Timed | WrongResult] = field(default_factory=dict)
+    """What became of each version in the newest finals, by directives."""
+
+    @property
+    def finals(self) -> dict[str, float]:
+        """Return the medians of the finals by directives, in microseconds."""
+        return {text: outcome.median_us for text, outcome in self.finals_outcomes.items() if isinstance(outcome, Timed)}
+
+    @property
+    def kernel(self) -> str:
+        return self.result.kernel
+
+    @property
+    def device(self) -> str:
+        return self.context.device
+
+    @property
+    def sizes(self) -> str:
+        return sizes(self.result)
+
+    @property
+    def kind(self) -> str:
+        """Return the type, and how it was measured if not in the usual way."""
+        return ", ".join([self.result.dtype, *unusual_options(self.context)])
+
+    @property
+    def place(self) -> str:
+        """Return where it was measured: the device, the target, the sizes."""
+        return f"{self.device} ({self.context.target}), {self.sizes}"
+
+    @property
+    def title(self) -> str:
+        return f"{self.kernel} {self.kind} {self.sizes}"
+
+    def timed(self) -> dict[str, Timed]:
+        """Return the screening by directives; a duplicate has the times of the version that it repeats."""
+        found = {entry.own.directives: entry.row.outcome for entry in entries(self.rows)}
+        return {text: outcome for text, outcome in found.items() if isinstance(outcome, Timed)}
+
+    def screened(self) -> dict[str, float]:
+        """Return the medians of the screening by directives."""
+        return {text: outcome.median_us for text, outcome in self.timed().items()}
+
+    @property
+    def default_us(self) -> float | None:
+        """Return the time of the default in the screening, measured as the versions were."""
+        rows = [row for row in self.rows if row.role == "default" and row.median_us is not None]
+        plain = self.screened().get("") if not rows else None
+        return rows[-1].median_us if rows else plain
+
+
+def unusual_options(context: Context) -> list[str]:
+    """Options that are not looptune's own, and another compiler than the usual one.
+
+    >>> unusual_options(Context("f", "", "", "", "", "", "", "", "", '{"seed": 3, "reassociate": false, "warm": true}'))
+    ['strict float', 'warm L2', 'seed 3']
+    """
+    options = json.loads(context.options)
+    said = {
+        "strict float": not options.get("reassociate", True),
+        f"fp contract {options.get('contract')}": "contract" in options, "warm L2": options.get("warm", False),
+        f"seed {options.get('seed', 0)}": options.get("seed", 0) != 0, "own data": "data" in options,
+        context.target: bool(context.target) and context.target not in USUAL,
+    }  # fmt: skip
+    return [words for words, holds in said.items() if holds]
 
 
 def read(paths: Sequence[Path], kernels: Sequence[str] = ()) -> list[KernelStudy]:
     """Return the studies of these databases by kernel, size and type.
 
-    Only of ``kernels``, if given, as reports or the C call them.
-
-    Raises StoreError if a file cannot be read, and UsageError if nothing was measured.
+    ``kernels``, if given, are names by which reports or the C call the kernels to select. Raises StoreError if a file
+    cannot be read, and UsageError if nothing was measured.
     """
-    held = _Held()
+    rows: list[Row] = []
+    commands: dict[str, str] = {}
+    concluded: dict[str, Conclusion] = {}
     for path in paths:
         with closing(Store.read(path)) as store:
-            held.add(store)
-    contexts: dict[Context, list[Row]] = {}
-    for row in held.rows.values():
-        contexts.setdefault(row.context, []).append(row)
-    studies = [_study(context, rows, held) for context, rows in _newest(contexts).items() if _measured(rows)]
+            rows += store.rows()
+            commands |= store.commands()
+            found = store.conclusions()
+        later = {c: one for c, one in found.items() if c not in concluded or one.finished > concluded[c].finished}
+        concluded |= later
+    studies = [_study(search, concluded.get(search.context.hash), commands) for search in newest(by_context(rows))]
     files = ", ".join(map(str, paths))
     if not studies:
         raise UsageError(f"nothing was measured in {files}: measure with `looptune run FILE --sweep`")
@@ -90,38 +149,18 @@ def _directives(study: KernelStudy) -> str:
     return canonical_text(study.result.directives, f"the best of {study.context.kernel}")
 
 
-def _newest(contexts: Mapping[Context, list[Row]]) -> dict[Context, list[Row]]:
-    """Without the contexts that differ from a newer one only in the source or the versions of the tools."""
-    found: dict[tuple[str, ...], Context] = {}
-    for context, rows in sorted(contexts.items(), key=lambda item: max(row.started for row in item[1])):
-        if _measured(rows):
-            kind = (context.kernel, context.device, context.target, context.sizes, context.dtype, context.options)
-            found[kind] = context
-    return {context: contexts[context] for context in found.values()}
-
-
-def _measured(rows: Iterable[Row]) -> bool:
-    return any(row.role in VERSIONS and row.status != "running" for row in rows)
-
-
-def _ended(row: Row) -> float:
-    return -1.0 if row.finished is None else row.finished
-
-
-def _study(context: Context, rows: Sequence[Row], held: _Held) -> KernelStudy:
-    versions = tuple(row for row in rows if row.role in VERSIONS and row.status != "running")
-    last = _last_finals(rows)
-    times = {name: outcome for name, outcome in last.items() if isinstance(outcome, Timed)}
-    concluded = held.concluded.get(context.hash)
-    if concluded is not None:
-        try:
-            result, sources = record.from_record(concluded.record)
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise UsageError(
-                f"the result of {context.kernel} cannot be read ({printable(str(error))}): sweep it again"
-            ) from error
-        return KernelStudy(context, _with_counts(result, versions), versions, sources, last)
-    return KernelStudy(context, _recovered(context, versions, times, rows, held.commands), versions, None, last)
+def _study(search: Search, concluded: Conclusion | None, commands: Mapping[str, str]) -> KernelStudy:
+    context, versions = search.context, search.versions
+    finals = {text: row.outcome for text, row in search.finals.items() if isinstance(row.outcome, Timed | WrongResult)}
+    if concluded is None:
+        return KernelStudy(context, _recovered(search, commands), versions, None, finals)
+    try:
+        result, sources = from_record(concluded.record)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise UsageError(
+            f"the result of {context.kernel} cannot be read ({printable(str(error))}): sweep it again"
+        ) from error
+    return KernelStudy(context, _with_counts(result, versions), versions, sources, finals)
 
 
 def _with_counts(result: Result, versions: Sequence[Row]) -> Result:
@@ -136,71 +175,41 @@ def _with_counts(result: Result, versions: Sequence[Row]) -> Result:
     return replace(result, versions={**counts, "space": space})
 
 
-def _last_finals(rows: Iterable[Row]) -> dict[str, Timed | WrongResult]:
-    """Return what became of each in the newest finals, by directives; kernels of a file by their role."""
-    done = [row for row in rows if row.role == "final"]
-    if not done:
-        return {}
-    last = max(done, key=lambda row: row.started).sweep
-    return {
-        _named(row.directives): row.outcome
-        for row in done
-        if row.sweep == last and isinstance(row.outcome, Timed | WrongResult)
-    }
-
-
-def _named(directives: str) -> str:
-    """Return a final of a kernel that is no version is called by its role and the hash of its file."""
-    role = directives.partition(" ")[0]
-    return role if role in ("hand-written", "library") else directives
-
-
-def _recovered(
-    context: Context,
-    versions: Sequence[Row],
-    last: Mapping[str, Timed],
-    rows: Sequence[Row],
-    commands: Mapping[str, str],
-) -> Result:
+def _recovered(search: Search, commands: Mapping[str, str]) -> Result:
     """Return what the sweep would have reported, as far as rows tell."""
+    context, versions = search.context, search.versions
     command = next((commands[row.sweep] for row in reversed(versions) if row.sweep in commands), "")
     options, counts = json.loads(context.options), Counter(row.status for row in versions)
     facts = DeviceInfo(context.device, context.target, context.capability, options.get("cores", 0), 0, 0, "")
-    best, ties, entries, over_hand = _entries(versions, last, rows)
+    best, ties, lines, over_hand = _entries(search)
     sizes = {n: v for n, v in json.loads(context.sizes).items() if isinstance(v, int)}
     return Result(
         kernel=_file_name(command, context.kernel), facts=facts, target=context.target, dtype=context.dtype,
-        sizes=sizes, entries=entries, directives=best, ties=ties, proof="",
+        sizes=sizes, entries=lines, directives=best, ties=ties, proof="",
         versions={**counts, "space": len(versions)}, flops=None, command=command, over_hand=over_hand,
     )  # fmt: skip
 
 
-def _entries(
-    versions: Sequence[Row], last: Mapping[str, Timed], rows: Sequence[Row]
-) -> tuple[str, tuple[str, ...], tuple[Entry, ...], Speedup | None]:
-    """Return the winner, what is as fast, the lines of the table, and the winner over the hand-written kernel.
-
-    Of the screening where there were no finals.
-    """
-    screened = {row.directives: row.outcome for row in versions if isinstance(row.outcome, Timed)}
-    texts = [text for text in last if text in screened]
-    times = last if texts else screened
-    default = next((r.directives for r in reversed(versions) if r.role == "default" and r.directives in times), None)
-    best, ties = winner({t: times[t].times_us for t in texts}, texts) if texts else (_fastest(screened), ())
-    base = None if default is None else times[default]
-    alone = [row.outcome for row in rows if row.role == "sequential" and isinstance(row.outcome, Timed)]
-    named = {"default": base, "hand-written": times.get("hand-written"), "library": times.get("library"),
-             "tuned": None if best is None else times[best]}  # fmt: skip
-    made = [_entry("sequential", one, base, unpaired_speedup) for one in alone[-1:]]
-    judge = paired_speedup if texts else _unpaired
-    made += [_entry(n, one, None if n == "default" else base, judge) for n, one in named.items() if one is not None]
-    hand, tuned = named["hand-written"], named["tuned"]
+def _entries(search: Search) -> tuple[str, tuple[str, ...], tuple[Entry, ...], Speedup | None]:
+    """Return the winner, what is as fast, the lines of the table, and the winner over the hand-written kernel."""
+    best, alone = search.best, search.sequential
+    times = {} if best is None else best.times
+    default = (times[r.directives] for r in reversed(search.versions) if r.role == "default" and r.directives in times)
+    base = next(default, None)
+    tuned, hand = None if best is None else times[best.directives], times.get("hand-written")
+    named = {"default": base, "hand-written": hand, "library": times.get("library"), "tuned": tuned}
+    # The few runs of the screening do not alternate, so they give no verdict.
+    paired = base if best is not None and best.is_final else None
+    made = [] if alone is None else [_entry("sequential", alone, base, unpaired_speedup)]
+    made += [
+        _entry(name, one, None if name == "default" else paired, paired_speedup)
+        for name, one in named.items()
+        if one is not None
+    ]
+    if best is None:
+        return "", (), tuple(made), None
     over = None if hand is None or tuned is None else paired_speedup(hand.times_us, tuned.times_us, 0)
-    return "" if best is None else best, ties, tuple(made), over
-
-
-def _fastest(screened: Mapping[str, Timed]) -> str | None:
-    return min(screened, key=lambda text: (screened[text].median_us, text), default=None)
+    return best.directives, best.ties, tuple(made), over
 
 
 _Judge = Callable[[Sequence[float], Sequence[float], int], Speedup | None]
@@ -209,11 +218,6 @@ _Judge = Callable[[Sequence[float], Sequence[float], int], Speedup | None]
 def _entry(name: str, one: Timed, base: Timed | None, judge: _Judge) -> Entry:
     times = Summary(one.median_us, one.q1_us, one.q3_us, len(one.times_us))
     return Entry(name, times, None if base is None else judge(base.times_us, one.times_us, 0), one.verified)
-
-
-def _unpaired(base: Sequence[float], other: Sequence[float], seed: int) -> Speedup | None:
-    """Return no speed-up: the few runs of the screening do not alternate, so they give no verdict."""
-    return None
 
 
 def _file_name(command: str, kernel: str) -> str:
@@ -226,3 +230,41 @@ def _file_name(command: str, kernel: str) -> str:
     if "--kernel" in words:
         return kernel
     return next((Path(word).stem for word in words[2:3]), kernel)
+
+
+def by_device(studies: Iterable[KernelStudy]) -> dict[str, list[KernelStudy]]:
+    """Return the studies of each device, by the name of its folder."""
+    found: dict[str, list[KernelStudy]] = {}
+    for study in studies:
+        found.setdefault(slug(study.device), []).append(study)
+    return found
+
+
+def comparable_groups(studies: Sequence[KernelStudy]) -> dict[str, list[KernelStudy]]:
+    """Return the studies that can be averaged, those of one type on one device.
+
+    By the type, and by the device if there are several.
+    """
+    several = len({s.device for s in studies}) > 1
+    found: dict[str, list[KernelStudy]] = {}
+    for s in sorted(studies, key=lambda s: (s.device, s.result.dtype)):
+        found.setdefault(f"{s.result.dtype}, {s.device}" if several else s.result.dtype, []).append(s)
+    return found
+
+
+def names_of(studies: Sequence[KernelStudy]) -> list[str]:
+    """Kernels, with their sizes, types and devices where those tell two apart."""
+    names = [s.kernel for s in studies]
+    for more in ("sizes", "kind", "device"):
+        twice = {name for name in names if names.count(name) > 1}
+        told = {name: {getattr(s, more) for n, s in zip(names, studies, strict=True) if n == name} for name in twice}
+        names = [
+            f"{n} {getattr(s, more)}" if len(told.get(n, ())) > 1 else n for n, s in zip(names, studies, strict=True)
+        ]
+    return names
+
+
+def sizes(result: Result) -> str:
+    """Return one number if all sizes are the same, ``2048``, else ``NI=512 NJ=256``."""
+    different = set(result.sizes.values())
+    return str(different.pop()) if len(different) == 1 else " ".join(f"{n}={v}" for n, v in result.sizes.items())

@@ -16,15 +16,12 @@ from looptune.tune.cost_model.occupancy import Occupancy, occupancy
 from looptune.tune.measure import sequential
 from looptune.tune.measure.reference import ReferenceResult
 from looptune.tune.measure.reference_choice import NOT_INDEPENDENTLY
-from looptune.tune.results import record
-from looptune.tune.results.record import Sources
-from looptune.tune.results.result import Entry, KernelOccupancy, Result
-from looptune.tune.results.winner import winner
+from looptune.tune.results.result import Entry, KernelOccupancy, Result, Sources, to_record
 from looptune.tune.session import ablation, finals, transfer
 from looptune.tune.session.finals import Finals, KernelFinals, schedule_finalist
 from looptune.tune.session.prepare import PreparedRun, single_version_command
 from looptune.tune.session.proof import prove_version
-from looptune.tune.store.conclusions import save_conclusion
+from looptune.tune.store.searches import winner
 from looptune.tune.store.store import Row, Store
 
 if TYPE_CHECKING:
@@ -71,7 +68,7 @@ def finish(
 
     def keep() -> None:
         for n, source in sources.items():
-            save_conclusion(store, prepared[n].context, searched[n].sweep, record.record(results[n], source))
+            store.save_conclusion(prepared[n].context, searched[n].sweep, to_record(results[n], source))
 
     keep()
     if prepared[0].request.ablation:

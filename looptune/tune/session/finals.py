@@ -34,8 +34,8 @@ from looptune.tune.execution.worker import Reply, returned_value
 from looptune.tune.execution.worker_loop import PickledValue, TaskResult, pickle_value
 from looptune.tune.measure.evaluate import FinalsRequest, KernelBuilder, Times, plans_of
 from looptune.tune.measure.sequential import description, sequential_timer
-from looptune.tune.results.winner import simplest, winner
 from looptune.tune.session.proof import ProofSummary, prove_version
+from looptune.tune.store.searches import simplest, winner
 from looptune.tune.store.store import Context, Role, Row, Store
 
 if TYPE_CHECKING:

@@ -86,7 +86,7 @@ def _searches(db: Path, unit: Unit, sized: Problem) -> list[Search]:
         rows = [r for r in store.rows(kernel=unit.codelet.name) if r.context.sizes == canonical_json(sized.values)]
     source = source_hash(unit)
     own = [s for s in searches(rows) if s.context.source_hash == source and s.context.capability.startswith("sm_")]
-    return sorted(own, key=lambda s: max(e.row.started for e in s.entries))
+    return sorted(own, key=lambda search: search.started)
 
 
 def _chip(search: Search | None) -> Chip:

@@ -49,7 +49,7 @@ from looptune.tune.execution.pool import default_jobs
 from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.measure.reference_choice import describe_reference, text_of
-from looptune.tune.results.study import KernelStudy
+from looptune.tune.results.studies import KernelStudy
 from looptune.tune.session import dump, finals, find_space
 from looptune.tune.session.budget import Budget, parse_budget
 from looptune.tune.space.pragma_choices import check_choices_decided

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from looptune.core.errors import UsageError
-from looptune.tune.store import conclusions, owner
+from looptune.tune.store import owner
 from looptune.tune.store.connection import refusals
 from looptune.tune.store.store import Store
 
@@ -85,8 +85,18 @@ def merge(store: Store, other: Store) -> MergeCounts:
                 marks = ", ".join(f":{name}" for name in theirs)
                 db.execute(f"INSERT OR REPLACE INTO runs ({', '.join(theirs)}) VALUES ({marks})", theirs)
         db.executemany("INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?)", sweeps)
-        conclusions.copy_newer(db, other.connection)
+        _merge_conclusions(db, other.connection)
     return MergeCounts(counts["new"], counts["replaced"], counts["kept"], counts["running"])
+
+
+def _merge_conclusions(db: sqlite3.Connection, other: sqlite3.Connection) -> None:
+    """Copy the conclusions of another database that are newer than those here."""
+    theirs = [tuple(r) for r in other.execute("SELECT context, sweep, record, finished FROM results")]
+    db.executemany(
+        "INSERT INTO results VALUES (?, ?, ?, ?) ON CONFLICT (context) DO UPDATE SET sweep = excluded.sweep, "
+        "record = excluded.record, finished = excluded.finished WHERE excluded.finished > results.finished",
+        theirs,
+    )
 
 
 def _taken(theirs: dict[str, object], ours: sqlite3.Row | None) -> str:
@@ -121,7 +131,8 @@ def prune(store: Store, condition: PruneFilter, *, dry_run: bool = False) -> dic
             # A sweep that has just begun has no rows yet: only those go that have lost theirs.
             emptied = [(sweep,) for sweep in sorted({r["sweep"] for r in going.values()})]
             db.executemany("DELETE FROM sweeps WHERE sweep = ?1 AND ?1 NOT IN (SELECT sweep FROM runs)", emptied)
-            conclusions.forget(db, {r["context"] for r in going.values()})
+            forgotten = [(context,) for context in {r["context"] for r in going.values()}]
+            db.executemany("DELETE FROM results WHERE context = ?1 AND ?1 NOT IN (SELECT context FROM runs)", forgotten)
     if removed and not dry_run:
         _shrink(store)
     return dict(removed)

@@ -1,31 +1,91 @@
-"""The rows of a results database as searches: of each context every version that was tried, with its outcome.
+"""Group the rows of databases by context, and find what a search came to: the one way from rows to the best.
 
-    rows ──▶ Search(gemm float32): "" 40 us · "loop k: unroll 2" 30 us · "loop k: unroll 3" illegal · …
-
-Finals and references are no part of a search, and neither is what is running.
+rows ──▶ Search(gemm float32): "" 40 us · "loop k: unroll 2" 30 us · "loop k: unroll 3" illegal · …
+     ──▶ entries, finals, best ──▶ reports, built modules, exported files, replays, predictions
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from statistics import median
 
-from looptune.runtime.outcome import CutOff, Fact, Timed
+from looptune.runtime.outcome import CutOff, Fact, Timed, WrongResult
+from looptune.runtime.timing import speedup, summary
 from looptune.tune.space.space import Configuration
 from looptune.tune.space.table_view import Table
-from looptune.tune.store.recording import Measurement, Recording
 from looptune.tune.store.store import Context, Row
 
 VERSIONS = ("default", "version")
-"""Roles that a sweep's versions have; the others are finals and references."""
+"""Roles of the versions of a sweep; the other roles are finals and references."""
+OTHERS = ("hand-written", "library")
+"""What runs in finals beside versions; the directives of their rows are the name and the hash of a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What a search is told of one configuration.
+
+    ``cost_us`` is None where it was refused or failed. ``seconds`` of compiling and measuring are None where the file
+    does not say. Measurements of equal ``source`` are of one version, measured once. A version that is not
+    ``is_complete`` was cut off and cannot be the best.
+    """
+
+    cost_us: float | None
+    runs_us: tuple[float, ...] = ()
+    seconds: float | None = None
+    source: str = ""
+    is_complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A finished search as it is replayed and exported; ``measured[k]`` is of ``table[k]``."""
+
+    name: str
+    kernel: str
+    device: str
+    table: Table
+    measured: tuple[Measurement, ...]
+
+    @property
+    def best_us(self) -> float:
+        return min(m.cost_us for m in self.measured if m.cost_us is not None and m.is_complete)
+
+    @property
+    def versions(self) -> int:
+        """Return the number of different sources, which is what an exhaustive search has to measure."""
+        return len({m.source for m in self.measured})
+
+    @property
+    def estimated(self) -> int:
+        """Return how many configurations have no duration in the file."""
+        return sum(m.seconds is None for m in self.measured)
+
+    def seconds(self) -> list[float]:
+        """Return the duration of each; where it is not known, the median of those known, or of its runs alone."""
+        known = [m.seconds for m in self.measured if m.seconds is not None]
+        usual = median(known) if known else None
+        return [
+            m.seconds if m.seconds is not None else usual if usual is not None else sum(m.runs_us) / 1e6
+            for m in self.measured
+        ]
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One configuration; ``row`` has the outcome: its own or, of a duplicate, that of the row with the same source."""
+    """One configuration: the row of its own, and the row with its outcome.
 
-    configuration: Configuration
+    The two differ where the configuration is a duplicate: ``row`` is then that of the first one with the same source.
+    """
+
+    own: Row
     row: Row
+
+    @property
+    def configuration(self) -> Configuration:
+        return Configuration(tuple(self.own.directives.splitlines()))
 
     @property
     def facts(self) -> dict[str, int | float | str]:
@@ -45,41 +105,154 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """``name``: the kernel, its type, and what else tells it from the others. ``entries`` in the order tried."""
+class Best:
+    """The version that won, and those that are the SAME as it.
 
-    name: str
+    ``rows`` and ``times`` are those among which it was chosen, by directives: the newest finals, with the kernels in
+    OTHERS, or else the screening.
+    """
+
+    directives: str
+    ties: tuple[str, ...]
+    rows: Mapping[str, Row]
+    times: Mapping[str, Timed]
+    is_final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """All rows of one context, in the order in which they were begun.
+
+    ``name`` is the kernel, its type, and what else tells it from the other searches; "" before ``searches`` names it.
+    """
+
     context: Context
-    entries: tuple[Entry, ...]
+    rows: tuple[Row, ...]
+    name: str = ""
+
+    @property
+    def versions(self) -> tuple[Row, ...]:
+        """Return the rows of the default and the versions that have ended."""
+        return tuple(row for row in self.rows if row.role in VERSIONS and row.status != "running")
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return entries(self.versions)
 
     @property
     def recording(self) -> Recording:
-        table = Table(entry.configuration for entry in self.entries)
-        return Recording(
-            self.name, self.context.kernel, self.context.device, table, tuple(e.measured for e in self.entries)
-        )
+        tried = self.entries
+        table = Table(entry.configuration for entry in tried)
+        return Recording(self.name, self.context.kernel, self.context.device, table, tuple(e.measured for e in tried))
+
+    @property
+    def started(self) -> float:
+        """Return when the newest row was begun, in seconds since 1970."""
+        return max(row.started for row in self.rows)
+
+    @property
+    def finals(self) -> dict[str, Row]:
+        """Return the rows of the newest finals by directives, of other kernels by their name in OTHERS."""
+        rows = [row for row in self.rows if row.role == "final"]
+        newest = max(rows, key=lambda row: row.started).sweep if rows else ""
+        return {
+            _final_name(row.directives): row
+            for row in rows
+            if row.sweep == newest and isinstance(row.outcome, Timed | WrongResult)
+        }
+
+    @property
+    def sequential(self) -> Timed | None:
+        """Return the times of the original loops on one core."""
+        found = [row.outcome for row in self.rows if row.role == "sequential" and isinstance(row.outcome, Timed)]
+        return found[-1] if found else None
+
+    @property
+    def fastest(self) -> Row | None:
+        """Return the fastest version of the screening, the first of those that are equally fast."""
+        timed = [row for row in self.versions if row.median_us is not None]
+        return min(timed, key=lambda row: row.median_us or 0.0, default=None)
+
+    @property
+    def best(self) -> Best | None:
+        """Return the winner of the newest finals or, without finals, the fastest of the screening."""
+        rows = self.finals
+        times = timed_outcomes(rows)
+        candidates = [text for text in times if text not in OTHERS]
+        if candidates:
+            won, ties = winner({text: times[text].times_us for text in candidates}, candidates)
+            return Best(won, ties, rows, times, is_final=True)
+        rows = {row.directives: row for row in self.versions}
+        times = timed_outcomes(rows)
+        if not times:
+            return None
+        least_us = min(time.median_us for time in times.values())
+        won = simplest(text for text, time in times.items() if time.median_us == least_us)
+        return Best(won, (), rows, times, is_final=False)
+
+
+def by_context(rows: Iterable[Row]) -> list[Search]:
+    """Return the rows of one or several databases by context; of two rows with one key the one that ended last."""
+    unique: dict[str, Row] = {}
+    for row in rows:
+        other = unique.get(row.key)
+        if other is None or _ended(row) > _ended(other):
+            unique[row.key] = row
+    groups: dict[Context, list[Row]] = {}
+    for row in unique.values():
+        groups.setdefault(row.context, []).append(row)
+    return [Search(context, tuple(own)) for context, own in groups.items()]
 
 
 def searches(rows: Iterable[Row]) -> list[Search]:
-    """Return the searches by name."""
-    contexts: dict[Context, dict[str, Row]] = {}
-    keys: dict[str, Row] = {}
-    for row in rows:
-        if row.role in VERSIONS and row.status != "running":
-            contexts.setdefault(row.context, {}).setdefault(row.directives, row)
-            keys[row.key] = row
-    called = names(contexts)
-    found = [
-        Search(
-            called[context], context,
-            tuple(
-                Entry(Configuration(tuple(text.splitlines())), keys.get(row.same_as, row) if row.same_as else row)
-                for text, row in tried.items()
-            ),
-        )
-        for context, tried in contexts.items()
-    ]  # fmt: skip
-    return sorted(found, key=lambda search: search.name)
+    """Return the searches, which are the contexts with a version that has ended, by name."""
+    found = [search for search in by_context(rows) if search.versions]
+    called = names(search.context for search in found)
+    return sorted((replace(s, name=called[s.context]) for s in found), key=lambda search: search.name)
+
+
+def newest(found: Iterable[Search]) -> list[Search]:
+    """Leave out the searches that differ from a newer one only in the source or the versions of the tools."""
+    kept: dict[tuple[str, ...], Search] = {}
+    for search in sorted((s for s in found if s.versions), key=lambda s: s.started):
+        c = search.context
+        kept[c.kernel, c.device, c.target, c.sizes, c.dtype, c.options] = search
+    return list(kept.values())
+
+
+def entries(rows: Sequence[Row]) -> tuple[Entry, ...]:
+    """Return the versions of one context with their outcomes: a duplicate has that of the row it repeats."""
+    keys = {row.key: row for row in rows}
+    return tuple(Entry(row, keys.get(row.same_as, row) if row.same_as else row) for row in rows)
+
+
+def timed_outcomes(rows: Mapping[str, Row]) -> dict[str, Timed]:
+    """Return the outcomes of the rows that were timed."""
+    return {text: row.outcome for text, row in rows.items() if isinstance(row.outcome, Timed)}
+
+
+def winner(times: Mapping[str, tuple[float, ...]], candidates: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the best configuration, the plainest of those that are SAME as the fastest, and the others of these.
+
+    Versions that left the finals early were slower.
+    """
+    rounds = max(len(times[text]) for text in candidates)
+    candidates = [text for text in candidates if len(times[text]) == rounds]
+    fastest = min(candidates, key=lambda text: summary(times[text]).median_us)
+    same = [t for t in candidates if t == fastest or _alike(times[t], times[fastest])]
+    best = simplest(same)
+    return best, tuple(t for t in same if t != best)
+
+
+def simplest(texts: Iterable[str]) -> str:
+    """Return the one with the fewest directives, then the shortest."""
+    return min(texts, key=lambda text: (len(text.splitlines()), len(text), text))
+
+
+# The verdict takes a thousand draws, and is asked for several times of the same finals.
+@lru_cache(1024)
+def _alike(some_us: tuple[float, ...], other_us: tuple[float, ...]) -> bool:
+    return speedup(some_us, other_us, 0).verdict == "SAME"
 
 
 def seconds(row: Row) -> float | None:
@@ -92,15 +265,8 @@ def seconds(row: Row) -> float | None:
     return took
 
 
-def _facts(row: Row) -> tuple[Fact, ...]:
-    match row.outcome:
-        case Timed(facts=facts) | CutOff(facts=facts):
-            return facts
-    return ()
-
-
 def names(contexts: Iterable[Context]) -> dict[Context, str]:
-    """``gemm float32``, and of what makes contexts differ as much as tells them apart."""
+    """Return ``gemm float32`` for each context, and of what makes contexts differ as much as tells them apart."""
     contexts = list(contexts)
     more: Sequence[Callable[[Context], str]] = (
         lambda c: c.device, lambda c: c.target, lambda c: c.sizes, lambda c: c.options, lambda c: c.hash[:8],
@@ -113,3 +279,19 @@ def names(contexts: Iterable[Context]) -> dict[Context, str]:
             if len({part(c) for c in alike}) > 1:
                 found |= {c: f"{name} {part(c)}" for c in alike}
     return found
+
+
+def _facts(row: Row) -> tuple[Fact, ...]:
+    match row.outcome:
+        case Timed(facts=facts) | CutOff(facts=facts):
+            return facts
+    return ()
+
+
+def _final_name(directives: str) -> str:
+    name = directives.partition(" ")[0]
+    return name if name in OTHERS else directives
+
+
+def _ended(row: Row) -> float:
+    return -1.0 if row.finished is None else row.finished

@@ -30,7 +30,7 @@ from types import MappingProxyType
 from typing import Any, Literal, Self
 
 from looptune.core.errors import StoreError
-from looptune.core.escape import printable, utf8
+from looptune.core.escape import dump_json, printable, utf8
 from looptune.core.record_check import check
 from looptune.runtime.outcome import CLASSES, Crashed, CutOff, Outcome, Timed, from_json, to_json
 from looptune.tune.store import owner
@@ -99,6 +99,15 @@ class Row:
             case CutOff() as cut:
                 return cut.cost_us
         return self.median_us
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What a sweep came to: a JSON object that ``tune.results.result`` reads; ``finished`` in seconds since 1970."""
+
+    sweep: str
+    record: Mapping[str, object]
+    finished: float
 
 
 # Every row of a sweep has one context.
@@ -202,6 +211,28 @@ class Store:
                 shlex.split(command)
         return found
 
+    def save_conclusion(self, context: Context, sweep: str, record: Mapping[str, Any]) -> None:
+        """Keep ``record`` as what the sweep of this context came to, in place of an earlier one.
+
+        A context's hash holds its device, so that two devices have two records.
+        """
+        with self.transaction() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)",
+                (context.hash, sweep, dump_json(record), time.time()),
+            )
+
+    def conclusions(self) -> dict[str, Conclusion]:
+        """Return what sweeps came to by the hash of their context, of the newest sweep each."""
+        with refusals(self.path):
+            found = self.connection.execute("SELECT context, sweep, record, finished FROM results").fetchall()
+        with self.reading("what a sweep came to"):
+            made = {
+                context: Conclusion(sweep, json.loads(record), finished) for context, sweep, record, finished in found
+            }
+            check(made, Mapping[str, Conclusion], "the record")
+        return made
+
     @contextmanager
     def reading(self, what: str) -> Iterator[None]:
         """Yield, with errors in a record turned into a StoreError that names ``what`` it is about."""
@@ -280,17 +311,6 @@ class Store:
         assert not unknown, f"no columns {unknown}"
         where = " AND ".join(f"{name} = ?" for name in equal)
         return self._select(f"{where if where else '1'} ORDER BY number", tuple(equal.values()))
-
-    def best(self, kernel: str, device: str, **equal: str) -> Row | None:
-        """Return the fastest timed default or version of this kernel on this device; further columns narrow it."""
-        allowed = equal.keys() <= {f.name for f in fields(Context)}
-        assert allowed, f"no columns of a context: {sorted(equal)}"
-        narrowed = "".join(f" AND {name} = ?" for name in equal)
-        where = (
-            "kernel = ? AND device = ? AND median_us IS NOT NULL AND role IN ('default', 'version')"
-            f"{narrowed} ORDER BY median_us, key LIMIT 1"
-        )
-        return next(self._select(where, (kernel, device, *equal.values())), None)
 
     def _select(self, where: str, values: tuple[Any, ...]) -> Iterator[Row]:
         with refusals(self.path):

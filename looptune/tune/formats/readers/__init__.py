@@ -1,1 +1,0 @@
-"""Files of other tools, and those that looptune exports for them, read as recordings; one file each."""
