@@ -1,6 +1,6 @@
 """Cache files: each is complete and undamaged, or treated as missing.
 
-A file is published by renaming, and opens with a digest of the rest: one that was cut short or changed is no file.
+A file is published by renaming, and begins with a digest of the rest: a file that was truncated or changed is ignored.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The cache folder (compiled code, reference results, peaks): its place and its size limit.
 
-    ~/.cache/looptune              2 GB, or LOOPTUNE_CACHE_GB; what was not used for longest goes first
-    a folder of this user's own    where that one cannot be made or written, in the system's folder for temporary files
+    ~/.cache/looptune              2 GB, or LOOPTUNE_CACHE_GB; the least recently used files are removed first
+    a folder of this user's own    if that one cannot be made or written, in the system's folder for temporary files
 
-Files of a run that was killed (logs of its workers) are removed by the next one, once their process is gone.
+Files of a run that was killed (logs of its workers) are removed by the next run, once their process has ended.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     [project.entry-points."looptune.directives"]
     reverse = "looptune_reverse:Reverse"               the name is what a user writes
 
-Only the metadata is read until a name is used. A package is refused where it brings what is there already, cannot be
-imported, or brings something else than what it says.
+Only the metadata is read until a name is used. A package is refused if the name of its plug-in exists already, if it
+cannot be imported, or if the plug-in is of another kind than declared.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Plans as the text of a module: every kernel once, and for each plan what it launches.
+"""Plans as the text of a module: every kernel once, and a function for each plan that launches its kernels.
 
 kernels      those of all plans that differ in more than names, numbered
-functions    a plan each: it launches its kernels, or on a CPU makes what runs them
+functions    one for each plan: it launches the kernels, or on a CPU makes the function that runs them
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a codelet assumes of a call, as C that looks at it: in what ``looptune build --c`` writes, under LOOPTUNE_CHECK.
+"""C code that checks the assumptions of a codelet at each call, for ``looptune build --c``, under LOOPTUNE_CHECK.
 
     #ifdef LOOPTUNE_CHECK
       f_check(n >= 0, "n is negative");
@@ -6,7 +6,7 @@
       f_check((double)n * m - 1 <= 2147483647.0, "i * m + j overflows");
     #endif
 
-Only what a call surely does counts: a bound that conditions or remainders make smaller asserts nothing.
+Only the accesses that a call surely makes count: a bound that conditions or remainders reduce gives no assertion.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The best of the database in this process: ``looptune.compile(config="best")``.
+"""The best versions of a database, called in this process: ``looptune.compile(config="best")``.
 
-sizes ─▶ look-up ─▶ plan, with the sizes as constants where they are those measured ─▶ built once ─▶ program
+sizes ─▶ look-up ─▶ plan, with the sizes as constants if they are those measured ─▶ built once ─▶ program
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     finals of the newest sweep        the winner; without finals the fastest version of the screening
     slower than the default there     the default itself
 
-Rows of this lowering go before those of an older one, then contexts with finals, then the newest.
+Rows of this version of the lowering are preferred to those of an older one, then contexts with finals, then the newest.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The tuned nest as plain C with OpenMP: ``looptune build --c``.
 
-One text is for all sizes: the version that is best where it will run, by the same look-up as a module's.
+One text is for all sizes: that of the version that a module's look-up finds for this device and the file's sizes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The runtime as text: the files of ``deploy.runtime`` one after the other, with one block of imports for all.
 
-What they import of each other is there already; their docstrings become comments.
+Imports of each other are removed; module docstrings become comments.
 """
 
 from __future__ import annotations

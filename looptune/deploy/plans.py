@@ -1,7 +1,7 @@
-"""The plans of a measured version: for the sizes it was measured at, and for any others.
+"""The plans of a measured version: one for the sizes at which it was measured, and one for all others.
 
-exact        as the sweep had it: on a GPU with its sizes as constants
-elsewhere    the same directives, no size being known; ``noremainder``, which is true of some sizes, is ``remainder``
+exact        as in the sweep: on a GPU with its sizes as constants
+elsewhere    the same directives without known sizes; ``noremainder``, which is legal at some sizes, is ``remainder``
 """
 
 from __future__ import annotations

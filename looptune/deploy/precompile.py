@@ -1,4 +1,4 @@
-"""Measured versions compiled side by side, where no device is needed: as they were measured, or for any sizes."""
+"""Compile measured versions in parallel, without a device: as they were measured, or for any sizes."""
 
 from __future__ import annotations
 

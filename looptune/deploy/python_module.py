@@ -1,10 +1,10 @@
-"""One importable Python module of all tuned configurations of a source: ``looptune build``.
+"""One importable Python module with all tuned configurations of a source: ``looptune build``.
 
-docstring       what was measured where
-CONFIGURATIONS  the same as data: the look-up's table
+docstring       the measurements
+CONFIGURATIONS  the same as data, for the look-up
 kernels, plans  as Numba source, each kernel once
-the original    the loops as they were, for check=True
-the runtime     files of deploy/runtime, as they are
+the original    the original loops, for check=True
+the runtime     the files of deploy/runtime, unchanged
 """
 
 from __future__ import annotations

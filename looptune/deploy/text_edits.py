@@ -1,8 +1,8 @@
 """Edits of a function's text for a schedule: loops that do not change keep their text.
 
-The original statements and the scheduled ones are compared from the outside in. Where a loop has the same head, its
-body is compared; what differs is printed in place of the smallest run of statements that holds it. Everything else of
-the text stays: declarations, comments, ``return``s, preprocessor lines.
+The original statements and the scheduled ones are compared from the outside in. If a loop has the same head, its body
+is compared; otherwise the smallest sequence of statements that contains the differences is replaced by printed loops.
+The rest of the text does not change: declarations, comments, ``return``s, preprocessor lines.
 """
 
 from __future__ import annotations

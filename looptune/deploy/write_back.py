@@ -1,8 +1,8 @@
-"""A transformed group written back to the functions it came from.
+"""Write a transformed group back to the functions from which it came.
 
 codelet(x, tmp, y) { S0 S1 | S2 }      ─▶      f(a, b) { S0 S1 }      g(b, c) { S2 }
 
-Every statement says which of the original it is an instance of, and so which function it belongs to.
+Every statement names the original of which it is an instance, and so the function to which it belongs.
 """
 
 from __future__ import annotations

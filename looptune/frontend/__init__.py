@@ -1,4 +1,4 @@
-"""C text to loop IR: ``load`` reads a file and gives its codelet, with everything the text says of it."""
+"""C text to loop IR: ``load`` reads a file and returns its codelet with everything that the text states about it."""
 
 from __future__ import annotations
 

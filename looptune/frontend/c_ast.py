@@ -1,11 +1,11 @@
-"""The C the front end reads, typedefs resolved: what ``c.parse`` makes and ``lower`` turns into loop IR.
+"""The syntax tree of the C that the front end reads, with typedefs resolved: the result of ``c_parser``.
 
     Function = name, parameters (Declare), body (Block)
-    Item     = Declare | Evaluate | Block | For | While | If | Return | Jump | Mark | Strange
-    Expr     = Number | Name | Index | Unary | Binary | Ternary | Convert | Invoke | Store | Comma | Strange
-    Type     = Basic | Pointer | ArrayOf | Other
+    Item     = Declare | Evaluate | Block | For | While | If | Return | Jump | PragmaItem | Unsupported
+    Expr     = Number | Name | Index | Unary | Binary | Ternary | Cast | Call | Assignment | Comma | Unsupported
+    Type     = Basic | Pointer | ArrayOf | UnsupportedType
 
-``Unsupported`` is valid C that looptune has no use for; it is refused where the codelet needs it, and nowhere else.
+``Unsupported`` is valid C that looptune does not support; it is refused only where the codelet needs it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Preprocessed text to ``syntax.File``; only this module imports pycparser.
+"""Parse preprocessed text to ``c_ast.File``; only this module imports pycparser.
 
-A function that pycparser cannot read (inline assembly, types of headers that are not read) is left out
-when it cannot be the codelet; the codelet, its callers, the types and the variables at file scope count.
+A function that pycparser cannot read (inline assembly, types of headers that are not read) is left out if it is not
+needed: the codelet, its callers, the types and the variables at file scope are needed.
 """
 
 from __future__ import annotations

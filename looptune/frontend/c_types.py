@@ -1,4 +1,4 @@
-"""What a type's name stands for: C's own types, and those of headers that are not read."""
+"""The meaning of type names: C's own types, and those of headers that are not read."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 f(n, A, tmp);  g(n, tmp, B);       codelet(n, A, tmp, B) { body of f, body of g }
 
-At the calls the actual arguments decide which parameters are one; without a call, the ``map`` and ``mapbyname``
-lines of the group, or else equal names. Loops keep their variables, so that directives still name them; parameters
-and locals whose names clash get others. An array that two codelets declare with different inner extents is indexed
+The actual arguments at the calls determine which parameters are the same; without a call, the ``map`` and ``mapbyname``
+lines of the group do, or else equal names. Loops keep their variables, so that directives still name them; parameters
+and locals whose names clash get new names. An array that two codelets declare with different inner extents is indexed
 by one number.
 """
 

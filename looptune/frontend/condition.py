@@ -1,6 +1,6 @@
-"""The value of the expression after ``#if``, which C computes in the widest integers, signed or not.
+"""Evaluate the expression after ``#if``, which C computes in the widest integers, signed or not.
 
-pcpp's own evaluator has Python's remainder, no signed characters and comparisons that are unsigned.
+pcpp's own evaluator has Python's remainder, no signed characters, and only unsigned comparisons.
 """
 
 from __future__ import annotations

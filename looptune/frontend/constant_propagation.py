@@ -1,4 +1,4 @@
-"""What a program says of its codelet's scalars: the values its callers pass, followed through their variables."""
+"""The values of a codelet's scalars in the program: those that its callers pass, followed through their variables."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Which scalars hold a value that is still read: backward data flow over a function's statements.
+"""Live scalars: backward data flow over a function's statements.
 
     s = 0;  for (…) { region: s += …; }  return s;        s is live after the region: return and the next pass read it
 
-What cannot be followed (``goto``, what a ``switch`` does, a variable whose address is taken) counts as read.
+A variable counts as read if it cannot be followed (``goto``, ``switch``, a variable whose address is taken).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``for`` headers: the counted loops among them, and the half-open form every one takes.
+"""``for`` headers: recognise counted loops, and bring them into half-open form.
 
 for (i = a; i < b;  i += 2)  ->  i = a .. b step 2
 for (i = a; i <= b; i += s)  ->  i = 0 .. (b + 1 - a + s - 1) / s   with a + i * s for i

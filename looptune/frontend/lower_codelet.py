@@ -1,4 +1,4 @@
-"""A C function, or the scop in it, to one ``ir.Codelet``: its parameters, its locals, its statements."""
+"""Lower a C function, or the scop in it, to one ``ir.Codelet``: its parameters, its locals, its statements."""
 
 from __future__ import annotations
 

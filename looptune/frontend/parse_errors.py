@@ -1,4 +1,4 @@
-"""What a C parser's complaint means: the message and place for the user, and what of the text can be left out."""
+"""Interpret the errors of the C parser: the message and place for the user, and the text that can be left out."""
 
 from __future__ import annotations
 

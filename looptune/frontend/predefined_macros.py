@@ -1,7 +1,7 @@
 """The macros that every translation unit begins with: those of the machine's C compiler, and a few of our own.
 
-``cc -dM -E`` lists the compiler's. Where there is no cc, or it does not answer, a fixed set says what gcc says on
-64-bit Linux. What GNU C writes in front of declarations, and pycparser does not read, is made standard C or nothing.
+``cc -dM -E`` lists the compiler's. If there is no cc, or it fails, a fixed set describes gcc on 64-bit Linux.
+Extensions of GNU C in front of declarations, which pycparser does not read, are replaced by standard C or removed.
 """
 
 from __future__ import annotations

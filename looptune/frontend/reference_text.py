@@ -1,4 +1,4 @@
-"""The program's own text with one function more, which runs the codelet on given arrays and scalars.
+"""The program's own text with an added function, which runs the codelet on given arrays and scalars.
 
     void f(int n, double A[n]) { … }            the text as it is, and at its end
 
@@ -11,8 +11,8 @@ A scop becomes a function of its own, in the place of the function around it, wh
       for (i = 0; i < 9; i++) A[i] = 0;    ─▶     for (i = 0; i < 9; i++) A[i] = 0;
     #pragma endscop … }                         }
 
-What is compared with it is made from the loop IR. Nothing but the names and kinds of parameters is taken from the IR
-here, so that what the front end or a generator gets wrong shows.
+Versions, which are made from the loop IR, are compared with its results. Only the names and kinds of parameters are
+taken from the IR here, so that errors of the front end or of a generator are found.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Which parameters of a program's codelets are one array, or one value.
+"""Find the parameters of a program's codelets that are the same array, or the same value.
 
 f(n, A, tmp);  g(n, tmp, B);       f's 2nd and g's 1st array are the caller's tmp, both sizes its n
 
-Variables are followed through the functions that pass them on and the pointers that are set to them once. Where a
-call is missing, the ``map`` and ``mapbyname`` lines of the group decide, or else equal names.
+Variables are followed through the functions that pass them on, and through pointers that are set once. If a call is
+missing, the ``map`` and ``mapbyname`` lines of the group decide, or else equal names.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How many floating-point operations a codelet does at given sizes: what GFLOP/s are counted from.
+"""The number of floating-point operations of a codelet at given sizes, from which GFLOP/s are computed.
 
-Additions, subtractions, multiplications, divisions and math functions of the original loops, one each. In a sum
-``x += a * e`` a factor that no loop around changes can be taken out of the sum and is not counted, so that
-``C += alpha * A * B`` counts two, as everyone counts it.
+Additions, subtractions, multiplications, divisions and math functions of the original loops count one each. In a sum
+``x += a * e`` a factor that no loop around changes can be taken out of the sum and is not counted, so that ``C += alpha
+* A * B`` counts two, which is the usual count.
 """
 
 from __future__ import annotations

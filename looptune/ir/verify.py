@@ -1,4 +1,4 @@
-"""What holds of any tree, whoever made it: checked after every rewriting, so that a broken pass is caught at once."""
+"""The invariants of every tree, checked after each rewriting, so that a broken pass is found at once."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Fewer pieces for one set: isl's ``coalesce``, of what it can be trusted with.
+"""Reduce the number of pieces of a set by isl's ``coalesce``, as far as that can be trusted.
 
 islpy 2026.2.2 fails on some maps whose pieces have integer divisions that the equalities of the piece decide: with
-"original tableau does not correspond to original basic map", or with a segmentation fault. Once each piece is in its
-simplest form there are no such pieces, and where it fails all the same nothing is lost but time.
+"original tableau does not correspond to original basic map", or with a segmentation fault. Once each piece is
+simplified there are no such pieces; if it still fails, only time is lost.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Flat arrays indexed by hand: ``A[i * n + j]`` is row i, column j where 0 <= j < n.
+"""Delinearization of arrays that are indexed by hand: ``A[i * n + j]`` is row i, column j where 0 <= j < n.
 
-A product of two variables is nothing isl knows. Where every subscript of an array is e1 * n + e0 with one size n, and
-0 <= e0 < n holds wherever the subscript is used, two of them are equal exactly when e1 and e0 are: the array is taken
-as one of two dimensions (or more: ``(i * n + j) * m + k``). Otherwise the subscript may be anything.
+A product of two variables cannot be expressed in isl. If every subscript of an array is e1 * n + e0 with one size n,
+and 0 <= e0 < n holds wherever the subscript is used, two of them are equal exactly when e1 and e0 are: the array is
+treated as one of two dimensions (or more: ``(i * n + j) * m + k``). Otherwise the subscript may be anything.
 """
 
 from __future__ import annotations

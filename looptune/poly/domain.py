@@ -1,13 +1,13 @@
-"""Which iterations a statement runs in, and when: the walk from the loop tree to isl text.
+"""The iterations in which each statement runs, and their times: the translation of the loop tree to isl text.
 
     for i in 0..n:                 S1: { [i, j] : 0 <= i < n and i + 1 <= j < n }   at time (0, i, 1, j, 0)
       S0
       for j in i+1..n: S1          S0: { [i] : 0 <= i < n }                         at time (0, i, 0, 0, 0)
 
-What is not affine is over-approximated: a condition that may be either leaves the statement one that MAY run, a bound
-leaves its loop open on that side, ``while`` is a loop from 0 without end. Each is reported as an ``Unanalysable``.
-An ``if`` adds no dimension: what stands in it is numbered with the statements around it, and counts as reading what the
-condition reads; transforms move an ``if`` as one.
+What is not affine is over-approximated: a statement under such a condition MAY run, a loop with such a bound is open on
+that side, and ``while`` is a loop from 0 without end. Each is reported as an ``Unanalysable``. An ``if`` adds no
+dimension: its statements are numbered with those around it, and count as reading what the condition reads; transforms
+move an ``if`` as a whole.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""How many elements of each parameter a codelet touches: the size of a union of affine images.
+"""The number of elements of each parameter that a codelet accesses: the size of a union of affine images.
 
     touched(A) = { A[f(i)] : S[i] runs, and has an access A[f(i)] }        each element once, however often it is used
 
-Only what surely happens counts: accesses whose index and whose statement's condition are affine. What a write leaves
-that nobody can see is left out, see ``idle``.
+Only accesses that surely happen count: those whose index and whose statement's condition are affine. Statements of
+which only the last iteration of a loop has an effect are left out, see ``is_dead_store``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The elements that statements of one iteration touch, and whether two such statements may meet in one."""
+"""The elements that statements access in one iteration, and whether two statements may access the same element."""
 
 from __future__ import annotations
 

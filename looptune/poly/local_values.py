@@ -1,11 +1,10 @@
-"""Locals have no place in memory that counts.
+"""Locals have no place in memory that matters: only the values that their reads get do.
 
-What counts is which write each read gets its value from, and that the write was made by the reader's own thread, or
-surely before.
+Each read has to get its value from the same write as in the original, made by the reader's own thread or surely before.
 
     for i: { t = A[i]; if (B[i] > 0) t = 0; C[i] = t }        S2[i] reads t from S0[i], or from S1[i] if that ran
 
-Where data decide which of several writes ran, the last of them counts, so that they stay in order as well.
+If data decide which of several writes ran, the last of them counts, so that their order has to be preserved as well.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Elements held in registers: the loops as they would be without, and that holding them changes nothing.
+"""Register demotion: replace registers by the array elements that they hold, and check that holding changes nothing.
 
     C_r = C[i][j]                                  load    a copy of no original assignment
     for k: C_r += A[i][k] * B[k][j]       ==>      for k: C[i][j] += A[i][k] * B[k][j]
@@ -8,10 +8,10 @@
     for i: m_r += A[i][j]                 ==>      m[j] = 0; for i: m[j] += A[i][j]
     m[j] = m_r                                     store   nothing assigns the register after it
 
-Right when the register is used nowhere else, its index does not change in the loop, nothing in the loop touches the
-element in another way while one of the two writes, and whenever it is loaded (or stored) the loop uses (or writes) it
-and the other way round: load and store may stand under a condition.
-Nested registers are taken out from the outermost inwards; until all are checked, each is an array of its own.
+This is correct if the register is used nowhere else, its index does not change in the loop, nothing in the loop
+accesses the element in another way while one of the two writes, and the register is loaded (or stored) exactly when the
+loop uses (or writes) it: load and store may be under a condition. Nested registers are replaced from the outermost
+inwards; until all are checked, each is an array of its own.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What was found as tables, figures and pages."""
+"""The results as tables, figures and pages."""

@@ -1,9 +1,9 @@
-"""Two compilers of one device on the same configurations: what each made of the same plan.
+"""Two compilers of one device on the same configurations: their times for the same plans.
 
     kernel  sizes  versions  numba-cuda best  cuda-c best  ratio of bests  median ratio  faster  alike  slower
 
-A ratio is the first target's time over the second's, so that above 1 the second is faster. A version is faster where
-the quartiles of its runs do not meet the other's.
+A ratio is the first target's time divided by the second's; above 1 the second is faster. A version is faster if the
+quartiles of its runs do not overlap the other's.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What failed, by reason: refusals that differ in their numbers only are one line with a count and one example.
+"""Failures by reason: refusals that differ only in numbers are one line with a count and one example.
 
     illegal  412 x  permute k, i, j is illegal: iteration (i=0, j=1, k=1) must run before (i=1, j=0, k=0) when n=2
              looptune run gemm.c --target numba-cpu --fresh --directive 'nest i: permute k, i, j'
 
-The example is the shortest configuration with that reason; the command measures it alone, and anew.
+The example is the shortest configuration with that reason; the command measures it again, alone.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A table once, written as text, Markdown, CSV, LaTeX and HTML: headings, rows of texts, and what each column is.
+"""A table, written as text, Markdown, CSV, LaTeX and HTML: headings, rows of texts, and the kind of each column.
 
-Cells are untrusted: directives, names and messages may hold anything, and each format escapes them.
+Cells are untrusted: directives, names and messages may contain any characters, and each format escapes them.
 """
 
 from __future__ import annotations

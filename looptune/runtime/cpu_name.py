@@ -1,4 +1,4 @@
-"""What the processor is called. ``looptune build`` writes this file into what it makes, so that names are the same."""
+"""The name of the processor. ``looptune build`` copies this file into its modules, so that the names are equal."""
 
 from __future__ import annotations
 

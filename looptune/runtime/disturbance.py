@@ -1,6 +1,6 @@
 """Whether other programs disturbed a measurement: waits for a core, and core time taken from a virtual machine.
 
-Both are counted by Linux for the whole machine; where the system does not count them nothing is known and nothing said.
+Linux counts both for the whole machine; on a system that does not count them, nothing is reported.
 """
 
 from __future__ import annotations

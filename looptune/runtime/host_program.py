@@ -1,14 +1,14 @@
-"""The program around a codelet, run by gcc up to the codelet's first call: what it is called with.
+"""The program around a codelet, compiled by gcc and run up to the codelet's first call, whose arguments are recorded.
 
-    a copy of the sources, a hook at the start of each body ─▶ gcc ─▶ run ─▶ Recorded
+    a copy of the sources, a hook at the start of each body ─▶ gcc ─▶ run ─▶ RecordedCall
 
     hook ── which codelet, its scalars ──▶  ── bytes of each array ──▶ hook ── the arrays ──▶  ── go on, or end ──▶ hook
 
-The sizes of arrays follow from the scalars at hand, so they are asked for while the program waits. The copy mirrors the
-folders of the sources: relative includes hold, and a name given with -D keeps its value as it does in looptune.
+The sizes of arrays follow from the scalars, so they are computed while the program waits. The copy mirrors the folders
+of the sources: relative includes work, and a name given with -D keeps its value as it does in looptune.
 
-Where gcc has AddressSanitizer the program runs with it, which knows where each block of memory ends: on the heap, on
-the stack and at file scope. Where it has not, or the program does not run so, that remains unknown.
+If gcc has AddressSanitizer, the program runs with it, since it knows where each block of memory ends: on the heap, on
+the stack and at file scope. Otherwise, and if the program does not run with it, these ends are not known.
 """
 
 from __future__ import annotations

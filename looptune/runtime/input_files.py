@@ -2,9 +2,9 @@
 
     FILE.npz         arrays and scalars by parameter name, of the parameters' types
     NAME=FILE.npy    one array, of the parameter's type
-    NAME=PICTURE     one array: grey levels, row by row from the top, as whatever type the parameter has
+    NAME=PICTURE     one array: grey levels, row by row from the top, converted to the parameter's type
 
-What a file is, its first bytes say.
+The first bytes of a file determine its kind.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What a codelet is run on: random data, the arrays of files, or what the program itself calls it with.
+"""The data on which a codelet runs: random data, the arrays of files, or those of the program's own call.
 
-    random              Problem(values, shapes)        sizes.problem
+    random              Problem(values, shapes)        problem_sizes.problem
     --data …            names, types, shapes checked  ─┐
-    --inputs-from-main  program.record                ─┴▶ one .npz in the cache, by its contents ─▶ Problem(…, data)
+    --inputs-from-main  host_program.record           ─┴▶ one .npz in the cache, by its contents ─▶ Problem(…, data)
 
-A ``Problem`` is all that checking and timing ask for, so that every run of every version has the same data.
+A ``Problem`` is all that verification and timing need, so that every run of every version has the same data.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""NumPy files of arrays, which may be cut short, changed or somebody else's: read whole, or refused in one way."""
+"""NumPy files of arrays, which may be truncated, changed or untrusted: read completely, or refused."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""What every version of a codelet has to do, however it is compiled: bounds below, where ``flops`` counts as usual.
+"""Lower bounds on the work of every version of a codelet, however it is compiled.
 
     bytes   each element that is read or written, once
-    flops   an operation once for all iterations of the loops that its operands do not change in,
-            once for all its neighbours (c * A[i - 1] is c * A[i] of the iteration before), never where only a
-            later value counts, nor where it is not known to be reached; half of a square whose other half is the
+    flops   an operation once for all iterations of the loops in which its operands do not change,
+            once for all its neighbours (c * A[i - 1] is c * A[i] of the iteration before), never if only a
+            later value counts, nor if it is not known to be reached; half of a square whose other half is the
             same, and factors of a sum as a ``factor`` of its own, where that is less
 
-A rate made of these that is above what the device can do is a mistake of somebody's: see ``runtime.roofline``.
+A rate computed from these that is above the device's peak is an error: see ``runtime.roofline``.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""A codelet and its directives: bind each to its loop, judge it, apply it, verify the tree, log it.
+"""Apply the directives of a codelet: bind each to its loop, judge it, apply it, verify the tree, record it.
 
     distribute       first, so that the other directives can be for the pieces
     permute …        whole nests, outermost first
-    fuse             outermost first, so that what they hold can be fused as well
-    parallel, grid…  how each loop runs: the directive's word, else the dependence analysis
+    fuse             outermost first, so that inner loops can be fused as well
+    parallel, grid…  how each loop runs: by the directive, else by the dependence analysis
     box, tile, …     one loop each, innermost first, so that a copied loop is transformed once
 
-Dependences are those of the ORIGINAL codelet, found once (``Analysis``); each directive is judged on the order it
-makes of the original instances, so that a chain of directives is as exact as one.
+Dependences are those of the ORIGINAL codelet, found once (``Analysis``); each directive is judged on the order of the
+original instances that it makes, so that a sequence of directives is judged as exactly as one.
 """
 
 from __future__ import annotations

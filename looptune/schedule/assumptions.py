@@ -1,8 +1,8 @@
 """The assumptions that a codelet makes about its callers, as text.
 
-no overlap     C lets two pointers be of one memory, and then another order may leave other values
-extents        arrays hold what the loops reach; subscripts that are inside them only at some sizes, or for some data
-overflow       subscripts and bounds are taken for numbers that fit their types
+no overlap     in C two pointers may point to one memory, and another order might then leave other values
+extents        arrays contain what the loops access; some subscripts are inside only at some sizes or for some data
+overflow       subscripts and bounds are assumed to fit their types
 """
 
 from __future__ import annotations

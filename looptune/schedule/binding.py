@@ -1,10 +1,10 @@
-"""Which loop each directive is for: those that stand in the file, and those written outside of it.
+"""Bind directives to loops: those that stand in the file, and those written outside of it.
 
 #pragma hmppcg tile i:4        stands before its loop, or before the function for each of its outermost loops
-loop i: tile i:8               takes the place of one of its kind in the file
+loop i: tile i:8               replaces one of its kind in the file
 loop 2: unroll 2               is for every piece of a distributed loop 2
-loop 2.1: unroll 4             takes the place of that on the first piece
-codelet: grid blocksize 64x4   takes the place of those in the file, on inner loops too
+loop 2.1: unroll 4             replaces that on the first piece
+codelet: grid blocksize 64x4   replaces those in the file, on inner loops too
 """
 
 from __future__ import annotations

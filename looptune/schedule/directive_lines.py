@@ -3,9 +3,10 @@
     line  ::=  place ':' directive        place  ::=  'loop' LOOP | 'nest' LOOP | 'codelet'
     LOOP  ::=  (NAME | NUMBER) ['.' NUMBER]
 
-``loop`` addresses a loop by its variable where that is unique, else by its number in the text, and after a point one of
-the pieces that ``distribute`` makes of it; ``nest`` the nest whose outermost loop it names; ``codelet`` the whole.
-``#`` opens a comment. Words of the release before are replaced by the present ones. ParseError points at the line.
+``loop`` addresses a loop by its variable if that is unique, else by its number in the text; the number after a point is
+that of a piece that ``distribute`` makes. ``nest`` addresses the nest whose outermost loop it names, ``codelet`` the
+whole codelet. ``#`` begins a comment. Words of the release before are replaced by the present ones. ParseError points
+at the line.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Everything the dependences permit: orders of each band of loops, bands that can be tiled. Each has been judged.
+"""All legal orders of each band of loops, and all bands that can be tiled. Each has been judged.
 
     for i: for j: for k: C[i][j] += A[i][k] * B[k][j]       permute: all six     tile: i, j, k by any sizes
 
-A band may be tiled by any sizes when each of its loops could be the outermost: then no dependence points backward along
+A band may be tiled by any sizes if each of its loops could be the outermost: then no dependence points backward along
 any of them. A part of such a band may be tiled too, so only the largest are listed.
 """
 

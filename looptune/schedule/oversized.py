@@ -1,11 +1,11 @@
-"""Refusal of directives that ask for more iterations or threads than there are, before compilation.
+"""Refuse directives that ask for more iterations or threads than there are, before compilation.
 
     loop i: unroll 8       where loop i runs 5 times
     loop i: tile i:64      the same
     grid blocksize 64x32   2,048 threads, where a block of a GPU has 1,024
 
-A version of a space that asks for as much is a version like others: a strip that is longer than its loop is the whole
-loop, and a block that is too large is over a limit.
+In a sweep such a version is an ordinary one: a strip that is longer than its loop is the whole loop, and a block that
+is too large exceeds a limit.
 """
 
 from __future__ import annotations

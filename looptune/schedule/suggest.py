@@ -1,7 +1,7 @@
-"""Legal alternatives to a refused directive; each of them was judged itself.
+"""Legal alternatives to a refused directive; each of them has been judged.
 
 permute k, i, j      ->  another order of the same loops
-parallel             ->  with its reduction; on another loop of the nest; with ``assume`` where nothing is known
+parallel             ->  with its reduction; on another loop of the nest; with ``assume`` if nothing is known
 gridify(i, j)        ->  one of the loops
 tile i:4, j:4        ->  one of the loops
 unroll 4, jam        ->  without jam, in the order of the copies

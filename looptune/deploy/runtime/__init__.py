@@ -1,5 +1,5 @@
-"""What ``looptune build`` writes into every module, as it stands here.
+"""The runtime that ``looptune build`` copies into every module.
 
-These files need NumPy, Numba and, for a GPU, numba-cuda, and nothing of looptune but each other and
-``runtime.tolerance``.
+These files need NumPy, Numba and, for a GPU, numba-cuda; of looptune they import only each other and the files of
+``runtime`` that are copied, too.
 """

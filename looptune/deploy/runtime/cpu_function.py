@@ -1,4 +1,4 @@
-"""A tuned function on a CPU: arrays with gaps are copied, the others are used where they are."""
+"""A tuned function on a CPU: arrays with gaps are copied, the others are used without a copy."""
 
 from __future__ import annotations
 

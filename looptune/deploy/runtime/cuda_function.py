@@ -1,10 +1,10 @@
 """A tuned function on NVIDIA GPUs: a call finds its plan, places its arrays and launches.
 
-    sizes, stream, context ─▶ Bound, made at the first call: looked up, compiled (PTX, cubin), laid out
-    arrays ─▶ addresses ─▶ Bound.place, where they have moved ─▶ Bound.run
+    sizes, stream, context ─▶ BoundPlan, made at the first call: looked up, compiled (PTX, cubin), bound
+    arrays ─▶ addresses ─▶ BoundPlan.place, if they have moved ─▶ BoundPlan.run
 
-The context that is current decides the device. Every thread has its own Bounds, so that threads share nothing but
-compiled kernels.
+The current context determines the device. Every thread has its own bound plans, so that threads share only compiled
+kernels.
 """
 
 from __future__ import annotations

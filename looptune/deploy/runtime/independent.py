@@ -1,6 +1,6 @@
-"""The C text that a module was made of, compiled where the module runs.
+"""The C text from which a module was made, compiled where the module runs.
 
-What a check is independent of, and what a call runs where one core was faster than all that was tuned.
+A check compares with it, and a call runs it if one core was faster than all tuned versions.
 """
 
 from __future__ import annotations

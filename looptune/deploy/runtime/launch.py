@@ -1,7 +1,7 @@
-"""A plan on one device, at one set of sizes and on one stream, ready to be launched again and again.
+"""A plan on one device, at one set of sizes and on one stream, ready to be launched repeatedly.
 
-    few launches     their parameters stay in memory: an address is written where an array has moved, cuLaunchKernel
-    many             launched one by one; called again with the same arrays, all replayed from one CUDA graph
+    few launches     their parameters stay in memory: only the addresses of arrays that have moved are written
+    many             launched one by one; when called again with the same arrays, all replayed from one CUDA graph
 
 Parameters are in Numba's layout: an array is two null pointers, items, item size, data, shape and stride.
 """

@@ -1,1 +1,1 @@
-"""What ``looptune check`` prints."""
+"""The output of ``looptune check``."""

@@ -1,4 +1,4 @@
-"""An explanation to look at: a line for each loop and directive, the two ends of what makes a loop sequential below it.
+"""An explanation as text: a line for each loop and directive, with the two iterations that make a loop sequential.
 
 1  for t        4  sequential  flow on A, when steps=2, n=3
                      (t=0, i=1) writes A[1]   A[i]      7:7

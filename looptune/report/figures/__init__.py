@@ -1,1 +1,1 @@
-"""One figure a module. The only package that knows matplotlib."""
+"""The figures, one in each module. Only this package imports matplotlib."""

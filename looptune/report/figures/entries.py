@@ -1,6 +1,6 @@
-"""The figure of each kernel's own times: the sequential program, the default, what others wrote, the tuned version.
+"""The figure of each kernel's own times: sequential program, default, hand-written, library and tuned version.
 
-Times are bars over the default's.
+Times are bars relative to the default's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All figures of a set of studies: drawn where there are data, named with the reason where there are none."""
+"""All figures of a set of studies: drawn if there are data, else named with the reason why there are none."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""The best of one device on another: what it costs to take a configuration from elsewhere.
+"""The figure of transfers: the time of one device's best directives on another device.
 
-    cost(A on B) = time on B of A's best directives / time on B of B's own best          1 where they do as well
+    cost(A on B) = time on B of A's best directives / time on B of B's own best          1 if they are as fast
 
-Only what was measured counts: both in B's finals, else both in its screening. A's best is of B's target and sizes where
-A has such a sweep, else of whatever A has that was tried on B: a GPU's on a CPU. Figure 10 of Grauer-Gray et al., 2012.
-
-The figure:
+Only measurements count: both in B's finals, else both in its screening. A's best is that for B's target and sizes if A
+has such a sweep, else any best of A that was measured on B, such as a GPU's on a CPU. It is Figure 10 of Grauer-Gray et
+al., 2012.
 
     a panel for each place      a group of bars for each kernel, a bar for each other device, then their geometric means
 """

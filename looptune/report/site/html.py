@@ -2,8 +2,8 @@
 
     head with counts and means · best configurations · times · figures · every version · sources of the winners
 
-What comes from files and directives is untrusted: it is escaped here, and the script sets it as text. The page's own
-policy lets no script run but the one in it.
+Text from files and directives is untrusted: it is escaped here, and the script sets it as text. The page's content
+security policy permits no script but the one in it.
 """
 
 from __future__ import annotations

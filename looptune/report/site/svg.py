@@ -1,4 +1,4 @@
-"""An SVG as a part of a page: its names made its own, its black the page's ink, nothing in it that loads or runs."""
+"""An SVG as a part of a page: ids are made unique, black becomes the page's ink, and nothing in it loads or runs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a plan would take on a GPU, by counting: nothing is compiled or run."""
+"""The cost of a plan on a GPU, predicted by counting: nothing is compiled or run."""

@@ -1,7 +1,7 @@
-"""GPUs by name: what a multiprocessor holds and does in a clock, and what the memory behind it does.
+"""GPUs by name: the capacity and throughput of a multiprocessor, and of the memory.
 
-Clocks and rates are the makers' (boost clock, memory bandwidth); what they do not give, bandwidth and latencies of the
-caches, is one estimate for all.
+Clocks and rates are those that the manufacturers state (boost clock, memory bandwidth); for what they do not state,
+bandwidth and latencies of the caches, one estimate is used for all.
 """
 
 from __future__ import annotations

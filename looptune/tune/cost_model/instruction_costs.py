@@ -1,4 +1,4 @@
-"""Instructions of statements, estimated: what a compiler makes of them, near enough to compare versions."""
+"""Estimates of the instructions that a compiler makes of statements, accurate enough to compare versions."""
 
 from __future__ import annotations
 

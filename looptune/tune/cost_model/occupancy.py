@@ -1,4 +1,4 @@
-"""How many blocks of a kernel a multiprocessor holds at once, and what keeps it from holding more."""
+"""The number of blocks of a kernel that a multiprocessor holds at once, and the resource that limits it."""
 
 from __future__ import annotations
 

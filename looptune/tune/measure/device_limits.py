@@ -1,4 +1,4 @@
-"""What a block of threads may take on an NVIDIA GPU: a version over a limit is refused before it reaches the device.
+"""The limits of a block of threads on an NVIDIA GPU: a version over a limit is refused before it reaches the device.
 
     registers of a block = registers a thread, rounded up to 8  x  threads, rounded up to whole warps of 32
 

@@ -1,4 +1,4 @@
-"""Kernels written by hand: ``handwritten/<name>.py`` beside the C file, a user's own, in which anything may fail."""
+"""Hand-written kernels: ``handwritten/<name>.py`` beside the C file, a user's file in which anything may fail."""
 
 from __future__ import annotations
 

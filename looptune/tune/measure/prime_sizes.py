@@ -1,8 +1,8 @@
 """Verify a version at prime sizes, where every remainder loop and guard executes, and time it there.
 
-    canary | array | canary      put back ─▶ run ─▶ canaries fetched, arrays compared on the device ─▶ run once more
+    canary | array | canary      restore ─▶ run ─▶ canaries fetched, arrays compared on the device ─▶ run once more
 
-Where these sizes are large enough the time there says whether the user's sizes are worth a run.
+If these sizes are large enough, the time also decides whether a run at the user's sizes is worth it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The original loops at one size: what they are given, what they leave, and how far from that a version may be.
+"""The reference at one size: its inputs, its results, and the tolerance of a version.
 
-the text       the file's own, compiled by the C compiler: no stage of looptune that a version came through
-interpreter    the loops as the front end read them, one statement at a time: where there is no text and few statements
-generated      the loops compiled by looptune for the CPU, without reassociation: what a version may have a fault in
-               common with, so that it counts as not independent
+the text       the file's own, compiled by the C compiler: it shares no stage of looptune with a version
+interpreter    the loops as the front end read them, one statement at a time: without a text, for few statements
+generated      the loops compiled by looptune for the CPU, without reassociation: a version may have an error in
+               common with them, so that they do not count as independent
 
-What was compiled is run once; the result is kept in a file.
+A compiled reference is run once; the result is stored in a file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What versions of a codelet are compared with, found before the first of them is made, and how that is said."""
+"""The choice of the reference for a codelet, made before the first version is built, and its description."""
 
 from __future__ import annotations
 

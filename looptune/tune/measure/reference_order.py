@@ -1,15 +1,15 @@
-"""The original loops in an order that a CPU runs fast: the innermost goes along the rows of the arrays.
+"""The original loops in an order that a CPU runs fast: the innermost loop runs along the rows of the arrays.
 
     for j: for k: C[i][j] += A[i][k] * B[k][j]     ==>     for k: for j: C[i][j] += A[i][k] * B[k][j]
 
-Only where every dependence allows it, each sum in its own order: an element comes of the same operations one after the
-other, so that what is left is what the loops as written leave, bit for bit. A matrix that is only read may be given
-transposed, where three loops read each element of it again and again:
+Loops are reordered only if every dependence permits it and each sum keeps its order: each element results from the same
+operations in the same order, so that the results are identical to the bit. A matrix that is only read may be transposed
+if three loops read each of its elements repeatedly:
 
     for i: for j: for k: C[i][j] += A[k][i] * B[j][k]     ==>     for i: for k: for j: C[i][j] += A[k][i] * B'[k][j]
 
-A strict sum waits for each addition, and a column has a line of the cache for each element: of 1024 x 1024 the first
-loops took fifty times as long as the second.
+A strict sum waits for each addition, and a column has a cache line for each element: at 1024 x 1024 the first loops
+took fifty times as long as the second.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The original loops on one core, one iteration after the other: what a report calls sequential.
+"""The original loops on one core, one iteration after the other: the row "sequential" of a report.
 
-It is the program's own text, compiled by the C compiler, where that can be; else what looptune makes of the loops. The
-latter is a version besides, which a sweep for a CPU takes part in: what it ships may be that.
+It is the program's own text, compiled by the C compiler, if that is possible, else the loops as looptune compiles them.
+The latter are also a version of every sweep for a CPU, which may win and be built.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Searches again, on what was recorded."""
+"""Searches replayed on recorded measurements."""

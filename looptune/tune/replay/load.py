@@ -1,12 +1,12 @@
-"""Finished searches read back: what each configuration cost, and how long finding out took.
+"""Read finished searches: the cost of each configuration, and the time that measuring it took.
 
     results.sqlite      ours: a recording for each kernel, size, type, target and device
     *.csv               ours, as ``looptune export`` writes it
     *.json              T4 results, schema 1.0.0 and 1.1.0
-    *.json              a Kernel Tuner cache file, one whose writer did not close it too
+    *.json              a Kernel Tuner cache file, also one that its writer did not close
     *.wisdom            a Kernel Launcher wisdom file
 
-Of a foreign file the space is what it holds: the product of its parameters less what its constraints forbade.
+The space of a foreign file is what it contains: the product of its parameters less what its constraints exclude.
 UsageError says which file is none of these, or what in it cannot be read, and where.
 """
 

@@ -1,11 +1,11 @@
-"""A search replayed on what another measured: every answer is read, so that strategies are compared without a GPU.
+"""Replay a search on recorded measurements: every answer is read, so that strategies are compared without a GPU.
 
     strategy ──▶ configuration ──▶ recording ──▶ cost, seconds ──▶ strategy
 
-The incumbent is the configuration of which the least was told, among those timed with the most trials; what it truly
-costs, after each evaluation, is the trace.
-A configuration whose source is another's costs no evaluation after it, as in a sweep. A strategy that chooses its
-number of trials is told the median of so many runs drawn from those recorded, and pays for those.
+The incumbent is the configuration with the least cost told, among those timed with the most trials; its true cost,
+after each evaluation, is the trace. A configuration whose source is that of an earlier one costs no evaluation, as in a
+sweep. A strategy that chooses its number of trials is told the median of as many runs, drawn from those recorded, and
+pays for them.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
     unroll(k).2 contiguous, split             loop k = 0        1          -1
     tile(k)     4, 8                          loop k = 1        -1         1
 
-A digit is the position of a value in its axis, -1 where the axis is not active. Axes stand parents first. Both ways
+A digit is the position of a value in its axis, -1 if the axis is not active. Axes stand parents first. Both conversions
 take time linear in the templates: nothing is enumerated.
 """
 

@@ -1,15 +1,15 @@
-"""A space for a file that comes without one: from what its nests are like and what the dependences allow.
+"""Derive a space for a file without one, from the patterns of its nests and from the dependences.
 
     products    register tiles of both parallel loops, on a GPU with tiles in shared memory, on a CPU in vector order
-    stencils    several rows a thread; grids of three dimensions
+    stencils    several rows per thread; grids of three dimensions
     steps       several time steps at once
-    sums        a team of threads for each, or several blocks, by whether they go along rows or columns
+    sums        a team of threads for each, or several blocks, by whether they run along rows or columns
     each nest   the legal orders of its loops        x  unroll of its innermost loop
-    each loop   unroll, jammed where it has loops inside, or tile; alone, as the paper sampled
+    each loop   unroll, jammed if it has inner loops, or tile; alone, as the paper sampled
     codelet     block sizes
 
-What comes out is the text of a space file, so that a user can start from it. Sections that speak of several nests give
-each of them the same, which keeps the space of similar nests small.
+The result is the text of a space file, so that a user can start from it. A section for several nests gives each of them
+the same directive, which keeps the space of similar nests small.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Configurations as other tools hold them: one value for each of some named parameters, and conditions on those.
+"""Configurations in the form of other tools: one value for each of several named parameters, and conditions on these.
 
     "loop i: unroll 4, jam"    ──▶    loop_i              unroll_i   codelet   …
     "codelet: maxregs 64"             "unroll #, jam"     4          ""
                                       ""                  0          "maxregs #"
 
-The parameters are the axes of ``table``: the directives of a place without their numbers, and the numbers. What a
-configuration lacks is "" or 0. A space is no product of all these, so the conditions say which combinations there are:
+The parameters are the axes of ``table_view``: the directives of a place without their numbers, and the numbers. A
+parameter that a configuration lacks is "" or 0. A space is not the product of all these, so conditions state which
+combinations exist:
 
     loop_i == "unroll #, jam" and unroll_i in (2, 4) or loop_i == "" and unroll_i == 0
 """

@@ -1,9 +1,9 @@
-"""The space a C file holds itself: choices in braces in its pragmas.
+"""The space in a C file itself: choices in braces in its pragmas.
 
     #pragma looptune unroll {1..8}, {contiguous, split}        loop 3: unroll {1..8}, {contiguous, split}
     for (int k = 0; k < n; k++)
 
-A sweep takes the product of all of them. Where one program is wanted, each has to be decided from outside.
+A sweep tries the product of all of them. For a single program, each choice has to be decided from outside.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The view of a space too large to list: every move is arithmetic on digits, sections are parts.
+"""The view of a space too large to list: every move is arithmetic on digits, and sections are parts.
 
 A section is the product of its lines, so its axes are those of its templates, one after the other. A move between
-sections keeps what has the same name in both.
+sections preserves the values of axes that have the same name in both.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""The space of configurations a file describes: directives with choices, addressed from outside the C text.
+"""The space of configurations that a file describes: directives with choices, addressed from outside the C text.
 
     loop k: { unroll {2..8}, {contiguous, split} | tile k:{2..8} | }     14 + 7 + 1 = 22 choices
     nest i: permute {i, j | j, i}                                      x  2
     where unroll(k) <= 4                                               drops some, not counted
     or
-    for gpu                                                            these only where it is tuned for a GPU
+    for gpu                                                            these only if it is tuned for a GPU
     codelet: grid blocksize {32x8, 64x4}                               +  2  =  46
 
-A line may name several loops, ``loop 3, 6: unroll {2..8}``: all get the directive chosen, each as a line of its own. A
+A line may name several loops, ``loop 3, 6: unroll {2..8}``: each gets the chosen directive, as a line of its own. A
 section is the product of its lines, the file the union of its sections, which a line ``or`` separates. Configurations
-are numbered in the order written, the last choice turning fastest, and each is found from its number: the product
+are numbered in the order written, the last choice changing fastest, and each is computed from its number: the product
 is never stored. ParseError points at the line and column.
 """
 

@@ -1,12 +1,12 @@
-"""A space as the list of its configurations, with the axes read off what differs between them.
+"""A space as the list of its configurations, with axes derived from the differences between them.
 
     loop i: unroll 4, jam                loop i            unroll(i)   tile(i)   codelet
     codelet: grid blocksize 32x8    ──▶  "unroll #, jam"   4           -         "grid blocksize # x #"   …
     loop i: tile i:4                ──▶  "tile i:#"        -           4         ""                       …
 
-The directives of one place, their numbers put aside, are the value of a categorical axis; each number is a numeric one.
-So two configurations are comparable wherever they stand in a space file, and a space can be made again from the rows
-of a database whose space file is lost. A configuration that does not consist of directives brings its ``slots``.
+The directives of one place without their numbers are the value of a categorical axis; each number is a numeric one. So
+configurations of different sections of a space file are comparable, and a space can be made again from the rows of a
+database whose space file is lost. A configuration that does not consist of directives has its ``slots`` instead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a space is searched: one strategy a file, each listed here. Packages may bring others, see ``core/plugins``."""
+"""The search strategies: one in each file, each listed here. Packages may add others, see ``core/plugins``."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""A population that is crossed and mutated; the best stay.
+"""Evolutionary search: a population with crossover and mutation; the best members survive.
 
     POPULATION random points, the plainest among them
     child = for each loop the choices of one of two parents, each the best of TOURNAMENT; then one mutation in MUTATED
-    the worst of the population makes room for a better child
+    a better child replaces the worst member of the population
 
-A child that is no point of the space, or known, is the nearest that is neither. Ends after STALE children in a row that
-enter no population, or when nothing is left.
+A child that is no point of the space, or known, is replaced by the nearest point that is neither. The search ends after
+STALE children in a row that enter no population, or when nothing is left.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Every configuration: one of each section, as ``random`` begins, then the others, all sections in turn.
+"""Exhaustive search: one configuration of each section, as ``random`` begins, then the others, all sections in turn.
 
     position of number k of a section of n:   (k + 1/2) / n  of the sweep
 
-So a section of good versions shows early how fast they are, wherever the file has it and however small it is, and what
-is hopeless beside them is given up.
+So a section of good versions shows early how fast they are, wherever it stands in the file and however small it is, and
+hopeless versions are cut off.
 """
 
 from __future__ import annotations

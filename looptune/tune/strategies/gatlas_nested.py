@@ -1,13 +1,13 @@
-"""Blocking parameters and structural variants in turn: GATLAS's second nesting.
+"""GATLAS's second nesting: searches of the blocking parameters and of the structural variants in turn.
 
     structure fixed:  each quantity through its values, the best kept        unroll 2, 4, 8 …, block 8, 16, 32 …
     quantities fixed: each word through its variants, the best kept          split or contiguous, orders, tile or unroll
-    again until neither brings anything; then from the next start, then from a random point
+    again until neither improves; then from the next start, then from a random point
 
 It begins at the best of the plainest versions of each structure, the first few of which are tried.
 
-A quantity with more than MOST values is gone through in MOST even steps, and again, finer, in the next turn. After
-Jang, "GPU Automatically Tuned Linear Algebra Software", with the axes of any space for those of one kernel.
+A quantity with more than MOST values is tried in MOST even steps, and again, finer, in the next turn. After Jang, "GPU
+Automatically Tuned Linear Algebra Software", with the axes of any space instead of those of one kernel.
 """
 
 from __future__ import annotations

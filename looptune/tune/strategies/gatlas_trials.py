@@ -1,11 +1,12 @@
-"""Every configuration with one run each, then the best again for long: GATLAS's first nesting.
+"""GATLAS's first nesting: every configuration with one run each, then the best again with many.
 
     probe    all of the space, in an order of the seed, PROBE runs        cheap and noisy
-    settle   the best of them again, SETTLE runs                          dear and few
+    settle   the best of them again, SETTLE runs                          expensive and few
 
 It saves time on the device, not evaluations. At most SETTLED are settled, best first, as long as their probe is within
 MARGIN of the best probe. After Jang, "GPU Automatically Tuned Linear Algebra Software". A sweep has a timing protocol
-and finals of its own and answers the second question from its store; in simulation the noise is that of the runs.
+and finals of its own and answers the second request from its store; in simulation the noise is that of the recorded
+runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Search in phases, each over the parameters of one loop, with a search of one quantity that takes it to be unimodal.
+"""Search in phases, each over the parameters of one loop, with a search of one quantity that assumes a unimodal cost.
 
     Algorithm 1      x . x . . . x             a stride that doubles while the cost falls
                              x x . x           then the same from the best, to both sides, within its neighbours
@@ -6,18 +6,19 @@
     Algorithm 2      quantities, powers of two     loop 1, loop 2, …
                      words                         loop 1, loop 2, …       each tried
                      quantities, all values        loop 1, loop 2, …       from the best of those
-    trades           one quantity twice, another half as much              where a round ended at the best of all
+    trades           one quantity doubled, another halved                  where a round ended at the best of all
 
-After Jiang and Snir, "Automatic Tuning Matrix Multiplication Performance on Graphics Hardware", PACT 2005, whose
-phases were those of one kernel: here a phase is a loop, the last written first. What the inner loop is made into
-decides whether memory, a cache or registers bound it, and so which blocks of the outer loops are good; the other way
-round a block is chosen for a loop that does not stay. Words come after the first quantities, for a structure is worth
-what it is with its own blocks, not with another's. Rounds are repeated until one brings nothing. What a device has of
-registers, shared memory and threads is a product of quantities, so that where no single one can change two may: trades.
+After Jiang and Snir, "Automatic Tuning Matrix Multiplication Performance on Graphics Hardware", PACT 2005, whose phases
+were those of one kernel: here a phase is a loop, the last written first. The directives of the inner loop determine
+whether memory, a cache or registers bound it, and so which blocks of the outer loops are good; in the other order a
+block would be chosen for a loop that then changes. Words come after the first quantities, since a structure has to be
+judged with its own blocks, not with those of another. Rounds are repeated until one brings no improvement. The
+registers, shared memory and threads that a version needs are products of quantities; if no single one can change, two
+may: trades.
 
-It begins at the FIRST best of the plainest versions of each structure, the first few of which are tried; then, in turn,
-at the best with two loops drawn anew, and at the other structures and random points. On a unimodal quantity with n
-values Algorithm 1 asks O(log^2 n) times.
+The search begins at the FIRST best of the plainest versions of each structure, the first few of which are tried; then,
+in turn, at the best with two loops drawn anew, and at the other structures and random points. For a unimodal quantity
+with n values, Algorithm 1 asks O(log^2 n) times.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Local search around the best found, with restarts: the future work of the InPar 2012 paper.
+"""Local search around the best point found, with restarts: the future work of the InPar 2012 paper.
 
     from a point: its neighbours, nearest first; the first that is better is the next point
     PATIENCE neighbours in a row that are no better: from a random point, RESTARTS times
 
-Neighbours change one choice, a quantity by one step or by 2, 4, 8 … of them; equally near ones come in the seed's
-order.
+Neighbours change one choice, a quantity by one step or by a power of two of them; equally near ones come in an order
+drawn from the seed.
 """
 
 from __future__ import annotations

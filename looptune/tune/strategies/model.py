@@ -1,12 +1,11 @@
-"""A model of the cost, fitted to what was told, chooses what to ask: expected improvement under a Gaussian process.
+"""Bayesian optimisation: a model of the cost, fitted to the costs told, chooses the next point by expected improvement.
 
     sections for this device, points far apart ──▶ fit ──▶ the candidate expected to improve most ──▶ fit …
 
-see tune/surrogate.py.
-
-Features are the words and the logarithms of the numbers of the directives (tune/table.py), so that the model carries
-over what one loop's unrolling did to all versions that have it. Of a space too large to list the candidates are POOL
-random points, and the neighbours of each new best. Ends when every candidate was asked.
+Features are the words and the logarithms of the numbers of the directives (``table_view``), so that the model transfers
+the effect of one loop's unrolling to all versions that have it; see ``gaussian_process``. The candidates of a space too
+large to list are POOL random points, and the neighbours of each new best. The search ends when every candidate was
+asked.
 """
 
 from __future__ import annotations

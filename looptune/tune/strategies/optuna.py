@@ -1,8 +1,8 @@
 """Optuna's tree-structured Parzen estimator behind ask and tell; needs the extra ``search``.
 
-Each axis is a parameter, suggested only where it is active: words as categories, quantities by their rank. A suggestion
+Each axis is a parameter, suggested only if it is active: words as categories, quantities by their rank. A suggestion
 that is no point of the space, or was asked before, is replaced by the nearest point that is neither, and Optuna is told
-the cost of that point under the parameters it has. Costs are told as logarithms.
+the cost of that point under the parameters of that point. Costs are told as logarithms.
 """
 
 from __future__ import annotations

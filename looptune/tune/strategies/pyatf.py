@@ -1,8 +1,8 @@
 """pyATF's ensemble, simulated annealing, pattern search and Torczon's simplex under an AUC bandit, behind ask and tell.
 
-Needs the extra ``search``. Its coordinates in (0, 1] are shares of each axis; a point that is none of the space is the
-nearest that is. What it asks again is answered from memory, and after REPEATED such questions in a row by a new point,
-the nearest to the one it asked for.
+It needs the extra ``search``. Its coordinates in (0, 1] are shares of each axis; a point that is not in the space is
+replaced by the nearest one. Repeated requests are answered from memory; after REPEATED such requests in a row, a new
+point, the nearest to the requested one, is asked.
 """
 
 from __future__ import annotations

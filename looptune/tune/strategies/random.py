@@ -1,13 +1,13 @@
-"""Every configuration once, in an order the seed fixes.
+"""Random search: every configuration once, in an order that the seed determines.
 
-First one of each section of the space, four of those that are written for the device.
-
-Sections try different ideas: with one of each it is soon known how fast a version can be, against which hopeless ones
-are given up, and a small budget has seen them all.
+The first are one of each section of the space, and four of those that are written for the device. Sections try
+different ideas: with one of each it is soon known how fast a version can be, hopeless versions are cut off, and a small
+budget has tried all sections.
 
 The order is a permutation of 0 .. size - 1 computed point by point, so a space of 10^30 costs no memory: a Feistel
-network on the mixed radix (a, b), a = b = ceil(sqrt(size)), walked until it lands inside (Black and Rogaway, "Ciphers
-with Arbitrary Finite Domains", 2002). a * b exceeds size by less than 2 sqrt(size) + 1, so the walk is short.
+network on the mixed radix (a, b), a = b = ceil(sqrt(size)), iterated until the result is inside (Black and Rogaway,
+"Ciphers with Arbitrary Finite Domains", 2002). a * b exceeds size by less than 2 sqrt(size) + 1, so few iterations
+suffice.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""One loop at a time, as the InPar 2012 paper sampled: vary its directives, keep the best, go on with the next loop.
+"""Sampling of one loop at a time, as in the InPar 2012 paper: vary its directives, keep the best, take the next loop.
 
     a start ──▶ all directives of loop 1 ──▶ best of them, all directives of loop 2 ──▶ …
 
-A pass costs the sum of what the loops offer where the whole space costs the product. It is exact where loops do not
-interact. The seed decides the order of the loops. The paper made one pass, from the default; here one begins at the
-plainest version of each structure, the best of those that are tried first, and the last RESTARTS at random points.
+A pass costs the sum of the loops' choices, where the whole space costs their product. It is exact if loops do not
+interact. The seed determines the order of the loops. The paper made one pass, from the default; here a pass begins at
+the plainest version of each structure, the best of those that are tried first, and the last RESTARTS passes begin at
+random points.
 """
 
 from __future__ import annotations
