@@ -37,6 +37,7 @@ from looptune.runtime.outcome import Illegal, Outcome, Timed
 from looptune.runtime.problem_sizes import prime_sizes, problem
 from looptune.runtime.targets import Target
 from looptune.tune.execution.lab import PreparedVersion, SweepResult
+from looptune.tune.execution.local_executor import LocalWorkers
 from looptune.tune.execution.pool import Pool
 from looptune.tune.execution.process import Setup
 from looptune.tune.execution.worker import Worker
@@ -46,7 +47,7 @@ from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import KernelBuilder, compiler, plans_of
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.coordinator import Coordinator
-from looptune.tune.session.sweep import sweep
+from looptune.tune.session.sweep import Part, sweeps
 from looptune.tune.space.space import Configuration, Space, parse
 from looptune.tune.store.store import Context, Store
 from looptune.tune.strategies.base import Strategy
@@ -152,9 +153,11 @@ def profiled() -> Iterator[Counter[str]]:
 
 def swept(lab: Any, strategy: Strategy, jobs: int) -> SweepResult:
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "store") as store:
-        return sweep(
-            lab, strategy, store, budget=Budget(), jobs=jobs, timeout_s=60.0, progress=lambda progress: None, first=()
-        )
+        (result,) = sweeps(
+            (Part(lab, strategy),), store, budget=Budget(),
+            open_workers=partial(LocalWorkers, jobs=jobs, timeout_s=60.0), progress=lambda progress: None, first=(),
+        )  # fmt: skip
+        return result
 
 
 def job_of(kernel: str, cache: Path) -> Job:

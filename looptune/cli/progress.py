@@ -13,7 +13,7 @@ from looptune.report.result_table import time_text
 from looptune.runtime.outcome import CLASSES
 
 if TYPE_CHECKING:
-    from looptune.tune.session.sweep import Progress
+    from looptune.tune.execution.lab import Progress
     from looptune.tune.store.store import Context
 
 PLAIN_EVERY_S = 10.0

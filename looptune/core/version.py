@@ -26,13 +26,13 @@ def lowering(target: str) -> str:
 
 def toolchain(target: str = "") -> dict[str, str]:
     """Return the versions of the installed packages that turn emitted source into machine code, for a target."""
-    installed = _installed()
+    installed = installed_packages()
     names = ("numba", "llvmlite", "numpy", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink", *COMPILERS.get(target, ()))
     return {name: installed[name] for name in names if name in installed}
 
 
 @cache
-def _installed() -> Mapping[str, str]:
+def installed_packages() -> Mapping[str, str]:
     """Return the installed versions, looked up once.
 
     This takes tenths of a second, and one command may sweep many files. Of a package that is installed twice, the one

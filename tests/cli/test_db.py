@@ -22,7 +22,6 @@ from looptune.runtime.outcome import Crashed, Illegal, NotBuilt, Outcome, TimedO
 from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.prepare import TuningRequest, prepare, single_version_command
-from looptune.tune.session.sweep import sweep
 from looptune.tune.space.space import parse
 from looptune.tune.store import maintenance
 from looptune.tune.store.connection import MIGRATIONS
@@ -30,6 +29,7 @@ from looptune.tune.store.maintenance import PruneFilter
 from looptune.tune.store.store import Row, Store
 from looptune.tune.strategies.exhaustive import Exhaustive
 from tests.helpers.command_line import Ran, looptune
+from tests.helpers.local_sweep import sweep
 from tests.helpers.store_rows import CONTEXT, row, runner, timed
 
 SYRK = replace(CONTEXT, kernel="syrk")

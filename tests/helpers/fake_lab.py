@@ -15,14 +15,15 @@ from typing import Any
 import pytest
 
 from looptune.runtime.outcome import Crashed, Illegal, Outcome, OverLimit, Timed, WrongResult
-from looptune.tune.execution.lab import NextStep
+from looptune.tune.execution.lab import NextStep, PreparedVersion, SweepResult
 from looptune.tune.execution.process import Setup
 from looptune.tune.incumbent import Incumbent
+from looptune.tune.session.budget import Budget
 from looptune.tune.session.statistics import SweepStatistics
-from looptune.tune.session.sweep import Budget, PreparedVersion, SweepResult, sweep
 from looptune.tune.space.space import Configuration, parse
 from looptune.tune.store.store import Context, Store
 from looptune.tune.strategies.exhaustive import Exhaustive
+from tests.helpers.local_sweep import sweep
 
 CONTEXT = Context("gemm", "c0ffee", "1", "numba", "9.0", "H100", "cuda", "{}", "float32")
 

@@ -26,10 +26,10 @@ from looptune.tune.execution.process import Setup
 from looptune.tune.execution.worker_loop import pickle_value
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.session.budget import Budget
-from looptune.tune.session.sweep import sweep
 from looptune.tune.space.space import Configuration, parse
 from looptune.tune.store.store import Context, Row, Store
 from looptune.tune.strategies.exhaustive import Exhaustive
+from tests.helpers.local_sweep import sweep
 
 CONTEXT = Context("stand-in", "c0ffee", "1", "none", "0", "nowhere", "numba-cpu", "{}", "float32")
 VERSIONS = 600

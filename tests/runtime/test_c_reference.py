@@ -28,8 +28,7 @@ from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import Built, MeasuringDevice, first_step, plans_of
-from looptune.tune.measure.reference import INTERPRETER, ReferenceResult, outputs
-from looptune.tune.measure.reference_choice import describe_reference, text_of
+from looptune.tune.measure.reference import INTERPRETER, ReferenceResult, describe_reference, outputs, text_of
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 

@@ -19,12 +19,12 @@ from looptune.tune.session.ablation import Winner
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.finals import KernelFinals
 from looptune.tune.session.prepare import PreparedRun, TuningRequest, prepare
-from looptune.tune.session.sweep import sweep
 from looptune.tune.space.space import parse
 from looptune.tune.store.store import Store
 from looptune.tune.strategies.exhaustive import Exhaustive
 from tests.helpers import report_database
 from tests.helpers.fake_workers import FakeWorkers
+from tests.helpers.local_sweep import sweep
 
 KERNEL = """
 void f(int n, float A[n][n], float x[n], float y[n]) {

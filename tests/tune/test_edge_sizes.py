@@ -24,7 +24,7 @@ from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.execution.lab import NextStep
 from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import Built, MeasuringDevice, first_step, plans_of
-from looptune.tune.measure.reference_choice import text_of
+from looptune.tune.measure.reference import text_of
 
 ROWS = """void f(int n, int m, double A[n][m], double s[n]) {
   for (int i = 0; i < n; i++) { s[i] = 0; for (int j = 0; j < m; j++) s[i] += A[i][j]; }

@@ -34,11 +34,11 @@ from looptune.tune.measure.device_limits import exceeded
 from looptune.tune.measure.evaluate import Built, Job, KernelBuilder, compiler, measurer
 from looptune.tune.session import prepare
 from looptune.tune.session.budget import Budget
-from looptune.tune.session.sweep import sweep
 from looptune.tune.space.space import Configuration, parse
 from looptune.tune.store.store import Context, Row, Store
 from looptune.tune.strategies.exhaustive import Exhaustive
 from tests.helpers.kill_resume import VERSIONS, finished, ran, sweep_of
+from tests.helpers.local_sweep import sweep
 from tests.helpers.paths import ROOT
 
 LIMIT_S = 10.0

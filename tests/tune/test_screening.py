@@ -28,7 +28,7 @@ from looptune.tune.incumbent import Incumbent
 from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import MeasuringDevice, Plans, plans_of
 from looptune.tune.measure.pruning import SCREEN, WORTH_US, is_hopeless
-from looptune.tune.measure.reference_choice import text_of
+from looptune.tune.measure.reference import text_of
 from looptune.tune.session import prepare
 from looptune.tune.space.space import parse
 from looptune.tune.store.store import Row, Store

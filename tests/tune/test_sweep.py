@@ -16,10 +16,12 @@ import pytest
 from looptune.core.errors import UsageError
 from looptune.runtime.outcome import Crashed, NotBuilt, TimedOut
 from looptune.tune.execution.interrupts import defer_interrupts
+from looptune.tune.execution.lab import PreparedVersion, Progress
 from looptune.tune.execution.local_executor import LocalWorkers
 from looptune.tune.execution.process import Setup
+from looptune.tune.session.budget import Budget, parse_budget
 from looptune.tune.session.statistics import KEPT, SweepStatistics
-from looptune.tune.session.sweep import Budget, Part, PreparedVersion, Progress, _drive, parse_budget, sweeps
+from looptune.tune.session.sweep import Part, _drive, sweeps
 from looptune.tune.space.space import DEFAULT, Configuration, parse
 from looptune.tune.store.store import Context, Row, Store
 from looptune.tune.strategies import ALL

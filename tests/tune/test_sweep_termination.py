@@ -15,12 +15,14 @@ import pytest
 
 from looptune.core.errors import StoreError, TargetError
 from looptune.runtime.outcome import Crashed
+from looptune.tune.execution.lab import Progress
 from looptune.tune.execution.process import Setup
-from looptune.tune.session.sweep import Budget, Progress, sweep
+from looptune.tune.session.budget import Budget
 from looptune.tune.space.space import parse
 from looptune.tune.store.store import Store
 from looptune.tune.strategies.exhaustive import Exhaustive
 from tests.helpers.fake_lab import FakeLab, end_budget_after, ran, run
+from tests.helpers.local_sweep import sweep
 from tests.helpers.paths import ROOT
 
 

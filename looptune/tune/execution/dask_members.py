@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.metadata
-import importlib.util
 import platform
 import socket
 from collections.abc import Mapping, Sequence
@@ -14,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from looptune import core
-from looptune.core.version import __version__
+from looptune.core.version import __version__, installed_packages
 from looptune.runtime.device import DEVICES, Cpu, DeviceInfo
+from looptune.runtime.targets import gpu_missing
 
 RESOURCES = {"numba-cuda": "GPU", "numba-cpu": "MEASURE"}
 """What a Dask worker declares to be measured on, by device: ``--resources GPU=1``."""
@@ -65,12 +64,9 @@ def gpus(wanted: int | None) -> tuple[tuple[DeviceInfo, ...], str]:
     """Return the numbers of the first GPUs seen here (None: all of them), or the reason why there are fewer."""
     if wanted == 0:
         return (), ""
-    if any(importlib.util.find_spec(name) is None for name in ("cuda", "numba_cuda")):
-        return (), "declares GPU, but the package numba-cuda is missing: pip install 'looptune[cuda]'"
-    gpu = importlib.import_module("looptune.runtime.cuda_device")
-    why = gpu.available()
-    if why:
+    if why := gpu_missing():
         return (), f"declares GPU, but {why}"
+    gpu = importlib.import_module("looptune.runtime.cuda_device")
     seen = gpu.count()
     if wanted is not None and seen < wanted:
         return (), f"declares GPU={wanted}, but sees {seen}"
@@ -82,7 +78,7 @@ def gpus(wanted: int | None) -> tuple[tuple[DeviceInfo, ...], str]:
 
 def versions() -> dict[str, str]:
     """Return all versions that must be equal for a time, and a pickled task, to mean the same on two machines."""
-    installed = {d.metadata["Name"]: d.version for d in importlib.metadata.distributions()}
+    installed = installed_packages()
     own = {
         "looptune": f"{__version__} ({_digest()})",
         "python": ".".join(platform.python_version_tuple()[:2]),

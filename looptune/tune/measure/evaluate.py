@@ -56,8 +56,7 @@ from looptune.tune.measure.pruning import (
     screened_out,
     with_pace,
 )
-from looptune.tune.measure.reference import ReferenceResult
-from looptune.tune.measure.reference_choice import NOT_INDEPENDENTLY
+from looptune.tune.measure.reference import NOT_INDEPENDENTLY, ReferenceResult
 from looptune.tune.store.store import Context
 
 if TYPE_CHECKING:

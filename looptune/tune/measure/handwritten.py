@@ -15,12 +15,16 @@ if TYPE_CHECKING:
     from looptune.tune.job import Job
 
 
+def find_kernels(file: Path) -> Path | None:
+    """Return ``handwritten/<name>.py`` beside the C file, or None if there is none."""
+    path = file.parent.resolve() / "handwritten" / f"{file.stem.replace('-', '_')}.py"
+    return path if path.exists() else None
+
+
 def load_kernels(path: Path, job: Job, machine: Device, arrays: Mapping[str, Any]) -> dict[str, Run]:
     """Return the kernels that a file has for the job's target: "hand-written" and "library".
 
     They are called with the parameters of the C function. Raises what the file raises.
-
-    Raises what the file raises.
     """
     spec = importlib.util.spec_from_file_location(f"handwritten_{path.stem}", path)
     assert spec is not None, f"{path} cannot be imported"

@@ -19,22 +19,27 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from looptune.core.floating_point import DEFAULT, Floats
 from looptune.ir import interpreter, operation_count
 from looptune.ir.nodes import Array, Codelet, Loop, Scalar
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
 from looptune.lower.pipeline import lower_to_plan
-from looptune.runtime import numpy_files
+from looptune.runtime import c_compiler, numpy_files
 from looptune.runtime.c_reference import CReference, NoReference, ProgramRun
-from looptune.runtime.problem_sizes import Problem, integers, is_interpretable, shapes
+from looptune.runtime.problem_sizes import Problem, integers, is_interpretable, shapes, sizes_text
 from looptune.runtime.tolerance import RoundingEstimate, perturb_by_ulp
 from looptune.runtime.verification import ReferenceComparison, in_double
 from looptune.tune.execution.worker_loop import excluded_from_limit
 from looptune.tune.job import Job
 from looptune.tune.measure.reference_order import transpose_for_locality
+
+if TYPE_CHECKING:
+    from looptune.frontend import Unit
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -42,6 +47,7 @@ LONG_FLOPS = 3e9
 """Loops of which three more runs take a core longer than it takes to start a kernel's processes: whether they are in
 doubt is looked at when a version differs, which few do."""
 INTERPRETER = "the interpreter"
+NOT_INDEPENDENTLY = "not verified independently"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,3 +219,28 @@ def reduction_terms(codelet: Codelet, values: Mapping[str, int | float]) -> int:
 def _cast(codelet: Codelet, arrays: Arrays) -> dict[str, np.ndarray]:
     """Return the arrays in the types that the codelet declares."""
     return {p.name: arrays[p.name].astype(p.dtype) for p in codelet.params if isinstance(p, Array)}
+
+
+def text_of(unit: Unit, cache: Path, floats: Floats = DEFAULT) -> tuple[CReference | None, str]:
+    """Return the unit's own text, compiled, or None and the reason why it cannot be."""
+    if unit.excerpt is None:
+        return None, f"{unit.codelet.name} cannot be called from outside the program"
+    if not c_compiler.compiler_command():
+        return None, "there is no C compiler here"
+    text = CReference(unit.excerpt, floats.contracts_here)
+    try:
+        text.program(cache)
+    except (NoReference, OSError) as error:
+        return None, f"{c_compiler.version()} does not compile the text: {error}"
+    return text, ""
+
+
+def describe_reference(job: Job, why: str) -> str:
+    """Return one line that says what versions are compared with, and ``why`` it is not the text."""
+    if job.text is not None:
+        return job.text.description
+    if is_interpretable(job.codelet, job.problem):
+        return f"the interpreter, for {why}"
+    if job.prime_problem is not None and is_interpretable(job.codelet, job.prime_problem):
+        return f"the interpreter at {sizes_text(job.prime_problem)}; at the sizes timed {NOT_INDEPENDENTLY}, for {why}"
+    return f"none, {NOT_INDEPENDENTLY}: {why}"

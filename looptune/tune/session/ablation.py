@@ -22,12 +22,13 @@ from looptune.tune.session import finals
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.finals import KernelFinals
 from looptune.tune.session.prepare import PreparedRun
-from looptune.tune.session.sweep import Part, Progress, sweeps
+from looptune.tune.session.sweep import Part, sweeps
 from looptune.tune.space.space import Space, parse
 from looptune.tune.store.store import Store, key
 
 if TYPE_CHECKING:
     from looptune.tune.execution.executor import Executor
+    from looptune.tune.execution.lab import Progress
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ from looptune.runtime.timing import paired_speedup, summary, unpaired_speedup
 from looptune.tune.cost_model import devices
 from looptune.tune.cost_model.occupancy import Occupancy, occupancy
 from looptune.tune.measure import sequential
-from looptune.tune.measure.reference import ReferenceResult
-from looptune.tune.measure.reference_choice import NOT_INDEPENDENTLY
+from looptune.tune.measure.reference import NOT_INDEPENDENTLY, ReferenceResult
 from looptune.tune.results.result import Entry, KernelOccupancy, Result, Sources, to_record
 from looptune.tune.session import ablation, finals, transfer
 from looptune.tune.session.finals import Finals, KernelFinals, schedule_finalist
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
     from looptune.backends.base import Resources
     from looptune.frontend import Unit
     from looptune.tune.execution.executor import Executor
+    from looptune.tune.execution.lab import SweepResult, TimeBreakdown
     from looptune.tune.measure.evaluate import KernelBuilder
-    from looptune.tune.session.sweep import SweepResult, TimeBreakdown
 
 SLOWEST_FLOPS = 5e9
 """Beyond this the sequential loops can take a minute on one core and are left out."""

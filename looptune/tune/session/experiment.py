@@ -31,11 +31,12 @@ from looptune.tune.session import dump, transfer
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.conclude import finish
 from looptune.tune.session.prepare import PreparedRun, single_version_command
-from looptune.tune.session.sweep import Part, Progress, sweeps
+from looptune.tune.session.sweep import Part, sweeps
 from looptune.tune.space.space import Configuration, Space
 
 if TYPE_CHECKING:
     from looptune.tune.execution.executor import Executor
+    from looptune.tune.execution.lab import Progress
     from looptune.tune.results.result import Result
     from looptune.tune.store.store import Store
     from looptune.tune.strategies import Strategy

@@ -134,12 +134,6 @@ def select_finalists(timed: Sequence[Row]) -> tuple[str, ...]:
     return tuple(row.directives for row in timed[: min(MOST, max(FINALISTS, near))])
 
 
-def handwritten(file: Path) -> Path | None:
-    """Return ``handwritten/<name>.py`` beside the C file, or None if there is none."""
-    path = file.parent.resolve() / "handwritten" / f"{file.stem.replace('-', '_')}.py"
-    return path if path.exists() else None
-
-
 @dataclass(frozen=True, slots=True)
 class KernelFinals:
     """The finals of one kernel on one model of device.

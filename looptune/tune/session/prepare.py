@@ -48,9 +48,10 @@ from looptune.tune.execution.local_executor import HERE
 from looptune.tune.execution.pool import default_jobs
 from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import KernelBuilder
-from looptune.tune.measure.reference_choice import describe_reference, text_of
+from looptune.tune.measure.handwritten import find_kernels
+from looptune.tune.measure.reference import describe_reference, text_of
 from looptune.tune.results.studies import KernelStudy
-from looptune.tune.session import dump, finals, find_space
+from looptune.tune.session import dump, find_space
 from looptune.tune.session.budget import Budget, parse_budget
 from looptune.tune.space.pragma_choices import check_choices_decided
 from looptune.tune.space.space import Configuration, Space
@@ -352,7 +353,7 @@ def _said(note: str) -> tuple[str, ...]:
 
 
 def _by_hand(request: TuningRequest) -> Path | None:
-    return finals.handwritten(request.file) if request.handwritten else None
+    return find_kernels(request.file) if request.handwritten else None
 
 
 def _named_by_hand(prepared: PreparedRun) -> Iterator[str]:

@@ -15,33 +15,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from looptune.tune.execution.interrupts import InterruptGate, defer_interrupts
-from looptune.tune.execution.lab import PreparedVersion, Progress, SweepResult, TimeBreakdown, VersionBuilder
-from looptune.tune.execution.local_executor import LocalWorkers
-from looptune.tune.session.budget import Budget, parse_budget
+from looptune.tune.execution.lab import Progress, SweepResult, VersionBuilder
 from looptune.tune.session.coordinator import Coordinator
 from looptune.tune.space.space import DEFAULT, Configuration
 from looptune.tune.strategies.base import Strategy
 
 if TYPE_CHECKING:
     from looptune.tune.execution.executor import OpenWorkers, Workers
+    from looptune.tune.session.budget import Budget
     from looptune.tune.store.store import Store
-
-__all__ = [
-    "Budget",
-    "Part",
-    "PreparedVersion",
-    "Progress",
-    "SweepResult",
-    "TimeBreakdown",
-    "VersionBuilder",
-    "parse_budget",
-    "sweep",
-    "sweeps",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,33 +41,6 @@ class Part:
     strategy: Strategy
     command: str = ""
     first: Sequence[Configuration] = ()
-
-
-def sweep(
-    lab: VersionBuilder,
-    strategy: Strategy,
-    store: Store,
-    *,
-    budget: Budget,
-    jobs: int,
-    timeout_s: float,
-    progress: Callable[[Progress], None],
-    first: Sequence[Configuration] = (DEFAULT,),
-    overlap: bool = True,
-    fresh: bool = False,
-    cuts: bool = True,
-    command: str = "",
-) -> SweepResult:
-    """Run a sweep of one model in processes of this machine; ``jobs`` of them compile.
-
-    ``timeout_s`` limits each compilation and each measurement. See ``sweeps``.
-    """
-    (result,) = sweeps(
-        (Part(lab, strategy, command),), store, budget=budget,
-        open_workers=partial(LocalWorkers, jobs=jobs, timeout_s=timeout_s), progress=progress, first=first,
-        overlap=overlap, fresh=fresh, cuts=cuts,
-    )  # fmt: skip
-    return result
 
 
 def sweeps(

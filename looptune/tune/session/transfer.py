@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from looptune.runtime.outcome import CLASSES, CutOff, Timed
 from looptune.runtime.timing import paired_speedup
 from looptune.tune import strategies
-from looptune.tune.execution.lab import SweepResult, TimeBreakdown
+from looptune.tune.execution.lab import Progress, SweepResult, TimeBreakdown
 from looptune.tune.results.result import TransferResult
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.prepare import PreparedRun, single_version_command
-from looptune.tune.session.sweep import Part, Progress, sweeps
+from looptune.tune.session.sweep import Part, sweeps
 from looptune.tune.space.space import Configuration, Space
 from looptune.tune.store.store import Row, Store, key
 
