@@ -292,8 +292,8 @@ class Counted:
     def __init__(self) -> None:
         self.lives: list[WorkerProcess] = []
 
-    def __call__(self, setup: Setup) -> WorkerProcess:
-        self.lives.append(spawn(setup))
+    def __call__(self, setup: Setup, limit_s: float) -> WorkerProcess:
+        self.lives.append(spawn(setup, limit_s))
         return self.lives[-1]
 
 

@@ -16,24 +16,21 @@ import os
 import pickle
 import signal
 import tempfile
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, Self
 
 from looptune.core import cache_folder
-from looptune.tune.execution.time_allowance import RESTS, Allowance, rests
+from looptune.tune.execution.time_allowance import Allowance
 from looptune.tune.execution.worker_loop import LET_GO, serve
 
 Setup = Callable[[], Callable[..., Any]]
 
 COMPILING = "compiling"
 """The kind of processes that use no device."""
-LOOK_S = 0.05
-"""A process that is past its limit by the clock but was not given that time is checked again after at least this."""
 _LAST_LINES = 24
 _LAST_BYTES = 8192
 
@@ -42,9 +39,8 @@ _LAST_BYTES = 8192
 class WorkerProcess:
     """One process from spawn to death. ``log`` has what it wrote on stdout and stderr in its last task or set-up.
 
-    ``setup``: its set-up, pickled; ``deadline``: when to check, on the monotonic clock, whether it has used up its
-    ``allowance``; ``resting``: the number of successive checks in which it rested; ``ready``: it is set up;
-    ``used``: it has had another set-up before.
+    ``setup``: its set-up, pickled; ``allowance``: the time until its next message; ``ready``: it is set up; ``used``:
+    it has had another set-up before.
     """
 
     process: SpawnProcess
@@ -52,45 +48,18 @@ class WorkerProcess:
     log: int
     log_path: Path
     setup: bytes
-    deadline: float = 0.0
-    allowance: Allowance | None = None
-    resting: int = 0
+    allowance: Allowance
     ready: bool = False
     used: bool = False
 
     def allow(self, limit_s: float) -> None:
         """Allow ``limit_s`` seconds, from now, for its next message."""
-        assert self.process.pid is not None, "the process was started"
-        self.allowance = Allowance.begin(self.process.pid, limit_s)
-        self.deadline, self.resting = self.allowance.start + limit_s, 0
+        self.allowance = Allowance.begin(self.allowance.pid, limit_s)
 
-    def expired(self) -> bool:
-        """Return whether the allowance is used up; if it is not, ``deadline`` becomes the time of the next check."""
-        assert self.allowance is not None, "something is expected"
-        now = time.monotonic()
-        if now < self.deadline:
-            return False
-        left_s = self.allowance.left_s()
-        self.resting = self.resting + 1 if rests(self.allowance.pid) else 0
-        if left_s <= 0.0 or self.resting >= RESTS:
-            return True
-        self.deadline = now + (LOOK_S if self.resting else max(LOOK_S, left_s))
-        return False
-
-    def extend(self, seconds: float) -> None:
-        """Extend the allowance by seconds in which the whole machine did not run."""
-        assert self.allowance is not None, "something is expected"
-        self.allowance = replace(self.allowance, start=self.allowance.start + seconds)
-        self.deadline += seconds
-
-    @property
-    def limit_s(self) -> float:
-        assert self.allowance is not None, "something is expected"
-        return self.allowance.limit_s
-
-    def begin(self, setup: Setup) -> None:
-        """Drop the set-up with all it holds, such as memory on a device, and set up anew; do nothing if it is equal."""
+    def begin(self, setup: Setup, limit_s: float) -> None:
+        """Drop the set-up with all it holds, such as memory on a device, and set up anew, unless both are equal."""
         assert self.ready, "only a process that is set up can drop its set-up"
+        self.allow(limit_s)
         pickled = pickle.dumps(setup)
         if pickled != self.setup:
             self.setup, self.ready, self.used = pickled, False, True
@@ -125,8 +94,8 @@ class WorkerProcess:
             self.link.send_bytes(message)
 
 
-def spawn(setup: Setup) -> WorkerProcess:
-    """Return a new process that is set up by ``setup``."""
+def spawn(setup: Setup, limit_s: float) -> WorkerProcess:
+    """Return a new process that is set up by ``setup``, in ``limit_s`` seconds."""
     # Else its threads keep their cores for a tenth of a second after each product, which others are timed in.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "10")
     context = get_context("spawn")
@@ -141,7 +110,8 @@ def spawn(setup: Setup) -> WorkerProcess:
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, former)
         theirs.close()
-    return WorkerProcess(process, ours, log, Path(path), pickle.dumps(setup))
+    assert process.pid is not None, "the process was started"
+    return WorkerProcess(process, ours, log, Path(path), pickle.dumps(setup), Allowance.begin(process.pid, limit_s))
 
 
 class ProcessCache:

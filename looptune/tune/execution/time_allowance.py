@@ -22,28 +22,51 @@ PATIENCE = 20.0
 """A task is stopped when this many times its limit have passed, whatever it was given of them."""
 
 RESTS = 5
-"""A process that rests in so many looks one after the other does rest: between two steps every process may."""
+"""A process that rests in this many successive checks does rest; between two steps any process may."""
+LOOK_S = 0.05
+"""A process that is past its limit by the clock but was not given that time is checked again after at least this."""
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Allowance:
     """``limit_s`` seconds for what the process ``pid`` does from ``start`` on, by the monotonic clock.
 
-    ``waited_s``: seconds until then in which tasks of this machine waited for a core, None where the system does not
-    count them; ``threads``: CPU seconds until then of each thread of the process.
+    ``deadline``: when to check whether they are used up; ``waited_s``: seconds until ``start`` in which tasks of this
+    machine waited for a core, None if the system does not count them; ``threads``: CPU seconds until then of each
+    thread of the process; ``resting``: the number of successive checks in which the process rested.
     """
 
     limit_s: float
     pid: int
     start: float
+    deadline: float
     waited_s: float | None
     threads: Mapping[int, float]
+    resting: int = 0
 
     @classmethod
     def begin(cls, pid: int, limit_s: float) -> Allowance:
-        return cls(limit_s, pid, time.monotonic(), waited_for_cores_s(), thread_seconds(pid))
+        now = time.monotonic()
+        return cls(limit_s, pid, now, now + limit_s, waited_for_cores_s(), thread_seconds(pid))
+
+    def expired(self) -> bool:
+        """Return whether the limit is used up; if it is not, ``deadline`` becomes the time of the next check."""
+        now = time.monotonic()
+        if now < self.deadline:
+            return False
+        left_s = self.left_s()
+        self.resting = self.resting + 1 if rests(self.pid) else 0
+        if left_s <= 0.0 or self.resting >= RESTS:
+            return True
+        self.deadline = now + (LOOK_S if self.resting else max(LOOK_S, left_s))
+        return False
+
+    def extend(self, seconds: float) -> None:
+        """Extend the limit by seconds in which the whole machine did not run."""
+        self.start += seconds
+        self.deadline += seconds
 
     def left_s(self) -> float:
         """Return the seconds that are left of the limit; 0 or less where it is used up."""

@@ -90,9 +90,8 @@ class Worker:
         if self._life is None:
             spare = None if self._spares is None else self._spares.take(self._kind, pickle.dumps(self._setup))
             if spare is not None:
-                spare.begin(self._setup)
-            self._life = spawn(self._setup) if spare is None else spare
-            self._life.allow(self.start_limit_s)
+                spare.begin(self._setup, self.start_limit_s)
+            self._life = spawn(self._setup, self.start_limit_s) if spare is None else spare
 
     def submit(self, key: Any, *task: Any) -> None:
         """Run the task; its reply will bear ``key``."""
@@ -113,9 +112,9 @@ class Worker:
         life = self._life
         assert life is not None, "only a started worker is waited for"
         said = life.link.poll()
-        if not said and not life.expired():
+        if not said and not life.allowance.expired():
             return None
-        message = self._receive(life) if said else TimedOut(life.limit_s)
+        message = self._receive(life) if said else TimedOut(life.allowance.limit_s)
         if message in ((OWN_WORK, ""), (RESUMED, "")):
             if life.ready:  # setting up is own work anyway
                 life.allow(self.limit_s if message[0] == RESUMED else self.start_limit_s)
@@ -182,8 +181,7 @@ class Worker:
         task = self._task
         self.end()
         self._task = task
-        self._life = spawn(self._setup)
-        self._life.allow(self.start_limit_s)
+        self._life = spawn(self._setup, self.start_limit_s)
 
     def _send(self, life: WorkerProcess) -> None:
         assert self._task is not None, "there is a task to send"
@@ -236,7 +234,7 @@ def sleep(workers: Iterable[Worker], timeout_s: float | None = None) -> list[Wor
     """
     expected = [(worker, life) for worker in workers if (life := worker.waiting_for) is not None]
     start = time.monotonic()
-    until = [life.deadline - start for _, life in expected]
+    until = [life.allowance.deadline - start for _, life in expected]
     until += [] if timeout_s is None else [timeout_s]
     nap_s = max(0.0, min(until, default=0.0))
     if not expected:
@@ -252,5 +250,5 @@ def sleep(workers: Iterable[Worker], timeout_s: float | None = None) -> list[Wor
     if lost_s > LOST_S:
         # The machine was suspended, or stopped with all that runs on it.
         for _, life in expected:
-            life.extend(lost_s)
-    return [worker for worker, life in expected if life.link.fileno() in spoken or now >= life.deadline]
+            life.allowance.extend(lost_s)
+    return [worker for worker, life in expected if life.link.fileno() in spoken or now >= life.allowance.deadline]
