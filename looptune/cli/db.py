@@ -219,14 +219,11 @@ def dump(db: Path, kernel: str | None, how: str, output: Path | None) -> int:
     from functools import partial
 
     from looptune.report import database_table
+    from looptune.tune.formats import csv
     from looptune.tune.store.store import Store
 
     with Store.read(db) as store:
-        write = (
-            database_table.write_csv
-            if how == "csv"
-            else partial(database_table.write_lines, concluded=store.conclusions())
-        )
+        write = csv.write if how == "csv" else partial(database_table.write_lines, concluded=store.conclusions())
         write_rows(write, select_rows(store, kernel), output)
     return 0
 

@@ -36,14 +36,13 @@ looptune export --format kernel-tuner --kernel gemm -o gemm.cache.json
 )
 def export(db: Path, how: str, kernel: str | None, output: Path | None) -> int:
     """Write the searches of a database in the formats of other tools."""
-    from looptune.report import database_table
-    from looptune.tune.formats import files
+    from looptune.tune.formats import csv, files
     from looptune.tune.store.searches import searches
     from looptune.tune.store.store import Store
 
     with Store.read(db) as store:
         if how == "csv":
-            write_rows(database_table.write_csv, select_rows(store, kernel), output)
+            write_rows(csv.write, select_rows(store, kernel), output)
             return 0
         found, commands = searches(store.rows()), store.commands()
     made = files.export_texts(files.select_searches(found, kernel, db), how, commands)

@@ -17,8 +17,8 @@ import pytest
 
 from looptune.core.errors import StoreError, UsageError
 from looptune.report import failure_table
-from looptune.report.database_table import COLUMNS
 from looptune.runtime.outcome import Crashed, Illegal, NotBuilt, Outcome, TimedOut, WrongResult
+from looptune.tune.formats.csv import COLUMNS
 from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.prepare import TuningRequest, prepare, single_version_command

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from looptune.core.errors import LooptuneError, UsageError
-from looptune.report import database_table
-from looptune.tune.formats import kernel_tuner, t1, t4, wisdom
+from looptune.tune.formats import csv, kernel_tuner, t1, t4, wisdom
 from looptune.tune.formats.t1 import space_text
 from looptune.tune.replay import load
 from looptune.tune.session.prepare import TuningRequest, prepare
@@ -33,7 +32,7 @@ WHOLE = {"t4.json": t4.text, "cache.json": kernel_tuner.text}
 
 def csv_text(rows: list[Row] | tuple[Row, ...]) -> str:
     out = StringIO()
-    database_table.write_csv(rows, out)
+    csv.write(rows, out)
     return out.getvalue()
 
 
@@ -259,7 +258,7 @@ def test_wisdom_and_csv_with_anything_anywhere(tmp_path: Path):
         for value in (*ODD, ...):
             if path or value is not ...:
                 survives(tmp_path / "k.wisdom", "\n".join((changed(header, path, value), *lines)))
-    names = database_table.COLUMNS
+    names = csv.COLUMNS
     first = csv_text(ROWS[:1]).splitlines()[1].split(",")
     for k, _ in enumerate(names):
         for value in ("", "x", "nan", "1e999", "-1", '"', "1,2"):

@@ -6,21 +6,63 @@ Single runs are not in it: a version has its median alone.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, fields
 from io import StringIO
 from math import isfinite
 from pathlib import Path
+from typing import Any, TextIO
 
 from looptune.core.errors import UsageError
+from looptune.runtime.outcome import Timed
 from looptune.schedule.directive_lines import current_text
 from looptune.tune.formats.records import Point, recording
 from looptune.tune.space.space import Configuration
-from looptune.tune.store.searches import VERSIONS, Measurement, Recording, names
-from looptune.tune.store.store import Context
+from looptune.tune.store.searches import VERSIONS, Measurement, Recording, names, seconds
+from looptune.tune.store.store import Context, Row, iso_time
 
 CONTEXT = tuple(f.name for f in fields(Context))
+COLUMNS = (
+    "key", "kernel", "target", "device", "capability", "dtype", "sizes", "options", "role", "status", "median_us",
+    "q1_us", "q3_us", "cost_us", "seconds", "directives", "message", "emitted", "same_as", "sweep", "started",
+    "finished", "lowering", "toolchain", "source_hash",
+)  # fmt: skip
 NEEDED = (*CONTEXT, "key", "role", "status", "directives", "cost_us", "seconds", "emitted", "same_as")
+"""What is read of them."""
+
+
+def write(rows: Iterable[Row], out: TextIO) -> None:
+    """Write one CSV line per row, with the fields of COLUMNS. Times are UTC, and texts of several lines are quoted.
+
+    ``cost_us`` is what a search is told, of a version that was cut off as well; ``seconds`` compiling and measuring.
+    """
+    plain = csv.writer(out, lineterminator="\n")
+    quoted = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    plain.writerow(COLUMNS)
+    for flat in map(cells, rows):
+        values = ["" if flat[name] is None else flat[name] for name in COLUMNS]
+        # The writer quotes no carriage return by itself, and every reader takes one for the end of a line.
+        (quoted if any("\r" in str(value) for value in values) else plain).writerow(values)
+
+
+def cells(row: Row) -> dict[str, Any]:
+    """Return the fields of a row by the names in COLUMNS; None where it has none."""
+    quartiles: tuple[float | None, float | None] = (None, None)
+    message: str | None = None
+    match row.outcome:
+        case Timed(q1_us=q1, q3_us=q3):
+            quartiles = q1, q3
+        case None:
+            pass
+        case failed:
+            message = failed.message
+    return {
+        **asdict(row.context), "key": row.key, "role": row.role, "status": row.status, "median_us": row.median_us,
+        "q1_us": quartiles[0], "q3_us": quartiles[1], "cost_us": row.cost_us, "seconds": seconds(row),
+        "directives": row.directives, "message": message,
+        "emitted": row.emitted, "same_as": row.same_as, "sweep": row.sweep, "started": iso_time(row.started),
+        "finished": None if row.finished is None else iso_time(row.finished),
+    }  # fmt: skip
 
 
 def is_header(line: str) -> bool:
@@ -29,7 +71,7 @@ def is_header(line: str) -> bool:
 
 
 def read(file: Path, text: str) -> list[Recording]:
-    """By name; UsageError names the line that cannot be read."""
+    """Return the searches by name. Raises UsageError, which names the line that cannot be read."""
     contexts: dict[Context, list[tuple[Mapping[str, str], Measurement]]] = {}
     keys: dict[str, Measurement] = {}
     for place, record in _records(file, text.lstrip("\ufeff")):

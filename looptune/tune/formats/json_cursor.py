@@ -1,23 +1,36 @@
-"""A value of a JSON file that knows where it stands, so that what is wrong with it can be said.
+"""Read JSON by the dataclasses that describe a format, and write it by the same ones.
 
-    t4.json: results[3].times.runtimes[0]: expected a finite number, found NaN
+    class Times:
+        runtimes: tuple[Amount, ...]        t4.json: results[3].times.runtimes[0]: expected a finite number, found NaN
 
-Every question that the value cannot answer is a UsageError with the file, the place and what was expected.
+A ``JsonCursor`` is a value that knows where it stands in its file. A value that is not of the declared kind is a
+UsageError with the file, the place, what was expected and what was found.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from looptune.core.errors import UsageError
 
 _SHOWN = 40
 _MOST = 1e100
 """What is read in one unit is finite in every other."""
+
+T = TypeVar("T")
+Amount = Annotated[float, "amount"]
+"""A number that is not negative."""
+Positive = Annotated[float, "positive"]
+Raw = Annotated[Any, "itself"]
+"""A value that is read as its cursor, for the reader of the format to judge; it is written as it is."""
+Several = Annotated[tuple[T, ...], "several"]
+"""A list, or a single value that stands for a list of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +101,59 @@ class JsonCursor:
             case str():
                 return self.value
         raise self.error("a text")
+
+    def itself(self) -> JsonCursor:
+        return self
+
+    def read(self, kind: Any) -> Any:
+        """Return the value as a ``kind``.
+
+        That is a dataclass, ``tuple[X, ...]``, ``dict[str, X]``, ``X | None``, str, float, Any, or one of the kinds
+        above. A member that is missing or null has the default of its field, or None where the field may be None.
+        Members that the dataclass lacks are passed over.
+        """
+        origin, parts = get_origin(kind), get_args(kind)
+        if is_dataclass(kind):
+            made: Any = kind
+            members = self.members()
+            return made(**{field.name: self._field(members, field, of) for field, of in _fields(made)})
+        if origin in (Union, UnionType):
+            return self.read(parts[0])
+        if origin is Annotated and parts[1] == "several":
+            each = self.items() if isinstance(self.value, list) else iter((self,))
+            return tuple(item.read(get_args(parts[0])[0]) for item in each)
+        if origin is Annotated:
+            return getattr(self, parts[1])()
+        if origin is tuple:
+            return tuple(item.read(parts[0]) for item in self.items())
+        if origin is dict:
+            return {key: member.read(parts[1]) for key, member in self.members().items()}
+        return self.value if kind is Any else self.text() if kind is str else self.number()
+
+    def _field(self, members: dict[str, JsonCursor], field: Field[Any], kind: Any) -> Any:
+        member = members.get(field.name)
+        if member is None or member.value is None:
+            if field.default is not MISSING:
+                return field.default
+            if kind is Any or NoneType in get_args(kind):
+                return None
+        return self.at(field.name).read(kind)
+
+
+@cache
+def _fields(kind: Any) -> tuple[tuple[Field[Any], Any], ...]:
+    hints = get_type_hints(kind, include_extras=True)
+    return tuple((field, hints[field.name]) for field in fields(kind))
+
+
+def dump(value: Any) -> Any:
+    """Return the JSON of what ``JsonCursor.read`` reads; a field that is None by default and is None is left out."""
+    if is_dataclass(value):
+        held = ((field, getattr(value, field.name)) for field in fields(value))
+        return {field.name: dump(part) for field, part in held if part is not None or field.default is not None}
+    if isinstance(value, dict):
+        return {key: dump(part) for key, part in value.items()}
+    return list(map(dump, value)) if isinstance(value, list | tuple) else value
 
 
 def parse(file: Path, text: str, endings: Sequence[str] = ("",)) -> JsonCursor:

@@ -1,10 +1,10 @@
-"""A Kernel Tuner cache file: its simulation mode and dashboard read it.
+"""A Kernel Tuner cache file, which its simulation mode and its dashboard read.
 
 The key ``restrictions``, which Kernel Tuner passes over, holds what makes its space the one that was searched:
 
     kernel_tuner.tune_cache("gemm.json", restrictions=json.load(open("gemm.json"))["restrictions"])
 
-A Kernel Tuner cache file: milliseconds, or the name of an error where the time would be.
+Times are milliseconds, or the name of an error where the configuration failed:
 
 {"device_name": …, "kernel_name": …, "tune_params_keys": ["x", "y"], "cache": {"16,1": {"x": 16, "y": 1, "time": 2.0}}}
 """
@@ -12,15 +12,46 @@ A Kernel Tuner cache file: milliseconds, or the name of an error where the time 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from looptune.tune.formats import records
+from looptune.tune.formats.json_cursor import Amount, JsonCursor, Raw, dump
 from looptune.tune.formats.records import Point, foreign_configuration, own_measurement, recording, search_names
 from looptune.tune.store.searches import Measurement, Recording
 
 if TYPE_CHECKING:
-    from looptune.tune.formats.json_cursor import JsonCursor
     from looptune.tune.store.searches import Entry, Search
+
+_FAILED_MS = 1e20
+"""What old caches hold for a configuration that failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    device_name: str | None
+    kernel_name: str | None
+    problem_size: Any
+    tune_params_keys: tuple[str, ...]
+    tune_params: Any
+    objective: Any
+    restrictions: Any
+    looptune: Any
+    cache: dict[str, Raw]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A configuration besides its parameters; durations are milliseconds."""
+
+    time: Raw
+    times: tuple[Amount, ...] | None
+    compile_time: float | None
+    verification_time: float | None
+    benchmark_time: float | None
+    strategy_time: Any
+    framework_time: Any
+    timestamp: Any
 
 
 def text(search: Search) -> str:
@@ -29,16 +60,12 @@ def text(search: Search) -> str:
     Kernel Tuner recognises a complete file by its last characters.
     """
     own = records.search_parameters(search)
-    head = {
-        "device_name": search.context.device,
-        "kernel_name": search.context.kernel,
-        "problem_size": records.lengths(search),
-        "tune_params_keys": list(own.names),
-        "tune_params": {parameter.name: list(parameter.values) for parameter in own.parameters},
-        "objective": "time",
-        "restrictions": [condition.expression for condition in own.conditions()],
-        "looptune": records.metadata(search, own),
-    }
+    whole = _File(
+        search.context.device, search.context.kernel, records.lengths(search), own.names,
+        {parameter.name: parameter.values for parameter in own.parameters}, "time",
+        [condition.expression for condition in own.conditions()], records.metadata(search, own), {},
+    )  # fmt: skip
+    head = {key: value for key, value in dump(whole).items() if key != "cache"}
     lines = [
         json.dumps({",".join(map(str, own.rows[k])): records.configuration(own, k) | _entry(entry)})[1:-1]
         for k, entry in enumerate(search.entries)
@@ -48,39 +75,34 @@ def text(search: Search) -> str:
 
 def _entry(entry: Entry) -> dict[str, Any]:
     spent, median_ms = records.spent_ms(entry), records.median_ms(entry)
-    return {
-        "time": records.error(entry) if median_ms is None else median_ms,
-        "times": records.runs_ms(entry),
-        "compile_time": spent["compile"], "verification_time": spent["verify"], "benchmark_time": spent["rest"],
-        "strategy_time": 0.0, "framework_time": 0.0, "timestamp": records.timestamp(entry), **records.extras(entry),
-    }  # fmt: skip
-
-
-_FAILED_MS = 1e20
-"""What old caches hold for a configuration that failed."""
-_SPENT = ("compile_time", "benchmark_time", "verification_time")
+    made = _Entry(
+        records.error(entry) if median_ms is None else median_ms, tuple(records.runs_ms(entry)), spent["compile"],
+        spent["verify"], spent["rest"], 0.0, 0.0, records.timestamp(entry),
+    )  # fmt: skip
+    return {**dump(made), **records.extras(entry)}
 
 
 def read(file: JsonCursor) -> Recording:
-    """UsageError names the entry that cannot be read."""
-    keys = [key.text() for key in file.at("tune_params_keys").items()]
-    kernel, device = file.get("kernel_name"), file.get("device_name")
-    name, own_kernel = search_names(file, file.file.stem if kernel is None else kernel.text())
-    points = [_point(entry, keys) for entry in file.at("cache").members().values()]
-    return recording(name, own_kernel, "" if device is None else device.text(), points)
+    """Return the search of a file. Raises UsageError, which names the entry that cannot be read."""
+    whole: _File = file.read(_File)
+    name, kernel = search_names(file, file.file.stem if whole.kernel_name is None else whole.kernel_name)
+    points = [_point(entry, whole.tune_params_keys) for entry in whole.cache.values()]
+    return recording(name, kernel, "" if whole.device_name is None else whole.device_name, points)
 
 
-def _point(entry: JsonCursor, keys: list[str]) -> Point:
-    cost_us, times = _cost_us(entry.at("time")), entry.get("times")
-    runs_us = () if times is None else tuple(1e3 * t.amount() for t in times.items())
-    if entry.get("directives") is not None and entry.get("outcome") is not None:
-        return own_measurement(entry, cost_us, runs_us)
-    spent = [part.number() for part in map(entry.get, _SPENT) if part is not None]
+def _point(cursor: JsonCursor, keys: tuple[str, ...]) -> Point:
+    entry: _Entry = cursor.read(_Entry)
+    cost_us = _cost_us(entry.time)
+    runs_us = () if entry.times is None else tuple(1e3 * run for run in entry.times)
+    if cursor.get("directives") is not None and cursor.get("outcome") is not None:
+        return own_measurement(cursor, cost_us, runs_us)
+    parts = (entry.compile_time, entry.benchmark_time, entry.verification_time)
+    spent = [part for part in parts if part is not None]
     seconds = sum(spent) / 1e3 if spent else None
-    given = {key: entry.at(key).value for key in keys}
+    given = {key: cursor.at(key).value for key in keys}
     if cost_us is None:
         return foreign_configuration(given), Measurement(None, (), seconds)
-    return foreign_configuration(given), Measurement(cost_us, (cost_us,) if times is None else runs_us, seconds)
+    return foreign_configuration(given), Measurement(cost_us, (cost_us,) if entry.times is None else runs_us, seconds)
 
 
 def _cost_us(time: JsonCursor) -> float | None:

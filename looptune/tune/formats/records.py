@@ -10,19 +10,14 @@ wrong        correctness     0                RuntimeFailedConfig
 crashed      runtime         1                RuntimeFailedConfig
 timed_out    timeout         1                RuntimeFailedConfig
 
-What all readers share: a configuration from its parameters, and what looptune adds to a measurement of its own.
-
-"directives"   the configuration; parameters alone would not give its lines back
-"outcome"      timed, cut_off, illegal, …; of a version that was cut off "cost_us" is what a search is told
-"source"       equal ones are one version
-"seconds"      compiling and measuring, null where not known
+``Own`` is what looptune adds to a measurement of its own.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +25,7 @@ from looptune.core.errors import UsageError
 from looptune.core.version import __version__
 from looptune.runtime.outcome import Timed
 from looptune.schedule.directive_lines import current_text
+from looptune.tune.formats.json_cursor import Amount, JsonCursor, Positive, dump
 from looptune.tune.space.parameters import ParameterTable, parameter_table
 from looptune.tune.space.space import Configuration
 from looptune.tune.space.table_view import Table
@@ -37,7 +33,6 @@ from looptune.tune.store.searches import Measurement, Recording
 from looptune.tune.store.store import iso_time
 
 if TYPE_CHECKING:
-    from looptune.tune.formats.json_cursor import JsonCursor
     from looptune.tune.space.axes import Scalar
     from looptune.tune.store.searches import Entry, Search
 
@@ -52,6 +47,29 @@ ERRORS: Mapping[str, str] = MappingProxyType(
     | dict.fromkeys(("runtime", "correctness", "timeout"), "RuntimeFailedConfig")
 )
 """By invalidity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The additional members of a configuration that looptune measured.
+
+    ``directives`` are the configuration, whose lines the parameters alone would not give back; ``outcome`` is timed,
+    cut_off, illegal, …; equal ``source`` is one version; ``seconds`` of compiling and measuring are None where they
+    are not known.
+    """
+
+    directives: str
+    outcome: str
+    source: str
+    seconds: Amount | None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCutOff:
+    """The further members where the version was cut off: what a search is told, and how long it ran."""
+
+    cost_us: Positive
+    runs_us: tuple[Amount, ...]
 
 
 def metadata(search: Search, own: ParameterTable) -> dict[str, Any]:
@@ -75,13 +93,12 @@ def configuration(own: ParameterTable, number: int) -> dict[str, Scalar]:
 
 
 def extras(entry: Entry) -> dict[str, Any]:
-    """Return the additional fields that ``tune.formats.records`` describes."""
+    """Return the additional members of a configuration, ``Own``."""
     measured = entry.measured
-    cut = {} if measured.is_complete else {"cost_us": measured.cost_us, "runs_us": list(measured.runs_us)}
-    return {
-        "directives": entry.configuration.text, "outcome": entry.row.status, "source": measured.source,
-        "seconds": measured.seconds, **cut,
-    }  # fmt: skip
+    own = Own(entry.configuration.text, entry.row.status, measured.source, measured.seconds)
+    if measured.is_complete or measured.cost_us is None:
+        return {**dump(own)}
+    return {**dump(own), **dump(OwnCutOff(measured.cost_us, measured.runs_us))}
 
 
 def spent_ms(entry: Entry) -> dict[str, float]:
@@ -139,15 +156,13 @@ def foreign_configuration(given: Mapping[str, Any]) -> Configuration:
 
 def own_measurement(extras: JsonCursor, cost_us: float | None, runs_us: tuple[float, ...]) -> Point:
     """Return a measurement that looptune wrote. Raises UsageError if a part of it is missing."""
-    text, outcome = extras.at("directives").text(), extras.at("outcome").text()
-    took = extras.get("seconds")
-    seconds = None if took is None else took.amount()
-    cut = outcome == "cut_off"
+    own: Own = extras.read(Own)
+    cut = own.outcome == "cut_off"
     if cut:
-        cost_us, runs_us = extras.at("cost_us").positive(), tuple(r.amount() for r in extras.at("runs_us").items())
-    source = extras.at("source").text()
-    chosen = Configuration(tuple(current_text(text).splitlines()))
-    return chosen, Measurement(cost_us, runs_us, seconds, source, is_complete=not cut)
+        told: OwnCutOff = extras.read(OwnCutOff)
+        cost_us, runs_us = told.cost_us, told.runs_us
+    chosen = Configuration(tuple(current_text(own.directives).splitlines()))
+    return chosen, Measurement(cost_us, runs_us, own.seconds, own.source, is_complete=not cut)
 
 
 def recording(name: str, kernel: str, device: str, points: Iterable[Point]) -> Recording:

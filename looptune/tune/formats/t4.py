@@ -1,9 +1,8 @@
-"""T4 results JSON, schema 1.1.0, which adds to 1.0.0: milliseconds, the median as the objective ``time``.
+"""T4 results JSON: schema 1.1.0 is written, which adds metadata to 1.0.0; both are read.
 
-A version that was not timed has no runtimes and no measurement; why is its ``invalidity``. Each result has a block
-``looptune`` besides, with the directives and the message.
-
-T4 results, schema 1.0.0 and 1.1.0; what other tools write besides the schema is read where it is usual.
+Times are milliseconds, and the median is the objective ``time``. A version that was not timed has no runtimes and no
+measurement; why is its ``invalidity``. Each result has a block ``looptune`` besides, with the directives and the
+message. What other tools write besides the schema is read where it is usual.
 
 {"schema_version": "1.1.0", "metadata": {"timeunit": "milliseconds", "device": …},
  "results": [{"configuration": {"x": 16}, "invalidity": "correct", "correctness": 1, "times": {"runtimes": [2.0]}}]}
@@ -12,7 +11,8 @@ T4 results, schema 1.0.0 and 1.1.0; what other tools write besides the schema is
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from statistics import median
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from looptune.core.version import __version__
 from looptune.runtime.outcome import Timed
 from looptune.tune.formats import records
+from looptune.tune.formats.json_cursor import Amount, JsonCursor, Raw, Several, dump
 from looptune.tune.formats.records import (
     Point,
     check_version,
@@ -32,7 +33,6 @@ from looptune.tune.store.searches import Measurement, Recording
 from looptune.tune.store.store import iso_time
 
 if TYPE_CHECKING:
-    from looptune.tune.formats.json_cursor import JsonCursor
     from looptune.tune.store.searches import Entry, Search
 
 _APIS: Mapping[str, tuple[str, str]] = MappingProxyType({
@@ -40,41 +40,96 @@ _APIS: Mapping[str, tuple[str, str]] = MappingProxyType({
 })  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class _Times:
+    """Durations in the unit of the file, which is milliseconds where it says none, or in ``timeunit``.
+
+    ``compilation`` is the name that Kernel Tuner and the benchmarking methodology go by.
+    """
+
+    compilation_time: float | None = None
+    compilation: float | None = None
+    validation: float | None = None
+    framework: Any = None
+    search_algorithm: Any = None
+    runtimes: Several[Amount] = ()
+    timeunit: Raw | None = None
+
+    @property
+    def spent(self) -> list[float]:
+        """Return the durations of compiling and of verifying, as far as they are known."""
+        compiled = self.compilation if self.compilation_time is None else self.compilation_time
+        return [part for part in (compiled, self.validation) if part is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Measurement:
+    name: Any = None
+    value: Raw | None = None
+    unit: Raw | None = None
+    type: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """One configuration; ``objectives`` names the measurement that is its cost."""
+
+    timestamp: Any
+    configuration: dict[str, Any]
+    objectives: Several[Any]
+    times: _Times
+    invalidity: str | None
+    correctness: Any
+    measurements: Several[_Measurement]
+    looptune: Raw | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Metadata:
+    compute_api: Any
+    platform: Any
+    device: Any
+    autotuner: Any
+    autotuner_version: Any
+    timestamp: Any
+    timeunit: Raw | None
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    schema_version: str | None
+    metadata: _Metadata | None
+    looptune: Any
+    results: tuple[_Result, ...]
+
+
 def text(search: Search) -> str:
     """Return the T4 file."""
     own = records.search_parameters(search)
     api, platform = _APIS.get(search.context.target, ("CPU", search.context.target))
     newest = max((entry.row.started for entry in search.entries), default=0.0)
-    whole = {
-        "schema_version": "1.1.0",
-        "metadata": {
-            "compute_api": api, "platform": platform, "device": search.context.device, "autotuner": "looptune",
-            "autotuner_version": __version__, "timestamp": iso_time(newest), "timeunit": "milliseconds",
-        },
-        "looptune": records.metadata(search, own),
-        "results": [_result(e, records.configuration(own, k)) for k, e in enumerate(search.entries)],
-    }  # fmt: skip
-    return json.dumps(whole, indent=1) + "\n"
+    metadata = _Metadata(
+        api, platform, search.context.device, "looptune", __version__, iso_time(newest), "milliseconds"
+    )
+    results = tuple(_result(e, records.configuration(own, k)) for k, e in enumerate(search.entries))
+    return json.dumps(dump(_File("1.1.0", metadata, records.metadata(search, own), results)), indent=1) + "\n"
 
 
-def _result(entry: Entry, configuration: dict[str, Any]) -> dict[str, Any]:
+def _result(entry: Entry, configuration: dict[str, Any]) -> _Result:
     spent, median_ms = records.spent_ms(entry), records.median_ms(entry)
     invalidity = records.INVALIDITY[entry.row.status]
-    timed = [] if median_ms is None else [{"name": "time", "value": median_ms, "unit": "ms", "type": "double"}]
-    return {
-        "timestamp": records.timestamp(entry),
-        "configuration": configuration,
-        "objectives": ["time"],
-        "times": {
-            # The schema's name, and the one that Kernel Tuner and the benchmarking methodology go by.
-            "compilation_time": spent["compile"], "compilation": spent["compile"], "validation": spent["verify"],
-            "framework": spent["rest"], "search_algorithm": 0.0, "runtimes": records.runs_ms(entry),
-        },
-        "invalidity": invalidity,
-        "correctness": int(invalidity != "correctness"),
-        "measurements": timed,
-        "looptune": records.extras(entry) | {"message": _message(entry), "facts": entry.facts},
-    }  # fmt: skip
+    return _Result(
+        timestamp=records.timestamp(entry),
+        configuration=configuration,
+        objectives=("time",),
+        times=_Times(
+            spent["compile"], spent["compile"], spent["verify"], spent["rest"], 0.0, tuple(records.runs_ms(entry))
+        ),
+        invalidity=invalidity,
+        correctness=int(invalidity != "correctness"),
+        measurements=() if median_ms is None else (_Measurement("time", median_ms, "ms", "double"),),
+        looptune=records.extras(entry) | {"message": _message(entry), "facts": entry.facts},
+    )
 
 
 def _message(entry: Entry) -> str:
@@ -89,43 +144,37 @@ _UNITS_US: Mapping[str, float] = MappingProxyType(
     {"nanoseconds": 1e-3, "microseconds": 1.0, "milliseconds": 1e3, "seconds": 1e6,
      "ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
 )  # fmt: skip
-_SPENT = (("compilation_time", "compilation"), ("validation",))
-"""Of each duration the schema's name, and then what Kernel Tuner writes."""
 
 
 def read(file: JsonCursor) -> Recording:
-    """UsageError names the result that cannot be read."""
+    """Return the search of a file. Raises UsageError, which names the result that cannot be read."""
     check_version(file, "schema_version", "1.")
-    about = file.get("metadata")
-    device = None if about is None else about.get("device")
-    unit = None if about is None else about.get("timeunit")
     name, kernel = search_names(file, file.file.stem)
-    points = [_point(result, unit) for result in file.at("results").items()]
-    return recording(name, kernel, "" if device is None else _device(device), points)
+    whole: _File = file.read(_File)
+    about = whole.metadata
+    unit = None if about is None else about.timeunit
+    points = [_point(result, unit) for result in whole.results]
+    return recording(name, kernel, "" if about is None else _device(about.device), points)
 
 
-def _device(device: JsonCursor) -> str:
-    match device.value:
+def _device(device: Any) -> str:
+    match device:
         case {"name": str(name)} | str(name):
             return name
     return ""
 
 
-def _point(result: JsonCursor, unit: JsonCursor | None) -> Point:
-    times = result.at("times")
-    own_unit = times.get("timeunit")
-    unit_us = _unit_us(own_unit if own_unit is not None else unit)
-    runs_us = tuple(unit_us * run.amount() for run in _list(times.get("runtimes")))
-    cost_us = _cost_us(result, runs_us) if _valid(result) else None
-    extras = result.get("looptune")
-    if extras is not None:
-        return own_measurement(extras, cost_us, runs_us)
-    members = times.members()
-    known = [next((members[n] for n in names if n in members), None) for names in _SPENT]
-    spent = [part.number() for part in known if part is not None and part.value is not None]
-    seconds = (unit_us * sum(spent) + sum(runs_us)) / 1e6 if spent or runs_us else None
-    given = {key: value.value for key, value in result.at("configuration").members().items()}
-    return foreign_configuration(given), Measurement(cost_us, runs_us if cost_us is not None else (), seconds)
+def _point(result: _Result, unit: JsonCursor | None) -> Point:
+    times = result.times
+    unit_us = _unit_us(unit if times.timeunit is None else times.timeunit)
+    runs_us = tuple(unit_us * run for run in times.runtimes)
+    is_valid = result.invalidity in (None, "correct") and (result.correctness is None or result.correctness != 0)
+    cost_us = _cost_us(result, runs_us) if is_valid else None
+    if result.looptune is not None:
+        return own_measurement(result.looptune, cost_us, runs_us)
+    seconds = (unit_us * sum(times.spent) + sum(runs_us)) / 1e6 if times.spent or runs_us else None
+    measured = Measurement(cost_us, runs_us if cost_us is not None else (), seconds)
+    return foreign_configuration(result.configuration), measured
 
 
 def _unit_us(unit: JsonCursor | None) -> float:
@@ -137,25 +186,12 @@ def _unit_us(unit: JsonCursor | None) -> float:
     return known
 
 
-def _valid(result: JsonCursor) -> bool:
-    invalidity, correctness = result.get("invalidity"), result.get("correctness")
-    return (invalidity is None or invalidity.text() == "correct") and (correctness is None or correctness.value != 0)
-
-
-def _cost_us(result: JsonCursor, runs_us: tuple[float, ...]) -> float | None:
+def _cost_us(result: _Result, runs_us: tuple[float, ...]) -> float | None:
     """Return the first objective where that is a time, else the median of the runs."""
-    wanted = [objective.value for objective in _list(result.get("objectives"))][:1]
-    for measurement in _list(result.get("measurements")):
-        name, unit = measurement.get("name"), measurement.get("unit")
-        scale = None if unit is None else _UNITS_US.get(unit.text().lower())
-        if name is not None and name.value in wanted and scale is not None:
-            return scale * measurement.at("value").positive()
+    for measurement in result.measurements:
+        scale = None if measurement.unit is None else _UNITS_US.get(measurement.unit.text().lower())
+        named = measurement.name is not None and measurement.name in result.objectives[:1]
+        if named and scale is not None and measurement.value is not None:
+            return float(scale * measurement.value.positive())
     cost = median(runs_us) if runs_us else None
     return cost if cost is not None and cost > 0 else None
-
-
-def _list(value: JsonCursor | None) -> Iterator[JsonCursor]:
-    """Return a list; a single value stands for a list of one."""
-    if value is None:
-        return iter(())
-    return value.items() if isinstance(value.value, list) else iter((value,))

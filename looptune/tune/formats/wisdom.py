@@ -1,8 +1,7 @@
 """Kernel Launcher wisdom 1.0: for a kernel and its type, of each device and size the best few.
 
-Kernel Launcher looks for a key in the file of that name: ``gemm_float32`` in ``gemm_float32.wisdom``.
-
-A Kernel Launcher wisdom file, version 1.0: a header line, then one line a configuration, milliseconds.
+Kernel Launcher looks for a key in the file of that name: ``gemm_float32`` in ``gemm_float32.wisdom``. The file has a
+header line, then one line a configuration, whose time is in milliseconds.
 
     {"version": "1.0", "objective": "time", "tunable_parameters": ["x", "y"], "key": "gemm_float32"}
     {"config": [16, 1], "problem_size": [512, 512], "time": 0.0257, "environment": {"device_name": "NVIDIA H200"}}
@@ -22,7 +21,7 @@ from looptune.core.errors import UsageError
 from looptune.core.version import __version__
 from looptune.tune.formats import json_cursor
 from looptune.tune.formats import records as entries
-from looptune.tune.formats.json_cursor import JsonCursor
+from looptune.tune.formats.json_cursor import JsonCursor, Positive, Raw, dump
 from looptune.tune.formats.records import (
     Point,
     check_version,
@@ -35,6 +34,34 @@ from looptune.tune.space.parameters import Values, parameter_table
 from looptune.tune.store.searches import Entry, Measurement, Recording, Search
 
 BEST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    version: Any
+    objective: Raw | None
+    tunable_parameters: tuple[str, ...]
+    key: str
+    looptune: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Environment:
+    date: Any = None
+    device_name: str | None = None
+    looptune_version: Any = None
+    compute_capability: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One configuration: the values of its parameters, and its time."""
+
+    config: Raw
+    problem_size: tuple[float, ...]
+    time: Positive
+    environment: _Environment
+    looptune: Raw | None
 
 
 def key(search: Search) -> str:
@@ -50,17 +77,14 @@ def text(searches: Sequence[Search]) -> str:
         "version": __version__, "name": f"{first.kernel} {first.dtype}", "kernel": first.kernel,
         "parameters": {parameter.name: parameter.axis for parameter in own.parameters},
     }  # fmt: skip
-    header = {
-        "version": "1.0", "objective": "time", "tunable_parameters": list(own.names), "key": key(searches[0]),
-        "looptune": about,
-    }  # fmt: skip
+    header = _Header("1.0", "time", own.names, key(searches[0]), about)
     rows = iter(own.rows)
     groups: dict[tuple[str, tuple[int, ...]], list[_Timed]] = {}
     for search in searches:
         group = groups.setdefault((search.context.device, tuple(entries.lengths(search))), [])
         group += [t for e in search.entries if (t := _timed(search, e, next(rows))) is not None]
     records = [_record(timed) for group in groups.values() for timed in _best(group)]
-    return "".join(json.dumps(line) + "\n" for line in (header, *records))
+    return "".join(json.dumps(dump(line)) + "\n" for line in (header, *records))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +108,14 @@ def _best(group: Sequence[_Timed]) -> list[_Timed]:
     return sorted(unique.values(), key=lambda timed: timed.median_ms)[:BEST]
 
 
-def _record(timed: _Timed) -> dict[str, Any]:
+def _record(timed: _Timed) -> _Line:
     context = timed.search.context
     capability = re.sub(r"\D", "", context.capability, flags=re.ASCII)
-    return {
-        "config": list(timed.values),
-        "problem_size": entries.lengths(timed.search),
-        "time": timed.median_ms,
-        "environment": {
-            "date": entries.timestamp(timed.entry), "device_name": context.device, "looptune_version": __version__,
-            **({"compute_capability": int(capability)} if capability else {}),
-        },
-        "looptune": entries.extras(timed.entry) | {"sizes": json.loads(context.sizes), "target": context.target},
-    }  # fmt: skip
+    environment = _Environment(
+        entries.timestamp(timed.entry), context.device, __version__, int(capability) if capability else None
+    )
+    extras = entries.extras(timed.entry) | {"sizes": json.loads(context.sizes), "target": context.target}
+    return _Line(timed.values, tuple(entries.lengths(timed.search)), timed.median_ms, environment, extras)
 
 
 _Group = tuple[str, str]
@@ -109,14 +128,13 @@ def is_header(file: JsonCursor) -> bool:
 
 
 def read(header: JsonCursor, text: str) -> list[Recording]:
-    """``text``: the whole file. UsageError names the line that cannot be read."""
+    """Return the searches of the whole file ``text``. Raises UsageError, which names the line that cannot be read."""
     check_version(header, "version", "1.")
-    objective = header.get("objective")
-    if objective is not None and objective.text() != "time":
-        raise objective.error('the objective "time"')
-    names = [name.text() for name in header.at("tunable_parameters").items()]
-    key = header.at("key").text()
-    name, kernel = search_names(header, key)
+    head: _Header = header.read(_Header)
+    if head.objective is not None and head.objective.text() != "time":
+        raise head.objective.error('the objective "time"')
+    names = head.tunable_parameters
+    name, kernel = search_names(header, head.key)
     groups: dict[_Group, list[Point]] = {}
     for number, line in enumerate(text.split("\n")[1:], start=2):
         # Kernel Launcher passes over these, too.
@@ -130,21 +148,19 @@ def read(header: JsonCursor, text: str) -> list[Recording]:
     ]
 
 
-def _line(header: JsonCursor, number: int, line: str, names: list[str]) -> tuple[_Group, Point]:
+def _line(header: JsonCursor, number: int, line: str, names: tuple[str, ...]) -> tuple[_Group, Point]:
     try:
         held = json_cursor.parse(header.file, line).value
     except UsageError as error:
         raise UsageError(f"{header.file}: line {number}: it is not JSON") from error
-    record = JsonCursor(held, header.file, f"line {number}")
-    values = list(record.at("config").items())
+    record: _Line = JsonCursor(held, header.file, f"line {number}").read(_Line)
+    values = [value.value for value in record.config.items()]
     if len(values) != len(names):
-        raise record.at("config").error(f"{len(names)} values, one for each parameter, not {len(values)}")
-    device = record.at("environment").get("device_name")
-    sizes = [f"{size.number():.17g}" for size in record.at("problem_size").items()]
-    group = ("" if device is None else device.text(), "x".join(sizes))
-    cost_us = 1e3 * record.at("time").positive()
-    extras = record.get("looptune")
-    if extras is not None:
-        return group, own_measurement(extras, cost_us, (cost_us,))
-    given = {name: value.value for name, value in zip(names, values, strict=True)}
+        raise record.config.error(f"{len(names)} values, one for each parameter, not {len(values)}")
+    device, sizes = record.environment.device_name, (f"{size:.17g}" for size in record.problem_size)
+    group = ("" if device is None else device, "x".join(sizes))
+    cost_us = 1e3 * record.time
+    if record.looptune is not None:
+        return group, own_measurement(record.looptune, cost_us, (cost_us,))
+    given = dict(zip(names, values, strict=True))
     return group, (foreign_configuration(given), Measurement(cost_us, (cost_us,)))
