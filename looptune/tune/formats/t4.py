@@ -70,17 +70,17 @@ class _Measurement:
     type: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Result:
     """One configuration; ``objectives`` names the measurement that is its cost."""
 
     timestamp: Any
     configuration: dict[str, Any]
-    objectives: Several[Any]
+    objectives: Several[Any] = ()
     times: _Times
     invalidity: str | None
     correctness: Any
-    measurements: Several[_Measurement]
+    measurements: Several[_Measurement] = ()
     looptune: Raw | None = None
 
 
