@@ -24,7 +24,7 @@ import gatlas_figure
 from looptune.core.errors import LooptuneError
 from looptune.report import result_table, suite_table
 from looptune.report.figures import style
-from looptune.report.figures.speedups import speedups
+from looptune.report.figures.summary import speedups
 from looptune.report.site import folder
 from looptune.tune.results import studies
 from looptune.tune.results.studies import KernelStudy, comparable_groups

@@ -52,6 +52,7 @@ looptune db show --db gpu.sqlite --json
 def show(db: Path, as_json: bool) -> int:
     """Show what a database contains."""
     from looptune.report import database_table
+    from looptune.report.result_table import amount
     from looptune.tune.store import maintenance
     from looptune.tune.store.connection import MIGRATIONS
     from looptune.tune.store.store import Store
@@ -65,7 +66,7 @@ def show(db: Path, as_json: bool) -> int:
         click.echo(json.dumps(record, indent=1))
         return 0
     older = "" if counts["schema"] == len(MIGRATIONS) else f" (present: {len(MIGRATIONS)}; migrated when next written)"
-    click.echo(f"{db}: {counts['rows']} rows of {counts['sweeps']} sweeps, {database_table.sizes_text(size)}, "
+    click.echo(f"{db}: {counts['rows']} rows of {counts['sweeps']} sweeps, {amount(size, 'B')}, "
                f"schema version {counts['schema']}{older}")  # fmt: skip
     for part in found:
         click.echo("\n" + database_table.text(part))
@@ -171,6 +172,7 @@ def prune(
     Rows of a running sweep are never removed.
     """
     from looptune.report import database_table
+    from looptune.report.result_table import amount
     from looptune.tune.store import maintenance
     from looptune.tune.store.store import Store
 
@@ -189,7 +191,7 @@ def prune(
     if dry_run:
         click.echo(f"{count} rows would be removed from {db}")
     else:
-        was, now = database_table.sizes_text(before), database_table.sizes_text(maintenance.size_bytes(db))
+        was, now = amount(before, "B"), amount(maintenance.size_bytes(db), "B")
         click.echo(f"{count} rows removed from {db}: {was} before, {now} now")
     return 0
 

@@ -321,7 +321,7 @@ def _written(result: Any, reports: Path) -> Path:
     """Return the page of a result, its data and its figure."""
     from looptune.report import result_table
     from looptune.report.figures import style
-    from looptune.report.figures.versions import versions
+    from looptune.report.figures.summary import versions
 
     page = result_table.write(result, reports)
     if len(result.times_us) + len(result.finals_us) > 1 and style.available():
@@ -367,12 +367,11 @@ def _summarise(
     results: Sequence[Any], command: str, elapsed_s: float, reports: Path, say: Callable[[str], Any]
 ) -> None:
     """Write one page for the kernels of each device model, and one for the device models of each kernel."""
-    from looptune.report import device_table as models
     from looptune.report import suite_table
     from looptune.report.figures import style
-    from looptune.report.figures.speedups import speedups
+    from looptune.report.figures.summary import speedups
 
-    by_device = models.group_by_model(results)
+    by_device = suite_table.group_by_model(results)
     for same in by_device.values():
         if len(same) > 1:
             spent = suite_table.time_spent(same, elapsed_s)
@@ -383,7 +382,8 @@ def _summarise(
             lines = [*suite_table.failures(same), *([spent] if spent else []), f"summary: {page}"]
             say("\n".join(["", suite_table.plain(same), "", *lines]))
     if len(by_device) > 1:
-        say(f"\n{models.plain(results)}\n\nmodels: {models.write(results, reports, command)}")
+        table, page = suite_table.models_table(results), suite_table.write_models(results, reports, command)
+        say(f"\n{table.text()}\n\nmodels: {page}")
 
 
 def _several(text: str) -> list[str]:

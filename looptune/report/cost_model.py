@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from looptune.ir.c_printer import expression_text
-from looptune.report.result_table import time_text
+from looptune.report.result_table import amount, time_text
 from looptune.report.table import aligned
 from looptune.tune.cost_model.sector_counts import SECTOR
 from looptune.tune.cost_model.warp_samples import LANE
@@ -24,18 +24,6 @@ if TYPE_CHECKING:
     from looptune.tune.cost_model.warp_program import AccessCount
 
 HEAD = ("access", "", "stride", "sectors", "used")
-
-
-def amount(number: float, unit: str) -> str:
-    """Return the number with an SI prefix and its unit.
-
-    >>> amount(4_194_304, "B"), amount(85.3, "FLOP/B")
-    ('4.19 MB', '85.3 FLOP/B')
-    """
-    for scale, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= scale:
-            return f"{number / scale:.3g} {prefix}{unit}"
-    return f"{number:.3g} {unit}"
 
 
 def text(p: Prediction) -> str:

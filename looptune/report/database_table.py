@@ -72,18 +72,6 @@ def write_lines(rows: Iterable[Row], out: TextIO, concluded: Mapping[str, Conclu
         out.write(json.dumps(known | {"record": one.record}) + "\n")
 
 
-def sizes_text(size_bytes: int) -> str:
-    """Return a size in bytes as text.
-
-    >>> sizes_text(500), sizes_text(2_500_000)
-    ('500 B', '2.5 MB')
-    """
-    for limit, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if size_bytes >= limit:
-            return f"{size_bytes / limit:.3g} {unit}"
-    return f"{size_bytes} B"
-
-
 def removed_text(removed: dict[tuple[str, str], int]) -> Iterator[str]:
     """Yield the removed rows of each kernel by status: ``gemm: 3 crashed, 1 duplicate``."""
     for kernel in sorted({kernel for kernel, _ in removed}):

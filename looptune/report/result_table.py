@@ -56,6 +56,18 @@ def time_text(us: float) -> str:
     return f"{us / 1e6:.3g} s"
 
 
+def amount(number: float, unit: str) -> str:
+    """Return the number with an SI prefix and its unit.
+
+    >>> amount(4_194_304, "B"), amount(85.3, "FLOP/B")
+    ('4.19 MB', '85.3 FLOP/B')
+    """
+    for scale, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= scale:
+            return f"{number / scale:.3g} {prefix}{unit}"
+    return f"{number:.3g} {unit}"
+
+
 def ratio_text(ratio: float) -> str:
     """Return a speed-up as text; one far below 1 as a fraction.
 

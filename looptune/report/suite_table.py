@@ -1,14 +1,17 @@
 """A suite on one page: every kernel's default, hand-written and tuned time, and the geometric means of the ratios.
 
 speed-up over default = default time / time        the mean of ratios is geometric, as in the InPar 2012 paper
+
+Several models of device are another page, with a row for each kernel on each and the directives that won there.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
 from looptune.core.cache_file import replace_text
@@ -30,9 +33,17 @@ COLUMNS = (
     "handwritten_over_default", "tuned_over_default", "tuned_over_handwritten", "directives", "asserted",
 )  # fmt: skip
 
+MODELS_HEADINGS = (
+    "kernel", "sizes", "device", "default", "hand-written", "tuned", "speed-up tuned", "versions", "directives",
+)  # fmt: skip
+
 NOTE = """\
 Times are medians of paired rounds, transfers not included; every version was compared with the original loops. A
 speed-up is the default's time over the version's. The geometric means are over the kernels that have both times.
+"""
+MODELS_NOTE = """\
+Every version was compared with the original loops and measured on each model; times are medians of paired rounds on one
+device of the model. A speed-up is the default's time over the tuned version's, both on that model.
 """
 
 
@@ -44,8 +55,13 @@ def ratio(result: Result, base: str, other: str) -> float | None:
 
 def mean(results: Sequence[Result], base: str, other: str) -> float | None:
     """Return the geometric mean over the kernels where both were measured."""
-    found = [r for result in results if (r := ratio(result, base, other)) is not None]
-    return math.exp(sum(map(math.log, found)) / len(found)) if found else None
+    return mean_ratio(ratio(result, base, other) for result in results)
+
+
+def mean_ratio(ratios: Iterable[float | None]) -> float | None:
+    """Return the geometric mean of the ratios that are known, or None if none is."""
+    known = [ratio for ratio in ratios if ratio is not None]
+    return geometric_mean(known) if known else None
 
 
 def rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
@@ -58,8 +74,11 @@ def rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
 def _row(result: Result) -> tuple[str, ...]:
     times = (_time(result, name) for name in ("default", "hand-written", "tuned"))
     ratios = (ratio(result, base, other) for base, other in RATIOS)
-    tried = f"{result.versions.get('timed', 0)} of {result.versions.get('space', 0)}"
-    return (result.kernel, sizes(result), *times, *(_shown(r) for r in ratios), tried)
+    return (result.kernel, sizes(result), *times, *(_shown(r) for r in ratios), _tried(result))
+
+
+def _tried(result: Result) -> str:
+    return f"{result.versions.get('timed', 0)} of {result.versions.get('space', 0)}"
 
 
 def _time(result: Result, name: str) -> str:
@@ -149,3 +168,38 @@ def failures(results: Sequence[Result]) -> list[str]:
     """Return the failures of all sweeps by kernel: wrong results, crashes, time-outs, versions that were not built."""
     bad = ("wrong", "crashed", "timed_out", "not_built", "over_limit")
     return [f"{r.kernel}: {counts(r)}" for r in results if any(r.versions.get(b) for b in bad)]
+
+
+def group_by_model(results: Sequence[Result]) -> Mapping[tuple[str, str, int], list[Result]]:
+    """Return the results by model of device, in the order of measurement."""
+    found: dict[tuple[str, str, int], list[Result]] = {}
+    for result in results:
+        found.setdefault(result.facts.model, []).append(result)
+    return found
+
+
+def models_table(results: Sequence[Result]) -> Table:
+    """Return a line for each kernel on each device, whose name leads to the page, with those of a kernel together."""
+    kernels = list(dict.fromkeys((r.kernel, sizes(r)) for r in results))
+    ordered = sorted(results, key=lambda r: kernels.index((r.kernel, sizes(r))))
+    columns = list(plain_columns(MODELS_HEADINGS, MODELS_HEADINGS[3:8]))
+    columns[2] = replace(columns[2], links=tuple(f"{r.facts.slug}/{r.kernel}.md" for r in ordered))
+    columns[-1] = replace(columns[-1], kind="code")
+    return Table("models", "", tuple(columns), tuple(map(_models_row, ordered)))
+
+
+def _models_row(result: Result) -> tuple[str, ...]:
+    times = (result.median_us(name) for name in ("default", "hand-written", "tuned"))
+    shown = ("-" if us is None else time_text(us) for us in times)
+    over = _shown(ratio(result, "default", "tuned"))
+    return result.kernel, sizes(result), result.facts.name, *shown, over, _tried(result), result.directives
+
+
+def write_models(results: Sequence[Result], reports: Path, command: str) -> Path:
+    """Write ``models-<dtype>.md`` beside the folders of the devices; return its path."""
+    reports.mkdir(parents=True, exist_ok=True)
+    page = reports / f"models-{results[0].dtype}.md"
+    head = f"# {len(group_by_model(results))} models of device, {results[0].dtype}"
+    table = models_table(results).markdown()
+    replace_text(page, "\n".join([head, "", table, f"Command: `{command}`", "", MODELS_NOTE]))
+    return page

@@ -14,9 +14,9 @@ from looptune.report.figures.entries import bars, entries
 from looptune.report.figures.families import Curve, factors, orders
 from looptune.report.figures.roofline import rooflines, roofs, spread_labels
 from looptune.report.figures.sensitivity import sensitivity
-from looptune.report.figures.transfer import transfers
 from looptune.report.site import folder
-from looptune.report.site.svg import Picture, inline_svg
+from looptune.report.site.html import Picture, inline_svg
+from looptune.report.transfer_table import transfers
 from looptune.runtime.timing import Summary
 from looptune.tune.results import studies
 from looptune.tune.results.result import Entry

@@ -10,8 +10,7 @@ import pytest
 
 from looptune.report import suite_table
 from looptune.report.figures import style
-from looptune.report.figures.speedups import speedups
-from looptune.report.figures.versions import versions
+from looptune.report.figures.summary import speedups, versions
 from looptune.runtime.device import DeviceInfo
 from looptune.runtime.timing import Summary
 from looptune.tune.results.result import Entry, Result

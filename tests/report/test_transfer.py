@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from looptune.report.figures.transfer import Transfer, mean, transfers
+from looptune.report import transfer_table
 from looptune.report.figures.transfer import transfer_figure as drawn
-from looptune.report.site import transfer_table
+from looptune.report.transfer_table import Transfer, mean, transfers
 from looptune.runtime.outcome import Illegal, Outcome, WrongResult
 from looptune.tune.results import studies
 from looptune.tune.store.store import Context, Row, Store, canonical_json

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from looptune.frontend import load
-from looptune.report.figures.transfer import Transfer, transfers
+from looptune.report.transfer_table import Transfer, transfers
 from looptune.runtime.outcome import CutOff, Illegal
 from looptune.tune.execution.lab import SweepResult, TimeBreakdown
 from looptune.tune.measure.evaluate import KernelBuilder

@@ -15,8 +15,9 @@ from looptune.report.figures.entries import bars, entries
 from looptune.report.figures.families import factor_figure, factors, order_figure, orders
 from looptune.report.figures.roofline import rooflines, roofs
 from looptune.report.figures.sensitivity import sensitivity, sensitivity_figure
-from looptune.report.figures.speedups import speedups
-from looptune.report.figures.transfer import transfer_figure, transfers
+from looptune.report.figures.summary import speedups
+from looptune.report.figures.transfer import transfer_figure
+from looptune.report.transfer_table import transfers
 from looptune.tune.results.studies import KernelStudy, comparable_groups, names_of
 
 

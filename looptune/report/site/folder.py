@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from looptune.core.cache_file import replace_text
-from looptune.report import best_table, compiler_table
+from looptune.report import best_table, compiler_table, transfer_table
 from looptune.report.figures import index, style
-from looptune.report.figures.transfer import transfers
-from looptune.report.site import transfer_table
-from looptune.report.site.html import page
-from looptune.report.site.svg import Picture
+from looptune.report.site.html import Picture, page
+from looptune.report.transfer_table import transfers
 from looptune.tune.results.studies import KernelStudy, by_device
 
 ACROSS = "across"

@@ -9,16 +9,17 @@ security policy permits no script but the one in it.
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from looptune.report import best_table, compiler_table, suite_table
-from looptune.report.figures.transfer import transfers
+from looptune.report import best_table, compiler_table, suite_table, transfer_table
 from looptune.report.result_table import (
     counts,
     directive_gain_lines,
@@ -27,8 +28,7 @@ from looptune.report.result_table import (
     ratio_text,
     time_text,
 )
-from looptune.report.site import transfer_table
-from looptune.report.site.svg import Picture, inline_svg
+from looptune.report.transfer_table import transfers
 from looptune.runtime.outcome import Timed
 from looptune.tune.results.studies import KernelStudy, comparable_groups, names_of
 
@@ -42,8 +42,26 @@ _VERSIONS = (
 )  # fmt: skip
 """Fields of a version, their headings and the classes of their cells."""
 
-
 _LINKS = (("best", "Best"), ("times", "Times"), ("figures", "Figures"), ("every", "Versions"), ("winners", "Sources"))
+
+_INK = re.compile(r"#222222|#000000|\bblack\b")
+_GONE = re.compile(
+    r"<\?xml.*?\?>|<!DOCTYPE.*?>|<metadata>.*?</metadata>|<script.*?</script>|<title>.*?</title>", re.DOTALL
+)
+_ID = re.compile(r'\bid="([^"]*)"')
+_REFERENCE = re.compile(r'(href="|url\()#')
+_SIZE = re.compile(r'(<svg\b[^>]*?)\s+width="([\d.]+)pt"\s+height="[\d.]+pt"|(<svg\b[^>]*?)\s+height="[\d.]+pt"([^>]*?)'
+                   r'\s+width="([\d.]+)pt"')  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A figure with its SVG's text."""
+
+    name: str
+    title: str
+    caption: str
+    svg: str
 
 
 def page(studies: Sequence[KernelStudy], pictures: Sequence[Picture], notes: Sequence[str]) -> str:
@@ -127,6 +145,24 @@ def _figures(pictures: Sequence[Picture], notes: Sequence[str]) -> list[str]:
     ]
     said = [f'<p class="faint">{escape(note)}</p>' for note in notes]
     return ['<h2 id="figures">Figures</h2>', *made, *said]
+
+
+def inline_svg(picture: Picture) -> str:
+    """Return the ``<svg>`` element, at most as wide as it was drawn."""
+    own = f"{re.sub('[^a-z0-9]', '', picture.name.lower())}-"
+    text = _GONE.sub("", picture.svg).strip()
+    text = _ID.sub(lambda m: f'id="{own}{m[1]}"', text)
+    text = _REFERENCE.sub(lambda m: f"{m[1]}#{own}", text)
+    text = _INK.sub("currentColor", text).replace("fill: #ffffff", "fill: none")
+    label = f'role="img" aria-label="{escape(picture.title)}"'
+    return _SIZE.sub(lambda m: _sized(m, label), text, count=1)
+
+
+def _sized(match: re.Match[str], label: str) -> str:
+    """Make an SVG fill its column, at most as wide as drawn: at 72 points an inch, which is 4/3 in CSS."""
+    points = float(match[2] if match[2] is not None else match[5])
+    start = match[1] if match[1] is not None else f"{match[3]}{match[4]}"
+    return f'{start} {label} style="max-width: {points * 4 / 3:.0f}px"'
 
 
 def _versions(studies: Sequence[KernelStudy]) -> list[str]:

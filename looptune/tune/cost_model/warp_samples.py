@@ -37,9 +37,6 @@ class Sample:
     trips: int = 3
 
 
-EVERYTHING = Sample(1 << 30, 1 << 30)
-
-
 @dataclass(frozen=True, slots=True)
 class Warps:
     """A sample of warps: ``active`` lanes, (warps, 32), the ``weight`` of each warp, (warps,), and values of names."""

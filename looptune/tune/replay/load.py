@@ -21,8 +21,6 @@ from looptune.tune.formats import csv, json_cursor, kernel_tuner, t4, wisdom
 from looptune.tune.store.searches import Recording, searches
 from looptune.tune.store.store import Store
 
-__all__ = ["Recording", "read", "select"]
-
 _LARGEST = 2**30
 """Bytes of a recording."""
 _UNCLOSED = ("", "}}", "}\n}")

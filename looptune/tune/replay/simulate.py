@@ -19,7 +19,7 @@ from statistics import median
 from typing import Self
 
 from looptune.core.errors import UsageError
-from looptune.tune.replay.load import Recording
+from looptune.tune.store.searches import Recording
 from looptune.tune.strategies import Strategy, named, names
 
 LEVELS = (1.05, 1.01)

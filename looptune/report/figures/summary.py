@@ -1,4 +1,4 @@
-"""The figure of speed-ups: tuned and hand-written versions over the default, kernel by kernel, and their means."""
+"""The figures of a run: the times of one kernel's versions, and the speed-ups of several kernels with their means."""
 
 from __future__ import annotations
 
@@ -7,10 +7,36 @@ from typing import TYPE_CHECKING, Any
 
 from looptune.report import suite_table
 from looptune.report.figures import style
-from looptune.report.figures.style import FAINT, GREEN, INK, ORANGE
+from looptune.report.figures.style import BLUE, FAINT, GREEN, INK, ORANGE
+from looptune.report.result_table import time_text, title
 
 if TYPE_CHECKING:
     from looptune.tune.results.result import Result
+
+
+def versions(result: Result) -> Any:
+    """Draw the time of every version, with default, hand-written and tuned as lines.
+
+    The versions that the finals timed come first, by their medians there, which the lines and the table show, too; the
+    others follow by their medians in the screening. The legend says so.
+    """
+    figure, (axes,) = style.panels(1, inches=(8, 3.7))
+    start = 1
+    for times_us, colour, of in ((result.finals_us, GREEN, "finals"), (result.times_us, BLUE, "screening")):
+        if times_us:
+            places, label = range(start, start + len(times_us)), f"{len(times_us)} versions, medians of the {of}"
+            axes.plot(places, sorted(times_us), ".", color=colour, markersize=4, label=label)
+        start += len(times_us)
+    for name, colour, stroke in (("default", FAINT, "--"), ("hand-written", ORANGE, "-."), ("tuned", GREEN, "-")):
+        median = result.median_us(name)
+        if median is not None:
+            axes.axhline(median, color=colour, linestyle=stroke, label=f"{name}, finals: {time_text(median)}")
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(lambda us, _: time_text(us))
+    axes.set_title(title(result), fontsize=10)
+    axes.legend(fontsize=9)
+    style.label_axes(figure, "versions, fastest first, those of the finals before the others", "time of one run")
+    return figure
 
 
 def speedups(rows: Mapping[str, Sequence[tuple[str, Result]]]) -> Any:
@@ -18,9 +44,9 @@ def speedups(rows: Mapping[str, Sequence[tuple[str, Result]]]) -> Any:
     widest = max(map(len, rows.values())) + 1
     figure, panels = style.panels(len(rows), 1, inches=(max(4.5, 0.62 * widest + 1), 3.0))
     handles: dict[str, Any] = {}
-    for axes, (title, results) in zip(panels, rows.items(), strict=True):
+    for axes, (named, results) in zip(panels, rows.items(), strict=True):
         handles |= _bars(axes, results)
-        style.set_title(axes, title)
+        style.set_title(axes, named)
     style.label_axes(figure, "", "speed-up over default")
     style.legend(figure, handles)
     return figure
