@@ -87,7 +87,7 @@ def _may_nest(outer: str, inner: str) -> bool:
 
 
 def jammed_loops(text: str) -> dict[str, Column]:
-    """Place to how its loop is unrolled, of each loop whose copies are jammed.
+    """Return how each loop is unrolled whose copies are jammed, by its place.
 
     >>> jammed_loops("loop i: unroll 4, jam\\nloop j: unroll 8, split, vector 4, jam\\nloop k: unroll 2")
     {'loop i': Column(scheme='contiguous', factor=4), 'loop j': Column(scheme='split, vector 4', factor=8)}

@@ -33,7 +33,7 @@ def select_searches(found: Sequence[Search], kernel: str | None, db: Path) -> li
 
 
 def export_texts(searches: Sequence[Search], how: str, commands: Mapping[str, str]) -> dict[str, str]:
-    """File name to text."""
+    """Return the text of each file that ``how`` makes of the searches, by file name."""
     if how == "kernel-launcher":
         groups: dict[str, list[Search]] = {}
         for search in searches:
@@ -51,7 +51,10 @@ def export_texts(searches: Sequence[Search], how: str, commands: Mapping[str, st
 
 
 def write(files: Mapping[str, str], output: Path | None) -> list[Path]:
-    """Where they are now; UsageError where they cannot be there, or where there are several and no folder is named."""
+    """Write the files and return their paths.
+
+    Raises UsageError where they cannot be written, or where there are several and no folder is named.
+    """
     several = len(files) > 1
     if several and (output is None or output.is_file() or (output.suffix and not output.is_dir())):
         where = "standard output" if output is None else str(output)

@@ -28,19 +28,6 @@ _FAILED_MS = 1e20
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
-    device_name: str | None
-    kernel_name: str | None
-    problem_size: Any
-    tune_params_keys: tuple[str, ...]
-    tune_params: Any
-    objective: Any
-    restrictions: Any
-    looptune: Any
-    cache: dict[str, Raw]
-
-
-@dataclass(frozen=True, slots=True)
 class _Entry:
     """A configuration besides its parameters; durations are milliseconds."""
 
@@ -60,12 +47,16 @@ def text(search: Search) -> str:
     Kernel Tuner recognises a complete file by its last characters.
     """
     own = records.search_parameters(search)
-    whole = _File(
-        search.context.device, search.context.kernel, records.lengths(search), own.names,
-        {parameter.name: parameter.values for parameter in own.parameters}, "time",
-        [condition.expression for condition in own.conditions()], records.metadata(search, own), {},
-    )  # fmt: skip
-    head = {key: value for key, value in dump(whole).items() if key != "cache"}
+    head = {
+        "device_name": search.context.device,
+        "kernel_name": search.context.kernel,
+        "problem_size": records.lengths(search),
+        "tune_params_keys": list(own.names),
+        "tune_params": {parameter.name: list(parameter.values) for parameter in own.parameters},
+        "objective": "time",
+        "restrictions": [condition.expression for condition in own.conditions()],
+        "looptune": records.metadata(search, own),
+    }
     lines = [
         json.dumps({",".join(map(str, own.rows[k])): records.configuration(own, k) | _entry(entry)})[1:-1]
         for k, entry in enumerate(search.entries)
@@ -84,10 +75,11 @@ def _entry(entry: Entry) -> dict[str, Any]:
 
 def read(file: JsonCursor) -> Recording:
     """Return the search of a file. Raises UsageError, which names the entry that cannot be read."""
-    whole: _File = file.read(_File)
-    name, kernel = search_names(file, file.file.stem if whole.kernel_name is None else whole.kernel_name)
-    points = [_point(entry, whole.tune_params_keys) for entry in whole.cache.values()]
-    return recording(name, kernel, "" if whole.device_name is None else whole.device_name, points)
+    keys: tuple[str, ...] = file.at("tune_params_keys").read(tuple[str, ...])
+    kernel, device = file.get("kernel_name"), file.get("device_name")
+    name, own_kernel = search_names(file, file.file.stem if kernel is None else kernel.text())
+    points = [_point(entry, keys) for entry in file.at("cache").members().values()]
+    return recording(name, own_kernel, "" if device is None else device.text(), points)
 
 
 def _point(cursor: JsonCursor, keys: tuple[str, ...]) -> Point:

@@ -83,7 +83,7 @@ def metadata(search: Search, own: ParameterTable) -> dict[str, Any]:
 
 
 def search_parameters(search: Search) -> ParameterTable:
-    """Its configurations as rows of parameters."""
+    """Return the configurations of a search as rows of parameters."""
     return parameter_table([entry.configuration for entry in search.entries])
 
 
@@ -123,7 +123,7 @@ def median_ms(entry: Entry) -> float | None:
 
 
 def runs_ms(entry: Entry) -> list[float]:
-    """Single runs. A version that was cut off has none: others would take what it ran for its time."""
+    """Return the single runs; of a version that was cut off none, since others would take what it ran for its time."""
     return [run / 1e3 for run in entry.measured.runs_us] if entry.measured.is_complete else []
 
 
@@ -166,7 +166,7 @@ def own_measurement(extras: JsonCursor, cost_us: float | None, runs_us: tuple[fl
 
 
 def recording(name: str, kernel: str, device: str, points: Iterable[Point]) -> Recording:
-    """Of equal configurations the last one counts; a version without a source is one of its own."""
+    """Return a recording; of equal configurations the last one counts, and one without a source is its own version."""
     unique = dict(points)
     measured = tuple(m if m.source else replace(m, source=c.text) for c, m in unique.items())
     return Recording(name, kernel, device, Table(unique), measured)

@@ -84,35 +84,21 @@ class _Result:
     looptune: Raw | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Metadata:
-    compute_api: Any
-    platform: Any
-    device: Any
-    autotuner: Any
-    autotuner_version: Any
-    timestamp: Any
-    timeunit: Raw | None
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    schema_version: str | None
-    metadata: _Metadata | None
-    looptune: Any
-    results: tuple[_Result, ...]
-
-
 def text(search: Search) -> str:
     """Return the T4 file."""
     own = records.search_parameters(search)
     api, platform = _APIS.get(search.context.target, ("CPU", search.context.target))
     newest = max((entry.row.started for entry in search.entries), default=0.0)
-    metadata = _Metadata(
-        api, platform, search.context.device, "looptune", __version__, iso_time(newest), "milliseconds"
-    )
-    results = tuple(_result(e, records.configuration(own, k)) for k, e in enumerate(search.entries))
-    return json.dumps(dump(_File("1.1.0", metadata, records.metadata(search, own), results)), indent=1) + "\n"
+    whole = {
+        "schema_version": "1.1.0",
+        "metadata": {
+            "compute_api": api, "platform": platform, "device": search.context.device, "autotuner": "looptune",
+            "autotuner_version": __version__, "timestamp": iso_time(newest), "timeunit": "milliseconds",
+        },
+        "looptune": records.metadata(search, own),
+        "results": [dump(_result(e, records.configuration(own, k))) for k, e in enumerate(search.entries)],
+    }  # fmt: skip
+    return json.dumps(whole, indent=1) + "\n"
 
 
 def _result(entry: Entry, configuration: dict[str, Any]) -> _Result:
@@ -149,12 +135,11 @@ _UNITS_US: Mapping[str, float] = MappingProxyType(
 def read(file: JsonCursor) -> Recording:
     """Return the search of a file. Raises UsageError, which names the result that cannot be read."""
     check_version(file, "schema_version", "1.")
+    about = file.get("metadata")
+    device, unit = (None, None) if about is None else (about.get("device"), about.get("timeunit"))
     name, kernel = search_names(file, file.file.stem)
-    whole: _File = file.read(_File)
-    about = whole.metadata
-    unit = None if about is None else about.timeunit
-    points = [_point(result, unit) for result in whole.results]
-    return recording(name, kernel, "" if about is None else _device(about.device), points)
+    points = [_point(result.read(_Result), unit) for result in file.at("results").items()]
+    return recording(name, kernel, _device(None if device is None else device.value), points)
 
 
 def _device(device: Any) -> str:

@@ -37,15 +37,6 @@ BEST = 5
 
 
 @dataclass(frozen=True, slots=True)
-class _Header:
-    version: Any
-    objective: Raw | None
-    tunable_parameters: tuple[str, ...]
-    key: str
-    looptune: Any
-
-
-@dataclass(frozen=True, slots=True)
 class _Environment:
     date: Any = None
     device_name: str | None = None
@@ -77,7 +68,10 @@ def text(searches: Sequence[Search]) -> str:
         "version": __version__, "name": f"{first.kernel} {first.dtype}", "kernel": first.kernel,
         "parameters": {parameter.name: parameter.axis for parameter in own.parameters},
     }  # fmt: skip
-    header = _Header("1.0", "time", own.names, key(searches[0]), about)
+    header = {
+        "version": "1.0", "objective": "time", "tunable_parameters": list(own.names), "key": key(searches[0]),
+        "looptune": about,
+    }  # fmt: skip
     rows = iter(own.rows)
     groups: dict[tuple[str, tuple[int, ...]], list[_Timed]] = {}
     for search in searches:
@@ -101,7 +95,7 @@ def _timed(search: Search, entry: Entry, values: Values) -> _Timed | None:
 
 
 def _best(group: Sequence[_Timed]) -> list[_Timed]:
-    """Directives that lead to the same source are one version: the first of them stands for it."""
+    """Return the fastest versions; the first of the configurations with the same source stands for the version."""
     unique: dict[str, _Timed] = {}
     for timed in group:
         unique.setdefault(timed.entry.measured.source, timed)
@@ -130,11 +124,11 @@ def is_header(file: JsonCursor) -> bool:
 def read(header: JsonCursor, text: str) -> list[Recording]:
     """Return the searches of the whole file ``text``. Raises UsageError, which names the line that cannot be read."""
     check_version(header, "version", "1.")
-    head: _Header = header.read(_Header)
-    if head.objective is not None and head.objective.text() != "time":
-        raise head.objective.error('the objective "time"')
-    names = head.tunable_parameters
-    name, kernel = search_names(header, head.key)
+    objective = header.get("objective")
+    if objective is not None and objective.text() != "time":
+        raise objective.error('the objective "time"')
+    names: tuple[str, ...] = header.at("tunable_parameters").read(tuple[str, ...])
+    name, kernel = search_names(header, header.at("key").text())
     groups: dict[_Group, list[Point]] = {}
     for number, line in enumerate(text.split("\n")[1:], start=2):
         # Kernel Launcher passes over these, too.

@@ -41,7 +41,7 @@ class Entry:
 
     @property
     def display_name(self) -> str:
-        """The name, marked where the version rests on the user's word."""
+        """Return the name, marked where the version rests on the user's word."""
         return f"{self.name} (asserted)" if self.asserted else self.name
 
 

@@ -93,7 +93,7 @@ class KernelStudy:
 
 
 def unusual_options(context: Context) -> list[str]:
-    """Options that are not looptune's own, and another compiler than the usual one.
+    """Return the options that are not looptune's defaults, and a target that is not a usual one.
 
     >>> unusual_options(Context("f", "", "", "", "", "", "", "", "", '{"seed": 3, "reassociate": false, "warm": true}'))
     ['strict float', 'warm L2', 'seed 3']
@@ -253,7 +253,7 @@ def comparable_groups(studies: Sequence[KernelStudy]) -> dict[str, list[KernelSt
 
 
 def names_of(studies: Sequence[KernelStudy]) -> list[str]:
-    """Kernels, with their sizes, types and devices where those tell two apart."""
+    """Return the names of the kernels, with their sizes, types and devices where those tell two apart."""
     names = [s.kernel for s in studies]
     for more in ("sizes", "kind", "device"):
         twice = {name for name in names if names.count(name) > 1}

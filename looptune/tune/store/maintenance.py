@@ -109,7 +109,7 @@ def _taken(theirs: dict[str, object], ours: sqlite3.Row | None) -> str:
 
 
 def _rank(finished: object) -> float:
-    """Unfinished rows, the traces of crashes, come before all others."""
+    """Return the rank of a row in time; unfinished rows, the traces of crashes, come before all others."""
     return float(finished) if isinstance(finished, int | float) else -1.0
 
 
@@ -193,7 +193,7 @@ def size_bytes(path: Path) -> int:
 
 
 def merge_all(store: Store, others: Sequence[Path]) -> list[tuple[Path, MergeCounts]]:
-    """``merge`` for each of ``others``, all of which are opened first: a mistake in one changes nothing."""
+    """Merge each of ``others``, all of which are opened first, so that a mistake in one changes nothing."""
     opened = [Store.read(path) for path in others]
     try:
         return [(other.path, merge(store, other)) for other in opened]

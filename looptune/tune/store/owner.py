@@ -1,4 +1,4 @@
-"""Who wrote a row: a process, named so that neither a reused process number nor a reboot is mistaken for it.
+"""Identify the process that wrote a row, so that neither a reused process number nor a reboot is mistaken for it.
 
 token = "boot id, process number, start tick"
 """
@@ -15,7 +15,7 @@ def process_token() -> str:
 
 
 def is_alive(token: str) -> bool:
-    """Whether the process is still there; where the system cannot tell, it is not."""
+    """Return whether the process is still there; where the system cannot tell, it is not."""
     match token.split():
         case [_, pid, started] if pid.isdecimal() and started != "?":
             return _token(int(pid)) == token

@@ -94,7 +94,7 @@ class Row:
 
     @property
     def cost_us(self) -> float | None:
-        """What a strategy is told, of a version that was cut off as well. None: it failed."""
+        """Return what a strategy is told, also of a version that was cut off; None where the version failed."""
         match self.outcome:
             case CutOff() as cut:
                 return cut.cost_us
@@ -174,7 +174,7 @@ class Store:
         return cls(connection, path, len(MIGRATIONS), warnings, FileIdentity.of(path))
 
     def close(self) -> None:
-        """StoreError where the file is no longer there; what was in it is kept in another."""
+        """Close the file. Raises StoreError where it is no longer there; what was in it is kept in another."""
         try:
             self._check_there()
         finally:
@@ -284,7 +284,7 @@ class Store:
         self._keep(replace(row, status=outcome.status, outcome=outcome, started=now, finished=now))
 
     def record_duplicate(self, row: Row, first: str) -> None:
-        """``row`` leads to the same source as the row with key ``first``."""
+        """Store a row that leads to the same source as the row with key ``first``."""
         now = time.time()
         self._keep(replace(row, status="duplicate", outcome=None, same_as=first, started=now, finished=now))
 
@@ -352,7 +352,7 @@ class Store:
 
     @contextmanager
     def transaction(self, *, sync: bool = False) -> Iterator[sqlite3.Connection]:
-        """All that is written inside, or nothing; inside another transaction, a part of that one.
+        """Write all that is written inside, or nothing; inside another transaction, this is a part of that one.
 
         ``sync``: on the disk itself when it ends, not merely with the system.
         """
@@ -445,5 +445,5 @@ def _outcome(text: Any) -> Outcome:
 
 
 def iso_time(since_1970_s: float) -> str:
-    """ISO 8601, in UTC."""
+    """Return the time in ISO 8601, in UTC."""
     return datetime.fromtimestamp(since_1970_s, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
