@@ -35,9 +35,9 @@ from looptune.runtime import targets
 from looptune.runtime.device import Cpu
 from looptune.runtime.outcome import Illegal, Outcome, Timed
 from looptune.runtime.problem_sizes import prime_sizes, problem
-from looptune.runtime.targets import Target
+from looptune.runtime.targets import CACHE, Model, Target
 from looptune.tune.execution.lab import PreparedVersion, SweepResult
-from looptune.tune.execution.local_executor import LocalWorkers
+from looptune.tune.execution.local_executor import LocalExecutor
 from looptune.tune.execution.pool import Pool
 from looptune.tune.execution.process import Setup
 from looptune.tune.execution.worker import Worker
@@ -151,11 +151,19 @@ def profiled() -> Iterator[Counter[str]]:
             patch.stop()
 
 
+class Overlapping(LocalExecutor):
+    """As on a GPU, versions compile while others are measured."""
+
+    def overlaps_compilation(self, target: str) -> bool:
+        return True
+
+
 def swept(lab: Any, strategy: Strategy, jobs: int) -> SweepResult:
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "store") as store:
+        model = Model(targets.resolve("numba-cpu", CACHE), Cpu().facts)
         (result,) = sweeps(
-            (Part(lab, strategy),), store, budget=Budget(),
-            open_workers=partial(LocalWorkers, jobs=jobs, timeout_s=60.0), progress=lambda progress: None, first=(),
+            (Part(lab, strategy, model),), store, Overlapping(), jobs=jobs, timeout_s=60.0, budget=Budget(),
+            progress=lambda progress: None, first=(),
         )  # fmt: skip
         return result
 

@@ -21,11 +21,10 @@ from looptune.tune.execution.local_executor import LocalWorkers
 from looptune.tune.execution.process import Setup
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.session.budget import Budget
-from looptune.tune.session.sweep import Part, sweeps
 from looptune.tune.space.space import Configuration, parse
 from looptune.tune.store.store import Context, Store
 from looptune.tune.strategies.exhaustive import Exhaustive
-from tests.helpers import kill_resume
+from tests.helpers import kill_resume, local_sweep
 from tests.helpers.kill_resume import CONTEXT
 
 SPACE = parse("loop k: unroll {1..12}", "s")
@@ -161,12 +160,12 @@ class Learner(Exhaustive):
 
 def swept(folder: Path, labs: Sequence[Lab], strategies: Sequence[Any] = (), **options: Any) -> tuple[SweepResult, ...]:
     chosen = strategies if strategies else [Exhaustive(SPACE) for _ in labs]
-    parts = [Part(lab, strategy) for lab, strategy in zip(labs, chosen, strict=True)]
+    parts = zip(labs, chosen, strict=True)
     given: dict[str, Any] = {"budget": Budget(), "progress": lambda progress: None, "first": ()}
     limit_s = options.pop("timeout_s", 5.0)
     with Store.open(folder / "store") as store:
         open_workers = options.pop("open_workers", partial(LocalWorkers, jobs=1, timeout_s=limit_s))
-        return sweeps(parts, store, open_workers=open_workers, **{**given, **options})
+        return local_sweep.swept(parts, store, open_workers, **{**given, **options})
 
 
 def rows(folder: Path) -> dict[tuple[str, int], Outcome | None]:

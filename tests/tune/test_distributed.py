@@ -30,10 +30,10 @@ from looptune.tune.execution import dask_members
 from looptune.tune.execution.lab import Progress, SweepResult
 from looptune.tune.execution.local_executor import open_executor
 from looptune.tune.session.budget import Budget
-from looptune.tune.session.sweep import Part, sweeps
 from looptune.tune.space.space import parse
 from looptune.tune.store.store import Store
 from looptune.tune.strategies.exhaustive import Exhaustive
+from tests.helpers import local_sweep
 from tests.helpers.fake_devices import SPACE, Lab, Learner, rows, runs, swept, together
 from tests.helpers.paths import ROOT
 
@@ -103,10 +103,10 @@ def remote(cluster: dask_cluster.Cluster, folder: Path, lab: Lab, strategy: Any 
     """A sweep of one lab on the cluster."""
     limit_s = options.pop("timeout_s", 10.0)
     open_workers = partial(DaskWorkers, cluster=cluster, target="numba-cpu", models=(Cpu().facts,), timeout_s=limit_s)
-    part = Part(lab, Exhaustive(SPACE) if strategy is None else strategy)
+    parts = [(lab, Exhaustive(SPACE) if strategy is None else strategy)]
     given: dict[str, Any] = {"budget": Budget(), "progress": lambda progress: None, "first": ()}
     with Store.open(folder / "store") as store:
-        (result,) = sweeps([part], store, open_workers=open_workers, **{**given, **options})
+        (result,) = local_sweep.swept(parts, store, open_workers, **{**given, **options})
     return result
 
 

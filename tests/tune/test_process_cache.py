@@ -30,9 +30,9 @@ from looptune.tune.execution.process import ProcessCache, Setup, WorkerProcess, 
 from looptune.tune.execution.worker import Worker, wait
 from looptune.tune.execution.worker_loop import TaskError, TaskResult
 from looptune.tune.session.budget import Budget
-from looptune.tune.session.sweep import Part, sweeps
 from looptune.tune.store.store import Store
 from looptune.tune.strategies.exhaustive import Exhaustive
+from tests.helpers import local_sweep
 from tests.helpers.fake_devices import SPACE, Lab, runs
 from tests.helpers.worker_tasks import broken_setup, gone, one, setup, slow_setup
 
@@ -255,9 +255,9 @@ def swept(folder: Path, lab: Lab, spares: ProcessCache, devices: Sequence[str]) 
     open_workers = partial(LocalWorkers, jobs=1, timeout_s=5.0, spares=spares, devices=(tuple(devices),))
     journal = folder / "journal"
     with Store.open(folder / "store") as store:
-        (result,) = sweeps(
-            (Part(replace(lab, journal=journal, devices=len(devices)), Exhaustive(SPACE)),), store, budget=Budget(),
-            open_workers=open_workers, progress=lambda progress: None, first=(),
+        (result,) = local_sweep.swept(
+            [(replace(lab, journal=journal, devices=len(devices)), Exhaustive(SPACE))], store, open_workers,
+            budget=Budget(), progress=lambda progress: None, first=(),
         )  # fmt: skip
     return result, {run.pid for run in runs(journal)}
 

@@ -21,12 +21,13 @@ from looptune.tune.execution.local_executor import LocalWorkers
 from looptune.tune.execution.process import Setup
 from looptune.tune.session.budget import Budget, parse_budget
 from looptune.tune.session.statistics import KEPT, SweepStatistics
-from looptune.tune.session.sweep import Part, _drive, sweeps
+from looptune.tune.session.sweep import _drive
 from looptune.tune.space.space import DEFAULT, Configuration, parse
 from looptune.tune.store.store import Context, Row, Store
 from looptune.tune.strategies import ALL
 from looptune.tune.strategies.exhaustive import Exhaustive
 from tests.helpers.fake_lab import CONTEXT, FakeLab, end_budget_after, ran, run, timed
+from tests.helpers.local_sweep import swept
 
 
 @pytest.mark.wide
@@ -371,11 +372,9 @@ def test_the_coordinators_time_is_shared(lab: FakeLab, tmp_path: Path):
     """What it took for several at once is not counted several times."""
     start = time.thread_time()
     with Store.open(tmp_path / "store") as store:
-        parts = [Part(replace(lab, context=replace(CONTEXT, kernel=k)), Exhaustive(parse("loop k: unroll {2..9}", "s")))
+        parts = [(replace(lab, context=replace(CONTEXT, kernel=k)), Exhaustive(parse("loop k: unroll {2..9}", "s")))
                  for k in "abcd"]  # fmt: skip
-        found = sweeps(
-            parts, store, budget=Budget(), open_workers=partial(LocalWorkers, jobs=1, timeout_s=9.0), progress=print
-        )
+        found = swept(parts, store, partial(LocalWorkers, jobs=1, timeout_s=9.0), budget=Budget(), progress=print)
     took = time.thread_time() - start
     assert 0.0 < sum(result.spent.own for result in found) <= took
 

@@ -20,7 +20,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from looptune.runtime.outcome import Crashed, TimedOut
-from looptune.tune.execution.lab import Lab
 from looptune.tune.execution.worker import Reply
 from looptune.tune.execution.worker_loop import TaskError, TaskResult
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     from looptune.core.floating_point import Floats
     from looptune.runtime.targets import Model
+    from looptune.tune.execution.lab import Lab
     from looptune.tune.execution.process import Setup
 
 NICE = 10
@@ -94,10 +94,6 @@ class Workers(Protocol):
         """Return the replies that have arrived, after handing on queued tasks."""
 
 
-OpenWorkers = Callable[[Sequence[Lab]], AbstractContextManager[Workers]]
-"""Opens the workers of a sweep's labs; leaving the context stops whatever runs."""
-
-
 class Executor(Protocol):
     """The devices that a command uses."""
 
@@ -116,6 +112,7 @@ class Executor(Protocol):
     ) -> AbstractContextManager[Workers]:
         """Return the workers for the labs, each of which measures on the devices of its model.
 
+        Leaving their context stops whatever runs.
         ``timeout_s`` limits each task. ``jobs`` processes compile, where they are processes of this machine. If
         ``exclusive``, no other process uses a device from the set-up of a task to its reply. The last ``baselines``
         labs need one core of the machine that has their model: one of their tasks runs at a time.

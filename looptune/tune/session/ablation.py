@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from looptune.runtime.outcome import Timed
@@ -61,19 +60,17 @@ def run(
     asked = [w for w in winners if w.directives]
     found: dict[int, tuple[DirectiveGain, ...]] = {}
     if asked:
-        request = asked[0].prepared.request
+        one = asked[0].prepared
         parts = [
-            Part(_whole(w.match.lab), strategies.ALL["exhaustive"](_space(tuple(w.without.values())), 0), w.command)
+            Part(
+                _whole(w.match.lab), strategies.ALL["exhaustive"](_space(tuple(w.without.values())), 0),
+                w.prepared.model, w.command,
+            )
             for w in asked
-        ]
+        ]  # fmt: skip
         searched = sweeps(
-            parts, store, budget=Budget(),
-            open_workers=partial(
-                executor.open, models=[w.prepared.model for w in asked], jobs=asked[0].prepared.jobs,
-                timeout_s=request.timeout_s,
-            ),
-            progress=_silent, first=(asked[0].prepared.annotated,),
-            overlap=executor.overlaps_compilation(asked[0].prepared.job.target.name), cuts=False,
+            parts, store, executor, jobs=one.jobs, timeout_s=one.request.timeout_s, budget=Budget(), progress=_silent,
+            first=(one.annotated,), cuts=False,
         )  # fmt: skip
         if not any(s.interrupted for s in searched):
             found = {id(w): e for w, e in zip(asked, _finals(asked, store, executor), strict=True)}

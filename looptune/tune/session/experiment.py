@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,20 +65,16 @@ def run_all(
     shares = threads([_work(p) for p in prepared])
     prepared = tuple(_with_ceiling(_with_share(p, n), executor) for p, n in zip(prepared, shares, strict=True))
     one = prepared[0]
-    request, target = one.request, one.job.target
+    request = one.request
     budget = one.budget if request.sweep else Budget(count=1)
     labs = [KernelBuilder(p.job, p.context) for p in prepared]
     parts = [
-        Part(lab, _strategy(p, budget), single_version_command(p), _on_one_core(p, lab, budget))
+        Part(lab, _strategy(p, budget), p.model, single_version_command(p), _on_one_core(p, lab, budget))
         for lab, p in zip(labs, prepared, strict=True)
     ]
     searched = sweeps(
-        parts, store, budget=budget,
-        open_workers=partial(
-            executor.open, models=[p.model for p in prepared], jobs=one.jobs, timeout_s=request.timeout_s
-        ),
-        progress=progress, first=(one.annotated,), overlap=executor.overlaps_compilation(target.name),
-        fresh=request.fresh, cuts=request.early_stop,
+        parts, store, executor, jobs=one.jobs, timeout_s=request.timeout_s, budget=budget, progress=progress,
+        first=(one.annotated,), fresh=request.fresh, cuts=request.early_stop,
     )  # fmt: skip
     return finish(
         prepared, labs, store, transfer.measure(prepared, labs, searched, store, progress, executor), executor

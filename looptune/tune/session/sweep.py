@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from looptune.runtime.targets import Model
 from looptune.tune.execution.interrupts import InterruptGate, defer_interrupts
 from looptune.tune.execution.lab import Progress, SweepResult, VersionBuilder
 from looptune.tune.session.coordinator import Coordinator
@@ -24,7 +25,7 @@ from looptune.tune.space.space import DEFAULT, Configuration
 from looptune.tune.strategies.base import Strategy
 
 if TYPE_CHECKING:
-    from looptune.tune.execution.executor import OpenWorkers, Workers
+    from looptune.tune.execution.executor import Executor, Workers
     from looptune.tune.session.budget import Budget
     from looptune.tune.store.store import Store
 
@@ -39,6 +40,7 @@ class Part:
 
     lab: VersionBuilder
     strategy: Strategy
+    model: Model
     command: str = ""
     first: Sequence[Configuration] = ()
 
@@ -46,12 +48,13 @@ class Part:
 def sweeps(
     parts: Sequence[Part],
     store: Store,
+    executor: Executor,
     *,
+    jobs: int,
+    timeout_s: float,
     budget: Budget,
-    open_workers: OpenWorkers,
     progress: Callable[[Progress], None],
     first: Sequence[Configuration] = (DEFAULT,),
-    overlap: bool = True,
     fresh: bool = False,
     cuts: bool = True,
 ) -> tuple[SweepResult, ...]:
@@ -60,18 +63,20 @@ def sweeps(
     Each part evaluates ``first`` and its own configurations, then those that its strategy requests, until the budget or
     the space is used up, or Ctrl-C.
 
-    Without ``overlap`` nothing compiles while something is measured: for targets that run on the cores that compile.
-    ``fresh`` runs again what the store already has, and without ``cuts`` what was cut off is measured whole. The budget
-    is each part's. A device that several parts wait for goes to the one that has most left, so that all end together
-    and the compiling processes have something to do until then.
+    ``jobs`` processes compile, and ``timeout_s`` limits each task. ``fresh`` runs again what the store already has, and
+    without ``cuts`` what was cut off is measured whole. The budget is each part's. A device that several parts wait for
+    goes to the one that has most left, so that all end together and the compiling processes have something to do until
+    then.
     """
     own_start = time.thread_time()
     begun = f"{time.strftime('%Y%m%dT%H%M%S')}-{time.monotonic_ns():x}"
     names = [begun if number == 0 else f"{begun}.{number}" for number in range(len(parts))]
     for name, part in zip(names, parts, strict=True):
         store.register_command(name, part.command)
+    labs, models = [part.lab for part in parts], [part.model for part in parts]
+    overlap = executor.overlaps_compilation(models[0].target.name)
     interrupted = False
-    with defer_interrupts() as gate, open_workers(tuple(part.lab for part in parts)) as workers:
+    with defer_interrupts() as gate, executor.open(labs, models, jobs, timeout_s) as workers:
         coordinators = [
             Coordinator(
                 part.lab, number, part.strategy, store, budget, workers, progress, name,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from looptune.runtime.outcome import CLASSES, CutOff, Timed
@@ -52,23 +51,20 @@ def measure(
     }
     extra: dict[int, SweepResult] = {}
     if wanted:
-        request, some = prepared[0].request, [prepared[n] for n in wanted]
+        request = prepared[0].request
         parts = [
             Part(
                 labs[n],
                 strategies.ALL["exhaustive"](Space(()), 0),
+                prepared[n].model,
                 single_version_command(prepared[n]),
                 first=_listed(texts),
             )
             for n, texts in wanted.items()
         ]
         made = sweeps(
-            parts, store, budget=Budget(),
-            open_workers=partial(
-                executor.open, models=[p.model for p in some], jobs=some[0].jobs, timeout_s=request.timeout_s
-            ),
-            progress=progress, first=(), overlap=executor.overlaps_compilation(some[0].job.target.name),
-            fresh=request.fresh,
+            parts, store, executor, jobs=prepared[0].jobs, timeout_s=request.timeout_s, budget=Budget(),
+            progress=progress, first=(), fresh=request.fresh,
         )  # fmt: skip
         extra = dict(zip(wanted, made, strict=True))
     return tuple(
