@@ -1,1 +1,1 @@
-"""Who compiles and measures: processes of this machine, or the workers of a Dask cluster."""
+"""Tasks that compile and measure run in processes of this machine, or on the workers of a Dask cluster."""

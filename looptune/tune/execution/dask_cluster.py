@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 
 CONNECT_S = 10.0
 APPEAR_S = 30.0
-"""How long workers may take to appear."""
+"""The seconds that workers may take to appear."""
 LOST = (OSError, TimeoutError, RuntimeError, CancelledError, asyncio.CancelledError, ClosedClientError)
-"""What Dask's client raises where the scheduler is gone."""
+"""The exceptions of Dask's client if the scheduler is gone."""
 
 
 class Cluster:
-    """``members`` are the workers by address. ``warn`` is called for workers that are left out."""
+    """A connected cluster. ``members``: its workers by address; ``warn`` is called for workers that are left out."""
 
     def __init__(self, client: Client, address: str, warn: Callable[[str], None]) -> None:
         self.client, self.address = client, address
@@ -91,7 +91,7 @@ class Cluster:
     def wait_for(self, target: str) -> str:
         """Wait for workers, one of which can measure; return the target, which is chosen here if it is "auto".
 
-        TargetError after APPEAR_S, or for a worker that cannot take part.
+        Raises TargetError after APPEAR_S, or for a worker that cannot take part.
         """
         deadline = time.monotonic() + APPEAR_S
         self._check_scheduler()
@@ -120,7 +120,7 @@ class Cluster:
         return any(member.host not in self.measuring_hosts(target) for member in self.members.values())
 
     def require(self, paths: Sequence[Path], target: str) -> None:
-        """TargetError where a worker that measures lacks one of the files."""
+        """Raise TargetError if a worker that measures lacks one of the files."""
         measuring = [m.address for m in self.members.values() if m.measured(target)]
         for address, lacks in self._run(missing_files, measuring, paths=list(paths)).items():
             match lacks:
@@ -203,7 +203,7 @@ def connect(address: str, warn: Callable[[str], None]) -> Iterator[Cluster]:
 
 
 def _checked(address: str) -> str:
-    """Return a client that is given nonsense does not say so until it has tried for long."""
+    """Return the address if it has the form of one, since a client would report any other only after a long wait."""
     try:
         get_address_host_port(address)
     except ValueError as error:
@@ -222,7 +222,7 @@ def _count(address: str) -> int:
 
 @contextmanager
 def _local(count: int) -> Iterator[SpecCluster]:
-    """Yield a cluster of this machine: the first worker measures, on every GPU or on the cores, all of them compile."""
+    """Yield a cluster of this machine: all workers compile, and the first one measures on every GPU or on the cores."""
     found, _ = gpus(None)
     resources = {"GPU": len(found)} if found else {"MEASURE": 1}
     scheduler = {

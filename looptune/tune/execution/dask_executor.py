@@ -42,15 +42,15 @@ if TYPE_CHECKING:
     from looptune.tune.execution.worker import Reply
 
 LOOK_S = 1.0
-"""How often it is asked which workers there are."""
+"""The seconds between two looks at which workers there are."""
 DESERTED_S = 120.0
-"""So long a sweep waits for a worker to come when the last one has gone."""
+"""The seconds that a sweep waits for a new worker when the last one has gone."""
 ATTEMPTS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class DaskExecutor:
-    """The executor of a cluster: devices are those of its workers, on each of which a process is kept for each lab."""
+    """The executor of a cluster. Its devices are those of the workers, each with one process for each lab."""
 
     cluster: Cluster
 
@@ -95,7 +95,7 @@ class DaskExecutor:
 
 @dataclass(slots=True, eq=False)
 class _Task:
-    """``at``: where it runs, worker and slot; ``lost_workers``: the workers that went away while it ran."""
+    """A task. ``at``: the worker and the slot where it runs; ``lost_workers``: those that went away while it ran."""
 
     lab: int
     key: Any
@@ -107,7 +107,10 @@ class _Task:
 
 
 class DaskWorkers:
-    """``models``: the device of each lab, which have one ``target``; ``apart``: no machine that measures compiles."""
+    """The workers of a cluster that serve some labs, all for one ``target``.
+
+    ``models``: the device of each lab; ``apart``: a machine that measures does not compile.
+    """
 
     def __init__(
         self,
@@ -170,7 +173,7 @@ class DaskWorkers:
         self._place()
 
     def warm(self, lab: int, count: int) -> None:
-        """Do nothing: a device is set up with its first version, and nothing is known of when that will be."""
+        """Do nothing: a device is set up with its first task."""
 
     def get_ready(self, labs: Sequence[int]) -> Sequence[int]:
         """Return no lab: a device is set up with its first task."""
@@ -206,7 +209,7 @@ class DaskWorkers:
         return found
 
     def _reply(self, task: _Task) -> Reply | None:
-        """None where it has to run again, which the next look finds out, or never will."""
+        """Return the reply to a finished task; None if the task is lost, or no longer belongs here."""
         if task not in self._running:
             return None
         if task.future.status == "error":
@@ -230,7 +233,10 @@ class DaskWorkers:
                 self._broken = TargetError(f"the worker {member.named} cannot run its tasks: {first}")
 
     def _look(self) -> None:
-        """Give back what was running on workers that are gone; TargetError where the scheduler is, or all workers."""
+        """Queue again the tasks of workers that are gone.
+
+        Raises TargetError if the scheduler is gone, or all workers for long.
+        """
         self._cluster.check()
         now = time.monotonic()
         if now < self._look_at:
@@ -266,7 +272,7 @@ class DaskWorkers:
         self._crashed.append(TaskReply(task.lab, task.key, Crashed(message), task.measured))
 
     def _place(self) -> None:
-        """Hand on, in their order, the tasks that there is a place for."""
+        """Start the queued tasks for which a place is free, in their order."""
         left: deque[_Task] = deque()
         while self._queue:
             task = self._queue.popleft()
@@ -302,7 +308,7 @@ class DaskWorkers:
         return sorted(self._cluster.members.values(), key=lambda m: m.address)
 
     def _threads(self, member: ClusterWorker) -> int:
-        """Return how many tasks a worker compiles at once; where it also measures, a thread is kept for each device."""
+        """Return how many tasks a worker compiles at once; a thread is reserved for each device that it measures on."""
         if self._apart and member.host in self._cluster.measuring_hosts(self._target):
             return 0
         return max(1, member.threads - len(member.measured(self._target)))

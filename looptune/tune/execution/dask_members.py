@@ -1,4 +1,4 @@
-"""Who is in a cluster: what each Dask worker may measure on, and whether it runs the same looptune as we do."""
+"""The members of a cluster: what each Dask worker may measure on, and whether it runs the same looptune as we do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from looptune.runtime.device import DEVICES, Cpu, DeviceInfo
 from looptune.runtime.targets import gpu_missing
 
 RESOURCES = {"numba-cuda": "GPU", "numba-cpu": "MEASURE"}
-"""What a Dask worker declares to be measured on, by device: ``--resources GPU=1``."""
+"""The resource that a Dask worker declares in order to measure, by device: ``--resources GPU=1``."""
 PACKAGES = ("numba", "llvmlite", "numpy", "islpy", "numba-cuda", "nvidia-nvvm", "nvidia-cuda-nvrtc")
 
 
@@ -30,8 +30,7 @@ def resource(target: str) -> str:
 class ClusterWorker:
     """A Dask worker.
 
-    ``devices``: by target what it measures on, one after the other the devices it sees; ``trouble``: why one that it
-    declares cannot be used.
+    ``devices``: by target, the devices that it measures on; ``trouble``: why one that it declares cannot be used.
     """
 
     address: str
@@ -51,7 +50,7 @@ class ClusterWorker:
 
 
 def probe(dask_worker: Any) -> ClusterWorker:
-    """Run by every worker. No GPU context is made: the processes that measure have their own."""
+    """Describe the worker that runs this. No GPU context is created: the processes that measure have their own."""
     declared = dask_worker.state.total_resources
     counts = {target: int(declared.get(resource, 0)) for target, resource in RESOURCES.items()}
     found, trouble = gpus(counts["numba-cuda"])
@@ -61,7 +60,7 @@ def probe(dask_worker: Any) -> ClusterWorker:
 
 
 def gpus(wanted: int | None) -> tuple[tuple[DeviceInfo, ...], str]:
-    """Return the numbers of the first GPUs seen here (None: all of them), or the reason why there are fewer."""
+    """Return the first ``wanted`` GPUs seen here (None: all of them), or the reason why they cannot be used."""
     if wanted == 0:
         return (), ""
     if why := gpu_missing():
@@ -113,5 +112,5 @@ def models(members: Sequence[ClusterWorker], target: str) -> tuple[tuple[DeviceI
 
 
 def missing_files(paths: Sequence[Path]) -> list[str]:
-    """Run by a worker: those of the files that are not there."""
+    """Return which of the files are missing where this runs."""
     return [str(path) for path in paths if not path.exists()]

@@ -37,7 +37,7 @@ class _Lane:
 
 
 class DaskWorkerPool(WorkerPlugin):
-    """``setups``: by name; ``limit_s`` limits each task, setting up not included."""
+    """The processes of one sweep in a Dask worker. ``limit_s`` limits each task, without its set-up."""
 
     def __init__(self, name: str, setups: Mapping[str, Setup], limit_s: float) -> None:
         self.name, self.setups, self.limit_s = name, dict(setups), limit_s
@@ -60,7 +60,7 @@ class DaskWorkerPool(WorkerPlugin):
             self._close(lane)
 
     def reap(self) -> None:
-        """End the processes that have had nothing to do for IDLE_S."""
+        """End the processes that have been idle for IDLE_S."""
         with self.lock:
             lanes = list(self.lanes.values())
         for lane in lanes:
@@ -68,7 +68,7 @@ class DaskWorkerPool(WorkerPlugin):
                 self._close(lane)
 
     def perform(self, setup: str, slot: int, task: tuple[Any, ...]) -> Reply:
-        """TargetError where the process cannot even set up."""
+        """Return the reply to a task. Raises TargetError if its process cannot be set up."""
         with self.lock:
             if (setup, slot) not in self.lanes:
                 self.lanes[setup, slot] = _Lane(Worker(self.setups[setup], self.limit_s))
@@ -93,7 +93,7 @@ class DaskWorkerPool(WorkerPlugin):
 
 
 def perform(name: str, setup: str, slot: int, task: tuple[Any, ...]) -> Reply:
-    """Return the reply to the task; Dask runs this function. ``name``: that of the Bench."""
+    """Return the reply to the task; Dask runs this function. ``name``: the name of the plugin."""
     bench = get_worker().plugins[name]
     assert isinstance(bench, DaskWorkerPool), f"the plugin {name} is a sweep's"
     return bench.perform(setup, slot, task)

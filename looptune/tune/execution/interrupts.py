@@ -1,6 +1,6 @@
-"""Ctrl-C where it does no harm: an interrupt waits until the program says that nothing is half done.
+"""Interrupts that wait until the program has reached a consistent state.
 
-    with deferred() as gate:
+    with defer_interrupts() as gate:
         …                       Ctrl-C is remembered
         gate.check()            KeyboardInterrupt, where there was one
         with gate.open(): …     Ctrl-C raises KeyboardInterrupt at once
@@ -35,7 +35,7 @@ class InterruptGate:
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Where an interrupt that was remembered is raised, and a later one at once."""
+        """Raise an interrupt that was remembered, and until the context ends each later one at once."""
         self._open = True
         try:
             # Opened first: a signal after the check finds the gate open.

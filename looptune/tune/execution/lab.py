@@ -1,4 +1,4 @@
-"""What goes into a sweep and what comes out: the laboratory that knows kernels, progress, and the result."""
+"""The input and the output of a sweep: the laboratory that knows the kernel, the progress, and the result."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from looptune.tune.store.store import Context, Row
 
 @dataclass(frozen=True, slots=True)
 class PreparedVersion:
-    """``source_key``: hash of the emitted source, equal keys are one version.
+    """A version that is mapped and emitted, and can be built.
 
-    ``task``: what compiling needs, sealed where it is large: the coordinator passes it on and reads nothing of it.
+    ``source_key``: a hash of the emitted source; versions with equal keys are one version. ``task``: what the build
+    needs, pickled if it is large, since the coordinator only passes it on.
     """
 
     source_key: str
@@ -25,9 +26,9 @@ class PreparedVersion:
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """A version that has been run and is not done with: ``task`` is to be built, and that measured as well.
+    """The next step of a version that has been run: ``task`` is to be built and measured as well.
 
-    ``previous``: its outcome where nothing comes of it; None where there is none yet.
+    ``previous``: the outcome of the version if the step fails; None if there is none yet.
     """
 
     task: Any
@@ -74,7 +75,10 @@ class VersionBuilder(Lab, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """``done`` of at most ``total`` configurations, ``resumed`` of them from the store. ``last`` is the newest row."""
+    """The progress of a sweep: ``done`` of at most ``total`` configurations, ``resumed`` of them from the store.
+
+    ``last`` is the newest row.
+    """
 
     done: int
     total: int
@@ -109,9 +113,10 @@ class TimeBreakdown:
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """``counts`` by outcome class, besides ``space`` (its size) and ``duplicate``.
+    """The result of a sweep. ``counts``: by outcome class, and ``space`` (its size) and ``duplicate``.
 
-    ``timed`` are the fastest thousand and those that were to come first, fastest first; ``times_us`` are all medians.
+    ``timed``: the fastest thousand versions and those that were evaluated first, fastest first; ``times_us``: all
+    medians.
     """
 
     sweep: str

@@ -1,4 +1,4 @@
-"""How much of its limit a process has used: the time it ran or waited for a device, not the time it waited for a core.
+"""Time limits that count the time in which a process runs or waits for a device, and not its waits for a core.
 
     used = max(CPU time of its busiest thread, time passed - time in which tasks of the machine waited for a core)
 
@@ -19,7 +19,7 @@ from looptune.runtime.device import cores
 from looptune.runtime.disturbance import waited_for_cores_s
 
 PATIENCE = 20.0
-"""A task is stopped when this many times its limit have passed, whatever it was given of them."""
+"""A task is stopped when this many times its limit have passed, even if it got no core for most of that time."""
 
 RESTS = 5
 """A process that rests in this many successive checks does rest; between two steps any process may."""
@@ -69,7 +69,7 @@ class Allowance:
         self.deadline += seconds
 
     def left_s(self) -> float:
-        """Return the seconds that are left of the limit; 0 or less where it is used up."""
+        """Return the seconds that are left of the limit; 0 or less if it is used up."""
         passed = time.monotonic() - self.start
         if passed >= PATIENCE * self.limit_s or passed < self.limit_s:
             return self.limit_s - passed
@@ -85,7 +85,7 @@ class Allowance:
 
 
 def rests(pid: int) -> bool:
-    """Return whether every thread of a process and of its children sleeps; False where the system does not tell."""
+    """Return whether every thread of a process and of its children sleeps; False if the system does not tell."""
     try:
         for task in os.listdir(f"/proc/{pid}/task"):
             if Path(f"/proc/{pid}/task/{task}/stat").read_text().rpartition(")")[2].split()[0] != "S":
@@ -101,7 +101,7 @@ def rests(pid: int) -> bool:
 def thread_seconds(pid: int) -> dict[int, float]:
     """Return the CPU seconds of each thread of a process, in user and system mode.
 
-    Nothing where the process is gone or the system does not tell.
+    It is empty if the process is gone or the system does not tell.
     """
     found = {}
     try:

@@ -94,7 +94,7 @@ class Worker:
             self._life = spawn(self._setup, self.start_limit_s) if spare is None else spare
 
     def submit(self, key: Any, *task: Any) -> None:
-        """Run the task; its reply will bear ``key``."""
+        """Run the task; ``key`` identifies its reply."""
         assert self._task is None, "a worker runs one task at a time"
         if self.ready and self._life is not None and self._life.link.poll():
             # All that one without a task can have to say is that it died.

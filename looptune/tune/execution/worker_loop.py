@@ -1,4 +1,4 @@
-"""The inside of a worker process: set up, run task after task, let go, set up anew, until the coordinator is gone."""
+"""The main loop of a worker's process: set up, run tasks, drop the set-up, and so on until the coordinator is gone."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ BROKEN = "broken"
 OWN_WORK = "own work"
 RESUMED = "resumed"
 LET_GO = b""
-"""In the place of a task: the end of a set-up. What comes next is another one."""
+"""The message, in place of a task, after which another set-up follows."""
 GARBAGE = 100_000
-"""So many objects are made before any is looked at again."""
+"""The number of new objects before Python's garbage collector runs."""
 
 _PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
 class PickledValue:
-    """A value on its way from worker to worker, pickled: who passes it on need not read it. See ``pickle_value``."""
+    """A pickled value on its way from worker to worker; the coordinator passes it on without unpickling it."""
 
     contents: bytes
 
@@ -45,7 +45,7 @@ class PickledValue:
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """``seconds`` is what the task took in the worker."""
+    """The value of a task; ``seconds``: the time that it took in the worker."""
 
     value: Any
     seconds: float = field(default=0.0, compare=False)
@@ -60,12 +60,12 @@ class TaskError:
 
 
 def pickle_value(value: Any) -> PickledValue:
-    """``value`` for another task: an argument that is Sealed is opened in the worker that gets it."""
+    """Return the value as an argument for another task, whose worker unpickles it."""
     return PickledValue(pickle.dumps(value))
 
 
 _links: list[Connection] = []
-"""Of this process, if it is a worker."""
+"""The pipe to the coordinator, if this process is a worker's."""
 
 
 @contextlib.contextmanager
@@ -86,7 +86,7 @@ def serve(link: Connection, setup: Callable[[], Callable[..., Any]], log: str) -
     _redirect(log)
     faulthandler.enable(all_threads=False)
     _links.append(link)
-    # Where the pipe has ended the coordinator is gone.
+    # If the pipe has ended, the coordinator is gone.
     with contextlib.suppress(EOFError, OSError):
         while _served(link, setup):
             # Arrays on a device are often held in a circle with the programs that use them.
@@ -98,7 +98,7 @@ def serve(link: Connection, setup: Callable[[], Callable[..., Any]], log: str) -
 
 
 def _served(link: Connection, setup: Callable[[], Callable[..., Any]]) -> bool:
-    """One set-up and all its tasks; whether there may be another one in this process."""
+    """Set up and run all tasks of the set-up; return whether another set-up may follow in this process."""
     try:
         run = setup()
     except Exception as error:
