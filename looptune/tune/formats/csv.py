@@ -1,6 +1,6 @@
-"""The CSV of ``looptune export``: a line a row of the database, of which versions that finished are the searches.
+"""The CSV of ``looptune export``: one line for each row of the database; versions that have ended are the searches.
 
-Single runs are not in it: a version has its median alone.
+It does not have single runs: a version has only its median.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """A Kernel Tuner cache file, which its simulation mode and its dashboard read.
 
-The key ``restrictions``, which Kernel Tuner passes over, holds what makes its space the one that was searched:
+The key ``restrictions``, which Kernel Tuner ignores, holds the conditions that define the searched space:
 
     kernel_tuner.tune_cache("gemm.json", restrictions=json.load(open("gemm.json"))["restrictions"])
 
-Times are milliseconds, or the name of an error where the configuration failed:
+Times are milliseconds, or the name of an error if the configuration failed:
 
 {"device_name": …, "kernel_name": …, "tune_params_keys": ["x", "y"], "cache": {"16,1": {"x": 16, "y": 1, "time": 2.0}}}
 """

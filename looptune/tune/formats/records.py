@@ -123,7 +123,7 @@ def median_ms(entry: Entry) -> float | None:
 
 
 def runs_ms(entry: Entry) -> list[float]:
-    """Return the single runs; of a version that was cut off none, since others would take what it ran for its time."""
+    """Return the single runs of a version, none if it was cut off, since a reader would take them for whole runs."""
     return [run / 1e3 for run in entry.measured.runs_us] if entry.measured.is_complete else []
 
 

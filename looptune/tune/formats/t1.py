@@ -1,16 +1,17 @@
-"""T1 problem JSON, schema 1.0.0: the space that was searched, and the kernel as far as other tools have words for it.
+"""T1 problem JSON, schema 1.0.0: the searched space, and the kernel as far as the format can describe it.
 
 The parameters' values are texts that hold Python lists, the conditions Python expressions. The block ``looptune`` has
 the directives of every configuration; ``looptune run --space`` reads those. No other tool can build the kernel: with
-the cache file of the same search Kernel Tuner replays it.
+the cache file of the same search, Kernel Tuner replays it.
 
-A T1 problem as a space file, where its parameters are directives of ours.
+A T1 problem is read as a space file if its parameters are directives:
 
     {"Name": "loop k", "Type": "string", "Values": "['', 'unroll 2']"}   ──▶   loop k: { | unroll 2 }
     {"Parameters": ["loop k"], "Expression": "unroll(k) <= 4"}           ──▶   where unroll(k) <= 4
 
-A parameter is a place, a value the directives there. A file that ``looptune export`` wrote has its configurations in
-the block ``looptune``, which are the space. What another tool's parameters do to a kernel nobody can tell: refused.
+A parameter is a place, and its values are directives there. A file that ``looptune export`` wrote has its
+configurations in the block ``looptune``, which are the space. Parameters of another tool are refused, since their
+effect on a kernel is not known.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """T4 results JSON: schema 1.1.0 is written, which adds metadata to 1.0.0; both are read.
 
 Times are milliseconds, and the median is the objective ``time``. A version that was not timed has no runtimes and no
-measurement; why is its ``invalidity``. Each result has a block ``looptune`` besides, with the directives and the
-message. What other tools write besides the schema is read where it is usual.
+measurement; its ``invalidity`` says why. Each result also has a block ``looptune`` with the directives and the message.
+Common additions of other tools to the schema are read.
 
 {"schema_version": "1.1.0", "metadata": {"timeunit": "milliseconds", "device": …},
  "results": [{"configuration": {"x": 16}, "invalidity": "correct", "correctness": 1, "times": {"runtimes": [2.0]}}]}

@@ -1,12 +1,12 @@
-"""Kernel Launcher wisdom 1.0: for a kernel and its type, of each device and size the best few.
+"""Kernel Launcher wisdom 1.0: for a kernel and its type, the best few versions of each device and size.
 
 Kernel Launcher looks for a key in the file of that name: ``gemm_float32`` in ``gemm_float32.wisdom``. The file has a
-header line, then one line a configuration, whose time is in milliseconds.
+header line, then one line for each configuration, with its time in milliseconds.
 
     {"version": "1.0", "objective": "time", "tunable_parameters": ["x", "y"], "key": "gemm_float32"}
     {"config": [16, 1], "problem_size": [512, 512], "time": 0.0257, "environment": {"device_name": "NVIDIA H200"}}
 
-The best of each device and size are all it holds, so each of these is a search of a few.
+Each device and size is read as a search of its own.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What a tuning session found, for a kernel at its sizes on a device."""
+"""The results of tuning sessions, for a kernel at its sizes on a device."""

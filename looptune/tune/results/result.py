@@ -1,7 +1,7 @@
-"""What is reported of one kernel at one size: four times and what made the best of them.
+"""The result of one kernel at one size: sequential, default, hand-written and tuned times, and their evidence.
 
-``Result.record`` is the machine-readable contract: the same names in ``--json``, in the CSV's columns and in the JSON
-file. ``to_record`` makes what a database holds of a result: all that a report needs and rows do not say.
+``Result.record`` is the machine-readable form: the same names in ``--json``, in the CSV's columns and in the JSON file.
+``to_record`` makes the JSON object of a result in a database: all that a report needs and the rows do not have.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ SHARES = tuple(f"{row}_{of}_percent" for row in ("default", "handwritten", "tune
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the table. ``speedup`` is over the default; None where there is nothing to compare.
+    """One line of the table; ``speedup`` is over the default, None if there is nothing to compare.
 
-    ``asserted``: its legality is the user's word (``assume``), not proved.
+    ``asserted``: its legality was asserted by the user (``assume``), not proved.
     """
 
     name: str
@@ -41,15 +41,15 @@ class Entry:
 
     @property
     def display_name(self) -> str:
-        """Return the name, marked where the version rests on the user's word."""
+        """Return the name, marked if the user asserted the legality of the version."""
         return f"{self.name} (asserted)" if self.asserted else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class KernelOccupancy:
-    """One kernel of the tuned version on a GPU.
+    """The resources and the occupancy of one kernel of the tuned version on a GPU.
 
-    Threads a block, registers and local (spilled) bytes a thread, shared bytes a block; ``warps`` of ``most`` that a
+    Threads per block, registers and spill bytes per thread, shared bytes per block; ``warps`` of ``most`` that a
     multiprocessor holds at once, limited by ``by``. None: not known.
     """
 
@@ -65,7 +65,7 @@ class KernelOccupancy:
 
 @dataclass(frozen=True, slots=True)
 class DirectiveGain:
-    """The tuned version's speed-up over itself without the directive ``line``; None: there is no time, and ``why``."""
+    """The speed-up of the tuned version over itself without the directive ``line``; None: ``why`` says the reason."""
 
     line: str
     speedup: Speedup | None
@@ -74,9 +74,9 @@ class DirectiveGain:
 
 @dataclass(frozen=True, slots=True)
 class TransferResult:
-    """The best configuration ``of`` another device, target or size, as a version here: its speed-up over the winner.
+    """The best configuration ``of`` another device, target or size, with its speed-up over the winner.
 
-    None: it was not in the finals, and ``why``.
+    None: it was not in the finals, and ``why`` gives the reason.
     """
 
     of: str
@@ -87,7 +87,7 @@ class TransferResult:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Texts of a winner: the C file as given, the C that its directives make of the loops, the kernels as emitted."""
+    """The texts of a winner: the C file as given, the C with its directives applied, and the emitted kernels."""
 
     original: str
     transformed: str
@@ -96,15 +96,16 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """``flops`` are the floating-point operations of one run; ``proof`` says what legality rests on.
+    """The result of one kernel at one size on one device.
 
-    ``finals_us`` are the medians of the versions that the finals timed, ``times_us`` the screening medians of all other
-    versions timed, both fastest first; ``seconds`` says where the sweep's time went, by the names of
-    ``tune.lab.Spent``, and the finals'; ``devices`` measured at once. ``ceiling``: what the device can do, and the
-    bytes that any version has to move; None where it was not measured. ``over_hand``: the tuned version's speed-up over
-    the hand-written kernel; ``status``: ``proof`` in a word or two, ``sums`` those it rests on reordering;
-    ``directive_gains``: what each of the directives earns, where that was asked for; ``occupancy``: the winner's
-    kernels on a GPU; ``transfers``: what the best of other databases came to here; ``disturbed``: what disturbed the
+    ``flops`` are the floating-point operations of one run; ``proof`` is the evidence of legality, ``status`` the same
+    in a word or two, and ``sums`` the reductions whose reordering it relies on. ``finals_us`` are the medians of the
+    versions that the finals timed, ``times_us`` the screening medians of all other versions, both fastest first;
+    ``seconds`` says where the sweep's time went, by the names of ``TimeBreakdown``, and the time of the finals;
+    ``devices``: the number of devices that measured at once. ``ceiling``: the peaks of the device and the least work of
+    any version, None if they were not measured. ``over_hand``: the tuned version's speed-up over the hand-written
+    kernel; ``directive_gains``: the gain of each directive, if it was measured; ``occupancy``: that of the winner's
+    kernels on a GPU; ``transfers``: the results of the transferred configurations; ``disturbed``: what disturbed the
     machine during the finals, "" for nothing.
     """
 

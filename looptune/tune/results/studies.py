@@ -1,9 +1,9 @@
-"""Databases read as studies: one for each kernel, size, type and device, of the newest that was measured there.
+"""Studies read from databases: one for each kernel, size, type and device, with the newest measurements.
 
     rows, commands, conclusions of several files ──▶ searches ──▶ the newest of each kind ──▶ KernelStudy ──▶ report
 
-Where a database has no conclusion (an earlier looptune's, or a sweep that was stopped) the result is put together from
-the rows: the finals decide as they would have, and what only the sweep knew is left out.
+If a database has no conclusion (because an earlier looptune made it, or a sweep was stopped), the result is derived
+from the rows: the finals decide as they would have, and what only the sweep knew is missing.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ USUAL = ("numba-cuda", "numba-cpu")
 
 @dataclass(frozen=True, slots=True)
 class KernelStudy:
-    """``rows`` are the default and the versions, in the order they were tried.
+    """The measurements of one kernel at one size on one device; ``rows`` are the default and the versions as tried.
 
-    ``sources`` None: the database is of an earlier looptune, and ``result`` was put together from rows.
+    ``sources`` is None if the database is of an earlier looptune; ``result`` was then derived from rows.
     """
 
     context: Context
@@ -253,7 +253,7 @@ def comparable_groups(studies: Sequence[KernelStudy]) -> dict[str, list[KernelSt
 
 
 def names_of(studies: Sequence[KernelStudy]) -> list[str]:
-    """Return the names of the kernels, with their sizes, types and devices where those tell two apart."""
+    """Return the names of the kernels, with sizes, types and devices as far as these are needed to distinguish them."""
     names = [s.kernel for s in studies]
     for more in ("sizes", "kind", "device"):
         twice = {name for name in names if names.count(name) > 1}

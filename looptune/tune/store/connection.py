@@ -126,7 +126,7 @@ def examine(path: Path) -> tuple[sqlite3.Connection, int]:
 
 @dataclass(frozen=True, slots=True)
 class FileIdentity:
-    """Which file of the file system a path names."""
+    """The identity of the file that a path names."""
 
     device: int
     number: int

@@ -1,9 +1,9 @@
-"""What is done to a whole database: others merged into it, rows removed from it.
+"""Operations on a whole database: merge others into it, remove rows from it.
 
-    merge   rows of one key: what has ended goes before what has not, then the newer before the older; so with results
+    merge   of two rows of one key, a finished one is preferred, then the newer one; the same holds for results
     prune   rows that meet every condition, and the duplicates of those; a result when its context has no row left
 
-What a living process is running is never touched. Either is one transaction: all of it, or nothing.
+Rows that a living process is running are never changed. Each operation is one transaction.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SECONDS = (("d", _DAY_S), ("w", 7 * _DAY_S), ("h", 3600.0), ("m", 60.0))
 
 @dataclass(frozen=True, slots=True)
 class MergeCounts:
-    """Numbers of rows of a merge.
+    """The numbers of rows of a merge.
 
     ``new``; ``replaced`` (here older or unfinished); ``existing`` (here equally new or newer); ``running`` (left out,
     since a process here or there is running them).
@@ -47,11 +47,11 @@ class MergeCounts:
 
 @dataclass(frozen=True, slots=True)
 class PruneFilter:
-    """Which rows to remove: those that meet all that is given.
+    """The conditions on the rows to remove; a row has to meet all that are given.
 
-    ``classes``: none means any; ``before``: begun earlier, in seconds since 1970; ``screened``: where a sweep has a
-    result, versions that took part in no finals of their kernel, on this or another device, and what was measured for
-    an ablation, which the result holds.
+    ``classes``: outcomes, none for any; ``before``: begun earlier, in seconds since 1970; ``screened``: if a sweep has
+    a result, versions that took part in no finals of their kernel, on this or another device, and measurements for an
+    ablation, which the result contains.
     """
 
     kernel: str | None = None
@@ -118,7 +118,10 @@ def _runs(status: object, token: object) -> bool:
 
 
 def prune(store: Store, condition: PruneFilter, *, dry_run: bool = False) -> dict[tuple[str, str], int]:
-    """Remove what meets the condition; how many rows of each kernel and class went, or would go with ``dry_run``."""
+    """Remove the rows that meet the conditions, and return how many of each kernel and class there were.
+
+    With ``dry_run`` nothing is removed.
+    """
     assert not condition.empty, "a condition says what to remove"
     removed: Counter[tuple[str, str]] = Counter()
     with store.transaction() as db:

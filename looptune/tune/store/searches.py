@@ -1,4 +1,4 @@
-"""Group the rows of databases by context, and find what a search came to: the one way from rows to the best.
+"""Group the rows of databases by context, and find the best version of each search: the one way from rows to the best.
 
 rows ──▶ Search(gemm float32): "" 40 us · "loop k: unroll 2" 30 us · "loop k: unroll 3" illegal · …
      ──▶ entries, finals, best ──▶ reports, built modules, exported files, replays, predictions
@@ -25,10 +25,10 @@ OTHERS = ("hand-written", "library")
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What a search is told of one configuration.
+    """The measurement of one configuration, as a search is told it.
 
-    ``cost_us`` is None where it was refused or failed. ``seconds`` of compiling and measuring are None where the file
-    does not say. Measurements of equal ``source`` are of one version, measured once. A version that is not
+    ``cost_us`` is None if the version was refused or failed. ``seconds`` of compiling and measuring are None if the
+    file does not state them. Measurements of equal ``source`` are of one version, measured once. A version that is not
     ``is_complete`` was cut off and cannot be the best.
     """
 
@@ -123,7 +123,8 @@ class Best:
 class Search:
     """All rows of one context, in the order in which they were begun.
 
-    ``name`` is the kernel, its type, and what else tells it from the other searches; "" before ``searches`` names it.
+    ``name`` is the kernel, its type, and what else distinguishes it from other searches; "" before ``searches`` names
+    it.
     """
 
     context: Context
@@ -245,7 +246,7 @@ def winner(times: Mapping[str, tuple[float, ...]], candidates: Sequence[str]) ->
 
 
 def simplest(texts: Iterable[str]) -> str:
-    """Return the one with the fewest directives, then the shortest."""
+    """Return the directives of the version with the fewest directives, and of several the shortest."""
     return min(texts, key=lambda text: (len(text.splitlines()), len(text), text))
 
 
@@ -266,7 +267,7 @@ def seconds(row: Row) -> float | None:
 
 
 def names(contexts: Iterable[Context]) -> dict[Context, str]:
-    """Return ``gemm float32`` for each context, and of what makes contexts differ as much as tells them apart."""
+    """Return ``gemm float32`` for each context, with the parts of the context that are needed to distinguish them."""
     contexts = list(contexts)
     more: Sequence[Callable[[Context], str]] = (
         lambda c: c.device, lambda c: c.target, lambda c: c.sizes, lambda c: c.options, lambda c: c.hash[:8],

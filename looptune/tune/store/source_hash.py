@@ -1,4 +1,4 @@
-"""What the store knows a program by: its loops and its directives, not how its text is laid out."""
+"""The identity of a program in the store: its loops and its directives, not the layout of its text."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""The results database: one SQLite file, one row a configuration, written before it runs and after.
+"""The results database: one SQLite file with one row for each configuration, written before it runs and after.
 
     key = hash(context, directives, role)       a row:  running ──▶ timed | cut_off | illegal | … | crashed | duplicate
 
-A row left ``running`` by a process that is gone reads as Crashed: it names the configuration that took the process or
-the machine down, and a resumed sweep does not run it again. Several processes may share the file (WAL, BEGIN
-IMMEDIATE): a row is claimed before it runs, so that no two run one, and no process writes a row that another is
-running. Rows are in the order of their numbers, whatever the clock does. A damaged file is moved aside, never deleted,
-and ``warnings`` says so; a newer schema is refused, an older one migrated. StoreError says what cannot be read or
-written; rows committed earlier stay. So it does of a cell that is not what looptune writes, when its row is read: what
-is read is text of people's, and shown as such.
+A row left ``running`` by a process that has ended is read as Crashed: it names the configuration that crashed the
+process or the machine, and a resumed sweep does not run it again. Several processes may share the file (WAL, BEGIN
+IMMEDIATE): a row is claimed before it runs, so that no two processes run one configuration, and no process writes a row
+that another is running. Rows are ordered by their numbers, whatever the clock says. A damaged file is moved aside,
+never deleted, and ``warnings`` says so; a newer schema is refused, an older one migrated. StoreError says what cannot
+be read or written; rows committed earlier remain. It is also raised for a cell that is not what looptune writes, when
+its row is read: the contents are untrusted text, and shown as such.
 
-A file that is deleted or replaced while a Store writes to it is noticed at the next write: what the Store holds is
+If a file is deleted or replaced while a Store writes to it, the next write notices it: the contents of the Store are
 copied to a new file, which the StoreError names.
 """
 
@@ -42,7 +42,7 @@ Role = Literal["default", "version", "handwritten", "sequential", "library", "fi
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """All that a time depends on besides the directives.
+    """Everything on which a time depends except the directives.
 
     ``sizes`` and ``options`` are JSON objects, see ``canonical_json``.
     """
@@ -65,9 +65,10 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One configuration's record. ``outcome`` is None while it runs and for a duplicate of the row ``same_as``.
+    """The record of one configuration; ``outcome`` is None while it runs, and for a duplicate of the row ``same_as``.
 
-    ``emitted`` is the hash of the source its directives led to; ``started`` and ``finished`` are seconds since 1970.
+    ``emitted`` is the hash of the source that its directives led to; ``started`` and ``finished`` are seconds since
+    1970.
     """
 
     context: Context
@@ -103,7 +104,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What a sweep came to: a JSON object that ``tune.results.result`` reads; ``finished`` in seconds since 1970."""
+    """The result of a sweep: a JSON object that ``tune.results.result`` reads; ``finished`` in seconds since 1970."""
 
     sweep: str
     record: Mapping[str, object]
@@ -136,7 +137,7 @@ def canonical_json(values: Mapping[str, Any]) -> str:
 
 
 class Store:
-    """An open database; a context manager. ``schema``: the version in the file, an older one where it is only read."""
+    """An open database, a context manager; ``schema`` is the version of the file, an older one if it is only read."""
 
     def __init__(
         self, connection: sqlite3.Connection, path: Path, schema: int, warnings: tuple[str, ...] = (),
@@ -212,9 +213,9 @@ class Store:
         return found
 
     def save_conclusion(self, context: Context, sweep: str, record: Mapping[str, Any]) -> None:
-        """Keep ``record`` as what the sweep of this context came to, in place of an earlier one.
+        """Store ``record`` as the result of the sweep of this context, in place of an earlier one.
 
-        A context's hash holds its device, so that two devices have two records.
+        A context's hash includes its device, so that two devices have two records.
         """
         with self.transaction() as db:
             db.execute(
@@ -223,7 +224,7 @@ class Store:
             )
 
     def conclusions(self) -> dict[str, Conclusion]:
-        """Return what sweeps came to by the hash of their context, of the newest sweep each."""
+        """Return the result of the newest sweep of each context, by the hash of the context."""
         with refusals(self.path):
             found = self.connection.execute("SELECT context, sweep, record, finished FROM results").fetchall()
         with self.reading("what a sweep came to"):
@@ -252,10 +253,10 @@ class Store:
         return row.key
 
     def claim(self, row: Row, *, fresh: bool = False, whole: bool = False) -> Row | None:
-        """Begin ``row``, unless it or another row of the same source is in the way; then that one.
+        """Begin ``row``, or return the row of the same configuration or source that prevents it.
 
-        In the way is what another living process is running and, unless ``fresh``, what has an outcome by
-        now; not where that is cut off and ``row`` is to be measured ``whole``.
+        A row prevents it if another living process is running it or, unless ``fresh``, if it has an outcome; but not if
+        that is cut off and ``row`` is to be measured ``whole``.
         """
         where = "key = :key OR (context = :context AND emitted = :emitted AND emitted <> '')"
         values = {"key": row.key, "context": row.context.hash, "emitted": row.emitted}
@@ -352,9 +353,9 @@ class Store:
 
     @contextmanager
     def transaction(self, *, sync: bool = False) -> Iterator[sqlite3.Connection]:
-        """Write all that is written inside, or nothing; inside another transaction, this is a part of that one.
+        """Run the block as one transaction; inside another transaction it is a part of that one.
 
-        ``sync``: on the disk itself when it ends, not merely with the system.
+        ``sync``: the data are on the disk itself when it ends, not merely with the system.
         """
         db = self.connection
         if db.in_transaction:
