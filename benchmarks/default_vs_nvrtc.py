@@ -17,7 +17,7 @@ from cuda.core import Device, LaunchConfig, Program, ProgramOptions, Stream, lau
 
 from looptune.frontend import load
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.runtime.device import Run
 from looptune.runtime.problem_sizes import problem
 from looptune.runtime.targets import CACHE, resolve
@@ -58,7 +58,7 @@ def measure(n: int) -> list[str]:
     target = resolve("numba-cuda", CACHE)
     bench = MeasuringDevice(Job(unit.codelet, problem(unit.codelet, unit.values), None, target, CACHE))
     done = schedule(Analysis(unit.codelet)).codelet
-    default = Built(bench.backend.build(lower_to_plan(specialize(done, unit.values))), None)
+    default = Built(bench.backend.build(lower(specialize(done, unit.values))), None)
     runs = {"default, Numba": bench.run_of(default.timed)}
     Device().set_current()
     values = bench.job.problem.values

@@ -25,7 +25,7 @@ from looptune.ir.nodes import Codelet, Loop, Scalar
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan_check import prove_plan
 from looptune.poly.translation_validation import prove
 from looptune.schedule.analysis import Analysis
@@ -114,9 +114,7 @@ def _verdict(original: Codelet, finished: Codelet, values: dict[str, int | float
     sizes = {p.name for p in original.params if isinstance(p, Scalar) and is_integer(p.dtype)} & values.keys()
     known = {n: int(values[n]) for n in sizes}
     loops = prove(original, finished, known).verdict
-    return (
-        loops if loops != "proved" else prove_plan(original, lower_to_plan(specialize(finished, values)), known).verdict
-    )
+    return loops if loops != "proved" else prove_plan(original, lower(specialize(finished, values)), known).verdict
 
 
 def _legal(analysis: Analysis, space: Sequence[Configuration], values: dict[str, int | float]) -> Iterator[Codelet]:

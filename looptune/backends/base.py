@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from looptune.core.escape import docstring
 from looptune.core.version import __version__
-from looptune.lower.plan import Plan
+from looptune.lower.plan import FinishedPlan, Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Binary:
     """A built plan. ``objects`` maps a kernel's name to its machine code; the CPU target keeps its in a file cache."""
 
     target: str
-    plan: Plan
+    plan: FinishedPlan
     source: str
     objects: Mapping[str, bytes]
     resources: tuple[Resources, ...]

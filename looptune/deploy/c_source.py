@@ -19,6 +19,7 @@ from looptune.deploy import plans
 from looptune.deploy.asserted import MACRO, call_checks
 from looptune.deploy.python_module import ModuleRequest, measurement_lines
 from looptune.deploy.runtime.lookup import LEVELS, Device, Match, look_up
+from looptune.lower.passes.openmp_scalars import accumulate_in_scalars
 from looptune.poly.out_of_bounds import out_of_bounds_accesses, undecided_accesses
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -57,7 +58,7 @@ def text(request: ModuleRequest, device: Device, sizes: Mapping[str, int]) -> st
     lines += [f"With -D{MACRO} it looks at a call, and aborts where that does not hold.", ""] if checks.body else []
     lines += [*said, *_measured(best, match, analysis), "", f"Made by: {request.command}"]
     comment = "\n".join(f"   {line}".rstrip() for line in comment_lines(lines)).lstrip()
-    return f"/* {comment}\n*/\n{openmp.text(codelet, head, checks.before, checks.body)}"
+    return f"/* {comment}\n*/\n{openmp.text(accumulate_in_scalars(codelet), head, checks.before, checks.body)}"
 
 
 def _wrapped(assumes: Sequence[str]) -> Iterator[str]:

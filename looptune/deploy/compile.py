@@ -28,7 +28,7 @@ from looptune.frontend import Unit, load
 from looptune.ir.nodes import Array, Codelet, Scalar
 from looptune.ir.simplify import is_integer, wrap
 from looptune.lower.passes.cpu_reassociation import vectorised_sums
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan, evaluate_size
 from looptune.poly.reach_data import access_records
 from looptune.runtime import targets
@@ -211,7 +211,7 @@ def compile(
         return _best_kernel(unit, made_for, Path(db), floats)
     done = scheduled(unit, directives, floats)
     backend, note = made_for.backend(), directive_lines(directives)
-    planned = lower_to_plan(done.codelet, note, done.asserted, blocks=made_for.specializes_sizes)
+    planned = lower(done.codelet, note, done.asserted, blocks=made_for.specializes_sizes)
     machine = made_for.machine()
     binary = backend.build(planned)
     return CompiledKernel(

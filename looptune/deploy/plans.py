@@ -15,8 +15,9 @@ from looptune.core.errors import LooptuneError
 from looptune.ir.nodes import Codelet, Loop, Node
 from looptune.ir.rewrite import rewrite
 from looptune.ir.specialize import specialize
+from looptune.lower.machine import MODEL
 from looptune.lower.passes.cpu_reassociation import vectorised_sums
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import finish, lower
 from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.session.proof import summarize_proof
@@ -41,7 +42,7 @@ def exact(analysis: Analysis, best: BestVersion) -> Plan:
 def _exact(done: ScheduleResult, best: BestVersion) -> Plan:
     blocks = best.context.target == "numba-cuda"
     baked = specialize(done.codelet, best.values) if blocks else done.codelet
-    return lower_to_plan(baked, best.directives, done.asserted, blocks=blocks)
+    return lower(baked, best.directives, done.asserted, blocks=blocks)
 
 
 def for_other_sizes(analysis: Analysis, best: BestVersion) -> Plan | None:
@@ -53,7 +54,7 @@ def for_other_sizes(analysis: Analysis, best: BestVersion) -> Plan | None:
     try:
         made = default(analysis, size_independent(best.directives))
         if best.context.target == "numba-cuda":
-            importlib.import_module("looptune.backends.numba_cuda.backend").check_limits(made)
+            importlib.import_module("looptune.backends.numba_cuda.backend").check_limits(finish(made, MODEL))
     except LooptuneError:
         return None
     return made
@@ -67,12 +68,12 @@ def size_independent(directives: str) -> str:
 def default(analysis: Analysis, directives: str = "") -> Plan:
     """Return the plan without sizes: it runs at any sizes."""
     done = schedule(analysis, parse_lines(directives.splitlines(), "configuration"))
-    return lower_to_plan(done.codelet, directives, done.asserted)
+    return lower(done.codelet, directives, done.asserted)
 
 
 def original(codelet: Codelet) -> Plan:
     """Return the plan of the sequential loops."""
-    return lower_to_plan(sequential(codelet))
+    return lower(sequential(codelet))
 
 
 def sequential(codelet: Codelet) -> Codelet:

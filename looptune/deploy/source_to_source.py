@@ -19,7 +19,7 @@ from looptune.frontend import Unit, load
 from looptune.frontend.preprocess import encoding, exact_text, read_source
 from looptune.ir.rewrite import walk
 from looptune.lower.listing import print_plan
-from looptune.lower.pipeline import Machine, lower_to_plan, plan_after
+from looptune.lower.pipeline import lower, plan_after
 from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
 from looptune.schedule.assumptions import may_overlap
@@ -165,12 +165,9 @@ def emit(
     lines = tuple(map(current_text, lines))
     done = scheduled(unit, lines, floats, "--directive")
     if after is not None:
-        blocks = targets.specializes_sizes(target, CACHE)
-        machine = Machine(blocks, contract=floats.contract, reorder=floats.reorder)
+        machine = targets.machine(target, CACHE, floats)
         return print_plan(plan_after(done.codelet, machine, after, "\n".join(lines), done.asserted))
-    planned = lower_to_plan(
-        done.codelet, "\n".join(lines), done.asserted, blocks=targets.specializes_sizes(target, CACHE)
-    )
+    planned = lower(done.codelet, "\n".join(lines), done.asserted, blocks=targets.specializes_sizes(target, CACHE))
     if ptx:
         return targets.ptx(target, planned, arch, floats)
     return targets.emit(target, planned, CACHE, arch, floats)

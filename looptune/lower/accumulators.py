@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import Assign, Binary, Call, Const, Expr, If, Load, Loop, Select, Stmt, Var
 from looptune.ir.rewrite import walk, walk_stmts
 from looptune.ir.simplify import is_integer
@@ -83,3 +84,12 @@ def ignores_nan(loop: Loop, target: Var | Load) -> bool:
     values = [n.value for n in walk_stmts(loop.body) if isinstance(n, Assign) and n.target == target]
     calls = [[n for n in walk(v) if isinstance(n, Call) and any(x == target for x in walk(n.args))] for v in values]
     return all(calls)
+
+
+def is_shareable(loop: Loop) -> bool:
+    """Tell whether OpenMP can share out a loop: a parallel one with reductions that OpenMP has, into fixed places."""
+    changing = {loop.var} | written_names(loop.body) | {f.var for f in walk(loop.body) if isinstance(f, Loop)}
+    places = (r.target for r in loop.reductions if isinstance(r.target, Load))
+    # fmin passes over NaN, OpenMP's min does not.
+    odd = any(r.op in ("min", "max") and ignores_nan(loop, r.target) for r in loop.reductions)
+    return loop.mode == "parallel" and not odd and not any(names_in(t.index) & changing for t in places)

@@ -26,9 +26,10 @@ from looptune.lower.host_loops import (
 )
 from looptune.lower.mapping import FROM
 from looptune.lower.passes import split_reduction, temporal_tiling
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import HostLoop, Kernel, host_loops, kernels_in
 from looptune.lower.staged_tiles import staging_loops
+from looptune.lower.temporal_tiles import OVERLAP
 
 
 def first_infeasible(codelet: Codelet, *, tiles: bool) -> tuple[str, InfeasibleDirective] | None:
@@ -40,7 +41,7 @@ def first_infeasible(codelet: Codelet, *, tiles: bool) -> tuple[str, InfeasibleD
     try:
         split_reduction.check_split_reductions(codelet)
         _check_shares(codelet)
-        name = temporal_tiling.OVERLAP
+        name = OVERLAP
         temporal_tiling.check(codelet, tiles=tiles)
         name = PERSISTENT
         check(codelet)
@@ -85,7 +86,7 @@ def check(codelet: Codelet) -> None:
 
 def _made(codelet: Codelet) -> Iterator[HostLoop]:
     """Those that the host runs."""
-    return (step for step in host_loops(lower_to_plan(codelet, blocks=True).steps) if step.blocks_per_sm)
+    return (step for step in host_loops(lower(codelet, blocks=True).steps) if step.blocks_per_sm)
 
 
 def _check_blocks(loop: Loop, made: HostLoop) -> None:

@@ -22,10 +22,16 @@ from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step
 
 if TYPE_CHECKING:
     from looptune.core.floating_point import Contract
+    from looptune.lower.machine import Machine
 
 JUMPS = frozenset({"floor", "ceil", "trunc", "round", "rint", "nearbyint", "fmod", "remainder"})
 """Functions of floats that make a step."""
 _COMPARED = ("<", "<=", ">", ">=", "==", "!=", "&&", "||")
+
+
+def separate_products(plan: Plan, machine: Machine) -> Plan:
+    """Return the plan with its kernels marked for the compiler of the machine."""
+    return forbid_contraction(plan, machine.contract)
 
 
 def forbid_contraction(plan: Plan, contract: Contract) -> Plan:

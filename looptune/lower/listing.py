@@ -18,13 +18,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import reduce
 
 from looptune.ir.c_printer import C_TYPES, declaration, expression_text, function, statements
-from looptune.ir.nodes import Assign, Const, Local, Loop, Stmt, Var
-from looptune.ir.rewrite import walk
-from looptune.lower.passes.temporal_tiling import steps_per_launch
-from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step
-from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle
+from looptune.ir.nodes import Array, Assign, Binary, Call, Const, Local, Loop, Node, Stmt, Var
+from looptune.ir.rewrite import rewrite, walk
+from looptune.ir.simplify import mul
+from looptune.lower.addresses import without_addresses
+from looptune.lower.cpu_names import CORES, IN_ANY_ORDER
+from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, with_kernels
+from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle, all_phases
+from looptune.lower.temporal_tiles import steps_per_launch
+from looptune.lower.thread_code import map_thread_code
 from looptune.lower.tiles import Tile, filled_tiles
 
 
@@ -32,9 +37,34 @@ def print_plan(plan: Plan) -> str:
     """Return the plan as the text of one C function; before loops are mapped that is the codelet's."""
     if "map-loops" not in plan.passes:
         return function(plan.codelet, pragmas=True)
+    if "local-cse" in plan.passes:
+        plan = _with_flat_arrays(plan)
     params = ", ".join(declaration(p) for p in plan.codelet.params)
     locals_ = [f"  {declaration(_in_memory(v))};  // in device memory" for v in plan.device_locals]
+    if any(CORES.name in kernel.scalars for kernel in plan.kernels):
+        locals_.append(f"  {declaration(Local(CORES.name, CORES.dtype))};  // how many cores there are")
     return "\n".join([f"void {plan.codelet.name}({params})", "{", *locals_, *_steps(plan, plan.steps, "  "), "}", ""])
+
+
+def _with_flat_arrays(plan: Plan) -> Plan:
+    """Return the plan with arrays of one subscript, as its kernels have them, and addresses as C has them."""
+
+    def flat(local: Local) -> Local:
+        return replace(local, shape=(reduce(mul, local.shape),)) if local.shape else local
+
+    params = tuple(_flat_parameter(p) if isinstance(p, Array) else p for p in plan.codelet.params)
+    own = tuple(map(flat, plan.codelet.locals))
+    steps = with_kernels(plan.steps, lambda kernel: map_thread_code(kernel, without_addresses))
+    return replace(
+        plan, codelet=replace(plan.codelet, params=params, locals=own), steps=steps,
+        device_locals=tuple(map(flat, plan.device_locals)),
+    )  # fmt: skip
+
+
+def _flat_parameter(array: Array) -> Array:
+    """Return the array with as many elements, which are not known where the first extent is not declared."""
+    known = tuple(n for n in array.shape if n is not None)
+    return replace(array, shape=(reduce(mul, known) if len(known) == len(array.shape) else None,))
 
 
 def _in_memory(v: Local) -> Local:
@@ -79,11 +109,40 @@ def _kernel(plan: Plan, kernel: Kernel, indent: str) -> Iterator[str]:
     elif kernel.time_tile is not None:
         steps, core = steps_per_launch(kernel.time_tile.loop), " x ".join(map(str, kernel.time_tile.core))
         yield f"{indent}// {steps} steps of {kernel.time_tile.loop.var} in tiles with cores of {core}"
-        yield from _text(kernel, kernel.body, plan, indent)
+        yield from _text(kernel, kernel.body, plan, indent) if kernel.time_body is None else _steps_of(kernel, indent)
     elif kernel.team is not None and kernel.team.phases:
         yield from _team(kernel, plan, indent)
     else:
         yield from _text(kernel, _under_axes(kernel), plan, indent)
+
+
+def _steps_of(kernel: Kernel, indent: str) -> Iterator[str]:
+    """Yield what threads do of a tile in blocks at the edge of space, which ask for all bounds."""
+    assert kernel.time_tile is not None, "the kernel takes several steps"
+    assert kernel.time_body is not None, "its body is made"
+    steps, inside = kernel.time_body.anywhere, indent + "  "
+    computed = tuple(s for group in steps.groups for s in (*group.compute, *group.publish))
+    yield from (f"{indent}{declaration(v)};" for v in kernel.locals)
+    for shared in kernel.time_body.shared:
+        yield f"{indent}{C_TYPES[shared.dtype]} {shared.name}[{shared.count}];  // shared by a block"
+    yield from _places(kernel, (*steps.load, *steps.publish, *computed, *steps.store), indent)
+    yield from (f"{indent}// load", statements((*steps.load, *steps.publish), {}, indent))
+    yield indent + _head(kernel.time_tile.loop)
+    for group in steps.groups:
+        yield from (f"{inside}// compute", statements(group.compute, {}, inside))
+        yield from (f"{inside}// publish", statements(group.publish, {}, inside))
+    yield f"{indent}}}"
+    yield from (f"{indent}// store", statements(steps.store, {}, indent))
+
+
+def _places(kernel: Kernel, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
+    """Yield the declarations of variables that say where a thread is: names that nothing else declares."""
+    known = {*kernel.arrays, *kernel.scalars, *(v.name for v in kernel.locals), *(a.var for a in kernel.loops)}
+    made = {n.target.name for n in walk(body) if isinstance(n, Assign) and isinstance(n.target, Var)}
+    loops = {n.var for n in walk((*body, *kernel.body)) if isinstance(n, Loop)}
+    names = {n.name: n.dtype for n in walk(body) if isinstance(n, Var)}
+    for name in sorted(names.keys() - known - made - loops):
+        yield f"{indent}{declaration(Local(name, names[name]))};  // where the thread is"
 
 
 def _under_axes(kernel: Kernel) -> tuple[Stmt, ...]:
@@ -103,21 +162,42 @@ def _text(kernel: Kernel, body: tuple[Stmt, ...], plan: Plan, indent: str) -> It
     grid = _marks(kernel)
     for tile in kernel.tiles.tiles if kernel.tiles is not None else ():
         yield f"{indent}{C_TYPES[tile.dtype]} {tile.name}[{tile.buffers * tile.size}];  // shared by a block"
+    if kernel.tiles is not None:
+        yield from _places(kernel, kernel.tiles.body, indent)
     for tile in kernel.tiles.all if kernel.tiles is not None else ():
         yield indent + _fill(tile)
 
+    reordered = {n.var for n in walk(body) if isinstance(n, Loop) and any(map(_in_any_order, walk(n.body)))}
+
     def marks(loop: Loop, inside: Mapping[str, Local]) -> str:
         fills = " ".join(map(_fill, filled_tiles(loop)))
-        return fills if fills else grid.get(loop.var, "")
+        order = "// sums and products in any order" if loop.var in reordered else ""
+        return fills if fills else grid.get(loop.var, order)
 
+    body = rewrite(_in_order, body)
     yield statements(body, _declared(kernel, body, plan), indent, pragmas=True, marks=marks)
+
+
+def _in_any_order(n: Node) -> bool:
+    return isinstance(n, Call) and n.fn in IN_ANY_ORDER.values()
+
+
+def _in_order(n: Node) -> Node | None:
+    """Return an operation whose order is free as C has it."""
+    if not (isinstance(n, Call) and _in_any_order(n)):
+        return None
+    (op,) = (op for op, name in IN_ANY_ORDER.items() if name == n.fn)
+    return Binary(op, *n.args)
 
 
 def _fill(tile: Tile) -> str:
     """Return a comment that says what is copied to one tile."""
     at = "".join(f"[{expression_text(e)}]" for e in tile.origin)
     ahead = f", {tile.buffers - 1} iterations of {tile.prefetch_loop} ahead" if tile.prefetch_loop else ""
-    return f"/* fill {tile.name}: {' x '.join(map(str, tile.shape))} elements of {tile.array} from {at}{ahead} */"
+    copies = f", {len(tile.copies[0])} a thread" if tile.copies else ""
+    return (
+        f"/* fill {tile.name}: {' x '.join(map(str, tile.shape))} elements of {tile.array} from {at}{ahead}{copies} */"
+    )
 
 
 def _declared(kernel: Kernel, body: tuple[Stmt, ...], plan: Plan) -> dict[str, Local]:
@@ -136,11 +216,26 @@ def _team(kernel: Kernel, plan: Plan, indent: str) -> Iterator[str]:
         yield from (f"{inside}{grid[axis.var]}", inside + _head(axis))
         inside += "  "
     yield f"{inside}// a team of {kernel.lanes} threads"
-    yield from (f"{inside}{declaration(v)};" for v in kernel.locals)
+    made = _declared(kernel, _statements(kernel.team.phases), plan)
+    yield from (f"{inside}{declaration(v)};" for v in made.values())
     yield from _phases(kernel.team.phases, inside)
     for _ in kernel.loops:
         inside = inside[2:]
         yield f"{inside}}}"
+
+
+def _statements(phases: tuple[Phase, ...]) -> tuple[Stmt, ...]:
+    """Return the statements of all phases."""
+    found: list[Stmt] = []
+    for phase in all_phases(phases):
+        match phase:
+            case TeamSingle(body):
+                found += body
+            case TeamReduce(loop, _, _, updates):
+                found += (loop, *updates)
+            case TeamFor(loop):
+                found.append(loop)
+    return tuple(found)
 
 
 def _phases(phases: tuple[Phase, ...], indent: str) -> Iterator[str]:
@@ -150,13 +245,13 @@ def _phases(phases: tuple[Phase, ...], indent: str) -> Iterator[str]:
                 told = f", which tells the others {', '.join(v.name for v in broadcast)}" if broadcast else ""
                 yield f"{indent}// {'every lane' if by_all else 'lane 0'}{told}"
                 yield statements(body, {}, indent, pragmas=True)
-            case TeamReduce(loop, accumulators):
+            case TeamReduce(loop, accumulators, _, updates):
                 for a in accumulators:
                     yield statements((Assign(a.private, a.identity),), {}, indent)
                 yield f"{indent}// shared by the lanes"
                 yield statements((replace(loop, reductions=()),), {}, indent)
                 yield f"{indent}// lanes combine {', '.join(a.private.name for a in accumulators)}, then lane 0"
-                yield statements(tuple(a.update for a in accumulators), {}, indent)
+                yield statements(updates if updates else tuple(a.update for a in accumulators), {}, indent)
             case TeamFor(loop):
                 yield f"{indent}// shared by the lanes"
                 yield statements((replace(loop, reductions=()),), {}, indent)

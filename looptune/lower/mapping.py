@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import DirectiveError, InfeasibleDirective, UnsupportedError
 from looptune.ir.bounding_box import rectangular_hull
@@ -58,13 +59,7 @@ from looptune.ir.nodes import (
 from looptune.ir.rewrite import rewrite, walk, walk_stmts
 from looptune.ir.simplify import add, is_integer, min_of
 from looptune.lower.host_loops import persistent_blocks
-from looptune.lower.passes.temporal_tiling import (
-    DEFAULT_BLOCK,
-    TemporalTile,
-    block_size,
-    steps_per_launch,
-    tile_in_time,
-)
+from looptune.lower.passes.temporal_tiling import DEFAULT_BLOCK, block_size, tile_in_time
 from looptune.lower.plan import (
     ARRIVED,
     HostIf,
@@ -86,6 +81,10 @@ from looptune.lower.team import (
     needs_team,
     privates_stay_local,
 )
+from looptune.lower.temporal_tiles import TemporalTile, steps_per_launch
+
+if TYPE_CHECKING:
+    from looptune.lower.machine import Machine
 
 FROM = "__from"
 """What the name of a host loop's variable ends with whose launches take several steps."""
@@ -110,15 +109,15 @@ def check_names(codelet: Codelet) -> None:
                                    "choose another name", span)  # fmt: skip
 
 
-def map_loops(plan: Plan, *, blocks: bool) -> Plan:
+def map_loops(plan: Plan, machine: Machine) -> Plan:
     """Give the codelet of ``plan`` its host steps and kernels, whose parameters are not known yet.
 
-    ``blocks``: threads come in blocks, as on a GPU; one that is alone does what stands beside its loop as well, which
-    saves launches. Without them a team's loop is a parallel one, see ``split_reduction``.
+    Where threads come in blocks, as on a GPU, one that is alone does what stands beside its loop as well, which saves
+    launches. Without them a team's loop is a parallel one, see ``split_reduction``.
     """
     codelet = plan.codelet
     sizes = frozenset(p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
-    steps = HostScheduler(blocks, codelet).steps(codelet.body, sizes - written_names(codelet.body))
+    steps = HostScheduler(machine.blocks, codelet).steps(codelet.body, sizes - written_names(codelet.body))
     kernels = list(kernels_in(steps))
     own = [_private(k, kernels, codelet) for k in kernels]
     shared = {n for k, mine in zip(kernels, own, strict=True) for n in referenced_names(k.body) - mine}

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from looptune.ir.def_use import names_in, referenced_names, written_names
@@ -31,9 +31,10 @@ from looptune.ir.nodes import (
     find_annotation,
 )
 from looptune.ir.simplify import add, div, evaluate, sub
-from looptune.lower.passes.grid_compaction import CompactGrid
-from looptune.lower.passes.temporal_tiling import TemporalTile
+from looptune.lower.compact_grid import CompactGrid
+from looptune.lower.machine import Machine
 from looptune.lower.team import Team
+from looptune.lower.temporal_tiles import TemporalBody, TemporalTile
 from looptune.lower.tiles import SharedTiles
 from looptune.schedule.directives.reduction_simplification import SharedSum
 
@@ -57,8 +58,9 @@ class Kernel:
     the blocks of a persistent kernel do, which has no body: all launches in them, and they wait for each other after
     each. ``packing``: the grid as it is launched where that leaves out idle blocks.
     ``no_contraction``: its compiler must not contract products of floats with sums, see ``lower.fp_contraction``.
-    ``tiles``: what its threads do in place of ``body`` where blocks copy tiles to shared memory; ``serial``: what a
-    core of a CPU does, the loops of its axes among it.
+    ``tiles``: what its threads do in place of ``body`` where blocks copy tiles to shared memory; ``time_body``: the
+    same with a ``time_tile``; ``serial``: what a core of a CPU does, the loops of its axes among it. ``positions`` and
+    ``values``: variables that passes made and that are set once: places in arrays, in 32 unsigned bits, and others.
     """
 
     name: str
@@ -77,7 +79,10 @@ class Kernel:
     packing: CompactGrid | None = None
     no_contraction: bool = False
     tiles: SharedTiles | None = None
+    time_body: TemporalBody | None = None
     serial: tuple[Stmt, ...] = ()
+    positions: frozenset[str] = frozenset()
+    values: frozenset[str] = frozenset()
     annotations: tuple[Annotation, ...] = ()
 
     def annotation(self, kind: type[A]) -> A | None:
@@ -200,6 +205,13 @@ class Plan:
         return given.get(scalar, "int32")
 
 
+@dataclass(frozen=True, slots=True)
+class FinishedPlan(Plan):
+    """A plan that all passes for ``machine`` made: what a backend writes, and what a cost model counts."""
+
+    machine: Machine = field(kw_only=True)
+
+
 def kernels_in(steps: Iterable[Step], *, fused: bool = False) -> Iterator[Kernel]:
     """Every kernel in order; with ``fused`` a persistent loop is the one kernel that is compiled for it."""
     for step in steps:
@@ -238,21 +250,6 @@ def merge_annotations(kernels: Iterable[Kernel]) -> tuple[Annotation, ...]:
         known = merged.get(type(said))
         merged[type(said)] = said if known is None else known.merge(said)
     return tuple(merged.values())
-
-
-def split_persistent_launches(plan: Plan) -> Plan:
-    """Return the plan in which the host makes every launch."""
-
-    def made(step: Step) -> Step:
-        match step:
-            case HostLoop(body=body):
-                return replace(step, body=tuple(map(made, body)), blocks_per_sm=0)
-            case HostIf(_, then, other):
-                return replace(step, then=tuple(map(made, then)), other=tuple(map(made, other)))
-        return step
-
-    steps = tuple(map(made, plan.steps))
-    return replace(plan, steps=steps, device_locals=tuple(v for v in plan.device_locals if v.name != ARRIVED))
 
 
 def with_kernels(steps: tuple[Step, ...], rule: Callable[[Kernel], Kernel]) -> tuple[Step, ...]:
@@ -426,3 +423,9 @@ def grid_function(kernel: Kernel) -> Callable[[Mapping[str, int]], Blocks | None
         return known[key]
 
     return at
+
+
+def vector_copied_arrays(plan: Plan) -> tuple[str, ...]:
+    """Return the arrays from which tiles are copied 16 bytes at a time."""
+    tiles = (t for kernel in plan.kernels if kernel.tiles is not None for t in kernel.tiles.tiles)
+    return tuple(sorted({t.array for t in tiles if t.vector > 1}))

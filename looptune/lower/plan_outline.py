@@ -19,8 +19,8 @@ from collections.abc import Iterator, Mapping
 
 from looptune.ir.nodes import Loop, While
 from looptune.ir.rewrite import walk
-from looptune.lower.passes.temporal_tiling import TemporalTile, steps_per_launch
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, count, evaluate_size, launched_blocks
+from looptune.lower.temporal_tiles import TemporalTile, steps_per_launch
 
 
 def summarize_plan(plan: Plan, sizes: Mapping[str, int] | None = None) -> tuple[str, ...]:

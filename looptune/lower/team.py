@@ -14,17 +14,19 @@ owns because all lanes hold the same value of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
 from looptune.ir.def_use import names_in, referenced_names, written_names
 from looptune.ir.intervals import affine_terms, never_equal
-from looptune.ir.nodes import Assign, Expr, If, Load, Local, Loop, Node, Reduction, Stmt, Var, While
-from looptune.ir.rewrite import rewrite, walk, walk_stmts
-from looptune.lower.accumulators import Accumulator, ignores_nan
-from looptune.lower.passes.scalar_replacement import replace_with_scalars
+from looptune.ir.nodes import Expr, If, Load, Loop, Stmt, Var, While
+from looptune.ir.rewrite import walk, walk_stmts
+from looptune.lower.accumulators import Accumulator
+
+LANE = "lane__number"
+"""The variable that says which lane of its team a thread is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +46,13 @@ class TeamReduce:
     """``loop`` accumulates into what is ``private`` of the accumulators.
 
     ``two_level``: its only statement is another such loop, which a block shares out along x where the outer one has y.
+    ``updates``: the statements by which lane 0 adds the lanes' sums to elements of arrays, see ``passes.team_updates``.
     """
 
     loop: Loop
     accumulators: tuple[Accumulator, ...]
     two_level: bool = False
+    updates: tuple[Stmt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +95,13 @@ class Team:
 
     @property
     def trees(self) -> tuple[TeamReduce, ...]:
-        return tuple(p for p in _all(self.phases) if isinstance(p, TeamReduce))
+        return tuple(p for p in all_phases(self.phases) if isinstance(p, TeamReduce))
 
     @property
     def shared(self) -> tuple[Loop, ...]:
         """The loops whose iterations the lanes divide, those that reduce and the others, in textual order."""
         found: list[Loop] = []
-        for p in _all(self.phases):
+        for p in all_phases(self.phases):
             match p:
                 case TeamReduce(loop, _, deep):
                     found += (loop, *(f for f in loop.body if isinstance(f, Loop) and deep and self.block_axis == "xy"))
@@ -109,7 +113,7 @@ class Team:
     def inner_loops(self) -> tuple[Loop | While, ...]:
         """The loops that every lane runs by itself, or that all run together."""
         shared, found = self.shared, list[Loop | While]()
-        for p in _all(self.phases):
+        for p in all_phases(self.phases):
             match p:
                 case TeamLoop(loop):
                     found.append(loop)
@@ -121,17 +125,20 @@ class Team:
     @property
     def broadcasts(self) -> tuple[Var, ...]:
         """The scalars that lane 0 makes known to the others."""
-        return tuple(dict.fromkeys(v for p in _all(self.phases) if isinstance(p, TeamSingle) for v in p.broadcast))
+        return tuple(
+            dict.fromkeys(v for p in all_phases(self.phases) if isinstance(p, TeamSingle) for v in p.broadcast)
+        )
 
 
-def _all(phases: Iterable[Phase]) -> Iterator[Phase]:
+def all_phases(phases: Iterable[Phase]) -> Iterator[Phase]:
+    """Yield the phases and those inside of them."""
     for phase in phases:
         yield phase
         match phase:
             case TeamLoop(_, body):
-                yield from _all(body)
+                yield from all_phases(body)
             case TeamBranch(_, then, other):
-                yield from _all((*then, *other))
+                yield from all_phases((*then, *other))
 
 
 def is_team_reducible(loop: Loop) -> bool:
@@ -210,13 +217,6 @@ def _teamed(stmt: Stmt) -> bool:
     return False
 
 
-def _divisible(body: tuple[Stmt, ...]) -> bool:
-    """Tell whether a team has something to share out in ``body``."""
-    inner = [(s.then + s.other if isinstance(s, If) else s.body) for s in body if isinstance(s, (If, Loop))]
-    parallel = any(isinstance(s, Loop) and s.mode == "parallel" and not s.reductions for s in body)
-    return parallel or needs_team(body) or any(_divisible(b) for b in inner)
-
-
 def is_two_level_reduction(body: tuple[Stmt, ...]) -> bool:
     """Two loops that reduce the same, one all that the other holds: a block can share out both."""
     match body:
@@ -225,127 +225,3 @@ def is_two_level_reduction(body: tuple[Stmt, ...]) -> bool:
                 is_team_reducible(loop) and is_team_reducible(inner) and set(inner.reductions) == set(loop.reductions)
             )
     return False
-
-
-def scalar_replaced(
-    body: tuple[Stmt, ...], taken: set[str], around: tuple[Loop, ...], *, within: bool
-) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
-    """``promote``; ``within``: not around the one loop that ``body`` is."""
-    match body:
-        case (Loop(_, _, _, inner) as loop,) if within:
-            done, made = replace_with_scalars(inner, taken, around)
-            return (replace(loop, body=done),), made
-    return replace_with_scalars(body, taken, around)
-
-
-def team_phases(
-    body: tuple[Stmt, ...], private: Iterable[Local], taken: set[str], around: tuple[Loop, ...]
-) -> tuple[tuple[Phase, ...], tuple[Local, ...]]:
-    """Return the phases of ``body`` and the locals that they need; ``taken``: the names in use, which is extended.
-
-    ``private`` are the locals of the team; ``around`` as for ``promote``.
-    """
-    maker = _Maker(taken, around)
-    made = maker.block(body)
-    return _told(made, {v.name: Var(v.name, v.dtype) for v in private if not v.shape}), tuple(maker.made)
-
-
-def _told(phases: tuple[Phase, ...], private: dict[str, Var]) -> tuple[Phase, ...]:
-    """Each Alone with what it must make known: the team's scalars that it assigns and that others than lane 0 read."""
-    read = set[str]()
-    for p in _all(phases):
-        match p:
-            case TeamReduce(loop, into):
-                read |= referenced_names((loop,)) | names_in(tuple(a.target for a in into))
-            case TeamFor(loop):
-                read |= referenced_names((loop,))
-            case TeamLoop(loop):
-                read |= names_in((loop.lo, loop.hi))
-            case TeamBranch(cond):
-                read |= names_in(cond)
-    wanted = read & private.keys()
-
-    def tell(p: Phase) -> Phase:
-        match p:
-            case TeamSingle(body) if all(isinstance(s, Assign) and _constant(s, private) for s in body):
-                return TeamSingle(body, is_uniform=True)
-            case TeamSingle(body):
-                return TeamSingle(body, tuple(private[n] for n in sorted(written_names(body) & wanted)))
-            case TeamLoop(loop, body):
-                return TeamLoop(loop, tuple(map(tell, body)))
-            case TeamBranch(cond, then, other):
-                return TeamBranch(cond, tuple(map(tell, then)), tuple(map(tell, other)))
-        return p
-
-    return tuple(map(tell, phases))
-
-
-def _constant(stmt: Assign, private: Mapping[str, Var]) -> bool:
-    return isinstance(stmt.target, Var) and stmt.target.name in private and not names_in(stmt.value)
-
-
-class _Maker:
-    def __init__(self, taken: set[str], around: tuple[Loop, ...]) -> None:
-        self.taken = taken
-        self.around = around
-        self.made: list[Local] = []
-
-    def block(self, body: tuple[Stmt, ...]) -> tuple[Phase, ...]:
-        out: list[Phase] = []
-        alone: list[Stmt] = []
-
-        def flush() -> None:
-            if alone:
-                out.append(TeamSingle(self.promoted(tuple(alone))))
-                alone.clear()
-
-        for stmt in body:
-            phase = self.phase(stmt)
-            if phase is None:
-                alone.append(stmt)
-                continue
-            flush()
-            out.append(phase)
-        flush()
-        return tuple(out)
-
-    def phase(self, stmt: Stmt) -> Phase | None:
-        """None for what lane 0 does alone."""
-        match stmt:
-            case Loop() if is_team_reducible(stmt):
-                return self.tree(stmt)
-            case Loop(mode="parallel", reductions=()) if has_team_directive(stmt) or not needs_team(stmt.body):
-                return TeamFor(replace(stmt, body=self.promoted(stmt.body)))
-            case Loop(_, _, _, body) if _divisible(body):
-                return TeamLoop(replace(stmt, body=()), self.block(body))
-            case If(cond, then, other) if _divisible((*then, *other)):
-                return TeamBranch(cond, self.block(then), self.block(other))
-        return None
-
-    def tree(self, loop: Loop) -> TeamReduce:
-        into = tuple(self.accumulator(r, ignores_nan(loop, r.target)) for r in loop.reductions)
-        env = {a.target: a.private for a in into}
-
-        def rule(n: Node) -> Node | None:
-            return env.get(n) if isinstance(n, (Var, Load)) else None
-
-        body, deep = rewrite(rule, loop.body), is_two_level_reduction((loop,))
-        done, made = scalar_replaced(body, self.taken, self.around, within=deep)
-        self.made += made
-        return TeamReduce(replace(loop, body=done), into, deep)
-
-    def accumulator(self, r: Reduction, quiet: bool) -> Accumulator:
-        base = r.target.name if isinstance(r.target, Var) else r.target.array
-        own, other = (Var(self.fresh(f"{base}_{what}"), r.target.dtype) for what in ("own", "other"))
-        self.made += [Local(v.name, v.dtype) for v in (own, other)]
-        return Accumulator(r.op, r.target, own, other, quiet)
-
-    def promoted(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        done, made = replace_with_scalars(body, self.taken, self.around)
-        self.made += made
-        return done
-
-    def fresh(self, name: str) -> str:
-        free = next(c for k in range(len(self.taken) + 2) if (c := f"{name}{k}" if k else name) not in self.taken)
-        self.taken.add(free)
-        return free

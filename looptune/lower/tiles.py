@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
 import numpy as np
 
-from looptune.ir.nodes import Annotation, Const, Expr, Loop, Stmt
+from looptune.ir.nodes import Annotation, Const, Expr, Load, Loop, Stmt, Var
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import add, mul
 
@@ -17,8 +17,33 @@ FIRST, THREAD = "__first", "__thread"
 """What names end with: the value of a grid's variable in the first thread of the block, and the thread's distance."""
 BUFFER, AHEAD = "__buffer", "__ahead"
 """The same: which buffer of its tiles an iteration reads, and the iteration whose tiles are filled."""
+NEXT = "__next"
+"""The same: the buffer that is filled next."""
+ONCE = "once__tile"
+"""The variable of a loop of one iteration, before which tiles are filled: it stands for what is in it."""
 WIDE = 16
 """Bytes of the widest load that a thread makes."""
+
+
+@dataclass(frozen=True, slots=True)
+class TileCopy:
+    """What one thread copies to a tile at once: an element, or ``Tile.vector`` of them.
+
+    ``skipped``: of the elements, or vectors, of the tile in the order of its rows, the thread takes the one with its
+    own number after so many others. ``target``: its place in the tile, and ``source`` in the array, by the variables
+    ``copy_place``. ``within``: subscripts to be compared: they are not negative, or below an extent; where one is not,
+    the tile has zero.
+    """
+
+    skipped: int
+    target: Expr
+    source: Load
+    within: tuple[tuple[Expr, Expr | None], ...]
+
+
+def copy_place(dimension: int) -> Var:
+    """Return the variable that holds a subscript in the tile of what is copied."""
+    return Var(f"place{dimension}__tile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +52,8 @@ class Tile:
 
     ``shape`` in elements, rows ``pitch`` apart, or columns where it is ``transposed``; ``vector``: so many elements are
     copied at once, and where one of them is in the array all are. Of several ``buffers`` the loop reads the one that
-    ``prefetch_loop``, the loop around, says.
+    ``prefetch_loop``, the loop around, says. ``copies``: by the buffer that is filled, what each thread copies one
+    after the other, or in a loop where it is but one copy.
     """
 
     name: str
@@ -40,6 +66,7 @@ class Tile:
     buffers: int = 1
     prefetch_loop: str = ""
     transposed: bool = False
+    copies: tuple[tuple[TileCopy, ...], ...] = ()
 
     @property
     def rows(self) -> int:
@@ -50,6 +77,11 @@ class Tile:
     def size(self) -> int:
         """Elements of shared memory, of one buffer."""
         return (self.shape[-1] if self.transposed else self.rows) * self.pitch
+
+    @property
+    def row_copies(self) -> tuple[int, ...]:
+        """How many copies there are along each dimension."""
+        return (*self.shape[:-1], self.shape[-1] // self.vector)
 
     @property
     def vector_width(self) -> int:
@@ -97,3 +129,8 @@ class SharedTiles:
     @property
     def tiles(self) -> tuple[Tile, ...]:
         return (*self.all, *(t for f in walk(self.body) if isinstance(f, Loop) for t in filled_tiles(f)))
+
+
+def shared_bytes(tiles: Iterable[Tile]) -> int:
+    """Return the bytes of shared memory of a block; each tile begins at a multiple of 16 bytes."""
+    return sum(-(-t.buffers * t.size * np.dtype(t.dtype).itemsize // WIDE) * WIDE for t in tiles)

@@ -17,7 +17,7 @@ import numpy as np
 from looptune.backends.base import Backend, Program
 from looptune.frontend import load
 from looptune.ir.c_printer import C_TYPES
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.runtime.device import Device
 from looptune.runtime.verification import ReferenceComparison
 from looptune.schedule.analysis import Analysis
@@ -50,7 +50,7 @@ def comparison_plan(dtype: str, gpu: bool) -> Plan:
     bad = "got[AT] != want[AT]" if distance is None else f"!({distance} <= allowed[AT])"
     text = _TEXT.replace("BAD", bad).replace("AT", "j * lanes + b" if gpu else "b * rows + j")
     codelet = load(text.replace("TYPE", C_TYPES[dtype])).codelet
-    return lower_to_plan(schedule(Analysis(codelet)).codelet, "")
+    return lower(schedule(Analysis(codelet)).codelet, "")
 
 
 @dataclass(slots=True)

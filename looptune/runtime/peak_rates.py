@@ -26,7 +26,7 @@ from looptune.core.version import toolchain
 from looptune.frontend import load
 from looptune.ir.nodes import Array
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.runtime.roofline import FloatType, Peaks, Rate
 from looptune.runtime.verification import extents
 from looptune.schedule.analysis import Analysis
@@ -101,7 +101,7 @@ def fma_text(dtype: FloatType) -> str:
 def plan_of_text(text: str, **sizes: int) -> Plan:
     """Return the plan of the codelet in ``text`` at these sizes."""
     done = schedule(Analysis(load(text).codelet), (), sizes)
-    return lower_to_plan(specialize(done.codelet, sizes), "")
+    return lower(specialize(done.codelet, sizes), "")
 
 
 KNOWN = ("numba-cuda", "numba-cpu")

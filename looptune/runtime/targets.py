@@ -21,7 +21,8 @@ from looptune.backends.opencl import writer
 from looptune.core import cache_folder, plugins
 from looptune.core.errors import TargetError, UsageError
 from looptune.core.floating_point import DEFAULT, Floats
-from looptune.lower.pipeline import Machine, finish_plan
+from looptune.lower.machine import Machine
+from looptune.lower.pipeline import finish
 from looptune.runtime.device import Cpu, Device, DeviceInfo, on_gpu
 
 if TYPE_CHECKING:
@@ -253,9 +254,16 @@ def emit(name: str, plan: Plan, cache: Path, arch: str = DEFAULT_ARCH, floats: F
         if made.name == "numba-cuda":
             check_elements(plan)
         return made.emit(plan)
-    plan = finish_plan(plan, Machine(blocks=True, contract=floats.contract))
-    check_limits(plan)
-    return written[name](plan)
+    finished = finish(plan, machine(name, cache, floats))
+    check_limits(finished)
+    return written[name](finished)
+
+
+def machine(name: str, cache: Path, floats: Floats = DEFAULT) -> Machine:
+    """Return the capabilities of a target, by which its passes are chosen."""
+    if name == "opencl":
+        return writer.machine(floats.contract)
+    return Machine(specializes_sizes(name, cache), contract=floats.contract, reorder=floats.reorder)
 
 
 def backend(name: str, cache: Path, arch: str = DEFAULT_ARCH, floats: Floats = DEFAULT) -> Backend:

@@ -19,7 +19,9 @@ from looptune.core.errors import LooptuneError
 from looptune.frontend import load
 from looptune.ir.nodes import Binary, Cast, Const, Expr, Load, Scalar, Select, Unary, Var
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import Machine, finish_plan, lower_to_plan
+from looptune.lower.addresses import make_address
+from looptune.lower.machine import Machine
+from looptune.lower.pipeline import finish, lower
 from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -30,6 +32,7 @@ from tests.helpers import cross_check, reduction_cases, stage_cases
 from tests.helpers.paths import POLYBENCH, ROOT
 from tests.helpers.python_nests import nest
 
+GPU = Machine(blocks=True)
 KERNELS = sorted(path.stem for path in POLYBENCH.glob("*.c"))
 cuda = pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-cuda")
 SPREAD = 1
@@ -42,13 +45,13 @@ def spread(kernel: str) -> Iterator[Plan]:
     analysis = Analysis(codelet)
     space = list(parse((ROOT / "pragmas" / f"{kernel}.pragmas").read_text(), f"{kernel}.pragmas").on("gpu"))
     sizes = {p.name: 64 for p in codelet.params if isinstance(p, Scalar) and "int" in p.dtype}
-    yield lower_to_plan(schedule(analysis).codelet, blocks=True)
+    yield lower(schedule(analysis).codelet, blocks=True)
     for number, configuration in enumerate(space[:: -(-len(space) // SPREAD)]):
         try:
             done = schedule(analysis, parse_lines(configuration.lines)).codelet
         except LooptuneError:
             continue
-        yield lower_to_plan(specialize(done, sizes) if number % 2 == 0 else done, configuration.text, blocks=True)
+        yield lower(specialize(done, sizes) if number % 2 == 0 else done, configuration.text, blocks=True)
 
 
 @pytest.mark.wide
@@ -60,7 +63,7 @@ def test_nvcc_compiles_what_is_emitted(tmp_path: Path) -> None:
     plans += [reduction_cases.planned(case.text, *case.lines) for case in list(reduction_cases.CASES.values())[::8]]
     names = [f"p{number}" for number in range(len(plans))]
     for name, made in zip(names, plans, strict=True):
-        text = file_text(made).replace('extern "C" ', "").replace("#include <cuda_runtime.h>\n", "")
+        text = file_text(finish(made, GPU)).replace('extern "C" ', "").replace("#include <cuda_runtime.h>\n", "")
         (tmp_path / f"{name}.cu").write_text(text)
     # Together, for it takes nvcc a second to begin; in namespaces, for helpers are in several.
     whole = "".join(f'namespace {name} {{\n#include "{name}.cu"\n}}\n' for name in names)
@@ -98,7 +101,7 @@ void two(int n, float x[n], float y[n]) {
 }
 """
     for lines, count in (((), 2), (("loop j: unroll 2, guarded",), 3), ((), 3)):
-        made = lower_to_plan(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet)
+        made = lower(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet)
         Backend(cache=tmp_path).build(made)
         assert len(list(tmp_path.glob("*.cubin"))) == count
 
@@ -108,7 +111,7 @@ def test_parameters_are_pointers_and_scalars() -> None:
     """In memory as a launch takes them: the address of each array, then each scalar in its own type."""
     from looptune.backends.cuda import program as cuda_program
 
-    made = lower_to_plan(schedule(Analysis(load(POLYBENCH / "gemm.c").codelet)).codelet)
+    made = lower(schedule(Analysis(load(POLYBENCH / "gemm.c").codelet)).codelet)
     (kernel,) = made.kernels
     layouts = {name: (0, 0, 64, 4, 4096 + 512 * k, 64, 4) for k, name in enumerate(kernel.arrays)}
     scalars = {"ni": 8, "nj": 9, "nk": 2**32 - 1, "alpha": 1.5, "beta": -2.0}
@@ -133,7 +136,7 @@ def test_what_the_compiler_says_is_in_the_error() -> None:
 @pytest.mark.parametrize("program", programs.ALL, ids=lambda p: p.name.replace(" ", "-"))
 def test_every_construct_has_a_spelling(program: programs.program.Program) -> None:
     """Control flow, all types, all functions: text with as many blocks opened as closed."""
-    text = file_text(lower_to_plan(schedule(Analysis(load(program.text).codelet)).codelet))
+    text = file_text(finish(lower(schedule(Analysis(load(program.text).codelet)).codelet), GPU))
     assert text.count("{") == text.count("}")
     assert "while" not in text or "while (" in text
 
@@ -145,7 +148,7 @@ void dim3(int n, float float4[n], float lane[n], float lane_[n], float threadIdx
   for (int k = 0; k < n; k++) float4[k] = lane[k] + lane_[k] * sqrtf(threadIdx[k]);
 }
 """
-    found = file_text(lower_to_plan(schedule(Analysis(load(text).codelet)).codelet))
+    found = file_text(finish(lower(schedule(Analysis(load(text).codelet)).codelet), GPU))
     assert "float4_[k] = lane_[k] + lane__[k] * sqrtf(threadIdx_[k]);" in found
     assert "cudaError_t dim3_(int n, float *float4_," in found
 
@@ -181,7 +184,8 @@ def test_expressions(e: Expr, want: str) -> None:
 def test_places_and_bounds() -> None:
     """Places are unsigned and 32 bits wide, but for the constant that is added; what may be negative has 64."""
     at = Binary("-", Binary("*", COUNT, N), Const(1))
-    assert writer().element(Load("A", (at,), "float64")) == "A[(unsigned long long)(i * n) - 1u]"
+    split = make_address(Binary("*", COUNT, N), (), -1)
+    assert writer().element(Load("A", (split,), "float64")) == "A[(unsigned long long)(i * n) - 1u]"
     assert writer().bound(at) == "(long long)i * (long long)n - 1"
     assert writer().condition(Binary("<", COUNT, N)) == "i < n"
     assert writer().condition(Binary("<", at, N)) == "(long long)i * (long long)n - 1 < (long long)n"
@@ -202,7 +206,7 @@ def test_blocks_end_where_their_indentation_does() -> None:
 def test_tiles_are_filled_ahead_by_ptx() -> None:
     """Copies that bypass registers, a group an iteration, one barrier."""
     case = next(c for c in stage_cases.CASES.values() if any("buffers" in line for line in c.lines))
-    made = finish_plan(stage_cases.planned(case), Machine(blocks=True))
+    made = finish(stage_cases.planned(case), Machine(blocks=True))
     text = kernel_text(made, made.kernels[0])
     assert "cp.async.commit_group" in text
     assert "cp.async.wait_group" in text
@@ -210,6 +214,6 @@ def test_tiles_are_filled_ahead_by_ptx() -> None:
 
 def writer() -> CWriter:
     """With a counter i and an extent n."""
-    made = CudaCWriter(lower_to_plan(nest("for i in range(n): A[i] = 0", {"A": ("n",)})), {"n"})
+    made = CudaCWriter(finish(lower(nest("for i in range(n): A[i] = 0", {"A": ("n",)})), GPU), {"n"})
     made.bind("i", True)
     return made

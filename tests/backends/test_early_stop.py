@@ -13,7 +13,7 @@ from looptune.backends.base import PartialRun, Progress, TimeLimit
 from looptune.backends.early_stop import LOOKS, run_in_batches
 from looptune.frontend import load
 from looptune.lower.checkpoints import PARTS, Checkpoints, checkpoints
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import blocks, extent, grid_function, has_host_loop, launches
 from looptune.runtime import targets
 from looptune.runtime.outcome import from_json, to_json
@@ -97,7 +97,7 @@ def test_marks_are_where_the_same_work_is_done() -> None:
     sizes = {"t": 100, "n": 50}
 
     def course_of(text: str, **at: int) -> Checkpoints:
-        found = checkpoints(lower_to_plan(schedule(Analysis(load(text).codelet)).codelet), {**sizes, **at})
+        found = checkpoints(lower(schedule(Analysis(load(text).codelet)).codelet), {**sizes, **at})
         assert found is not None
         return found
 
@@ -110,7 +110,7 @@ def test_marks_are_where_the_same_work_is_done() -> None:
     others = [course_of(text).loop for text in (one, before, STEPS.replace("k = 0", "k = 1"), STEPS.replace("k", "l"))]
     assert len({steps.loop, *others}) == 5
     assert course_of(before).after == tuple(n + 1 for n in steps.after)
-    assert checkpoints(lower_to_plan(schedule(Analysis(load(STEPS).codelet)).codelet), {"t": 0, "n": 5}) is None
+    assert checkpoints(lower(schedule(Analysis(load(STEPS).codelet)).codelet), {"t": 0, "n": 5}) is None
 
 
 def test_marks_count_what_is_launched() -> None:
@@ -124,7 +124,7 @@ void f(int t, int n, float x[n], float y[n]) {
   }
 }
 """
-    made = lower_to_plan(schedule(Analysis(load(text).codelet)).codelet)
+    made = lower(schedule(Analysis(load(text).codelet)).codelet)
     for t in (1, 2, 5, 33, 64):
         found = checkpoints(made, {"t": t, "n": 9})
         assert found is not None
@@ -137,7 +137,7 @@ void f(int t, int n, float x[n], float y[n]) {
 
 def test_grids_are_remembered_not_changed() -> None:
     """The grid of every launch is the one computed for it alone; None where nothing would run."""
-    made = lower_to_plan(schedule(Analysis(load(STEPS).codelet)).codelet)
+    made = lower(schedule(Analysis(load(STEPS).codelet)).codelet)
     assert has_host_loop(made)
     at = {kernel.name: grid_function(kernel) for kernel in made.kernels}
     seen = list(launches(made.steps, {"t": 9, "n": 6}))
@@ -150,7 +150,7 @@ def test_grids_are_remembered_not_changed() -> None:
 def test_a_cpu_stops_between_two_launches(tmp_path: Path) -> None:
     """Without a limit to speak of all is run, and is what ``run`` does; with a small one only the first steps are."""
     backend = targets.backend("numba-cpu", tmp_path)
-    program = backend.load(backend.build(lower_to_plan(schedule(Analysis(load(STEPS).codelet)).codelet)))
+    program = backend.load(backend.build(lower(schedule(Analysis(load(STEPS).codelet)).codelet)))
     given = {name: np.arange(50, dtype=np.float32) for name in "xy"}
     whole, limited = ({name: a.copy() for name, a in given.items()} for _ in "ab")
     program.run(whole, {"t": 5, "n": 50})
@@ -167,7 +167,7 @@ def test_a_cpu_stops_between_two_launches(tmp_path: Path) -> None:
 def test_a_cpu_keeps_its_pace(tmp_path: Path) -> None:
     """Every mark of a whole run has a time, in order; a version behind another's pace stops long before the limit."""
     backend = targets.backend("numba-cpu", tmp_path)
-    program = backend.load(backend.build(lower_to_plan(schedule(Analysis(load(STEPS).codelet)).codelet)))
+    program = backend.load(backend.build(lower(schedule(Analysis(load(STEPS).codelet)).codelet)))
     arrays, sizes = {name: np.ones(20_000, np.float32) for name in "xy"}, {"t": 4000, "n": 20_000}
     ran = program.run_within(TimeLimit(math.inf), arrays, sizes)
     assert ran.launched == ran.launches == 8000

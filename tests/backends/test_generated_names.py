@@ -13,7 +13,7 @@ from looptune.backends.codegen import python
 from looptune.core.errors import UnsupportedError
 from looptune.frontend import load
 from looptune.lower import mapping
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 
 ROOT = Path(python.__file__).parents[2]
 FILES = [p for folder in ("backends", "lower") for p in (ROOT / folder).rglob("*.py")]
@@ -46,4 +46,4 @@ def test_a_variable_that_ends_so_is_refused(ending: str) -> None:
                 f"double a[n]) {{ for (int {name} = 0; {name} < n; {name}++) a[{name}] = 1;",
                 f"double {name}0[n]) {{ for (int i = 0; i < n; i++) {name}0[i] = 1;"):  # fmt: skip
         with pytest.raises(UnsupportedError, match=f"names that end in {ending.lstrip('_')}|in {ending}"):
-            lower_to_plan(load(f"void f(int n, {own} }}\n").codelet)
+            lower(load(f"void f(int n, {own} }}\n").codelet)

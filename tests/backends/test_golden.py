@@ -21,7 +21,7 @@ from looptune.core.floating_point import Floats
 from looptune.deploy import source_to_source
 from looptune.deploy.compile import scheduled
 from looptune.frontend import load
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.runtime import targets
 from tests.helpers.paths import POLYBENCH, ROOT, TESTS
 
@@ -38,9 +38,7 @@ def emitted(kernel: str, lines: Sequence[str], defines: dict[str, str | None], t
     """Return what ``looptune emit`` prints."""
     unit = load(POLYBENCH / f"{kernel}.c", defines=defines)
     done = scheduled(unit, lines, FLOATS)
-    planned = lower_to_plan(
-        done.codelet, "\n".join(lines), done.asserted, blocks=targets.specializes_sizes(target, cache)
-    )
+    planned = lower(done.codelet, "\n".join(lines), done.asserted, blocks=targets.specializes_sizes(target, cache))
     return targets.emit(target, planned, cache, targets.DEFAULT_ARCH, FLOATS)
 
 

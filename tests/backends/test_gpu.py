@@ -17,7 +17,7 @@ import looptune
 from looptune.backends.base import TimeLimit
 from looptune.cli.main import cli
 from looptune.frontend import load
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.runtime import peak_rates, targets
 from looptune.runtime.device_compare import Comparison
 from looptune.runtime.outcome import CutOff, Timed
@@ -120,7 +120,7 @@ def test_a_gpu_stops_between_two_launches(tmp_path: Path, target: str) -> None:
     """The device's own time decides: with a limit of nothing a launch or two are made, without one all, and right."""
     resolved = targets.resolve(target, tmp_path)
     backend, machine = resolved.backend(), resolved.machine()
-    planned = lower_to_plan(schedule(Analysis(load(STEPS).codelet)).codelet)
+    planned = lower(schedule(Analysis(load(STEPS).codelet)).codelet)
     program = backend.load(backend.build(planned))
     given = {name: np.ones(40_000_000, np.float32) for name in "xy"}
     placed = {name: machine.place(a) for name, a in given.items()}

@@ -9,7 +9,7 @@ import pytest
 
 from looptune.core.errors import ResourceError
 from looptune.frontend import load
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -58,7 +58,7 @@ def test_arrays_with_more_elements_than_32_bits_count_are_refused(target: str, e
         pytest.skip("needs the package numba-cuda")
     rank = extents.count("[") - 1
     text = f"void f(signed char a{extents})\n{{ for (int i = 0; i < 9; i++) a{'[0]' * rank}[i] = 1; }}\n"
-    made = lower_to_plan(schedule(Analysis(load(text).codelet)).codelet, blocks=True)
+    made = lower(schedule(Analysis(load(text).codelet)).codelet, blocks=True)
     with pytest.raises(ResourceError, match=r"a has \d+ elements, the limit is 2147483648"):
         targets.emit(target, made, tmp_path)
 
@@ -66,7 +66,7 @@ def test_arrays_with_more_elements_than_32_bits_count_are_refused(target: str, e
 def test_the_largest_array_is_accepted(tmp_path: Path) -> None:
     """One of 2^31 elements is counted in 32 bits."""
     text = "void f(signed char a[2][1073741824])\n{ for (int i = 0; i < 9; i++) a[1][i] = 1; }\n"
-    made = lower_to_plan(schedule(Analysis(load(text).codelet)).codelet, blocks=True)
+    made = lower(schedule(Analysis(load(text).codelet)).codelet, blocks=True)
     assert "1073741824" in targets.emit("cuda-c", made, tmp_path)
 
 

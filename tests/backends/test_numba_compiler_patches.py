@@ -9,7 +9,7 @@ import pytest
 
 from looptune.frontend import load
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -24,7 +24,7 @@ def ptx(name: str, *lines: str) -> str:
     codelet = load(POLYBENCH / f"{name}.c").codelet
     sizes = dict.fromkeys(("ni", "nj", "nk", "m", "n", "height", "width", "iterations"), 64)
     done = schedule(Analysis(codelet), parse_lines(lines), sizes)
-    text = targets.ptx("numba-cuda", lower_to_plan(specialize(done.codelet, sizes), blocks=True), "sm_90")
+    text = targets.ptx("numba-cuda", lower(specialize(done.codelet, sizes), blocks=True), "sm_90")
     # Numba numbers what it compiles, in comments and in names.
     names: dict[str, str] = {}
     plain = re.sub(r"//[^\n]*", "", text)

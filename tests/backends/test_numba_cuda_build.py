@@ -15,7 +15,7 @@ from looptune.backends.base import Progress, TimeLimit
 from looptune.backends.numba_cuda.alpha_renaming import alpha_rename
 from looptune.frontend import load
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan, grid_function
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
@@ -36,7 +36,7 @@ void two(int n, float x[n], float y[n]) {
 
 
 def planned(*lines: str) -> Plan:
-    return lower_to_plan(schedule(Analysis(load(TWO).codelet), parse_lines(lines)).codelet)
+    return lower(schedule(Analysis(load(TWO).codelet), parse_lines(lines)).codelet)
 
 
 def test_an_unchanged_kernel_is_compiled_once(tmp_path: Path) -> None:
@@ -58,11 +58,11 @@ def test_kernels_that_differ_in_names_are_one(tmp_path: Path) -> None:
     """Three products of matrices of one size are compiled once; of another size, or in another order, they are not."""
     backend = targets.backend("numba-cuda", tmp_path)
     codelet = schedule(Analysis(load(POLYBENCH / "3mm.c").codelet)).codelet
-    same = backend.build(lower_to_plan(specialize(codelet, dict.fromkeys(("ni", "nj", "nk", "nl", "nm"), 64)))).objects
+    same = backend.build(lower(specialize(codelet, dict.fromkeys(("ni", "nj", "nk", "nl", "nm"), 64)))).objects
     assert len(same) >= 3
     assert len(list(tmp_path.glob("*.cubin"))) == len(set(same.values())) == 1
     sizes = {"ni": 64, "nj": 65, "nk": 66, "nl": 67, "nm": 68}
-    assert len(set(backend.build(lower_to_plan(specialize(codelet, sizes))).objects.values())) == 3
+    assert len(set(backend.build(lower(specialize(codelet, sizes))).objects.values())) == 3
 
 
 def test_names_of_the_program_are_left_alone(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ void types(int n, float ir[2 * n], float v1__at[2 * n]) {
   for (int i = 0; i < n; i++) { ir[2 * i] = 1; v1__at[2 * i] += ir[2 * i]; }
 }
 """
-    source = targets.backend("numba-cuda", tmp_path).emit(lower_to_plan(schedule(Analysis(load(text).codelet)).codelet))
+    source = targets.backend("numba-cuda", tmp_path).emit(lower(schedule(Analysis(load(text).codelet)).codelet))
     assert "def types_(n, ir_, v1__at, stream=0)" in source
     assert "v2__at = uint32(2 * i)" in source
 
@@ -104,7 +104,7 @@ def test_a_plan_stops_between_launches_on_a_made_up_device(monkeypatch: pytest.M
     """Launches are queued until the time of the device, less that of the host, is over the limit."""
     program_of = importlib.import_module("looptune.backends.cuda.program")
     codelet = load(STEPS).codelet
-    made = lower_to_plan(schedule(Analysis(codelet)).codelet)
+    made = lower(schedule(Analysis(codelet)).codelet)
     launched: list[str] = []
     marks: dict[int, int] = {}
     created = count()

@@ -10,7 +10,11 @@ from looptune.backends.numba_cuda.backend import NumbaCuda
 from looptune.backends.numba_cuda.writer import CudaWriter
 from looptune.frontend import load
 from looptune.ir.nodes import Binary, Const, Expr, Var
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.addresses import make_address
+from looptune.lower.known_values import KnownValues
+from looptune.lower.machine import Machine
+from looptune.lower.passes.address_split import split_address
+from looptune.lower.pipeline import finish, lower
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 
@@ -21,14 +25,20 @@ void f(int n, int m, float A[n][m], float B[n][m]) {
       B[i][j] = A[i - 1][j - 1] + A[i][j] + A[i + 1][j + 1];
 }
 """
-PLAN = lower_to_plan(schedule(Analysis(load(STENCIL).codelet)).codelet)
+PLAN = lower(schedule(Analysis(load(STENCIL).codelet)).codelet)
 NAMES = ("i", "j", "k", "l")
 
 
-def writer(counted: set[str], unsigned: bool = True) -> CudaWriter:
-    made = CudaWriter(PLAN, set(NAMES) if unsigned else set())
-    made.counted = set(counted)
-    return made
+def written(e: Expr, counted: set[str]) -> str:
+    """Return the text of a place, taken apart as for variables that are not negative."""
+    return said(e, KnownValues(set(NAMES), counted), set(NAMES))
+
+
+def said(e: Expr, known: KnownValues, unsigned: set[str]) -> str:
+    """Return the text of a place, taken apart by what is known."""
+    split = split_address(e, known.counted, known.nonnegative, known.most)
+    index = e if split is None or split.is_single else make_address(split.base, split.counted, split.constant)
+    return CudaWriter(finish(PLAN, Machine(blocks=True)), unsigned).global_index(index)
 
 
 @st.composite
@@ -63,7 +73,7 @@ def test_what_is_written_is_the_place(e: Expr, counted: set[str], values: tuple[
     at = dict(zip(NAMES, values, strict=True))
     want = exact(e, at)
     if 0 <= want < 2**31:
-        text = writer(counted).global_index(e)
+        text = written(e, counted)
         here = {**at, "uint32": lambda n: n % 2**32, "uint64": lambda n: n % 2**64, "int64": int}
         assert eval(text, here) % 2**64 == want, text
 
@@ -85,7 +95,7 @@ def test_what_is_written_is_the_place(e: Expr, counted: set[str], values: tuple[
 def test_known_places(place: str, text: str) -> None:
     """k is what a loop of the thread counts. What may be negative before the constant is added stays in 32 bits."""
     names = {name: _Sum(Var(name)) for name in NAMES}
-    assert writer({"k"}).global_index(eval(place, names).e if place != "7" else Const(7)) == text
+    assert written(eval(place, names).e if place != "7" else Const(7), {"k"}) == text
 
 
 def test_neighbours_share_what_varies() -> None:
@@ -98,13 +108,13 @@ def test_neighbours_share_what_varies() -> None:
 
 def test_what_is_known_of_a_variable_is_forgotten_with_it() -> None:
     """Names of what is computed once are given anew."""
-    made = writer(set())
+    known = KnownValues(set(NAMES))
     one_less = Binary("-", Const(9), Var("v1__once"))
-    made.known("v1__once", Binary("%", Var("i"), Const(4)))
-    assert made.global_index(one_less) == "uint64(uint32(3 - v1__once)) + uint64(6)"
-    made.unbind("v1__once")
-    made.known("v1__once", Binary("*", Var("i"), Const(4)))
-    assert made.global_index(one_less) == "uint32(9 - v1__once)"
+    known.define("v1__once", Binary("%", Var("i"), Const(4)))
+    assert said(one_less, known, set()) == "uint64(uint32(3 - v1__once)) + uint64(6)"
+    known.unbind("v1__once")
+    known.define("v1__once", Binary("*", Var("i"), Const(4)))
+    assert said(one_less, known, set()) == "uint32(9 - v1__once)"
 
 
 class _Sum:

@@ -19,13 +19,13 @@ import importlib.metadata, sys, warnings
 real = importlib.metadata.version
 importlib.metadata.version = lambda name: {"numba-cuda": "0.99.1"}.get(name) or real(name)
 from looptune.frontend import load
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.runtime import targets
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     for text in ("x[i] = 2 * y[i]", "x[i] = 3 * y[i]"):
         codelet = load(f"void f(int n, float x[n], float y[n]) {{\n  for (int i = 0; i < n; i++) {text};\n}}\n").codelet
-        assert ".entry" in targets.ptx("numba-cuda", lower_to_plan(codelet, blocks=True), "sm_90")
+        assert ".entry" in targets.ptx("numba-cuda", lower(codelet, blocks=True), "sm_90")
 assert "looptune.backends.numba_cuda.compiler_patches" not in sys.modules
 from numba.cuda.core.callconv import CUDACallConv
 from looptune.backends.numba_cuda.noalias import noalias_readonly

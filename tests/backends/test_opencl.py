@@ -14,11 +14,12 @@ from click.testing import CliRunner
 import looptune
 from looptune.backends.base import TimeLimit
 from looptune.backends.opencl.writer import device_text, file_text
+from looptune.backends.opencl.writer import machine as capabilities
 from looptune.cli.main import cli
 from looptune.core.errors import ResourceError, TargetError
 from looptune.frontend import load
-from looptune.lower.pipeline import lower_to_plan
-from looptune.lower.plan import Plan
+from looptune.lower.pipeline import finish, lower
+from looptune.lower.plan import FinishedPlan, Plan
 from looptune.runtime import targets
 from looptune.runtime.device import Device
 from looptune.schedule.analysis import Analysis
@@ -43,12 +44,16 @@ def machine() -> Device:
 
 
 def planned(text: str | Path, *lines: str) -> Plan:
-    return lower_to_plan(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet, "\n".join(lines))
+    return lower(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet, "\n".join(lines))
+
+
+def finished(text: str | Path, *lines: str) -> FinishedPlan:
+    return finish(planned(text, *lines), capabilities("fast"))
 
 
 def test_a_file_of_kernels_and_how_to_launch_them() -> None:
     """A comment has the directives and the host's side, in C; then come the kernels, each with its block."""
-    text = file_text(planned(GEMM, "loop k: unroll 4"))
+    text = file_text(finished(GEMM, "loop k: unroll 4"))
     said, _, rest = text.partition("*/")
     assert said.startswith("/* gemm for opencl")
     assert "loop k: unroll 4" in said
@@ -60,7 +65,7 @@ def test_a_file_of_kernels_and_how_to_launch_them() -> None:
 @pytest.mark.parametrize("program", programs.ALL, ids=lambda p: p.name.replace(" ", "-"))
 def test_every_construct_has_a_spelling(program: programs.program.Program) -> None:
     """No word of CUDA's is left, blocks are closed, and doubles are asked for where there are any."""
-    text = device_text(planned(program.text))
+    text = device_text(finished(program.text))
     assert text.count("{") == text.count("}")
     assert not any(word in text for word in ("threadIdx", "blockIdx", "__global__", "long long", "__restrict__"))
     assert ("cl_khr_fp64" in text) >= ("double" in text)
@@ -69,7 +74,7 @@ def test_every_construct_has_a_spelling(program: programs.program.Program) -> No
 def test_names_that_opencl_has_are_left_to_it() -> None:
     """Types and functions of the language get an underscore."""
     text = "void f(int n, float half[n], float local[n]) { for (int k = 0; k < n; k++) half[k] = local[k]; }\n"
-    assert "half_[k] = local_[k];" in device_text(planned(text))
+    assert "half_[k] = local_[k];" in device_text(finished(text))
 
 
 @pytest.mark.long

@@ -18,6 +18,7 @@ from looptune.deploy import build
 from looptune.frontend import load
 from looptune.ir import interpreter
 from looptune.ir.nodes import Codelet
+from looptune.lower.passes.openmp_scalars import accumulate_in_scalars
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
@@ -44,7 +45,7 @@ def compiled(text: str, folder: Path, *more: str) -> ctypes.CDLL:
 
 def c_of(text: str, *lines: str) -> tuple[Codelet, str]:
     codelet = load(text).codelet
-    return codelet, openmp.text(schedule(Analysis(codelet), parse_lines(lines)).codelet)
+    return codelet, openmp.text(accumulate_in_scalars(schedule(Analysis(codelet), parse_lines(lines)).codelet))
 
 
 @pytest.mark.parametrize(("directive", "example"), ACCEPTED)
@@ -70,7 +71,7 @@ def test_an_element_that_gets_nothing_is_not_touched(body: str) -> None:
     text = f"void f(int n, int m, long a[n], long y[m]) {{ for (int j = 0; j < 2 * m; j++) {body} }}\n"
     codelet = load(text).codelet
     lines = ("loop 1: noParallel", "loop 2: parallel")
-    made = openmp.accumulate_in_scalars(schedule(Analysis(codelet), parse_lines(lines)).codelet)
+    made = accumulate_in_scalars(schedule(Analysis(codelet), parse_lines(lines)).codelet)
     for n, m in ((6, 3), (0, 2)):
         given: cross_check.Arguments = {"n": n, "m": m, "a": np.arange(n) - 2, "y": np.arange(m)}
         want, got = cross_check.interpreted(codelet, given), cross_check.copied(given)

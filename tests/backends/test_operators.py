@@ -13,7 +13,7 @@ import pytest
 
 import looptune
 from looptune.core.errors import TargetError
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
@@ -26,7 +26,7 @@ MISSING = targets.gpu_missing()
 
 
 def planned(table: Table) -> Plan:
-    return lower_to_plan(schedule(Analysis(table.codelet)).codelet)
+    return lower(schedule(Analysis(table.codelet)).codelet)
 
 
 def check(found: tuple[Table, ...], want: Results, got: Results) -> None:

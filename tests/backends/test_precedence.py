@@ -19,7 +19,7 @@ from looptune.ir.c_printer import expression_text
 from looptune.ir.interpreter import run
 from looptune.ir.nodes import Assign, Binary, Cast, Codelet, Const, Expr, Load, Local, Select, Unary, Var
 from looptune.ir.simplify import truncdiv
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 
 STARTS = {"n / 2 - 1": 4, "c_lo / 2 + c_lo": 10, "2 * (n / 2 - c_lo) + 5": 1, "n - (n / 2 - 1)": 6, "c_lo - 1": 6}
 """The first iteration of a loop up to n = 10, where c_lo is 7."""
@@ -129,9 +129,7 @@ def python_names() -> dict[str, int]:
 @pytest.mark.wide
 def test_python_has_the_structure_of_the_tree() -> None:
     """Values, bounds, conditions and places, parsed by Python, are what the interpreter computes."""
-    made = lower_to_plan(
-        load("void f(int n, float x[n])\n{\n  for (int i = 0; i < n; i++)\n    x[i] = 1;\n}\n").codelet
-    )
+    made = lower(load("void f(int n, float x[n])\n{\n  for (int i = 0; i < n; i++)\n    x[i] = 1;\n}\n").codelet)
     writers = (_Writer({"n"}), CudaWriter(made, {"n"}))
     for e in trees(400, values=True):
         want = meaning(e)

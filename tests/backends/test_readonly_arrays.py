@@ -7,7 +7,7 @@ import re
 import pytest
 
 from looptune.frontend import load
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
@@ -32,7 +32,7 @@ void f(int n, float x[n], float y[n]) {
 
 
 def planned(text: str, *lines: str) -> Plan:
-    return lower_to_plan(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet, blocks=True)
+    return lower(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet, blocks=True)
 
 
 def accesses(text: str, *lines: str) -> list[list[str]]:

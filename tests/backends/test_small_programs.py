@@ -11,7 +11,7 @@ import looptune
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
 from looptune.ir import c_printer
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -43,7 +43,7 @@ def test_loops_with_nothing_in_them(text: str, directive: str, tmp_path: Path) -
             continue
         assert c_printer.function(done)
         for target in ("numba-cpu", "cuda-c", "opencl"):
-            assert targets.emit(target, lower_to_plan(done, blocks=target != "numba-cpu"), tmp_path)
+            assert targets.emit(target, lower(done, blocks=target != "numba-cpu"), tmp_path)
 
 
 ALONE = (

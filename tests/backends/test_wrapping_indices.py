@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from looptune.frontend import load
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -75,7 +75,7 @@ def test_places_wrap_as_in_c(tmp_path: Path) -> None:
     """The interpreter, CUDA C, the simulator and machine code store where gcc stores."""
     codelet = load(TEXT).codelet
     want = cross_check.by_gcc(TEXT, codelet, arguments(), tmp_path)
-    made = lower_to_plan(schedule(Analysis(codelet)).codelet)
+    made = lower(schedule(Analysis(codelet)).codelet)
     found = {
         "interpreter": cross_check.interpreted(codelet, arguments()),
         "cuda-c": cuda_c_on_cpu.run([cuda_c_on_cpu.Case("f", made, codelet, arguments())], tmp_path)["f"],

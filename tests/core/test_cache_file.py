@@ -15,7 +15,7 @@ from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.backends.numba_cpu.code_cache import CodeFiles
 from looptune.core.cache_file import publish_file, read_published, replace_file
 from looptune.frontend import load
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.runtime import numpy_files
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -72,8 +72,8 @@ def run(cache: Path, text: str = TEXT) -> None:
     code = (
         "import sys, numpy as np; from pathlib import Path; from looptune.deploy.compile import scheduled\n"
         "from looptune.backends.numba_cpu.backend import NumbaCpu; from looptune.frontend import load\n"
-        "from looptune.lower.pipeline import lower_to_plan\n"
-        "b = NumbaCpu(Path(sys.argv[1])); planned = lower_to_plan(scheduled(load(sys.argv[2]), None).codelet)\n"
+        "from looptune.lower.pipeline import lower\n"
+        "b = NumbaCpu(Path(sys.argv[1])); planned = lower(scheduled(load(sys.argv[2]), None).codelet)\n"
         "p = b.load(b.build(planned))\n"
         "x = np.zeros(5, np.float32); p.run({'x': x}, {'n': 5}); assert (x == 1).all(), x\n"
     )
@@ -98,7 +98,7 @@ def test_a_damaged_cache_of_compiled_modules_heals(tmp_path: Path) -> None:
 def test_a_module_of_the_cache_is_what_was_emitted(tmp_path: Path) -> None:
     """One that something else has written there is not run."""
     backend = NumbaCpu(tmp_path)
-    planned = lower_to_plan(schedule(Analysis(load(TEXT.replace("kept", "changed")).codelet)).codelet)
+    planned = lower(schedule(Analysis(load(TEXT.replace("kept", "changed")).codelet)).codelet)
     backend.build(planned)
     [path] = tmp_path.glob("looptune_*.py")
     text = path.read_text()

@@ -20,7 +20,7 @@ from looptune.deploy import c_source, python_module
 from looptune.deploy.best_versions import best_versions
 from looptune.deploy.runtime.lookup import Device
 from looptune.frontend import load
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.runtime.outcome import NotBuilt, from_json, to_json
 from looptune.runtime.targets import emit
 from looptune.schedule.analysis import Analysis
@@ -59,9 +59,7 @@ def test_a_note_stays_a_note(target: str, tmp_path: Path) -> None:
     """What a plan is said to be made of adds nothing to the kernels, on any target."""
     unit = load(AXPY)
     done = schedule(Analysis(unit.codelet))
-    named = [
-        emit(target, lower_to_plan(done.codelet, note, blocks=True), tmp_path) for note in ("loop i: x", PYTHON + C)
-    ]
+    named = [emit(target, lower(done.codelet, note, blocks=True), tmp_path) for note in ("loop i: x", PYTHON + C)]
     if target.startswith("numba"):
         plain, other = (ast.dump(ast.Module(ast.parse(text).body[1:], [])) for text in named)
     else:

@@ -17,7 +17,7 @@ from looptune.cli import doctor
 from looptune.core import plugins
 from looptune.frontend import load
 from looptune.ir import c_printer
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.poly.translation_validation import prove
 from looptune.runtime import targets
 from looptune.schedule import directives
@@ -100,8 +100,8 @@ void f(int n, float a[n], float b[n]) {
 def test_a_directive_acts_on_kernels(tmp_path: Path) -> None:
     """Of two kernels the one of its loop rounds products on their own, also where the file was written by transform."""
     made = schedule(Analysis(load(_TWO).codelet), ()).codelet
-    assert [k.no_contraction for k in lower_to_plan(made).kernels] == [True, False]
-    text = targets.emit("cuda-c", lower_to_plan(made, blocks=True), None)
+    assert [k.no_contraction for k in lower(made).kernels] == [True, False]
+    text = targets.emit("cuda-c", lower(made, blocks=True), None)
     products = re.findall(r"b\[(\w)\] = (__fmul_rn)?", text)
     assert products == [("i", "__fmul_rn"), ("j", "")]
     (tmp_path / "f.c").write_text(_TWO)
@@ -109,7 +109,7 @@ def test_a_directive_acts_on_kernels(tmp_path: Path) -> None:
     assert written.code == 0, written.err
     assert written.out.count("#pragma looptune nofma") == 1
     again = schedule(Analysis(load(written.out).codelet), ()).codelet
-    assert [k.no_contraction for k in lower_to_plan(again).kernels] == [True, False]
+    assert [k.no_contraction for k in lower(again).kernels] == [True, False]
 
 
 _NEST = """

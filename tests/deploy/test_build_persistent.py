@@ -12,7 +12,7 @@ import pytest
 from looptune.deploy import build
 from looptune.frontend import load
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -74,7 +74,7 @@ def test_it_becomes_the_sweeps_machine_code(kernel: str, lines: str, tmp_path: P
     (tmp_path / "made.py").write_text(build.as_python(unit, db, "auto", ""))
     made = imported(tmp_path / "made.py")
     done = schedule(Analysis(unit.codelet), parse_lines(lines.splitlines()), unit.values)
-    planned = lower_to_plan(specialize(done.codelet, unit.values), blocks=True)
+    planned = lower(specialize(done.codelet, unit.values), blocks=True)
     assert any(k.steps or k.packing is not None for k in planned.compiled_kernels)
     theirs = {plain_ptx(text) for text in targets.ptx("numba-cuda", planned, "sm_90").split(".version")[1:]}
     own = {plain_ptx(made.ptx(k, s, "sm_90").partition(".version")[2]) for k, s in made.SIGNATURES.items()}

@@ -16,7 +16,7 @@ import pytest
 from looptune.deploy import build
 from looptune.frontend import load
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -66,7 +66,7 @@ def test_every_kernel_becomes_the_sweeps_machine_code(kernel: str, tmp_path: Pat
     path.write_text(build.as_python(unit, db, "auto", ""))
     made = imported(path)
     done = schedule(Analysis(unit.codelet), parse_lines(lines.splitlines()), unit.values)
-    planned = lower_to_plan(specialize(done.codelet, sizes), blocks=True)
+    planned = lower(specialize(done.codelet, sizes), blocks=True)
     theirs = [plain_ptx(text) for text in targets.ptx("numba-cuda", planned, "sm_90").split(".version")[1:]]
     assert len(set(theirs)) == (1 if kernel == "3mm" else len(planned.kernels))
     row = made.CONFIGURATIONS[0]

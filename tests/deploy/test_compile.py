@@ -13,7 +13,7 @@ from looptune.backends.codegen.python import ident
 from looptune.core.errors import LooptuneError, TargetError, UsageError
 from looptune.ir.nodes import Expr, Load
 from looptune.ir.rewrite import walk
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
@@ -58,7 +58,7 @@ def test_a_kernel_computes_what_c_means(program: Program) -> None:
 def test_every_kernel_compiles_for_a_gpu(program: Program) -> None:
     """PTX and cubin without a GPU; registers spill only where a math function needs a table, or data are subscripts of
     a thread's own array."""
-    planned = lower_to_plan(schedule(Analysis(cross_check.codelet_of(program.text))).codelet)
+    planned = lower(schedule(Analysis(cross_check.codelet_of(program.text))).codelet)
     binary = targets.backend("numba-cuda", CACHE).build(planned)
     assert set(binary.objects) == {k.name for k in planned.kernels}
     loads = [n for k in planned.kernels for n in walk(k.body) if isinstance(n, Load)]
@@ -80,7 +80,7 @@ def test_emitted_kernels_compute_what_c_means(tmp_path: Path) -> None:
     for program in programs.ALL:
         codelet = cross_check.codelet_of(program.text)
         given = cross_check.arguments(codelet, program.sizes)
-        source = targets.backend("numba-cuda", CACHE).emit(lower_to_plan(schedule(Analysis(codelet)).codelet))
+        source = targets.backend("numba-cuda", CACHE).emit(lower(schedule(Analysis(codelet)).codelet))
         batch.append(cross_check.Emitted(program.name, source, ident(codelet.name), given))
         want[program.name] = cross_check.interpreted(codelet, given)
     results = cross_check.simulated(batch, tmp_path)

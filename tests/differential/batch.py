@@ -21,7 +21,7 @@ from looptune.deploy import source_to_source
 from looptune.deploy.build import as_c, as_python
 from looptune.frontend import Unit, load
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan
 from tests.differential import cases, compiled, directives, runners
 from tests.differential.cases import Case, Judged
@@ -209,7 +209,7 @@ class Batch:
             codelet = cases.small_blocks(codelet, rng)
         if self._baked(j.case):
             codelet = specialize(codelet, j.case.program.sizes[0])
-        return lower_to_plan(codelet, "\n".join(j.case.lines), j.done.asserted, blocks=blocks)
+        return lower(codelet, "\n".join(j.case.lines), j.done.asserted, blocks=blocks)
 
     def _baked(self, case: Case) -> bool:
         return case.index % 4 == 0

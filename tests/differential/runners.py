@@ -19,6 +19,8 @@ from looptune.backends.numba_cpu import parallel_for
 from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.ir import interpreter
 from looptune.ir.nodes import Array, Codelet
+from looptune.lower.machine import Machine
+from looptune.lower.pipeline import finish
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
 from tests.differential.compiled import CANARY, PAD
@@ -183,7 +185,7 @@ def _library(texts: Mapping[int, str], folder: Path, name: str) -> str:
 
 
 def cuda_c_text(plan: Plan) -> str:
-    return file_text(plan)
+    return file_text(finish(plan, Machine(blocks=True)))
 
 
 def called(function: Any, codelet: Codelet, held: Between) -> None:

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from looptune.frontend import Unit, load
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan
 from looptune.runtime import images
 from looptune.runtime.inputs import from_files
@@ -133,4 +133,4 @@ def versions(unit: Unit) -> Iterator[tuple[str, Plan]]:
     """Two from the space, as CUDA kernels."""
     analysis = Analysis(unit.codelet)
     for lines in (("loop 10: unroll 4, jam", "codelet: grid blocksize 64x2"), ("loop 8: unroll 2, split",)):
-        yield f"version {lines}", lower_to_plan(schedule(analysis, parse_lines(lines)).codelet, blocks=True)
+        yield f"version {lines}", lower(schedule(analysis, parse_lines(lines)).codelet, blocks=True)

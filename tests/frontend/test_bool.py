@@ -11,7 +11,7 @@ import looptune
 from looptune.core.errors import UsageError
 from looptune.frontend import load
 from looptune.ir import c_printer
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
@@ -90,9 +90,7 @@ def test_the_interpreter_and_the_c_that_is_printed(wanted: dict[str, np.ndarray]
 def test_cuda_c(wanted: dict[str, np.ndarray], tmp_path: Path) -> None:
     """Arrays and parameters are C++'s bool."""
     codelet = load(TEXT).codelet
-    case = cuda_c_on_cpu.Case(
-        "bool", lower_to_plan(schedule(Analysis(codelet), parse_lines(())).codelet), codelet, arguments()
-    )
+    case = cuda_c_on_cpu.Case("bool", lower(schedule(Analysis(codelet), parse_lines(())).codelet), codelet, arguments())
     same(cuda_c_on_cpu.run([case], tmp_path)["bool"], wanted)
 
 

@@ -17,7 +17,7 @@ from looptune.deploy.source_to_source import emit, transform
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Array, Codelet, Loop
 from looptune.ir.rewrite import walk
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
@@ -83,7 +83,7 @@ def test_groups_run_on_the_simulator(tmp_path: Path) -> None:
     for style in STYLES:
         unit = load(style.text)
         given = cross_check.arguments(unit.codelet, style.sizes)
-        planned = lower_to_plan(scheduled(unit), "")
+        planned = lower(scheduled(unit), "")
         source = targets.backend("numba-cuda", CACHE).emit(planned)
         programs.append(cross_check.Emitted(style.name, source, unit.codelet.name, given))
         want[style.name] = by_program(style, style.text, given, tmp_path)

@@ -16,7 +16,7 @@ import pytest
 
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.directive_lines import parse_lines
 from looptune.schedule.suggest import schedule_with_suggestions
@@ -75,7 +75,7 @@ def refusal(path: Path) -> str:
         unit = load(path, kernel=kernel[1] if kernel is not None else None, defines=defines)
         placed = parse_lines(lines, "directives")
         done = schedule_with_suggestions(Analysis(unit.codelet, "--no-reassociate" not in words), placed, unit.values)
-        lower_to_plan(done.codelet, blocks=True)
+        lower(done.codelet, blocks=True)
     except LooptuneError as error:
         return str(error)
     return ""

@@ -20,7 +20,7 @@ from looptune.backends.codegen.python import ident
 from looptune.frontend import load
 from looptune.ir import c_printer
 from looptune.ir.nodes import Codelet
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
@@ -59,7 +59,7 @@ def wrong(cases: Sequence[Case], folder: Path) -> list[str]:
             else None
         )
         kernel = looptune.compile(case.text, target="numba-cpu", directives=case.lines) if _has(case, "cpu") else None
-        planned = lower_to_plan(done, blocks=True)
+        planned = lower(done, blocks=True)
         for k, given in enumerate(case.arguments):
             key = f"{case.name} {k} {cross_check.scalars(given)}"
             wants[key] = want = cross_check.called(library, codelet, given)

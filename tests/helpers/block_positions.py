@@ -9,13 +9,16 @@ from looptune.backends.codegen.block_swizzle import emit_block_index
 from looptune.backends.codegen.python import HELPERS
 from looptune.backends.numba_cuda.writer import CudaWriter
 from looptune.ir.nodes import Codelet
+from looptune.lower.machine import Machine
+from looptune.lower.pipeline import finish
 from looptune.lower.plan import Kernel, Plan
 
 
 def taken(kernel: Kernel, launched: tuple[int, int]) -> list[tuple[int, int]]:
     """The (x, y) of each block that does not leave, in the order of the launch: along x first."""
-    writer = CudaWriter(Plan(Codelet("f", (), (), ()), (), ()), set())
-    writer.counters, writer.nonnegative, writer.counted, writer.most = set(), set(), set(), {}
+    plan = finish(Plan(Codelet("f", (), (), ()), (), ()), Machine(blocks=True))
+    writer = CudaWriter(plan, set())
+    writer.counters, writer.nonnegative = set(), set()
     lines = [line.replace("return", "return None") for line in emit_block_index(kernel, writer, "    ")]
     text = "\n".join(
         ["def place():", *lines, f"    return {writer.coordinates['block x']}, {writer.coordinates['block y']}"]

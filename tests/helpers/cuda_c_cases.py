@@ -8,7 +8,7 @@ from functools import cache
 from looptune.frontend import load
 from looptune.ir.nodes import Codelet, Scalar
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
@@ -34,12 +34,12 @@ def spread() -> Iterator[Case]:
         codelet = load(suite_spaces.PROGRAMS[kernel], dtype="float64").codelet
         analysis, sizes = Analysis(codelet), small(codelet)
         start = cross_check.arguments(codelet, sizes)
-        yield Case(f"{kernel}, default", lower_to_plan(schedule(analysis).codelet, blocks=True), codelet, start)
+        yield Case(f"{kernel}, default", lower(schedule(analysis).codelet, blocks=True), codelet, start)
         space = suite_spaces.configurations(kernel)
         for number in range(SPREAD):
             lines = space[(2 * number + 1) * len(space) // (2 * SPREAD)].lines
             done = schedule(analysis, parse_lines(lines)).codelet
-            made = lower_to_plan(specialize(done, sizes) if number % 2 else done, blocks=True)
+            made = lower(specialize(done, sizes) if number % 2 else done, blocks=True)
             yield Case(f"{kernel}, {'; '.join(lines)}", made, codelet, start)
 
 
@@ -61,7 +61,7 @@ def features() -> Iterator[Case]:
         codelet = reduction_cases.analysis(reduces.text).codelet
         done = reduction_cases.scheduled(reduces.text, *reduces.lines).codelet
         sizes = reduces.sizes[number % len(reduces.sizes)]
-        made, start = lower_to_plan(done, blocks=number % 2 == 1), reduction_cases.given(codelet, sizes, number)
+        made, start = lower(done, blocks=number % 2 == 1), reduction_cases.given(codelet, sizes, number)
         yield Case(f"shared: {name}", made, codelet, start)
     for name, shared in team_cases.CASES.items():
         codelet, sizes = reduction_cases.analysis(shared.text).codelet, shared.sizes[-1]
@@ -73,7 +73,7 @@ def features() -> Iterator[Case]:
         yield Case(f"under a condition: {name}", made, codelet, cross_check.arguments(codelet, sizes))
     for program in programs.ALL:
         codelet = load(program.text).codelet
-        made = lower_to_plan(schedule(Analysis(codelet)).codelet)
+        made = lower(schedule(Analysis(codelet)).codelet)
         yield Case(program.name, made, codelet, cross_check.arguments(codelet, program.sizes))
 
 

@@ -14,6 +14,8 @@ import numpy as np
 
 from looptune.backends.cuda.cuda_c_writer import file_text
 from looptune.ir.nodes import Array, Codelet
+from looptune.lower.machine import Machine
+from looptune.lower.pipeline import finish
 from looptune.lower.plan import Plan
 from tests.helpers.cross_check import C_SCALARS, Arguments, arrays, copied
 
@@ -35,7 +37,9 @@ def run(cases: Sequence[Case], folder: Path) -> dict[str, dict[str, np.ndarray]]
     """What each case leaves in its arrays. One translation unit: a compiler takes a second to begin."""
     parts = ['#include "cuda_c_on_cpu.h"']
     for number, case in enumerate(cases):
-        parts.append(f"namespace n{number} {{\n{_portable(file_text(case.plan), number)}\n}}")
+        parts.append(
+            f"namespace n{number} {{\n{_portable(file_text(finish(case.plan, Machine(blocks=True))), number)}\n}}"
+        )
     (folder / "whole.cpp").write_text("\n".join(parts))
     command = ["g++", "-O0", "-w", "-ffp-contract=off", "-shared", "-fPIC", "-I", str(Path(__file__).parent)]
     done = subprocess.run(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from looptune.frontend import load
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -29,6 +29,6 @@ SIZES = ({"n": 7, "m": 5}, {"n": 8, "m": 4}, {"n": 2, "m": 1})
 
 
 def planned(text: str, lines: Sequence[str], sizes: dict[str, int]) -> Plan:
-    return lower_to_plan(
+    return lower(
         specialize(schedule(Analysis(load(HEAD + "{" + text + "}\n").codelet), parse_lines(lines)).codelet, sizes)
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from looptune.frontend import load
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -34,7 +34,7 @@ def sized(*counts: tuple[int, ...]) -> tuple[Sizes, ...]:
 def planned(text: str, lines: Sequence[str], sizes: Sizes | None = None) -> Plan:
     """With sizes as constants, where they are given."""
     done = schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet
-    return lower_to_plan(done if sizes is None else specialize(done, sizes), blocks=True)
+    return lower(done if sizes is None else specialize(done, sizes), blocks=True)
 
 
 def wrong_in_c(cases: Mapping[str, Case], folder: Path, constant: Iterable[bool], tolerance: float) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.frontend import load
 from looptune.ir.nodes import Codelet
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan
 from looptune.lower.plan_outline import summarize_plan
 from looptune.schedule.analysis import Analysis
@@ -32,7 +32,7 @@ def scheduled(text: str, *lines: str, reassociate: bool = True) -> ScheduleResul
 
 
 def planned(text: str, *lines: str) -> Plan:
-    return lower_to_plan(scheduled(text, *lines).codelet)
+    return lower(scheduled(text, *lines).codelet)
 
 
 def given(codelet: Codelet, sizes: Mapping[str, int], seed: int) -> cross_check.Arguments:

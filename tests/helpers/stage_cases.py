@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from looptune.frontend import load
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -170,4 +170,4 @@ CASES = {
 
 def planned(case: Case, sizes: Mapping[str, int] | None = None) -> Plan:
     done = schedule(Analysis(load(case.text).codelet), parse_lines(case.lines)).codelet
-    return lower_to_plan(done if sizes is None else specialize(done, sizes))
+    return lower(done if sizes is None else specialize(done, sizes))

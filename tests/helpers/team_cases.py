@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan
 from tests.helpers.reduction_cases import scheduled
 from tests.helpers.team_reduction_cases import Case, sized
@@ -81,4 +81,4 @@ CASES = {
 
 
 def made(case: Case) -> Plan:
-    return lower_to_plan(scheduled(case.text, *case.lines).codelet, blocks=True)
+    return lower(scheduled(case.text, *case.lines).codelet, blocks=True)

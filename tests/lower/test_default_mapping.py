@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from looptune.frontend import load
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan
 from looptune.lower.plan_outline import summarize_plan
 from looptune.schedule.analysis import Analysis
@@ -97,7 +97,7 @@ DEFAULT = {
 
 def planned(source: str | Path, *lines: str) -> tuple[Plan, dict[str, int]]:
     unit = load(source)
-    made = lower_to_plan(schedule(Analysis(unit.codelet), parse_lines(lines), unit.values).codelet)
+    made = lower(schedule(Analysis(unit.codelet), parse_lines(lines), unit.values).codelet)
     return made, {n: int(v) for n, v in unit.values.items() if isinstance(v, int)}
 
 

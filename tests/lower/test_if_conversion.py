@@ -11,7 +11,7 @@ from looptune.frontend import load
 from looptune.ir.nodes import Assign, Const, If, Loop, Stmt
 from looptune.ir.rewrite import walk
 from looptune.lower.passes.if_conversion import if_convert
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
@@ -58,7 +58,7 @@ def test_a_register_that_is_used_before_it_is_set_keeps_its_value() -> None:
     nest = "for (int i = 0; i < 6; i++) for (int j = i; j < i + 1; j++) for (int k = 1; k < m; k++)"
     codelet = load(f"void f(int m, long c[9][9], long e[9]) {{ {nest} c[i][i] += e[i]; }}\n").codelet
     lines = ("loop 1: tile 3", "loop 3: rfactor 2")
-    made = lower_to_plan(schedule(Analysis(codelet), parse_lines(lines)).codelet, blocks=True)
+    made = lower(schedule(Analysis(codelet), parse_lines(lines)).codelet, blocks=True)
     kernel = made.kernels[1]
     done = if_convert(kernel, made)
     assert done != kernel

@@ -9,7 +9,7 @@ import pytest
 from looptune.ir.nodes import Const, Load, Var
 from looptune.lower.accumulators import Accumulator
 from looptune.lower.passes.init_fusion import are_disjoint, fuse_initializers
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.team import TeamReduce
 from tests.helpers import cross_check, cuda_c_on_cpu, reduction_cases
 
@@ -50,7 +50,7 @@ def lines(name: str) -> tuple[str, ...]:
 def test_which_are_moved(name: str) -> None:
     """Constants that nothing reads before the sum is there, of the target's own type."""
     text, firsts = BEGUN[name]
-    (kernel,) = lower_to_plan(reduction_cases.scheduled(HEAD + text, *lines(name)).codelet, blocks=True).kernels
+    (kernel,) = lower(reduction_cases.scheduled(HEAD + text, *lines(name)).codelet, blocks=True).kernels
     assert kernel.team is not None
     assert all(a.first is None for t in kernel.team.trees for a in t.accumulators), "the plan has them where they were"
     (tree,) = _trees(fuse_initializers(kernel.team.phases))
@@ -79,7 +79,7 @@ def test_results_are_the_loops(tmp_path: Path) -> None:
     for name, text in ALL.items():
         for sizes in ({"n": 5, "m": 7}, {"n": 3, "m": 0}):
             codelet = reduction_cases.analysis(HEAD + text).codelet
-            made = lower_to_plan(reduction_cases.scheduled(HEAD + text, *lines(name)).codelet, blocks=True)
+            made = lower(reduction_cases.scheduled(HEAD + text, *lines(name)).codelet, blocks=True)
             cases.append(cuda_c_on_cpu.Case(f"{name} {sizes}", made, codelet, cross_check.arguments(codelet, sizes)))
     results = cuda_c_on_cpu.run(cases, tmp_path)
     wrong = {

@@ -11,10 +11,11 @@ import pytest
 
 from looptune.backends.cuda.cuda_c_writer import file_text
 from looptune.frontend import load
-from looptune.ir.nodes import Const, Var
+from looptune.ir.nodes import Const
 from looptune.ir.specialize import specialize
-from looptune.lower.passes.lane_registers import LANE, keep_lane_elements
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.machine import Machine
+from looptune.lower.passes.lane_registers import keep_lane_elements
+from looptune.lower.pipeline import finish, lower
 from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -44,13 +45,13 @@ LEFT = {
 
 
 def planned(text: str, lines: tuple[str, ...], sizes: dict[str, int]) -> Plan:
-    return lower_to_plan(specialize(reduction_cases.scheduled(text, *lines).codelet, sizes), blocks=True)
+    return lower(specialize(reduction_cases.scheduled(text, *lines).codelet, sizes), blocks=True)
 
 
 def found(made: Plan) -> list[tuple[str, int]]:
     """The arrays in registers, and how many of them a lane has."""
     before = {v.name for k in made.kernels for v in k.locals}
-    after = [v for k in made.kernels for v in keep_lane_elements(k, Var(LANE)).locals]
+    after = [v for k in made.kernels for v in keep_lane_elements(k, made).locals]
     return [(v.name, int(v.shape[0].value)) for v in after if v.name not in before]
 
 
@@ -69,8 +70,9 @@ def test_what_is_kept() -> None:
 @pytest.mark.parametrize(("width", "counted"), [(8, 1), (16, 2), (12, 0), (7, 0)])
 def test_turns_are_counted(width: int, counted: int) -> None:
     """Where every lane has as many."""
-    (kernel,) = planned(ROWS, ("loop 2: parallel", "codelet: grid blocksize 8x2"), {"n": 5, "m": width}).kernels
-    team = keep_lane_elements(kernel, Var(LANE)).team
+    made = planned(ROWS, ("loop 2: parallel", "codelet: grid blocksize 8x2"), {"n": 5, "m": width})
+    (kernel,) = made.kernels
+    team = keep_lane_elements(kernel, made).team
     assert team is not None
     (tree,) = team.trees
     assert (tree.loop.hi == Const(counted)) == (counted > 0)
@@ -101,7 +103,7 @@ def test_two_launches(name: str) -> None:
     lines, barriers = BOTH_PRODUCTS[name]
     codelet = load(POLYBENCH / f"{name}.c").codelet
     done = schedule(Analysis(codelet), parse_lines((*lines, "codelet: grid blocksize 32x16")))
-    made = lower_to_plan(specialize(done.codelet, {"n": 4096, "nx": 4096, "ny": 4096}), blocks=True)
+    made = lower(specialize(done.codelet, {"n": 4096, "nx": 4096, "ny": 4096}), blocks=True)
     ((array, count),) = found(made)
     assert (array.endswith("_parts_kept"), count, len(made.kernels)) == (True, 8, 2)
     first, _ = device_text(made)
@@ -111,7 +113,7 @@ def test_two_launches(name: str) -> None:
 
 def device_text(made: Plan) -> list[str]:
     """Of each kernel."""
-    return re.split(r"(?=__launch_bounds__)", file_text(made))[1:]
+    return re.split(r"(?=__launch_bounds__)", file_text(finish(made, Machine(blocks=True))))[1:]
 
 
 def cases() -> Iterator[cuda_c_on_cpu.Case]:

@@ -10,7 +10,7 @@ from looptune.frontend import load
 from looptune.ir.def_use import upward_exposed_uses
 from looptune.ir.nodes import Loop
 from looptune.ir.rewrite import walk
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, extent, launches
 from looptune.lower.plan_check import plan_as_loops, prove_plan
 from looptune.schedule.analysis import Analysis
@@ -20,7 +20,7 @@ from tests.helpers import cross_check
 
 
 def planned(text: str, *lines: str) -> Plan:
-    return lower_to_plan(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet)
+    return lower(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet)
 
 
 def sketch(steps: Sequence[Step]) -> list[object]:
@@ -304,7 +304,7 @@ void f(int n, double a[n], double b[4]) {
 """
     original = load(text).codelet
     done = schedule(Analysis(original), parse_lines(["loop i: noParallel", "loop i: unroll 3, jam"])).codelet
-    assert prove_plan(original, lower_to_plan(done)).verdict == "proved"
+    assert prove_plan(original, lower(done)).verdict == "proved"
 
 
 def test_parts_of_a_sum_whose_loop_reads_past_its_element_are_proved_at_sizes() -> None:
@@ -316,5 +316,5 @@ void f(int n, double x[n + 9], double b[n]) {
 """
     original = load(text).codelet
     done = schedule(Analysis(original), parse_lines(["loop i: rfactor 3"])).codelet
-    assert prove_plan(original, lower_to_plan(done)).verdict == "unknown"
-    assert prove_plan(original, lower_to_plan(done), {"n": 7}).verdict == "proved"
+    assert prove_plan(original, lower(done)).verdict == "unknown"
+    assert prove_plan(original, lower(done), {"n": 7}).verdict == "proved"

@@ -12,7 +12,8 @@ from looptune.frontend import load
 from looptune.ir import c_printer
 from looptune.ir.nodes import Codelet, Loop
 from looptune.ir.rewrite import walk
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.passes.openmp_scalars import accumulate_in_scalars
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan
 from looptune.lower.plan_check import prove_plan
 from looptune.poly.translation_validation import prove
@@ -52,7 +53,7 @@ def scheduled(text: str, *lines: str) -> Codelet:
 
 
 def planned(text: str, *lines: str) -> Plan:
-    return lower_to_plan(scheduled(text, *lines))
+    return lower(scheduled(text, *lines))
 
 
 @pytest.mark.parametrize("text", [SMOOTHED, AT_THE_TOP])
@@ -90,7 +91,9 @@ def test_it_is_declared_in_the_loop_again() -> None:
     assert "i++) {\n    float h[6];\n" in text
     again = load(text).codelet
     assert [f.private_arrays for f in walk(again.body) if isinstance(f, Loop)] == [("h",), (), (), ()]
-    assert "#pragma omp parallel for\n  for (int i = 0; i < n; i++) {\n    float h[6];\n" in openmp.text(done)
+    assert "#pragma omp parallel for\n  for (int i = 0; i < n; i++) {\n    float h[6];\n" in openmp.text(
+        accumulate_in_scalars(done)
+    )
 
 
 def test_copies_that_interleave_have_one_each() -> None:
@@ -111,7 +114,7 @@ def test_copies_that_interleave_have_one_each() -> None:
     given = cross_check.arguments(codelet, {"n": 5})
     assert cross_check.off(cross_check.interpreted(codelet, given), cross_check.interpreted(done, given)) is None
     assert prove(codelet, done, {"n": 4}).verdict == "proved"
-    (first, *_) = lower_to_plan(done).kernels
+    (first, *_) = lower(done).kernels
     assert len([v for v in first.locals if v.shape]) == 4
 
 
@@ -140,7 +143,7 @@ def test_an_order_refused_for_passes_over_it_has_a_witness() -> None:
           for (int d = 0; d < 6; d++) A[i][m][d] = h[d];
         }
     }"""
-    assert lower_to_plan(scheduled(passes, "loop m: unroll 4, jam")).device_locals == ()
+    assert lower(scheduled(passes, "loop m: unroll 4, jam")).device_locals == ()
     with pytest.raises(IllegalTransform, match=r"unroll 2, split is illegal: iteration .* must run before"):
         scheduled(passes, "loop 4: unroll 2, split")
     rows = scheduled(passes, "loop m: unroll 4, jam", "loop i: unroll 2, split")

@@ -14,7 +14,7 @@ from looptune.ir import c_printer
 from looptune.ir.nodes import If, Loop, Stmt
 from looptune.ir.specialize import specialize
 from looptune.lower.passes.row_groups import split_by_row
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan, evaluate_size
 from looptune.lower.plan_check import prove_plan
 from looptune.schedule.analysis import Analysis
@@ -172,7 +172,7 @@ ROWS = {
 
 def planned(text: str, lines: Sequence[str], sizes: Mapping[str, int] | None) -> Plan:
     done = schedule(Analysis(load(text).codelet), parse_lines(lines), sums=True).codelet
-    return lower_to_plan(done if sizes is None else specialize(done, sizes), blocks=True)
+    return lower(done if sizes is None else specialize(done, sizes), blocks=True)
 
 
 @pytest.mark.sampled(3, "wide")
@@ -190,7 +190,7 @@ def test_blocks_for_each_row(case: tuple[str, tuple[str, ...], tuple[dict[str, i
 def test_a_cpu_adds_them_up_in_one_pass() -> None:
     text, lines, _, _ = ROWS["between statements"]
     done = schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet
-    assert all(k.z_axis is None or k.makes_parts for k in lower_to_plan(done).kernels)
+    assert all(k.z_axis is None or k.makes_parts for k in lower(done).kernels)
 
 
 @pytest.mark.wide

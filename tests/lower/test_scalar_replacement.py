@@ -19,7 +19,7 @@ from looptune.lower.passes.scalar_replacement import (
     replace_team_scalars,
     replace_with_scalars,
 )
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan_check import prove_plan
 from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
@@ -179,7 +179,7 @@ void f(int n, double x[n], double y[n], double z[n]) {
 }
 """
     codelet = load(text).codelet
-    proof = prove_plan(codelet, lower_to_plan(schedule(Analysis(codelet)).codelet))
+    proof = prove_plan(codelet, lower(schedule(Analysis(codelet)).codelet))
     assert proof.verdict == "proved", proof.reason
 
 
@@ -212,9 +212,7 @@ def test_a_block_of_unknown_width_is_kept() -> None:
     """Fours of columns that lie a grid apart, the sizes being arguments: every element of a thread is in a register."""
     product = load(ROOT / "gatlas" / "product.c").codelet
     lines = ("loop i: unroll 2, jam", "loop j: unroll 8, split, vector 4, jam")
-    emitted = targets.backend("cuda-c", CACHE).emit(
-        lower_to_plan(schedule(Analysis(product), parse_lines(lines)).codelet)
-    )
+    emitted = targets.backend("cuda-c", CACHE).emit(lower(schedule(Analysis(product), parse_lines(lines)).codelet))
     (first, *_) = re.findall(r"for \(.*?k\b.*?\{(.*?)\n *\}", emitted, re.DOTALL)
     assert "B[" in first
     assert "C[" not in first
@@ -226,7 +224,7 @@ def test_a_block_stays_from_strip_to_strip() -> None:
     product = load(ROOT / "gatlas" / "product.c").codelet
     lines = ("loop i: unroll 2, jam", "loop k: tile k:16", "loop k: stage A, B")
     done = schedule(Analysis(product), parse_lines(lines)).codelet
-    emitted = targets.backend("cuda-c", CACHE).emit(lower_to_plan(done))
+    emitted = targets.backend("cuda-c", CACHE).emit(lower(done))
     strips = emitted[emitted.index("for (unsigned int outer_k") : emitted.index("= C_r;")]
     assert strips.count("C[") == 1, "the store after all of them"
     assert strips.count("for (") == 3

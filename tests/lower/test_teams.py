@@ -12,7 +12,7 @@ from looptune.frontend import load
 from looptune.ir.c_printer import function
 from looptune.ir.nodes import Assign, Const, Load
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Launch, Plan
 from looptune.lower.plan_check import prove_plan
 from looptune.lower.team import Phase, TeamFor, TeamSingle
@@ -40,7 +40,7 @@ def test_what_is_launched_is_proved(case: Case) -> None:
     """On a GPU for all sizes; and on a CPU, where it is a parallel loop like any other."""
     original, tree = analysis(case.text).codelet, scheduled(case.text, *case.lines).codelet
     for blocks in (True, False):
-        proof = prove_plan(original, lower_to_plan(tree, blocks=blocks), blocks=blocks)
+        proof = prove_plan(original, lower(tree, blocks=blocks), blocks=blocks)
         assert proof.verdict == "proved", proof.reason
 
 
@@ -91,7 +91,7 @@ def shuffled(what: str) -> tuple[Phase, ...]:
 
 def planned_mean() -> Plan:
     lines = ("loop i: parallel", "loop k: parallel", BLOCK)
-    return lower_to_plan(scheduled(MEAN, *lines).codelet, blocks=True)
+    return lower(scheduled(MEAN, *lines).codelet, blocks=True)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_source_to_source(case: Case) -> None:
     """What ``transform`` prints is read again as the same loops for teams."""
     done = scheduled(case.text, *case.lines).codelet
     again = schedule(Analysis(load(function(done, pragmas=True)).codelet)).codelet
-    assert drawn(lower_to_plan(again, blocks=True)) == case.runs
+    assert drawn(lower(again, blocks=True)) == case.runs
 
 
 @pytest.mark.sampled(4, "wide")
@@ -143,7 +143,5 @@ def test_cuda(tmp_path: Path) -> None:
             for kind, codelet in (("", tree), (" baked", specialize(tree, sizes))):
                 key = f"{name} {sizes}{kind}"
                 wants[key] = cross_check.interpreted(analysis(case.text).codelet, start)
-                programs.append(
-                    cross_check.Emitted(key, NumbaCuda().emit(lower_to_plan(codelet, blocks=True)), "f", start)
-                )
+                programs.append(cross_check.Emitted(key, NumbaCuda().emit(lower(codelet, blocks=True)), "f", start))
     assert cross_check.misses(programs, wants, tmp_path, 1e-12) == {}

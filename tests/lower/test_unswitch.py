@@ -12,7 +12,7 @@ from looptune.ir.def_use import referenced_names
 from looptune.ir.nodes import Assign, Codelet, If, Load, Local, Loop, Var
 from looptune.ir.rewrite import walk
 from looptune.lower.passes.unswitch import unswitch_innermost
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -107,7 +107,7 @@ def test_compiled(name: str, tmp_path: Path) -> None:
     text = {**ASKING, **HELD}[name][0]
     codelet = load(HEAD + "{" + text + "}\n").codelet
     lines = ("loop i: unroll 2, jam",) if "int i = 0; i < n; i++" in text else ()
-    made = lower_to_plan(schedule(Analysis(codelet), parse_lines(lines)).codelet)
+    made = lower(schedule(Analysis(codelet), parse_lines(lines)).codelet)
     backend = targets.backend("numba-cpu", tmp_path)
     program = backend.load(backend.build(made))
     for size in SIZES:

@@ -14,7 +14,7 @@ from looptune.frontend import load
 from looptune.ir.nodes import Assign, Codelet, If, Loop, Node, Stmt, Unary
 from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan_check import prove_plan
 from looptune.poly import dataflow as flow
 from looptune.poly.data_conditions import conjuncts
@@ -159,7 +159,7 @@ def test_a_register_is_compared_with_what_is_read_in_its_loop() -> None:
     before, after = scheduled(
         "for (int i = 0; i < n; i++) if (z[0] > 1) for (int j = 0; j < n; j++) z[0] += A[i][j];", "loop 1: noParallel"
     )
-    assert prove_plan(before, lower_to_plan(after)).verdict == "proved"
+    assert prove_plan(before, lower(after)).verdict == "proved"
 
 
 @pytest.mark.parametrize("lines", [(), ("loop 1: unroll 2",), ("loop 1: tile i:4",), ("loop 1: parallel",)])
@@ -172,7 +172,7 @@ def test_reductions_under_conditions_are_proved(loop: str, lines: tuple[str, ...
     before, after = scheduled(f"for (int i = 0; i < n; i++) {loop}", *lines)
     for sizes in ({}, {"n": 37}):
         assert prove(before, after, sizes).verdict == "proved"
-        assert prove_plan(before, lower_to_plan(specialize(after, sizes)), sizes).verdict == "proved"
+        assert prove_plan(before, lower(specialize(after, sizes)), sizes).verdict == "proved"
     strict = prove(before, after, reassociate=False).verdict
     assert strict == ("failed" if "+=" in loop and "parallel" in str(lines) else "proved")
 

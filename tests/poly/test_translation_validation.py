@@ -11,7 +11,7 @@ from looptune.core.errors import IllegalTransform
 from looptune.frontend import load
 from looptune.ir.nodes import Assign, Codelet, Const, Loop, Node
 from looptune.ir.rewrite import rewrite, walk
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan_check import plan_as_loops
 from looptune.poly.translation_validation import TOO_INVOLVED, Proof, prove
 from looptune.schedule.analysis import Analysis
@@ -285,7 +285,7 @@ void f(int n, int m, double A[24][24], double x[24], double z[24]) {
 }
 """
     before = load(text).codelet
-    made = lower_to_plan(schedule(Analysis(before), parse_lines(["loop 3: rfactor 2"])).codelet)
+    made = lower(schedule(Analysis(before), parse_lines(["loop 3: rfactor 2"])).codelet)
     assert any(v.shape for v in made.device_locals)
     assert prove(before, plan_as_loops(made), shared=frozenset()).verdict == "proved"
 
@@ -324,6 +324,6 @@ def test_an_element_that_is_assigned_to_itself_is_assigned() -> None:
 """
     analysis = Analysis(load(text).codelet)
     done = schedule(analysis, parse_lines(["loop 3: fullunroll", "loop 2: noParallel"]), {"n": 4})
-    launched = plan_as_loops(lower_to_plan(done.codelet))
+    launched = plan_as_loops(lower(done.codelet))
     assert any(isinstance(n, Assign) and n.target == n.value for n in walk(launched.body))
     assert prove(analysis.codelet, launched, shared=frozenset()).verdict == "proved"

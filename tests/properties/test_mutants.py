@@ -20,7 +20,7 @@ from looptune.ir.nodes import Codelet, Loop, Scalar
 from looptune.ir.rewrite import rewrite
 from looptune.ir.simplify import is_integer
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan_check import plan_as_loops
 from looptune.poly.translation_validation import Proof, prove
 from looptune.schedule import directives
@@ -88,7 +88,7 @@ def launched(loops: Made) -> Made:
     """The plan of the loops, in small blocks."""
     small: Codelet = rewrite(lambda n: n.annotated(BlockSize(BLOCK)) if isinstance(n, Loop) else None, loops.finished)
     known = dict(zip("nm", loops.only[0], strict=True)) if len(loops.only) == 1 else {}
-    planned = lower_to_plan(specialize(small, known))
+    planned = lower(specialize(small, known))
     return replace(
         loops, finished=plan_as_loops(planned), shared=frozenset(v.name for v in planned.device_locals if not v.shape)
     )

@@ -29,7 +29,7 @@ from looptune.frontend import load
 from looptune.ir import c_printer, interpreter
 from looptune.ir.nodes import Codelet, If, Load, Loop, Select
 from looptune.ir.rewrite import rewrite, walk
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan_check import plan_as_loops
 from looptune.poly import legality
 from looptune.poly.dependence import Dependence
@@ -154,7 +154,7 @@ def check_accepted(analysis: Analysis, done: ScheduleResult, lines: list[str], c
     original = analysis.codelet
     conditional = any(isinstance(n, If) and any(isinstance(x, Load) for x in walk(n.cond)) for n in walk(original.body))
     small: Codelet = rewrite(lambda n: n.annotated(BlockSize((3, 2))) if isinstance(n, Loop) else None, done.codelet)
-    planned = lower_to_plan(small)
+    planned = lower(small)
     launched, shared = plan_as_loops(planned), frozenset(v.name for v in planned.device_locals if not v.shape)
     note(c_printer.body(launched))
     for n, m in random_nests.SIZES:

@@ -23,7 +23,7 @@ from looptune.ir.nodes import Codelet, Loop
 from looptune.ir.rewrite import walk
 from looptune.ir.verify import verify
 from looptune.lower.passes.scalar_replacement import replace_with_scalars
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
@@ -222,7 +222,7 @@ def test_parallel_iterations_may_run_in_any_order(data: st.DataObject, text: str
 def test_every_program_maps_to_kernels(text: str) -> None:
     """Any accepted program has a plan, and printing the scheduled codelet gives C that computes the same."""
     codelet = schedule(Analysis(load(text).codelet)).codelet
-    assert lower_to_plan(codelet).kernels
+    assert lower(codelet).kernels
     again = load(c_printer.function(codelet)).codelet
     for n, m in ((5, 7), (2, 3)):
         assert cross_check.off(outcome(codelet, n, m)[0], outcome(again, n, m)[0]) is None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from looptune.frontend import load
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import count, launches
 from looptune.report.check import json
 from looptune.report.check import text as loops
@@ -202,7 +202,7 @@ def test_a_maximum_that_lets_nan_in_depends_on_the_order() -> None:
 def test_launches_are_counted_as_they_come(name: str) -> None:
     """The count equals that of the launches gone through one by one."""
     codelet = load(CODES[name]).codelet
-    made = lower_to_plan(schedule(Analysis(codelet)).codelet)
+    made = lower(schedule(Analysis(codelet)).codelet)
     for n in (0, 1, 5):
         sizes = dict.fromkeys(integers(codelet), n)
         assert count(made.steps, sizes) == sum(1 for _ in launches(made.steps, sizes))

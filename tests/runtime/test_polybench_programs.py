@@ -15,7 +15,7 @@ from looptune.backends.codegen.python import ident
 from looptune.deploy import source_to_source
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Array
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.runtime import targets
 from looptune.runtime.host_program import RecordedCall, record
 from looptune.runtime.problem_sizes import prime_sizes, problem
@@ -122,7 +122,7 @@ def test_the_cuda_kernels_compute_what_gcc_does(bench: Path, tmp_path: Path) -> 
     batch, want = [], {}
     for style, how in CASES:
         unit, start = given(bench, style, MACROS[how])
-        source = targets.backend("numba-cuda", CACHE).emit(lower_to_plan(schedule(Analysis(unit.codelet)).codelet))
+        source = targets.backend("numba-cuda", CACHE).emit(lower(schedule(Analysis(unit.codelet)).codelet))
         arguments: cross_check.Arguments = {**start.scalars, **start.arrays}
         ordered = {p.name: arguments[p.name] for p in unit.codelet.params}
         batch.append(cross_check.Emitted(f"{style.name}, {how}", source, ident(unit.codelet.name), ordered))

@@ -11,7 +11,7 @@ from looptune.ir import c_printer
 from looptune.ir.nodes import Loop
 from looptune.ir.rewrite import walk
 from looptune.ir.verify import verify
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan_check import prove_plan
 from looptune.poly.translation_validation import prove
 from looptune.schedule import directives
@@ -121,7 +121,7 @@ def modes(*lines: str, text: str = WAVE) -> dict[str, str]:
     codelet = load(text).codelet
     done = schedule(Analysis(codelet), parse_lines(lines)).codelet
     assert prove(codelet, done).verdict == "proved"
-    assert prove_plan(codelet, lower_to_plan(done)).verdict == "proved"
+    assert prove_plan(codelet, lower(done)).verdict == "proved"
     return {n.var: n.mode for n in walk(done.body) if isinstance(n, Loop)}
 
 
@@ -189,6 +189,6 @@ def test_copies_of_copies_have_locals_of_their_own(loops: str, words: str) -> No
     original = load(_APART).codelet
     done = schedule(Analysis(original), parse_lines([f"loop {v}: unroll 2, {words}" for v in loops])).codelet
     assert prove(original, done).verdict == "proved"
-    assert prove_plan(original, lower_to_plan(done)).verdict == "proved"
+    assert prove_plan(original, lower(done)).verdict == "proved"
     given = cross_check.arguments(original, {"n": 5, "m": 3})
     assert cross_check.off(cross_check.interpreted(original, given), cross_check.interpreted(done, given), 1e-5) is None

@@ -13,7 +13,7 @@ from looptune.cli.main import cli
 from looptune.deploy import build
 from looptune.frontend import load
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
@@ -41,12 +41,12 @@ cuda = pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-
 
 def covar(*lines: str) -> Plan:
     done = schedule(Analysis(load(COVAR).codelet), parse_lines(lines), SIZES)
-    return lower_to_plan(specialize(done.codelet, SIZES), blocks=True)
+    return lower(specialize(done.codelet, SIZES), blocks=True)
 
 
 def told(*lines: str) -> list[tuple[int, ...]]:
     done = schedule(Analysis(load(TWO).codelet), parse_lines(lines)).codelet
-    return [launch_bounds(k) for k in lower_to_plan(done).kernels]
+    return [launch_bounds(k) for k in lower(done).kernels]
 
 
 @pytest.mark.sampled(3, "wide")
@@ -115,7 +115,7 @@ def test_it_is_written_back(tmp_path: Path) -> None:
     assert said.exit_code == 0, said.output
     assert re.findall(r"#pragma looptune launchbounds (\w+)", said.output) == ["2", "off"]
     again.write_text(said.output)
-    kernels = lower_to_plan(schedule(Analysis(load(again).codelet), ()).codelet).kernels
+    kernels = lower(schedule(Analysis(load(again).codelet), ()).codelet).kernels
     assert [launch_bounds(k) for k in kernels] == [(256, 2), ()]
 
 

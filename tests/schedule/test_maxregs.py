@@ -13,7 +13,7 @@ from looptune.cli.main import cli
 from looptune.deploy import build
 from looptune.frontend import load
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
@@ -41,14 +41,11 @@ cuda = pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-
 
 def gemm(*lines: str) -> Plan:
     done = schedule(Analysis(load(GEMM).codelet), parse_lines((*MANY, *lines)), SIZES)
-    return lower_to_plan(specialize(done.codelet, SIZES), blocks=True)
+    return lower(specialize(done.codelet, SIZES), blocks=True)
 
 
 def limits(*lines: str) -> list[int]:
-    return [
-        max_registers(k)
-        for k in lower_to_plan(schedule(Analysis(load(TWO).codelet), parse_lines(lines)).codelet).kernels
-    ]
+    return [max_registers(k) for k in lower(schedule(Analysis(load(TWO).codelet), parse_lines(lines)).codelet).kernels]
 
 
 @pytest.mark.sampled(4, "wide")
@@ -101,7 +98,7 @@ def test_it_is_written_back(tmp_path: Path) -> None:
     assert said.exit_code == 0, said.output
     assert re.findall(r"#pragma looptune maxregs (\d+)", said.output) == ["64", "32"]
     again.write_text(said.output)
-    kernels = lower_to_plan(schedule(Analysis(load(again).codelet), ()).codelet).kernels
+    kernels = lower(schedule(Analysis(load(again).codelet), ()).codelet).kernels
     assert [max_registers(k) for k in kernels] == [64, 32]
 
 

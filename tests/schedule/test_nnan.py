@@ -13,7 +13,7 @@ from looptune.frontend import load
 from looptune.ir.nodes import Binary, Const, Select
 from looptune.ir.simplify import as_min_max
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan
 from looptune.runtime.targets import ptx
 from looptune.schedule.analysis import Analysis
@@ -43,7 +43,7 @@ def scheduled(tmp_path: Path, *lines: str, code: str = TWO) -> ScheduleResult:
 
 
 def planned(tmp_path: Path, *lines: str, code: str = TWO) -> Plan:
-    return lower_to_plan(specialize(scheduled(tmp_path, *lines, code=code).codelet, {"n": 64}), blocks=True)
+    return lower(specialize(scheduled(tmp_path, *lines, code=code).codelet, {"n": 64}), blocks=True)
 
 
 @pytest.mark.parametrize(

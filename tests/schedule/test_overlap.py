@@ -16,7 +16,7 @@ from looptune.core.errors import DirectiveError, ResourceError
 from looptune.frontend import load
 from looptune.ir.nodes import Codelet
 from looptune.lower.passes import cpu_time_bands
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import HostLoop, count
 from looptune.lower.plan_check import prove_plan
 from looptune.schedule.analysis import Analysis
@@ -131,10 +131,10 @@ def test_it_is_proved_and_compiles(name: str) -> None:
         from looptune.backends.numba_cuda.backend import NumbaCuda
 
         built = NumbaCuda().build(done)
-        for kernel, used in zip(done.kernels, built.resources, strict=True):
+        for kernel, used in zip(built.plan.kernels, built.resources, strict=True):
             assert used.local_bytes == 0
             if kernel.time_tile is not None:
-                assert used.shared_bytes <= shared_bytes(done, kernel)
+                assert used.shared_bytes <= shared_bytes(kernel)
 
 
 def test_launches() -> None:
@@ -189,7 +189,7 @@ def test_what_the_loops_give_on_a_cpu(part: int, tmp_path: Path) -> None:
     backend = NumbaCpu(tmp_path)
     for seed, (text, lines, sizes) in enumerate(every[part::15]):
         codelet = load(text).codelet
-        done = lower_to_plan(schedule(Analysis(codelet), parse_lines(lines)).codelet)
+        done = lower(schedule(Analysis(codelet), parse_lines(lines)).codelet)
         assert prove_plan(codelet, done, {**sizes, "n": min(sizes["n"], 99)}, blocks=False).verdict == "proved"
         start = cross_check.arguments(codelet, sizes, seed)
         want = cross_check.interpreted(codelet, start)
@@ -205,7 +205,7 @@ def test_what_the_loops_give_on_a_cpu(part: int, tmp_path: Path) -> None:
 def test_a_row_is_a_few_rows_behind() -> None:
     """By hand: z needs y of the next row, so a step is one row behind, and a band leaves out one more at each edge."""
     tree = schedule(Analysis(load(FIELDS).codelet), parse_lines(["loop 1: overlap 4"])).codelet
-    whole = lower_to_plan(tree).kernels[0].time_tile
+    whole = lower(tree).kernels[0].time_tile
     assert whole is not None
     assert cpu_time_bands.row_lags(whole, 1, alone=False) == cpu_time_bands.RowLags((0, 0, 0, 1), 1)
     assert cpu_time_bands.row_lags(whole, 1, alone=True) == cpu_time_bands.RowLags((0, 0, 0, 1), 1)
@@ -215,13 +215,13 @@ def test_a_row_is_a_few_rows_behind() -> None:
 def test_a_cpu_needs_no_tile() -> None:
     """More steps than a block's tile has rows: refused where there are blocks, at the loop."""
     tree = schedule(Analysis(load(FIELDS).codelet), parse_lines(["loop 1: overlap 32"])).codelet
-    (loop,) = lower_to_plan(tree).steps
+    (loop,) = lower(tree).steps
     assert isinstance(loop, HostLoop)
     assert loop.step == 32
     with pytest.raises(
         DirectiveError, match="32 steps invalidate 64 elements at the edges of a tile, which has only 8 along y"
     ):
-        lower_to_plan(tree, blocks=True)
+        lower(tree, blocks=True)
 
 
 @simulator
@@ -235,4 +235,4 @@ def test_a_tile_too_large_is_an_error_with_both_numbers() -> None:
 
 def test_a_codelet_is_left_alone_without_it() -> None:
     codelet: Codelet = load(FIELDS).codelet
-    assert lower_to_plan(codelet, blocks=True).device_locals == ()
+    assert lower(codelet, blocks=True).device_locals == ()

@@ -6,7 +6,7 @@ import pytest
 
 from looptune.core.errors import DirectiveError
 from looptune.frontend import load
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
@@ -74,11 +74,11 @@ def test_what_cannot_be_tiled_is_refused(text: str, message: str) -> None:
 )
 def test_what_other_directives_leave_is_refused(lines: tuple[str, ...], message: str) -> None:
     with pytest.raises(DirectiveError, match=message):
-        lower_to_plan(schedule(Analysis(load(FIELDS).codelet), parse_lines(lines)).codelet, blocks=True)
+        lower(schedule(Analysis(load(FIELDS).codelet), parse_lines(lines)).codelet, blocks=True)
 
 
 def test_with_keep_going_the_loop_is_launched_step_by_step() -> None:
     """As ``explain`` has it: the refusal is in the step."""
     done = schedule(Analysis(load(FIELDS).codelet), parse_lines(["loop 1: overlap 4"]), keep_going=True)
     assert [s.proof for s in done.steps] == ["refused"]
-    assert all(k.time_tile is None for k in lower_to_plan(done.codelet, blocks=True).kernels)
+    assert all(k.time_tile is None for k in lower(done.codelet, blocks=True).kernels)

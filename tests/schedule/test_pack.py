@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from looptune.frontend import load
 from looptune.ir.specialize import specialize
 from looptune.lower.passes.grid_compaction import CompactGrid
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan, blocks, launched_blocks, with_kernels
 from looptune.lower.plan_check import prove_plan
 from looptune.schedule.analysis import Analysis
@@ -136,13 +136,13 @@ def test_where_nothing_is_packed() -> None:
     """Sizes that are arguments, grids of which all blocks have something to do, and those of one dimension."""
     assert not any(k.packing for k in planned("upper", None).kernels)
     square = schedule(Analysis(load(triangle("0", "m")).codelet), parse_lines(["codelet: pack"])).codelet
-    assert not any(k.packing for k in lower_to_plan(specialize(square, SIZES[0]), blocks=True).kernels)
+    assert not any(k.packing for k in lower(specialize(square, SIZES[0]), blocks=True).kernels)
     alone = schedule(Analysis(load(triangle("i", "m")).codelet), parse_lines(["codelet: pack"])).codelet
-    assert not any(k.packing for k in lower_to_plan(specialize(alone, SIZES[0]), blocks=True).kernels)
+    assert not any(k.packing for k in lower(specialize(alone, SIZES[0]), blocks=True).kernels)
 
 
 def test_what_wraps_is_not_linear() -> None:
     """Unsigned numbers are never less than zero, so that no block is idle."""
     text = triangle("0", "m").replace("A[i][j] = A", "if ((unsigned)j - (unsigned)i >= 0u) A[i][j] = A")
     done = schedule(Analysis(load(text).codelet), parse_lines(GRID)).codelet
-    assert not any(k.packing for k in lower_to_plan(specialize(done, SIZES[0]), blocks=True).kernels)
+    assert not any(k.packing for k in lower(specialize(done, SIZES[0]), blocks=True).kernels)

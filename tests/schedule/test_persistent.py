@@ -11,8 +11,10 @@ from looptune.backends.codegen.register_limits import launch_bounds
 from looptune.core.errors import DirectiveError
 from looptune.frontend import load
 from looptune.lower.checkpoints import checkpoints
-from looptune.lower.pipeline import Machine, finish_plan, lower_to_plan
-from looptune.lower.plan import count, has_host_loop, launches, split_persistent_launches
+from looptune.lower.machine import MODEL, Machine
+from looptune.lower.passes.host_launches import split_persistent_launches
+from looptune.lower.pipeline import finish, lower
+from looptune.lower.plan import count, has_host_loop, launches
 from looptune.lower.plan_check import prove_plan
 from looptune.lower.plan_outline import summarize_plan
 from looptune.schedule.analysis import Analysis
@@ -53,15 +55,15 @@ def test_it_is_proved_and_is_one_launch(name: str) -> None:
     assert len(others) == (name == "steps written out"), "what is left of the steps is another loop"
     assert count(done.steps, sizes) == len(list(launches(done.steps, sizes)))
     assert whole.name in {k.name for k, _ in launches(done.steps, sizes)}
-    assert len(split_persistent_launches(done).compiled_kernels) == len(done.kernels)
+    assert len(split_persistent_launches(done, MODEL).compiled_kernels) == len(done.kernels)
     if cross_check.CUDA:
         from looptune.backends.numba_cuda.backend import NumbaCuda
 
         used = {r.kernel: r for r in NumbaCuda().build(done).resources}
         assert used.keys() == {k.name for k in done.compiled_kernels}
-        ready = finish_plan(done, Machine(blocks=True))
+        ready = finish(done, Machine(blocks=True))
         (whole, *_) = (k for k in ready.compiled_kernels if k.steps)
-        assert used[whole.name].shared_bytes == shared_bytes(ready, whole)
+        assert used[whole.name].shared_bytes == shared_bytes(whole)
         assert used[whole.name].threads == max(k.block[0] * k.block[1] for k in done.kernels)
 
 
@@ -78,8 +80,8 @@ def test_launches_are_counted_and_shown() -> None:
         "  grid i, j: 3 x 7 blocks of 8 x 4 threads",
         "2 kernels, 1 launch",
     )
-    assert summarize_plan(split_persistent_launches(done), sizes)[0] == "host t: 7 times"
-    assert count(split_persistent_launches(done).steps, sizes) == 14
+    assert summarize_plan(split_persistent_launches(done, Machine(blocks=True)), sizes)[0] == "host t: 7 times"
+    assert count(split_persistent_launches(done, Machine(blocks=True)).steps, sizes) == 14
     inner = planned(CONDITIONS, ("loop t: persistent", SMALL))
     assert count(inner.steps, sizes) == 4, "a launch for t and one for the nest beside it, twice"
     assert has_host_loop(inner)
@@ -112,7 +114,7 @@ def test_refusals(text: str, lines: tuple[str, ...], why: str) -> None:
         planned(text, lines)
     kept = schedule(Analysis(load(text).codelet), parse_lines(lines), keep_going=True)
     assert [s.proof for s in kept.steps if s.directive.name == "persistent"] == ["refused"]
-    assert not any(k.steps for k in lower_to_plan(kept.codelet, blocks=True).compiled_kernels)
+    assert not any(k.steps for k in lower(kept.codelet, blocks=True).compiled_kernels)
 
 
 def test_blocks_of_several_sizes_where_nobody_waits() -> None:

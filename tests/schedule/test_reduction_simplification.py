@@ -16,7 +16,7 @@ from looptune.ir import c_printer, interpreter
 from looptune.ir.nodes import Assign, Binary, Loop, Stmt, Var
 from looptune.ir.rewrite import walk, walk_stmts
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Kernel, Plan, with_kernels
 from looptune.lower.plan_check import prove_plan
 from looptune.schedule.analysis import Analysis
@@ -103,7 +103,7 @@ def scheduled(text: str, lines: Sequence[str], *, reassociate: bool = True) -> S
 
 
 def planned(text: str, lines: Sequence[str], sizes: Mapping[str, int], *, blocks: bool = True) -> Plan:
-    return lower_to_plan(specialize(scheduled(text, lines).codelet, sizes), blocks=blocks)
+    return lower(specialize(scheduled(text, lines).codelet, sizes), blocks=blocks)
 
 
 def test_a_sum_without_terms_leaves_its_element() -> None:
@@ -133,7 +133,7 @@ def test_it_is_proved_and_says_which_sums_it_reorders(case: Case, blocks: bool) 
     for sizes in SIZES:
         made = planned(case.text, case.lines, sizes, blocks=blocks)
         assert prove_plan(codelet, made, sizes, blocks=blocks).verdict == "proved"
-    made = lower_to_plan(scheduled(case.text, case.lines).codelet, blocks=blocks)
+    made = lower(scheduled(case.text, case.lines).codelet, blocks=blocks)
     assert sum(len(k.sums) for k in made.kernels) == case.sums
     first = scheduled(case.text, case.lines).steps[0]
     assert {s.op for s in first.sums} == {"+"}
@@ -166,7 +166,7 @@ def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
         codelet = load(case.text).codelet
         given = cross_check.arguments(codelet, {"n": 7, "m": 5, "a": 1.5})
         wants[name] = cross_check.interpreted(codelet, given)
-        emitted = NumbaCuda().emit(lower_to_plan(scheduled(case.text, case.lines).codelet, blocks=True))
+        emitted = NumbaCuda().emit(lower(scheduled(case.text, case.lines).codelet, blocks=True))
         programs.append(cross_check.Emitted(name, emitted, "f", given))
     assert cross_check.misses(programs, wants, tmp_path, 1e-12) == {}
 
@@ -232,12 +232,12 @@ def test_undone(case: Case) -> None:
 def test_the_loop_has_no_factor_left() -> None:
     """Two factors are multiplied with the sum, in their order, and one sum is added to two elements."""
     case = CASES["factors"]
-    (kernel,) = lower_to_plan(scheduled(case.text, case.lines[:1]).codelet, blocks=True).kernels
+    (kernel,) = lower(scheduled(case.text, case.lines[:1]).codelet, blocks=True).kernels
     text = c_printer.body(replace(load(case.text).codelet, body=kernel.body))
     assert "C_sum = C_sum + A[i][k];" in text or "C_sum += A[i][k];" in text
     assert "C[i][j] += x[i] * (a * (x[j] * C_sum));" in text
     case = CASES["both products"]
-    (kernel,) = lower_to_plan(scheduled(case.text, case.lines).codelet, blocks=True).kernels
+    (kernel,) = lower(scheduled(case.text, case.lines).codelet, blocks=True).kernels
     values = [s.value for s in walk_stmts(kernel.body) if isinstance(s, Assign) and isinstance(s.target, Var)]
     assert sum(isinstance(v, Binary) for v in values) == 2
     assert not any(n == Var("a", "double") for v in values for n in walk(v))

@@ -14,7 +14,7 @@ from looptune.ir.def_use import assigned_targets
 from looptune.ir.nodes import Codelet, Loop, Node, Scalar
 from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan_check import prove_plan
 from looptune.poly.translation_validation import prove
 from looptune.schedule.analysis import Analysis
@@ -73,7 +73,7 @@ def test_the_plan_is_proved(case: Case) -> None:
     original, tree = analysis(case.text).codelet, scheduled(case.text, *case.lines).codelet
     for sizes in case.sizes if "rfactor" in str(case.lines) else ({},):
         for blocks in (True, False):
-            done = lower_to_plan(specialize(tree, sizes), blocks=blocks)
+            done = lower(specialize(tree, sizes), blocks=blocks)
             proof = prove_plan(original, done, sizes, blocks=blocks)
             assert proof.verdict == "proved", proof.reason
             empty = 0 in sizes.values()
@@ -110,11 +110,11 @@ def test_cuda(tmp_path: Path) -> None:
         assert prove(codelet, done.codelet).verdict == "proved"
         wants[name] = cross_check.interpreted(codelet, start)
         programs.append(
-            cross_check.Emitted(name, NumbaCuda().emit(lower_to_plan(done.codelet, blocks=True)), codelet.name, start)
+            cross_check.Emitted(name, NumbaCuda().emit(lower(done.codelet, blocks=True)), codelet.name, start)
         )
     for name, case in CASES.items():
         tree = scheduled(case.text, *case.lines).codelet
-        texts = {NumbaCuda().emit(lower_to_plan(tree, blocks=blocks)): blocks for blocks in (False, True)}
+        texts = {NumbaCuda().emit(lower(tree, blocks=blocks)): blocks for blocks in (False, True)}
         for seed, sizes, (source, blocks) in ((k, s, t) for k, s in enumerate(case.sizes) for t in texts.items()):
             start = given(analysis(case.text).codelet, sizes, seed)
             key = f"{name} {sizes}{' gathered' if blocks else ''}"
@@ -266,7 +266,7 @@ def test_trust_is_for_what_cannot_be_analysed_alone() -> None:
     unknown = text.replace("s[0] +=", "s[p[i]] +=")
     (loop,) = (f for f in walk(scheduled(unknown, "loop i: parallel, assume").codelet.body) if isinstance(f, Loop))
     assert (loop.mode, loop.reductions) == ("parallel", ())
-    assert drawn(lower_to_plan(done.codelet)) == ("reduction i 256",)
+    assert drawn(lower(done.codelet)) == ("reduction i 256",)
 
 
 def test_a_block_does_what_stands_beside_its_sum() -> None:
@@ -284,11 +284,11 @@ void f(int n, double x[n], double y[n], double s[3]) {
 """
     lines = ("loop i: parallel", "loop j: parallel")
     tree, wider = (scheduled(text, *lines, *more).codelet for more in ((), ("loop j: grid blocksize 64x1",)))
-    assert [len(lower_to_plan(tree, blocks=b).kernels) for b in (False, True)] == [6, 2]
-    assert len(lower_to_plan(wider, blocks=True).kernels) == 3
+    assert [len(lower(tree, blocks=b).kernels) for b in (False, True)] == [6, 2]
+    assert len(lower(wider, blocks=True).kernels) == 3
     sizes = {"n": 9}
     for made in (tree, wider):
-        gathered = lower_to_plan(specialize(made, sizes), blocks=True)
+        gathered = lower(specialize(made, sizes), blocks=True)
         assert prove_plan(analysis(text).codelet, gathered, sizes).verdict == "proved"
 
 

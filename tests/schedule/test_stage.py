@@ -10,7 +10,7 @@ from looptune.backends.numba_cuda.backend import NumbaCuda
 from looptune.core.errors import DirectiveError, ResourceError
 from looptune.frontend import load
 from looptune.lower.passes.shared_memory import stage_tiles
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
@@ -127,7 +127,7 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "lines", "message"), REFUSED.values(), ids=REFUSED.keys())
 def test_what_cannot_be_staged_is_refused(text: str, lines: tuple[str, ...], message: str) -> None:
     """With the loop's place, and what to do."""
-    done = lower_to_plan(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet)
+    done = lower(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet)
     with pytest.raises(DirectiveError, match=message) as refusal:
         NumbaCuda().emit(done)
     assert refusal.value.span.line > 0

@@ -14,7 +14,7 @@ from looptune.core.errors import DirectiveError
 from looptune.deploy import build
 from looptune.frontend import load
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
@@ -40,7 +40,7 @@ cuda = pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-
 
 def planned(*lines: str, m: int = 64, text: str = COPY) -> Plan:
     sizes = {"n": 32, "m": m}
-    return lower_to_plan(
+    return lower(
         specialize(schedule(Analysis(load(text).codelet), parse_lines(lines), sizes).codelet, sizes), blocks=True
     )
 
@@ -123,7 +123,7 @@ def test_it_is_written_back(tmp_path: Path) -> None:
     said = CliRunner().invoke(cli, ["transform", str(path), "--directive", LINES[0]])
     assert said.exit_code == 0, said.output
     again.write_text(said.stdout)
-    first, *_, last = lower_to_plan(schedule(Analysis(load(again).codelet), ()).codelet).kernels
+    first, *_, last = lower(schedule(Analysis(load(again).codelet), ()).codelet).kernels
     assert (is_vectorized(first), is_vectorized(last)) == (True, False)
 
 

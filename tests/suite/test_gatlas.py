@@ -21,7 +21,7 @@ from looptune.core.errors import LooptuneError
 from looptune.core.floating_point import DEFAULT
 from looptune.frontend import load
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
@@ -61,7 +61,7 @@ def sample(count: int, begin: int = 0) -> list[Configuration]:
 
 def planned(case: tuple[str, ...], configuration: Configuration, sizes: dict[str, int]) -> Plan:
     done = schedule(analysis(case), parse_lines(configuration.lines)).codelet
-    return lower_to_plan(specialize(done, sizes), blocks=True)
+    return lower(specialize(done, sizes), blocks=True)
 
 
 def element(shape: tuple[int, int], seed: int) -> np.ndarray:

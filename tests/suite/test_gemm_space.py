@@ -14,7 +14,7 @@ from looptune.backends.codegen.python import ident
 from looptune.frontend import Unit, load
 from looptune.ir import c_printer
 from looptune.ir.nodes import Codelet
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
@@ -56,7 +56,7 @@ def transformed(configuration: Configuration) -> Codelet:
 
 
 def planned(configuration: Configuration) -> Plan:
-    return lower_to_plan(transformed(configuration))
+    return lower(transformed(configuration))
 
 
 @pytest.mark.wide

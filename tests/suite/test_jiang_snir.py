@@ -17,7 +17,7 @@ import pytest
 from looptune.backends.codegen.python import ident
 from looptune.frontend import load
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan
 from looptune.report.figures import index as every
 from looptune.report.figures.blocks import Blocks, Column, blocks, register_blocks
@@ -58,7 +58,7 @@ def analysis() -> Analysis:
 
 def planned(configuration: Configuration, sizes: dict[str, int]) -> Plan:
     done = schedule(analysis(), parse_lines(configuration.lines)).codelet
-    return lower_to_plan(specialize(done, sizes), blocks=True)
+    return lower(specialize(done, sizes), blocks=True)
 
 
 def cube(n: int) -> dict[str, int]:

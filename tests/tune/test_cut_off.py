@@ -12,7 +12,7 @@ import pytest
 from looptune.backends import early_stop
 from looptune.backends.base import Progress
 from looptune.frontend import load
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.runtime.outcome import CutOff, Timed, WrongResult, from_json, to_json
 from looptune.runtime.roofline import MinimumWork, Peaks, Rate, Roofline
 from looptune.runtime.timing import unpaired_speedup
@@ -77,7 +77,7 @@ def test_a_wrong_version_is_wrong_before_it_is_slow(
     """What fails at the odd sizes is not merely cut off."""
     monkeypatch.setattr(pruning, "WORTH_US", 10.0)
     bench = MeasuringDevice(prepared.job)
-    other = lower_to_plan(schedule(Analysis(load(STEPS.replace("0.5f", "0.25f")).codelet)).codelet)
+    other = lower(schedule(Analysis(load(STEPS.replace("0.5f", "0.25f")).codelet)).codelet)
     assert isinstance(
         bench.measure(Built(BuildStep(Plans(other, None)), bench.backend.build(other)), Incumbent(5.0)), WrongResult
     )

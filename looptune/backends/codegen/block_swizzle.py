@@ -25,7 +25,7 @@ from looptune.schedule.directives.swizzle import BlockSwizzle
 
 if TYPE_CHECKING:
     from looptune.backends.codegen.writer import KernelWriter
-    from looptune.lower.passes.grid_compaction import CompactGrid
+    from looptune.lower.compact_grid import CompactGrid
 
 COLUMNS, ALL = "columns__swizzle", "all__swizzle"
 NUMBER, STRIP, ROWS = "number__swizzle", "strip__swizzle", "rows__swizzle"

@@ -19,15 +19,14 @@ from typing import TYPE_CHECKING, ClassVar
 from looptune.backends.codegen.c_expressions import LEVEL, CValues
 from looptune.backends.codegen.kernel import kernel_lines
 from looptune.backends.codegen.persistent import persistent_lines
-from looptune.backends.codegen.signature import scalar_type
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Loop, Stmt, Var, While
 from looptune.ir.rewrite import walk
-from looptune.lower.passes.local_cse import VALUE
+from looptune.lower.signature import scalar_type
 
 if TYPE_CHECKING:
     from looptune.backends.codegen.writer import Within
-    from looptune.lower.plan import Kernel, Plan
+    from looptune.lower.plan import FinishedPlan, Kernel, Plan
 
 WIDTH = 110
 """Of a line of parameters."""
@@ -42,11 +41,10 @@ class CWriter(CValues):
     contraction_pragma: ClassVar[str] = ""
     """What a kernel opens with whose products are not to be contracted, where that is no matter of each product."""
 
-    def __init__(self, plan: Plan, unsigned: Iterable[str] = ()) -> None:
+    def __init__(self, plan: FinishedPlan, unsigned: Iterable[str] = ()) -> None:
         self.plan = plan
         self.counters = set(unsigned)
         self.nonnegative = set(unsigned)
-        self.counted, self.most, self.starts = set(), {}, {}
         self.kinds: dict[str, str] = dict.fromkeys(unsigned, "uint32")
         self.functions: dict[str, str] = {}
         self.assigned: dict[str, str] = {}
@@ -150,7 +148,7 @@ class CWriter(CValues):
 
     def statement(self, stmt: Stmt, indent: str) -> Iterator[str]:
         match stmt:
-            case Assign(Var(name, dtype), value) if name.endswith(VALUE) and name not in self.used_names:
+            case Assign(Var(name, dtype), value) if name in self.values:
                 yield indent + self.declare(dtype, name, self.value(value), fits=True)
             case Assign(target, value):
                 if isinstance(target, Var):
@@ -184,7 +182,6 @@ class CWriter(CValues):
         if not isinstance(loop.hi, (Const, Var)):
             begins, ends = f"{begins}, {var}__end = {ends}", f"{var}__end"
         self.bind(loop.var, unsigned)
-        self.count(loop, lanes)
         yield f"{indent}for ({kind} {begins}; {var} < {ends}; {var} += {loop.step * lanes}) {{"
         yield from within(indent + "    ") if within else self.block(loop.body, indent + "    ")
         self.unbind(loop.var)

@@ -68,7 +68,8 @@ class CValues(KernelWriter):
     def element(self, load: Load) -> str:
         if load.array in self.tiles:
             return f"{load.array}[{self.global_index(load.index[0])}]"
-        return f"{self.name(load.array)}[{self.global_index(self.place(load))}]"
+        (place,) = load.index
+        return f"{self.name(load.array)}[{self.global_index(place)}]"
 
     def long(self, e: Expr) -> str:
         return f"{int(e.value)}u" if isinstance(e, Const) else self.cast("uint64", self.unsigned_index(e, UNARY))

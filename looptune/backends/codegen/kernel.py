@@ -14,15 +14,13 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from looptune.backends.codegen import block_swizzle, grid_barrier, memory_ops, shared_tiles, team, temporal_tiles
-from looptune.backends.codegen.signature import counters, extent_names, extents
 from looptune.core.errors import ResourceError
-from looptune.ir.def_use import referenced_names
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Const, Loop
 from looptune.ir.rewrite import walk
-from looptune.lower.passes import shared_memory
-from looptune.lower.pipeline import Machine, finish_plan
-from looptune.lower.plan import Dimension, Kernel, Plan, device_arrays, evaluate_size, kernels_in
+from looptune.lower import tiles
+from looptune.lower.plan import Dimension, FinishedPlan, Kernel, Plan, device_arrays, evaluate_size, kernels_in
+from looptune.lower.signature import counters, extent_names, extents
 from looptune.lower.staged_tiles import staged_tiles, staging_loops
 from looptune.lower.tiles import FIRST, THREAD
 
@@ -39,16 +37,12 @@ MAX_SHARED_BYTES = 48 * 1024
 """Per block, where a kernel does not ask for more."""
 
 
-def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
+def kernel_lines(plan: FinishedPlan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
     """Yield the lines between the kernel's parameters and its end."""
     writer.counters = (extent_names(plan) | counters(plan)) & {*kernel.arrays, *kernel.scalars}
     writer.nonnegative = writer.counters | extents(plan)
-    writer.counted, writer.most, writer.starts = set(), {}, {}
     writer.no_contraction = kernel.no_contraction
-    writer.made, writer.used_names = (
-        0,
-        frozenset({*kernel.arrays, *kernel.scalars, *referenced_names((*kernel.loops, *kernel.body))}),
-    )
+    writer.positions, writer.values = kernel.positions, kernel.values
     if memory_ops.is_vectorized(kernel):
         yield from (f"    {line}" for line in writer.aligned(kernel.arrays))
     for v in (v for v in kernel.locals if v.shape):
@@ -56,13 +50,13 @@ def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[s
     launched = writer.coordinates
     yield from block_swizzle.emit_block_index(kernel, writer, "    ")
     if kernel.time_tile is not None:
-        yield from temporal_tiles.emit_temporal_body(kernel, plan, writer)
+        yield from temporal_tiles.emit_temporal_body(kernel, writer)
     else:
-        yield from _threads(plan, kernel, writer)
+        yield from _threads(kernel, writer)
     writer.coordinates = launched
 
 
-def _threads(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
+def _threads(kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
     """Yield what each thread does, by where it is."""
     stage = kernel.tiles
     bounds, live = [], []
@@ -74,7 +68,6 @@ def _threads(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
             live.append(f"{var} < {writer.limit(axis, unsigned)}")
     for axis in kernel.loops:
         writer.bind(axis.var, never_negative(axis.lo, writer.nonnegative))
-        writer.begins(axis)
     if stage is not None:
         writer.tiles = frozenset(t.name for t in stage.tiles)
         yield from shared_tiles.emit_tiled_body(kernel, stage, writer, writer.both(*live))
@@ -118,27 +111,25 @@ def _even(kernel: Kernel, dim: Dimension, axis: Loop) -> bool:
     return False
 
 
-def shared_bytes(plan: Plan, kernel: Kernel) -> int:
+def shared_bytes(kernel: Kernel) -> int:
     """Bytes of shared memory that a block needs."""
     if kernel.steps:
-        return sum(shared_bytes(plan, k) for k in kernels_in(kernel.steps))
+        return sum(shared_bytes(k) for k in kernels_in(kernel.steps))
     if kernel.time_tile is not None:
-        return temporal_tiles.shared_bytes(kernel, plan)
-    tiles = 0 if kernel.tiles is None else shared_memory.shared_bytes(kernel.tiles.tiles)
-    return team.shared_bytes(kernel) + tiles
+        return temporal_tiles.shared_bytes(kernel)
+    return team.shared_bytes(kernel) + (0 if kernel.tiles is None else tiles.shared_bytes(kernel.tiles.tiles))
 
 
-def check_limits(plan: Plan) -> None:
+def check_limits(plan: FinishedPlan) -> None:
     """ResourceError where a block has too many threads, or needs too much shared memory; see ``check_elements``."""
     check_elements(plan)
-    plan = finish_plan(plan, Machine(blocks=True))
     for k in plan.compiled_kernels:
         _check(k.name, k.block[0] * k.block[1], "threads", MAX_THREADS)
         if k.steps and k.blocks_per_sm * k.block[0] > MAX_THREADS_AT_ONCE:
             most = MAX_THREADS_AT_ONCE // k.block[0]
             raise ResourceError(f"{k.name} has {k.block[0]} threads per block: persistent {most} at most, for a "
                                 f"multiprocessor runs {MAX_THREADS_AT_ONCE}")  # fmt: skip
-        _check(k.name, shared_bytes(plan, k), "bytes of shared memory", MAX_SHARED_BYTES)
+        _check(k.name, shared_bytes(k), "bytes of shared memory", MAX_SHARED_BYTES)
 
 
 def check_elements(plan: Plan) -> None:

@@ -16,14 +16,10 @@ Numba has no word for it. A device function without code of its own says it of t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
-from looptune.lower.passes.shared_memory import vector_copied_arrays
+from looptune.lower.plan import Kernel, Plan, vector_copied_arrays
 from looptune.lower.tiles import WIDE
 from looptune.schedule.directives.vectorize import VectorAccess
-
-if TYPE_CHECKING:
-    from looptune.lower.plan import Kernel, Plan
 
 LEAST_CAPABILITY = 80
 """Of devices that copy to shared memory while they compute."""

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 from looptune.backends.codegen import block_swizzle
 from looptune.backends.codegen.kernel import shared_bytes
-from looptune.backends.codegen.signature import counters, extent_names, scalar_type
 from looptune.ir.nodes import Const, Expr
 from looptune.ir.simplify import max_of
 from looptune.lower.plan import ARRIVED, HostIf, HostLoop, Kernel, Launch, Plan, Step, host_loops, launched_grid
+from looptune.lower.signature import counters, extent_names, scalar_type
 
 if TYPE_CHECKING:
     from looptune.backends.codegen.writer import KernelWriter
@@ -104,7 +104,7 @@ class _Persistent:
         writer.coordinates = own
         yield from (at[4:] + line for text in self.body(kernel) for line in text.split("\n"))
         writer.coordinates = {}
-        if shared_bytes(self.plan, kernel):
+        if shared_bytes(kernel):
             yield inside + "    " + writer.barrier
 
     def number(self, e: Expr) -> str:

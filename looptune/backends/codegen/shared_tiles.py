@@ -8,28 +8,19 @@ bytes are copied 16 bytes at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
+from math import prod
 
 import numpy as np
 
 from looptune.backends.codegen import memory_ops
 from looptune.backends.codegen.writer import KernelWriter
-from looptune.ir.intervals import Range, body_ranges, difference_range, never_negative, range_of
-from looptune.ir.nodes import Assign, Const, Expr, If, Load, Loop, Stmt, Var
-from looptune.ir.rewrite import substitute, walk_outside_loops, walk_stmts
-from looptune.ir.simplify import add, mul
-from looptune.lower.passes.loop_normalization import split_full_strips
+from looptune.ir.nodes import Assign, Const, Expr, If, Loop, Stmt, Var
+from looptune.ir.rewrite import walk_outside_loops, walk_stmts
 from looptune.lower.plan import Kernel
-from looptune.lower.tiles import AHEAD, BUFFER, FIRST, WIDE, SharedTiles, Tile, filled_tiles
-
-NEXT = "__next"
-"""What the name of a variable ends with: the buffer that is filled next."""
-_ONE = Const(0)
-"""Where there is but one buffer."""
-STRAIGHT = 16
-"""So many copies a thread makes one after the other; more in a loop."""
+from looptune.lower.tiles import AHEAD, BUFFER, NEXT, ONCE, WIDE, SharedTiles, Tile, TileCopy, copy_place, filled_tiles
 
 
 def emit_tiled_body(kernel: Kernel, stage: SharedTiles, writer: KernelWriter, live: str) -> Iterator[str]:
@@ -52,9 +43,9 @@ def emit_tiled_body(kernel: Kernel, stage: SharedTiles, writer: KernelWriter, li
     if stage.when is not None:  # of a triangle about half the blocks have nothing to do
         yield "    " + writer.if_(writer.negated(writer.block_any("live")))
         yield f"        {writer.leave}"
-    emission = _Emission(kernel, stage, writer, "live" if live else "", threads)
-    yield from emission.fill(stage.all, "    ", emission.blocks())
-    yield from emission.block(stage.body, "    ", emission.blocks())
+    emission = _Emission(kernel, writer, "live" if live else "", threads)
+    yield from emission.fill(stage.all, "    ")
+    yield from emission.block(stage.body, "    ")
 
 
 def _opening(body: tuple[Stmt, ...]) -> set[str]:
@@ -65,27 +56,12 @@ def _opening(body: tuple[Stmt, ...]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Emission:
-    """``env`` below are the ranges of variables that all threads of a block share."""
-
     kernel: Kernel
-    stage: SharedTiles
     writer: KernelWriter
     live: str
     threads: int
 
-    def blocks(self) -> dict[str, Range]:
-        """Where the first threads of blocks may be."""
-        found: dict[str, Range] = {}
-        for dim, axis in self.kernel.grid_axes:
-            match axis.lo, axis.hi:
-                case Const(int(lo)), Const(int(hi)) if hi > lo:
-                    per = axis.step * self.kernel.threads(dim)
-                    found[axis.var + FIRST] = lo, lo + (hi - lo - 1) // per * per
-                    if axis is self.kernel.z_axis:
-                        found[axis.var] = lo, hi - 1
-        return found
-
-    def block(self, body: tuple[Stmt, ...], indent: str, env: Mapping[str, Range]) -> Iterator[str]:
+    def block(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
         alone: list[Stmt] = []
         for stmt in body:
             if not self.collective(stmt):
@@ -93,7 +69,7 @@ class _Emission:
                 continue
             yield from self.own(tuple(alone), indent)
             alone.clear()
-            yield from self.statement(stmt, indent, env)
+            yield from self.statement(stmt, indent)
         yield from self.own(tuple(alone), indent)
 
     def collective(self, stmt: Stmt) -> bool:
@@ -106,49 +82,46 @@ class _Emission:
                 yield indent + self.writer.if_(self.live)
             yield from self.writer.block(body, indent + "    " if self.live else indent)
 
-    def statement(self, stmt: Stmt, indent: str, env: Mapping[str, Range]) -> Iterator[str]:
+    def statement(self, stmt: Stmt, indent: str) -> Iterator[str]:
         match stmt:
             case Loop() if tiles := filled_tiles(stmt):
                 if not any(t.prefetch_loop for t in tiles):
-                    yield from self.fill(tiles, indent, env)
-                vectors = {t.name: t.vector for t in tiles}
-                yield from self.own(split_full_strips(stmt, vectors), indent)
-            case Loop(body=body) if self.later(stmt):
-                yield from self.prefetch(stmt, indent, env)
+                    yield from self.fill(tiles, indent)
+                yield from self.own((stmt,) if stmt.var != ONCE else stmt.body, indent)
+            case Loop() if self.later(stmt):
+                yield from self.prefetch(stmt, indent)
             case Loop(body=body):
-                inner = body_ranges(stmt, env)
-                yield from self.writer.loop(stmt, indent, within=lambda at: self.block(body, at, inner))
+                yield from self.writer.loop(stmt, indent, within=lambda at: self.block(body, at))
             case If(cond, then, other):
                 yield indent + self.writer.if_(self.writer.condition(cond))
-                yield from self.block(then, indent + "    ", env)
+                yield from self.block(then, indent + "    ")
                 if other:
                     yield indent + self.writer.else_()
-                    yield from self.block(other, indent + "    ", env)
+                    yield from self.block(other, indent + "    ")
 
     def later(self, loop: Loop) -> tuple[Tile, ...]:
         """Return the tiles that are filled for later iterations of the loop."""
         return tuple(t for s in walk_outside_loops(loop.body) for t in filled_tiles(s) if t.prefetch_loop)
 
-    def prefetch(self, loop: Loop, indent: str, env: Mapping[str, Range]) -> Iterator[str]:
-        """Yield the loop, beginning the copies of a later iteration's tiles in each; see ``cuda_ahead``."""
-        writer, tiles, var, inner = self.writer, self.later(loop), loop.var, body_ranges(loop, env)
+    def prefetch(self, loop: Loop, indent: str) -> Iterator[str]:
+        """Yield the loop, beginning the copies of a later iteration's tiles in each; see ``memory_ops``."""
+        writer, tiles, var = self.writer, self.later(loop), loop.var
         kind, start, end = writer.range_of(loop)
         count, buffer = max(t.buffers for t in tiles), var + BUFFER
-        env = {**env, **({var + AHEAD: inner[var]} if var in inner else {})}
-        moved = [replace(t, origin=substitute(t.origin, {var: Var(var + AHEAD, loop.dtype)})) for t in tiles]
 
-        def begin(into: Expr, at: str) -> Iterator[str]:
+        def begin(number: int, at: str) -> Iterator[str]:
+            """Yield the copies to a buffer; the last number is that of the buffer that a variable says."""
             yield at + writer.if_(f"{var}{AHEAD} < {end}")
-            for tile in moved:
-                yield from self.copy(tile, at + "    ", env, into)
+            for tile in tiles:
+                yield from self.copy(tile, at + "    ", tile.copies[number])
             yield from (at + line for line in writer.commit_group())
             yield at + writer.set(f"{var}{AHEAD}", f"{var}{AHEAD} + {loop.step}", kind)
 
         def body(at: str) -> Iterator[str]:
             yield from (at + line for line in writer.wait_group(count - 2))
             yield f"{at}{writer.barrier}"
-            yield from begin(Var(var + NEXT), at)
-            yield from self.block(loop.body, at, inner)
+            yield from begin(count - 1, at)
+            yield from self.block(loop.body, at)
             yield at + writer.set(f"{var}{NEXT}", buffer)
             yield at + writer.set(buffer, f"({buffer} + 1) % {count}", "uint32")
 
@@ -158,56 +131,48 @@ class _Emission:
         yield at + writer.declare(kind, f"{var}{AHEAD}", start, fits=True)
         for name in (var + AHEAD, buffer, var + NEXT):
             writer.bind(name, name != var + AHEAD or kind == "uint32")
-        writer.count(replace(loop, var=var + AHEAD), 1)
         for k in range(count - 1):
-            yield from begin(Const(k), at)
+            yield from begin(k, at)
         yield at + writer.declare("uint32", buffer, "0")
         yield at + writer.declare("uint32", f"{var}{NEXT}", str(count - 1))
         yield from writer.loop(loop, at, within=body)
         for name in (var + AHEAD, buffer, var + NEXT):
             writer.unbind(name)
 
-    def fill(self, tiles: Sequence[Tile], indent: str, env: Mapping[str, Range]) -> Iterator[str]:
-        """Yield the threads of the block copy the tiles, each every so many elements."""
+    def fill(self, tiles: Sequence[Tile], indent: str) -> Iterator[str]:
+        """Yield the copies of tiles that the threads of the block make together, between barriers."""
         if tiles:
             yield f"{indent}{self.writer.barrier}"
         for tile in tiles:
-            yield from self.copy(tile, indent, env)
+            (copies,) = tile.copies
+            yield from self.copy(tile, indent, copies)
         if tiles:
             yield f"{indent}{self.writer.barrier}"
 
-    def copy(self, tile: Tile, indent: str, env: Mapping[str, Range], buffer: Expr = _ONE) -> Iterator[str]:
-        count, per = tile.rows * tile.shape[-1] // tile.vector, self.threads
-        rounds = -(-count // per)
+    def copy(self, tile: Tile, indent: str, copies: Sequence[TileCopy]) -> Iterator[str]:
+        count, per = prod(tile.row_copies), self.threads
         opened, indent = self.writer.scope(indent)
         yield from opened
-        if rounds > STRAIGHT:
+        if count > per * len(copies):
             yield indent + self.writer.declare("uint32", "copy__tile", "slot", fits=True)
             yield indent + self.writer.while_(f"copy__tile < {count}")
-            yield from self.element(tile, "copy__tile", indent + "    ", env, buffer)
+            yield from self.element(tile, "copy__tile", indent + "    ", copies[0])
             yield f"{indent}    " + self.writer.set("copy__tile", f"copy__tile + {per}", "uint32")
             return
-        for k in range(rounds):  # side by side, so that their loads overlap
-            ragged = k == rounds - 1 and count % per
-            if ragged:
-                yield indent + self.writer.if_(f"slot < {count - k * per}")
-                yield from self.element(tile, "slot", indent + "    ", env, buffer, k * per)
+        for copy in copies:  # side by side, so that their loads overlap
+            if count - copy.skipped < per:
+                yield indent + self.writer.if_(f"slot < {count - copy.skipped}")
+                yield from self.element(tile, "slot", indent + "    ", copy)
                 continue
             opened, at = self.writer.scope(indent)
             yield from opened
-            yield from self.element(tile, "slot", at, env, buffer, k * per)
+            yield from self.element(tile, "slot", at, copy)
 
-    def element(
-        self, tile: Tile, number: str, indent: str, env: Mapping[str, Range], buffer: Expr, later: int = 0
-    ) -> Iterator[str]:
-        """One element, or one vector of them: ``number + later`` in the order of the tile's rows.
-
-        Whole rows of ``later`` are a constant of the place: the same division for all the elements that a thread
-        copies.
-        """
-        places = [Var(f"place{d}__tile") for d in range(len(tile.shape))]
-        counts = (*tile.shape[:-1], tile.shape[-1] // tile.vector)
-        left = number
+    def element(self, tile: Tile, number: str, indent: str, copy: TileCopy) -> Iterator[str]:
+        """Yield one copy: ``number + copy.skipped`` in the order of the tile's rows."""
+        counts = tile.row_copies
+        places = [copy_place(d) for d in range(len(counts))]
+        left, later = number, copy.skipped
         for d in reversed(range(1, len(counts))):
             if later % counts[d]:
                 left, later = f"({left} + {later})", 0
@@ -222,49 +187,40 @@ class _Emission:
             yield indent + self.writer.declare("uint32", places[0].name, number)
         for v in places:
             self.writer.bind(v.name, True)
-        where = {**env, **{v.name: (0, n - 1) for v, n in zip(places, counts, strict=True)}}
-        where[places[0].name] = (0, counts[0] - 1 - later)
-        first, *inner = (*places[:-1], mul(Const(tile.vector), places[-1]))
-        inside = (add(first, Const(later * (tile.vector if len(counts) == 1 else 1))), *inner)
-        at = tuple(add(o, v) for o, v in zip(tile.origin, inside, strict=True))
-        target = self.writer.global_index(add(mul(buffer, Const(tile.size)), tile.place(inside)))
-        there = tuple(self.bounds_checks(tile, at, where))
-        source = Load(tile.array, at, tile.dtype)
-        yield from (indent + line for line in self.stored(tile, target, source, there))
+        yield from (indent + line for line in self.stored(tile, copy))
         for v in places:
             self.writer.unbind(v.name)
 
-    def stored(self, tile: Tile, target: str, source: Load, there: Sequence[str]) -> Iterator[str]:
-        """``there``: the conditions under which the array has the element; where it has not, zero is."""
+    def stored(self, tile: Tile, copy: TileCopy) -> Iterator[str]:
         writer, width = self.writer, tile.vector * np.dtype(tile.dtype).itemsize
+        target, there = writer.global_index(copy.target), tuple(map(self.within, copy.within))
         later = bool(tile.prefetch_loop) and width in memory_ops.WIDTHS
         if tile.vector == 1 and not later:
-            value, every = writer.element(source), writer.both(*there)
+            value, every = writer.element(copy.source), writer.both(*there)
             yield writer.store(
                 tile.name, target, writer.select(every, value, writer.zero(tile.dtype)) if every else value
             )
             return
-        to, place = (tile.name, target), (writer.name(tile.array), writer.global_index(writer.place(source)))
+        (place,) = copy.source.index
+        to, source = (tile.name, target), (writer.name(tile.array), writer.global_index(place))
         if later:
-            yield writer.copy_async(width, to, place, there)
+            yield writer.copy_async(width, to, source, there)
             return
         every = writer.both(*there)
         if every:
             yield writer.if_(every)
-        yield "    " * bool(every) + writer.copied(width, to, place)
+        yield "    " * bool(every) + writer.copied(width, to, source)
         if every:
             yield writer.else_()
             for k in range(tile.vector):
                 at = writer.unsigned(f"{target} + {k}")
                 yield "    " + writer.store(tile.name, at, writer.zero(tile.dtype))
 
-    def bounds_checks(self, tile: Tile, at: tuple[Expr, ...], env: Mapping[str, Range]) -> Iterator[str]:
-        """Yield that the element is there, as far as it is not known."""
-        for e, n in zip(at, self.writer.plan.array(tile.array).shape, strict=True):
-            assert n is not None, "a staged array has all its extents"
-            above, below = difference_range(e, n, env), range_of(e, env)
-            signed = not never_negative(e, self.writer.nonnegative)
-            if signed and (below is None or below[0] < 0):
-                yield f"{self.writer.bound(e)} >= 0"
-            if above is None or above[1] >= 0:
-                yield f"{self.writer.bound(e)} < {self.writer.bound(n)}"
+    def within(self, asked: tuple[Expr, Expr | None]) -> str:
+        """Return the condition that a subscript is not negative, or below an extent."""
+        e, extent = asked
+        return (
+            f"{self.writer.bound(e)} >= 0"
+            if extent is None
+            else f"{self.writer.bound(e)} < {self.writer.bound(extent)}"
+        )

@@ -12,7 +12,7 @@ Deterministic: the order of every sum depends on the block's shape and the sizes
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,11 +20,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from looptune.ir.def_use import names_in, referenced_names, written_names
-from looptune.ir.nodes import Assign, Expr, Load, Loop, Stmt, Var
+from looptune.ir.nodes import Assign, Expr, Loop, Stmt, Var
 from looptune.ir.rewrite import walk
-from looptune.lower.passes.init_fusion import are_disjoint
-from looptune.lower.passes.lane_registers import LANE
-from looptune.lower.team import Phase, Team, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle
+from looptune.lower.team import LANE, Phase, Team, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle
 
 if TYPE_CHECKING:
     from looptune.backends.codegen.writer import KernelWriter
@@ -109,14 +107,6 @@ def emit_team_body(kernel: Kernel, writer: KernelWriter, live: str) -> Iterator[
     writer.unbind(LANE)
 
 
-def _updates(into: Sequence[Accumulator]) -> list[Stmt]:
-    """Of elements: all are loaded before the first is stored, where no two can be one."""
-    if not are_disjoint(into):
-        return [a.update for a in into]
-    loads = [a.fetched for a in into if a.first is None]
-    return [*loads, *(a.if_nonempty(a.updated(a.partner)) for a in into)]
-
-
 @dataclass(frozen=True, slots=True)
 class _Touched:
     """The shared arrays that a step accesses, and of these the ones it writes; ``first``: lane 0 alone does."""
@@ -191,7 +181,7 @@ class _Body:
                 return _Touched(own.arrays | slots, own.changed | slots, True), _Touched(slots)
             case TeamReduce(loop, into):
                 buffers = frozenset(_buffers(phase))
-                updates = self.by_all(a.update for a in into if isinstance(a.target, Load))
+                updates = self.by_all(phase.updates)
                 last = _Touched(buffers | updates.arrays, buffers | updates.changed, True)
                 told = any(isinstance(a.target, Var) for a in into)
                 own = self.by_all((loop,))
@@ -235,11 +225,10 @@ class _Body:
             inside = self.guarded("lane == 0", indent)
             self.join(buffers, inside, left, 1)
             self.put(scalars, inside)
-        elements = [a for b, a in buffers.items() if b not in scalars]
-        if elements:
+        if phase.updates:
             self.touch(last, indent)
             inside = self.guarded(writer.both(when, "lane == 0"), indent)
-            for stmt in _updates(elements):
+            for stmt in phase.updates:
                 self.lines += writer.statement(stmt, inside)
         self.touch(told, indent)
         for buffer, a in scalars.items():

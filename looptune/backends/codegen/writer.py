@@ -11,18 +11,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import count, groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Assign, Const, Expr, Load, Loop, Stmt, Var
-from looptune.ir.simplify import add, mul
-from looptune.lower.passes.address_split import split_address, upper_bound
-from looptune.lower.passes.local_cse import PLACE, VALUE, eliminate_common_subexpressions
+from looptune.lower.addresses import address_parts
 
 if TYPE_CHECKING:
-    from looptune.lower.plan import Dimension, Plan
+    from looptune.lower.plan import Dimension, FinishedPlan
 
 Within = Callable[[str], Iterator[str]]
 """The lines of a block at an indentation."""
@@ -159,24 +156,19 @@ class KernelWriter(TargetSyntax):
     written.
     """
 
-    plan: Plan
+    plan: FinishedPlan
     counters: set[str]
     nonnegative: set[str]
-    counted: set[str]
-    """Of these the variables of loops in the thread."""
     kinds: dict[str, str]
     """What variables are declared as where that is not their type: C asks for it."""
-    most: dict[str, int]
-    """What some of these are at most."""
-    starts: dict[str, int]
-    """What variables of loops are at least."""
     tiles: frozenset[str] = frozenset()
     """The arrays in shared memory, which have one subscript."""
     no_contraction: bool = False
     """Products of floats are written so that no compiler contracts them with a sum."""
-    made: int = 0
-    used_names: frozenset[str] = frozenset()
-    """Names in use, which no new variable may have."""
+    positions: frozenset[str] = frozenset()
+    """Variables that are set once, to places in arrays: they hold a uint32."""
+    values: frozenset[str] = frozenset()
+    """Other variables that are set once."""
 
     @abstractmethod
     def statement(self, stmt: Stmt, indent: str) -> Iterator[str]: ...
@@ -216,14 +208,15 @@ class KernelWriter(TargetSyntax):
 
     def global_index(self, e: Expr) -> str:
         """``e`` as a place in an array in global memory."""
-        place = split_address(e, self.counted, self.nonnegative, self.most)
-        if place is None or place.is_single:
+        parts = address_parts(e)
+        if parts is None:
             return self.unsigned_index(e)
-        sums = [] if place.base == Const(0) else [self.long(place.base)]
-        sums += [self.long(v) + (f" * {self.long(Const(k))}" if k > 1 else "") for v, k in place.counted]
-        if place.constant > 0 or not sums:
-            sums.append(self.long(Const(place.constant)))
-        least = f" - {self.long(Const(-place.constant))}" if place.constant < 0 else ""
+        base, counted, constant = parts
+        sums = [] if base == Const(0) else [self.long(base)]
+        sums += [self.long(v) + (f" * {self.long(Const(k))}" if k > 1 else "") for v, k in counted]
+        if constant > 0 or not sums:
+            sums.append(self.long(Const(constant)))
+        least = f" - {self.long(Const(-constant))}" if constant < 0 else ""
         return " + ".join(sums) + least
 
     @abstractmethod
@@ -234,64 +227,25 @@ class KernelWriter(TargetSyntax):
         """Yield an empty body."""
 
     def block(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
-        """Yield runs of assignments with their common subexpressions computed once."""
+        """Yield statements; a variable that is set once is known until their end."""
         held: list[str] = []
-        for _, run in groupby(body, lambda s: isinstance(s, Assign)):
-            for stmt in eliminate_common_subexpressions(
-                tuple(run), self.place, self.fresh, self.nonnegative, self.starts
-            ):
-                match stmt:
-                    case Assign(Var(name), place) if name.endswith(PLACE) and name not in self.used_names:
-                        yield indent + self.declare("uint32", name, self.unsigned_index(place), fits=True)
-                        self.bind(name, True)
+        for stmt in body:
+            match stmt:
+                case Assign(Var(name), place) if name in self.positions:
+                    yield indent + self.declare("uint32", name, self.unsigned_index(place), fits=True)
+                    self.bind(name, True)
+                    held.append(name)
+                case Assign(Var(name), value) if name in self.values:
+                    yield from self.statement(stmt, indent)
+                    if never_negative(value, self.nonnegative):
+                        self.nonnegative.add(name)
                         held.append(name)
-                    case Assign(Var(name), value) if name.endswith(VALUE) and name not in self.used_names:
-                        yield from self.statement(stmt, indent)
-                        if never_negative(value, self.nonnegative):
-                            self.known(name, value)
-                            held.append(name)
-                    case _:
-                        yield from self.statement(stmt, indent)
+                case _:
+                    yield from self.statement(stmt, indent)
         for name in held:
             self.unbind(name)
         if not body:
             yield from self.nothing(indent)
-
-    def known(self, name: str, value: Expr) -> None:
-        """Record that a variable has a value that is not negative."""
-        self.nonnegative.add(name)
-        most = upper_bound(value, self.nonnegative, self.most)
-        if most is not None:
-            self.most[name] = most
-
-    def count(self, loop: Loop, lanes: int) -> None:
-        """Record that a loop of the thread begins.
-
-        Where it is shared out, or begins at what varies, its variable is like any other of a place: what is known of
-        its steps saves nothing then.
-        """
-        self.begins(loop)
-        if lanes == 1 and isinstance(loop.lo, Const) and loop.var in self.nonnegative:
-            self.counted.add(loop.var)
-
-    def begins(self, loop: Loop) -> None:
-        if isinstance(loop.lo, Const):
-            self.starts[loop.var] = int(loop.lo.value)
-
-    def place(self, load: Load) -> Expr:
-        """Where an element is in its array, in elements; a single subscript says that."""
-        if len(load.index) == 1:
-            return load.index[0]
-        array = self.plan.array(load.array)
-        flat: Expr = load.index[0] if load.index else Const(0)
-        for i, n in zip(load.index[1:], array.shape[1:], strict=True):
-            assert n is not None, f"{load.array}: an inner extent is always declared"
-            flat = add(mul(flat, n), i)
-        return flat
-
-    def fresh(self, ending: str) -> str:
-        self.made = next(k for k in count(self.made + 1) if f"v{k}{ending}" not in self.used_names)
-        return f"v{self.made}{ending}"
 
     def bind(self, var: str, unsigned: bool) -> None:
         if unsigned:
@@ -299,10 +253,8 @@ class KernelWriter(TargetSyntax):
             self.nonnegative.add(var)
 
     def unbind(self, var: str) -> None:
-        for names in (self.counters, self.nonnegative, self.counted):
-            names.discard(var)
-        self.most.pop(var, None)
-        self.starts.pop(var, None)
+        self.counters.discard(var)
+        self.nonnegative.discard(var)
 
     def same_sign(self, e: Expr) -> bool:
         """Tell whether an unsigned comparison may use the expression unchanged.

@@ -16,7 +16,7 @@ from looptune.backends.codegen.kernel import shared_bytes
 from looptune.core.cache_file import publish_file, read_published
 
 if TYPE_CHECKING:
-    from looptune.lower.plan import Kernel, Plan
+    from looptune.lower.plan import Kernel
 
 Code = tuple[bytes, str]
 """A cubin and the linker's log."""
@@ -48,7 +48,7 @@ def load_or_make(cache: Path | None, facts: Sequence[object], make: Callable[[],
     return code, log
 
 
-def resources(plan: Plan, kernel: Kernel, log: str) -> Resources:
+def resources(kernel: Kernel, log: str) -> Resources:
     """Return the resources of a kernel that the linker reports."""
 
     def number(pattern: str) -> int:
@@ -57,4 +57,4 @@ def resources(plan: Plan, kernel: Kernel, log: str) -> Resources:
 
     local = max(number(r"(\d+) bytes lmem"), number(r"(\d+) bytes stack frame"))
     threads = kernel.block[0] * kernel.block[1]
-    return Resources(kernel.name, number(r"[Uu]sed (\d+) registers"), local, shared_bytes(plan, kernel), threads)
+    return Resources(kernel.name, number(r"[Uu]sed (\d+) registers"), local, shared_bytes(kernel), threads)

@@ -18,11 +18,12 @@ from looptune.backends.cuda import cubin
 from looptune.backends.cuda.cuda_c_writer import NAME, file_text, kernel_text
 from looptune.backends.cuda.program import DATA, CallingConvention, CudaProgram
 from looptune.core.version import toolchain
-from looptune.lower.pipeline import Machine, finish_plan
+from looptune.lower.machine import Machine
+from looptune.lower.pipeline import finish
 
 if TYPE_CHECKING:
     from looptune.core.floating_point import Contract
-    from looptune.lower.plan import Kernel, Plan
+    from looptune.lower.plan import FinishedPlan, Kernel, Plan
 
 ENTRY = "kernel_of_looptune"
 """What every kernel is called in its cubin, so that those of two versions that do not differ are one."""
@@ -42,31 +43,31 @@ class CudaC(Backend):
     def emit(self, plan: Plan) -> str:
         return file_text(self._finished(plan))
 
-    def _finished(self, plan: Plan) -> Plan:
-        return finish_plan(plan, Machine(blocks=True, contract=self.contract))
+    def _finished(self, plan: Plan) -> FinishedPlan:
+        return finish(plan, Machine(blocks=True, contract=self.contract))
 
     def measuring(self) -> Backend:
         return CudaC(self.arch, "fast", self.cache)
 
     def build(self, plan: Plan) -> Binary:
         start = time.perf_counter()
-        plan = self._finished(plan)
-        check_limits(plan)
-        check_capability(plan, self.arch)
-        built = {k.name: self._cubin(plan, k) for k in plan.compiled_kernels}
-        used = tuple(cubin.resources(plan, k, built[k.name][1]) for k in plan.compiled_kernels)
+        finished = self._finished(plan)
+        check_limits(finished)
+        check_capability(finished, self.arch)
+        built = {k.name: self._cubin(finished, k) for k in finished.compiled_kernels}
+        used = tuple(cubin.resources(k, built[k.name][1]) for k in finished.compiled_kernels)
         objects = {name: code for name, (code, _) in built.items()}
-        return Binary(self.name, plan, file_text(plan), objects, used, time.perf_counter() - start)
+        return Binary(self.name, finished, file_text(finished), objects, used, time.perf_counter() - start)
 
     def ptx(self, plan: Plan) -> str:
         """Return the PTX of every kernel, without a GPU."""
-        plan = self._finished(plan)
-        return "\n".join(self._ptx(kernel_text(plan, k), k.name) for k in plan.compiled_kernels)
+        finished = self._finished(plan)
+        return "\n".join(self._ptx(kernel_text(finished, k), k.name) for k in finished.compiled_kernels)
 
     def load(self, binary: Binary) -> CudaProgram:
         return CudaProgram(binary, CallingConvention(slice(DATA, DATA + 1), ENTRY))
 
-    def _cubin(self, plan: Plan, kernel: Kernel) -> cubin.Code:
+    def _cubin(self, plan: FinishedPlan, kernel: Kernel) -> cubin.Code:
         text = kernel_text(plan, replace(kernel, name=ENTRY))
         facts = (text, self.arch, _toolchain())
         return cubin.load_or_make(self.cache, facts, lambda: cubin.link(self._ptx(text, kernel.name), self.arch))

@@ -17,13 +17,12 @@ from looptune.backends.codegen.grid_barrier import CUDA_LAUNCH, CUDA_LEAVE, CUDA
 from looptune.backends.codegen.identifiers import CUDA_NAMES, avoid_reserved
 from looptune.backends.codegen.memory_ops import aligned
 from looptune.backends.codegen.register_limits import launch_bounds, max_registers
-from looptune.backends.codegen.signature import extent_names, scalar_type
 from looptune.core.escape import comment
 from looptune.ir import c_printer
 from looptune.ir.nodes import Array, Binary, Expr
 from looptune.lower.fp_contraction import is_product
-from looptune.lower.pipeline import Machine, finish_plan
-from looptune.lower.plan import ARRIVED, Dimension, Kernel, Plan
+from looptune.lower.plan import ARRIVED, Dimension, FinishedPlan, Kernel, Plan
+from looptune.lower.signature import extent_names, scalar_type
 from looptune.lower.tiles import WIDE
 
 _SPECIAL = MappingProxyType({
@@ -153,16 +152,15 @@ class CudaCWriter(CWriter):
         return f"{name}();"
 
 
-def kernel_text(plan: Plan, kernel: Kernel) -> str:
-    """One kernel and the functions that it calls, as NVRTC compiles them: without a header; of a finished plan."""
+def kernel_text(plan: FinishedPlan, kernel: Kernel) -> str:
+    """Return one kernel and the functions that it calls, as NVRTC compiles them: without a header."""
     writer = CudaCWriter(plan, extent_names(plan))
     text = writer.kernel(kernel)
     return "\n".join([*(writer.functions[name] for name in sorted(writer.functions)), text])
 
 
-def file_text(plan: Plan) -> str:
+def file_text(plan: FinishedPlan) -> str:
     """Return a complete ``.cu`` file."""
-    plan = finish_plan(plan, Machine(blocks=True))
     writer = CudaCWriter(plan, extent_names(plan))
     kernels = [writer.kernel(k) for k in plan.compiled_kernels]
     host = "\n".join(close_braces(_host(plan, host_writer(plan, writer)))) + "\n"

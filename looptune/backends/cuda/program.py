@@ -27,7 +27,6 @@ from numba import cuda, types
 from looptune.backends.base import Binary, PartialRun, Program, TimeLimit
 from looptune.backends.codegen.memory_ops import aligned, unaligned
 from looptune.backends.codegen.python import ident, numba_type
-from looptune.backends.codegen.signature import scalar_type
 from looptune.backends.cuda.driver import MAX_BLOCKS_Y, MOST_ELEMENTS, WORD, Graph, check, max_cooperative_blocks
 from looptune.backends.early_stop import run_in_batches
 from looptune.core.errors import ResourceError, UsageError
@@ -35,6 +34,7 @@ from looptune.ir.nodes import Scalar
 from looptune.ir.simplify import is_integer
 from looptune.lower.checkpoints import checkpoints
 from looptune.lower.plan import ARRIVED, Kernel, Plan, count, evaluate_size, grid_function, launches
+from looptune.lower.signature import scalar_type
 from looptune.lower.tiles import WIDE
 
 

@@ -37,10 +37,10 @@ from looptune.core.cache_file import replace_file
 from looptune.core.floating_point import DEFAULT, Floats
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Array, Assign, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
-from looptune.lower.passes.cpu_reassociation import IN_ANY_ORDER
-from looptune.lower.passes.cpu_time_bands import CORES
-from looptune.lower.pipeline import Machine, finish_plan
-from looptune.lower.plan import HostLoop, Kernel, Launch, Plan, has_host_loop
+from looptune.lower.cpu_names import CORES, IN_ANY_ORDER
+from looptune.lower.machine import Machine
+from looptune.lower.pipeline import finish
+from looptune.lower.plan import FinishedPlan, HostLoop, Kernel, Launch, Plan, has_host_loop
 
 if TYPE_CHECKING:
     from looptune.lower.accumulators import Accumulator
@@ -114,13 +114,14 @@ class KernelSources:
 
 def parts(plan: Plan, *, reorders: bool) -> KernelSources:
     """Return the sources of a plan's kernels and of its driver."""
-    plan = finish_plan(plan, Machine(blocks=False, reorder=reorders))
+    finished = finish(plan, Machine(blocks=False, reorder=reorders))
     sizes = _extents(plan)
     writer, host = _Writer(sizes), _Writer(sizes)
     kernels = {
-        k.name: ("\n".join(_function(k, writer)) + "\n", tuple(_types(plan, k)), _spans(k)) for k in plan.kernels
+        k.name: ("\n".join(_function(k, writer)) + "\n", tuple(_types(finished, k)), _spans(k))
+        for k in finished.kernels
     }
-    blank, again, decorator, *driver = _driver(plan, host, stops=False)
+    blank, again, decorator, *driver = _driver(finished, host, stops=False)
     assert (blank, again, decorator[:5]) == ("", "", "@njit"), "what a driver opens with"
     helpers = tuple(f"@njit(inline='always')\n{HELPERS[h]}" for h in sorted(writer.used | host.used))
     return KernelSources(helpers, kernels, "\n".join(driver) + "\n", _signature(plan, stops=False))
@@ -138,11 +139,10 @@ class NumbaCpu(Backend):
         self.threads = threads
 
     def emit(self, plan: Plan) -> str:
-        return self._module(plan, stops=False)
+        return self._module(self._finished(plan), stops=False)
 
-    def _module(self, plan: Plan, *, stops: bool) -> str:
+    def _module(self, plan: FinishedPlan, *, stops: bool) -> str:
         """Return the module; ``stops``: the driver returns between two launches once it is told to."""
-        plan = self._finished(plan)
         sizes = _extents(plan)
         writer, host = _Writer(sizes), _Writer(sizes)
         kernels = [line for k in plan.kernels for line in _kernel(plan, k, writer)]
@@ -170,23 +170,24 @@ class NumbaCpu(Backend):
         ]
         return "\n".join([*top, "", *helpers, *body]) + "\n"
 
-    def _finished(self, plan: Plan) -> Plan:
-        return finish_plan(plan, Machine(blocks=False, reorder=self.floats.reorder))
+    def _finished(self, plan: Plan) -> FinishedPlan:
+        return finish(plan, Machine(blocks=False, reorder=self.floats.reorder))
 
     def measuring(self) -> Backend:
         return NumbaCpu(self.cache, Floats(contract="fast"), self.threads)
 
     def build(self, plan: Plan) -> Binary:
         """Compile into the cache. Numba's own errors pass through: the caller records them as evidence."""
-        source, start = self.emit(plan), time.perf_counter()
-        self._compiled(plan)
-        return Binary(self.name, plan, source, {}, (), time.perf_counter() - start)
+        finished = self._finished(plan)
+        source, start = self.emit(finished), time.perf_counter()
+        self._compiled(finished)
+        return Binary(self.name, finished, source, {}, (), time.perf_counter() - start)
 
     def load(self, binary: Binary) -> Program:
         entry = getattr(self._compiled(binary.plan), ident(binary.plan.codelet.name))
-        return CpuProgram(self._finished(binary.plan), entry, self.threads)
+        return CpuProgram(binary.plan, entry, self.threads)
 
-    def _compiled(self, plan: Plan) -> ModuleType:
+    def _compiled(self, plan: FinishedPlan) -> ModuleType:
         return _import(self._module(plan, stops=has_host_loop(plan)), self.cache)
 
 
@@ -207,7 +208,7 @@ def _extents(plan: Plan) -> set[str]:
     return {e.name for e in (*shapes, CORES) if isinstance(e, Var)}
 
 
-def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
+def _kernel(plan: FinishedPlan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
     spans = _spans(kernel)
     types = ", ".join(_types(plan, kernel))
     yield f"{kernel.name}_args = ({types}{',' if types else ''})"
@@ -303,7 +304,7 @@ def _opened(loop: Loop, lo: str, hi: str, writer: _Writer, indent: str) -> Itera
         writer.nonnegative.add(loop.var)
 
 
-def _driver(plan: Plan, writer: _Writer, *, stops: bool) -> Iterator[str]:
+def _driver(plan: FinishedPlan, writer: _Writer, *, stops: bool) -> Iterator[str]:
     params = ", ".join([*(ident(p.name) for p in plan.codelet.params), "cores", *(["told"] if stops else [])])
     yield ""
     yield ""

@@ -25,7 +25,6 @@ from looptune.backends.codegen.memory_ops import ALIGNED, ALIGNED_TEXT, COPY, CO
 from looptune.backends.codegen.persistent import persistent_lines
 from looptune.backends.codegen.python import HELPERS, LEVEL, host_steps, ident, imported_types
 from looptune.backends.codegen.register_limits import launch_bounds, max_registers
-from looptune.backends.codegen.signature import extent_names, scalar_type
 from looptune.backends.cuda import cubin
 from looptune.backends.cuda.program import CudaProgram, argument_types
 from looptune.backends.numba_cuda import uncontracted_products
@@ -36,16 +35,19 @@ from looptune.backends.numba_cuda.uncontracted_products import PRODUCT, PRODUCT_
 from looptune.backends.numba_cuda.writer import CudaWriter, HostWriter, host_helper
 from looptune.core.version import toolchain
 from looptune.ir.nodes import Array, Local, Loop
-from looptune.lower.pipeline import Machine, finish_plan
+from looptune.lower.machine import Machine
+from looptune.lower.pipeline import finish
 from looptune.lower.plan import (
     ARRIVED,
     Dimension,
+    FinishedPlan,
     HostLoop,
     Kernel,
     Launch,
     Plan,
     fuse_persistent_launches,
 )
+from looptune.lower.signature import extent_names, scalar_type
 from looptune.lower.tiles import WIDE
 
 if TYPE_CHECKING:
@@ -88,20 +90,20 @@ class KernelSources:
 
 def parts(plan: Plan, contract: Contract = "cc") -> KernelSources:
     """Return the sources of a plan's kernels and of its launching function."""
-    plan = finish_plan(plan, Machine(blocks=True, contract=contract))
-    check_limits(plan)
-    imports, helpers, kernels = _kernels(plan)
-    types = {k.name: tuple(map(_named, argument_types(plan, k))) for k in plan.compiled_kernels}
-    writer = HostWriter(plan, set())
+    finished = finish(plan, Machine(blocks=True, contract=contract))
+    check_limits(finished)
+    imports, helpers, kernels = _kernels(finished)
+    types = {k.name: tuple(map(_named, argument_types(finished, k))) for k in finished.compiled_kernels}
+    writer = HostWriter(finished, set())
     zeros = {ARRIVED: ", zeros=True"}
     new = [
         f"    {ident(v.name)} = new({_count(v, writer)}, {v.dtype!r}{zeros.get(v.name, '')})"
-        for v in plan.device_locals
+        for v in finished.device_locals
     ]
-    host = (*new, *_steps(plan, writer, _called))
+    host = (*new, *_steps(finished, writer, _called))
     made = {k: (text.rstrip() + "\n", types[k]) for k, text in kernels.items()}
-    own = {v.name for v in plan.device_locals}
-    wide = tuple(name for name in aligned(plan) if name not in own)
+    own = {v.name for v in finished.device_locals}
+    wide = tuple(name for name in aligned(finished) if name not in own)
     return KernelSources(imports, (*helpers, *(host_helper(h) for h in sorted(writer.used))), made, host, wide)
 
 
@@ -127,42 +129,41 @@ class NumbaCuda(Backend):
         self.cache = cache
 
     def emit(self, plan: Plan) -> str:
-        plan = self._finished(plan)
-        return self._module(plan, *_texts(plan))
+        finished = self._finished(plan)
+        return self._module(finished, *_texts(finished))
 
-    def _module(self, plan: Plan, opening: str, kernels: Mapping[str, str]) -> str:
+    def _module(self, plan: FinishedPlan, opening: str, kernels: Mapping[str, str]) -> str:
         host = HostWriter(plan, set())
         steps = list(_host(plan, host))
         helpers = [f"{host_helper(h)}\n" for h in sorted(host.used)]
         helpers += [_AT_ONCE] if any(k.steps for k in plan.compiled_kernels) else []
         return "\n".join([header(plan, self.name), opening, *kernels.values(), *helpers, *steps]) + "\n"
 
-    def _finished(self, plan: Plan) -> Plan:
-        return finish_plan(plan, Machine(blocks=True, contract=self.contract))
+    def _finished(self, plan: Plan) -> FinishedPlan:
+        return finish(plan, Machine(blocks=True, contract=self.contract))
 
     def measuring(self) -> Backend:
         return NumbaCuda(self.arch, "fast", self.cache)
 
     def build(self, plan: Plan) -> Binary:
         start = time.perf_counter()
-        plan = self._finished(plan)
-        check_limits(plan)
-        check_capability(plan, self.arch)
-        opening, texts = _texts(plan)
-        name = ident(plan.codelet.name)
-        built = {
-            k.name: self._cubin(plan, k, opening, alpha_rename(texts[k.name], name)) for k in plan.compiled_kernels
-        }
-        resources = tuple(cubin.resources(plan, k, built[k.name][1]) for k in plan.compiled_kernels)
+        finished = self._finished(plan)
+        check_limits(finished)
+        check_capability(finished, self.arch)
+        opening, texts = _texts(finished)
+        name, kernels = ident(plan.codelet.name), finished.compiled_kernels
+        built = {k.name: self._cubin(finished, k, opening, alpha_rename(texts[k.name], name)) for k in kernels}
+        resources = tuple(cubin.resources(k, built[k.name][1]) for k in kernels)
         objects = {name: code for name, (code, _) in built.items()}
-        source = self._module(plan, opening, texts)
-        return Binary(self.name, plan, source, objects, resources, time.perf_counter() - start)
+        source = self._module(finished, opening, texts)
+        return Binary(self.name, finished, source, objects, resources, time.perf_counter() - start)
 
     def ptx(self, plan: Plan) -> str:
         """Return the PTX of every kernel, without a GPU."""
-        plan = self._finished(plan)
-        opening, texts = _texts(plan)
-        return "\n".join(self._ptx(plan, k, f"{opening}\n{texts[k.name]}", k.name) for k in plan.compiled_kernels)
+        finished = self._finished(plan)
+        opening, texts = _texts(finished)
+        kernels = finished.compiled_kernels
+        return "\n".join(self._ptx(finished, k, f"{opening}\n{texts[k.name]}", k.name) for k in kernels)
 
     def _ptx(self, plan: Plan, kernel: Kernel, source: str, entry: str) -> str:
         module: dict[str, Any] = {"__name__": entry}
@@ -186,14 +187,14 @@ class NumbaCuda(Backend):
         return CudaProgram(binary)
 
 
-def _texts(plan: Plan) -> tuple[str, dict[str, str]]:
+def _texts(plan: FinishedPlan) -> tuple[str, dict[str, str]]:
     """Return what a module of kernels opens with, imports and device functions; and the text of each kernel by name."""
     imports, helpers, kernels = _kernels(plan)
     opening = ["import math", "", "import numpy as np", *imports, "", "", *(f"{h}\n" for h in helpers)]
     return "\n".join(opening), kernels
 
 
-def _kernels(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]:
+def _kernels(plan: FinishedPlan) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]:
     """Return imports and device functions that the kernels need, and the kernels."""
     writer = CudaWriter(plan, extent_names(plan))
     kernels = {k.name: "\n".join(_kernel(plan, k, writer)) for k in plan.compiled_kernels}
@@ -226,7 +227,7 @@ def numba_stream(handle: Any) -> Any:
     return cuda.external_stream(int(handle))
 
 
-def _kernel(plan: Plan, kernel: Kernel, writer: CudaWriter) -> Iterator[str]:
+def _kernel(plan: FinishedPlan, kernel: Kernel, writer: CudaWriter) -> Iterator[str]:
     bounds = launch_bounds(kernel)
     said = f"launch_bounds={bounds[0] if len(bounds) == 1 else bounds}" if bounds else ""
     said = f"max_registers={max_registers(kernel)}" if max_registers(kernel) else said

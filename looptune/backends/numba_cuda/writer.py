@@ -20,7 +20,7 @@ from looptune.ir.nodes import Binary, Const, Expr, Load, Loop, Stmt, Var
 from looptune.lower.fp_contraction import is_product
 
 if TYPE_CHECKING:
-    from looptune.lower.plan import Dimension, Plan
+    from looptune.lower.plan import Dimension, FinishedPlan
 
 HOST = "host_"
 """What the names of helpers open with that the launching function calls."""
@@ -129,11 +129,10 @@ class CudaWriter(Writer, NumbaSpelling):
     minima = True
     spelled: ClassVar = {**SPELLED, "fma": "cuda.fma({0}, {1}, {2})"}
 
-    def __init__(self, plan: Plan, unsigned: set[str]) -> None:
+    def __init__(self, plan: FinishedPlan, unsigned: set[str]) -> None:
         Writer.__init__(self, unsigned)
         self.plan = plan
         self.counters = set(unsigned)
-        self.counted, self.most, self.starts = set(), {}, {}
 
     def block(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
         return KernelWriter.block(self, body, indent)
@@ -146,7 +145,8 @@ class CudaWriter(Writer, NumbaSpelling):
     def element(self, load: Load) -> str:
         if load.array in self.tiles:
             return f"{load.array}[{self.global_index(load.index[0])}]"
-        return f"{ident(load.array)}[{self.global_index(self.place(load))}]"
+        (place,) = load.index
+        return f"{ident(load.array)}[{self.global_index(place)}]"
 
     def long(self, e: Expr) -> str:
         return f"uint64({self.unsigned_index(e)})"
@@ -187,7 +187,6 @@ class CudaWriter(Writer, NumbaSpelling):
             yield f"{indent}{var}__end = {end}"
             end = f"{var}__end"
         self.bind(loop.var, unsigned)
-        self.count(loop, lanes)
         yield f"{indent}while {var} < {end}:"
         yield from within(indent + "    ") if within else self.block(loop.body, indent + "    ")
         yield f"{indent}    {var} = {kind}({var} + {loop.step * lanes})"

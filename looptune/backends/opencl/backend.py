@@ -20,16 +20,16 @@ import pyopencl as cl
 
 from looptune.backends.base import Backend, Binary, PartialRun, Program, Resources, TimeLimit
 from looptune.backends.codegen.kernel import MOST_ELEMENTS, shared_bytes
-from looptune.backends.codegen.signature import scalar_type
 from looptune.backends.early_stop import run_in_batches
-from looptune.backends.opencl.writer import NAME, device_text, file_text
+from looptune.backends.opencl.writer import NAME, device_text, file_text, machine
 from looptune.core.errors import ResourceError, TargetError
 from looptune.ir.nodes import Scalar
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
 from looptune.lower.checkpoints import checkpoints
-from looptune.lower.pipeline import Machine, finish_plan
-from looptune.lower.plan import Kernel, Plan, count, evaluate_size, grid_function, launches, split_persistent_launches
+from looptune.lower.pipeline import finish
+from looptune.lower.plan import FinishedPlan, Kernel, Plan, count, evaluate_size, grid_function, launches
+from looptune.lower.signature import scalar_type
 from looptune.lower.staged_tiles import staging_loops
 from looptune.lower.tiles import WIDE
 
@@ -117,25 +117,25 @@ class OpenCl(Backend):
     def emit(self, plan: Plan) -> str:
         return file_text(self._finished(plan))
 
-    def _finished(self, plan: Plan) -> Plan:
-        return finish_plan(plan, Machine(blocks=True, contract=self.contract))
+    def _finished(self, plan: Plan) -> FinishedPlan:
+        return finish(plan, machine(self.contract))
 
     def measuring(self) -> Backend:
         return OpenCl("fast")
 
     def build(self, plan: Plan) -> Binary:
         start = time.perf_counter()
-        plan = self._finished(split_persistent_launches(plan))
-        self._check(plan)
+        finished = self._finished(plan)
+        self._check(finished)
         try:
-            program = _compiled(context(), device(), device_text(plan))
+            program = _compiled(context(), device(), device_text(finished))
         except cl.Error as error:
             raise RuntimeError(f"{device().name}: {_reason(error)}") from error
         (code,) = program.get_info(cl.program_info.BINARIES)
-        used = tuple(_resources(plan, k, program) for k in plan.kernels)
-        return Binary(self.name, plan, file_text(plan), {OBJECT: code}, used, time.perf_counter() - start)
+        used = tuple(_resources(k, program) for k in finished.kernels)
+        return Binary(self.name, finished, file_text(finished), {OBJECT: code}, used, time.perf_counter() - start)
 
-    def _check(self, plan: Plan) -> None:
+    def _check(self, plan: FinishedPlan) -> None:
         """Check the limits of the device.
 
         Raises ResourceError if a block has more threads, or takes more shared memory, than the device has, or if its
@@ -146,7 +146,7 @@ class OpenCl(Backend):
                 raise ResourceError(f"{k.name} stages tiles, which PoCL {_old_pocl()} miscompiles: leave out stage")
             for needed, most, what in (
                 (k.block[0] * k.block[1], device().max_work_group_size, "threads"),
-                (shared_bytes(plan, k), device().local_mem_size, "bytes of shared memory"),
+                (shared_bytes(k), device().local_mem_size, "bytes of shared memory"),
             ):
                 if needed > most:
                     raise ResourceError(f"{k.name} needs {needed} {what} per block, the limit is {most}")
@@ -168,11 +168,11 @@ def _old_pocl() -> str:
     return f"{found[1]}.{found[2]}" if found is not None and int(found[1]) < SOUND_POCL else ""
 
 
-def _resources(plan: Plan, kernel: Kernel, program: Any) -> Resources:
+def _resources(kernel: Kernel, program: Any) -> Resources:
     """Return the resources of a kernel; the registers of a processor are not known and are 0."""
     info, own = cl.kernel_work_group_info, getattr(program, kernel.name)
     local = int(own.get_work_group_info(info.PRIVATE_MEM_SIZE, device()))
-    return Resources(kernel.name, 0, local, shared_bytes(plan, kernel), kernel.block[0] * kernel.block[1])
+    return Resources(kernel.name, 0, local, shared_bytes(kernel), kernel.block[0] * kernel.block[1])
 
 
 class OpenClProgram(Program):

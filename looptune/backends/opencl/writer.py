@@ -9,19 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from looptune.backends.base import description
 from looptune.backends.codegen.c import CWriter, close_braces, reads_double
 from looptune.backends.codegen.c_host import host_writer, steps
 from looptune.backends.codegen.identifiers import OPENCL_NAMES, avoid_reserved
-from looptune.backends.codegen.signature import extent_names
 from looptune.core.escape import comment
 from looptune.ir import c_printer
 from looptune.ir.nodes import Array
-from looptune.lower.passes import shared_memory
-from looptune.lower.pipeline import Machine, finish_plan
-from looptune.lower.plan import Dimension, Kernel, Plan, split_persistent_launches
+from looptune.lower.machine import Machine
+from looptune.lower.plan import Dimension, FinishedPlan, Kernel, Plan, vector_copied_arrays
+from looptune.lower.signature import extent_names
 from looptune.lower.tiles import WIDE
+
+if TYPE_CHECKING:
+    from looptune.core.floating_point import Contract
 
 NAME = "opencl"
 DOUBLE = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
@@ -135,21 +138,24 @@ class OpenClWriter(CWriter):
     grid_barrier_exit = grid_barrier
 
 
-def device_text(plan: Plan) -> str:
+def machine(contract: Contract) -> Machine:
+    """Return the capabilities of OpenCL's devices, whose work groups cannot wait for each other."""
+    return Machine(blocks=True, contract=contract, grid_barrier=False)
+
+
+def device_text(plan: FinishedPlan) -> str:
     """Return the kernels and the functions that they call, for a plan in which the host makes all launches."""
-    plan = finish_plan(plan, Machine(blocks=True))
     return _device(plan, OpenClWriter(plan, extent_names(plan)))
 
 
-def _device(plan: Plan, writer: OpenClWriter) -> str:
+def _device(plan: FinishedPlan, writer: OpenClWriter) -> str:
     kernels = [writer.kernel(k) for k in plan.kernels]
     functions = (writer.functions[name] for name in sorted(writer.functions))
     return "\n".join([*([DOUBLE] if reads_double(plan) else []), *functions, *kernels])
 
 
-def file_text(plan: Plan) -> str:
+def file_text(plan: FinishedPlan) -> str:
     """Return a complete ``.cl`` file."""
-    plan = finish_plan(split_persistent_launches(plan), Machine(blocks=True))
     writer = OpenClWriter(plan, extent_names(plan))
     device = _device(plan, writer)
     host = "\n".join(f"   {line}" for line in close_braces(_host(plan, host_writer(plan, writer))))
@@ -162,7 +168,7 @@ def _host(plan: Plan, writer: CWriter) -> Iterator[str]:
     declared = ", ".join(c_printer.declaration(p) for p in plan.codelet.params if isinstance(p, Array))
     yield f"The host, for buffers {declared} that do not overlap:"
     yield ""
-    for array in shared_memory.vector_copied_arrays(plan):
+    for array in vector_copied_arrays(plan):
         yield f"{writer.name(array)} begins at a multiple of {WIDE} bytes."
     for local in plan.device_locals:
         count = " * ".join(writer.wide(e, 10) for e in local.shape) if local.shape else "1"

@@ -10,11 +10,56 @@ sum is not negative, and stays below 2^32 because no array has more than 2^31 el
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from looptune.ir.intervals import affine_terms, may_wrap, never_negative
-from looptune.ir.nodes import Binary, Const, Expr, Var
+from looptune.ir.nodes import Binary, Const, Expr, Load, Node, Var
+from looptune.ir.rewrite import rewrite
 from looptune.ir.simplify import add, mul, sub
+from looptune.lower.addresses import make_address
+from looptune.lower.known_values import upper_bound
+from looptune.lower.thread_code import ThreadWalk
+from looptune.lower.tiles import Tile, TileCopy, copy_place
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Kernel, Plan
+
+
+def split_addresses(kernel: Kernel, plan: Plan) -> Kernel:
+    """Return the kernel with the subscripts of arrays taken apart where that saves additions."""
+    return _Splitting(kernel, plan).run()
+
+
+class _Splitting(ThreadWalk):
+    def expression(self, e: Expr) -> Expr:
+        made: Expr = rewrite(self._element, e)
+        return made
+
+    def _element(self, n: Node) -> Node | None:
+        if not isinstance(n, Load):
+            return None
+        (place,) = n.index
+        split = self._split(place)
+        return None if split is place else replace(n, index=(split,))
+
+    def _split(self, place: Expr) -> Expr:
+        made = split_address(place, self.known.counted, self.known.nonnegative, self.known.most)
+        return place if made is None or made.is_single else make_address(made.base, made.counted, made.constant)
+
+    def filled(self, tile: Tile, buffers: tuple[Expr, ...]) -> Tile:
+        places = [copy_place(d).name for d in range(len(tile.shape))]
+        for name in places:
+            self.known.bind(name, True)
+        copies = tuple(tuple(map(self._copy, of_buffer)) for of_buffer in tile.copies)
+        for name in places:
+            self.known.unbind(name)
+        return replace(tile, copies=copies)
+
+    def _copy(self, copy: TileCopy) -> TileCopy:
+        source = self.expression(copy.source)
+        assert isinstance(source, Load), "an element stays one"
+        return replace(copy, target=self._split(copy.target), source=source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +82,8 @@ def split_address(
 ) -> Address | None:
     """None where the base may be negative, or the sum may wrap by C's rules.
 
-    ``counted``, ``nonnegative``: names of variables; ``most``: what some of
-    these are at most."""
+    ``counted``, ``nonnegative``: names of variables; ``most``: what some of these are at most.
+    """
     if may_wrap(e, nonnegative):
         return None
     terms, constant = affine_terms(e)
@@ -60,16 +105,6 @@ def split_address(
     if base == Const(0) and constant < 0:
         return None
     return Address(base, tuple(found), constant)
-
-
-def upper_bound(e: Expr, nonnegative: Collection[str], most: Mapping[str, int]) -> int | None:
-    """Of what is not negative; None where it is not seen."""
-    match e:
-        case Binary("%", lhs, Const(int(n))) if n > 0 and never_negative(lhs, nonnegative):
-            return n - 1
-        case Var(name) if name in nonnegative:
-            return most.get(name)
-    return None
 
 
 def lower_bound(e: Expr, nonnegative: Collection[str], least: Mapping[str, int]) -> int | None:

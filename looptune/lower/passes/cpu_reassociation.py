@@ -19,16 +19,22 @@ from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import Assign, Binary, Call, Codelet, Expr, Load, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import map_blocks, rewrite_stmts, walk, walk_stmts
 from looptune.ir.simplify import is_integer
+from looptune.lower.cpu_names import IN_ANY_ORDER
 from looptune.lower.passes.cpu_time_bands import make_time_bands
+from looptune.lower.plan import Plan, with_kernels
 from looptune.poly.access import source_text
 from looptune.poly.reassociation import ReorderedReduction
 from looptune.poly.reduction import accumulation
 
 if TYPE_CHECKING:
-    from looptune.lower.plan import Plan
+    from looptune.lower.machine import Machine
 
-IN_ANY_ORDER = {"+": "plus_in_any_order", "-": "minus_in_any_order", "*": "times_in_any_order"}
-"""By C's operator, the functions of ``anyorder``."""
+
+def reassociate(plan: Plan, machine: Machine) -> Plan:
+    """Return the plan with these operations in its kernels, where the machine may reorder them."""
+    if not machine.reorder:
+        return plan
+    return replace(plan, steps=with_kernels(plan.steps, lambda k: replace(k, serial=mark_accumulations(k.serial))))
 
 
 def mark_accumulations(body: Iterable[Stmt]) -> tuple[Stmt, ...]:

@@ -17,12 +17,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import TYPE_CHECKING
 
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Assign, Binary, Const, Expr, Load, Loop, Node, Select, Stmt, Var
 from looptune.ir.rewrite import rewrite
 from looptune.ir.simplify import add, div, max_of, min_of, mul
-from looptune.lower.passes.temporal_tiling import (
+from looptune.lower.cpu_names import CORES
+from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step
+from looptune.lower.temporal_tiles import (
     Bounds,
     PointwiseNest,
     TemporalTile,
@@ -30,14 +33,19 @@ from looptune.lower.passes.temporal_tiling import (
     point,
     steps_per_launch,
 )
-from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step
 
-CORES = Var("cores__all", "int64")
-"""How many there are: the name of a plan for what the driver is told."""
+if TYPE_CHECKING:
+    from looptune.lower.machine import Machine
+
 BAND, BANDS, LOW, HIGH, ROW, AT = (Var(f"{n}__band", "int64") for n in ("this", "all", "low", "high", "row", "at"))
 _ONE = Const(1, "int64")
 ELEMENTS = 2048
 """Of an array of one dimension: so many of them go through the steps as one row."""
+
+
+def make_bands(plan: Plan, machine: Machine) -> Plan:
+    """Return the plan for a CPU."""
+    return make_time_bands(plan)
 
 
 def make_time_bands(plan: Plan) -> Plan:

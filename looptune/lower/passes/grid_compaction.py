@@ -13,52 +13,23 @@ hold for one of its threads; that is linear in the block's own numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import replace
 from math import gcd
+from typing import TYPE_CHECKING
 
 from looptune.ir.intervals import affine_terms
 from looptune.ir.nodes import Binary, Const, Expr, If, Loop, Stmt, Var
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import add, mul
+from looptune.lower.compact_grid import CompactGrid
 from looptune.schedule.directives.pack import SkipIdleBlocks
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Kernel, Plan
 
 WORTH = 0.1
 """Of the blocks so many have to be idle."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompactGrid:
-    """Block (x, y) of ``columns`` and ``rows`` has something to do where ``a x + b y + c >= 0``; ``a`` is not 0."""
-
-    a: int
-    b: int
-    c: int
-    columns: int
-    rows: int
-
-    def row(self, y: int) -> range:
-        """Return the blocks of a row that have work."""
-        most = self.b * y + self.c
-        first, end = (-(most // self.a), self.columns) if self.a > 0 else (0, most // -self.a + 1)
-        first, end = max(0, first), min(self.columns, end)
-        return range(first, max(first, end))
-
-    @property
-    def blocks(self) -> tuple[int, int]:
-        """Of the launch, along x and y."""
-        half = (self.rows + 1) // 2
-        return max(self._both(q) for q in range(half)), half
-
-    @property
-    def exact(self) -> bool:
-        """No block of the launch is idle."""
-        width, half = self.blocks
-        return all(self._both(q) == width for q in range(half))
-
-    def _both(self, q: int) -> int:
-        other = self.rows - 1 - q
-        return len(self.row(q)) + (len(self.row(other)) if other != q else 0)
 
 
 def is_launched(packing: CompactGrid, x: Expr, y: Expr) -> Expr:
@@ -67,9 +38,14 @@ def is_launched(packing: CompactGrid, x: Expr, y: Expr) -> Expr:
     return Binary(">=", terms, Const(0))
 
 
-def requests_compaction(loops: Iterable[Loop]) -> bool:
-    """Whether a directive for one of a kernel's loops asks for it."""
-    return any(f.annotation(SkipIdleBlocks) is not None for f in loops)
+def compact_kernel(kernel: Kernel, plan: Plan) -> Kernel:
+    """Return the kernel with its grid as it is launched, where its threads are on their own or share tiles."""
+    loops = (f for f in (*kernel.loops, *walk(kernel.body)) if isinstance(f, Loop))
+    alone = kernel.team is None and kernel.time_tile is None
+    if len(kernel.axes) < 2 or not alone or all(f.annotation(SkipIdleBlocks) is None for f in loops):
+        return kernel
+    y, x = kernel.axes
+    return replace(kernel, packing=compact_grid(x, y, (kernel.threads("x"), kernel.threads("y")), kernel.body))
 
 
 def compact_grid(x: Loop, y: Loop, per: tuple[int, int], body: tuple[Stmt, ...]) -> CompactGrid | None:

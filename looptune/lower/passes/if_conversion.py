@@ -27,8 +27,8 @@ Given = tuple[Expr, ...]
 
 
 def if_convert(kernel: Kernel, plan: Plan) -> Kernel:
-    """Return the kernel with accumulations made unconditional."""
-    if not any(isinstance(n, If) for n in walk(kernel.body)):
+    """Return the kernel with accumulations made unconditional; one that takes steps in tiles of its own as it is."""
+    if kernel.time_tile is not None or not any(isinstance(n, If) for n in walk(kernel.body)):
         return kernel
     uses: dict[str, set[Given]] = {}
     for name, given in _uses(kernel.body, ()):

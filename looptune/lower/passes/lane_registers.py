@@ -25,15 +25,13 @@ from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Local, Loop
 from looptune.ir.rewrite import rewrite, substitute, walk
 from looptune.ir.simplify import add, mul
 from looptune.lower.passes.init_fusion import fuse_initializers
-from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle, is_injective_index
+from looptune.lower.team import LANE, Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle, is_injective_index
 
 if TYPE_CHECKING:
-    from looptune.lower.plan import Kernel
+    from looptune.lower.plan import Kernel, Plan
 
 MOST_BYTES = 128
 """Of the registers of a thread, which has up to 1020 and 128 where an SM is full of threads."""
-LANE = "lane__number"
-"""The variable that says which lane of its team a thread is."""
 TURN = "__turn"
 """What the names of variables end in that count a lane's turns."""
 
@@ -47,26 +45,22 @@ class _LaneElement:
     own: Local
 
 
-def fuse_first_values(kernel: Kernel) -> Kernel:
+def fuse_first_values(kernel: Kernel, plan: Plan) -> Kernel:
     """Return the kernel with the first values of sums where those are joined, by ``init_fusion``."""
     if kernel.team is None or kernel.lanes == 1:
         return kernel
     return replace(kernel, team=replace(kernel.team, phases=fuse_initializers(kernel.team.phases)))
 
 
-def keep_lane_elements(kernel: Kernel, lane: Var) -> Kernel:
-    """Keep lane-cyclic array elements in registers: return the kernel with per-thread arrays.
-
-    Compilers keep these in registers. Initialisers are fused into reductions as well (``fuse_initializers``); ``lane``
-    is the variable with the number of the lane.
-    """
+def keep_lane_elements(kernel: Kernel, plan: Plan) -> Kernel:
+    """Return the kernel with arrays of each thread, which compilers keep in registers, for elements of one lane."""
     team = kernel.team
     if team is None or kernel.lanes == 1:
         return kernel
     before = team.phases
     found = _found(kernel, before)
     phases: list[Phase] = []
-    made = _Turns({k.element.array: k for k in found}, kernel.lanes, lane)
+    made = _Turns({k.element.array: k for k in found}, kernel.lanes)
     for k, phase in enumerate(before):
         phases.append(made.phase(phase))
         later = _used(before[k + 1 :])
@@ -189,7 +183,6 @@ class _Turns:
 
     elements: dict[str, _LaneElement]
     lanes: int
-    lane: Var
 
     def phase(self, phase: Phase) -> Phase:
         match phase:
@@ -222,7 +215,7 @@ class _Turns:
 
     def over(self, loop: Loop, body: tuple[Stmt, ...]) -> Loop:
         turn = _turn(loop)
-        trip = add(self.lane, mul(Const(self.lanes), turn))
+        trip = add(Var(LANE), mul(Const(self.lanes), turn))
         place: Expr = add(loop.lo, mul(Const(loop.step, loop.dtype), trip))
         inside = substitute(body, {loop.var: place})
         turns = _turns(loop, self.lanes)

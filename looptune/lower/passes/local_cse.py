@@ -20,14 +20,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import count
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from looptune.ir.def_use import names_in, written_names
+from looptune.ir.def_use import names_in, referenced_names, written_names
 from looptune.ir.intervals import affine_terms, may_wrap
 from looptune.ir.nodes import Assign, Binary, Call, Cast, Const, Expr, Load, Node, Stmt, Unary, Var
 from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.simplify import add, mul
 from looptune.lower.passes.address_split import lower_bound
+from looptune.lower.passes.flat_arrays import flat_index, flatten_arrays
+from looptune.lower.thread_code import ThreadWalk
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Kernel, Plan
 
 PLACE, VALUE = "__at", "__once"
 """What the names of the variables end with."""
@@ -36,6 +44,30 @@ STRAIGHT = frozenset({"abs", "fabs", "fmin", "fmax", "floor", "ceil"})
 
 Flat = Callable[[Load], Expr]
 """The place of an element in its array, in elements."""
+
+
+def eliminate_in_kernel(kernel: Kernel, plan: Plan) -> Kernel:
+    """Return the kernel with this done in every run of assignments of its threads, and arrays with one subscript."""
+    return flatten_arrays(_Elimination(kernel, plan).run(), plan)
+
+
+class _Elimination(ThreadWalk):
+    def __init__(self, kernel: Kernel, plan: Plan) -> None:
+        super().__init__(kernel, plan)
+        self.used_names = {*kernel.arrays, *kernel.scalars, *referenced_names((*kernel.loops, *kernel.body))}
+        self.numbers = count(1)
+
+    def assignments(self, run: tuple[Assign, ...]) -> tuple[Stmt, ...]:
+        known, flat = self.known, partial(flat_index, plan=self.plan)
+        return tuple(eliminate_common_subexpressions(run, flat, self.fresh, known.nonnegative, known.least))
+
+    def fresh(self, ending: str) -> str:
+        name = next(c for k in self.numbers if (c := f"v{k}{ending}") not in self.used_names)
+        if ending == PLACE:
+            self.positions |= {name}
+        else:
+            self.values |= {name}
+        return name
 
 
 def eliminate_common_subexpressions(

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from looptune.ir.nodes import Loop, Stmt
 
 if TYPE_CHECKING:
-    from looptune.lower.plan import Kernel
+    from looptune.lower.plan import Kernel, Plan
 
 
-def nest_axes(kernel: Kernel) -> Kernel:
+def nest_axes(kernel: Kernel, plan: Plan) -> Kernel:
     """Return the kernel with these loops in ``serial``."""
     if not kernel.loops and kernel.team is not None:
         return replace(kernel, serial=(kernel.team.trees[0].loop,))

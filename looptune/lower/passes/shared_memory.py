@@ -49,12 +49,6 @@ def stage_kernel(kernel: Kernel, plan: Plan) -> Kernel:
     return kernel if kernel.time_tile is not None else replace(kernel, tiles=stage_tiles(kernel, plan))
 
 
-def vector_copied_arrays(plan: Plan) -> tuple[str, ...]:
-    """Return the arrays from which tiles are copied 16 bytes at a time."""
-    tiles = [t for kernel in plan.kernels if kernel.tiles is not None for t in kernel.tiles.tiles]
-    return tuple(sorted({t.array for t in tiles if t.vector > 1}))
-
-
 @dataclass(frozen=True, slots=True)
 class _Place:
     """A subscript: ``axes`` and ``inner`` are multiples of variables, ``rest`` of what the block's threads share."""
@@ -337,8 +331,3 @@ def _alone(loop: Loop) -> str:
 
 def _refused(loop: Loop, arrays: Sequence[str], why: str) -> DirectiveError:
     return DirectiveError(f"stage {', '.join(arrays)} at loop {loop.var}: {why}", loop.span)
-
-
-def shared_bytes(tiles: Sequence[Tile]) -> int:
-    """Of a block; each tile begins at a multiple of 16 bytes."""
-    return sum(-(-t.buffers * t.size * np.dtype(t.dtype).itemsize // WIDE) * WIDE for t in tiles)

@@ -33,6 +33,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import InfeasibleDirective
 from looptune.ir.c_printer import expression_text
@@ -81,6 +82,10 @@ from looptune.schedule.directives.reduction_simplification import (
 )
 from looptune.schedule.directives.rfactor import ReductionParts
 
+if TYPE_CHECKING:
+    from looptune.lower.machine import Machine
+    from looptune.lower.plan import Plan
+
 SEVERAL = 16
 """So many parts of sums that one loop tells apart are added up by a team of threads: each load waits for the memory."""
 
@@ -96,6 +101,22 @@ class SplitReduction:
     codelet: Codelet
     parts: Mapping[str, Reduction]
     sums: tuple[SharedSum, ...] = ()
+
+
+def split_reductions(plan: Plan, machine: Machine) -> Plan:
+    """Return the plan of a codelet in which loops over parts of sums are loops of the grid."""
+    codelet = plan.codelet if machine.blocks else _without_teams(plan.codelet)
+    made = expand_split_reductions(codelet, rows=machine.blocks)
+    return replace(plan, codelet=made.codelet, partial_sums=tuple(made.parts.items()), block_sums=made.sums)
+
+
+def _without_teams(codelet: Codelet) -> Codelet:
+    """Loops that were given to a team are parallel ones."""
+
+    def rule(stmt: Stmt) -> Stmt | None:
+        return replace(stmt, thread_axis="") if isinstance(stmt, Loop) and stmt.thread_axis == "team" else None
+
+    return replace(codelet, body=rewrite_stmts(rule, codelet.body))
 
 
 def expand_split_reductions(codelet: Codelet, *, rows: bool = True) -> SplitReduction:

@@ -6,27 +6,37 @@ a__tile[...]      what other threads read of it, in shared memory: of all rows, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
+from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Loop, Node, Stmt, Var
 from looptune.ir.rewrite import rewrite, substitute
 from looptune.ir.simplify import add, mul
-from looptune.lower.passes.temporal_tiling import (
-    POINT,
+from looptune.lower.passes.flat_arrays import flat_index
+from looptune.lower.passes.temporal_tiling import tile_in_time
+from looptune.lower.plan import Kernel, Plan
+from looptune.lower.temporal_tiles import (
+    ALONG,
+    ROW,
+    Bounds,
+    InteriorBody,
     Offset,
     PointwiseNest,
+    SharedRows,
+    StepGroup,
+    TemporalBody,
     TemporalTile,
+    TileSteps,
     constant_offset,
+    first_point,
+    outermost_coordinate,
     point,
     register,
-    tile_in_time,
+    thread_number,
 )
-from looptune.lower.plan import Dimension, Kernel, Plan
-
-ALONG: tuple[tuple[Dimension, ...], ...] = (("x",), ("y", "x"), ("z", "y", "x"))
-"""The dimension of the block along each dimension of space, by how many there are."""
+from looptune.lower.tiles import FIRST
 
 
 def allocate_tiles(kernel: Kernel, plan: Plan) -> Kernel:
@@ -37,21 +47,6 @@ def allocate_tiles(kernel: Kernel, plan: Plan) -> Kernel:
     assert isinstance(loop, Loop), "the kernel is the loop over the steps"
     whole = replace(tile_in_time(loop, plan.codelet, tiles=False), reversed=made.reversed, spares=made.spares)
     return replace(kernel, time_tile=whole, locals=(*kernel.locals, *whole.registers(plan.codelet)))
-
-
-@dataclass(frozen=True, slots=True)
-class SharedRows:
-    """What the threads read of each other of an array: these ``rows`` of each thread, element by element.
-
-    ``before`` and ``count``: where the first element is, and how much room there is, so that no place lies outside.
-    """
-
-    name: str
-    array: str
-    dtype: str
-    rows: tuple[int, ...]
-    before: int
-    count: int
 
 
 @dataclass(frozen=True)
@@ -182,60 +177,175 @@ class ThreadRows:
                 yield Assign(Load(shared.name, (at,), shared.dtype), self.tiled_arrays(array, row))
 
 
-def thread_number(dimension: str) -> str:
-    """Return the number of the thread in its block."""
-    return f"{dimension}__thread"
-
-
-def first_point(dimension: int) -> Var:
-    """Return the first point of the block's tile along a dimension."""
-    return Var(f"first{dimension}{POINT}")
-
-
-def outermost_coordinate(row: int) -> Var:
-    """Return the outermost coordinate in a row, as a separate name for each row.
-
-    Addresses are computed of non-negative values, and another row may be before the first element.
-    """
-    return Var(f"p0_{row}{POINT}")
-
-
 def first_row_position(array: str) -> Var:
     """Return the position of the thread's first row in an array."""
     return Var(f"{array}__begins")
 
 
-INSIDE = f"inside{POINT}"
-ROW = "row__thread"
-"""The first row of the thread in the tile."""
+def make_bodies(kernel: Kernel, plan: Plan) -> Kernel:
+    """Return a kernel that takes several steps in tiles of its own with what its threads do; others as they are."""
+    if kernel.time_tile is None:
+        return kernel
+    made = _Bodies(ThreadRows(kernel, plan))
+    begins = frozenset(first_row_position(array).name for pair in kernel.time_tile.spares for array in pair)
+    return replace(kernel, time_body=made.body(), positions=kernel.positions | begins)
+
+
+Each = Callable[[int], tuple[Stmt, ...]]
+"""The statements for one of a thread's rows."""
 
 
 @dataclass(frozen=True, slots=True)
-class InteriorBody:
-    """What a block inside of all bounds does, as statements.
+class _Bodies:
+    rows: ThreadRows
 
-    ``positions`` are the values of names, from the first element of the block's core along each dimension and the
-    thread's place in the block. After each of the ``groups``, in every iteration of ``loop``, the threads wait for each
-    other.
+    @property
+    def whole(self) -> TemporalTile:
+        return self.rows.whole
+
+    def body(self) -> TemporalBody:
+        inside = conjunction(tuple(self.inside())) if self.whole.fixed else None
+        interior = self.steps(asking=False) if self.whole.fixed else None
+        shared = tuple(self.rows.shared.values())
+        return TemporalBody(shared, inside, interior, self.steps(asking=True), interior_body(self.rows))
+
+    def steps(self, *, asking: bool) -> TileSteps:
+        """Return what a block does; without ``asking`` one that lies inside all bounds."""
+        load, store = (self.loads, self.stores) if asking else (self.all_loads, self.all_stores)
+        publish = tuple(self.rows.publish(self.rows.shared))
+        return TileSteps(tuple(load()), publish, tuple(self.groups(asking=asking)), tuple(store()))
+
+    def loads(self) -> Iterator[Stmt]:
+        """Zero where the array has no such element."""
+        rows = self.rows
+        for array, source in self.whole.source.items():
+            dtype = rows.plan.array(array).dtype
+            yield from (Assign(rows.tiled_arrays(array, row), Const(0, dtype)) for row in range(self.whole.rows))
+
+            def load(row: int, array: str = array, source: str = source, dtype: str = dtype) -> tuple[Stmt, ...]:
+                return (Assign(rows.tiled_arrays(array, row), Load(source, rows.at(row), dtype)),)
+
+            yield from self.where(rows.extents(array), load)
+
+    def stores(self) -> Iterator[Stmt]:
+        """Yield the stores of what is in the block's core."""
+        rows = self.rows
+        for array, target in self.whole.target.items():
+            dtype = rows.plan.array(array).dtype
+
+            def store(row: int, array: str = array, target: str = target, dtype: str = dtype) -> tuple[Stmt, ...]:
+                return (Assign(Load(target, rows.at(row), dtype), rows.tiled_arrays(array, row)),)
+
+            yield from self.where(rows.extents(array), store, core=True)
+
+    def all_loads(self) -> Iterator[Stmt]:
+        for array, source in self.whole.source.items():
+            yield self.first_row_variables(source)
+            for row in range(self.whole.rows):
+                yield Assign(self.rows.tiled_arrays(array, row), self.row_offset(array, source, row))
+
+    def all_stores(self) -> Iterator[Stmt]:
+        """Yield the rows of all arrays in turn, for they are in the core together."""
+        targets = self.whole.target.items()
+        yield from (self.first_row_variables(target) for _, target in targets)
+
+        def store(row: int) -> tuple[Stmt, ...]:
+            return tuple(Assign(self.row_offset(a, t, row), self.rows.tiled_arrays(a, row)) for a, t in targets)
+
+        yield from self.where((), store, core=True)
+
+    def first_row_variables(self, array: str) -> Assign:
+        """Return the place of the thread's first row in a variable, from which the others are so many rows further."""
+        element = Load(array, self.rows.at(0), self.rows.plan.array(array).dtype)
+        return Assign(first_row_position(array), flat_index(element, self.rows.plan))
+
+    def row_offset(self, array: str, there: str, row: int) -> Load:
+        held = self.rows.plan.array(array)
+        length: Expr = Const(1)
+        for n in held.shape[1:]:
+            length = length if n is None else mul(length, n)
+        return Load(there, (add(first_row_position(there), mul(Const(row), length)),), held.dtype)
+
+    def where(self, bounds: Sequence[Bounds], each: Each, *, core: bool = False) -> tuple[Stmt, ...]:
+        """Return ``each`` row of the thread that is within the bounds and in the ``core``, under its conditions.
+
+        The core begins within the bounds; conditions that all rows share are evaluated once.
+        """
+        along = range(len(self.whole.shape))
+
+        def asked(row: int, d: int) -> tuple[Expr, ...]:
+            mine = tuple(self.rows.core(row, d)) if core else ()
+            if not bounds:
+                return mine
+            p, (lo, hi) = self.rows.at(row)[d], self.moved(bounds, row)[d]
+            return (*mine, Binary("<", p, hi)) if core else (Binary(">=", p, lo), Binary("<", p, hi))
+
+        same = (d for d in along[1:] if point(0).name not in names_in(tuple(bounds[d : d + 1])))
+        common = tuple(c for d in same for c in asked(0, d))
+        out: list[Stmt] = []
+        for row in range(self.whole.rows):
+            own = tuple(c for d in along for c in asked(row, d) if c not in common and c != Const(1))
+            if Const(0) not in own:
+                out += _under(own, each(row))
+        return _under(common, tuple(out))
+
+    def moved(self, bounds: Sequence[Bounds], row: int) -> tuple[Bounds, ...]:
+        env = {point(0).name: outermost_coordinate(row)}
+        return tuple((substitute(lo, env), substitute(hi, env)) for lo, hi in bounds)
+
+    def inside(self) -> Iterator[Expr]:
+        """Yield the conditions that the block's tile is inside.
+
+        It is inside all arrays and every nest that has all dimensions, and outside the others.
+        """
+        ends = [(first_point(d), add(first_point(d), Const(n))) for d, n in enumerate(self.whole.shape)]
+        asked: list[Expr] = [Binary(">=", a, Const(0)) for a, _ in ends]
+        for array in self.whole.source:
+            asked += [Binary("<=", b, n) for (_, b), (_, n) in zip(ends, self.rows.extents(array), strict=True)]
+        for nest in self.whole.nests:
+            if nest.whole:
+                asked += [Binary(">=", a, lo) for (a, _), (lo, _) in zip(ends, nest.bounds, strict=True)]
+                asked += [Binary("<=", b, hi) for (_, b), (_, hi) in zip(ends, nest.bounds, strict=True)]
+            else:
+                apart = [
+                    Binary("||", Binary(">=", a, hi), Binary("<=", b, lo))
+                    for (a, b), (lo, hi) in zip(ends, nest.bounds, strict=True)
+                ]
+                asked.append(reduce(lambda x, y: Binary("||", x, y), apart))
+        yield from dict.fromkeys(asked)
+
+    def groups(self, *, asking: bool) -> Iterator[StepGroup]:
+        """Yield the groups of nests of one step; without ``asking`` those of a block inside all bounds."""
+        rows = self.rows
+        for group in self.whole.groups:
+            nests = [nest for nest in group if asking or nest.whole]
+            done: list[Stmt] = []
+            for nest in nests:
+
+                def compute(row: int, nest: PointwiseNest = nest) -> tuple[Stmt, ...]:
+                    return rows.compute(nest, row)
+
+                each = (s for row in range(self.whole.rows) for s in rows.compute(nest, row))
+                done += self.where(nest.bounds, compute) if asking else each
+            changed = frozenset[str]().union(*(nest.writes for nest in group))
+            waits = any(any(at) for nest in group for _, at in nest.uses(changed))
+            published = rows.publish([a for a in rows.shared if a in changed])
+            yield StepGroup(tuple(done), waits, tuple(published))
+
+
+def _under(conditions: Sequence[Expr], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    return (If(conjunction(conditions), body, ()),) if conditions else body
+
+
+def interior_body(made: ThreadRows) -> InteriorBody:
+    """Return what a block inside of all bounds does.
+
+    Its core begins at the values of the grid's variables in its first thread.
     """
-
-    positions: tuple[tuple[str, Expr], ...]
-    loads: tuple[Stmt, ...]
-    loop: Loop
-    groups: tuple[tuple[Stmt, ...], ...]
-    stores: tuple[Stmt, ...]
-
-
-def core_position(kernel: Kernel, plan: Plan, starts: Sequence[Expr], threads: tuple[Expr, Expr]) -> InteriorBody:
-    """Return the position in the core.
-
-    ``starts`` of the block's core, ``threads``: the position of the thread along x and y.
-    """
-    made = ThreadRows(kernel, plan)
-    whole = made.whole
+    whole, plan = made.whole, made.plan
     along = ALONG[len(whole.shape) - 1]
-    places: list[tuple[str, Expr]] = [(thread_number("x"), threads[0]), (thread_number("y"), threads[1])]
-    places.append((ROW, mul(threads[1], Const(whole.rows))))
+    starts = [Var(axis.var + FIRST) for axis in made.kernel.loops]
+    places: list[tuple[str, Expr]] = [(ROW, mul(Var(thread_number("y")), Const(whole.rows)))]
     for d, (dim, start, (before, _)) in enumerate(zip(along, starts, whole.halo, strict=True)):
         mine = add(start, Const(-before))
         if dim != "z":

@@ -17,9 +17,10 @@ That is possible where what is read of these arrays lies at a constant distance,
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import InfeasibleDirective
 from looptune.ir.def_use import is_defined_before_use, names_in, written_names
@@ -29,105 +30,22 @@ from looptune.ir.rewrite import rewrite, substitute, walk, walk_stmts
 from looptune.ir.simplify import add, max_of, sub
 from looptune.lower.host_loops import Found, check_on_host, outermost_loops_where
 from looptune.lower.staged_tiles import staging_loops
+from looptune.lower.temporal_tiles import (
+    Bounds,
+    PointwiseNest,
+    TemporalTile,
+    point,
+    steps_per_launch,
+    stored_elements,
+    time_tile,
+)
 from looptune.schedule.directives.grid import BlockSize
-from looptune.schedule.directives.overlap import TimeTile
 
-POINT = "__point"
-"""What the names of a point's coordinates end with."""
+if TYPE_CHECKING:
+    from looptune.lower.machine import Machine
+    from looptune.lower.plan import Plan
+
 MOST_DIMENSIONS = 3
-Offset = tuple[int, ...]
-"""How far an element lies from the point, along each dimension."""
-Bounds = tuple[Expr, Expr]
-"""The first of some places along a dimension, and the end of them."""
-
-
-def point(dimension: int) -> Var:
-    """Return the name of a coordinate."""
-    return Var(f"p{dimension}{POINT}")
-
-
-def register(array: str, row: int) -> str:
-    """Return the name of the register that holds an array in one of the thread's rows."""
-    return f"{array}_{row}__kept"
-
-
-@dataclass(frozen=True, slots=True)
-class PointwiseNest:
-    """What a nest does at a point within ``bounds``.
-
-    ``body``, in which the arrays kept in tiles have the constant ``Offset`` of an element for its subscripts.
-    ``whole``: all dimensions are loops'.
-    """
-
-    bounds: tuple[Bounds, ...]
-    body: tuple[Stmt, ...]
-    whole: bool
-
-    def uses(self, arrays: Collection[str]) -> Iterator[tuple[str, Offset]]:
-        """Yield the elements that the nest uses."""
-        for n in walk(self.body):
-            if isinstance(n, Load) and n.array in arrays:
-                yield n.array, constant_offset(n)
-
-    @property
-    def writes(self) -> frozenset[str]:
-        return frozenset(t.array for t in _stored(self.body))
-
-
-@dataclass(frozen=True, slots=True)
-class TemporalTile:
-    """A launch of ``loop``; ``spares``.
-
-    Each array kept in tiles with the one that the next launch reads instead, and ``reversed``: it is this launch that
-    reads the spare ones.
-
-    ``groups`` of nests: no thread waits within one. ``extents`` of space, along each dimension; ``halo``: how many
-    elements at the two edges of a tile are wrong at last; ``shape`` of a tile, in elements; ``rows``: how many of them
-    a thread has, one after the other along the outermost dimension.
-    """
-
-    loop: Loop
-    spares: tuple[tuple[str, str], ...]
-    groups: tuple[tuple[PointwiseNest, ...], ...]
-    extents: tuple[Expr, ...]
-    halo: tuple[tuple[int, int], ...]
-    shape: tuple[int, ...]
-    rows: int
-    reversed: bool = False
-
-    @property
-    def core(self) -> tuple[int, ...]:
-        return tuple(n - a - b for n, (a, b) in zip(self.shape, self.halo, strict=True))
-
-    @property
-    def nests(self) -> Iterator[PointwiseNest]:
-        return (nest for group in self.groups for nest in group)
-
-    @property
-    def untiled(self) -> TemporalTile:
-        """The same without tiles."""
-        return replace(self, spares=tuple((array, array) for array, _ in self.spares))
-
-    @property
-    def fixed(self) -> bool:
-        """Where each nest does something is the same in all steps, and along one dimension whatever the others are."""
-        moving = {self.loop.var, *(point(d).name for d in range(len(self.shape)))}
-        return not any(names_in(nest.bounds) & moving for nest in self.nests)
-
-    def registers(self, codelet: Codelet) -> tuple[Local, ...]:
-        """Return the registers of each thread for the arrays."""
-        types = {v.name: v.dtype for v in (*codelet.params, *codelet.locals)}
-        return tuple(Local(register(a, k), types[a]) for a, _ in self.spares for k in range(self.rows))
-
-    @property
-    def source(self) -> Mapping[str, str]:
-        """Where a launch reads each array."""
-        return {a: b if self.reversed else a for a, b in self.spares}
-
-    @property
-    def target(self) -> Mapping[str, str]:
-        """Where it writes it."""
-        return {a: a if self.reversed else b for a, b in self.spares}
 
 
 DEFAULT_BLOCK = (32, 8)
@@ -139,15 +57,6 @@ def block_size(loop: Loop) -> tuple[int, int]:
     said = (f.annotation(BlockSize) for f in walk(loop) if isinstance(f, Loop))
     x, y = (*next((size.block for size in said if size is not None), DEFAULT_BLOCK), 1)[:2]
     return x, y
-
-
-OVERLAP = TimeTile.word
-
-
-def steps_per_launch(loop: Loop) -> int:
-    """How many iterations of the loop are one launch, 0 where no directive says that."""
-    said = loop.annotation(TimeTile)
-    return 0 if said is None else said.steps
 
 
 def check(codelet: Codelet, *, tiles: bool) -> None:
@@ -165,8 +74,12 @@ def _asked(codelet: Codelet) -> Found:
     return outermost_loops_where(codelet.body, lambda loop: steps_per_launch(loop) > 0)
 
 
-def with_ping_pong_arrays(codelet: Codelet) -> Codelet:
-    """With another array for each that is kept in tiles."""
+def add_ping_pong_arrays(plan: Plan, machine: Machine) -> Plan:
+    """Return the plan of a codelet with another array for each that is kept in tiles."""
+    return replace(plan, codelet=_with_ping_pong_arrays(plan.codelet))
+
+
+def _with_ping_pong_arrays(codelet: Codelet) -> Codelet:
     kept = {a for loop, _ in _asked(codelet) for a in written_names(loop.body)}
     arrays = (v for v in (*codelet.params, *codelet.locals) if isinstance(v, (Array, Local)) and v.name in kept)
     made = [Local(ping_pong_name(v.name), v.dtype, shape) for v in arrays if (shape := declared_extents(v))]
@@ -189,7 +102,7 @@ def tile_in_time(loop: Loop, codelet: Codelet, *, tiles: bool) -> TemporalTile:
 
     Raises InfeasibleDirective where there is none.
     """
-    said = loop.annotation(TimeTile)
+    said = time_tile(loop)
     assert said is not None, "a directive asks for it"
     steps, rows = said.steps, said.rows
     made = _Making(loop, codelet)
@@ -261,22 +174,13 @@ def _of(body: tuple[Stmt, ...], arrays: Iterable[str]) -> frozenset[str]:
     return found
 
 
-def constant_offset(load: Load) -> Offset:
-    """Return the constant subscripts of the element."""
-    return tuple(int(e.value) for e in load.index if isinstance(e, Const))
-
-
-def _stored(body: tuple[Stmt, ...]) -> Iterator[Load]:
-    return (s.target for s in walk_stmts(body) if isinstance(s, Assign) and isinstance(s.target, Load))
-
-
 class _Making:
     """The nests of a loop's body; ``kept`` are the arrays that it writes."""
 
     def __init__(self, loop: Loop, codelet: Codelet) -> None:
         self.loop, self.codelet = loop, codelet
         arrays = {v.name: v for v in (*codelet.params, *codelet.locals) if isinstance(v, (Array, Local)) and v.shape}
-        self.kept = tuple(dict.fromkeys(t.array for t in _stored(loop.body)))
+        self.kept = tuple(dict.fromkeys(t.array for t in stored_elements(loop.body)))
         if not self.kept:
             raise InfeasibleDirective(loop, "it writes no array")
         owned = {a for f in walk_stmts(loop) if isinstance(f, Loop) for a in f.private_arrays}
@@ -353,7 +257,7 @@ class _Making:
 
     def placed(self, loops: list[Loop], body: tuple[Stmt, ...]) -> PointwiseNest:
         """Return the nest at the point that its iterations write."""
-        targets = tuple(_stored(body))
+        targets = tuple(stored_elements(body))
         if not targets:
             raise InfeasibleDirective(self.loop, f"loop {loops[0].var} inside it writes no array")
         inner = {f.var for f in walk_stmts(body) if isinstance(f, Loop)} | (written_names(body) - set(self.kept))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from looptune.lower.team import scalar_replaced
+from looptune.lower.passes.thread_teams import scalar_replaced
 
 if TYPE_CHECKING:
     from looptune.lower.plan import Kernel, Plan

@@ -17,14 +17,32 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import reduce
 from itertools import count
+from typing import TYPE_CHECKING
 
-from looptune.ir.def_use import names_in, written_names
+from looptune.ir.def_use import names_in, referenced_names, written_names
 from looptune.ir.nodes import Assign, Binary, Expr, If, Load, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import map_blocks, rewrite, walk
 from looptune.lower.passes.scalar_replacement import never_alias
 
+if TYPE_CHECKING:
+    from looptune.lower.plan import Kernel, Plan
+
 CONDITIONS, FEW = 2, 4
 """So many are moved out of a loop one by one, each of which doubles it; of more than FEW none is."""
+
+
+def unswitch_kernel(kernel: Kernel, plan: Plan) -> Kernel:
+    """Return the kernel with the loops that a core runs unswitched.
+
+    Of a loop that cores share by its iterations only what is in it.
+    """
+    if not kernel.loops and kernel.team is not None:
+        (loop,) = kernel.serial
+        assert isinstance(loop, Loop), "the kernel is one loop"
+        taken = referenced_names((kernel.team.trees[0].loop,))
+        return replace(kernel, serial=(replace(loop, body=unswitch_innermost(loop.body, taken)),))
+    taken = {*referenced_names(kernel.body), *referenced_names(kernel.loops)}
+    return replace(kernel, serial=unswitch_innermost(kernel.serial, taken))
 
 
 def unswitch_innermost(body: tuple[Stmt, ...], taken: Iterable[str]) -> tuple[Stmt, ...]:

@@ -18,7 +18,7 @@ from looptune.ir.def_use import names_in
 from looptune.ir.nodes import If, Loop, Scalar, Stmt, While
 from looptune.ir.simplify import is_integer
 from looptune.lower.passes.cpu_reassociation import vectorised_sums
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, count, extent
 from looptune.lower.plan import Step as HostStep
 from looptune.lower.plan_outline import summarize_plan
@@ -150,7 +150,7 @@ def explain(
     runs = _runs(done, sizes, integers <= sizes.keys())
     found = legal_space(analysis) if everything else None
     loops = tuple(_loops(analysis))
-    vectors = vectorised_sums(unit.codelet, lower_to_plan(done.codelet)) if reassociate else ()
+    vectors = vectorised_sums(unit.codelet, lower(done.codelet)) if reassociate else ()
     outside = out_of_bounds_accesses(analysis.model)
     rests = find_assumptions(unit, outside, undecided_accesses(analysis.model), done.assumed)
     return Explanation(
@@ -217,7 +217,7 @@ def _judged(
 
 
 def _runs(done: ScheduleResult, sizes: Mapping[str, int], known: bool) -> ExecutionOutline:
-    planned = lower_to_plan(done.codelet, blocks=True)
+    planned = lower(done.codelet, blocks=True)
     placed = tuple(_kernels(planned.steps, ()))
     extents = tuple(_extents(k, sizes, around) for k, around in placed)
     launches = count(planned.steps, sizes) if known else None

@@ -10,8 +10,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from looptune.ir import operation_count
-from looptune.lower.passes.shared_memory import shared_bytes
-from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, evaluate_size, launched_blocks
+from looptune.lower.machine import MODEL
+from looptune.lower.pipeline import finish
+from looptune.lower.plan import (
+    HostIf,
+    HostLoop,
+    Kernel,
+    Launch,
+    Plan,
+    Step,
+    blocks,
+    evaluate_size,
+    launched_blocks,
+)
+from looptune.lower.tiles import shared_bytes
 from looptune.tune.cost_model.cache_traffic import Traffic, traffic
 from looptune.tune.cost_model.devices import Chip
 from looptune.tune.cost_model.kernel_walk import KernelWork, count
@@ -116,18 +128,20 @@ def estimate(
     """
     known = registers if registers is not None else {}
     looked = sample if sample is not None else Sample()
-    found = []
+    finished, found = finish(plan, MODEL), []
+    counted = {k.name: k for k in finished.kernels}
     for kernel, at, launches in _some(plan.steps, sizes, 1.0):
-        around = tuple(n for n in at if n not in sizes)
-        found.append(_launched(plan, kernel, at, around, launches, chip, known.get(kernel.name), looked))
+        around, own = tuple(n for n in at if n not in sizes), counted[kernel.name]
+        work = count(own, finished, at, looked)
+        found.append(_launched(work, kernel, at, around, launches, chip, known.get(kernel.name)))
     return Estimate(plan, chip, tuple(found))
 
 
 def _launched(
-    plan: Plan, kernel: Kernel, at: Mapping[str, int], around: tuple[str, ...], launches: float, chip: Chip,
-    registers: int | None, sample: Sample,
+    counted: KernelWork, kernel: Kernel, at: Mapping[str, int], around: tuple[str, ...], launches: float, chip: Chip,
+    registers: int | None,
 ) -> LaunchEstimate:  # fmt: skip
-    counted, grid = count(kernel, plan, at, sample), blocks(kernel, at)
+    grid = blocks(kernel, at)
     held = occupancy(chip, kernel.block[0] * kernel.block[1], shared_bytes(counted.tiles), registers)
     moved = traffic(kernel, counted, chip, grid, held.blocks)
     whole = sum(counted.memory.whole_bytes.values())

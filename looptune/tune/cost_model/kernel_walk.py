@@ -16,12 +16,10 @@ from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Assign, Const, Expr, If, Load, Loop, Stmt, Var, While
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import add, is_integer, mul
-from looptune.lower.passes.if_conversion import if_convert
-from looptune.lower.passes.lane_registers import fuse_first_values, keep_lane_elements
-from looptune.lower.passes.shared_memory import stage_tiles
-from looptune.lower.passes.temporal_tile_bodies import InteriorBody, ThreadRows, core_position
+from looptune.lower import team as teams
+from looptune.lower import temporal_tiles
 from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle
-from looptune.lower.tiles import FIRST, Tile, filled_tiles
+from looptune.lower.tiles import Tile, filled_tiles
 from looptune.tune.cost_model.coalescing import AccessContext, Memory, count_copy, straight_line_accesses
 from looptune.tune.cost_model.instruction_costs import LOOP, chain, depth, of_segment
 from looptune.tune.cost_model.linear_forms import counter, form, scope_of
@@ -29,7 +27,8 @@ from looptune.tune.cost_model.warp_program import AccessCount, Instructions, Loo
 from looptune.tune.cost_model.warp_samples import LANE, LANES, Sample, Warps, sample_warps
 
 if TYPE_CHECKING:
-    from looptune.lower.plan import Kernel, Plan
+    from looptune.lower.plan import FinishedPlan, Kernel
+    from looptune.lower.temporal_tiles import InteriorBody
 
 JOINING = 3.0
 """Instructions of a step in which the sums of a team's lanes are joined: fetched, added, waited for."""
@@ -46,43 +45,34 @@ class KernelWork:
     notes: tuple[str, ...]
 
 
-def count(kernel: Kernel, plan: Plan, at: Mapping[str, int], sample: Sample) -> KernelWork:
-    """Count one launch of the kernel; ``at`` has the sizes and the variables of host loops."""
-    kernel = if_convert(kernel, plan) if kernel.time_tile is None else kernel
-    if kernel.team is not None:
-        kernel = keep_lane_elements(fuse_first_values(kernel), Var(LANE[kernel.team.block_axis]))
-    held = stage_tiles(kernel, plan) if kernel.time_tile is None else None
-    tiles = held.tiles if held is not None else _shared(kernel, plan)
+def count(kernel: Kernel, plan: FinishedPlan, at: Mapping[str, int], sample: Sample) -> KernelWork:
+    """Count one launch of a kernel of a plan for ``lower.machine.MODEL``; ``at``: sizes and variables of host loops."""
+    tiles = kernel.tiles.tiles if kernel.tiles is not None else _shared(kernel)
     memory = Memory.of(kernel, plan, tiles, at)
     top = sample_warps(kernel, at, sample)
     walker = _Walker(kernel, memory, float(top.weight.sum()), sample)
     here = AccessContext(memory.buffered(top), memory.scoped(scope_of(kernel, at)))
     level = _Level()
     if kernel.team is not None:
-        walker.phases(kernel.team.phases, here, level)
-    elif kernel.time_tile is not None:
-        walker.stepped(_inner(kernel, plan), here, level)
-    elif held is not None:
-        walker.fill(held.all, here, level)
-        walker.block(held.body, here, level)
+        lane = here.with_value(teams.LANE, Var(LANE[kernel.team.block_axis]))
+        walker.phases(kernel.team.phases, lane, level)
+    elif kernel.time_body is not None:
+        for d in ("x", "y"):
+            here = here.with_value(temporal_tiles.thread_number(d), Var(LANE[d]))
+        walker.stepped(kernel.time_body.interior_body, here, level)
+    elif kernel.tiles is not None:
+        walker.fill(kernel.tiles.all, here, level)
+        walker.block(kernel.tiles.body, here, level)
     else:
         walker.block(kernel.body, here, level)
     nest = walker.made("", 1.0, here.warps, level)
     return KernelWork(nest, walker.launched, tiles, memory, tuple(dict.fromkeys(walker.notes)))
 
 
-def _shared(kernel: Kernel, plan: Plan) -> tuple[Tile, ...]:
+def _shared(kernel: Kernel) -> tuple[Tile, ...]:
     """Return what blocks that take tiles through several steps have in shared memory."""
-    if kernel.time_tile is None:
-        return ()
-    found = ThreadRows(kernel, plan).shared.values()
+    found = () if kernel.time_body is None else kernel.time_body.shared
     return tuple(Tile(s.name, s.array, s.dtype, (Const(0),), (s.count,), s.count) for s in found)
-
-
-def _inner(kernel: Kernel, plan: Plan) -> InteriorBody:
-    """All blocks being inside of all bounds, which most are."""
-    starts = [Var(axis.var + FIRST) for axis in kernel.loops]
-    return core_position(kernel, plan, starts, (Var(LANE["x"]), Var(LANE["y"])))
 
 
 @dataclass(slots=True)

@@ -26,7 +26,7 @@ from looptune.backends.base import Backend, Binary, PartialRun, Program, TimeLim
 from looptune.core.errors import DirectiveError, IllegalTransform, ParseError, ResourceError
 from looptune.ir.nodes import Codelet
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan, count, has_host_loop
 from looptune.runtime import peak_rates
 from looptune.runtime.device import Device, Run
@@ -112,10 +112,10 @@ class BuildStep:
         """Return the plan to build; ``odd`` are the prime sizes, None if the codelet has none."""
         codelet, timed = self.plans.codelet, self.plans.timed
         if self.at_edge_sizes and codelet is not None:
-            return lower_to_plan(codelet, timed.schedule_text, blocks=True)
+            return lower(codelet, timed.schedule_text, blocks=True)
         if not self.at_prime_sizes or codelet is None or odd is None:
             return timed
-        return lower_to_plan(specialize(codelet, odd.values), timed.schedule_text, blocks=True)
+        return lower(specialize(codelet, odd.values), timed.schedule_text, blocks=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +176,8 @@ class KernelBuilder:
 def plans_of(job: Job, codelet: Codelet, note: str) -> Plans:
     """Return the plans to compile: with constant sizes, at the user's and at the prime ones, or one for all sizes."""
     if not job.target.specializes_sizes:
-        return Plans(lower_to_plan(codelet, note), None)
-    timed = lower_to_plan(specialize(codelet, job.problem.values), note, blocks=True)
+        return Plans(lower(codelet, note), None)
+    timed = lower(specialize(codelet, job.problem.values), note, blocks=True)
     return Plans(timed, None if job.prime_problem is None else codelet)
 
 

@@ -28,7 +28,7 @@ from looptune.ir import interpreter, operation_count
 from looptune.ir.nodes import Array, Codelet, Loop, Scalar
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.runtime import c_compiler, numpy_files
 from looptune.runtime.c_reference import CReference, NoReference, ProgramRun
 from looptune.runtime.problem_sizes import Problem, integers, is_interpretable, shapes, sizes_text
@@ -141,7 +141,7 @@ class ReferenceResult:
     def _generated(self, codelet: Codelet, inputs: Arrays, how: str) -> dict[str, np.ndarray]:
         backend = self.job.target.reference(threads=self.job.threads)
         loops, turned = transpose_for_locality(codelet)
-        plain = lower_to_plan(loops)
+        plain = lower(loops)
 
         def run() -> dict[str, np.ndarray]:
             arrays = {name: (a.T if name in turned else a).copy(order="C") for name, a in inputs.items()}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.ir.nodes import Codelet, Loop, Node
 from looptune.ir.rewrite import rewrite, walk_stmts
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.pipeline import lower
 from looptune.runtime.c_reference import NoReference
 from looptune.runtime.device import Cpu
 from looptune.schedule.apply import schedule
@@ -112,7 +112,7 @@ def _own(job: Job) -> Callable[[], float]:
                 return replace(n, mode="sequential")
         return None
 
-    program = backend.load(backend.build(lower_to_plan(rewrite(rule, job.codelet), "one core, every loop sequential")))
+    program = backend.load(backend.build(lower(rewrite(rule, job.codelet), "one core, every loop sequential")))
     arrays = job.problem.arrays(job.codelet, job.seed)
     originals = {name: arrays[name].copy() for name in outputs(job.codelet)}
     pairs = {name: (arrays[name], original) for name, original in originals.items()}

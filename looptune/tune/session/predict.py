@@ -16,7 +16,8 @@ from looptune.core.errors import DirectiveError, IllegalTransform, ParseError, R
 from looptune.frontend import Unit
 from looptune.ir import operation_count
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower_to_plan
+from looptune.lower.machine import MODEL
+from looptune.lower.pipeline import finish, lower
 from looptune.runtime import peak_rates, targets, work_bounds
 from looptune.runtime.problem_sizes import Problem, integers, problem
 from looptune.runtime.targets import CACHE
@@ -61,7 +62,7 @@ class PredictionInput:
 
     def planned(self, placed: Sequence[DirectiveLine]) -> Plan:
         done = schedule(self.analysis, placed, self.sized.values)
-        return lower_to_plan(specialize(done.codelet, self.sizes), blocks=True)
+        return lower(specialize(done.codelet, self.sizes), blocks=True)
 
 
 def prediction_input(unit: Unit, db: Path | None, device: str | None, *, reassociate: bool = True) -> PredictionInput:
@@ -110,7 +111,7 @@ def predict_version(what: PredictionInput, lines: Sequence[str]) -> Prediction:
     check_choices_decided(what.unit, placed)
     schedule_with_suggestions(what.analysis, placed, what.sized.values)
     planned = what.planned(placed)
-    check_limits(planned)
+    check_limits(finish(planned, MODEL))
     resources = targets.resources(planned, what.chip.arch, CACHE)
     registers = {r.kernel: r.registers for r in resources}
     made = estimate(planned, what.sizes, what.chip, registers=registers)
@@ -139,7 +140,7 @@ def _version(what: PredictionInput, configuration: Configuration, entry: Entry |
     """None where it is refused. Equal keys are one version: that of the source or, not measured, of the plan."""
     try:
         planned = what.planned(parse_lines(configuration.lines, "configuration"))
-        check_limits(planned)
+        check_limits(finish(planned, MODEL))
     except (DirectiveError, IllegalTransform, ParseError, ResourceError):
         return None
     seen = entry.facts.get("registers") if entry is not None else None

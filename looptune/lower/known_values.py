@@ -1,0 +1,81 @@
+"""What is known of integer variables at a place of a kernel: signs and bounds, by which subscripts are taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from looptune.ir.intervals import never_negative
+from looptune.ir.nodes import Binary, Const, Expr, Loop, Var
+from looptune.lower.signature import counters, extent_names, extents
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Kernel, Plan
+
+
+@dataclass(slots=True)
+class KnownValues:
+    """``nonnegative`` variables; of these the ``counted`` ones, by which loops of a thread count.
+
+    ``least`` and ``most``: bounds of some variables.
+    """
+
+    nonnegative: set[str]
+    counted: set[str] = field(default_factory=set)
+    least: dict[str, int] = field(default_factory=dict)
+    most: dict[str, int] = field(default_factory=dict)
+
+    @staticmethod
+    def of_parameters(kernel: Kernel, plan: Plan) -> KnownValues:
+        """Return what is known where a kernel begins: sizes of arrays and counters of host loops are not negative."""
+        given = {*kernel.arrays, *kernel.scalars}
+        return KnownValues((extent_names(plan) | counters(plan)) & given | extents(plan))
+
+    def never_negative(self, e: Expr) -> bool:
+        return never_negative(e, self.nonnegative)
+
+    def bind(self, var: str, nonnegative: bool) -> None:
+        """Record that a variable begins to exist."""
+        if nonnegative:
+            self.nonnegative.add(var)
+
+    def unbind(self, var: str) -> None:
+        """Forget a variable."""
+        self.nonnegative.discard(var)
+        self.counted.discard(var)
+        self.least.pop(var, None)
+        self.most.pop(var, None)
+
+    def define(self, name: str, value: Expr) -> None:
+        """Record that a variable has a value that is not negative."""
+        self.nonnegative.add(name)
+        most = upper_bound(value, self.nonnegative, self.most)
+        if most is not None:
+            self.most[name] = most
+
+    def enter(self, loop: Loop, lanes: int = 1) -> None:
+        """Record that a loop of the thread begins, whose iterations ``lanes`` threads share.
+
+        Where they are several, or the loop begins at what varies, its variable is like any other: what is known of its
+        steps saves nothing then.
+        """
+        self.bind(loop.var, self.never_negative(loop.lo))
+        self.begin(loop)
+        if lanes == 1 and isinstance(loop.lo, Const) and loop.var in self.nonnegative:
+            self.counted.add(loop.var)
+
+    def begin(self, loop: Loop) -> None:
+        """Record that the variable of a loop has its first value as a lower bound."""
+        if isinstance(loop.lo, Const):
+            self.least[loop.var] = int(loop.lo.value)
+
+
+def upper_bound(e: Expr, nonnegative: Collection[str], most: Mapping[str, int]) -> int | None:
+    """Return an upper bound of what is not negative, or None where none is visible from its form."""
+    match e:
+        case Binary("%", lhs, Const(int(n))) if n > 0 and never_negative(lhs, nonnegative):
+            return n - 1
+        case Var(name) if name in nonnegative:
+            return most.get(name)
+    return None

@@ -1,0 +1,26 @@
+"""Launches of persistent loops that the host makes, where the blocks of a grid cannot wait for each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from looptune.lower.plan import ARRIVED, HostIf, HostLoop, Plan, Step
+
+if TYPE_CHECKING:
+    from looptune.lower.machine import Machine
+
+
+def split_persistent_launches(plan: Plan, machine: Machine) -> Plan:
+    """Return the plan in which the host makes every launch."""
+
+    def made(step: Step) -> Step:
+        match step:
+            case HostLoop(body=body):
+                return replace(step, body=tuple(map(made, body)), blocks_per_sm=0)
+            case HostIf(_, then, other):
+                return replace(step, then=tuple(map(made, then)), other=tuple(map(made, other)))
+        return step
+
+    steps = tuple(map(made, plan.steps))
+    return replace(plan, steps=steps, device_locals=tuple(v for v in plan.device_locals if v.name != ARRIVED))

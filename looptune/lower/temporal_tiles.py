@@ -1,0 +1,227 @@
+"""Tiles that blocks take through several steps of a loop, as ``passes.temporal_tiling`` makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from looptune.ir.def_use import names_in
+from looptune.ir.nodes import Assign, Codelet, Const, Expr, Load, Local, Loop, Stmt, Var
+from looptune.ir.rewrite import walk, walk_stmts
+from looptune.schedule.directives.overlap import TimeTile
+
+POINT = "__point"
+"""What the names of a point's coordinates end with."""
+Offset = tuple[int, ...]
+"""How far an element lies from the point, along each dimension."""
+Bounds = tuple[Expr, Expr]
+"""The first of some places along a dimension, and the end of them."""
+
+
+def point(dimension: int) -> Var:
+    """Return the name of a coordinate."""
+    return Var(f"p{dimension}{POINT}")
+
+
+def register(array: str, row: int) -> str:
+    """Return the name of the register that holds an array in one of the thread's rows."""
+    return f"{array}_{row}__kept"
+
+
+@dataclass(frozen=True, slots=True)
+class PointwiseNest:
+    """What a nest does at a point within ``bounds``.
+
+    ``body``, in which the arrays kept in tiles have the constant ``Offset`` of an element for its subscripts.
+    ``whole``: all dimensions are loops'.
+    """
+
+    bounds: tuple[Bounds, ...]
+    body: tuple[Stmt, ...]
+    whole: bool
+
+    def uses(self, arrays: Collection[str]) -> Iterator[tuple[str, Offset]]:
+        """Yield the elements that the nest uses."""
+        for n in walk(self.body):
+            if isinstance(n, Load) and n.array in arrays:
+                yield n.array, constant_offset(n)
+
+    @property
+    def writes(self) -> frozenset[str]:
+        return frozenset(t.array for t in stored_elements(self.body))
+
+
+@dataclass(frozen=True, slots=True)
+class TemporalTile:
+    """A launch of ``loop``.
+
+    ``spares``: each array kept in tiles, with the one that the next launch reads instead. ``reversed``: it is this
+    launch that reads the spare ones.
+
+    ``groups`` of nests: no thread waits within one. ``extents`` of space, along each dimension; ``halo``: how many
+    elements at the two edges of a tile are wrong at last; ``shape`` of a tile, in elements; ``rows``: how many of them
+    a thread has, one after the other along the outermost dimension.
+    """
+
+    loop: Loop
+    spares: tuple[tuple[str, str], ...]
+    groups: tuple[tuple[PointwiseNest, ...], ...]
+    extents: tuple[Expr, ...]
+    halo: tuple[tuple[int, int], ...]
+    shape: tuple[int, ...]
+    rows: int
+    reversed: bool = False
+
+    @property
+    def core(self) -> tuple[int, ...]:
+        return tuple(n - a - b for n, (a, b) in zip(self.shape, self.halo, strict=True))
+
+    @property
+    def nests(self) -> Iterator[PointwiseNest]:
+        return (nest for group in self.groups for nest in group)
+
+    @property
+    def untiled(self) -> TemporalTile:
+        """The same without tiles."""
+        return replace(self, spares=tuple((array, array) for array, _ in self.spares))
+
+    @property
+    def fixed(self) -> bool:
+        """Where each nest does something is the same in all steps, and along one dimension whatever the others are."""
+        moving = {self.loop.var, *(point(d).name for d in range(len(self.shape)))}
+        return not any(names_in(nest.bounds) & moving for nest in self.nests)
+
+    def registers(self, codelet: Codelet) -> tuple[Local, ...]:
+        """Return the registers of each thread for the arrays."""
+        types = {v.name: v.dtype for v in (*codelet.params, *codelet.locals)}
+        return tuple(Local(register(a, k), types[a]) for a, _ in self.spares for k in range(self.rows))
+
+    @property
+    def source(self) -> Mapping[str, str]:
+        """Where a launch reads each array."""
+        return {a: b if self.reversed else a for a, b in self.spares}
+
+    @property
+    def target(self) -> Mapping[str, str]:
+        """Where it writes it."""
+        return {a: a if self.reversed else b for a, b in self.spares}
+
+
+def time_tile(loop: Loop) -> TimeTile | None:
+    """Return what a directive asks of the launches of the loop, or None where none does."""
+    return loop.annotation(TimeTile)
+
+
+def steps_per_launch(loop: Loop) -> int:
+    """Return how many iterations of the loop are one launch, or 0 where no directive asks for that."""
+    said = time_tile(loop)
+    return 0 if said is None else said.steps
+
+
+def constant_offset(load: Load) -> Offset:
+    """Return the constant subscripts of the element."""
+    return tuple(int(e.value) for e in load.index if isinstance(e, Const))
+
+
+def stored_elements(body: tuple[Stmt, ...]) -> Iterator[Load]:
+    """Yield the elements that the statements write."""
+    return (s.target for s in walk_stmts(body) if isinstance(s, Assign) and isinstance(s.target, Load))
+
+
+OVERLAP = TimeTile.word
+"""The directive's name in messages."""
+ALONG: tuple[tuple[Literal["x", "y", "z"], ...], ...] = (("x",), ("y", "x"), ("z", "y", "x"))
+"""The dimension of the block along each dimension of space, by how many there are."""
+INSIDE = f"inside{POINT}"
+"""The variable that says whether a block's tile lies within all bounds."""
+ROW = "row__thread"
+"""The first row of the thread in the tile."""
+
+
+def thread_number(dimension: str) -> str:
+    """Return the variable that holds the number of the thread in its block."""
+    return f"{dimension}__thread"
+
+
+def first_point(dimension: int) -> Var:
+    """Return the first point of the block's tile along a dimension."""
+    return Var(f"first{dimension}{POINT}")
+
+
+def outermost_coordinate(row: int) -> Var:
+    """Return the outermost coordinate in a row, as a separate name for each row.
+
+    Addresses are computed of non-negative values, and another row may be before the first element.
+    """
+    return Var(f"p0_{row}{POINT}")
+
+
+@dataclass(frozen=True, slots=True)
+class SharedRows:
+    """What the threads read of each other of an array: these ``rows`` of each thread, element by element.
+
+    ``before`` and ``count``: where the first element is, and how much room there is, so that no place lies outside.
+    """
+
+    name: str
+    array: str
+    dtype: str
+    rows: tuple[int, ...]
+    before: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepGroup:
+    """What threads do in one step between two barriers.
+
+    They compute new elements in registers; ``waits``: they then wait until none reads the old ones; ``publish`` stores
+    in shared memory what others read of the new ones.
+    """
+
+    compute: tuple[Stmt, ...]
+    waits: bool
+    publish: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TileSteps:
+    """A tile loaded into registers, ``publish``ed in shared memory, taken through the steps, and stored."""
+
+    load: tuple[Stmt, ...]
+    publish: tuple[Stmt, ...]
+    groups: tuple[StepGroup, ...]
+    store: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InteriorBody:
+    """What a block inside of all bounds does, with arrays as they are declared.
+
+    ``positions`` are the values of names, from the first element of the block's core along each dimension and the
+    thread's place in the block. After each of the ``groups``, in every iteration of ``loop``, the threads wait for each
+    other.
+    """
+
+    positions: tuple[tuple[str, Expr], ...]
+    loads: tuple[Stmt, ...]
+    loop: Loop
+    groups: tuple[tuple[Stmt, ...], ...]
+    stores: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TemporalBody:
+    """What the threads of a block do with tiles that overlap.
+
+    ``shared``: arrays in shared memory. ``inside``: the condition that a block lies within all bounds; blocks for
+    which it holds take the steps of ``interior``, which ask for no bound, and others those of ``anywhere``. Both are
+    None where that differs from step to step. ``interior_body``: the same as the interior, for the cost model.
+    """
+
+    shared: tuple[SharedRows, ...]
+    inside: Expr | None
+    interior: TileSteps | None
+    anywhere: TileSteps
+    interior_body: InteriorBody
