@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,8 +28,10 @@ from looptune.core.errors import TargetError, UsageError
 from looptune.runtime.device import Cpu
 from looptune.runtime.outcome import Crashed
 from looptune.tune.execution import dask_members
+from looptune.tune.execution.executor import measure_all
 from looptune.tune.execution.lab import Progress, SweepResult
 from looptune.tune.execution.local_executor import open_executor
+from looptune.tune.execution.worker_loop import TaskResult
 from looptune.tune.session.budget import Budget
 from looptune.tune.space.space import parse
 from looptune.tune.store.store import Store
@@ -40,7 +43,7 @@ from tests.helpers.paths import ROOT
 pytest.importorskip("distributed", reason="needs the package distributed")
 
 from looptune.tune.execution import dask_cluster  # Dask has to be there
-from looptune.tune.execution.dask_executor import DaskWorkers
+from looptune.tune.execution.dask_executor import DaskExecutor, DaskWorkers
 
 
 @dataclass
@@ -230,6 +233,20 @@ def test_a_worker_that_dies_gives_its_configuration_back(tmp_path: Path) -> None
     with machines(tmp_path, "MEASURE=1") as made, connected(made, 1) as cluster:
         result = remote(cluster, tmp_path, lab, progress=partial(join, made))
     assert (result.counts["timed"], result.counts["illegal"], result.counts["crashed"]) == (11, 1, 0)
+    assert lab.journal.read_text().count("begin 5 ") == 2
+
+
+@pytest.mark.long
+def test_finals_outlive_a_worker(tmp_path: Path) -> None:
+    """A task that needs a device for itself runs again on a worker that joins."""
+    lab = Lab(tmp_path / "journal", 1, 0.05, fault="machine dies once")
+    model: Any = SimpleNamespace(target=SimpleNamespace(name="numba-cpu"), facts=Cpu().facts)
+    with machines(tmp_path, "MEASURE=1") as made, connected(made, 1) as cluster:
+        executor = DaskExecutor(cluster)
+        with executor.open([lab, lab], [model, model], 1, 30.0, exclusive=True, baselines=1) as workers:
+            made.join()
+            replies = dict(measure_all(workers, {0: (5, None), 1: (2, None)}))
+    assert {n: reply.value.median_us for n, reply in replies.items() if isinstance(reply, TaskResult)} == {0: 5, 1: 2}
     assert lab.journal.read_text().count("begin 5 ") == 2
 
 
