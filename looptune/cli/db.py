@@ -58,8 +58,9 @@ def show(db: Path, as_json: bool) -> int:
     from looptune.tune.store.store import Store
 
     with Store.read(db) as store:
-        found = database_table.parts(store.rows())
-        counts = {"rows": sum(1 for _ in store.rows()), "sweeps": len(store.commands()), "schema": store.schema}
+        rows = list(store.rows())
+        found = database_table.parts(rows)
+        counts = {"rows": len(rows), "sweeps": len(store.commands()), "schema": store.schema}
     size = maintenance.size_bytes(db)
     if as_json:
         record = {"path": str(db), "bytes": size, **counts, "contents": [database_table.record(part) for part in found]}

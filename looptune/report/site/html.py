@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
@@ -31,10 +31,10 @@ from looptune.report.result_table import (
 from looptune.report.transfer_table import transfers
 from looptune.runtime.outcome import Timed
 from looptune.tune.results.studies import KernelStudy, comparable_groups, names_of
+from looptune.tune.store.searches import Entry, entries
 
 if TYPE_CHECKING:
     from looptune.tune.results.result import Result
-    from looptune.tune.store.store import Row
 
 _VERSIONS = (
     ("name", "kernel", ""), ("directives", "directives", "code"), ("outcome", "outcome", ""), ("us", "time", "number"),
@@ -195,18 +195,17 @@ def versions(studies: Sequence[KernelStudy]) -> list[dict[str, Any]]:
 
 
 def _records(study: KernelStudy, name: str) -> list[dict[str, Any]]:
-    outcomes: Mapping[str, Row] = {row.key: row for row in study.rows}
     base = study.default_us
-    made = [_version(row, outcomes.get(row.same_as or "", row), name, base) for row in study.rows]
+    made = [_version(entry, name, base) for entry in entries(study.rows)]
     return sorted(made, key=lambda v: inf if v["us"] is None else v["us"])
 
 
-def _version(row: Row, first: Row, name: str, base_us: float | None) -> dict[str, Any]:
+def _version(entry: Entry, name: str, base_us: float | None) -> dict[str, Any]:
     made: dict[str, Any] = {
-        "name": name, "directives": row.directives, "outcome": row.status, "role": row.role, "us": None, "q1": None,
-        "q3": None, "runs": [], "ratio": None, "facts": "", "message": "",
+        "name": name, "directives": entry.own.directives, "outcome": entry.own.status, "role": entry.own.role,
+        "us": None, "q1": None, "q3": None, "runs": [], "ratio": None, "facts": "", "message": "",
     }  # fmt: skip
-    match first.outcome:
+    match entry.row.outcome:
         case Timed(times_us, median_us, q1_us, q3_us, verified, facts):
             said = [f"verified {verified}"] if verified else []
             said += [f"{fact} {value}" for fact, value in facts if not isinstance(value, float)]

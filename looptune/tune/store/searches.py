@@ -171,8 +171,8 @@ class Search:
     @property
     def fastest(self) -> Row | None:
         """Return the fastest version of the screening, the first of those that are equally fast."""
-        timed = [row for row in self.versions if row.median_us is not None]
-        return min(timed, key=lambda row: row.median_us or 0.0, default=None)
+        timed = [(row.median_us, row) for row in self.versions if row.median_us is not None]
+        return min(timed, key=lambda one: one[0])[1] if timed else None
 
     @property
     def best(self) -> Best | None:
