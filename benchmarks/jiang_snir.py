@@ -17,7 +17,8 @@ from math import inf
 from pathlib import Path
 
 from looptune.core.errors import LooptuneError
-from looptune.tune.replay import load, simulate
+from looptune.tune.formats import files
+from looptune.tune.replay import simulate
 
 LEVEL, SHARE = 1.03, 0.02
 ASKED = "jiang-snir"
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         kinds, _ = simulate.select_strategies([ASKED, *(given.strategy if given.strategy else ["random"])])
         print("| recording | versions | strategy | evaluations, median | worst | share | at most 2 % |\n|" + 7 * "---|")
-        for recording in load.select(given.stores):
+        for recording in files.select(given.stores):
             comparison = simulate.compare(recording, kinds, given.repeats, 0, None)
             for name in comparison.traces:
                 every = counts(comparison, name)

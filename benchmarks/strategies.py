@@ -18,7 +18,8 @@ from looptune.report import search_table
 from looptune.report.figures import style
 from looptune.report.figures.searches import searches
 from looptune.report.table import csv_text
-from looptune.tune.replay import load, simulate
+from looptune.tune.formats import files
+from looptune.tune.replay import simulate
 
 SMALLEST = 100
 
@@ -33,7 +34,7 @@ def main() -> None:
     kinds, notes = simulate.select_strategies(given.strategy if given.strategy else ["all"])
     print(*notes, sep="\n", file=sys.stderr)
     comparisons = []
-    for recording in load.select(given.stores):
+    for recording in files.select(given.stores):
         if recording.versions < SMALLEST:
             print(f"{recording.name}: only {recording.versions} versions, left out", file=sys.stderr)
             continue

@@ -287,7 +287,7 @@ def replay(
     from looptune.report.figures import style
     from looptune.report.figures.searches import searches
     from looptune.report.table import csv_text
-    from looptune.tune.replay import load as recorded
+    from looptune.tune.formats import files as recorded
     from looptune.tune.replay import simulate
 
     if output is not None:

@@ -27,7 +27,7 @@ from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
-from looptune.tune.replay import load as recorded
+from looptune.tune.formats import files as recorded
 from looptune.tune.replay import simulate
 from looptune.tune.space.product_view import view_of
 from looptune.tune.space.space import Configuration, Space, parse

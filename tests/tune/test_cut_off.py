@@ -18,11 +18,11 @@ from looptune.runtime.roofline import MinimumWork, Peaks, Rate, Roofline
 from looptune.runtime.timing import unpaired_speedup
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.tune.formats.files import read
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.measure import evaluate, pruning
 from looptune.tune.measure.evaluate import BuildStep, Built, KernelBuilder, MeasuringDevice, Plans, plans_of
 from looptune.tune.measure.pruning import one_run_suffices
-from looptune.tune.replay.load import read
 from looptune.tune.session import prepare
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.statistics import SweepStatistics

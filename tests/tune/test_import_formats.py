@@ -14,9 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from looptune.core.errors import LooptuneError, UsageError
-from looptune.tune.formats import csv, kernel_tuner, t1, t4, wisdom
+from looptune.tune.formats import csv, files, kernel_tuner, t1, t4, wisdom
 from looptune.tune.formats.t1 import space_text
-from looptune.tune.replay import load
 from looptune.tune.session.prepare import TuningRequest, prepare
 from looptune.tune.space.space import parse
 from looptune.tune.store.searches import Measurement, Recording, Search, searches
@@ -38,7 +37,7 @@ def csv_text(rows: list[Row] | tuple[Row, ...]) -> str:
 
 def back(path: Path, text: str) -> list[Recording]:
     path.write_bytes(text.encode())
-    return load.all_recordings(path)
+    return files.all_recordings(path)
 
 
 def close(found: float | None, expected: float | None) -> bool:
@@ -111,7 +110,7 @@ def test_every_class_is_read_back(tmp_path: Path):
 
 def recorded_of(path: Path, text: str) -> list[Recording]:
     path.write_text(text)
-    return load.read(path)
+    return files.read(path)
 
 
 # -- other tools' files ---------------------------------------------------------------------------------------------
@@ -208,7 +207,7 @@ def survives(path: Path, text: str) -> str:
         if path.name == "t1.json":
             parse(space_text(path, text), str(path))
         else:
-            load.all_recordings(path)
+            files.all_recordings(path)
     except LooptuneError as error:
         said = error
     else:
@@ -243,7 +242,7 @@ def test_a_truncated_file_is_read_or_refused(kind: str, tmp_path: Path):
     assert sum(map(bool, refused)) > 100
     (tmp_path / kind).write_bytes(b"\xff\xfe" + text.encode())
     with pytest.raises(UsageError, match=kind):
-        load.all_recordings(tmp_path / kind)
+        files.all_recordings(tmp_path / kind)
 
 
 def test_wisdom_and_csv_with_anything_anywhere(tmp_path: Path):

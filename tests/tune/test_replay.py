@@ -16,10 +16,11 @@ from looptune.report import search_table
 from looptune.report.figures import style
 from looptune.report.figures.searches import searches
 from looptune.runtime.outcome import Illegal, Timed
-from looptune.tune.replay import load, simulate
+from looptune.tune.formats import files
+from looptune.tune.replay import simulate
 from looptune.tune.space.space import Configuration, parse
 from looptune.tune.space.table_view import Table
-from looptune.tune.store.searches import Measurement
+from looptune.tune.store.searches import Measurement, Recording
 from looptune.tune.store.store import Context, Row, Store
 from looptune.tune.strategies import ALL, Strategy
 from tests.helpers.synthetic_costs import SMALL, bowl, rugged
@@ -40,10 +41,10 @@ def stored(path: Path, costs: dict[str, float | None], context: Context = CONTEX
     return path
 
 
-def recording(costs: dict[str, float | None], seconds: float = 1.0) -> load.Recording:
+def recording(costs: dict[str, float | None], seconds: float = 1.0) -> Recording:
     table = Table(Configuration(tuple(text.splitlines())) for text in costs)
     measured = tuple(Measurement(us, () if us is None else (us,), seconds, t) for t, us in costs.items())
-    return load.Recording("made up", "made up", "", table, measured)
+    return Recording("made up", "made up", "", table, measured)
 
 
 class Scripted(Strategy):
@@ -88,7 +89,7 @@ def test_what_has_the_same_source_is_measured_once(tmp_path: Path):
         first = next(r for r in store.rows() if r.directives.endswith("2"))
         twin = Row(CONTEXT, "loop k: unroll 2, contiguous", sweep="s", emitted=first.emitted)
         store.record_duplicate(twin, first.key)
-    (found,) = load.read(path)
+    (found,) = files.read(path)
     assert (found.table.size, found.versions) == (4, 3)
     trace = simulate.search(simulate.RecordingIndex.of(found), ALL["exhaustive"], 0, None)
     assert trace.evaluations == 3
@@ -102,7 +103,7 @@ def test_few_trials_are_noise_and_cost_what_they_take():
     noisy = tuple(
         Measurement(m.cost_us, tuple(m.cost_us * f for f in (0.96, 1.0, 1.04)), 1.0, m.source) for m in made.measured
     )
-    book = simulate.RecordingIndex.of(load.Recording("n", "n", "", made.table, noisy))
+    book = simulate.RecordingIndex.of(Recording("n", "n", "", made.table, noisy))
     traces = [simulate.search(book, ALL["gatlas-trials"], seed, None) for seed in range(5)]
     assert all(20 < t.evaluations <= 30 for t in traces)
     assert len({t.steps for t in traces}) > 1
@@ -113,9 +114,9 @@ def test_seconds_unknown_are_estimated_and_counted():
     """The median of those known, else the runs alone."""
     table = Table(Configuration((f"loop k: unroll {k}",)) for k in (1, 2, 3))
     rows = [Measurement(1.0, (1e6, 1e6), s, str(k)) for k, s in enumerate((4.0, None, 8.0))]
-    some = load.Recording("x", "x", "", table, tuple(rows))
+    some = Recording("x", "x", "", table, tuple(rows))
     assert (some.seconds(), some.estimated) == ([4.0, 6.0, 8.0], 1)
-    none = load.Recording("x", "x", "", table, tuple(Measurement(1.0, (1e6, 1e6)) for _ in rows))
+    none = Recording("x", "x", "", table, tuple(Measurement(1.0, (1e6, 1e6)) for _ in rows))
     assert (none.seconds(), none.estimated) == ([2.0] * 3, 3)
 
 
@@ -135,7 +136,7 @@ def test_a_store_gives_a_recording_for_each_context(tmp_path: Path):
     stored(path, {"": 5.0, "loop k: unroll 8": 1.0}, Context(**vars_of(device="other")))
     with Store.open(path) as store:
         store.record(Row(CONTEXT, "loop k: unroll 2", "final", "s"), timed(9.0))
-    found = {r.name: [m.cost_us for m in r.measured] for r in load.read(path)}
+    found = {r.name: [m.cost_us for m in r.measured] for r in files.read(path)}
     assert found == {"gemm float32 GPU": [2.0, 1.0], "gemm float32 other": [5.0, 1.0], "gemm float64": [3.0, None, 1.0]}
 
 
@@ -172,7 +173,7 @@ def test_t4_results(tmp_path: Path, version: str):
     """Cost from the objective or the runs, units from the file, failures None, parameters as axes."""
     path = tmp_path / "k.json"
     path.write_text(json.dumps(T4 | {"schema_version": version}))
-    (found,) = load.read(path)
+    (found,) = files.read(path)
     assert [m.cost_us for m in found.measured] == [3000.0, 1000.0, None]
     assert found.measured[0].seconds == pytest.approx(0.509)
     assert (found.kernel, found.device) == ("k", "A100")
@@ -186,7 +187,7 @@ def test_a_kernel_tuner_cache(tmp_path: Path, ending: str):
     """Milliseconds, named errors and 1e20 as failures; a file that lacks its last braces is read all the same."""
     path = tmp_path / "c.json"
     path.write_text(json.dumps(CACHE).removesuffix(ending) + ("," if ending else ""))
-    (found,) = load.read(path)
+    (found,) = files.read(path)
     assert [m.cost_us for m in found.measured] == [2000.0, 1000.0, None, None]
     assert [m.seconds for m in found.measured] == [pytest.approx(0.15), pytest.approx(0.15), pytest.approx(0.1), None]
     assert found.kernel == "conv"
@@ -207,7 +208,7 @@ def test_what_is_no_recording_is_refused(tmp_path: Path, text: str, message: str
     path = tmp_path / "f.json"
     path.write_text(text)
     with pytest.raises(UsageError, match=message):
-        load.read(path)
+        files.read(path)
 
 
 def test_every_strategy_runs_on_every_kind_of_recording(tmp_path: Path):
@@ -217,7 +218,7 @@ def test_every_strategy_runs_on_every_kind_of_recording(tmp_path: Path):
     space = parse("loop i: { | unroll {2, 4, 8} }\nloop j: { | tile j:{2, 4} }", "s")
     stored(tmp_path / "s", {c.text: rugged(c) for c in space})
     kinds, _ = simulate.select_strategies(["all"])
-    for made in load.select([tmp_path / n for n in ("t4.json", "kt.json", "s")]):
+    for made in files.select([tmp_path / n for n in ("t4.json", "kt.json", "s")]):
         compared = simulate.compare(made, kinds, 3, 0, None)
         assert all(compared.score(k.name, 1.0).found == 1.0 for k in kinds if k.name != "gatlas-trials")
 
