@@ -1,4 +1,4 @@
-"""What a target is: it emits source text, builds it without a device, and loads what was built where the device is.
+"""The interface of a backend: it emits source text, builds it without a device, and loads the result on the device.
 
     Plan ── emit ──▶ source text ── build ──▶ Binary ── load ──▶ Program ── call ──▶ arrays updated in place
 
@@ -20,7 +20,7 @@ from looptune.lower.plan import FinishedPlan, Plan
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What one kernel takes: registers and local (spilled) bytes a thread, shared bytes a block, threads a block."""
+    """The resources of one kernel: registers and spill bytes per thread, shared bytes and threads per block."""
 
     kernel: str
     registers: int
@@ -43,7 +43,7 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """``us[k]``: how long the device was busy by mark k of the host loop ``loop``, see ``marks``."""
+    """The progress of the host loop ``loop``: ``us[k]`` is the device's busy time up to checkpoint k."""
 
     loop: str
     us: tuple[float, ...]
@@ -68,9 +68,9 @@ class TimeLimit:
 
 @dataclass(frozen=True, slots=True)
 class PartialRun:
-    """``us`` on the device, at least, for ``launched`` of the plan's ``launches``.
+    """A run that may have been stopped: ``us`` on the device, at least, for ``launched`` of the plan's ``launches``.
 
-    ``pace``: by the marks passed, at most; None where it has no host loop.
+    ``pace``: the progress up to the checkpoints passed; None if the plan has no host loop.
     """
 
     us: float
@@ -84,16 +84,17 @@ class Program(ABC):
 
     @abstractmethod
     def run(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None) -> None:
-        """``arrays`` by parameter name: contiguous, of the declared type and rank, on the target's device.
+        """Run the plan once, asynchronously if the device is.
 
-        ``scalars`` by name: every integer parameter and host-side value the plan needs.
+        ``arrays`` by parameter name: contiguous, of the declared type and rank, on the target's device. ``scalars`` by
+        name: every integer parameter and host-side value that the plan needs.
         """
 
     @abstractmethod
     def run_within(
         self, limit: TimeLimit, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
     ) -> PartialRun:
-        """As ``run``, and wait; but stop between two launches once the device has been busy for longer than allowed."""
+        """Run the plan and wait; stop between two launches once the device has been busy for longer than ``limit``."""
 
 
 class Backend(ABC):

@@ -1,9 +1,9 @@
-"""A plan run so that it can be given up between two launches, and told how far it was when.
+"""Run a plan so that it can be stopped between two launches, and record its progress at checkpoints.
 
-    on a GPU   1, 2, 4, … launches ──▶ as many as take an eighth of the limit, again and again, ending at each mark
-    on a CPU   the driver counts its launches and asks whether to go on; a thread beside it looks at the count
+    on a GPU   1, 2, 4, … launches ──▶ as many as take an eighth of the limit, repeatedly, ending at each checkpoint
+    on a CPU   the driver counts its launches and tests whether to go on; another thread watches the count
 
-After each batch the device is waited for, so there are few of them.
+After each batch the host waits for the device, so there are few batches.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ def _batch(limit_us: float, each_us: float) -> int:
 def run_watched(
     call: Callable[[np.ndarray], None], limit: TimeLimit, launches: int, course: Checkpoints | None
 ) -> PartialRun:
-    """``call(told)`` runs the plan: it counts its launches in ``told[1]`` and returns early once ``told[0]`` is set."""
+    """Run a plan on a CPU, and stop it when the limit is reached.
+
+    ``call(told)`` runs the plan: it counts its launches in ``told[1]`` and returns early once ``told[0]`` is set.
+    """
     told, ended = np.zeros(2, np.int64), threading.Event()
     loop, marks = ("", ()) if course is None else (course.loop, course.after)
     by: list[float] = []

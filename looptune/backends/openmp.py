@@ -1,12 +1,11 @@
-"""A scheduled codelet as C with OpenMP: parallel loops are shared out to all cores.
+"""A scheduled codelet as C with OpenMP: the iterations of parallel loops are divided among all cores.
 
     for i (parallel): for j (parallel): loops    #pragma omp parallel for collapse(2)
     for i (reduces +: s)                         #pragma omp parallel for reduction(+:s)
     for i (reduces +: y[k])                      if (lo < hi) { float y_r = y[k]; … reduction(+:y_r) …; y[k] = y_r; }
 
-Of parallel loops in each other the outermost is shared out. Two that are a perfect nest are collapsed where a loop is
-left inside them: the innermost loop is the one that a compiler vectorises. A scalar of a loop's own that is declared
-outside of it is ``private``.
+Of nested parallel loops the outermost is divided. Two that are a perfect nest are collapsed if a loop remains inside
+them: a compiler vectorises the innermost loop. A scalar of a loop that is declared outside of it is ``private``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a lane of a team, or a block, accumulates in for a sum, a product or an extreme that several of them make."""
+"""The local in which a lane of a team, or a block, accumulates its part of a sum, a product, a minimum or a maximum."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _BITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63, "uint8": 8, "uint16":
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """The local ``private`` in which a lane accumulates for ``target``; ``partner`` holds another's value meanwhile.
+    """The local ``private`` in which a lane accumulates for ``target``; ``partner`` holds the value of another lane.
 
-    ``ignores_nan``: written as ``fmin`` or ``fmax``, which pass over a NaN on either side. ``first``: a value to begin
-    with in place of the target's own.
+    ``ignores_nan``: the accumulation is ``fmin`` or ``fmax``, which ignore a NaN on either side. ``first``: a first
+    value that replaces that of the target.
     """
 
     op: str
@@ -30,7 +30,7 @@ class Accumulator:
 
     @property
     def identity(self) -> Const:
-        """What changes nothing that it is accumulated into.
+        """Return the identity of the operation: accumulating it changes nothing.
 
         >>> x = Var("x", "int32")
         >>> Accumulator("min", x, x, x, False).identity
@@ -49,19 +49,22 @@ class Accumulator:
 
     @property
     def update(self) -> Stmt:
-        """``target op= private``. One into which nothing was accumulated is left alone: it may not exist."""
+        """Return ``target op= private``, under the condition of ``if_nonempty``."""
         return self.if_nonempty(self.updated(self.target))
 
     @property
     def fetched(self) -> Stmt:
-        """``partner = target``, for ``updated``."""
+        """Return ``partner = target``, for ``updated``, under the condition of ``if_nonempty``."""
         return self.if_nonempty(Assign(self.partner, self.target))
 
     def updated(self, before: Expr) -> Assign:
         return Assign(self.target, self.combine(before if self.first is None else self.first, self.private))
 
     def if_nonempty(self, stmt: Stmt) -> Stmt:
-        """Under the condition that something was accumulated, where that counts."""
+        """Return the statement under the condition that something was accumulated, unless the target surely exists.
+
+        An element into which nothing is accumulated may be outside of its array.
+        """
         if isinstance(self.target, Var) or self.first is not None:
             return stmt
         nothing = self.identity
@@ -80,7 +83,7 @@ class Accumulator:
 
 
 def ignores_nan(loop: Loop, target: Var | Load) -> bool:
-    """Every accumulation into ``target`` is a call, of ``fmin`` or ``fmax``, with the target among its arguments."""
+    """Return whether every accumulation into ``target`` is a call of ``fmin`` or ``fmax``."""
     values = [n.value for n in walk_stmts(loop.body) if isinstance(n, Assign) and n.target == target]
     calls = [[n for n in walk(v) if isinstance(n, Call) and any(x == target for x in walk(n.args))] for v in values]
     return all(calls)

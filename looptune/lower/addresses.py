@@ -1,9 +1,9 @@
-"""The place of an element in an array in global memory, as a sum in 64 bits of parts that 32 bits hold.
+"""The address of an element in an array in global memory, as a sum in 64 bits of parts that fit 32 bits.
 
     uint64(m * i + j) + uint64(k) * 4 + 1         Call(ADDRESS, (m * i + j, k * 4, 1))
 
-It is the subscript of a ``Load``, made by ``passes.address_split``: the base, what loops of the thread count, and a
-constant, which alone may be negative.
+It is the subscript of a ``Load``, made by ``passes.address_split``: the base, the counters of loops in the thread, and
+a constant, which alone may be negative.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Fixed points of a plan's outermost host loop: where two versions with the same host loop have done the same work.
+"""Checkpoints of a plan's outermost host loop, at which two versions with the same host loop have done the same work.
 
-    S0; for k (host) in 0..2048: S1, S2        marks after 32, 128, 256, 512, 1024 and 2048 iterations
+    S0; for k (host) in 0..2048: S1, S2        checkpoints after 32, 128, 256, 512, 1024 and 2048 iterations
 
-Of several host loops it is the one that makes the most launches.
+If there are several host loops, the one with the most launches is taken.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ PARTS = (64, 16, 8, 4, 2, 1)
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """``loop``: the host loop's variable, bounds and step, the statements in it and those before it.
+    """The checkpoints of a plan.
 
-    Plans for which it is the same have done the same at each mark. ``after``: how many launches a plan makes until each
-    of the PARTS.
+    ``loop``: the host loop's variable, bounds and step, the statements in it and those before it; plans with the same
+    ``loop`` have done the same work at each checkpoint. ``after``: the number of launches up to each of the PARTS.
     """
 
     loop: str
@@ -32,7 +32,7 @@ class Checkpoints:
 
 
 def checkpoints(plan: Plan, sizes: Mapping[str, int]) -> Checkpoints | None:
-    """None where no host loop has an iteration."""
+    """Return the checkpoints of a plan, or None if no host loop has an iteration."""
     steps = tuple(_taken(plan.steps, sizes))
     loops = {k: step for k, step in enumerate(steps) if isinstance(step, HostLoop) and not step.blocks_per_sm}
     made = {k: count((loop,), sizes) if len(loops) > 1 else 1 for k, loop in loops.items()}

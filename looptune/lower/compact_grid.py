@@ -1,4 +1,4 @@
-"""The grid of a kernel as it is launched where blocks without work are left out: see ``passes.grid_compaction``."""
+"""The grid of a kernel as it is launched without its idle blocks: see ``passes.grid_compaction``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CompactGrid:
-    """Block (x, y) of ``columns`` and ``rows`` has something to do where ``a x + b y + c >= 0``; ``a`` is not 0."""
+    """A grid of ``columns`` x ``rows`` blocks; block (x, y) has work if ``a x + b y + c >= 0``; ``a`` is not 0."""
 
     a: int
     b: int
@@ -24,13 +24,13 @@ class CompactGrid:
 
     @property
     def blocks(self) -> tuple[int, int]:
-        """Of the launch, along x and y."""
+        """Return the number of blocks of the launch along x and y."""
         half = (self.rows + 1) // 2
         return max(self._both(q) for q in range(half)), half
 
     @property
     def exact(self) -> bool:
-        """No block of the launch is idle."""
+        """Return whether no block of the launch is idle."""
         width, half = self.blocks
         return all(self._both(q) == width for q in range(half))
 

@@ -1,4 +1,4 @@
-"""Names in the plan of a CPU that its backend knows: of the number of cores, and of operations in any order."""
+"""Names in the plan of a CPU that its backend knows: the number of cores, and operations in any order."""
 
 from __future__ import annotations
 

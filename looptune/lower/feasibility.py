@@ -1,11 +1,11 @@
-"""What some directives ask of the nest when all are applied, for what the others make of it decides.
+"""Check what some directives require of the nest after all directives are applied.
 
-    split        iterations can be dealt out to blocks        see ``lower/passes/split_reduction``
-    overlap      steps can be taken at once                   see ``lower/passes/temporal_tiling``
-    persistent   launches can be one                          see ``check``
+    split        iterations can be distributed to blocks      see ``lower/passes/split_reduction``
+    overlap      steps can be computed in one launch          see ``lower/passes/temporal_tiling``
+    persistent   launches can be merged                       see ``check``
 
-``schedule`` asks once no directive is left. All launches of a loop can be one where the host runs the loop, nests for
-threads are in it, and their blocks are of one size if any of their threads wait.
+``schedule`` calls it once no directive is left. All launches of a loop can be merged if the host runs the loop, it
+contains nests for threads, and their blocks have the same size if any of their threads wait.
 """
 
 from __future__ import annotations

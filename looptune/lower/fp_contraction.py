@@ -1,12 +1,12 @@
-"""Which kernels of a GPU keep products apart from the sums that they are terms of, so that floats decide as in C.
+"""Select the kernels of a GPU that must not contract products with sums, so that floats decide as in C.
 
-    if (a * b + c < e) ...     n[i] = a * b + c          kernels that make what is compared, or becomes an integer
-    C[i][j] += A[i][k] * B[k][j]                         contracted, where no decision depends on C
+    if (a * b + c < e) ...     n[i] = a * b + c          kernels that compute what is compared, or becomes an integer
+    C[i][j] += A[i][k] * B[k][j]                         contracted, if no decision depends on C
 
-A GPU's compiler contracts ``a * b + c`` to one operation that rounds once. What it leaves is as good a float, but where
-floats decide - in an ``if`` or a ``while``, by a comparison whose answer is kept, by becoming an integer, by being
-rounded to one - the other answer is another result. So products that such a decision may depend on, through any
-arrays and variables, round on their own. A minimum or a maximum decides nothing that rounding could turn over.
+A GPU's compiler contracts ``a * b + c`` to one operation that rounds once. The result is as good a float, but where
+floats decide - in an ``if`` or a ``while``, by a comparison whose result is stored, by conversion to an integer, by
+rounding to one - another decision is another result. So products on which such a decision may depend, through any
+arrays and variables, are rounded on their own. A minimum or a maximum decides nothing that rounding could reverse.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def forbid_contraction(plan: Plan, contract: Contract) -> Plan:
 
 
 def is_product(e: Node) -> bool:
-    """Of two floats."""
+    """Return whether ``e`` is a product of two floats."""
     return isinstance(e, Binary) and e.op == "*" and not is_integer(e.dtype)
 
 

@@ -1,4 +1,4 @@
-"""Loops of which a directive asks that the host runs them: found with what they stand in, and whether it can."""
+"""Find the loops that a directive requires to be host loops, with the loops around them, and check that they can be."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PERSISTENT = PersistentBlocks.word
 
 
 def persistent_blocks(loop: Loop) -> int:
-    """How many blocks a multiprocessor are to make all launches of the loop as one, 0 where the host makes them."""
+    """Return the blocks per multiprocessor of a persistent loop, or 0 if the host makes its launches."""
     said = loop.annotation(PersistentBlocks)
     return 0 if said is None else said.blocks_per_sm
 

@@ -1,4 +1,4 @@
-"""What is known of integer variables at a place of a kernel: signs and bounds, by which subscripts are taken apart."""
+"""Facts about integer variables at a place in a kernel, signs and bounds, with which subscripts are split."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lowering has to know of a target: its capabilities, by which passes are chosen."""
+"""The capabilities of a target, by which lowering chooses passes."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
-"""Parallel loops to grid and block, the rest to thread or host: a Codelet becomes a Plan.
+"""Map parallel loops to grid and block, and the rest to thread or host: a Codelet becomes a Plan.
 
-    sequential loop around a parallel one    ─▶ host loop, a launch per iteration; where that is asked for one in all
+    sequential loop around a parallel one    ─▶ host loop, a launch per iteration, or one launch for all if persistent
     parallel loop                            ─▶ kernel; with the parallel loop directly inside: y and x of the grid;
-                                                where three are asked for: z, y and x
+                                                if three are asked for: z, y and x
     sequential loop, several steps a launch  ─▶ host loop of two launches, from arrays to their spares and back; of
                                                 one, in place, without blocks of threads
     loop that reduces, parallel              ─▶ the threads of one block, along one of its dimensions: see ``team``
-    loop for a team                          ─▶ likewise; what is beside it and for one block is the same kernel
-    anything else, in runs of statements     ─▶ kernel of one thread; of the block that reduces beside it, the first
+    loop for a team                          ─▶ the same; neighbours that also need one block are the same kernel
+    anything else, in runs of statements     ─▶ kernel of one thread; beside a block that reduces, its first thread
 
-The outermost two nested parallel loops form the grid where the inner one's bounds do not depend on the outer one;
-one parallel loop alone is linearised over the whole block. Copies that unrolling made of the inner one, a remainder
-too, become kernels of their own, so that each has its partner. The strips of a tiled parallel loop (mode "thread") move
-into the thread. A local that more than one kernel needs lives in device memory.
+The outermost two nested parallel loops form the grid if the inner one's bounds do not depend on the outer one; a single
+parallel loop is linearised over the whole block. Copies that unrolling made of the inner one, including a remainder,
+become kernels of their own, so that each has its partner. The strips of a tiled parallel loop (mode "thread") move into
+the thread. A local that more than one kernel needs is in device memory.
 
 A loop that reduces may be one of the two, or the only one:
 
@@ -99,7 +99,7 @@ MADE = (
 
 
 def check_names(codelet: Codelet) -> None:
-    """UnsupportedError where one of the program's variables might be taken for one that is made here."""
+    """Raise UnsupportedError if a variable of the program might be confused with one that the lowering makes."""
     loops = (s for s in walk_stmts(codelet.body) if isinstance(s, Loop))
     named = [*((v.name, v.span) for v in (*codelet.params, *codelet.locals)), *((f.var, f.span) for f in loops)]
     for name, span in named:
@@ -155,13 +155,13 @@ def _named(kernel: Kernel, name: str, plan: Plan, resident: tuple[Local, ...], m
 
 @dataclass(frozen=True, slots=True)
 class HostScheduler:
-    """``gathering``: statements join the block that shares a loop beside them."""
+    """Makes the host steps of a codelet; ``gathering``: statements join the block that shares a loop beside them."""
 
     gathering: bool
     codelet: Codelet
 
     def steps(self, body: tuple[Stmt, ...], known: frozenset[str]) -> tuple[Step, ...]:
-        """``known`` are the names the host can compute with."""
+        """Return the steps of a body; ``known`` are the names whose values the host can compute."""
         out: list[Step] = []
         alone: list[Stmt] = []
         team: list[Loop] = []
@@ -203,9 +203,9 @@ class HostScheduler:
         raise AssertionError("only loops and conditions are launched")
 
     def tiled(self, loop: Loop) -> HostLoop:
-        """Two launches of so many steps, the second one from the spare arrays back to those of the codelet.
+        """Return a host loop of two launches of several steps each, the second one from the spare arrays back.
 
-        Without blocks of threads one, in place.
+        Without blocks of threads it has one launch, in place. Raises DirectiveError if the loop cannot be tiled.
         """
         first, steps = Var(f"{loop.var}{FROM}", loop.dtype), steps_per_launch(loop) * loop.step
         launches = []

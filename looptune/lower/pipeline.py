@@ -1,10 +1,10 @@
-"""Lowering as a list: a codelet, all modes of its loops decided, becomes a plan of host steps and kernels.
+"""Lowering as a list of passes: a codelet whose loops' modes are all decided becomes a plan of host steps and kernels.
 
     lower(codelet) -> Plan                    the passes for every target, on which proofs rest
     finish(plan, machine) -> FinishedPlan     those for one target: what its backend writes, or the cost model counts
 
-``PASSES`` is the order, each with the reason for its place. ``looptune emit FILE --after PASS`` prints what one leaves.
-A plan says in ``passes`` which it went through, so that none of them runs twice. Nothing is decided while a backend
+``PASSES`` is the order, with the reason for the place of each. ``looptune emit FILE --after PASS`` prints the result of
+one. A plan lists in ``passes`` those that made it, so that none of them runs twice. Nothing is decided while a backend
 writes text: it prints a finished plan.
 """
 

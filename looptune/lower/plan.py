@@ -1,7 +1,7 @@
-"""What a plan is: host steps and kernels; and what the host computes of it from the sizes.
+"""Plans: host steps and kernels, and what the host computes about them from the sizes.
 
-``launches`` are the kernels in the order they run, and ``count`` how many; ``extent`` is a kernel's grid in iterations,
-``blocks`` in blocks.
+``launches`` are the kernels in the order they run, and ``count`` is their number; ``extent`` is a kernel's grid in
+iterations, ``blocks`` in blocks.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ _DIMENSIONS: tuple[Dimension, ...] = ("x", "y")
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One launch. ``axes`` are the grid's loops, outermost first: none (one thread), x, or y and x.
+    """One kernel. ``axes`` are the grid's loops, outermost first: none (one thread), x, or y and x.
 
-    ``block`` is (x, y) threads; ``arrays`` and ``scalars`` are the parameters it needs, in the codelet's order;
-    ``locals`` live in each thread. With a ``team``, ``body`` is what each of its threads would do if it were alone,
-    and the one axis, if there is one, has the other dimension of the block. ``z_axis`` is a loop along z, each of whose
-    iterations has blocks of its own: an axis like the others, or one over the parts of sums. With a ``time_tile``,
-    ``body`` is the loop whose steps the blocks take, and the axes go from the core of one tile to that of the next.
-    ``sums``: what those of its locals stand for that hold sums. ``annotations``: what it inherits of the loops in it.
-    ``blocks_per_sm``: a persistent kernel has so many blocks a multiprocessor; 0: it is none. ``steps``: what
-    the blocks of a persistent kernel do, which has no body: all launches in them, and they wait for each other after
-    each. ``packing``: the grid as it is launched where that leaves out idle blocks.
-    ``no_contraction``: its compiler must not contract products of floats with sums, see ``lower.fp_contraction``.
-    ``tiles``: what its threads do in place of ``body`` where blocks copy tiles to shared memory; ``time_body``: the
-    same with a ``time_tile``; ``serial``: what a core of a CPU does, the loops of its axes among it. ``positions`` and
-    ``values``: variables that passes made and that are set once: places in arrays, in 32 unsigned bits, and others.
+    ``block`` is (x, y) threads; ``arrays`` and ``scalars`` are its parameters, in the codelet's order; ``locals`` are
+    those of each thread. With a ``team``, ``body`` is what each of its threads would do alone, and the one axis, if
+    there is one, has the other dimension of the block. ``z_axis`` is a loop along z, each of whose iterations has
+    blocks of its own: an axis like the others, or one over partial sums. With a ``time_tile``, ``body`` is the loop
+    whose steps the blocks execute, and the axes go from the core of one tile to that of the next. ``sums``: what its
+    locals that hold sums stand for. ``annotations``: those that it inherits from its loops. ``blocks_per_sm``: blocks
+    per multiprocessor of a persistent kernel, else 0. ``steps``: the launches that the blocks of a persistent kernel
+    execute, with a barrier of all blocks after each; it has no body. ``packing``: the launched grid, if idle blocks are
+    left out. ``no_contraction``: its compiler must not contract products of floats with sums, see
+    ``lower.fp_contraction``. ``tiles``: what its threads do in place of ``body`` if blocks copy tiles to shared memory;
+    ``time_body``: the same with a ``time_tile``; ``serial``: what a core of a CPU does, including the loops of its
+    axes. ``positions`` and ``values``: variables that passes made and that are set once: indices of arrays, in 32
+    unsigned bits, and others.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Kernel:
 
     @property
     def grid_axes(self) -> tuple[tuple[Dimension, Loop], ...]:
-        """Each axis with its dimension of the grid, x first."""
+        """Return each axis with its dimension of the grid, x first."""
         along: tuple[tuple[Dimension, Loop], ...] = (("z", self.z_axis),) if self.z_axis is not None else ()
         if self.team is None:
             return (*zip(_DIMENSIONS, reversed(self.axes), strict=False), *along)
@@ -99,33 +99,33 @@ class Kernel:
 
     @property
     def makes_parts(self) -> bool:
-        """Each iteration along z makes parts of sums."""
+        """Return whether each iteration along z computes partial sums."""
         return self.z_axis is not None and self.z_axis.thread_axis == "parts"
 
     @property
     def grid(self) -> tuple[Loop, ...]:
-        """The loops that the blocks are laid over, outermost first; parts are none of them."""
+        """Return the loops over which the blocks are laid, outermost first, without the one over partial sums."""
         return self.axes if self.makes_parts else self.loops
 
     @property
     def loops(self) -> tuple[Loop, ...]:
-        """Of which each iteration is a thread or a team, outermost first."""
+        """Return the loops each iteration of which is a thread or a team, outermost first."""
         return self.axes if self.z_axis is None else (self.z_axis, *self.axes)
 
     def threads(self, dimension: Dimension) -> int:
-        """How many a block has along it, each with an iteration of its own there."""
+        """Return how many threads a block has along a dimension, each with an iteration of its own there."""
         return 1 if self.time_tile is not None else (*self.block, 1)["xyz".index(dimension)]
 
     @property
     def writes(self) -> frozenset[str]:
-        """The arrays in device memory that it changes, and locals."""
+        """Return the arrays in device memory that the kernel changes, and the locals."""
         spare = () if self.time_tile is None else self.time_tile.target.values()
         within = (n for kernel in kernels_in(self.steps) for n in kernel.writes)
         return frozenset((*written_names(self.body), *spare, *within, *((ARRIVED,) if self.steps else ())))
 
     @property
     def lanes(self) -> int:
-        """How many threads share the iterations of a loop that reduces."""
+        """Return how many threads share the iterations of a loop that reduces."""
         x, y = self.block
         return 1 if self.team is None else {"x": x, "y": y, "xy": x * y}[self.team.block_axis]
 
@@ -139,7 +139,11 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class HostLoop:
-    """``blocks_per_sm``: its launches are one, of so many blocks a multiprocessor; 0: the host makes them."""
+    """A sequential loop of the host.
+
+    ``blocks_per_sm``: its launches are one persistent kernel with this number of blocks per multiprocessor; 0: the host
+    makes them.
+    """
 
     var: str
     lo: Expr
@@ -163,10 +167,12 @@ Step = Launch | HostLoop | HostIf
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``device_locals`` are the codelet's locals that live in device memory; a scalar there is an array of one element.
+    """The host steps and kernels of a codelet.
 
-    ``partial_sums``: what each array of parts holds parts of, and ``block_sums`` the locals of which blocks make them,
-    see ``lower/passes/split_reduction``. ``passes``: the names of the passes that made it, see ``lower/pipeline``.
+    ``device_locals`` are the codelet's locals in device memory; a scalar there is an array of one element.
+    ``partial_sums``: the sums to which each array of partial sums belongs, and ``block_sums`` the locals with which
+    blocks compute them, see ``lower/passes/split_reduction``. ``passes``: the names of the passes that made it, see
+    ``lower/pipeline``.
     """
 
     codelet: Codelet
@@ -180,7 +186,7 @@ class Plan:
 
     @property
     def used_names(self) -> set[str]:
-        """The names of the codelet, which nothing that is made may have."""
+        """Return the names of the codelet, which no new variable may have."""
         variables = {v.name for v in (*self.codelet.params, *self.codelet.locals)}
         return variables | referenced_names(self.codelet.body)
 
@@ -190,11 +196,11 @@ class Plan:
 
     @property
     def compiled_kernels(self) -> tuple[Kernel, ...]:
-        """What there is to compile: the kernels, and in place of those in a persistent loop the one that it is."""
+        """Return the kernels to compile; a persistent loop is one kernel, in place of those in it."""
         return tuple(kernels_in(self.steps, fused=True))
 
     def array(self, name: str) -> Array | Local:
-        """One in device memory, or one that each thread has for itself."""
+        """Return the array of this name: one in device memory, or one of which each thread has a copy."""
         return next(
             a for a in (*device_arrays(self.codelet, self.device_locals), *self.codelet.locals) if a.name == name
         )
@@ -207,13 +213,13 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class FinishedPlan(Plan):
-    """A plan that all passes for ``machine`` made: what a backend writes, and what a cost model counts."""
+    """A plan after all passes for ``machine``: what a backend writes, and what a cost model counts."""
 
     machine: Machine = field(kw_only=True)
 
 
 def kernels_in(steps: Iterable[Step], *, fused: bool = False) -> Iterator[Kernel]:
-    """Every kernel in order; with ``fused`` a persistent loop is the one kernel that is compiled for it."""
+    """Yield every kernel in order; with ``fused`` a persistent loop is the one kernel that is compiled for it."""
     for step in steps:
         match step:
             case Launch(kernel):
@@ -297,7 +303,7 @@ def evaluate_size(e: Expr, env: Mapping[str, int]) -> int:
 
 
 def launches(steps: tuple[Step, ...], env: Mapping[str, int]) -> Iterator[tuple[Kernel, dict[str, int]]]:
-    """Every kernel in the order it is launched, with the values of sizes and host loop variables."""
+    """Yield every kernel in the order of the launches, with the values of sizes and host loop variables."""
     for step in steps:
         match step:
             case Launch(kernel):
@@ -317,7 +323,7 @@ def has_host_loop(plan: Plan) -> bool:
 
 
 def host_loops(steps: Sequence[Step]) -> Iterator[HostLoop]:
-    """Outer ones before those in them."""
+    """Yield the host loops, outer ones before inner ones."""
     return (step for step in _all_steps(steps) if isinstance(step, HostLoop))
 
 
@@ -335,7 +341,7 @@ def _all_steps(steps: Sequence[Step], within: bool = True) -> Iterator[Step]:
 
 
 def count(steps: Sequence[Step], env: Mapping[str, int]) -> int:
-    """How many launches that makes, without going through the iterations of a host loop that all launch the same."""
+    """Return the number of launches; iterations of a host loop that all launch the same are not enumerated."""
     return sum(_count(step, env) for step in steps)
 
 
@@ -368,19 +374,19 @@ def _deciding(step: Step) -> Iterator[str]:
 
 
 def extent(kernel: Kernel, env: Mapping[str, int]) -> tuple[int, ...]:
-    """How many iterations each loop of the grid has, outermost first; one that does not run has none."""
+    """Return the trip count of each loop of the grid, outermost first; 0 for one that does not run."""
     return tuple(max(0, -(-(evaluate_size(a.hi, env) - evaluate_size(a.lo, env)) // a.step)) for a in kernel.grid)
 
 
 def grid(kernel: Kernel) -> tuple[Expr, ...]:
-    """How many blocks lie along each of the ``sides``; 0 or less where the kernel does not run."""
+    """Return the number of blocks along each dimension of the grid; 0 or less if the kernel does not run."""
     per = (Const(axis.step * kernel.threads(dim), axis.dtype) for dim, axis in kernel.grid_axes)
     axes = (axis for _, axis in kernel.grid_axes)
     return tuple(div(add(sub(a.hi, a.lo), sub(p, Const(1, a.dtype))), p) for a, p in zip(axes, per, strict=True))
 
 
 def launched_grid(kernel: Kernel) -> tuple[Expr, ...]:
-    """As ``grid``, of the blocks that are launched."""
+    """Return the number of blocks along each dimension that are launched; see ``grid``."""
     if kernel.packing is None:
         return grid(kernel)
     along = dict(zip("xy", kernel.packing.blocks, strict=True))
@@ -408,9 +414,9 @@ def _blocks(kernel: Kernel, counts: Sequence[Expr], env: Mapping[str, int]) -> B
 
 
 def grid_function(kernel: Kernel) -> Callable[[Mapping[str, int]], Blocks | None]:
-    """``launched_blocks`` for any sizes and host loop variables; None where no thread runs.
+    """Return a function from sizes and host loop variables to ``launched_blocks``, or to None if no thread runs.
 
-    It is asked for at every launch, of which there may be thousands, and computes nothing twice.
+    It is called for every launch, of which there may be thousands, so its results are cached.
     """
     used = sorted(names_in(tuple(e for axis in kernel.loops for e in (axis.lo, axis.hi))))
     counts = launched_grid(kernel)

@@ -1,17 +1,18 @@
-"""A Plan as loops again, one for every counter of its launches, so that what is launched can be proved.
+"""Turn a Plan back into loops, one for every counter of its launches, so that the launches can be proved.
 
     kernel(i), 8 threads a block      ==>      for block_i in 0..(n + 7) / 8:              parallel
       x[i] = 2 * y[i]                            for thread_i in 0..8:                     parallel
                                                    if (8 * block_i + thread_i < n)         the guard
                                                      x[8 * block_i + thread_i] = ...
 
-Host loops are sequential, launches follow each other, and what a kernel keeps for each thread is a local of that
-kernel alone. ``prove`` of that tree says that blocks times threads cover every axis, that the guards cut what is over,
-that no two threads of a launch touch an element that one writes, and that no value leaves a thread but through memory.
+Host loops are sequential, launches follow each other, and what a kernel holds for each thread is a local of that
+kernel. A proof of that tree establishes that blocks times threads cover every axis, that guards exclude the excess,
+that no two threads of a launch access an element that one of them writes, and that no value leaves a thread except
+through memory.
 
-Of steps that blocks take in tiles it draws the loops that they stand for, not what is computed twice.
-A team has a loop over its lanes around each loop that they share, ``for lane in 0..32: for j in lane..m by 32``; what
-that loop reduces, the lanes may accumulate into at once.
+For steps that blocks compute in tiles, the tree has the loops that they stand for, not what is computed twice. A team
+has a loop over its lanes around each loop that they share, ``for lane in 0..32: for j in lane..m by 32``; the lanes may
+accumulate at the same time into what that loop reduces.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ def prove_plan(
     original: Codelet, plan: Plan, sizes: Mapping[str, int] | None = None, *, reassociate: bool = True,
     blocks: bool = True,
 ) -> Proof:  # fmt: skip
-    """As ``prove``, of what the plan launches; without ``blocks`` each iteration of an axis is a thread of its own."""
+    """Prove that the launches of a plan compute what ``original`` does; see ``prove``.
+
+    Without ``blocks`` each iteration of an axis is a thread of its own.
+    """
     shared = frozenset(v.name for v in plan.device_locals if not v.shape)
     return prove(original, plan_as_loops(plan, blocks=blocks), sizes, reassociate=reassociate, shared=shared)
 

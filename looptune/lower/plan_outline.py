@@ -1,4 +1,4 @@
-"""A plan on a few lines: which loops run on the host, which are the grid's, which stay in a thread.
+"""A plan on a few lines: the loops of the host, those of the grid, and those in a thread.
 
     host t: 500 times
       grid j: 8 blocks of 256 threads
@@ -24,7 +24,7 @@ from looptune.lower.temporal_tiles import TemporalTile, steps_per_launch
 
 
 def summarize_plan(plan: Plan, sizes: Mapping[str, int] | None = None) -> tuple[str, ...]:
-    """``sizes`` are the integer parameters by name; None where they are not known."""
+    """Return the lines of a plan; ``sizes`` are the integer parameters by name, None if they are not known."""
     lines = tuple(_steps(plan.steps, sizes, ""))
     kernels = f"{len(plan.kernels)} kernel{'s' if len(plan.kernels) != 1 else ''}"
     if sizes is None:

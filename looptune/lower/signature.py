@@ -1,4 +1,4 @@
-"""What a kernel is called with, whatever writes and launches it: flat arrays, then scalars of these types."""
+"""The parameters of a kernel, whichever backend writes and launches it: flat arrays, then scalars of these types."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def extent_names(plan: Plan) -> set[str]:
 
 
 def extents(plan: Plan, dtypes: Collection[str] = ("int32", "uint32", "uint64")) -> set[str]:
-    """Parameters of these types that are an array's extent."""
+    """Return the parameters of these types that are extents of arrays."""
     shapes = [e for p in plan.codelet.params if isinstance(p, Array) for e in p.shape]
     return {e.name for e in shapes if isinstance(e, Var) and e.dtype in dtypes}
 
 
 def counters(plan: Plan) -> set[str]:
-    """Variables of host loops that count from no less than 0: they are passed as uint32."""
+    """Return the variables of host loops that start at 0 or more; they are passed as uint32."""
     found: dict[str, bool] = {}
     for loop in host_loops(plan.steps):  # outer ones first: an inner one may start from their variables
         known = extent_names(plan) | {v for v, fine in found.items() if fine}

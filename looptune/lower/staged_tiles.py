@@ -1,4 +1,4 @@
-"""What loops ask of shared memory: the arrays of which a block copies tiles, and how it does; see ``stage``."""
+"""The tiles that loops request: the arrays that a block copies to shared memory, and how; see ``stage``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A team of threads at the body of one grid iteration: what one of them does by itself, and what they share.
+"""A team of threads in one iteration of the grid: what one thread does alone, and what they share.
 
     for j (grid):                       a team for each j
         mean[j] = 0                     TeamSingle    lane 0
@@ -6,10 +6,10 @@
         mean[j] /= n                    TeamSingle
         for i (parallel): A[i][j] = …   TeamFor       each lane runs every L-th iteration
         for t: …                        TeamLoop      all lanes together, because of a TeamReduce inside
-        if (c) …                        TeamBranch    likewise
+        if (c) …                        TeamBranch    the same
 
-After each of these, every lane sees the effects of all others: memory through a barrier, and a scalar that the team
-owns because all lanes hold the same value of it.
+After each of these, every lane sees the effects of all others: memory through a barrier, and a scalar of the team
+because all lanes hold the same value of it.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ LANE = "lane__number"
 
 @dataclass(frozen=True, slots=True)
 class TeamSingle:
-    """``broadcast`` are the scalars of the team that the other lanes have to be told.
+    """Statements that one lane executes; ``broadcast`` are the scalars whose values the other lanes need.
 
-    ``is_uniform``: every lane does it, as it sets such scalars to constants and nothing else.
+    ``is_uniform``: every lane executes them, since they only set such scalars to constants.
     """
 
     body: tuple[Stmt, ...]
@@ -43,10 +43,11 @@ class TeamSingle:
 
 @dataclass(frozen=True, slots=True)
 class TeamReduce:
-    """``loop`` accumulates into what is ``private`` of the accumulators.
+    """A loop whose iterations the lanes divide; it accumulates into the ``private`` variables of the accumulators.
 
-    ``two_level``: its only statement is another such loop, which a block shares out along x where the outer one has y.
-    ``updates``: the statements by which lane 0 adds the lanes' sums to elements of arrays, see ``passes.team_updates``.
+    ``two_level``: its only statement is another such loop, which a block divides along x, and the outer one along y.
+    ``updates``: the statements by which lane 0 adds the lanes' results to elements of arrays, see
+    ``passes.team_updates``.
     """
 
     loop: Loop
@@ -64,7 +65,7 @@ class TeamFor:
 
 @dataclass(frozen=True, slots=True)
 class TeamLoop:
-    """``loop`` without its body."""
+    """A loop that all lanes execute together; ``loop`` is without its body."""
 
     loop: Loop
     body: tuple[Phase, ...]
@@ -84,9 +85,10 @@ Phase = TeamSingle | TeamReduce | TeamFor | TeamLoop | TeamBranch
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """``block_axis``: the dimension of the block that is the team's; "xy" where that is the whole block.
+    """The threads of a block, or of one row or column of it, that execute an iteration together.
 
-    ``outer``: the loop reduced stands around the grid's loop in the codelet, ``for i: for j (grid): s[j] += …``.
+    ``block_axis``: the dimension of the block; "xy" is the whole block. ``outer``: in the codelet, the loop that
+    reduces stands around the grid's loop, ``for i: for j (grid): s[j] += …``.
     """
 
     block_axis: Literal["x", "y", "xy"]
@@ -99,7 +101,7 @@ class Team:
 
     @property
     def shared(self) -> tuple[Loop, ...]:
-        """The loops whose iterations the lanes divide, those that reduce and the others, in textual order."""
+        """Return the loops whose iterations the lanes divide, those that reduce and the others, in textual order."""
         found: list[Loop] = []
         for p in all_phases(self.phases):
             match p:
@@ -111,7 +113,7 @@ class Team:
 
     @property
     def inner_loops(self) -> tuple[Loop | While, ...]:
-        """The loops that every lane runs by itself, or that all run together."""
+        """Return the loops that every lane runs by itself, or that all run together."""
         shared, found = self.shared, list[Loop | While]()
         for p in all_phases(self.phases):
             match p:
@@ -124,7 +126,7 @@ class Team:
 
     @property
     def broadcasts(self) -> tuple[Var, ...]:
-        """The scalars that lane 0 makes known to the others."""
+        """Return the scalars that lane 0 sends to the other lanes."""
         return tuple(
             dict.fromkeys(v for p in all_phases(self.phases) if isinstance(p, TeamSingle) for v in p.broadcast)
         )
@@ -157,9 +159,9 @@ def has_team_directive(loop: Loop) -> bool:
 
 
 def privates_stay_local(loop: Loop) -> bool:
-    """No array that each iteration has its own of would have to be known to all lanes of a team.
+    """Return whether every private array of ``loop`` is used only inside the loops that own it.
 
-    Loops that it shares hold all there is of it.
+    A private array that is used outside would have to be sent to all lanes of a team, which is not implemented.
     """
     arrays = {a for f in walk_stmts(loop) if isinstance(f, Loop) for a in f.private_arrays}
     return not arrays or not arrays & _outside_trees((loop,))
@@ -182,7 +184,7 @@ def _outside_trees(body: tuple[Stmt, ...]) -> set[str]:
 
 
 def has_disjoint_targets(loop: Loop, inner: Loop) -> bool:
-    """Each iteration of ``inner`` accumulates into elements of its own in all iterations of the reducing ``loop``."""
+    """Return whether each iteration of ``inner`` accumulates into its own elements in all iterations of ``loop``."""
     changing = {loop.var} | {f.var for f in walk(inner.body) if isinstance(f, Loop)} | written_names(loop.body)
     places: dict[str, set[tuple[Expr, ...]]] = {}
     for r in loop.reductions:
@@ -196,7 +198,7 @@ def has_disjoint_targets(loop: Loop, inner: Loop) -> bool:
 
 
 def is_injective_index(inner: Loop, index: tuple[Expr, ...], changing: set[str]) -> bool:
-    """One subscript is a multiple of the loop's variable, plus what does not change."""
+    """Return whether a subscript is a multiple of the loop's variable plus a part that does not change."""
     var = Var(inner.var, inner.dtype)
     terms = [affine_terms(e)[0] for e in index]
     multiple = any(t.get(var) and all(e == var or var.name not in names_in(e) for e in t) for t in terms)
@@ -204,7 +206,7 @@ def is_injective_index(inner: Loop, index: tuple[Expr, ...], changing: set[str])
 
 
 def needs_team(body: tuple[Stmt, ...]) -> bool:
-    """``body`` is for a team: it has something to reduce, or a loop that a directive gives to one."""
+    """Return whether ``body`` needs a team: it has a parallel reduction, or a loop that a directive gives to a team."""
     return any(_teamed(stmt) for stmt in body)
 
 
@@ -218,7 +220,7 @@ def _teamed(stmt: Stmt) -> bool:
 
 
 def is_two_level_reduction(body: tuple[Stmt, ...]) -> bool:
-    """Two loops that reduce the same, one all that the other holds: a block can share out both."""
+    """Return whether the body is two nested loops, and nothing else, that reduce the same: a block can divide both."""
     match body:
         case (Loop(body=(Loop() as inner,)) as loop,):
             return (

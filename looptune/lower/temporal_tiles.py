@@ -1,4 +1,4 @@
-"""Tiles that blocks take through several steps of a loop, as ``passes.temporal_tiling`` makes them."""
+"""Tiles that blocks compute through several steps of a loop, as ``passes.temporal_tiling`` makes them."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def register(array: str, row: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PointwiseNest:
-    """What a nest does at a point within ``bounds``.
+    """What a nest computes at a point within ``bounds``.
 
-    ``body``, in which the arrays kept in tiles have the constant ``Offset`` of an element for its subscripts.
-    ``whole``: all dimensions are loops'.
+    In ``body``, the arrays in tiles have the constant ``Offset`` of an element as subscripts. ``whole``: a loop runs
+    along every dimension.
     """
 
     bounds: tuple[Bounds, ...]
@@ -54,14 +54,12 @@ class PointwiseNest:
 
 @dataclass(frozen=True, slots=True)
 class TemporalTile:
-    """A launch of ``loop``.
+    """One launch of several steps of ``loop``.
 
-    ``spares``: each array kept in tiles, with the one that the next launch reads instead. ``reversed``: it is this
-    launch that reads the spare ones.
-
-    ``groups`` of nests: no thread waits within one. ``extents`` of space, along each dimension; ``halo``: how many
-    elements at the two edges of a tile are wrong at last; ``shape`` of a tile, in elements; ``rows``: how many of them
-    a thread has, one after the other along the outermost dimension.
+    ``spares``: each array in tiles, with the array that the next launch reads instead. ``reversed``: this launch reads
+    the spare arrays. ``groups`` of nests: there is no barrier within a group. ``extents`` of space, along each
+    dimension; ``halo``: how many elements at the two edges of a tile are wrong after the last step; ``shape`` of a
+    tile, in elements; ``rows``: how many consecutive elements along the outermost dimension a thread has.
     """
 
     loop: Loop
@@ -83,12 +81,12 @@ class TemporalTile:
 
     @property
     def untiled(self) -> TemporalTile:
-        """The same without tiles."""
+        """Return the same launch without tiles, in place."""
         return replace(self, spares=tuple((array, array) for array, _ in self.spares))
 
     @property
     def fixed(self) -> bool:
-        """Where each nest does something is the same in all steps, and along one dimension whatever the others are."""
+        """Return whether the bounds of every nest are the same in all steps and independent of the other dimensions."""
         moving = {self.loop.var, *(point(d).name for d in range(len(self.shape)))}
         return not any(names_in(nest.bounds) & moving for nest in self.nests)
 
@@ -99,12 +97,12 @@ class TemporalTile:
 
     @property
     def source(self) -> Mapping[str, str]:
-        """Where a launch reads each array."""
+        """Return the array from which the launch reads each array."""
         return {a: b if self.reversed else a for a, b in self.spares}
 
     @property
     def target(self) -> Mapping[str, str]:
-        """Where it writes it."""
+        """Return the array to which the launch writes each array."""
         return {a: a if self.reversed else b for a, b in self.spares}
 
 
@@ -114,7 +112,7 @@ def time_tile(loop: Loop) -> TimeTile | None:
 
 
 def steps_per_launch(loop: Loop) -> int:
-    """Return how many iterations of the loop are one launch, or 0 where no directive asks for that."""
+    """Return how many iterations of the loop are one launch, 0 if no directive says so."""
     said = time_tile(loop)
     return 0 if said is None else said.steps
 
@@ -159,9 +157,10 @@ def outermost_coordinate(row: int) -> Var:
 
 @dataclass(frozen=True, slots=True)
 class SharedRows:
-    """What the threads read of each other of an array: these ``rows`` of each thread, element by element.
+    """The elements of an array that threads read from each other: these ``rows`` of each thread.
 
-    ``before`` and ``count``: where the first element is, and how much room there is, so that no place lies outside.
+    ``before`` is the index of the first element, and ``count`` the number of elements allocated, so that no index is
+    outside.
     """
 
     name: str
@@ -176,8 +175,8 @@ class SharedRows:
 class StepGroup:
     """What threads do in one step between two barriers.
 
-    They compute new elements in registers; ``waits``: they then wait until none reads the old ones; ``publish`` stores
-    in shared memory what others read of the new ones.
+    They compute new elements in registers. ``waits``: they then wait until no thread reads the old ones; ``publish``
+    stores the new elements that other threads read in shared memory.
     """
 
     compute: tuple[Stmt, ...]
@@ -197,11 +196,11 @@ class TileSteps:
 
 @dataclass(frozen=True, slots=True)
 class InteriorBody:
-    """What a block inside of all bounds does, with arrays as they are declared.
+    """What a block inside all bounds does, with arrays as they are declared.
 
-    ``positions`` are the values of names, from the first element of the block's core along each dimension and the
-    thread's place in the block. After each of the ``groups``, in every iteration of ``loop``, the threads wait for each
-    other.
+    ``positions`` are the values of names, computed from the first element of the block's core along each dimension and
+    the thread's number in the block. After each of the ``groups``, in every iteration of ``loop``, the threads wait for
+    each other.
     """
 
     positions: tuple[tuple[str, Expr], ...]
@@ -213,11 +212,11 @@ class InteriorBody:
 
 @dataclass(frozen=True, slots=True)
 class TemporalBody:
-    """What the threads of a block do with tiles that overlap.
+    """What the threads of a block do with overlapping tiles.
 
-    ``shared``: arrays in shared memory. ``inside``: the condition that a block lies within all bounds; blocks for
-    which it holds take the steps of ``interior``, which ask for no bound, and others those of ``anywhere``. Both are
-    None where that differs from step to step. ``interior_body``: the same as the interior, for the cost model.
+    ``shared``: arrays in shared memory. ``inside``: the condition that a block lies within all bounds; such blocks
+    execute ``interior``, which evaluates no bound, and others ``anywhere``. Both are None if that differs from step to
+    step. ``interior_body``: the same as the interior, for the cost model.
     """
 
     shared: tuple[SharedRows, ...]

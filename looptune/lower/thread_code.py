@@ -1,9 +1,9 @@
-"""What each thread of a GPU's kernel runs, wherever a kernel holds it, and a walk through it in the order of its text.
+"""The code that each thread of a GPU's kernel runs, wherever a kernel holds it, and a walk through it in textual order.
 
 a thread on its own         the kernel's body
 a block with tiles          the body of its tiles, and the copies that fill them
 a team                      its phases
-several steps at a time     the steps of a block inside of all bounds, then those of others
+several steps at a time     the steps of a block inside all bounds, then those of others
 """
 
 from __future__ import annotations

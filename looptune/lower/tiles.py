@@ -27,12 +27,12 @@ WIDE = 16
 
 @dataclass(frozen=True, slots=True)
 class TileCopy:
-    """What one thread copies to a tile at once: an element, or ``Tile.vector`` of them.
+    """One copy of a thread to a tile: an element, or ``Tile.vector`` of them.
 
-    ``skipped``: of the elements, or vectors, of the tile in the order of its rows, the thread takes the one with its
-    own number after so many others. ``target``: its place in the tile, and ``source`` in the array, by the variables
-    ``copy_place``. ``within``: subscripts to be compared: they are not negative, or below an extent; where one is not,
-    the tile has zero.
+    ``skipped``: the thread copies the element, or vector, of the tile, in the order of its rows, with its own number
+    after this many others. ``target`` is its index in the tile, and ``source`` that in the array, in terms of the
+    variables ``copy_place``. ``within``: subscripts that have to be not negative, or below an extent; otherwise the
+    tile gets zero.
     """
 
     skipped: int
@@ -48,12 +48,12 @@ def copy_place(dimension: int) -> Var:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """``origin``: the subscripts of its first element, the same for all threads.
+    """A tile; ``origin`` are the subscripts of its first element, the same for all threads.
 
-    ``shape`` in elements, rows ``pitch`` apart, or columns where it is ``transposed``; ``vector``: so many elements are
-    copied at once, and where one of them is in the array all are. Of several ``buffers`` the loop reads the one that
-    ``prefetch_loop``, the loop around, says. ``copies``: by the buffer that is filled, what each thread copies one
-    after the other, or in a loop where it is but one copy.
+    ``shape`` is in elements; rows, or columns if it is ``transposed``, are ``pitch`` apart. ``vector``: the number of
+    elements of a copy, either all or none of which are in the array. With several ``buffers`` the loop reads the one
+    that ``prefetch_loop``, the loop around, selects. ``copies``: by the buffer to fill, the copies of each thread, or a
+    single one, which is in a loop.
     """
 
     name: str
@@ -70,26 +70,26 @@ class Tile:
 
     @property
     def rows(self) -> int:
-        """How many rows of the last dimension it has."""
+        """Return how many rows of the last dimension the tile has."""
         return prod(self.shape[:-1])
 
     @property
     def size(self) -> int:
-        """Elements of shared memory, of one buffer."""
+        """Return the elements of shared memory of one buffer."""
         return (self.shape[-1] if self.transposed else self.rows) * self.pitch
 
     @property
     def row_copies(self) -> tuple[int, ...]:
-        """How many copies there are along each dimension."""
+        """Return the number of copies along each dimension."""
         return (*self.shape[:-1], self.shape[-1] // self.vector)
 
     @property
     def vector_width(self) -> int:
-        """So many of its elements are read at once."""
+        """Return how many elements of the tile one access reads."""
         return WIDE // np.dtype(self.dtype).itemsize if self.transposed else self.vector
 
     def place(self, inside: Sequence[Expr]) -> Expr:
-        """Where one element is, by its subscripts in the tile."""
+        """Return the index of an element in shared memory, from its subscripts in the tile."""
         row: Expr = Const(0)
         for e, n in zip(inside[:-1], self.shape[:-1], strict=True):
             row = add(mul(row, Const(n)), e)
@@ -118,8 +118,8 @@ def filled_tiles(stmt: Stmt) -> tuple[Tile, ...]:
 class SharedTiles:
     """What a kernel's threads do with tiles.
 
-    ``body`` reads them, and its loops say which are filled before them; ``all`` are those of the kernel's own loops, to
-    be filled first. ``when``: the condition under which a thread has anything to do, as in a triangle.
+    ``body`` reads them, and its loops name the tiles to fill before them; ``all`` are those of the kernel's own loops,
+    filled first. ``when``: the condition under which a thread has any work, as in a triangle.
     """
 
     body: tuple[Stmt, ...]

@@ -1,4 +1,4 @@
-"""Which place of the grid a block takes, where that is not the one it is launched for: lines that find out.
+"""The position of the grid that a block computes, if it is not the one for which it is launched.
 
     number = blockIdx.y * columns + blockIdx.x              swizzle 4: strips of 4 rows, each column after column
     strip = number / (4 * columns) * 4
@@ -10,7 +10,7 @@
     y = blockIdx.x < mine ? blockIdx.y : 31 - blockIdx.y
     x = first of row y + blockIdx.x - (blockIdx.x < mine ? 0 : mine)
 
-Where both are asked for, strips are of the grid that is launched.
+If both are asked for, strips are of the launched grid.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def emit_block_index(kernel: Kernel, writer: KernelWriter, indent: str) -> Itera
 
 
 def is_swizzled(kernel: Kernel) -> bool:
-    """Its grid has two dimensions, and blocks take strips of it."""
+    """Return whether the kernel's grid has two dimensions, and its blocks are ordered in strips."""
     return kernel.annotation(BlockSwizzle) is not None and {"x", "y"} <= {dim for dim, _ in kernel.grid_axes}
 
 

@@ -1,11 +1,11 @@
-"""A kernel in C, whatever the dialect: what ``kernel_text`` asks for, with C's types and conversions written out.
+"""A kernel in C, in any dialect, with C's types and conversions written explicitly.
 
     for (unsigned int k = 0; k < 512; k += 4) {
         C_r = C_r + A[i * 512 + k] * B[k * m + j];
     }
 
-Counters and places in arrays are unsigned 32-bit, as in ``cuda_writer``; a value that may be negative keeps 64 signed
-bits. An integer operation that may overflow is made on unsigned operands, which wrap. ``close_braces`` closes the
+Counters and indices of arrays are unsigned 32-bit, as in ``numba_cuda/writer``; a value that may be negative has 64
+signed bits. An integer operation that may overflow uses unsigned operands, which wrap. ``close_braces`` closes the
 blocks.
 """
 
@@ -33,7 +33,7 @@ WIDTH = 110
 
 
 class CWriter(CValues):
-    """One dialect of C. ``functions`` are the helpers that the kernels written so far call, by name."""
+    """A writer of one dialect of C; ``functions`` are the helpers that the kernels written so far call, by name."""
 
     leave = "return;"
     block_flag: ClassVar[str] = ""
@@ -56,7 +56,10 @@ class CWriter(CValues):
 
     @abstractmethod
     def array_parameter(self, dtype: str, name: str, constant: bool, restrict: bool) -> str:
-        """``restrict``: what is in it changes through this name alone, in all the time that the kernel runs."""
+        """Return the declaration of an array parameter.
+
+        ``restrict``: while the kernel runs, the array changes through this name only.
+        """
 
     def kernel(self, kernel: Kernel) -> str:
         """Return the complete text of a kernel."""
@@ -210,7 +213,7 @@ class CWriter(CValues):
 
 
 def list_lines(head: str, items: Sequence[str]) -> str:
-    """``head`` and the items of the list that it opens, as many in a line as fit.
+    """Return ``head`` and the items of the list that it opens, in lines of at most WIDTH characters.
 
     >>> list_lines("f(", ["int a", "int b"])
     'f(int a, int b)'
@@ -226,7 +229,7 @@ def list_lines(head: str, items: Sequence[str]) -> str:
 
 
 def close_braces(lines: Iterable[str]) -> Iterator[str]:
-    """Lines of which those that end with a brace open a block, with the block closed where the indentation ends it.
+    """Yield the lines with every block closed; a line that ends with a brace opens a block, and indentation ends it.
 
     >>> list(close_braces(["if (a) {", "    b;", "else {", "    c;", "d;"]))
     ['if (a) {', '    b;', '} else {', '    c;', '}', 'd;']
@@ -251,7 +254,7 @@ def close_braces(lines: Iterable[str]) -> Iterator[str]:
 
 
 def reads_double(plan: Plan) -> bool:
-    """Something in it is a 64-bit float."""
+    """Return whether a kernel of the plan uses a 64-bit float."""
     nodes = (n for kernel in plan.kernels for n in walk((kernel.loops, kernel.body)))
     arrays = (plan.array(name).dtype for kernel in plan.kernels for name in kernel.arrays)
     return "float64" in arrays or any(getattr(n, "dtype", "") == "float64" for n in nodes)

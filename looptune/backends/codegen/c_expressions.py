@@ -1,10 +1,10 @@
-"""Expressions in C, in the three readings that ``text`` gives them: a value, a number that is not wrapped, a place.
+"""Expressions in C, in three readings: a value, a number that does not wrap, and an index.
 
     value      C's own: every operation in its type; signed integers wrap
     bound      long long, of sizes and loop variables
     index      unsigned int, modulo 2**32: sums and products need no sign
 
-A variable is known by what it is declared as (``kinds``), which for a counter is not the type it has in the program.
+``kinds`` has the types with which variables are declared, which for a counter is not the type in the program.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SIGNED = ("int8", "int16", "int32", "int64")
 
 
 class CValues(KernelWriter):
-    """``types`` are the names of C's types."""
+    """Writes expressions in C; ``types`` are the names of C's types."""
 
     types: ClassVar[Mapping[str, str]]
     wide_suffix: ClassVar[str]
@@ -53,7 +53,7 @@ class CValues(KernelWriter):
         """Return the beginning of the definition of a helper."""
 
     def cast(self, dtype: str, text: str, level: int = 0) -> str:
-        """``text``, which binds as a cast's operand does, in another type."""
+        """Return ``text``, an operand that binds as tightly as a cast's does, converted to another type."""
         return parenthesise(f"({self.types[dtype]}){text}", UNARY, level)
 
     def least(self, op: str, dtype: str, a: str, b: str) -> str:
@@ -75,12 +75,12 @@ class CValues(KernelWriter):
         return f"{int(e.value)}u" if isinstance(e, Const) else self.cast("uint64", self.unsigned_index(e, UNARY))
 
     def variable(self, var: Var, dtype: str, level: int = 0) -> str:
-        """In the type that is asked for."""
+        """Return a variable in the type that is asked for."""
         text = self.name(var.name)
         return text if self.kinds.get(var.name, var.dtype) == dtype else self.cast(dtype, text, level)
 
     def value(self, e: Expr, level: int = 0) -> str:
-        """``e`` with C's value and, but for the narrowest integers, its type."""
+        """Return ``e`` with C's value and, except for the narrowest integers, in its type."""
         match e:
             case Const():
                 return parenthesise(self.literal(e), UNARY if opens_with_minus(e) else ATOM, level)
@@ -131,7 +131,7 @@ class CValues(KernelWriter):
         return parenthesise(text, own, level)
 
     def small(self, e: Expr) -> bool:
-        """``e`` is made of sizes, loop variables and constants, so that it does not overflow where C's rules hold."""
+        """Return whether ``e`` consists of sizes, loop variables and constants, so that it does not overflow."""
         match e:
             case Const(_, dtype):
                 return dtype == "int32"
@@ -142,7 +142,7 @@ class CValues(KernelWriter):
         return False
 
     def narrow(self, dtype: str) -> bool:
-        """C computes in int what has this type."""
+        """Return whether C computes values of this type in int."""
         return dtype.endswith(("int8", "int16"))
 
     def wrapping(self, dtype: str) -> str:
@@ -186,14 +186,14 @@ class CValues(KernelWriter):
         return f"{self.value(e, LEVEL['!='] + 1)} != 0"
 
     def bound(self, e: Expr, level: int = 0) -> str:
-        """As ``wide``, but a constant is as short as it can be."""
+        """Return ``e`` in 64 signed bits; a constant is written as short as possible."""
         if isinstance(e, Const) and abs(e.value) < 2**31:
             text = str(int(e.value))
             return parenthesise(text, UNARY if e.value < 0 else ATOM, level)
         return self.wide(e, level)
 
     def wide(self, e: Expr, level: int = 0) -> str:
-        """``e`` in 64 signed bits."""
+        """Return ``e`` in 64 signed bits."""
         match e:
             case Const(value):
                 return self.value(Const(int(value), "int64"), level)
@@ -219,7 +219,7 @@ class CValues(KernelWriter):
         return dtype.startswith("u") and widens(dtype[1:], arg.dtype) and never_negative(arg, self.nonnegative)
 
     def unsigned_index(self, e: Expr, level: int = 0) -> str:
-        """``e`` modulo 2**32."""
+        """Return ``e`` modulo 2**32, as an unsigned int."""
         match e:
             case Const(n):
                 return str(int(n)) if 0 <= n < 2**31 else f"{int(n) % 2**32}u"

@@ -1,4 +1,4 @@
-"""The host's side of a plan in C: what a launching function does, whatever launches.
+"""The host's side of a plan in C: the body of a function that makes the launches, for any launching API.
 
 for (long long t = 0; t < tmax; t += 1) {
     const long long x = (ny + 31) / 32, y = (nx + 7) / 8;

@@ -1,10 +1,10 @@
-"""Where all blocks of a grid meet: in Numba and in CUDA C.
+"""A barrier of all blocks of a grid, in Numba and in CUDA C.
 
-    each block   its threads meet · one of them counts the block as arrived, looks until all are · its threads meet
+    each block   its threads wait · one of them counts the block as arrived, polls until all are · its threads wait
     the last     to leave the kernel sets the counter back to zero
 
-Counting releases what the block has written, and looking acquires what others have. All blocks have to run at one time,
-or those that wait keep the others from beginning.
+Counting releases what the block has written, and polling acquires what others have written. All blocks have to run at
+the same time; otherwise those that wait would prevent the others from beginning.
 """
 
 from __future__ import annotations

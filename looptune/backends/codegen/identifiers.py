@@ -1,4 +1,4 @@
-"""Names of a C program in what is generated: none of a dialect's own words, and none that is generated too."""
+"""Names of a C program in generated text: renamed if they are words of the dialect or names that are generated."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The body of a kernel, in any language: who a thread is, then a block with tiles, a team, or a thread on its own.
+"""The body of a kernel, in any language: the thread's indices, then a block with tiles, a team, or a single thread.
 
     i = blockIdx.y * 8 + threadIdx.y;  j = blockIdx.x * 32 + threadIdx.x
     if (i >= n || j >= n) return;
     the statements of an iteration
 
-``check_limits`` says what of it no block can hold.
+``check_limits`` finds what exceeds the limits of a block.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _even(kernel: Kernel, dim: Dimension, axis: Loop) -> bool:
 
 
 def shared_bytes(kernel: Kernel) -> int:
-    """Bytes of shared memory that a block needs."""
+    """Return the bytes of shared memory that a block needs."""
     if kernel.steps:
         return sum(shared_bytes(k) for k in kernels_in(kernel.steps))
     if kernel.time_tile is not None:
@@ -121,7 +121,7 @@ def shared_bytes(kernel: Kernel) -> int:
 
 
 def check_limits(plan: FinishedPlan) -> None:
-    """ResourceError where a block has too many threads, or needs too much shared memory; see ``check_elements``."""
+    """Raise ResourceError if a block has too many threads or needs too much shared memory; see ``check_elements``."""
     check_elements(plan)
     for k in plan.compiled_kernels:
         _check(k.name, k.block[0] * k.block[1], "threads", MAX_THREADS)
@@ -133,7 +133,7 @@ def check_limits(plan: FinishedPlan) -> None:
 
 
 def check_elements(plan: Plan) -> None:
-    """ResourceError where an array of known extents has more elements than places in 32 bits tell apart."""
+    """Raise ResourceError if an array of known extents has more elements than 32-bit indices can address."""
     for array in device_arrays(plan.codelet, plan.device_locals):
         extents = [int(n.value) for n in array.shape if isinstance(n, Const)]
         if len(extents) == len(array.shape) and prod(extents) > MOST_ELEMENTS:

@@ -1,16 +1,15 @@
-"""Tiles filled ahead: while a block computes with one buffer, elements of the next tiles are on their way to others.
+"""Memory operations of a GPU that need their own text: asynchronous copies, copies of 16 bytes, aligned arrays.
+
+Tiles are filled in advance: while a block computes with one buffer, the next tiles are copied to others.
 
     tile of 1st, 2nd, … strip begun          for each strip: wait for its tile · barrier · begin a later one · compute
 
-``buffers 3`` has two tiles on their way. A thread waits for the copies it began itself; the barrier, the only one a
-strip, makes them those of all, and says that nobody reads the buffer any more that is filled next. Numba has no
-spelling for the copies that bypass registers (compute capability 8.0): they are PTX here.
+With ``buffers 3`` two tiles are being copied. A thread waits for the copies that it began itself; the barrier, the only
+one per strip, extends this to the copies of all threads, and ensures that no thread reads the buffer that is filled
+next. Numba has no function for copies that bypass registers (compute capability 8.0), so they are PTX here.
 
-16 bytes copied at once, for which Numba has no spelling: an LLVM load and a store.
-
-Arrays that begin at multiples of 16 bytes: which have to, and the text with which a GPU's compiler makes vectors.
-
-Numba has no word for it. A device function without code of its own says it of the arrays of the kernel that calls it.
+Numba has no function for a copy of 16 bytes either, so it is an LLVM load and a store. That arrays begin at multiples
+of 16 bytes is stated by a device function without code of its own, from which a GPU's compiler makes vectors.
 """
 
 from __future__ import annotations
@@ -128,7 +127,7 @@ def {ALIGNED}(typingctx):
 
 
 def is_vectorized(kernel: Kernel) -> bool:
-    """Its arrays begin at multiples of 16 bytes, and it accesses neighbours in them at once."""
+    """Return whether the kernel's arrays begin at multiples of 16 bytes, so that neighbours are accessed together."""
     return kernel.annotation(VectorAccess) is not None
 
 

@@ -1,14 +1,14 @@
-"""The body of a persistent kernel, in any language: host loops and launches, as each block of the kernel goes through.
+"""The body of a persistent kernel, in any language: host loops and launches, as each block of the kernel executes them.
 
     while k__step < n:                               a host loop, in every block
         k = uint32(k__step);  k__step += 1
-        block = blockIdx.x                           a launch: this block takes the part of one after the other
+        block = blockIdx.x                           a launch: this block executes its share, one after the other
         while block < y__blocks * x__blocks:
             block_x = block % x__blocks;  block_y = block / x__blocks;  block += gridDim.x
             the lines of the kernel
-        all blocks meet
+        all blocks wait for each other
 
-The lines of a kernel are those of ``kernel_text``, with numbers of block and thread that are computed here.
+The lines of a kernel are those of ``kernel``, with block and thread numbers that are computed here.
 """
 
 from __future__ import annotations

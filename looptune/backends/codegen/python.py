@@ -1,8 +1,8 @@
 """IR to the Python that Numba compiles, shared by the Numba backends.
 
-Two readings of an integer expression. As a *value* it is C's: every operation wraps in its dtype. As an *index* or a
-bound it is a number of iterations or a place in an array, which C's rules keep from overflowing: it is computed in
-the machine's widest integers, without wrapping.
+An integer expression has two readings. As a *value* it is C's: every operation wraps in its dtype. As an *index* or a
+bound it is a number of iterations or an index of an array, which by C's rules does not overflow: it is computed in the
+machine's widest integers, without wrapping.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ UNARY, ATOM = 7, 8
 
 
 def numba_type(dtype: str) -> str:
-    """Numba's name of a type."""
+    """Return Numba's name of a type."""
     return "boolean" if dtype == "bool" else dtype
 
 
@@ -140,7 +140,7 @@ def ident(name: str) -> str:
 
 
 class Writer(ABC):
-    """Writes statements and expressions; ``nonnegative`` are the variables proven so at the place written."""
+    """Writes statements and expressions; ``nonnegative`` are the variables proved not to be negative at that place."""
 
     spelled: ClassVar[Mapping[str, str]] = SPELLED
     minima: ClassVar[bool] = False
@@ -181,7 +181,7 @@ class Writer(ABC):
                 yield from self.block(body, indent + "    ")
 
     def condition(self, e: Expr) -> str:
-        """``e`` where only its truth matters."""
+        """Return ``e`` as a condition, of which only the truth matters."""
         match e:
             case Binary("&&" | "||" as op, lhs, rhs):
                 return f"({self.condition(lhs)} {'and' if op == '&&' else 'or'} {self.condition(rhs)})"
@@ -192,11 +192,11 @@ class Writer(ABC):
         return f"{self.value(e)} != 0"
 
     def operand(self, e: Expr) -> str:
-        """One side of a comparison: small enough not to wrap where it is a bound."""
+        """Return one side of a comparison: as a bound if it cannot overflow, else as a value."""
         return self.bound(e) if self.plain(e) else self.value(e)
 
     def plain(self, e: Expr) -> bool:
-        """``e`` is made of sizes, loop variables and constants, so that it does not overflow."""
+        """Return whether ``e`` consists of sizes, loop variables and constants, so that it does not overflow."""
         match e:
             case Const(_, dtype):
                 return is_integer(dtype)
@@ -207,7 +207,7 @@ class Writer(ABC):
         return False
 
     def value(self, e: Expr, exact: bool = False, level: int = 0) -> str:
-        """``e`` with C's value; ``exact``: in exactly its dtype, where a variable is about to take its type from it."""
+        """Return ``e`` with C's value; ``exact``: in exactly its dtype, since a variable takes its type from it."""
         match e:
             case Const():
                 return literal(e, exact)
@@ -267,7 +267,7 @@ class Writer(ABC):
         return f"{dtype}({name}({', '.join(args)}))"
 
     def bound(self, e: Expr, level: int = 0) -> str:
-        """``e`` as a number that is not wrapped."""
+        """Return ``e`` as a number that does not wrap."""
         match e:
             case Const(value):
                 return str(int(value))
@@ -322,7 +322,7 @@ def host_steps(
 
 
 def parenthesise(text: str, own: int, level: int) -> str:
-    """``text``, whose operator binds as ``own``, where the text around it binds as ``level``."""
+    """Return ``text`` in parentheses if its operator, of precedence ``own``, binds less tightly than ``level``."""
     return f"({text})" if own < level else text
 
 

@@ -1,4 +1,4 @@
-"""What the compiler of a CUDA kernel is told of its registers and blocks, by which it shares the registers out."""
+"""The registers and blocks that the compiler of a CUDA kernel is told, by which it allocates registers."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""The kernel of a team on a GPU: threads of one block that share what an iteration of the grid has to do.
+"""The kernel of a team on a GPU: threads of one block that share the work of an iteration of the grid.
 
-    i = blockIdx.y * 8 + threadIdx.y;  live = i < n          no early return: all threads meet at each barrier
+    i = blockIdx.y * 8 + threadIdx.y;  live = i < n          no early return: all threads reach each barrier
     y_own = 0;  if live: for j = lane, lane + 32, ...: y_own += A[i][j] * x[j]
-    shared[slot] = y_own;  barrier;  if lane < 4: those of lanes lane + 4, lane + 8, ... joined to it;  barrier
-    if lane == 0: those of lanes 1, 2 and 3 joined to it;  if live: y[i] = y[i] + y_own
+    shared[slot] = y_own;  barrier;  if lane < 4: combine those of lanes lane + 4, lane + 8, ... with it;  barrier
+    if lane == 0: combine those of lanes 1, 2 and 3 with it;  if live: y[i] = y[i] + y_own
 
-A barrier stands where what one lane writes meets what another has touched since the last one, or the other way round.
-Deterministic: the order of every sum depends on the block's shape and the sizes alone.
+There is a barrier wherever a lane writes what another has accessed since the last one, or the other way round. The
+result is deterministic: the order of every sum depends only on the block's shape and the sizes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SERIAL = 8
 
 
 def levels(lanes: int) -> Iterator[int]:
-    """How many lanes have sums that are left to be joined, level by level, until one joins them all.
+    """Yield how many lanes still have partial results after each level of the tree, until one lane combines them all.
 
     >>> list(levels(8)), list(levels(32)), list(levels(512))
     ([], [4], [64, 8])
@@ -45,7 +45,7 @@ def levels(lanes: int) -> Iterator[int]:
 
 
 def shared_bytes(kernel: Kernel) -> int:
-    """Bytes of shared memory that a block needs."""
+    """Return the bytes of shared memory that a block needs."""
     threads, rows = kernel.block[0] * kernel.block[1], _rows(kernel)
     arrays = _arrays(kernel) if kernel.team is not None else {}
     return sum(np.dtype(dtype).itemsize * (rows if known else threads) for dtype, known in arrays.values())

@@ -1,13 +1,13 @@
-"""The text of a kernel that takes tiles through several steps: loaded once, computed in registers, stored once.
+"""The text of a kernel that computes tiles through several steps: loaded once, computed in registers, stored once.
 
-    a_0, a_1 = a[i][j], a[i + 1][j]           what the thread holds
-    a_tile[...] = a_0, ...                    what its neighbours read of it
+    a_0, a_1 = a[i][j], a[i + 1][j]           the elements of the thread
+    a_tile[...] = a_0, ...                    those that its neighbours read
     for t in t0 .. t0 + 4:
         barrier · b_0 = a_0 + a_tile[to the left], ... · b_tile[...] = b_0, ...
     if in the core: b_spare[i][j] = b_0, ...
 
-Most blocks lie inside of all bounds: those compute without asking. Elsewhere each point asks for its nest's bounds.
-What lies beyond the tile, or the array, is anything; nothing that the core needs depends on it.
+Most blocks lie inside all bounds, and evaluate none. In the others each point evaluates the bounds of its nest. Values
+beyond the tile, or the array, are arbitrary; nothing that the core needs depends on them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What the text of a kernel is made of, whatever the language: ``kernel_text`` asks for it line by line.
+"""The parts of a kernel's text, in any language: the code generators call a writer line by line.
 
     writer.declare("uint32", "slot", "a + b")     slot = uint32(a + b)         unsigned int slot = a + b;
     writer.if_("slot < 8")                        if slot < 8:                 if (slot < 8) {
     writer.set("slot", "slot + 4", "uint32")      slot = uint32(slot + 4)      slot = slot + 4;
 
-Indentation says what belongs to what; a language with braces has them closed by it.
+Indentation determines the blocks; for a language with braces, they are closed by indentation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Within = Callable[[str], Iterator[str]]
 
 
 class TargetSyntax(ABC):
-    """How a language spells the lines of a kernel and the operators between their parts."""
+    """The syntax of a language: the lines of a kernel, and the operators between their parts."""
 
     barrier: ClassVar[str]
     leave: str
@@ -55,7 +55,7 @@ class TargetSyntax(ABC):
 
     @abstractmethod
     def set(self, name: str, value: str, kind: str = "") -> str:
-        """Another value for it, made one of ``kind`` where the language would not."""
+        """Return the assignment of a value to a variable, converted to ``kind`` if the language would not do so."""
 
     @abstractmethod
     def store(self, array: str, place: str, value: str) -> str: ...
@@ -87,7 +87,7 @@ class TargetSyntax(ABC):
 
     @abstractmethod
     def block_any(self, condition: str) -> str:
-        """Whether it holds for a thread of the block, all of which meet here."""
+        """Return whether the condition holds for a thread of the block; it is a barrier of all threads."""
 
     @abstractmethod
     def both(self, *conditions: str) -> str: ...
@@ -97,11 +97,11 @@ class TargetSyntax(ABC):
 
     @abstractmethod
     def negated(self, condition: str) -> str:
-        """``condition``: an operand, in parentheses where it is an expression."""
+        """Return the negation of ``condition``, an operand, in parentheses if it is an expression."""
 
     @abstractmethod
     def quotient(self, a: str, b: str) -> str:
-        """Of numbers that are not negative."""
+        """Return the quotient of two numbers that are not negative."""
 
     @abstractmethod
     def select(self, condition: str, a: str, b: str) -> str: ...
@@ -111,11 +111,11 @@ class TargetSyntax(ABC):
 
     @abstractmethod
     def unsigned(self, value: str) -> str:
-        """As a uint32."""
+        """Return the value as a uint32."""
 
     @abstractmethod
     def copied(self, width: int, to: tuple[str, str], source: tuple[str, str]) -> str:
-        """``width`` bytes from a place of an array to one of another."""
+        """Return the copy of ``width`` bytes from an element of an array to one of another."""
 
     @abstractmethod
     def copy_async(self, width: int, to: tuple[str, str], source: tuple[str, str], there: Sequence[str]) -> str:
@@ -127,18 +127,18 @@ class TargetSyntax(ABC):
 
     @abstractmethod
     def wait_group(self, groups: int) -> tuple[str, ...]:
-        """All groups but so many have arrived."""
+        """Return the lines that wait until at most ``groups`` groups of copies have not arrived."""
 
     @property
     @abstractmethod
     def grid_width(self) -> str:
-        """How many blocks the grid has along x, as a uint32."""
+        """Return the number of blocks of the grid along x, as a uint32."""
 
     @abstractmethod
     def grid_barrier(self, arrived: str, met: str) -> str:
-        """All blocks of the grid wait for each other and see then what all have written.
+        """Return a barrier of all blocks of the grid, after which each sees what all have written.
 
-        ``arrived``: the counter that they share; ``met``: how many have arrived there before, which it counts on.
+        ``arrived``: the counter that they share; ``met``: the number of arrivals before, which it increases.
         """
 
     @abstractmethod
@@ -192,22 +192,22 @@ class KernelWriter(TargetSyntax):
 
     @abstractmethod
     def bound(self, e: Expr, level: int = 0) -> str:
-        """``e`` as a number that is not wrapped."""
+        """Return ``e`` as a number that does not wrap."""
 
     @abstractmethod
     def condition(self, e: Expr) -> str:
-        """``e`` where only its truth matters."""
+        """Return ``e`` as a condition, of which only the truth matters."""
 
     @abstractmethod
     def unsigned_index(self, e: Expr) -> str:
-        """``e`` as a uint32."""
+        """Return ``e`` as a uint32."""
 
     @abstractmethod
     def long(self, e: Expr) -> str:
-        """``e``, which 32 bits hold, in 64 unsigned bits."""
+        """Return ``e``, which fits 32 bits, in 64 unsigned bits."""
 
     def global_index(self, e: Expr) -> str:
-        """``e`` as a place in an array in global memory."""
+        """Return ``e`` as an index of an array in global memory."""
         parts = address_parts(e)
         if parts is None:
             return self.unsigned_index(e)

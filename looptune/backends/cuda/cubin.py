@@ -1,4 +1,4 @@
-"""Machine code of a kernel: linked from PTX without a GPU, kept on disk by what it was made of, and what it takes."""
+"""Machine code of a kernel: linked from PTX without a GPU, cached on disk by its input, and its resources."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""CUDA's driver: its answers checked, and graphs of launches.
+"""CUDA's driver: calls with their results checked, and graphs of launches.
 
-``looptune build`` writes this file into what it makes.
+``looptune build`` copies this file into its modules.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ def check(result: tuple[Any, ...]) -> Any:
 
 
 def max_cooperative_blocks(entry: Any, threads: int, each: int) -> tuple[int, int]:
-    """Blocks of a kernel, ``each`` on every multiprocessor, and how many fit one at a time."""
+    """Return the blocks of a kernel with ``each`` on every multiprocessor, and how many fit on one at a time."""
     number = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
     multiprocessors = int(check(driver.cuDeviceGetAttribute(number, check(driver.cuCtxGetDevice()))))
     return each * multiprocessors, int(check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(entry, threads, 0)))
 
 
 class Graph:
-    """What ``action`` puts on ``stream``: not run, but kept to be launched as a whole, any number of times.
+    """A graph of what ``action`` puts on ``stream``: it is not run, but recorded to be launched any number of times.
 
-    ``owner`` has the modules and the memory that it refers to, and lives as long; None: the caller sees to that.
+    ``owner`` holds the modules and the memory that it refers to, and lives as long; with None the caller ensures that.
     """
 
     def __init__(self, stream: Any, action: Callable[[Any], None], owner: object = None) -> None:

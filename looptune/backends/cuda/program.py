@@ -1,11 +1,11 @@
-"""A built CUDA plan at work: kernels launched through the driver, or all of them replayed from one CUDA graph.
+"""A loaded CUDA plan: kernels are launched through the driver, or all of them replayed from one CUDA graph.
 
     first call      cuLaunchKernel for every launch of the plan          3 us of host time each
-    called again    with the same arrays and sizes: one cuGraphLaunch    0.5 us a kernel, the device's own
+    called again    with the same arrays and sizes: one cuGraphLaunch    0.5 us a kernel, on the device
 
-A plan whose host loops launch thousands of kernels (a step of Gram-Schmidt, of FDTD) would else wait for the host.
-Parameters are in Numba's layout, an array being two null pointers, items, item size, data, shape and stride; or in C's,
-where it is a pointer.
+A plan whose host loops launch thousands of kernels (a step of Gram-Schmidt, of FDTD) would otherwise wait for the host.
+Parameters are in Numba's layout, in which an array is two null pointers, items, item size, data, shape and stride, or
+in C's, in which it is a pointer.
 """
 
 from __future__ import annotations

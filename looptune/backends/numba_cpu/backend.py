@@ -1,11 +1,11 @@
-"""Plans on the CPU, through Numba: a serial function per kernel, a driver that shares them out to all cores.
+"""Plans on the CPU, through Numba: a serial function per kernel, and a driver that divides them among all cores.
 
-    grid axis y ─▶ chunks of it, run by prange in sharing.py        grid axis x, thread loops ─▶ for loops inside
-    loop that reduces ─▶ for loop; alone in its kernel ─▶ a chunk for each core, their results joined in order
-    several steps of a loop at once ─▶ a band of rows for each core, see ``bands``
+    grid axis y ─▶ chunks of it, run by prange in parallel_for.py   grid axis x, thread loops ─▶ for loops inside
+    loop that reduces ─▶ for loop; alone in its kernel ─▶ a chunk for each core, their results combined in order
+    several steps of a loop at once ─▶ a band of rows for each core, see ``cpu_time_bands``
 
 A kernel function sees a range of its outer axis, so that LLVM vectorises it like any serial loop nest. Kernels are
-kept in a file cache, so that compiling processes hand them to the measuring one; the short driver is not, because it
+stored in a file cache, so that compiling processes pass them to the measuring one; the short driver is not, because it
 holds a function's address.
 """
 
@@ -102,8 +102,8 @@ class _Writer(Writer):
 class KernelSources:
     """A plan as text that something else compiles.
 
-    ``kernels``: a function, the Numba types of its parameters and whether it is shared out, by name; ``driver``: the
-    function of C's parameters and ``cores`` that runs them, and ``signature`` its Numba type.
+    ``kernels``: by name a function, the Numba types of its parameters and whether its iterations are divided;
+    ``driver``: the function of C's parameters and ``cores`` that runs them, and ``signature`` its Numba type.
     """
 
     helpers: tuple[str, ...]
@@ -192,7 +192,7 @@ class NumbaCpu(Backend):
 
 
 def options_of(contract: bool) -> str:
-    """``contract``: a product and the sum that it is a term of may round once."""
+    """Return Numba's options; ``contract``: a product and the sum of which it is a term may round once."""
     flags = "{'contract'}" if contract else "False"
     return f"dict(nogil=True, error_model='numpy', fastmath={flags})"
 

@@ -1,8 +1,8 @@
-"""Machine code that Numba made, kept in files: one for each function, signature and machine.
+"""Machine code that Numba made, stored in files: one for each function, signature and machine.
 
-Numba's own files of a function share an index, which two processes that compile at a time can spoil: both take the next
-number, and one signature's entry is then the other's code. Here the name of a file is a digest of all that its code
-depends on; the file says so itself, and is published whole.
+Numba's own cache files of a function share an index, which two processes that compile at the same time can corrupt:
+both take the next number, and the entry of one signature is then the code of the other. Here the name of a file is a
+digest of all that its code depends on; the file contains this too, and is published as a whole.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from looptune.core.cache_file import publish_file, read_published
 
 
 class CodeFiles:
-    """What Numba asks of a cache's files; ``key``: signature, machine, and what the function is compiled from."""
+    """The interface of a Numba cache; ``key``: signature, machine, and what the function is compiled from."""
 
     def __init__(self, folder: str, base: str, stamp: object) -> None:
         self.folder, self.base, self.stamp = Path(folder), base, stamp
@@ -34,7 +34,7 @@ class CodeFiles:
         return self.folder / f"{self.base}.{hashlib.sha256(facts.encode()).hexdigest()[:32]}.code", facts
 
     def save(self, key: tuple[Any, ...], data: Any) -> None:
-        """Where it cannot be written it is compiled again next time."""
+        """Store compiled code; if it cannot be written, it is compiled again next time."""
         path, facts = self._path(key)
         with contextlib.suppress(OSError):
             publish_file(path, dumps((facts, data)))
@@ -48,7 +48,7 @@ class CodeFiles:
         return data if of == facts else None
 
     def flush(self) -> None:
-        """Nothing waits to be written."""
+        """Do nothing: no data wait to be written."""
 
 
 class _DiskCache(FunctionCache):
@@ -64,7 +64,7 @@ class _DiskCache(FunctionCache):
 
 
 def kept(signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """``njit(signature, **options)``, from a file where it was compiled before."""
+    """Return the decorator ``njit(signature, **options)`` that loads the code from a file if it was compiled before."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         made = njit(**options)(function)

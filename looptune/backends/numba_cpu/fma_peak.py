@@ -1,9 +1,9 @@
-"""The most multiply-adds a CPU does: on every core, vectors that are each multiplied and added to, over and over.
+"""The peak rate of multiply-adds of a CPU: on every core, independent chains of vector multiply-adds.
 
     for n passes:  v0 = v0 * x + y,  v1 = v1 * x + y,  ...        CHAINS vectors, as wide as the machine's registers
 
-Two units of four cycles' latency need eight independent chains; more than twelve and their constants do not fit into
-sixteen registers. It is written in LLVM's vectors, because no loop is sure to be vectorised across its chains.
+Two units with a latency of four cycles need eight independent chains; more than twelve and their constants do not fit
+into sixteen registers. The code uses LLVM's vectors, because no loop is sure to be vectorised across its chains.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WIDTHS = (("avx512f", 64), ("avx", 32))
 
 @cache
 def fma_chains(dtype: str) -> tuple[Callable[[int], None], Callable[[int], None], int]:
-    """Two functions that make so many passes, on one core and on every core, and the operations of a core's pass."""
+    """Return two functions that make ``count`` passes, on one core and on every core, and the operations of a pass."""
     scalar = getattr(types, dtype)
     lanes = _vector_bytes() // np.dtype(dtype).itemsize
     passes = _passes(scalar, lanes)

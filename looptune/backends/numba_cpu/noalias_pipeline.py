@@ -1,6 +1,7 @@
-"""How kernels of the CPU target are compiled: no two arrays overlap.
+"""The compiler pipeline of the CPU target, which tells LLVM that no two arrays overlap.
 
-LLVM would else ask before each loop, and gives up vectorising one of several rows, for which it had to ask too much.
+LLVM would otherwise check this before each loop, and not vectorise a loop over several rows, which needs too many
+checks.
 """
 
 from __future__ import annotations

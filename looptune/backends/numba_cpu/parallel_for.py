@@ -2,8 +2,8 @@
 
     share(kernel, lo, step, trips, cores, args)    kernel(first, last, *args) for chunks of lo, lo + step, ...
 
-It takes the kernel as a function pointer, so it is compiled once for a list of argument types and kept in Numba's
-cache, not compiled again with every version: a version then builds in a third of a second instead of in more than one.
+It takes the kernel as a function pointer, so it is compiled once for a list of argument types and stored in the cache,
+not compiled again with every version: a version then builds in a third of a second instead of in more than one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CHUNKS_PER_CORE = 4
 
 @cache
 def sharer(args: tuple[Any, ...]) -> Callable[..., None]:
-    """``share`` for kernels of the signature ``void(int64, int64, *args)``; ``args`` are Numba types."""
+    """Return ``share`` for kernels of the signature ``void(int64, int64, *args)``; ``args`` are Numba types."""
     kernel = types.FunctionType(void(int64, int64, *args))
     packed = types.BaseTuple.from_types(args)
 

@@ -1,4 +1,4 @@
-"""A plan's functions on the CPU: called with the arrays, by all cores or a few, to the end or until a limit."""
+"""A plan's functions on the CPU: called with the arrays, on all cores or a few, to the end or until a limit."""
 
 from __future__ import annotations
 

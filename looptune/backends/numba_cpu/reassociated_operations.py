@@ -1,9 +1,9 @@
-"""Operations of a sum or a product whose terms LLVM may take in any order, for Numba on a CPU.
+"""Operations of a sum or a product whose terms LLVM may reorder, for Numba on a CPU.
 
     y[i] = plus_in_any_order(y[i], A[i, j] * x[j])          fadd reassoc float %y, %term
 
-Only these operations have LLVM's ``reassoc``, and only where a loop accumulates by them into one place
-(``accumulating``): LLVM makes vectors of such a loop, and has to leave every other operation as C has it.
+Only these operations have LLVM's ``reassoc``, and only if a loop accumulates by them into one place
+(``cpu_reassociation``): LLVM vectorises such a loop, and has to leave every other operation as C has it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ times_in_any_order = in_any_order("fmul")
 
 @intrinsic
 def fused(typingctx, a, b, c):  # type: ignore[no-untyped-def]
-    """C's ``fma``: a * b + c, rounded once, on every processor."""
+    """Return C's ``fma``: a * b + c, rounded once, on every processor."""
     kind = typingctx.unify_types(a, b, c)
 
     def emit(context, builder, signature, args):  # type: ignore[no-untyped-def]

@@ -1,4 +1,4 @@
-"""A kernel's text with names by their place, so that kernels that differ in names alone are one, and compiled once.
+"""Rename the names in a kernel's text by their position, so that kernels that differ only in names are compiled once.
 
 def mm3_1(C, D, F):                       def mm3(a0, a1, a2):
     F_r = F[uint32(i * 512 + j)]   ==>        v3 = a2[uint32(v0 * 512 + v1)]

@@ -1,8 +1,8 @@
 """Plans on an NVIDIA GPU, through Numba: one kernel function per launch, one thread, or one team, per grid iteration.
 
-Every choice here, and in ``cuda_writer``, which writes a kernel's statements, was measured on an H200.
+Every choice here, and in ``writer``, which writes a kernel's statements, was measured on an H200.
 
-``build`` needs no GPU: Numba to PTX to cubin. ``load`` launches the cubins, see ``cuda_program``.
+``build`` needs no GPU: Numba to PTX to cubin. ``load`` launches the cubins.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ def architectures() -> tuple[str, ...]:
 class KernelSources:
     """A plan as text that something else launches.
 
-    ``imports`` and ``helpers``: what its kernels need; ``kernels``: a function and the Numba types of its parameters,
-    by name; ``host``: the body of a function of C's parameters that calls ``launch(kernel, grid, block, *args)`` for
-    each launch and ``new(count, dtype)`` for each array of its own (``zeros=True`` where that has to be zero); a grid
-    that is a number is that of a persistent kernel, all of whose blocks run at one time: so many on each
-    multiprocessor; ``wide``: the arrays that have to begin at a multiple of 16 bytes.
+    ``imports`` and ``helpers``: what its kernels need; ``kernels``: by name a function and the Numba types of its
+    parameters; ``host``: the body of a function of C's parameters that calls ``launch(kernel, grid, block, *args)`` for
+    each launch and ``new(count, dtype)`` for each array of its own (``zeros=True`` if that has to be zero); a grid that
+    is a number is that of a persistent kernel: the number of blocks per multiprocessor, all of which run at the same
+    time; ``wide``: the arrays that have to begin at a multiple of 16 bytes.
     """
 
     imports: tuple[str, ...]
@@ -214,7 +214,7 @@ def _kernels(plan: FinishedPlan) -> tuple[tuple[str, ...], tuple[str, ...], dict
 
 
 def patched_compiler() -> AbstractContextManager[None]:
-    """Within it the compiler is replaced in part by what does the same sooner, where that was tested."""
+    """Return a context in which parts of Numba's compiler are replaced by faster ones, if its version was tested."""
     return compiler_patches.patched_compiler(None) if is_tested() else nullcontext()
 
 

@@ -1,4 +1,4 @@
-"""What makes Numba slow on large kernels, done once or in one look: the same code comes out, sooner.
+"""Faster replacements of the parts of Numba that are slow on large kernels; they produce the same code.
 
     the type of ``a + b``, tried over all overloads at each place     found once in a process
     a variable, compared by copies of all its fields                  by its name

@@ -1,12 +1,12 @@
-"""Arrays that a kernel only reads overlap with none that it writes: their loads wait for no store.
+"""Tell LLVM that arrays that a kernel only reads do not overlap those that it writes: their loads wait for no store.
 
-    A[p] = A[p] - Q[q] * r                      all four loads are on their way at once
+    A[p] = A[p] - Q[q] * r                      all four loads are issued at once
     A[p + n] = A[p + n] - Q[q + n] * r
 
-Numba's type of such an array is a readonly one, of which its compiler for GPUs tells LLVM nothing. Here it does, as C
-does by ``const float *__restrict__``.
+Numba's type of such an array is a readonly one, which its compiler for GPUs does not pass on to LLVM. Here it does, as
+C does by ``const float *__restrict__``.
 
-``looptune build`` writes this file into what it makes.
+``looptune build`` copies this file into its modules.
 """
 
 from __future__ import annotations
@@ -52,5 +52,5 @@ def _decorated(own: Any) -> Any:
 
 
 def is_readonly(kind: Any) -> bool:
-    """Of Numba's types: an array that is not written."""
+    """Return whether a Numba type is that of an array that is not written."""
     return hasattr(kind, "ndim") and not kind.mutable

@@ -1,11 +1,11 @@
-"""Functions of Numba's compiler for GPUs are replaced in the versions that this was tested with, and in no other.
+"""Functions of Numba's compiler for GPUs are replaced only in versions with which this was tested.
 
-    compiler_patches    large kernels compile sooner, to the same code
+    compiler_patches    large kernels compile faster, to the same code
     noalias             loads of arrays that a kernel only reads wait for no store
 
-No result depends on either. In another version Numba's functions may mean something else, so they stay as they are.
+No result depends on either. In another version Numba's functions may differ, so they are not replaced.
 
-``looptune build`` writes this file into what it makes.
+``looptune build`` copies this file into its modules.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ numba-cuda 0.30.4."""
 
 @cache
 def is_tested() -> bool:
-    """Whether Numba is of a version that was tested; where it is not, a warning says once what is not used."""
+    """Return whether the installed versions of Numba were tested; if not, warn once about what is not used."""
     said = untested_message({name: _installed(name) for name in TESTED})
     if said:
         warnings.warn(said, stacklevel=2)

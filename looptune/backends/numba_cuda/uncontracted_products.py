@@ -1,4 +1,4 @@
-"""Products that NVVM must not contract with a sum, for which Numba has no spelling; in its simulator any product is."""
+"""Products that NVVM must not contract with a sum, for which Numba has no function; its simulator contracts none."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Statements and expressions of a kernel, as Numba compiles them for a GPU.
 
 Loops are ``while`` loops with unsigned 32-bit counters and arrays are flat with unsigned 32-bit indices, because NVVM
-then unrolls and schedules them as nvcc does (signed or 64-bit indices cost up to three times on a matrix product). What
-constants and the loops of a thread add to such an index is added in 64 bits, see ``places``. A value that may be
-negative keeps 64 signed bits.
+then unrolls and schedules them as nvcc does (signed or 64-bit indices cost up to three times on a matrix product).
+Constants and loop counters of a thread are added to such an index in 64 bits, see ``lower.addresses``. A value that may
+be negative has 64 signed bits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HOST = "host_"
 
 
 class NumbaSpelling(KernelWriter):
-    """Python, with Numba's names for what a GPU has."""
+    """The syntax of Numba's Python for a GPU."""
 
     barrier = "cuda.syncthreads()"
     leave = "return"
@@ -160,7 +160,7 @@ class CudaWriter(Writer, NumbaSpelling):
         return f"uint32({self.index(e)})"
 
     def index(self, e: Expr, level: int = 0) -> str:
-        """``e`` modulo 2**32: sums and products need no sign."""
+        """Return ``e`` modulo 2**32: sums and products need no sign."""
         match e:
             case Const(n):
                 return str(int(n))
@@ -221,7 +221,7 @@ class CudaWriter(Writer, NumbaSpelling):
 
 
 class HostWriter(CudaWriter):
-    """Sizes, bounds and conditions in plain Python: a device function cannot be called there."""
+    """Writes sizes, bounds and conditions in plain Python, which cannot call device functions."""
 
     def helper(self, name: str) -> str:
         return HOST + super().helper(name)

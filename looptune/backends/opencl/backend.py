@@ -1,6 +1,6 @@
 """Plans on an OpenCL device: PoCL on a processor, or any other driver with 32-bit counters and local memory.
 
-``build`` needs the driver, for OpenCL C is compiled by the device's own; the binary it gives is what ``load`` takes.
+``build`` needs the driver, since the device's driver compiles OpenCL C; ``load`` takes the binary that it returns.
 """
 
 from __future__ import annotations

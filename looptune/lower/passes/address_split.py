@@ -1,10 +1,10 @@
-"""A place in global memory as what varies, what the loops of a thread count, and a constant.
+"""Split an address in global memory into a varying part, counters of loops in the thread, and a constant.
 
     A[i - 1][4 * k + j + 1]  ==>  uint32(m * i + j)  +  k * 4  -  m  +  1      the first in 32 bits, the others in 64
 
-In 32 bits each sum could wrap, so that a compiler has to compute every place for itself. In 64 it cannot, and what is
-added becomes a part of the instruction that loads or stores, or of the next one's where a loop is unrolled. The first
-sum is not negative, and stays below 2^32 because no array has more than 2^31 elements.
+In 32 bits each sum could wrap, so that a compiler has to compute every address separately. In 64 it cannot, and the
+added parts become a part of the load or store instruction, or of the next one's in an unrolled loop. The first sum is
+not negative, and stays below 2^32 because no array has more than 2^31 elements.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _Splitting(ThreadWalk):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """``base + sum of variable * factor over counted + constant``."""
+    """The address ``base + sum of variable * factor over counted + constant``, in elements."""
 
     base: Expr
     counted: tuple[tuple[Var, int], ...]
@@ -72,7 +72,7 @@ class Address:
 
     @property
     def is_single(self) -> bool:
-        """Nothing is added to anything."""
+        """Return whether the address is a single variable or the base, so that nothing is added."""
         factors = [1] * (self.base != Const(0)) + [factor for _, factor in self.counted]
         return not factors or (factors == [1] and self.constant == 0)
 
@@ -80,9 +80,9 @@ class Address:
 def split_address(
     e: Expr, counted: Collection[str], nonnegative: Collection[str], most: Mapping[str, int]
 ) -> Address | None:
-    """None where the base may be negative, or the sum may wrap by C's rules.
+    """Return ``e`` as an address, or None if its base may be negative or the sum may wrap by C's rules.
 
-    ``counted``, ``nonnegative``: names of variables; ``most``: what some of these are at most.
+    ``counted``, ``nonnegative``: names of variables; ``most``: upper bounds of some of these.
     """
     if may_wrap(e, nonnegative):
         return None

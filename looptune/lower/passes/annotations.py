@@ -1,4 +1,4 @@
-"""Kernels as the annotations that they inherit of their loops make them, see ``ir.nodes.Annotation.on_kernel``."""
+"""Let the annotations that kernels inherit from their loops change them, see ``ir.nodes.Annotation.on_kernel``."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""The sums and products that a CPU's compiler may take in any order: those of innermost loops, into one place.
+"""Mark the sums and products that a CPU's compiler may reorder: those of innermost loops, into one place.
 
     for j: y[i] = y[i] + A[i][j] * x[j]     ==>     for j: y[i] = plus_in_any_order(y[i], A[i][j] * x[j])
 
-A loop accumulates into a place where every statement of it that mentions the place adds to it, or every one multiplies
-it, and the place is the same in all iterations: nothing can see a value that another order would change but the last.
-What is compensated (``t = s + y; c = (t - s) - y; s = t``), undone (``(x + m) - m``), or read meanwhile is no such sum.
+A loop accumulates into a place if every statement of it that mentions the place adds to it, or every one multiplies it,
+and the place is the same in all iterations: only its last value is observable, which another order may change by
+rounding. What is compensated (``t = s + y; c = (t - s) - y; s = t``), undone (``(x + m) - m``), or read meanwhile is no
+such sum.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def reassociate(plan: Plan, machine: Machine) -> Plan:
 
 
 def mark_accumulations(body: Iterable[Stmt]) -> tuple[Stmt, ...]:
-    """``body`` with these operations as calls of ``IN_ANY_ORDER``."""
+    """Return ``body`` with these operations as calls of ``IN_ANY_ORDER``."""
     return tuple(mark_loop(s) if isinstance(s, Loop) else map_blocks(mark_accumulations, s) for s in body)
 
 
@@ -61,7 +62,7 @@ def _is_innermost(loop: Loop) -> bool:
 
 
 def mark_loop(loop: Loop) -> Loop:
-    """``mark_accumulations`` of one loop."""
+    """Return one loop with the marked operations; see ``mark_accumulations``."""
     if not _is_innermost(loop):
         return replace(loop, body=mark_accumulations(loop.body))
     found = set(map(id, _sums(loop)))

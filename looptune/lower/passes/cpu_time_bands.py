@@ -1,15 +1,15 @@
-"""Launches of several steps on a CPU: each core takes a band of rows through them, in place.
+"""Launches of several steps on a CPU: each core computes a band of rows through them, in place.
 
-    first, of every band, at once                   then, between two bands
+    first, of every band, in parallel               then, between two bands
         for row in the band, and a few more:
             for t:                                  for t:
                 B[row - 1] = f(A around)                B = f(A around)     a few rows, more in each step
                 A[row - 2] = g(B around)                A = g(B around)
                 row -= 2
 
-A nest follows the ones before it as closely as what they read and write allows: a row is read from memory and written
-once for all steps, and in between it is in a cache. Of a band each step leaves out a few more rows at either edge,
-those that need a row beyond it, or that a row beyond it still needs; these are what lies between the bands.
+A nest follows the ones before it as closely as their reads and writes permit: a row is read from memory and written
+once for all steps, and is in a cache in between. Each step leaves out a few more rows at either edge of a band, those
+that need a row beyond it, or that a row beyond it still needs; these are computed between the bands.
 """
 
 from __future__ import annotations

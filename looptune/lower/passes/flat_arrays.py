@@ -1,4 +1,4 @@
-"""Arrays with one subscript, as the text of a GPU's kernel has them: the place of an element, row by row.
+"""Give arrays one subscript, as in the text of a GPU's kernel: the index of the element in row-major order.
 
 A[i][j + 1] = x[i]     ==>     A[i * m + j + 1] = x[i]
 """

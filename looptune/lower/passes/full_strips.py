@@ -1,4 +1,4 @@
-"""Strips of a tiled loop that are complete, with a constant number of iterations, several of which are one.
+"""Version strips of a tiled loop: complete ones have a constant trip count, and several of their iterations are one.
 
 fill tiles; for k in 0 .. min(16, rest): ...   ==>   fill tiles
                                                      if (rest >= 16) for k in 0 .. 16 by 4: ...

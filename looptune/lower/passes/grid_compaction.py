@@ -1,14 +1,14 @@
-"""Grids of which a part has nothing to do, packed: the blocks that have something, two rows side by side.
+"""Compact a grid with idle blocks: only blocks with work are launched, two rows side by side.
 
     for i: for j >= i        x x x x      row 0, then row 3:    x x x x x
                                x x x      row 1, then row 2:    x x x x x
                                  x x
                                    x
 
-    block (p, q) of the launch ─▶ (first of row q) + p in row q, or what is left of p in the last row but q
+    block (p, q) of the launch ─▶ (first of row q) + p in row q, or the rest of p in the last row but q
 
-A block has something to do where the condition of the kernel's body, which is linear in the variables of the grid, can
-hold for one of its threads; that is linear in the block's own numbers.
+A block has work if the condition of the kernel's body, which is linear in the variables of the grid, can hold for one
+of its threads; this is linear in the block's own numbers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WORTH = 0.1
 
 
 def is_launched(packing: CompactGrid, x: Expr, y: Expr) -> Expr:
-    """Whether block (x, y) is."""
+    """Return the condition under which block (x, y) is launched."""
     terms = add(add(mul(Const(packing.a), x), mul(Const(packing.b), y)), Const(packing.c))
     return Binary(">=", terms, Const(0))
 
@@ -49,9 +49,9 @@ def compact_kernel(kernel: Kernel, plan: Plan) -> Kernel:
 
 
 def compact_grid(x: Loop, y: Loop, per: tuple[int, int], body: tuple[Stmt, ...]) -> CompactGrid | None:
-    """Of a grid of the loops ``x`` and ``y`` with so many iterations of each in a block.
+    """Return the compacted grid of the loops ``x`` and ``y``, each with ``per`` iterations in a block.
 
-    None where its extents are not constants, or too few blocks are idle.
+    None if its extents are not constants, or if too few blocks are idle.
     """
     match x.lo, x.hi, y.lo, y.hi:
         case Const(int(left)), Const(int(right)), Const(int(top)), Const(int(bottom)):

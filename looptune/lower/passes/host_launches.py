@@ -1,4 +1,4 @@
-"""Launches of persistent loops that the host makes, where the blocks of a grid cannot wait for each other."""
+"""Let the host make the launches of persistent loops if the blocks of a grid cannot wait for each other."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Accumulations under a condition that the loop does not change, without it: the register counts only where it holds.
+"""If-conversion: accumulate unconditionally in a register whose value is used only under a condition.
 
     if (j >= i) r = C[i][j]                          r = 0; if (j >= i) r = C[i][j]
     for k: if (j >= i) r += A[i][k] * B[k][j]  ==>   for k: r += A[i][k] * B[k][j]
     if (j >= i) C[i][j] = r                          if (j >= i) C[i][j] = r
 
-A tile of a triangle would else ask for each of its elements in every iteration, and blocks on the diagonal are few.
-Done where every use of the register stands under the condition, and what is read in the loop can be read anyway: it is
-in shared memory, or inside its array whatever the condition.
+Otherwise a tile of a triangle would evaluate the condition for each of its elements in every iteration, although few
+blocks are on the diagonal. This is done if every use of the register is under the condition, and what is read in the
+loop can be read in any case: it is in shared memory, or inside its array whatever the condition.
 """
 
 from __future__ import annotations

@@ -1,17 +1,15 @@
-"""First values that are assigned to what a team reduces right afterwards: where the sums are joined instead.
+"""Fuse the initial values of reduction targets into the place where partial results are combined.
 
     y = 0                                       y_own = 0; for j (shared): y_own += ...
     y_own = 0; for j (shared): y_own += ... ==> y = 0 + the lanes' y_own
     y = y + the lanes' y_own
 
-Not where something else uses the element before the sum is there.
+This is not done if something else uses the element before the sum is complete.
 
-A loop that begins sums, done where the sums are added up.
+A loop that initialises sums is fused into the kernel that adds the partial sums, which saves a launch:
 
     for j: y[j] = 0                              for p in 0..P (blocks): parts of y
-    for i: for j: y[j] += ..., in parts   ==>    for j: y[j] = 0; add them up
-
-It is a launch less.
+    for i: for j: y[j] += ..., in parts   ==>    for j: y[j] = 0; add the parts
 """
 
 from __future__ import annotations
@@ -83,7 +81,7 @@ def _constant(value: Expr, dtype: str) -> Const | None:
 
 
 def are_disjoint(into: Iterable[Accumulator]) -> bool:
-    """No two of the elements are one."""
+    """Return whether no two of the targets can be the same element."""
     elements = [a.target for a in into if isinstance(a.target, Load)]
     return all(a.array != b.array or never_alias(a.index, b.index, frozenset()) for a, b in combinations(elements, 2))
 

@@ -1,4 +1,4 @@
-"""The arrays and scalars that a kernel is given: those of the codelet, and the host's, that its text names."""
+"""Find the parameters of a kernel: the arrays and scalars of the codelet, and of the host, that its text names."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""Loops that a team shares, by the turns of a lane; what it uses of an array in one after the other, in its registers.
+"""Loops that a team shares, in terms of the turns of a lane; elements that a lane uses repeatedly are in registers.
 
     for j (shared): P[p][j] = 0                 lane + 32 t is the lane's j in its turn t:  for t in 0..4: k[t] = 0
     for i: y_own = ...                          for i: y_own = ...
       for j (shared): P[p][j] += A[i][j]   ==>    for t in 0..4: k[t] += A[i][lane + 32 t]
                                                 for t in 0..4: P[p][lane + 32 t] = k[t]
 
-Turns are counted where every lane has the same constant number of them, so that a compiler can unroll them all, and
-where an element is kept. That is done for an array that the team touches in such loops alone: with the same constant
-bounds, so that an iteration is always the same lane's, and only at the one element that an iteration has for itself.
-The first of the loops assigns them all, and one of them is in another loop: there they would be loaded and stored again
-and again. Where the turns are unrolled, the registers have names.
+Turns are counted if every lane has the same constant number of them, so that a compiler can unroll them all, and if an
+element is held in a register. The latter is done for an array that the team accesses only in such loops: with the same
+constant bounds, so that an iteration always belongs to the same lane, and only at the one element that belongs to the
+iteration. The first of the loops assigns all elements, and one of the loops is in another loop, in which they would be
+loaded and stored repeatedly. If the turns are unrolled, the registers have names.
 """
 
 from __future__ import annotations

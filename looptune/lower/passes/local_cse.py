@@ -1,4 +1,4 @@
-"""What a run of assignments computes several times, computed once: places in arrays, and values.
+"""Common subexpression elimination in a run of assignments: indices and values are computed once.
 
     C[4*i*n + j]     = C[4*i*n + j] * b                   p = 4*i*n + j;   C[p] = C[p] * b
     C[4*i*n + j + 1] = C[4*i*n + j + 1] * b      ==>                       C[p + 1] = C[p + 1] * b
@@ -9,10 +9,10 @@
 
     y[j] = x[j] / a; y[k] = x[k] / a             ==>      v = x[k];        y[j] = x[j] / a; y[k] = v / a
 
-A compiler would find most of them itself; Numba's type inference, which comes first, takes time in proportion to what
-is written. Values and places only of what no assignment of the run changes. An element is stored once where it is
-updated several times in turn: what is read in between might be the same element for all that a compiler knows. A
-division, or a function, is a branch to a compiler for GPUs: what is loaded after it, before it.
+A compiler would find most of them itself; Numba's type inference, which comes first, takes time in proportion to the
+length of the text. Only values that no assignment of the run changes are shared. An element that is updated several
+times in a row is stored once, since a compiler has to assume that a load in between reads it. Loads that follow a
+division or a function call, which is a branch for compilers of GPUs, are moved before it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Loops that count from 0: how often they run at most, and several iterations written out in one.
+"""Normalise loops to count from 0, with a known maximal trip count, and unroll them.
 
 for k in k0 .. min(k0 + 16, n): x[k]     for k in 0 .. min(16, n - k0): x[k0 + k]
 for k in 0 .. min(16, n): x[k]           if n >= 16: for k in 0 .. 16: x[k]   else: for k in 0 .. n: x[k]
@@ -27,9 +27,9 @@ def normalize_loop(loop: Loop) -> Loop:
 
 
 def unroll_loop(loop: Loop, vectors: Mapping[str, int]) -> Loop:
-    """With as many iterations in one as it says, or as it reads elements of a tile at once.
+    """Return the loop with several iterations in one: as many as it states, or as one read of a tile has elements.
 
-    ``vectors``, by the tile's name.
+    ``vectors``: the number of elements of one read, by the tile's name.
     """
     along = [
         vectors[n.array]

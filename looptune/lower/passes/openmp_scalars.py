@@ -1,8 +1,8 @@
-"""Elements that loops shared out by OpenMP accumulate into, in scalars: OpenMP reduces those.
+"""Replace array elements that OpenMP's parallel loops accumulate into by scalars, which OpenMP can reduce.
 
     for i (reduces +: y[k]): y[k] += ...   ==>   if (lo < hi) { y_r = y[k]; for i (reduces +: y_r): ...; y[k] = y_r; }
 
-It is a pass over a scheduled codelet that is written as C, and no part of a plan.
+This is a pass over a scheduled codelet that is written as C, and not part of a plan.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sums with a factor or terms in common, added up once in locals: the directive of the same name, for every thread."""
+"""Apply the directive of the same name in every thread: sums with common factors or terms are accumulated in locals."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Statements of one iteration that have nothing to do with each other: by the rows of what they change.
+"""Distribute independent statements of one iteration to blocks of their own, by the rows that they change.
 
     for i: for j:                                    for row in 0..2 (blocks): for i: for j:
       C[2*i][j]     += parts of it      ==>            if (row < 1) C[2*i][j]     += parts of it
       C[2*i + 1][j] += parts of it                     else         C[2*i + 1][j] += parts of it
 
-Little is done for each element there, and what a thread waits for is the memory: more threads wait at once. The
-elements of one row stay together, for those a memory delivers together.
+There is little work for each element, and a thread mostly waits for memory: with more threads, more of them wait at the
+same time. The elements of one row stay together, since one memory transaction delivers them.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class DisjointSets:
         self._of = [new if g == old else g for g in self._of]
 
     def join_equal(self, keys: Sequence[Sequence[object]]) -> None:
-        """Those that share one of their ``keys``."""
+        """Join the numbers that have one of their ``keys`` in common."""
         first: dict[object, int] = {}
         for k, mine in enumerate(keys):
             for key in mine:
@@ -150,5 +150,5 @@ class DisjointSets:
                 self.join(first[0], g[0])
 
     def all(self) -> list[tuple[int, ...]]:
-        """Those in each, in their order."""
+        """Return the members of each set, in order."""
         return [tuple(k for k, g in enumerate(self._of) if g == group) for group in dict.fromkeys(self._of)]

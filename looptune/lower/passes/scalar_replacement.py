@@ -1,12 +1,12 @@
-"""Accumulators in registers: an array element that a sequential loop keeps using lives in a local meanwhile.
+"""Scalar replacement: an array element that a sequential loop uses repeatedly is held in a local during the loop.
 
     for k: C[i][j] += A[i][k] * B[k][j]    ==>    C_r = C[i][j]; for k: C_r += A[i][k] * B[k][j]; C[i][j] = C_r
 
-Done for an element whose index does not change in the loop, that every iteration uses, and that no other access in
-the loop can touch: parameters do not alias, and two indices of one array are distinct where they differ by a
-constant, or by a multiple of a bound some loop variable stays below and a constant that is less than the multiple. A
-loop that may not run at all gets its loads and stores under ``if (lo < hi)``. An element that is used under one
-condition alone, which the loop does not change, is loaded and stored under that.
+This is done for an element whose index does not change in the loop, that every iteration uses, and that no other access
+in the loop can reach: parameters do not alias, and two indices of one array are distinct if they differ by a constant,
+or by a multiple of an upper bound of a loop variable and a constant that is less than the multiple. A loop that may not
+run gets its loads and stores under ``if (lo < hi)``. An element that is used only under one condition, which the loop
+does not change, is loaded and stored under that condition.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Signs:
 
 
 def never_alias(a: tuple[Expr, ...], b: tuple[Expr, ...], positive: frozenset[Expr]) -> bool:
-    """No iteration makes the two indices equal: in one dimension they differ by a value that is never zero.
+    """Return whether no iteration makes the two indices equal: in one dimension their difference is never zero.
 
     >>> n, j = Var("n", "int32"), Var("j", "int32")
     >>> at = lambda k: (Binary("+", j, Const(k, "int32")),)

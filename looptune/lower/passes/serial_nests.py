@@ -1,7 +1,7 @@
-"""What a core of a CPU does of a kernel: the loops of its axes, around its body, in the order of memory.
+"""The loops that a core of a CPU executes for a kernel: those of its axes, around its body, in the order of memory.
 
-grid y, x; body             for y: for x: body
-one sum, shared by cores    the loop that reduces, into the core's own accumulator
+grid y, x; body                 for y: for x: body
+one sum, divided among cores    the loop that reduces, into the core's own accumulator
 """
 
 from __future__ import annotations

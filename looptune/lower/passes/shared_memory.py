@@ -1,16 +1,16 @@
-"""Tiles: what a block reads of an array in a loop, to be copied to shared memory before it runs the loop.
+"""Tiles in shared memory: what a block reads of an array in a loop is copied before the block runs the loop.
 
     A[3*i + r][k - 1], r in 0..3, of i in i0 .. i0 + 8, k in k0 .. k0 + 16
         tile     origin (3*i0, k0 - 1), 24 x 16 elements
         access   A_tile[3*(i - i0) + r][k - k0]
 
 A subscript is a sum of multiples of the grid's variables, whose values in a block follow its threads; of the variables
-of the loop and of those inside, whose ranges have to be known; and of what is the same for all threads of the block.
-Accesses that differ by constants share a tile where their tiles would overlap or touch. Loops in a staged one count
-from 0, so that an access is a multiple of what they count. A tile whose rows begin and end at multiples of 16 bytes, in
-the array as in the tile, is copied 16 bytes at a time; a loop along its rows has as many iterations written out. Where
-a thread reads rows side by side and its neighbour the next ones, or where it is asked for, the tile is turned: columns
-lie side by side.
+of the loop and of inner loops, whose ranges have to be known; and of what is the same for all threads of the block.
+Accesses that differ by constants share a tile if their tiles would overlap or touch. Loops in a staged one count from
+0, so that an access is a multiple of the counters. A tile whose rows begin and end at multiples of 16 bytes, in the
+array as in the tile, is copied 16 bytes at a time; a loop along its rows is unrolled accordingly. If a thread reads
+rows side by side and its neighbour the next ones, or if the directive asks for it, the tile is transposed: its columns
+are contiguous.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ from looptune.lower.tiles import BUFFER, FIRST, THREAD, WIDE, SharedTiles, Tile,
 
 
 def stage_tiles(kernel: Kernel, plan: Plan) -> SharedTiles | None:
-    """None where nothing is staged; DirectiveError where it cannot be."""
+    """Return the tiles of a kernel, or None if nothing is staged.
+
+    Raises DirectiveError if a directive asks for a tile that cannot be made.
+    """
     asked = staging_loops((*kernel.loops, *walk(kernel.body)))
     if asked and kernel.team is not None:
         raise _refused(

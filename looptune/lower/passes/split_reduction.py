@@ -1,4 +1,4 @@
-"""A reduction dealt out to P blocks: each makes a part of every sum, and the parts are added up afterwards.
+"""Split reduction: P blocks compute partial sums of every sum, and these are added afterwards.
 
     for i: for j:                        for p in 0..P (blocks): for i: for j:
       C[i][j] *= beta                      part[p][i][j] = 0
@@ -7,22 +7,22 @@
                                            C[i][j] *= beta
                                            s = C[i][j]; for p in 0..P: s += part[p][i][j]; C[i][j] = s
 
-The parts come before everything else in the iterations of i and j, so nothing there may change what they are made of.
-Copies that unrolling made of the inner of two parallel loops have nests of their own first. Sums that a loop inside of
-the one dealt out tells apart have a part for each of its iterations, where the threads of a block have a sum of their
-own in it besides:
+The partial sums are computed before everything else in the iterations of i and j, so nothing there may change their
+operands. Copies that unrolling made of the inner of two parallel loops have nests of their own first. If a loop inside
+the split one indexes the sums, each of its iterations has a partial sum; the threads of a block may have a sum of their
+own in that loop as well:
 
     for i in 0..n:                       for p in 0..P (blocks): for j: part[p][j] = 0
       for j: t[i] += A[i][j] * x[j] ==>    for i of p: for j: t[i] += A[i][j] * x[j]
       for j: y[j] += A[i][j] * t[i]                    for j: part[p][j] += A[i][j] * t[i]
                                          for j: s = y[j]; for p in 0..P: s += part[p][j]; y[j] = s
 
-The loop that tells them apart may be the one that has such a sum. A loop right before, which assigns first values to
-the sums, is done where they are added up. Of sums that several elements get, regrouped, there is one part for all of
-them, ``C[i][j] += alpha * s; if (j < i) C[j][i] += alpha * s``. On a GPU the sums of several rows, as ``unroll`` and
-``jam`` give one thread, are added up by blocks of their own for each row, see ``row_groups``.
+The loop that indexes the sums may be the one that has such a sum. A loop directly before that initialises the sums is
+executed where they are added. Regrouped sums of several elements have one partial sum for all of them, ``C[i][j] +=
+alpha * s; if (j < i) C[j][i] += alpha * s``. On a GPU the sums of several rows, which ``unroll`` and ``jam`` give to
+one thread, are added by separate blocks for each row, see ``row_groups``.
 
-For validation a plan's parts of sums are put back where its sums are, and nothing adds them up:
+For validation the partial sums of a plan are replaced by the sums, and nothing adds them:
 
     for p: for k of p: part[p][i][j] += e    ==>    for p: for k of p: C[i][j] += e
 """
@@ -92,10 +92,11 @@ SEVERAL = 16
 
 @dataclass(frozen=True, slots=True)
 class SplitReduction:
-    """``parts``: what an array holds parts of, or a local adds them up for, by its name.
+    """The result of expanding split reductions.
 
-    The element of a target without an index is that with the index of the part. ``sums``: what locals stand for that
-    hold sums.
+    ``parts``: by the name of an array of partial sums, or of a local that adds them, the reduction to which they
+    belong; a target without an index is the element with the index of the partial sum. ``sums``: what the locals that
+    hold sums stand for.
     """
 
     codelet: Codelet
@@ -144,7 +145,7 @@ SPLIT = ReductionParts.word
 
 
 def split_factor(loop: Loop) -> int:
-    """In how many parts blocks share the loop's iterations, 1 where no directive says that."""
+    """Return how many blocks share the loop's iterations, 1 if no directive says so."""
     said = loop.annotation(ReductionParts)
     return 1 if said is None else said.split_factor
 
@@ -539,7 +540,7 @@ def _within(chain: Sequence[Loop], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 @dataclass(frozen=True, slots=True)
 class TargetGroup:
-    """``targets`` that the loop in ``index_loop`` tells apart; of no loop, by those around what is dealt out alone."""
+    """The ``targets`` that the loop in ``index_loop`` indexes; without one, only loops around the split one do."""
 
     index_loop: tuple[Loop, ...]
     targets: tuple[Reduction, ...]
@@ -551,9 +552,11 @@ def _of_join(loop: Loop) -> Annotations:
 
 
 def group_targets_by_loop(loops: Sequence[Loop], targets: Sequence[Reduction]) -> list[TargetGroup]:
-    """By the loops inside of those that are dealt out, of which a remainder has its own; [] where none does.
+    """Return the targets grouped by the parallel loop, inside the split ``loops``, that indexes them.
 
-    What an iteration of such a loop adds to is its own, for the loop is parallel.
+    A remainder loop has a group of its own. The result is [] if no such loop indexes a target. Each iteration of such a
+    loop accumulates into an element of its own, since the loop is parallel. Raises InfeasibleDirective if the targets
+    cannot be grouped.
     """
     inner = [f for loop in loops for f in walk_stmts(loop.body) if isinstance(f, Loop)]
     changing = {f.var for f in (*loops, *inner)}
@@ -587,12 +590,11 @@ def group_targets_by_loop(loops: Sequence[Loop], targets: Sequence[Reduction]) -
 
 @dataclass(frozen=True, slots=True)
 class AccumulationGuard:
-    """Where loops accumulate into a target.
+    """The condition under which loops accumulate into a target.
 
-    ``condition``: what holds wherever they do, as far as they do not change it; None for always.
-
-    ``always_accumulates``: they do wherever that holds, so that the target is an element there and no other
-    iteration's.
+    ``condition`` holds wherever they do, as far as they do not change it; None stands for always.
+    ``always_accumulates``: they accumulate wherever it holds, so that the target is an element there and belongs to no
+    other iteration.
     """
 
     condition: Expr | None
@@ -600,7 +602,7 @@ class AccumulationGuard:
 
 
 def accumulation_guard(loops: Sequence[Loop], target: Var | Load, each: Sequence[Loop] = ()) -> AccumulationGuard:
-    """Where the ``loops`` accumulate into ``target``; ``each``: loops inside that tell the target apart."""
+    """Return when the ``loops`` accumulate into ``target``; ``each`` are inner loops that index it."""
     moving = {f.var for f in walk_stmts(tuple(loops)) if isinstance(f, Loop)} | written_names(loops)
     moving -= {f.var for f in each}
     apart = {f.var for f in each}

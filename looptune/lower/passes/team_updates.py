@@ -1,6 +1,6 @@
-"""How lane 0 of a team adds the lanes' sums to elements of arrays.
+"""The statements by which lane 0 of a team adds the lanes' partial results to elements of arrays.
 
-y[i] op= sum; z[i] op= other                    all are loaded before the first is stored, where no two can be one
+y[i] op= sum; z[i] op= other                    all are loaded before the first is stored, if no two can be the same
 """
 
 from __future__ import annotations

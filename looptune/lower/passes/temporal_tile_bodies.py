@@ -1,7 +1,7 @@
-"""What the threads of a block do with tiles that overlap, as statements: for the text of kernels, and for predictions.
+"""The statements of a block that computes overlapping tiles through several steps, for code generation and prediction.
 
-a_0, a_1          what a thread holds of the array a, in registers, one for each of its rows
-a__tile[...]      what other threads read of it, in shared memory: of all rows, or of the first and last ones only
+a_0, a_1          the elements of the array a that a thread holds, in registers, one for each of its rows
+a__tile[...]      the elements that other threads read, in shared memory: of all rows, or of the first and last only
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def allocate_tiles(kernel: Kernel, plan: Plan) -> Kernel:
 
 @dataclass(frozen=True)
 class ThreadRows:
-    """What a thread has of each array, row by row, what it shares with others, and what it does with them."""
+    """The elements of each array that a thread holds, row by row, and those that it shares with other threads."""
 
     kernel: Kernel
     plan: Plan
@@ -67,7 +67,7 @@ class ThreadRows:
 
     @cached_property
     def shared(self) -> dict[str, SharedRows]:
-        """By the array."""
+        """Return, for each array, the rows that threads read from each other."""
         used: dict[str, set[tuple[int, Offset]]] = {}
         for nest in self.whole.nests:
             for array, at in nest.uses(self.whole.source.keys()):
@@ -97,7 +97,7 @@ class ThreadRows:
         return there if 0 <= there < self.whole.rows else None
 
     def row(self, row: int, at: Offset) -> tuple[int, int]:
-        """How many threads further along the outermost dimension the element is, and in which of their rows."""
+        """Return how many threads further along the outermost dimension an element is, and in which of their rows."""
         if len(at) == 1:
             return 0, 0
         if len(at) > 2:
@@ -105,13 +105,13 @@ class ThreadRows:
         return divmod(row + at[0], self.whole.rows)
 
     def step(self, rows: Sequence[int], row: int, at: Offset) -> int:
-        """How much further than the thread's first place the element is."""
+        """Return the distance of an element from the thread's first place in shared memory, in elements."""
         threads, there = self.row(row, at)
         threads += at[1] if len(at) > 2 else 0
         return (threads * len(rows) + rows.index(there)) * self.width + at[-1]
 
     def place(self, shared: SharedRows, further: int) -> Expr:
-        """``further`` than the thread's first place."""
+        """Return the index in shared memory that is ``further`` elements than the thread's first place."""
         x, y = (Var(thread_number(d)) for d in ("x", "y"))
         if len(self.whole.shape) == 1:
             return add(x, Const(shared.before + further))
@@ -373,5 +373,5 @@ def interior_body(made: ThreadRows) -> InteriorBody:
 
 
 def conjunction(conditions: Sequence[Expr]) -> Expr:
-    """All of them."""
+    """Return the conjunction of the conditions."""
     return reduce(lambda a, b: Binary("&&", a, b), conditions)

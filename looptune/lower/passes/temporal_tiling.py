@@ -1,17 +1,17 @@
-"""Steps of a sequential loop in one launch: each block takes a tile of the arrays through them, in overlapping tiles.
+"""Temporal tiling: several steps of a sequential loop in one launch, computed by the blocks in overlapping tiles.
 
     for t: for i: for j: S(t, i, j)      ==>      for t in t0 .. t0 + 4: in each block, its tile in shared memory
                                                     for i, j of the tile: S(t, i, j)             barrier
 
-The tile reaches beyond what the block is for, its core: of the elements at the tile's edges those around are not there,
-so that each step makes more of them wrong, and the ``halo`` is as wide as the core needs it to stay right. A block
+The tile is larger than the part that the block writes, its core: elements at the tile's edges lack their neighbours, so
+that each step makes more of them wrong, and the ``halo`` is as wide as the core needs it to remain correct. A block
 reads one set of arrays and writes its core to another, because its neighbours read what it changes. Every element that
-is written is a point of space, and the thread that holds it does all that is done there:
+is written is a point of space, and the thread that holds it executes everything at that point:
 
     for i in 1..n: A[i] = B[i - 1] + B[i]          at each point p with 1 <= p < n: A = B at -1 + B at 0
     for j in 0..m: A[j][0] = c                     at each point (p, 0) with 0 <= p < m: A = c
 
-That is possible where what is read of these arrays lies at a constant distance, and each iteration writes at one point.
+This is possible if what is read of these arrays is at a constant distance, and each iteration writes at one point.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def ping_pong_name(array: str) -> str:
 
 
 def declared_extents(array: Array | Local) -> tuple[Expr, ...]:
-    """Its extents; none where not all are declared."""
+    """Return the extents of an array, or () if not all are declared."""
     extents = tuple(e for e in array.shape if e is not None)
     return extents if len(extents) == len(array.shape) else ()
 

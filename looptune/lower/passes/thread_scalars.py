@@ -1,4 +1,4 @@
-"""Elements that a thread uses again and again, in registers of its own: see ``scalar_replacement``."""
+"""Scalar replacement of elements that a thread uses repeatedly: see ``scalar_replacement``."""
 
 from __future__ import annotations
 

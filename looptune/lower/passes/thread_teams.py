@@ -1,4 +1,4 @@
-"""What a team of threads does, phase by phase, kept in the kernel's team: see ``lower.team``."""
+"""The phases of a team of threads, stored in the kernel's team: see ``lower.team``."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _divisible(body: tuple[Stmt, ...]) -> bool:
 def scalar_replaced(
     body: tuple[Stmt, ...], taken: set[str], around: tuple[Loop, ...], *, within: bool
 ) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
-    """``promote``; ``within``: not around the one loop that ``body`` is."""
+    """Apply scalar replacement; ``within``: only inside the single loop of which ``body`` consists."""
     match body:
         case (Loop(_, _, _, inner) as loop,) if within:
             done, made = replace_with_scalars(inner, taken, around)

@@ -1,4 +1,4 @@
-"""How threads fill tiles: what each of them copies, element by element or 16 bytes at a time.
+"""The copies by which threads fill tiles: each thread copies single elements, or 16 bytes at a time.
 
     tile of 8 x 16 elements, 64 threads: two copies, of the elements number slot and slot + 64
     slot + 64, in row place0 + 4 and column place1:     tile[(place0 + 4) * 16 + place1] = A[...]
