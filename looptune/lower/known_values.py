@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class KnownValues:
-    """``nonnegative`` variables; of these the ``counted`` ones, by which loops of a thread count.
+    """The known facts about variables.
 
+    ``nonnegative``: variables that are not negative; ``counted``: those of them that are counters of a thread's loops;
     ``least`` and ``most``: bounds of some variables.
     """
 

@@ -51,9 +51,9 @@ Targets = Literal["all", "gpu", "gpu, as text", "gpu, without a grid barrier", "
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """``of``: the targets that it is for; ``reason``: why it stands where it does.
+    """A pass; ``of``: the targets that it is for; ``reason``: what it does, and why it stands where it does.
 
-    ``early``: proofs are made of what it leaves.
+    ``early``: it runs for all targets before a plan is proved.
     """
 
     name: str
@@ -86,53 +86,95 @@ def _each(rule: Callable[[Kernel, Plan], Kernel]) -> Callable[[Plan, Machine], P
 
 
 PASSES = (
-    Pass("split-reduction", "makes the loops over parts of sums, which become an axis of a grid", split_reductions),
-    Pass("ping-pong-arrays", "adds the arrays between which launches of several steps go, which kernels are given",
+    Pass("split-reduction",
+         "makes loops over the partial sums of split reductions; it is the first, since these loops become an axis "
+         "of a grid",
+         split_reductions),
+    Pass("ping-pong-arrays",
+         "adds the spare arrays of launches of several steps; kernels take them as parameters",
          add_ping_pong_arrays, of="gpu"),
-    Pass("map-loops", "needs all loops; from here on there are kernels, which own what no other one reads", map_loops),
-    Pass("temporal-tiling", "needs to know which scalars are in memory; the steps of a tile are taken as they stand",
+    Pass("map-loops",
+         "maps loops to host, grid and thread; it needs all loops, and from here on a kernel owns what no other "
+         "one reads",
+         map_loops),
+    Pass("temporal-tiling",
+         "makes tiles for several steps; it needs to know which scalars are in memory, and takes the steps as they "
+         "are here",
          _each(allocate_tiles)),
-    Pass("reduction-simplification", "sums a thread owns may share terms, before what they read is in registers",
+    Pass("reduction-simplification",
+         "lets sums of a thread share terms; it precedes the pass that puts their operands in registers",
          _each(share_sums)),
-    Pass("thread-teams", "needs the locals of a kernel, which lane 0 makes known to the others",
+    Pass("thread-teams",
+         "divides the work of a team into phases; it needs the locals of a kernel, which lane 0 broadcasts",
          _each(divide_into_phases)),
-    Pass("scalar-replacement", "needs the sums where they stay", _each(keep_in_scalars)),
-    Pass("kernel-parameters", "needs the last name that the kernel's body has", _each(find_parameters)),
-    Pass("grid-compaction", "needs the conditions around the whole body, as they are launched", _each(compact_kernel)),
-    Pass("annotations", "needs all of a kernel, which a directive's annotation may change as it likes",
-         _each(apply_annotations)),
-    Pass("host-launches", "needs persistent loops, whose launches the host makes", split_persistent_launches,
-         of="gpu, without a grid barrier", early=False),
-    Pass("fp-contraction", "needs all kernels, for what one computes another one decides by", separate_products,
-         of="gpu", early=False),
-    Pass("if-conversion", "needs the scalars of the threads; before tiles, which threads have to fill together",
+    Pass("scalar-replacement",
+         "holds array elements in registers; it needs the sums at their final places",
+         _each(keep_in_scalars)),
+    Pass("kernel-parameters",
+         "finds the parameters of kernels; it needs all names in their bodies",
+         _each(find_parameters)),
+    Pass("grid-compaction",
+         "leaves out idle blocks; it needs the conditions around the whole body, as they are launched",
+         _each(compact_kernel)),
+    Pass("annotations", "lets annotations change kernels; it needs complete kernels", _each(apply_annotations)),
+    Pass("host-launches",
+         "lets the host make the launches of persistent loops",
+         split_persistent_launches, of="gpu, without a grid barrier", early=False),
+    Pass("fp-contraction",
+         "selects the kernels that must not contract; it needs all kernels, since one may compute what another one "
+         "decides by",
+         separate_products, of="gpu", early=False),
+    Pass("if-conversion",
+         "accumulates without conditions; it needs the registers of threads, and precedes tiles, which threads "
+         "fill together",
          _each(if_convert), of="gpu", early=False),
-    Pass("init-fusion", "needs the phases of a team; fewer of them touch an array then", _each(fuse_first_values),
-         of="gpu", early=False),
-    Pass("lane-registers", "needs all accesses of a team to an array", _each(keep_lane_elements), of="gpu",
-         early=False),
-    Pass("shared-memory", "needs the body as threads run it, whose accesses become those to tiles",
+    Pass("init-fusion",
+         "fuses initial values into reductions; it needs the phases of a team, fewer of which then access an array",
+         _each(fuse_first_values), of="gpu", early=False),
+    Pass("lane-registers",
+         "holds elements in the registers of lanes; it needs all accesses of a team to an array",
+         _each(keep_lane_elements), of="gpu", early=False),
+    Pass("shared-memory",
+         "makes tiles in shared memory; it needs the body as threads run it, whose accesses become accesses to "
+         "tiles",
          _each(stage_kernel), of="gpu", early=False),
-    Pass("temporal-tile-bodies", "needs the registers that hold tiles; from here on it is known what all threads run",
+    Pass("temporal-tile-bodies",
+         "makes the code of tiles for several steps; it needs their registers, and from here on the code of all "
+         "threads is known",
          _each(make_bodies), of="gpu", early=False),
-    Pass("team-updates", "needs the values that sums begin with, and subscripts by which elements are told apart",
+    Pass("team-updates",
+         "makes the updates of reduction targets; it needs initial values, and subscripts that distinguish "
+         "elements",
          _each(make_updates), of="gpu, as text", early=False),
-    Pass("full-strips", "doubles loops before which tiles are filled, so nothing that looks for loops comes after it",
+    Pass("full-strips",
+         "versions loops before which tiles are filled; it duplicates loops, so no pass that searches for loops "
+         "follows",
          _each(version_strips), of="gpu, as text", early=False),
-    Pass("tile-copies", "needs all tiles, and their subscripts, which are compared with the extents of arrays",
+    Pass("tile-copies",
+         "makes the copies to tiles; it needs all tiles, and their subscripts, which are compared with the extents "
+         "of arrays",
          _each(make_copies), of="gpu, as text", early=False),
-    Pass("local-cse", "needs subscripts as they are, of which it holds what several have in common in variables; from "
-         "here on an array has one subscript", _each(eliminate_in_kernel), of="gpu, as text", early=False),
-    Pass("address-split", "needs one subscript of each access, which it makes a sum in 64 bits", _each(split_addresses),
-         of="gpu, as text", early=False),
-    Pass("time-bands", "makes two launches of one of several steps, as any others are", make_bands, of="cpu",
-         early=False),
-    Pass("serial-nests", "needs the launches; from here on a kernel is the loops that a core runs", _each(nest_axes),
-         of="cpu", early=False),
-    Pass("reassociation", "needs innermost loops as they were judged, with their conditions inside", reassociate,
-         of="cpu", early=False),
-    Pass("unswitch", "doubles innermost loops, so nothing else looks at them after it", _each(unswitch_kernel),
-         of="cpu", early=False),
+    Pass("local-cse",
+         "computes common subscripts and values once; it needs the subscripts of all dimensions, and from here on "
+         "an array has one subscript",
+         _each(eliminate_in_kernel), of="gpu, as text", early=False),
+    Pass("address-split",
+         "makes addresses sums in 64 bits; it needs one subscript for each access",
+         _each(split_addresses), of="gpu, as text", early=False),
+    Pass("time-bands",
+         "makes two launches of one of several steps, which the passes after it treat like others",
+         make_bands, of="cpu", early=False),
+    Pass("serial-nests",
+         "makes the loops that a core runs; it needs the launches, and from here on a kernel consists of these "
+         "loops",
+         _each(nest_axes), of="cpu", early=False),
+    Pass("reassociation",
+         "marks the sums that may be reordered; it needs innermost loops as they were judged, with their "
+         "conditions inside",
+         reassociate, of="cpu", early=False),
+    Pass("unswitch",
+         "removes conditions from innermost loops; it is the last, since it duplicates these loops",
+         _each(unswitch_kernel), of="cpu", early=False),
 )  # fmt: skip
 """In this order."""
 

@@ -40,9 +40,10 @@ from looptune.lower.tiles import WIDE
 
 @dataclass(frozen=True, slots=True)
 class CallingConvention:
-    """How kernels are called.
+    """The calling convention of kernels.
 
-    ``words`` of an array's layout are its parameters, and the entry of a cubin is found by the pattern ``entry``.
+    ``words``: the words of an array's layout that are its parameters; ``entry``: the pattern by which the entry of a
+    cubin is found.
     """
 
     words: slice
@@ -50,7 +51,7 @@ class CallingConvention:
 
 
 class CudaProgram(Program):
-    """``run`` launches every kernel of the plan on ``stream`` (a driver stream's handle; None: the default stream)."""
+    """A plan loaded on a GPU; ``stream`` of ``run`` is a driver's handle, None for the default stream."""
 
     def __init__(self, binary: Binary, convention: CallingConvention | None = None) -> None:
         """``convention``: None is Numba's."""

@@ -16,7 +16,7 @@ from looptune.lower.plan import Plan, count, has_host_loop
 
 
 class CpuProgram(Program):
-    """``entry``: the driver's function; ``threads``: at most so many, None for all cores."""
+    """A plan loaded on the CPU; ``entry`` is the driver's function, ``threads`` a limit, None for all cores."""
 
     def __init__(self, plan: Plan, entry: Any, threads: int | None) -> None:
         self.plan = plan

@@ -176,7 +176,7 @@ def _resources(kernel: Kernel, program: Any) -> Resources:
 
 
 class OpenClProgram(Program):
-    """``run`` queues every kernel of the plan; ``stream`` is a command queue, None the program's own."""
+    """A plan loaded on an OpenCL device; ``stream`` of ``run`` is a command queue, None for the program's own."""
 
     def __init__(self, binary: Binary) -> None:
         self.plan = binary.plan
