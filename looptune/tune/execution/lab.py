@@ -58,15 +58,14 @@ class PlainLab:
 
 
 class VersionBuilder(Lab, Protocol):
-    """What the coordinator needs to know of a kernel whose versions are searched.
+    """The interface between the coordinator and a kernel whose versions are searched.
 
-        work("prepare", configuration) -> PreparedVersion | Outcome  schedule, map and emit; Illegal where it is refused
+        work("prepare", configuration) -> PreparedVersion | Outcome  schedule, map and emit; Illegal if it is refused
         work("build", task)            -> built | Outcome
         measure(built, best)           -> Outcome | NextStep
 
     An exception in work is NotBuilt, one in measure is Crashed. Of the facts of a Timed or a CutOff, ``verify_s`` and
-    ``measure_s`` say where its time went. ``best`` is None where the version is to be measured whole, however slow it
-    is.
+    ``measure_s`` say where its time went. ``best`` is None if the version is to be measured whole, however slow it is.
     """
 
     @property

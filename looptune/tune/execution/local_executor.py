@@ -36,9 +36,10 @@ and a search that goes step by step leaves its core to them while a version is m
 
 @dataclass(frozen=True, slots=True)
 class LocalExecutor:
-    """``selected``: the GPUs in the syntax of --devices; None selects the first one, or the CPU if there is none.
+    """The executor on this machine; ``selected`` are the GPUs in the syntax of --devices.
 
-    ``spares`` are the processes that go from kernel to kernel; without them new ones are started for each.
+    None selects the first one, or the CPU if there is none. ``spares`` are the processes that are reused from kernel to
+    kernel; without them new ones are started for each.
     """
 
     selected: str | None = None
@@ -80,11 +81,12 @@ HERE = LocalExecutor()
 
 
 class LocalWorkers:
-    """``jobs`` processes compile for all labs; ``timeout_s`` limits each task.
+    """The processes of this machine that run tasks.
 
-    ``devices`` names the devices of each lab, by default all different. Labs may have devices in common: each has a
-    process of its own there, and one of them measures at a time. Such a process is set up before it gets the device;
-    if ``exclusive``, it is set up afterwards and leaves the device with its reply.
+    ``jobs`` processes compile for all labs; ``timeout_s`` limits each task. ``devices`` names the devices of each lab,
+    by default all different. Labs may have devices in common: each has a process of its own there, and one of them
+    measures at a time. Such a process is set up before it gets the device; if ``exclusive``, it is set up afterwards
+    and leaves the device with its reply.
     """
 
     def __init__(

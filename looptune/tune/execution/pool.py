@@ -99,7 +99,10 @@ class Backlog:
 
 
 class Pool:
-    """``size`` workers with one backlog. At most ``limit`` of them get tasks at once; it may be changed at any time."""
+    """A pool of ``size`` workers with one backlog.
+
+    At most ``limit`` of them get tasks at the same time; it may be changed at any time.
+    """
 
     def __init__(self, setup: Setup, size: int, limit_s: float, spares: ProcessCache | None = None) -> None:
         self.workers = tuple(Worker(setup, limit_s, spares=spares) for _ in range(size))

@@ -31,7 +31,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(slots=True)
 class Allowance:
-    """``limit_s`` seconds for what the process ``pid`` does from ``start`` on, by the monotonic clock.
+    """The limit of ``limit_s`` seconds on what the process ``pid`` does from ``start`` on, by the monotonic clock.
 
     ``deadline``: when to check whether they are used up; ``waited_s``: seconds until ``start`` in which tasks of this
     machine waited for a core, None if the system does not count them; ``threads``: CPU seconds until then of each

@@ -35,7 +35,7 @@ Several = Annotated[tuple[T, ...], "several"]
 
 @dataclass(frozen=True, slots=True)
 class JsonCursor:
-    """``path`` is empty for the whole file."""
+    """A value in a JSON file, with its place in the file; ``path`` is "" for the whole file."""
 
     value: Any
     file: Path
