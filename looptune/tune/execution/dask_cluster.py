@@ -1,10 +1,10 @@
-"""A Dask cluster: its scheduler, its workers, and what becomes of both.
+"""A Dask cluster: its scheduler, its workers, and the connection to both.
 
-    scheduler ◀── Cluster ──▶ members: the workers that run this very looptune, and what they measure on
+    scheduler ◀── Cluster ──▶ members: the workers that run the same looptune, and the devices on which they measure
 
-``connect`` takes the address of a scheduler, or ``local`` / ``local:N`` for one of N worker processes here that is
-gone with the connection. TargetError where no scheduler answers, where it goes away, or where a worker's versions
-differ from ours.
+``connect`` takes the address of a scheduler, or ``local`` / ``local:N`` for a cluster of one or N worker processes on
+this machine, which ends with the connection. TargetError is raised if no scheduler answers, if it disappears, or if the
+versions of a worker differ from ours.
 """
 
 from __future__ import annotations

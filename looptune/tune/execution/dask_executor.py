@@ -1,12 +1,12 @@
 """The executor of a Dask cluster: tasks compile on any worker, and measure on those that declare a device.
 
     compile ─▶ queue ─▶ a free thread of a worker              measure ─▶ a free device of the lab's model
-                        (one kept for each of its devices)                (with its Dask resource, so that no one
-                                                                           else's task runs on it meanwhile)
+                        (one reserved for each of its devices)            (with its Dask resource, so that no other
+                                                                           task runs on it at the same time)
 
-Tasks are placed here and not by Dask, which would run those of a worker that died again as often as it likes: here a
-worker that dies gives its tasks back once, and a task whose second worker dies too is Crashed with both named.
-A task's limit is counted in the worker, from its start there.
+Tasks are placed here and not by Dask, which would run the tasks of a worker that died again without limit: here they
+are run again once, and a task whose second worker dies too is Crashed, with both named. A task's limit is counted in
+the worker, from its start there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The members of a cluster: what each Dask worker may measure on, and whether it runs the same looptune as we do."""
+"""The members of a cluster: the devices on which each Dask worker may measure, and whether it runs the same looptune."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
     Dask task perform(name, setup, slot, task) ─▶ thread of the Dask worker ─▶ process (worker.py) ─▶ Reply
 
-A version that crashes or hangs costs its process and never the Dask worker; what reaches Dask is always a Reply. A
-process serves one set-up and slot, and is kept from task to task. It is ended when it has been idle for long, since the
-sweep that started it may have been killed.
+A version that crashes or hangs ends its process and never the Dask worker; Dask always gets a Reply. A process serves
+one set-up and slot, and is reused from task to task. It is ended when it has been idle for long, since the sweep that
+started it may have been killed.
 """
 
 from __future__ import annotations

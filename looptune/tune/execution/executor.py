@@ -1,4 +1,4 @@
-"""Where tasks run: the devices of this machine (local_executor.py), or the workers of a cluster (dask_executor.py).
+"""The interface of executors: tasks run on this machine (local_executor.py) or on a cluster (dask_executor.py).
 
     Executor ── open(labs) ─▶ Workers
                  coordinator ── compile(lab, key, step, given) ─▶ queued, for any compiling process
@@ -7,7 +7,7 @@
 
 An executor lives as long as a command and knows devices; its workers serve the laboratories of one sweep, or of the
 finals of several kernels. ``lab`` is the number of a laboratory. Every task gets one reply, whatever happens to its
-process. One thread calls; ``sleep`` alone may be interrupted.
+process. One thread makes the calls; only ``sleep`` may be interrupted.
 """
 
 from __future__ import annotations

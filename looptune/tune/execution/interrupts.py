@@ -2,11 +2,11 @@
 
     with defer_interrupts() as gate:
         …                       Ctrl-C is remembered
-        gate.check()            KeyboardInterrupt, where there was one
+        gate.check()            KeyboardInterrupt, if there was one
         with gate.open(): …     Ctrl-C raises KeyboardInterrupt at once
 
-A second one does not wait: whoever asks twice means it. Elsewhere than in the main thread, which alone gets signals,
-and where the program handles them itself, nothing is changed.
+A second Ctrl-C does not wait. Nothing is changed in other threads than the main one, which alone gets signals, or if
+the program handles signals itself.
 """
 
 from __future__ import annotations

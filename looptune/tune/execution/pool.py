@@ -1,4 +1,4 @@
-"""A pool of workers, and its backlog: which worker runs which task.
+"""A pool of workers with a backlog: the order in which workers run tasks.
 
     urgent        first, by any idle worker
     of a group    before the usual ones, by a worker that has had a task of the group and remembers what it computed;
@@ -6,8 +6,8 @@
     usual         by any idle worker
     of a group    by a worker that is new to it, if its tasks would wait longer than that worker's first one takes
 
-A group are the versions of a kernel: to judge the first one takes the dependences, which are seconds, and each further
-one milliseconds.
+A group is the versions of one kernel: judging the first one needs the dependences, which take seconds, and each further
+one takes milliseconds.
 """
 
 from __future__ import annotations

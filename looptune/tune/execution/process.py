@@ -1,12 +1,12 @@
-"""A process that serves one set-up after the other: how it is spawned, set up anew and ended, and how it died.
+"""A process that serves one set-up after the other: how it is started, set up again and ended, and how it died.
 
     spawn(setup) ─▶ ready ── run ─▶ reply ── run ─▶ reply … ── begin(setup) ─▶ ready …
 
     a worker is closed ── keep(kind) ──▶ ProcessCache ── take(kind) ──▶ a worker of the next kernel, or of the finals
 
 A process needs seconds before its first task, for its imports and a context on its device; the cache therefore keeps
-those that are idle for the next kernel. Processes of one ``kind`` may replace each other: those that compile, or those
-that measure on one device. A process keeps its set-up until another one is asked of it.
+idle processes for the next kernel. Processes of one ``kind`` may replace each other: those that compile, or those that
+measure on one device. A process keeps its set-up until another one is requested.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     used = max(CPU time of its busiest thread, time passed - time in which tasks of the machine waited for a core)
 
-On a quiet machine this is the time that passed. On a busy one a kernel that is given a tenth of a core may take ten
-times as long. A process that rests, all of whose threads and children sleep, waits for no core: for it the time that
-passed counts, and whatever a process was given of it, it is stopped after PATIENCE times its limit.
+On an idle machine this is the time that passed. On a busy one, a kernel that gets a tenth of a core may take ten times
+as long. A process that rests, all of whose threads and children sleep, does not wait for a core, so that the time that
+passed counts. A process is stopped after PATIENCE times its limit in any case.
 """
 
 from __future__ import annotations

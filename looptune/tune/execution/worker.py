@@ -1,4 +1,4 @@
-"""Workers: a task that crashes or hangs costs the process that runs it, never the coordinator.
+"""Workers: a task that crashes or hangs ends the process that runs it, never the coordinator.
 
     coordinator                                     process of the worker (spawned)
       submit(key, *task) ── pipe ──▶ run(*task)
