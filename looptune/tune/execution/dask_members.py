@@ -1,4 +1,4 @@
-"""The members of a cluster: the devices on which each Dask worker may measure, and whether it runs the same looptune."""
+"""The members of a cluster: the devices on which a worker may measure, and whether it runs the same looptune."""
 
 from __future__ import annotations
 

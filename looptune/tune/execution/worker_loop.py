@@ -1,4 +1,4 @@
-"""The main loop of a worker's process: set up, run tasks, drop the set-up, and repeat until the coordinator has ended."""
+"""The main loop of a worker's process: set up, run tasks, drop the set-up, until the coordinator has ended."""
 
 from __future__ import annotations
 
