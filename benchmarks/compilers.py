@@ -33,7 +33,7 @@ from looptune.deploy import plans
 from looptune.deploy.best_versions import BestVersion, best_versions
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Array, Codelet
-from looptune.lower.passes.openmp_scalars import in_scalars
+from looptune.lower.passes.openmp_scalars import accumulate_in_scalars
 from looptune.runtime import targets
 from looptune.runtime.device import Device
 from looptune.runtime.problem_sizes import problem
@@ -51,7 +51,7 @@ C_TYPES = {"int32": ctypes.c_int32, "int64": ctypes.c_int64, "float32": ctypes.c
 def by_gcc(codelet: Codelet, analysis: Analysis, folder: Path) -> Callable[..., None]:
     """The function, called with NumPy arrays and numbers in C's order."""
     source, library = folder / f"{codelet.name}.c", folder / f"{codelet.name}.so"
-    source.write_text(openmp.text(in_scalars(schedule(analysis).codelet)))
+    source.write_text(openmp.text(accumulate_in_scalars(schedule(analysis).codelet)))
     subprocess.run([*GCC, str(source), "-o", str(library), "-lm"], check=True)
     function = getattr(ctypes.CDLL(str(library)), codelet.name)
 

@@ -9,6 +9,10 @@ from dataclasses import dataclass, field
 from looptune.ir.nodes import Assign, Expr, If, Load, Loop, Stmt
 from looptune.ir.rewrite import walk
 from looptune.lower.plan import Kernel, Plan, blocks, evaluate_size
+from looptune.tune.cost_model.warp_samples import Sample
+
+EVERYTHING = Sample(1 << 30, 1 << 30)
+"""The sample that has every warp and every iteration, so that counts are exact."""
 
 Key = tuple[Load, bool]
 """What stands in the code, and whether it is written."""

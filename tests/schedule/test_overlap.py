@@ -24,8 +24,8 @@ from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.cost_model import devices
 from looptune.tune.cost_model.estimate import estimate
-from looptune.tune.cost_model.warp_samples import EVERYTHING
 from tests.helpers import cross_check, cuda_c_on_cpu
+from tests.helpers.access_trace import EVERYTHING
 from tests.helpers.kernel_cases import Sizes, planned, sized
 from tests.helpers.overlap_cases import CASES, FIELDS, LINE
 

@@ -11,9 +11,9 @@ from looptune.ir.nodes import Codelet
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.cost_model.estimate import Estimate, estimate
-from looptune.tune.cost_model.warp_samples import EVERYTHING
 from looptune.tune.session import predict
 from looptune.tune.space.space import Configuration, parse
+from tests.helpers.access_trace import EVERYTHING
 from tests.helpers.command_line import GEMM
 from tests.helpers.paths import ROOT
 

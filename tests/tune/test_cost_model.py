@@ -21,15 +21,12 @@ from looptune.tune.cost_model.kernel_walk import count
 from looptune.tune.cost_model.occupancy import occupancy
 from looptune.tune.cost_model.ranking import spearman
 from looptune.tune.cost_model.sector_counts import AffineAddress, sectors
-from looptune.tune.cost_model.warp_samples import Sample
 from looptune.tune.session import predict
 from looptune.tune.store.source_hash import source_hash
 from looptune.tune.store.store import Context, Row, Store, canonical_json
-from tests.helpers.access_trace import trace
+from tests.helpers.access_trace import EVERYTHING, trace
 from tests.helpers.command_line import GEMM, looptune
 from tests.helpers.paths import POLYBENCH
-
-EVERYTHING = Sample(1 << 30, 1 << 30)
 
 STENCIL = """
 void blur(int n, int m, float x[n][m], float y[n][m]) {
