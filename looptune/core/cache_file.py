@@ -89,7 +89,7 @@ def _mode(path: Path) -> int | None:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a text as ``replace_bytes`` writes bytes, in UTF-8; undecodable bytes of file names are escaped."""
+    """Replace a file by a text in UTF-8, see ``replace_file``; undecodable bytes of file names are escaped."""
     replace_file(path, text.encode("utf-8", "backslashreplace"))
 
 

@@ -64,7 +64,7 @@ def team_phases(
 ) -> tuple[tuple[Phase, ...], tuple[Local, ...]]:
     """Return the phases of ``body`` and the locals that they need; ``taken``: the names in use, which is extended.
 
-    ``private`` are the locals of the team; ``around`` as for ``promote``.
+    ``private`` are the locals of the team; ``around`` as for ``replace_with_scalars``.
     """
     maker = _Maker(taken, around)
     made = maker.block(body)

@@ -200,7 +200,7 @@ class Band:
         return tuple(t for cs, stmts in out for t in ((If(_all(cs), tuple(stmts)),) if cs else stmts))
 
     def _extended_left(self, sunk: SunkStatement) -> tuple[Expr, ...]:
-        """Return what is left to ask in loops that were only ``extended``."""
+        """Return the conditions that remain in loops that were extended for sunk statements."""
         own = (f for f in self.loops[: sunk.level + 1] if f.var not in self.never_empty)
         return (*(Binary("<", Var(f.var, f.dtype), f.hi) for f in own), *self._at_end(sunk))
 

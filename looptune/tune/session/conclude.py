@@ -119,7 +119,7 @@ def source_functions(unit: Unit) -> str:
 
 
 def _match(prepared: PreparedRun, lab: KernelBuilder, store: Store, searched: SweepResult) -> KernelFinals:
-    """Between the best, the default where it has a time, and the guests."""
+    """Return the finals of the best versions, the default if it was timed, and the transferred configurations."""
     request, default, texts = prepared.request, prepared.annotated.text, finals.select_finalists(searched.timed)
     known = any(row.directives == default for row in searched.timed)
     among = (*texts, default) if known and default not in texts else texts

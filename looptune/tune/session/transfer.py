@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from looptune.tune.session.finals import Finals
 
 SLOWEST_US = 5e6
-"""A guest that takes longer has the time of its screening: five rounds of it would be most of what finals may take."""
+"""A transferred configuration that takes longer keeps its screening time; five rounds would use most of the finals'."""
 
 
 def measure(
@@ -94,7 +94,7 @@ def _listed(texts: Sequence[str]) -> tuple[Configuration, ...]:
 
 
 def _rows(prepared: PreparedRun, store: Store) -> dict[str, Row]:
-    """Return what the store has of each guest."""
+    """Return the rows of the transferred configurations that the store has, by directives."""
     return _known(prepared, _texts(prepared), store)
 
 
@@ -105,10 +105,10 @@ def _known(prepared: PreparedRun, texts: Collection[str], store: Store) -> dict[
 
 
 def _joined(searched: SweepResult, rows: Collection[Row], extra: SweepResult | None) -> SweepResult:
-    """Return the sweep with the guests' ``rows``, and with what it took to measure those that were new."""
+    """Return the sweep with the transferred ``rows``, and with the counts and the time of those that were new."""
     met = {row.directives for row in searched.timed}
-    guests = [row for row in rows if row.median_us is not None and row.directives not in met]
-    timed = sorted((*searched.timed, *guests), key=lambda row: (row.median_us, row.directives))
+    transferred = [row for row in rows if row.median_us is not None and row.directives not in met]
+    timed = sorted((*searched.timed, *transferred), key=lambda row: (row.median_us, row.directives))
     joined = replace(searched, timed=tuple(timed))
     if extra is None:
         return joined
