@@ -50,6 +50,16 @@ class Swept:
     here: Path
     said: str
 
+    @property
+    def tuned(self) -> str:
+        """The name of the winner's row: the loops on one core, which assert nothing, are faster on some machines."""
+        (found,) = json.loads((self.here / "scatter.json").read_text())
+        return "tuned" if found["directives"] == "loop 1: noParallel" else "tuned (asserted)"
+
+    @property
+    def asserted(self) -> list[str]:
+        return ["default", *(["tuned"] if "asserted" in self.tuned else [])]
+
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Swept:
@@ -68,9 +78,9 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Swept:
 def test_the_table_of_a_run_marks_its_rows(swept: Swept) -> None:
     """The default and the tuned version of the file that trusts; the original loops rest on nothing."""
     rows = [line.split("  ")[0] for line in swept.said.splitlines()]
-    assert {"default (asserted)", "tuned (asserted)", "sequential"} <= set(rows)
+    assert {"default (asserted)", swept.tuned, "sequential"} <= set(rows)
     unknown = "neither the finished loops nor the kernels as launched could be compared (subscript "
-    assert f"legality: {SAID}; {unknown}" in swept.said
+    assert (f"legality: {SAID}; {unknown}" in swept.said) == ("tuned" in swept.asserted)
     assert "WRONG" not in swept.said
 
 
@@ -79,11 +89,11 @@ def test_the_reports_mark_them(swept: Swept) -> None:
     """The page, the CSV and the JSON of the kernel, in its rows, its legality and fields of their own."""
     page = (swept.here / "scatter.md").read_text()
     assert "| default (asserted) |" in page
-    assert "| tuned (asserted) |" in page
-    assert f"Legality: {SAID}; " in page
+    assert f"| {swept.tuned} |" in page
+    assert (f"Legality: {SAID}; " in page) == ("tuned" in swept.asserted)
     with (swept.here / "scatter.csv").open(newline="") as file:
-        assert [r["asserted"] for r in csv.DictReader(file)] == ["default tuned"]
-    assert [r["asserted"] for r in json.loads((swept.here / "scatter.json").read_text())] == [["default", "tuned"]]
+        assert [r["asserted"] for r in csv.DictReader(file)] == [" ".join(swept.asserted)]
+    assert [r["asserted"] for r in json.loads((swept.here / "scatter.json").read_text())] == [swept.asserted]
 
 
 def result(kernel: str, asserted: bool, n: int = 1) -> Result:
