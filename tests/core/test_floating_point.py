@@ -108,6 +108,7 @@ import numpy as np
 import looptune
 from looptune.backends.numba_cpu.backend import _import
 from tests.core import test_floating_point as texts
+from tests.helpers.codelets import MANDELBROT
 
 folder = Path(sys.argv[1])
 given = np.load(folder / "given.npy")
@@ -120,7 +121,7 @@ x, s = np.full(1_000_000, 0.1, np.float32), np.zeros(2, np.float32)
 kahan = looptune.compile(texts.KAHAN, target="numba-cpu")
 kahan(x.size, x, s)
 out = np.zeros((120, 160), np.int32)
-looptune.compile(texts.MANDELBROT, target="numba-cpu", fp_contract="off")(120, 160, 100, out)
+looptune.compile(MANDELBROT, target="numba-cpu", fp_contract="off")(120, 160, 100, out)
 np.savez(folder / "made.npz", kahan=s, mandelbrot=out, **made)
 said = {"kahan": kahan.reordered}
 for name in ("ROWS", "PRODUCT", "STENCIL"):
