@@ -1,0 +1,103 @@
+"""A schedule that isl finds for the statements of a nest, from their dependences.
+
+    for t, i, j: A[i][j] = f(A[i-1][j], A[i][j-1], A[i+1][j], ...)      time (4*t + 2*i + j, t, i): t and i in parallel
+
+What is kept: every dependence on arrays, and of locals every value. Where two uses of a local do not share a value,
+one need not end before the other begins; they only may not overlap in one iteration of a loop that is not parallel.
+
+Sources: Verdoolaege, "Integer set coalescing" and "Scheduling for PPCG" (KU Leuven CW 706, 2017); Bondhugula et al.,
+"A practical automatic polyhedral parallelizer and locality optimizer", PLDI 2008; Feautrier, "Some efficient solutions to
+the affine scheduling problem, part II", IJPP 21(6), 1992.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Literal
+
+import islpy as isl
+
+from looptune.poly.isl_limits import JUDGEMENT, isl_operation_limit
+
+if TYPE_CHECKING:
+    from looptune.poly.loop_generation import LoopNest
+    from looptune.poly.scop import Scop
+
+Parallel = Literal["outer", "inner", "none"]
+"""outer: outermost loops parallel where they can be · inner: as few sequential loops around parallel ones as possible ·
+none: outermost loops that can be tiled together."""
+Fusion = Literal["max", "min"]
+"""max: statements share loops as far as they can · min: those that do not depend on each other in a circle share none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleOptions:
+    """What an automatic schedule is asked for."""
+
+    parallel: Parallel = "outer"
+    fusion: Fusion = "max"
+
+
+def find_schedule(
+    model: Scop, nest: LoopNest, options: ScheduleOptions, *, reassociate: bool
+) -> Mapping[str, isl.Map]:
+    """Return { statement[loops of the nest] -> [time] } for each statement of the nest; the loops around are sizes.
+
+    ``model`` has the dependences of the codelet in which the nest stands. IslLimitExceeded where isl gives up.
+    """
+    with isl_operation_limit(JUDGEMENT), _options(options):
+        found = _constraints(model, nest, reassociate).compute_schedule().get_map()
+        maps: dict[str, isl.Map] = {}
+        for copy in nest.copies:
+            domain = isl.UnionSet.from_set(nest.domain(copy))
+            maps[copy] = isl.Map.from_union_map(found.intersect_domain(domain))
+    return maps
+
+
+@contextmanager
+def _options(options: ScheduleOptions) -> Generator[None]:
+    """Set isl's options, and set those of before again afterwards: they are isl's defaults."""
+    context = isl.DEFAULT_CONTEXT
+    context.set_schedule_outer_coincidence(int(options.parallel == "outer"))
+    context.set_schedule_algorithm(int(options.parallel == "inner"))
+    context.set_schedule_serialize_sccs(int(options.fusion == "min"))
+    try:
+        yield
+    finally:
+        context.set_schedule_outer_coincidence(0)
+        context.set_schedule_algorithm(0)
+        context.set_schedule_serialize_sccs(0)
+
+
+def _constraints(model: Scop, nest: LoopNest, reassociate: bool) -> isl.ScheduleConstraints:
+    names = frozenset(nest.copies)
+    none = isl.UnionMap(f"{model.space.prefix}{{ }}")
+
+    def union(maps: Collection[tuple[str, str, isl.Map]]) -> isl.UnionMap:
+        kept = [isl.UnionMap.from_map(nest.between(m)) for s, t, m in maps if {s, t} <= names]
+        return reduce(isl.UnionMap.union, kept, none)
+
+    arrays = [d for d in model.dependences if d.array not in model.internal_names]
+    stored = [d for d in model.dependences if d.array in model.internal_names]
+    flows = {a: model.flows(a, reassociate=reassociate).flows for a in {d.array for d in stored}}
+    shared = {a for a in flows if _is_shared(model, a, names)}
+    values = [(f.write, f.read, f.map) for a in flows for f in flows[a]]
+    kept = [(d.source, d.sink, d.map) for d in arrays if not d.commutes(reassociate)]
+    kept += [(d.source, d.sink, d.map) for d in stored if d.array in shared]
+    reuse = [(d.source, d.sink, d.map) for d in stored if d.array not in shared and not d.commutes(reassociate)]
+    everything = [(d.source, d.sink, d.map) for d in arrays]
+    domain = reduce(isl.UnionSet.union, (isl.UnionSet.from_set(nest.domain(c)) for c in nest.copies))
+    validity, proximity = union([*kept, *values]), union([*everything, *values])
+    constraints = isl.ScheduleConstraints.on_domain(domain).set_context(nest.context())
+    constraints = constraints.set_validity(validity).set_proximity(proximity)
+    constraints = constraints.set_coincidence(union([*everything, *kept, *values]))
+    return constraints.set_conditional_validity(union(values), union(reuse))
+
+
+def _is_shared(model: Scop, local: str, names: frozenset[str]) -> bool:
+    """Tell whether a value of the local goes into or out of the nest."""
+    crossing = any((f.write in names) != (f.read in names) for f in model.flows(local).flows)
+    return crossing or model.reads_initial_value(local, names)

@@ -1,0 +1,404 @@
+"""Loops that run statements in a new order, made by isl's AST generator and read back into the loop IR.
+
+    S[t, i] at time (2*t + i, t)        for (int i = 1; i < 2 * T + n - 3; i++)
+                                  ==>     for (int t = max(0, ...); t < min(T, ...); t++)
+                                            S(t, i - 2 * t)
+
+Source of the method: Grosser, Verdoolaege and Cohen, "Polyhedral AST generation is more than scanning polyhedra",
+TOPLAS 37(4), 2015.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+
+import islpy as isl
+
+from looptune.ir.nodes import (
+    Assign,
+    Binary,
+    Cast,
+    Codelet,
+    Const,
+    Expr,
+    If,
+    Loop,
+    Node,
+    Scalar,
+    Stmt,
+    Unary,
+    Var,
+)
+from looptune.ir.rewrite import rewrite, substitute, walk
+from looptune.ir.simplify import add, div, fold, max_of, min_of, mod, mul, sub
+from looptune.poly.affine import name
+from looptune.poly.coalesce import coalesce
+from looptune.poly.domain import IterationDomains, Statement, scan
+from looptune.poly.isl_limits import QUESTION, isl_operation_limit
+from looptune.poly.isl_objects import SchedulePiece, Space
+
+
+@dataclass(frozen=True, slots=True)
+class NewTime:
+    """When a statement runs within a nest.
+
+    ``entries`` are isl text over the loop variables of the nest, those around it and the sizes. They alternate: a place
+    in the text, a loop, a place, a loop, ..., a place. ``templates`` are loops from which the new ones take their
+    names, one for each loop entry.
+    """
+
+    entries: tuple[str, ...]
+    templates: tuple[Loop, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class LoopNest:
+    """The statements under one loop of ``codelet``, each copy with a name of its own.
+
+    ``outer`` is how many loops are around the loop, ``place`` how many precede it in the text.
+    """
+
+    codelet: Codelet
+    place: int
+    outer: int
+    nest: IterationDomains
+    copies: Mapping[str, Assign]
+
+    @staticmethod
+    def of(codelet: Codelet, loop: Loop) -> LoopNest:
+        """Read the nest at ``loop``, which stands in ``codelet``."""
+        originals: dict[str, Assign] = {}
+        nest = scan(_numbered(codelet, originals))
+        place = next(k for k, f in enumerate(n for n in walk(codelet.body) if isinstance(n, Loop)) if f is loop)
+        inside = {id(n) for n in walk(loop) if isinstance(n, Assign)}
+        copies = {c: n for c, n in originals.items() if id(n) in inside}
+        return LoopNest(codelet, place, len(nest.ranges[place][1]), nest, copies)
+
+    def loops(self, copy: str) -> tuple[Loop, ...]:
+        """Return the loops of the nest around a statement, outermost first."""
+        return tuple(f for f in self._statement(copy).loops[self.outer :] if isinstance(f, Loop))
+
+    def time(self, copy: str) -> tuple[str, ...]:
+        """Return when a statement runs now, within the nest: place, loop, place, ..., place."""
+        s = self._statement(copy)
+        return s.time[2 * self.outer : 2 * len(s.loops) + 1]
+
+    def _statement(self, copy: str) -> Statement:
+        return self.nest.statements[copy]
+
+    @cached_property
+    def inexact(self) -> Statement | None:
+        """A statement of which it is not known exactly where it runs, or None."""
+        return next((s for s in map(self._statement, self.copies) if not s.exact), None)
+
+    @cached_property
+    def space(self) -> Space:
+        return Space(self.nest, {})
+
+    def generate(self, times: Mapping[str, NewTime]) -> tuple[Stmt, ...]:
+        """Return statements that run every instance of the nest once, in the order of ``times``, by copy.
+
+        Each loop entry becomes one loop, with conditions where its statements run in other ranges. IslLimitExceeded
+        where isl gives up.
+        """
+        length = max(len(t.entries) for t in times.values())
+        padded = {c: t.entries + ("0",) * (length - len(t.entries)) for c, t in times.items()}
+        templates = {c: tuple(f for each in t.templates for f in (None, each)) for c, t in times.items()}
+        with isl_operation_limit(QUESTION):
+            maps = {c: self.within(self.space.time(c, (SchedulePiece(e),), length)) for c, e in padded.items()}
+            return _Generator(self, maps, templates, tuple(range(1, length, 2))).run()
+
+    def generate_from_maps(
+        self, maps: Mapping[str, isl.Map], templates: Mapping[str, Sequence[Loop | None]]
+    ) -> tuple[Stmt, ...]:
+        """Return the statements for { copy[loops of the nest] -> [time] }, by copy, the loops around as parameters.
+
+        A time entry may become several loops, one after the other. ``templates`` has a loop or None for each entry.
+        """
+        with isl_operation_limit(QUESTION):
+            return _Generator(self, maps, templates, ()).run()
+
+    def within(self, relation: isl.Map) -> isl.Map:
+        """Return { copy[loops] -> anything } as { copy[loops of the nest] -> anything }, with the loops around as sizes.
+
+        The loops are restricted to those values with which the statement runs.
+        """
+        copy = relation.get_tuple_name(isl.dim_type.in_)
+        found = relation.intersect_domain(self.space.domain(copy))
+        return self._outer_as_sizes(found, isl.dim_type.in_, copy)
+
+    def between(self, relation: isl.Map) -> isl.Map:
+        """Return { copy[loops] -> copy[loops] } for one iteration of the loops around, which are sizes then."""
+        first, then = (relation.get_tuple_name(t) for t in (isl.dim_type.in_, isl.dim_type.out))
+        for k in range(self.outer):
+            relation = relation.equate(isl.dim_type.in_, k, isl.dim_type.out, k)
+        relation = relation.project_out(isl.dim_type.out, 0, self.outer).set_tuple_name(isl.dim_type.out, then)
+        return self._outer_as_sizes(relation, isl.dim_type.in_, first)
+
+    def _outer_as_sizes(self, relation: isl.Map, of: isl.dim_type, copy: str) -> isl.Map:
+        sizes = relation.dim(isl.dim_type.param)
+        relation = relation.move_dims(isl.dim_type.param, sizes, of, 0, self.outer)
+        for k, dim in enumerate(self.nest.statements[copy].dims[: self.outer]):
+            relation = relation.set_dim_name(isl.dim_type.param, sizes + k, dim)
+        return relation.set_tuple_name(of, copy)
+
+    def domain(self, copy: str) -> isl.Set:
+        """Return { copy[loops of the nest] : it runs }; the loops around are parameters."""
+        return self.within(isl.Map.identity(self.space.domain(copy).get_space().map_from_set())).domain()
+
+    def context(self) -> isl.Set:
+        """Return { : what holds of the sizes and the loops around whenever the nest is reached }."""
+        _, dims, condition, _ = self.nest.ranges[self.place]
+        names = ", ".join((*self.nest.parameters, *dims))
+        given = " and ".join(f"({c})" for c in (*self.nest.context, condition) if c) or "true"
+        return isl.Set(f"[{names}] -> {{ : {given} }}")
+
+
+def _numbered(codelet: Codelet, originals: dict[str, Assign]) -> Codelet:
+    """Return the codelet with a name of its own for every assignment; ``originals`` gets what it was.
+
+    A statement that stands once keeps its name.
+    """
+    names = Counter(n.name for n in walk(codelet.body) if isinstance(n, Assign))
+
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Assign(name=old):
+                copy = old if names[old] == 1 else _unused(f"{old}_", {*names, *originals})
+                originals[copy] = n
+                return n if copy == old else replace(n, name=copy)
+        return None
+
+    return replace(codelet, body=rewrite(rule, codelet.body))
+
+
+@dataclass(eq=False)
+class _Generator:
+    """``single`` are the time entries that become one loop each."""
+
+    nest: LoopNest
+    maps: Mapping[str, isl.Map]
+    templates: Mapping[str, Sequence[Loop | None]]
+    single: tuple[int, ...]
+    iterators: tuple[str, ...] = field(init=False)
+    dtype: str = field(init=False)
+    variables: dict[str, Var] = field(init=False)
+
+    def __post_init__(self) -> None:
+        space = self.nest.nest
+        length = next(iter(self.maps.values())).dim(isl.dim_type.out)
+        taken = {*space.parameters, *(d for s in space.statements.values() for d in s.dims)}
+        taken |= {p.name for p in self.nest.codelet.params} | {v.name for v in self.nest.codelet.locals}
+        self.iterators = tuple(_unused(f"c{k}", taken) for k in range(length))
+        around = [f for f in space.statements[next(iter(self.maps))].loops[: self.nest.outer] if isinstance(f, Loop)]
+        counters = [*around, *(f for c in self.maps for f in self.nest.loops(c))]
+        self.dtype = "int32" if all(f.dtype == "int32" for f in counters) else "int64"
+        scalars = (p for p in self.nest.codelet.params if name(p.name) in space.parameters)
+        self.variables = {name(p.name): Var(p.name, p.dtype) for p in scalars if isinstance(p, Scalar)}
+        self.variables |= {name(f.var): Var(f.var, f.dtype) for f in around}
+
+    def run(self) -> tuple[Stmt, ...]:
+        schedule = reduce(isl.UnionMap.union, map(isl.UnionMap.from_map, self.maps.values()))
+        build = isl.AstBuild.from_context(self.nest.context())
+        build = build.set_iterators(_id_list(self.iterators)).set_options(self._options())
+        return tuple(self._statements(build.node_from_schedule_map(schedule), {}, ()))
+
+    def _options(self) -> isl.UnionMap:
+        dims = ", ".join(f"i{k}" for k in range(len(self.iterators)))
+        return isl.UnionMap(f"{{ {'; '.join(f'[{dims}] -> atomic[{k}]' for k in self.single)} }}")
+
+    # -- isl's tree as statements ---------------------------------------------------------------------------------
+
+    def _statements(self, node: isl.AstNode, values: Mapping[str, Expr], around: tuple[str, ...]) -> Iterator[Stmt]:
+        """``values``: what isl's names of loops stand for; ``around``: the variables of the loops made so far."""
+        kind = isl.ast_node_type
+        match node.get_type():
+            case kind.block:
+                children = node.block_get_children()
+                for k in range(children.n_ast_node()):
+                    yield from self._statements(children.get_at(k), values, around)
+            case kind.for_:
+                yield from self._loop(node, values, around)
+            case kind.if_:
+                other = self._statements(node.if_get_else_node(), values, around) if node.if_has_else_node() else ()
+                then = tuple(self._statements(node.if_get_then_node(), values, around))
+                yield If(self._expression(node.if_get_cond(), values), then, tuple(other))
+            case kind.mark:
+                yield from self._statements(node.mark_get_node(), values, around)
+            case kind.user:
+                yield self._assignment(node.user_get_expr(), values)
+            case other_kind:
+                raise AssertionError(f"isl made a node of type {other_kind}")
+
+    def _loop(self, node: isl.AstNode, values: Mapping[str, Expr], around: tuple[str, ...]) -> Iterator[Stmt]:
+        iterator = node.for_get_iterator().get_id().get_name()
+        lo = self._expression(node.for_get_init(), values)
+        if node.for_is_degenerate():
+            yield from self._statements(node.for_get_body(), {**values, iterator: lo}, around)
+            return
+        template = self._template(node, iterator, around)
+        inside = {**values, iterator: Var(template.var, self.dtype)}
+        body = tuple(self._statements(node.for_get_body(), inside, (*around, template.var)))
+        step = int(node.for_get_inc().get_val().to_python())
+        hi = self._end(node.for_get_cond(), values)
+        yield Loop(template.var, lo, hi, body, step, number=template.number, directives=template.directives,
+                   dtype=self.dtype, span=template.span)  # fmt: skip
+
+    def _template(self, node: isl.AstNode, iterator: str, around: tuple[str, ...]) -> Loop:
+        """Return the loop of which that of ``iterator`` takes the name: what most of its statements name.
+
+        A new loop has isl's name where that is in use around it.
+        """
+        entry = self.iterators.index(iterator)
+        found = [t for t in (self.templates[c][entry] for c in _copies(node.for_get_body())) if t is not None]
+        new = Loop(iterator, Const(0), Const(0), ())
+        if not found:
+            return new
+        template = max(found, key=lambda t: sum(t.var == other.var for other in found))
+        return template if template.var not in around else replace(new, span=template.span)
+
+    def _assignment(self, call: isl.AstExpr, values: Mapping[str, Expr]) -> Assign:
+        copy = call.get_op_arg(0).get_id().get_name()
+        args = [self._expression(call.get_op_arg(k), values) for k in range(1, call.get_op_n_arg())]
+        loops = self.nest.loops(copy)
+        given = {f.var: fold(Cast(f.dtype, e)) for f, e in zip(loops, args, strict=True)}
+        return substitute(self.nest.copies[copy], given)
+
+    def _end(self, cond: isl.AstExpr, values: Mapping[str, Expr]) -> Expr:
+        """Return the exclusive upper bound of a loop."""
+        op, hi = cond.get_op_type(), self._expression(cond.get_op_arg(1), values)
+        assert op in (isl.ast_expr_op_type.lt, isl.ast_expr_op_type.le), "isl's loops count upward"
+        return hi if op == isl.ast_expr_op_type.lt else add(hi, Const(1, self.dtype))
+
+    def _expression(self, e: isl.AstExpr, values: Mapping[str, Expr]) -> Expr:
+        kind = isl.ast_expr_type
+        match e.get_type():
+            case kind.int:
+                return Const(int(e.int_get_val().to_python()), self.dtype)
+            case kind.id:
+                named = e.get_id().get_name()
+                return values[named] if named in values else fold(Cast(self.dtype, self.variables[named]))
+        args = [self._expression(e.get_op_arg(k), values) for k in range(e.get_op_n_arg())]
+        return self._operation(e.get_op_type(), args)
+
+    def _operation(self, op: isl.ast_expr_op_type, args: Sequence[Expr]) -> Expr:
+        ops = isl.ast_expr_op_type
+        match op:
+            case ops.add:
+                return add(*args)
+            case ops.sub:
+                return sub(*args)
+            case ops.mul:
+                return mul(*args)
+            case ops.minus:
+                return fold(Unary("-", *args))
+            case ops.div | ops.pdiv_q:
+                return div(*args)
+            case ops.pdiv_r | ops.zdiv_r:
+                return mod(*args)
+            case ops.fdiv_q:
+                return _floor(*args)
+            case ops.max | ops.min:
+                made = args[0]
+                for other in args[1:]:
+                    made = max_of(made, other) if op == ops.max else min_of(made, other)
+                return made
+        return Binary(_CONDITIONS[op], *args)
+
+
+_CONDITIONS: Mapping[isl.ast_expr_op_type, str] = {
+    isl.ast_expr_op_type.and_: "&&", isl.ast_expr_op_type.and_then: "&&", isl.ast_expr_op_type.or_: "||",
+    isl.ast_expr_op_type.or_else: "||", isl.ast_expr_op_type.eq: "==", isl.ast_expr_op_type.le: "<=",
+    isl.ast_expr_op_type.lt: "<", isl.ast_expr_op_type.ge: ">=", isl.ast_expr_op_type.gt: ">",
+}  # fmt: skip
+
+
+def _floor(a: Expr, b: Expr) -> Expr:
+    """Return floor(a / b) of a positive ``b``, where C's division goes toward zero."""
+    return div(sub(a, mod(add(mod(a, b), b), b)), b)
+
+
+def _unused(wanted: str, taken: set[str]) -> str:
+    """Return ``wanted``, with as many underscores as make it a name that is not ``taken``, which it is then."""
+    while wanted in taken:
+        wanted += "_"
+    taken.add(wanted)
+    return wanted
+
+
+def _id_list(names: Sequence[str]) -> isl.IdList:
+    found = isl.IdList.alloc(isl.DEFAULT_CONTEXT, len(names))
+    for each in names:
+        found = found.add(isl.Id(each))
+    return found
+
+
+def _copies(node: isl.AstNode) -> Iterator[str]:
+    """Return the statements under a node, in the order of the text."""
+    found: list[str] = []
+
+    def visit(n: isl.AstNode) -> bool:
+        if n.get_type() == isl.ast_node_type.user:
+            found.append(n.user_get_expr().get_op_arg(0).get_id().get_name())
+        return True
+
+    node.foreach_descendant_top_down(visit)
+    return iter(found)
+
+
+def times_of_tree(original: Space, codelet: Codelet) -> dict[str, tuple[SchedulePiece, ...]]:
+    """Return when ``codelet``, which is made of the codelet of ``original``, runs each of its statements.
+
+    It is the inverse of what the copies of each statement say of themselves (``Assign.instance``). IslLimitExceeded
+    where isl gives up, ValueError where an instance is not affine.
+    """
+    copies: dict[str, Assign] = {}
+    nest = scan(_numbered(codelet, copies))
+    made = Space(nest, {})
+    found: dict[str, list[SchedulePiece]] = {}
+    with isl_operation_limit(QUESTION):
+        for copy, assign in copies.items():
+            found.setdefault(assign.name, []).extend(_pieces(original, made, copy, assign))
+    return {statement: tuple(pieces) for statement, pieces in found.items()}
+
+
+def _pieces(original: Space, made: Space, copy: str, assign: Assign) -> Iterator[SchedulePiece]:
+    s, c = original.nest.statements[assign.name], made.nest.statements[copy]
+    instance = [made.nest.affine(e, c.dims) for e in assign.instance]
+    if None in instance or len(instance) != len(s.dims):
+        raise ValueError(f"which iteration of {s.name} a copy runs is not affine")
+    at = isl.Map(f"{made.prefix}{{ {made.instance(c)} -> {s.name}[{', '.join(map(str, instance))}] }}")
+    domain = original.domain(s.name)
+    back = coalesce(at.intersect_domain(made.domain(copy)).reverse().intersect_domain(domain))
+    for k, dim in enumerate(s.dims):
+        back = back.set_dim_name(isl.dim_type.in_, k, dim)
+    pieces: list[tuple[isl.Set, isl.MultiAff]] = []
+    isl.PwMultiAff.from_map(back).foreach_piece(lambda where, values: pieces.append((where, values)))
+    for where, values in pieces:
+        env = {dim: _text(values.get_at(k).to_str()) for k, dim in enumerate(c.dims)}
+        time = tuple(env.get(entry, entry) for entry in c.time)
+        for basic in where.gist(domain).get_basic_sets():
+            yield SchedulePiece(time, "" if basic.plain_is_universe() else _condition(basic.to_str()))
+
+
+def _text(aff: str) -> str:
+    """Return an expression as isl text without its space.
+
+    >>> _text("[n] -> { S[i, j] -> [(-1 + 2i + j)] }")
+    '(-1 + 2*i + j)'
+    """
+    inner = aff[aff.rindex("[") + 1 : aff.rindex("]")]
+    return re.sub(r"(\d)(?=[A-Za-z_(])", r"\1*", inner)
+
+
+def _condition(basic: str) -> str:
+    """Return a condition as isl text without its space.
+
+    >>> _condition("[n] -> { S[i, j] : i >= n and 2i = j }")
+    'i >= n and 2*i = j'
+    """
+    return re.sub(r"(\d)(?=[A-Za-z_(])", r"\1*", basic[basic.index(" : ") + 3 : basic.rindex("}")].strip())
