@@ -1,17 +1,19 @@
 """Directive text to ``ir.Directive``: the grammar that all directives share; the meaning is that of each transform.
 
     directive = NAME [ "(" items ")" ] { [","] item }
-    item      = value | WORD ":" value | WORD [value] | WORD "(" group { "," group } ")"
+    item      = value | WORD ":" value | WORD [value] | WORD "(" group { "," group } ")" | WORD "by" sum | sum
     group     = value | (WORD | OP) ":" value          a bare value after ``+:S`` belongs to the ``+`` too
     value     = INT | INT "x" INT | WORD | '"' value '"'
+    sum       = ["-"] term { ("+" | "-") term }        term = INT | [INT "*"] WORD | WORD "*" INT
 
+A sum is one value, its text, which ``sum_terms`` takes apart.
 A name is lowercased, and so is each word of KEYWORDS; names of loops and variables keep their case.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from looptune.core.errors import ParseError
 from looptune.core.source import Span
@@ -28,7 +30,7 @@ _DIGITS = 18
 """Of a number: what 64 bits hold."""
 _TOKEN = re.compile(
     r"\s*(?:(?P<size>\d+(?:\s*[xX]\s*\d+)+(?!\w))|(?P<int>-?\d+(?!\w))|(?P<word>[A-Za-z_]\w*)"
-    r'|(?P<string>"[\w\s,.:+-]*")|(?P<op>[+*](?=\s*:))|(?P<punct>[,():&]))'
+    r'|(?P<string>"[\w\s,.:+-]*")|(?P<op>[+*](?=\s*:))|(?P<punct>[,():&])|(?P<sign>[-+*]))'
 )
 
 
@@ -134,6 +136,9 @@ class _Parser:
 
     def item(self) -> Arg:
         token = self.advance()
+        if self.is_sum(token):
+            text, last = self.sum(token)
+            return Arg("", (text,), span=span_over(token.span, last.span))
         if token.kind not in ("word", "op"):
             return Arg("", self.values_of(token), span=token.span)
         key = _keyword(token.text)
@@ -144,9 +149,51 @@ class _Parser:
             values = self.group()
             return Arg(key, values, span=span_over(token.span, self.tokens[self.next - 1].span))
         value_token = self.peek()
+        if value_token is not None and value_token.text.lower() == "by":
+            self.next += 1
+            text, last = self.sum(self.advance())
+            return Arg(token.text, (Arg("by", (text,)),), span=span_over(token.span, last.span))
         if value_token is not None and value_token.kind in ("int", "size", "string"):
             return Arg(key, self.values_of(self.advance()), span=span_over(token.span, value_token.span))
         return Arg(key, span=token.span)
+
+    def is_sum(self, token: _Token) -> bool:
+        """Tell whether a sum of more than one number or name begins with this token, the last one taken."""
+        following = self.peek()
+        if following is None or token.kind not in ("word", "int", "sign"):
+            return False
+        joined = following.kind == "int" and following.text.startswith("-") and _keyword(token.text) not in KEYWORDS
+        return token.kind == "sign" or following.kind == "sign" or (joined and token.kind == "word")
+
+    def sum(self, token: _Token) -> tuple[str, _Token]:
+        """Return the text of the sum that begins with ``token``, and its last token."""
+        sign, text = "", ""
+        if token.kind == "sign" and token.text == "-":
+            sign, token = "-", self.advance()
+        while True:
+            term, token = self.term(token)
+            text += sign + term
+            following = self.peek()
+            if following is not None and following.kind == "sign" and following.text != "*":
+                sign, token = f" {self.advance().text} ", self.advance()
+            elif following is not None and following.kind == "int" and following.text.startswith("-"):
+                sign, token = " - ", replace(self.advance(), text=following.text[1:])
+            else:
+                return text, token
+
+    def term(self, token: _Token) -> tuple[str, _Token]:
+        """Return a number, a name, or a number times a name, with its last token."""
+        following = self.peek()
+        if token.kind not in ("int", "word"):
+            raise self.error(f"expected a number or a name before {token.text!r}", token.span)
+        if following is None or following.text != "*":
+            return token.text, token
+        self.next += 1
+        other = self.advance()
+        if {token.kind, other.kind} != {"int", "word"}:
+            raise self.error("a product in a directive is a number times a name, such as 2*i", other.span)
+        number, named = (token, other) if token.kind == "int" else (other, token)
+        return f"{number.text}*{named.text}", other
 
     def group(self) -> tuple[int | str | Arg, ...]:
         """Return what stands in an item's parentheses: values, each under the operator before it."""
@@ -166,6 +213,8 @@ class _Parser:
         return tuple(found)
 
     def values_of(self, token: _Token) -> tuple[int | str, ...]:
+        if token.kind == "sign":
+            raise self.error(f"unexpected {token.text!r} in a directive", token.span)
         if any(len(number) > _DIGITS for number in re.findall(r"\d+", token.text)):
             raise self.error(f"a number in a directive has at most {_DIGITS} digits", token.span)
         match token.kind:
@@ -212,6 +261,20 @@ class _Parser:
 
     def error(self, message: str, span: Span | None = None) -> ParseError:
         return ParseError(message, self.whole if span is None else span)
+
+
+def sum_terms(text: str) -> dict[str, int]:
+    """Return the factors of a sum's names, and its constant by the name "".
+
+    >>> sum_terms("2*i - j + 1"), sum_terms("-n")
+    ({'i': 2, 'j': -1, '': 1}, {'n': -1})
+    """
+    found: dict[str, int] = {}
+    for sign, factor, name in re.findall(r"(-?)\s*(?:(-?\d+)\*?)?([A-Za-z_]\w*)?(?:\s\+\s|\s(?=-)|$)", text):
+        value = int(factor or 1) * (-1 if sign else 1)
+        if factor or name:
+            found[name] = found.get(name, 0) + value
+    return found
 
 
 def _keyword(word: str) -> str:

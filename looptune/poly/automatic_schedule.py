@@ -5,9 +5,9 @@
 What is kept: every dependence on arrays, and of locals every value. Where two uses of a local do not share a value,
 one need not end before the other begins; they only may not overlap in one iteration of a loop that is not parallel.
 
-Sources: Verdoolaege, "Integer set coalescing" and "Scheduling for PPCG" (KU Leuven CW 706, 2017); Bondhugula et al.,
-"A practical automatic polyhedral parallelizer and locality optimizer", PLDI 2008; Feautrier, "Some efficient solutions to
-the affine scheduling problem, part II", IJPP 21(6), 1992.
+Sources: Verdoolaege and Janssens, "Scheduling for PPCG", KU Leuven report CW 706, 2017; Bondhugula et al., "A practical
+automatic polyhedral parallelizer and locality optimizer", PLDI 2008; Feautrier, "Some efficient solutions to the affine
+scheduling problem, part II", IJPP 21(6), 1992.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Parallel = Literal["outer", "inner", "none"]
 """outer: outermost loops parallel where they can be · inner: as few sequential loops around parallel ones as possible ·
 none: outermost loops that can be tiled together."""
 Fusion = Literal["max", "min"]
-"""max: statements share loops as far as they can · min: those that do not depend on each other in a circle share none."""
+"""max: statements share loops as far as they can · min: only those do that depend on each other in a circle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,7 @@ class ScheduleOptions:
     fusion: Fusion = "max"
 
 
-def find_schedule(
-    model: Scop, nest: LoopNest, options: ScheduleOptions, *, reassociate: bool
-) -> Mapping[str, isl.Map]:
+def find_schedule(model: Scop, nest: LoopNest, options: ScheduleOptions, *, reassociate: bool) -> Mapping[str, isl.Map]:
     """Return { statement[loops of the nest] -> [time] } for each statement of the nest; the loops around are sizes.
 
     ``model`` has the dependences of the codelet in which the nest stands. IslLimitExceeded where isl gives up.

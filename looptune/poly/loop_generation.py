@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
+from typing import Any
 
 import islpy as isl
 
@@ -39,30 +40,19 @@ from looptune.poly.affine import name
 from looptune.poly.coalesce import coalesce
 from looptune.poly.domain import IterationDomains, Statement, scan
 from looptune.poly.isl_limits import QUESTION, isl_operation_limit
-from looptune.poly.isl_objects import SchedulePiece, Space
-
-
-@dataclass(frozen=True, slots=True)
-class NewTime:
-    """When a statement runs within a nest.
-
-    ``entries`` are isl text over the loop variables of the nest, those around it and the sizes. They alternate: a place
-    in the text, a loop, a place, a loop, ..., a place. ``templates`` are loops from which the new ones take their
-    names, one for each loop entry.
-    """
-
-    entries: tuple[str, ...]
-    templates: tuple[Loop, ...]
+from looptune.poly.isl_objects import Order, SchedulePiece, Space
 
 
 @dataclass(frozen=True, eq=False)
 class LoopNest:
     """The statements under one loop of ``codelet``, each copy with a name of its own.
 
-    ``outer`` is how many loops are around the loop, ``place`` how many precede it in the text.
+    ``numbered`` is the codelet with these names. ``outer`` is how many loops are around the loop, ``place`` how many
+    precede it in the text.
     """
 
     codelet: Codelet
+    numbered: Codelet
     place: int
     outer: int
     nest: IterationDomains
@@ -72,20 +62,16 @@ class LoopNest:
     def of(codelet: Codelet, loop: Loop) -> LoopNest:
         """Read the nest at ``loop``, which stands in ``codelet``."""
         originals: dict[str, Assign] = {}
-        nest = scan(_numbered(codelet, originals))
+        numbered = _numbered(codelet, originals)
+        nest = scan(numbered)
         place = next(k for k, f in enumerate(n for n in walk(codelet.body) if isinstance(n, Loop)) if f is loop)
         inside = {id(n) for n in walk(loop) if isinstance(n, Assign)}
         copies = {c: n for c, n in originals.items() if id(n) in inside}
-        return LoopNest(codelet, place, len(nest.ranges[place][1]), nest, copies)
+        return LoopNest(codelet, numbered, place, len(nest.ranges[place][1]), nest, copies)
 
     def loops(self, copy: str) -> tuple[Loop, ...]:
         """Return the loops of the nest around a statement, outermost first."""
         return tuple(f for f in self._statement(copy).loops[self.outer :] if isinstance(f, Loop))
-
-    def time(self, copy: str) -> tuple[str, ...]:
-        """Return when a statement runs now, within the nest: place, loop, place, ..., place."""
-        s = self._statement(copy)
-        return s.time[2 * self.outer : 2 * len(s.loops) + 1]
 
     def _statement(self, copy: str) -> Statement:
         return self.nest.statements[copy]
@@ -99,31 +85,32 @@ class LoopNest:
     def space(self) -> Space:
         return Space(self.nest, {})
 
-    def generate(self, times: Mapping[str, NewTime]) -> tuple[Stmt, ...]:
-        """Return statements that run every instance of the nest once, in the order of ``times``, by copy.
+    def generate(self, times: Mapping[str, isl.Map], single: Collection[int] = ()) -> tuple[Stmt, ...]:
+        """Return statements that run every instance of the nest once, in the order of ``times``.
 
-        Each loop entry becomes one loop, with conditions where its statements run in other ranges. IslLimitExceeded
-        where isl gives up.
-        """
-        length = max(len(t.entries) for t in times.values())
-        padded = {c: t.entries + ("0",) * (length - len(t.entries)) for c, t in times.items()}
-        templates = {c: tuple(f for each in t.templates for f in (None, each)) for c, t in times.items()}
-        with isl_operation_limit(QUESTION):
-            maps = {c: self.within(self.space.time(c, (SchedulePiece(e),), length)) for c, e in padded.items()}
-            return _Generator(self, maps, templates, tuple(range(1, length, 2))).run()
-
-    def generate_from_maps(
-        self, maps: Mapping[str, isl.Map], templates: Mapping[str, Sequence[Loop | None]]
-    ) -> tuple[Stmt, ...]:
-        """Return the statements for { copy[loops of the nest] -> [time] }, by copy, the loops around as parameters.
-
-        A time entry may become several loops, one after the other. ``templates`` has a loop or None for each entry.
+        ``times`` has { copy[loops of the nest] -> [time] } by copy, all of one length, with the loops around as sizes.
+        Each of the entries ``single`` becomes one loop, with conditions where its statements run in other ranges; any
+        other entry may become several loops, one after the other. A new loop takes the name of the innermost loop on
+        which its entry depends. IslLimitExceeded where isl gives up.
         """
         with isl_operation_limit(QUESTION):
-            return _Generator(self, maps, templates, ()).run()
+            return _Generator(self, times, single).run()
+
+    def times_in(self, original: Space, order: Order, first: int) -> Mapping[str, isl.Map]:
+        """Return the times of ``order`` from entry ``first`` on, by copy, as ``generate`` takes them.
+
+        ``order`` says when the instances of the statements of ``original`` run, of which the copies are made.
+        """
+        length = max(len(p.time) for mine in order.values() for p in mine) - first
+        found = {}
+        for copy, assign in self.copies.items():
+            late = tuple(SchedulePiece(p.time[first:], p.when) for p in order[assign.name])
+            at = instance_map(original, self.space, copy, assign.name)
+            found[copy] = self.within(at.apply_range(original.time(assign.name, late, length)))
+        return found
 
     def within(self, relation: isl.Map) -> isl.Map:
-        """Return { copy[loops] -> anything } as { copy[loops of the nest] -> anything }, with the loops around as sizes.
+        """Return { copy[loops of the nest] -> anything } of { copy[loops] -> anything }, the loops around as sizes.
 
         The loops are restricted to those values with which the statement runs.
         """
@@ -182,8 +169,8 @@ class _Generator:
 
     nest: LoopNest
     maps: Mapping[str, isl.Map]
-    templates: Mapping[str, Sequence[Loop | None]]
-    single: tuple[int, ...]
+    single: Collection[int]
+    templates: dict[str, tuple[Loop | None, ...]] = field(init=False)
     iterators: tuple[str, ...] = field(init=False)
     dtype: str = field(init=False)
     variables: dict[str, Var] = field(init=False)
@@ -200,6 +187,7 @@ class _Generator:
         scalars = (p for p in self.nest.codelet.params if name(p.name) in space.parameters)
         self.variables = {name(p.name): Var(p.name, p.dtype) for p in scalars if isinstance(p, Scalar)}
         self.variables |= {name(f.var): Var(f.var, f.dtype) for f in around}
+        self.templates = {c: _templates(self.nest.loops(c), m) for c, m in self.maps.items()}
 
     def run(self) -> tuple[Stmt, ...]:
         schedule = reduce(isl.UnionMap.union, map(isl.UnionMap.from_map, self.maps.values()))
@@ -209,30 +197,29 @@ class _Generator:
 
     def _options(self) -> isl.UnionMap:
         dims = ", ".join(f"i{k}" for k in range(len(self.iterators)))
-        return isl.UnionMap(f"{{ {'; '.join(f'[{dims}] -> atomic[{k}]' for k in self.single)} }}")
+        places = range(len(self.iterators)) if self.single else ()
+        asked = (f"[{dims}] -> {'atomic' if k in self.single else 'unroll'}[{k}]" for k in places)
+        return isl.UnionMap(f"{{ {'; '.join(asked)} }}")
 
     # -- isl's tree as statements ---------------------------------------------------------------------------------
 
     def _statements(self, node: isl.AstNode, values: Mapping[str, Expr], around: tuple[str, ...]) -> Iterator[Stmt]:
         """``values``: what isl's names of loops stand for; ``around``: the variables of the loops made so far."""
-        kind = isl.ast_node_type
-        match node.get_type():
-            case kind.block:
+        match _kind(node.get_type()):
+            case "block":
                 children = node.block_get_children()
                 for k in range(children.n_ast_node()):
                     yield from self._statements(children.get_at(k), values, around)
-            case kind.for_:
+            case "for_":
                 yield from self._loop(node, values, around)
-            case kind.if_:
+            case "if_":
                 other = self._statements(node.if_get_else_node(), values, around) if node.if_has_else_node() else ()
                 then = tuple(self._statements(node.if_get_then_node(), values, around))
                 yield If(self._expression(node.if_get_cond(), values), then, tuple(other))
-            case kind.mark:
-                yield from self._statements(node.mark_get_node(), values, around)
-            case kind.user:
+            case "user":
                 yield self._assignment(node.user_get_expr(), values)
-            case other_kind:
-                raise AssertionError(f"isl made a node of type {other_kind}")
+            case kind:
+                raise AssertionError(f"isl made a node of type {kind}")
 
     def _loop(self, node: isl.AstNode, values: Mapping[str, Expr], around: tuple[str, ...]) -> Iterator[Stmt]:
         iterator = node.for_get_iterator().get_id().get_name()
@@ -266,55 +253,95 @@ class _Generator:
         args = [self._expression(call.get_op_arg(k), values) for k in range(1, call.get_op_n_arg())]
         loops = self.nest.loops(copy)
         given = {f.var: fold(Cast(f.dtype, e)) for f, e in zip(loops, args, strict=True)}
-        return substitute(self.nest.copies[copy], given)
+        made = substitute(self.nest.copies[copy], given)
+        assert isinstance(made, Assign), "substitution keeps what a node is"
+        return made
 
     def _end(self, cond: isl.AstExpr, values: Mapping[str, Expr]) -> Expr:
         """Return the exclusive upper bound of a loop."""
-        op, hi = cond.get_op_type(), self._expression(cond.get_op_arg(1), values)
-        assert op in (isl.ast_expr_op_type.lt, isl.ast_expr_op_type.le), "isl's loops count upward"
-        return hi if op == isl.ast_expr_op_type.lt else add(hi, Const(1, self.dtype))
+        op, hi = _kind(cond.get_op_type()), self._expression(cond.get_op_arg(1), values)
+        assert op in ("lt", "le"), "isl's loops count upward"
+        return hi if op == "lt" else add(hi, Const(1, self.dtype))
 
     def _expression(self, e: isl.AstExpr, values: Mapping[str, Expr]) -> Expr:
-        kind = isl.ast_expr_type
-        match e.get_type():
-            case kind.int:
+        match _kind(e.get_type()):
+            case "int":
                 return Const(int(e.int_get_val().to_python()), self.dtype)
-            case kind.id:
+            case "id":
                 named = e.get_id().get_name()
                 return values[named] if named in values else fold(Cast(self.dtype, self.variables[named]))
         args = [self._expression(e.get_op_arg(k), values) for k in range(e.get_op_n_arg())]
-        return self._operation(e.get_op_type(), args)
-
-    def _operation(self, op: isl.ast_expr_op_type, args: Sequence[Expr]) -> Expr:
-        ops = isl.ast_expr_op_type
-        match op:
-            case ops.add:
-                return add(*args)
-            case ops.sub:
-                return sub(*args)
-            case ops.mul:
-                return mul(*args)
-            case ops.minus:
-                return fold(Unary("-", *args))
-            case ops.div | ops.pdiv_q:
-                return div(*args)
-            case ops.pdiv_r | ops.zdiv_r:
-                return mod(*args)
-            case ops.fdiv_q:
-                return _floor(*args)
-            case ops.max | ops.min:
-                made = args[0]
-                for other in args[1:]:
-                    made = max_of(made, other) if op == ops.max else min_of(made, other)
-                return made
-        return Binary(_CONDITIONS[op], *args)
+        return _operation(_kind(e.get_op_type()), args)
 
 
-_CONDITIONS: Mapping[isl.ast_expr_op_type, str] = {
-    isl.ast_expr_op_type.and_: "&&", isl.ast_expr_op_type.and_then: "&&", isl.ast_expr_op_type.or_: "||",
-    isl.ast_expr_op_type.or_else: "||", isl.ast_expr_op_type.eq: "==", isl.ast_expr_op_type.le: "<=",
-    isl.ast_expr_op_type.lt: "<", isl.ast_expr_op_type.ge: ">=", isl.ast_expr_op_type.gt: ">",
+_OPERATORS: Mapping[str, str] = {
+    "and_": "&&", "and_then": "&&", "or_": "||", "or_else": "||", "eq": "==", "le": "<=", "lt": "<", "ge": ">=",
+    "gt": ">", "add": "+", "sub": "-", "mul": "*",
 }  # fmt: skip
+"""Those of the IR by isl's names."""
+
+
+def _operation(op: str, args: Sequence[Expr]) -> Expr:
+    match op:
+        case "add" | "sub" | "mul":
+            return _sum(Binary(_OPERATORS[op], *args))
+        case "minus":
+            return _sum(Unary("-", *args))
+        case "div" | "pdiv_q":
+            return div(*args)
+        case "pdiv_r" | "zdiv_r":
+            return mod(*args)
+        case "fdiv_q":
+            return _floor(*args)
+        case "max":
+            return reduce(max_of, args)
+        case "min":
+            return reduce(min_of, args)
+    return Binary(_OPERATORS[op], *args)
+
+
+def _kind(value: Any) -> str:
+    """Return the name of one of isl's constants, of which islpy's stubs lack those that end in an underscore."""
+    return str(value.name)
+
+
+def _sum(e: Expr) -> Expr:
+    """Return a sum with what is added first, then what is subtracted, then the constant.
+
+    >>> from looptune.ir.c_printer import expression_text
+    >>> i, j = Var("i"), Var("j")
+    >>> expression_text(_sum(Binary("-", Binary("+", Unary("-", i), Binary("*", Const(2), j)), Const(1))))
+    '2 * j - i - 1'
+    """
+    found: dict[Expr, int] = {}
+    constant = _add_terms(e, 1, found)
+    made: Expr | None = None
+    for term, factor in sorted(found.items(), key=lambda item: item[1] < 0):
+        part = mul(Const(abs(factor), e.dtype), term)
+        if made is None:
+            made = part if factor > 0 else sub(Const(constant, e.dtype), part)
+            constant = constant if factor > 0 else 0
+        elif factor:
+            made = add(made, part) if factor > 0 else sub(made, part)
+    rest = Const(constant, e.dtype)
+    return rest if made is None else add(made, rest)
+
+
+def _add_terms(e: Expr, factor: int, found: dict[Expr, int]) -> int:
+    """Add the terms of ``factor`` times ``e`` to ``found``; return the constant."""
+    match e:
+        case Const(int(value)):
+            return factor * value
+        case Binary("+", a, b):
+            return _add_terms(a, factor, found) + _add_terms(b, factor, found)
+        case Binary("-", a, b):
+            return _add_terms(a, factor, found) + _add_terms(b, -factor, found)
+        case Unary("-", a):
+            return _add_terms(a, -factor, found)
+        case Binary("*", Const(int(value)), a) | Binary("*", a, Const(int(value))):
+            return _add_terms(a, factor * value, found)
+    found[e] = found.get(e, 0) + factor
+    return 0
 
 
 def _floor(a: Expr, b: Expr) -> Expr:
@@ -342,7 +369,7 @@ def _copies(node: isl.AstNode) -> Iterator[str]:
     found: list[str] = []
 
     def visit(n: isl.AstNode) -> bool:
-        if n.get_type() == isl.ast_node_type.user:
+        if _kind(n.get_type()) == "user":
             found.append(n.user_get_expr().get_op_arg(0).get_id().get_name())
         return True
 
@@ -362,22 +389,31 @@ def times_of_tree(original: Space, codelet: Codelet) -> dict[str, tuple[Schedule
     found: dict[str, list[SchedulePiece]] = {}
     with isl_operation_limit(QUESTION):
         for copy, assign in copies.items():
-            found.setdefault(assign.name, []).extend(_pieces(original, made, copy, assign))
+            found.setdefault(assign.name, []).extend(_pieces(original, made, copy, assign.name))
     return {statement: tuple(pieces) for statement, pieces in found.items()}
 
 
-def _pieces(original: Space, made: Space, copy: str, assign: Assign) -> Iterator[SchedulePiece]:
-    s, c = original.nest.statements[assign.name], made.nest.statements[copy]
-    instance = [made.nest.affine(e, c.dims) for e in assign.instance]
+def instance_map(original: Space, made: Space, copy: str, statement: str) -> isl.Map:
+    """Return { copy[loops] -> statement[loops in ``original``] : the copy runs that instance }.
+
+    ValueError where the instance is not an affine function of the loops.
+    """
+    s, c = original.nest.statements[statement], made.nest.statements[copy]
+    instance = [made.nest.affine(e, c.dims) for e in c.assign.instance]
     if None in instance or len(instance) != len(s.dims):
-        raise ValueError(f"which iteration of {s.name} a copy runs is not affine")
-    at = isl.Map(f"{made.prefix}{{ {made.instance(c)} -> {s.name}[{', '.join(map(str, instance))}] }}")
-    domain = original.domain(s.name)
-    back = coalesce(at.intersect_domain(made.domain(copy)).reverse().intersect_domain(domain))
-    for k, dim in enumerate(s.dims):
+        raise ValueError(f"which iteration of {statement} a copy runs is not affine")
+    everywhere = isl.Map(f"{made.prefix}{{ {made.instance(c)} -> {s.name}[{', '.join(map(str, instance))}] }}")
+    return everywhere.intersect_domain(made.domain(copy))
+
+
+def _pieces(original: Space, made: Space, copy: str, statement: str) -> Iterator[SchedulePiece]:
+    domain = original.domain(statement)
+    back = coalesce(instance_map(original, made, copy, statement).reverse().intersect_domain(domain))
+    for k, dim in enumerate(original.nest.statements[statement].dims):
         back = back.set_dim_name(isl.dim_type.in_, k, dim)
     pieces: list[tuple[isl.Set, isl.MultiAff]] = []
     isl.PwMultiAff.from_map(back).foreach_piece(lambda where, values: pieces.append((where, values)))
+    c = made.nest.statements[copy]
     for where, values in pieces:
         env = {dim: _text(values.get_at(k).to_str()) for k, dim in enumerate(c.dims)}
         time = tuple(env.get(entry, entry) for entry in c.time)
@@ -402,3 +438,26 @@ def _condition(basic: str) -> str:
     'i >= n and 2*i = j'
     """
     return re.sub(r"(\d)(?=[A-Za-z_(])", r"\1*", basic[basic.index(" : ") + 3 : basic.rindex("}")].strip())
+
+
+def _templates(loops: Sequence[Loop], times: isl.Map) -> tuple[Loop | None, ...]:
+    """Return for each entry of the times the innermost loop on which it depends, each loop at most once.
+
+    Entries that depend on few loops choose first: of (2*t + i, t) the second takes t, the first i.
+    """
+    involved: list[set[int]] = [set() for _ in range(times.dim(isl.dim_type.out))]
+    for basic in times.get_basic_maps():
+        for c in basic.get_constraints():
+            if c.is_equality():
+                mine = {k for k in range(len(loops)) if c.involves_dims(isl.dim_type.in_, k, 1)}
+                entries = [k for k in range(len(involved)) if c.involves_dims(isl.dim_type.out, k, 1)]
+                if len(entries) == 1:
+                    involved[entries[0]] |= mine
+    found: list[Loop | None] = [None] * len(involved)
+    left = set(range(len(loops)))
+    for entry in sorted(range(len(involved)), key=lambda k: (len(involved[k]), k)):
+        free = involved[entry] & left
+        if free:
+            found[entry] = loops[max(free)]
+            left.discard(max(free))
+    return tuple(found)

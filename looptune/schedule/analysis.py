@@ -6,26 +6,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import islpy as isl
 
 from looptune.core.errors import UnsupportedError
 from looptune.core.source import NOWHERE
 from looptune.ir.nodes import Codelet, Loop, Stmt
 from looptune.ir.rewrite import walk_stmts
+from looptune.poly.automatic_schedule import ScheduleOptions, find_schedule
 from looptune.poly.carried_dependence import Reason, explain_sequential
 from looptune.poly.dependence_graph import Graph, graph, max_lag
 from looptune.poly.isl_limits import JUDGEMENT, QUESTION, Effort, IslLimitExceeded, isl_operation_limit
 from looptune.poly.legality import Verdict, Violation, check_schedule, parallel
+from looptune.poly.loop_generation import LoopNest, times_of_tree
 from looptune.poly.reassociation import ReorderedReduction, reductions_of, reordered_reductions
 from looptune.poly.scop import Order, Scop, build, with_dependences
 from looptune.schedule.binding import enclosing_path, identity
-from looptune.schedule.directives.base import NewSchedule, restrict_schedule, statement_names
+from looptune.schedule.directives.base import NewSchedule, Rewrite, restrict_schedule, splice, statement_names
 
 if TYPE_CHECKING:
     from looptune.poly.dataflow import Flows
+    from looptune.poly.isl_objects import Space
 
 MOST_STATEMENTS = 400
 """On one array: 160,000 pairs."""
@@ -49,6 +54,7 @@ class Analysis:
     _graphs: dict[object, Graph] = field(init=False, default_factory=dict)
     _lags: dict[object, int | None] = field(init=False, default_factory=dict)
     _runs: dict[int, bool] = field(init=False, default_factory=dict)
+    _schedules: dict[object, tuple[object, Mapping[str, isl.Map]]] = field(init=False, default_factory=dict)
     prefix_cache: dict[object, Any] = field(init=False, default_factory=dict, repr=False)
     """What schedules have in common, by the directives that made it; each holds the codelet its key is of."""
 
@@ -161,6 +167,23 @@ class Analysis:
                 lambda model: max_lag(model, first, then, entry, order, memory=memory, reassociate=self.reassociate)
             )
         return self._lags[key]
+
+    @property
+    def space(self) -> Space:
+        return self.model.space
+
+    def find_schedule(self, nest: LoopNest, options: ScheduleOptions) -> Mapping[str, isl.Map]:
+        """Return times for the statements of a nest that isl finds, remembered by codelet and place."""
+        key = (id(nest.codelet.body), nest.place, options)
+        if key not in self._schedules:
+            same = nest.codelet.body is self.codelet.body
+            model = self.model if same else with_dependences(build(nest.numbered), Effort())
+            found = find_schedule(model, nest, options, reassociate=self.reassociate)
+            self._schedules[key] = (nest.codelet.body, found)
+        return self._schedules[key][1]
+
+    def times_of(self, codelet: Codelet, loop: Loop, body: tuple[Stmt, ...]) -> Order:
+        return times_of_tree(self.model.space, replace(codelet, body=splice(codelet.body, loop, Rewrite(body))))
 
     def always_runs(self, number: int) -> bool:
         if number not in self._runs:

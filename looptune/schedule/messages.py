@@ -45,8 +45,11 @@ def directive_text(directive: Directive) -> str:
 
 def _shown(arg: Arg) -> str:
     values = ["x".join(_value(v) for v in arg.values)] if arg.key == "blocksize" else [_value(v) for v in arg.values]
-    if not arg.values:
-        return arg.key
+    match arg.values:
+        case ():
+            return arg.key
+        case (Arg("by", (amount,)),):
+            return f"{arg.key} by {amount}"
     if arg.key in ("private", "reduce", "transposed"):
         return f"{arg.key}({', '.join(values)})"
     separator = " " if arg.key in ("blocksize", "buffers", "rows", "unroll", "vector") else ":" if arg.key else ""

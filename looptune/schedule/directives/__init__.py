@@ -29,21 +29,33 @@ from looptune.schedule.directives.pack import Pack
 from looptune.schedule.directives.parallel import NoParallel, Parallel
 from looptune.schedule.directives.permute import Permute
 from looptune.schedule.directives.persistent import Persistent
+from looptune.schedule.directives.reverse import Reverse
 from looptune.schedule.directives.rfactor import RFactor
+from looptune.schedule.directives.schedule import Schedule
+from looptune.schedule.directives.shift import Shift
+from looptune.schedule.directives.skew import Skew
+from looptune.schedule.directives.splitat import SplitAt
 from looptune.schedule.directives.stage import Stage
 from looptune.schedule.directives.swizzle import Swizzle
 from looptune.schedule.directives.tile import Tile
 from looptune.schedule.directives.unroll import Unroll
 from looptune.schedule.directives.vectorize import Vectorize
+from looptune.schedule.directives.wavefront import Wavefront
 
 if TYPE_CHECKING:
     from looptune.core.plugins import Plugin
     from looptune.ir.nodes import Directive
 
 ALL: tuple[type[Transform], ...] = (
+    Schedule,
     Distribute,
     Cut,
+    SplitAt,
+    Skew,
+    Shift,
+    Reverse,
     Permute,
+    Wavefront,
     Fold,
     Fuse,
     Box,

@@ -28,8 +28,14 @@ from looptune.poly.loop_context import LoopContext
 from looptune.poly.scop import Order, SchedulePiece, name, to_isl
 
 if TYPE_CHECKING:
+    import islpy as isl
+
+    from looptune.ir.nodes import Codelet
+    from looptune.poly.automatic_schedule import ScheduleOptions
     from looptune.poly.dependence_graph import Graph
+    from looptune.poly.isl_objects import Space
     from looptune.poly.legality import Violation
+    from looptune.poly.loop_generation import LoopNest
 
 ARRAYS = MappingProxyType({"A": "n", "B": "n", "D": "nm", "E": "m", "F": "mn", "G": "nn"})
 """The arrays of examples with their extents, all float."""
@@ -77,6 +83,19 @@ class DependenceQueries(Protocol):
         of ``then``: 0 if there is no dependence, None if there is no bound. For locals, only flow dependences count, or
         with ``memory`` every two accesses to one element.
         """
+        ...
+
+    @property
+    def space(self) -> Space:
+        """Return the codelet's statements, in whose instances orders are written."""
+        ...
+
+    def find_schedule(self, nest: LoopNest, options: ScheduleOptions) -> Mapping[str, isl.Map]:
+        """Return times for the statements of a nest that isl finds; see ``poly.automatic_schedule``."""
+        ...
+
+    def times_of(self, codelet: Codelet, loop: Loop, body: tuple[Stmt, ...]) -> Order:
+        """Return when ``codelet`` with ``body`` in place of ``loop`` runs each statement."""
         ...
 
 
