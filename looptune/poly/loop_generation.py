@@ -233,7 +233,7 @@ class _Generator:
         step = int(node.for_get_inc().get_val().to_python())
         hi = self._end(node.for_get_cond(), values)
         yield Loop(template.var, lo, hi, body, step, number=template.number, directives=template.directives,
-                   dtype=self.dtype, span=template.span)  # fmt: skip
+                   dtype=self.dtype, annotations=template.annotations, span=template.span)  # fmt: skip
 
     def _template(self, node: isl.AstNode, iterator: str, around: tuple[str, ...]) -> Loop:
         """Return the loop of which that of ``iterator`` takes the name: what most of its statements name.

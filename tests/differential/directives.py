@@ -48,6 +48,32 @@ def _permute(s: Site) -> str:
     return f"permute {', '.join(names)}"
 
 
+def _amount(s: Site) -> str:
+    r = s.rng
+    terms = [f"{r.choice((1, 1, 2, -1))}*{v}" for v in r.sample(s.nest, r.choice((0, 1, 1, min(2, len(s.nest)))))]
+    return " + ".join([*terms, str(r.randint(0, 3))]) if not terms or r.random() < 0.3 else " + ".join(terms)
+
+
+def _skew(s: Site) -> str:
+    return f"skew {s.nest[-1] if s.rng.random() < 0.7 else s.var()} by {_amount(s)}"
+
+
+def _wavefront(s: Site) -> str:
+    names = s.some(3) if len(s.nest) > 1 else [*s.nest, "q"]
+    names = names if len(names) > 1 else list(s.nest[:2])
+    return f"wavefront {', '.join(v + s.rng.choice(('', '', ':2')) for v in names)}"
+
+
+def _splitat(s: Site) -> str:
+    points = sorted(s.rng.sample(range(-1, 8), s.rng.choice((1, 1, 2, 3))))
+    return f"splitat {', '.join(map(str, points) if s.rng.random() < 0.6 else (_amount(s) for _ in points))}"
+
+
+def _schedule(s: Site) -> str:
+    parallel = s.rng.choice(("", "", "parallel:outer", "parallel:inner", "parallel:none"))
+    return f"schedule {', '.join(x for x in (parallel, s.rng.choice(('', '', 'fuse:min'))) if x)}".rstrip()
+
+
 def _parallel(s: Site) -> str:
     r = s.rng
     reduced = (
@@ -73,6 +99,12 @@ def _block(s: Site) -> str:
 KINDS: Mapping[str, Callable[[Site], str]] = {
     "distribute": lambda s: "distribute",
     "cut": lambda s: "cut",
+    "schedule": _schedule,
+    "splitat": _splitat,
+    "skew": _skew,
+    "shift": lambda s: f"shift {s.nest[0]} by {s.rng.randint(-3, 5)}",
+    "reverse": lambda s: "reverse",
+    "wavefront": _wavefront,
     "permute": _permute,
     "fold": lambda s: "fold",
     "fuse": lambda s: s.rng.choice(("fuse", "fuse", "fuse 2", "fuse 3")),
@@ -99,7 +131,7 @@ KINDS: Mapping[str, Callable[[Site], str]] = {
 """A line for each directive there is; ``tests/properties/test_differential.py`` asserts that none is missing."""
 WEIGHTS = {
     "unroll": 10, "tile": 6, "permute": 4, "distribute": 4, "fuse": 3, "fullunroll": 2, "parallel": 3, "box": 3,
-    "rfactor": 3, "grid": 2, "gridify": 2, "vectorize": 2,
+    "rfactor": 3, "grid": 2, "gridify": 2, "vectorize": 2, "schedule": 3, "splitat": 2, "skew": 2, "wavefront": 2,
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import floor
 
+import islpy as isl
 import numpy as np
 from hypothesis import strategies as st
 
@@ -26,6 +27,8 @@ KINDS = (
     "unroll 4, split, vector 2RESTJAM", "tile BLOCKS", "tile BLOCKS",
     "parallel", "noParallel", "gridify(GRID)", "grid blocksize 4x2", "rfactor FACTOR", "box", "box FACTOR",
     "box FACTOR & unroll FACTOR, jam", "box & unroll FACTORSCHEMERESTJAM", "box & tile BLOCKS",
+    "schedule", "schedule OPTIONS", "splitat VALUES", "skew INNER by AMOUNT", "shift INNER by FACTOR", "reverse",
+    "wavefront ORDER", "skew INNER by AMOUNT & permute ORDER", "skew INNER by AMOUNT & tile BLOCKS",
 )  # fmt: skip
 """Every directive, its arguments to be filled in; several for one loop."""
 INSIDE = 12
@@ -205,6 +208,12 @@ def filled(draw: st.DrawFn, kind: str, inner: Sequence[str]) -> str:
         "REST": lambda: draw(st.sampled_from(("", ", guarded", ", remainder"))),
         "JAM": lambda: draw(st.sampled_from(("", ", jam", ", noJam"))),
         "BLOCKS": lambda: ", ".join(f"{v}:{draw(st.integers(1, 4))}" for v in blocks),
+        "OPTIONS": lambda: draw(
+            st.sampled_from(("parallel:inner", "parallel:none", "fuse:min", "parallel:none, fuse:min"))
+        ),
+        "VALUES": lambda: draw(st.sampled_from(("1", "2", "1, 3", "n - 1", "1, n", "m"))),
+        "INNER": lambda: draw(st.sampled_from(inner)),
+        "AMOUNT": lambda: draw(st.sampled_from((inner[0], f"2*{inner[0]}", f"{inner[0]} + 1", "1", f"n - {inner[0]}"))),
         "GRID": lambda: ", ".join(inner[: draw(st.sampled_from((2, 2, 3)))]),
     }
     for word, made in words.items():
@@ -243,5 +252,11 @@ def outcome(codelet: Codelet, n: int, m: int) -> tuple[dict[str, np.ndarray], Tr
 def time_of(pieces: Sequence[SchedulePiece], env: Mapping[str, int]) -> tuple[int, ...]:
     """When the instance with the variables in ``env`` runs."""
     words = {**env, "floor": floor, "min": min, "max": max}
-    (held,) = (p for p in pieces if not p.when or eval(p.when.replace(" mod ", " % "), {}, dict(words)))
+    (held,) = (p for p in pieces if not p.when or _holds(p.when, env))
     return tuple(eval(e.replace(" mod ", " % "), {}, dict(words)) for e in held.time)
+
+
+def _holds(when: str, env: Mapping[str, int]) -> bool:
+    """Whether an isl condition holds at these values."""
+    given = " and ".join(f"{name} = {value}" for name, value in env.items())
+    return not isl.Set(f"{{ [{', '.join(env)}] : {given} and ({when}) }}").is_empty()

@@ -131,4 +131,5 @@ def generate(
         raise site.refuse(f"{directive}: no loop {gone.var} is left, for which the file has the directive {word}")
     names = statement_names(site.loop)
     moved = {n: pieces for n, pieces in order.items() if n not in names}
-    return GeneratedNest(NewSchedule({n: order[n] for n in names}, also_moved=moved), body)
+    inside = {n: order.get(n, site.order[n]) for n in names}  # a statement that never runs is left out
+    return GeneratedNest(NewSchedule(inside, also_moved=moved), body)

@@ -84,8 +84,8 @@ class Wavefront(Transform):
 
 _SUMS = "for (int i = 1; i < n; i++)\n    for (int j = 1; j < m; j++)\n      D[i][j] = D[i - 1][j] + D[i][j - 1];"
 _AHEAD = """for (int i = 1; i < n; i++)
-    for (int j = 1; j < m - 1; j++)
-      D[i][j] = D[i - 1][j + 1] + D[i][j - 1];"""
+    for (int j = 1; j < n - 1; j++)
+      G[i][j] = G[i - 1][j + 1] + G[i][j - 1];"""
 _FAR = """for (int i = 1; i < n; i++)
     for (int j = 1; j < m - 2; j++)
       D[i][j] = D[i - 1][j + 2] + D[i][j - 1];"""
@@ -98,9 +98,9 @@ for (int j = 2; j < n + m - 1; j++) {
   }
 }"""),
     "wavefront i:2, j": Example(_AHEAD, """\
-for (int j = 3; j < 2 * n + m - 3; j++) {
-  for (int i = (1 > (m + j + 1) / 2 - m + 1 ? 1 : (m + j + 1) / 2 - m + 1); i < (n < (j + 1) / 2 ? n : (j + 1) / 2); i++) {
-    D[i][j - 2 * i] = D[i - 1][j - 2 * i + 1] + D[i][j - 2 * i - 1];
+for (int j = 3; j < 3 * n - 3; j++) {
+  for (int i = (1 > (n + j + 1) / 2 - n + 1 ? 1 : (n + j + 1) / 2 - n + 1); i < (n < (j + 1) / 2 ? n : (j + 1) / 2); i++) {
+    G[i][j - 2 * i] = G[i - 1][j - 2 * i + 1] + G[i][j - 2 * i - 1];
   }
 }"""),
     "Wavefront i, j": Example(_FAR, refused="must run before"),
