@@ -60,6 +60,8 @@ OTHERWISE: Mapping[str, str] = {
     "\0 may change \0, which bounds it": "jam: the front end makes such a loop a while, which jam refuses first",
     "this nest, on which \0, cannot be analysed": "when isl gives up is no matter of one file: test_isl_limits",
     "the bounds of its loops are too complex to analyse": "likewise",
+    "the loops are too complex to generate": "likewise",
+    "the nest at loop \0 is too complex": "likewise",
 }  # fmt: skip
 """Messages without a file, by what they say, with the reason."""
 

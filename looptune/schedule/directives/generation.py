@@ -48,13 +48,8 @@ def read_nest(site: DirectiveSite, directive: str) -> LoopNest:
         raise site.refuse(f"{directive}: the nest has a while loop (line {loop.span.line}), whose trips are not known")
     nest = LoopNest.of(site.loop_context.codelet, site.loop)
     inexact = nest.inexact
-    if inexact is not None:
-        line = inexact.assign.span.line
-        why = (
-            f"{inexact.unknown.what} cannot be analysed"
-            if inexact.unknown is not None
-            else "data decide whether it runs"
-        )
+    if inexact is not None and inexact.unknown is not None:
+        line, why = inexact.assign.span.line, inexact.unknown
         raise site.refuse(f"{directive}: the iterations of the statement of line {line} are not known: {why}")
     return nest
 

@@ -7,7 +7,7 @@
 A value is a sum of multiples of the loops around, sizes and numbers. ``splitat 1`` peels off what runs before i = 1.
 The pieces are loops 2.1, 2.2, ... of loop 2; a piece that is empty at some size runs nothing there.
 
-Legal when: no dependence is reversed, which is so if the values ascend. Gain: pieces without the dependence or the
+Legal when: always. Gain: pieces without the dependence or the
 condition of one iteration. Cost: code size, launches.
 """
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from looptune.core.errors import DirectiveError
-from looptune.schedule.directives.band import Band, depending, loops_in
+from looptune.schedule.directives.band import Band, loops_in
 from looptune.schedule.directives.base import DirectiveSite, Example, NewSchedule, Rewrite, Transform, positive
 from looptune.schedule.directives.generation import GeneratedNest, generate_in_order, read_nest
 
@@ -73,12 +73,6 @@ class Wavefront(Transform):
         if {f.var for f in band.loops} != {v for v, _ in self.factors}:
             named = f"wavefront {', '.join(v for v, _ in self.factors)}"
             raise site.refuse(f"{named}: the loops of the nest are {', '.join(loops_in(site.loop))}")
-        assigned = band.assigned()
-        if assigned is not None:
-            raise site.refuse(f"wavefront: a statement before loop {assigned[1].var} "
-                              f"assigns {assigned[0]}, which bounds it")  # fmt: skip
-        if not band.analysable:
-            raise site.refuse(f"wavefront: {depending(band.loops)} in a way that cannot be analysed")
         return band
 
 
@@ -102,7 +96,7 @@ for (int j = 3; j < 3 * n - 3; j++) {
   for (int i = (1 > (n + j + 1) / 2 - n + 1 ? 1 : (n + j + 1) / 2 - n + 1); i < (n < (j + 1) / 2 ? n : (j + 1) / 2); i++) {
     G[i][j - 2 * i] = G[i - 1][j - 2 * i + 1] + G[i][j - 2 * i - 1];
   }
-}"""),
+}"""),  # noqa: E501
     "Wavefront i, j": Example(_FAR, refused="must run before"),
     "wavefront i": Example(_SUMS, refused="at least two loops"),
     "wavefront i, k": Example(_SUMS, refused="the loops of the nest are i, j"),
