@@ -12,7 +12,7 @@ scheduling problem, part II", IJPP 21(6), 1992.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -23,7 +23,7 @@ import islpy as isl
 from looptune.poly.isl_limits import JUDGEMENT, isl_operation_limit
 
 if TYPE_CHECKING:
-    from looptune.poly.loop_generation import LoopNest
+    from looptune.poly.loop_generation import LoopNest, Times
     from looptune.poly.scop import Scop
 
 Parallel = Literal["outer", "inner", "none"]
@@ -41,7 +41,7 @@ class ScheduleOptions:
     fusion: Fusion = "max"
 
 
-def find_schedule(model: Scop, nest: LoopNest, options: ScheduleOptions, *, reassociate: bool) -> Mapping[str, isl.Map]:
+def find_schedule(model: Scop, nest: LoopNest, options: ScheduleOptions, *, reassociate: bool) -> Times:
     """Return { statement[loops of the nest] -> [time] } for each statement of the nest; the loops around are sizes.
 
     ``model`` has the dependences of the codelet in which the nest stands. IslLimitExceeded where isl gives up.

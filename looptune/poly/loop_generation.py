@@ -42,6 +42,9 @@ from looptune.poly.domain import IterationDomains, Statement, scan
 from looptune.poly.isl_limits import QUESTION, isl_operation_limit
 from looptune.poly.isl_objects import Order, SchedulePiece, Space
 
+Times = Mapping[str, isl.Map]
+"""{ copy[loops of the nest] -> [time] } by copy of a statement, all of one length, the loops around as sizes."""
+
 
 @dataclass(frozen=True, eq=False)
 class LoopNest:
@@ -85,18 +88,22 @@ class LoopNest:
     def space(self) -> Space:
         return Space(self.nest, {})
 
-    def generate(self, times: Mapping[str, isl.Map], single: Collection[int] = ()) -> tuple[Stmt, ...]:
+    def generate(self, times: Times, single: Collection[int] = ()) -> tuple[Stmt, ...]:
         """Return statements that run every instance of the nest once, in the order of ``times``.
 
-        ``times`` has { copy[loops of the nest] -> [time] } by copy, all of one length, with the loops around as sizes.
         Each of the entries ``single`` becomes one loop, with conditions where its statements run in other ranges; any
         other entry may become several loops, one after the other. A new loop takes the name of the innermost loop on
-        which its entry depends. IslLimitExceeded where isl gives up.
+        which its entry depends. IslLimitExceeded where isl gives up, ValueError where a bound is no sum, minimum or
+        maximum.
         """
-        with isl_operation_limit(QUESTION):
-            return _Generator(self, times, single).run()
+        isl.DEFAULT_CONTEXT.set_ast_build_detect_min_max(1)
+        try:
+            with isl_operation_limit(QUESTION):
+                return _Generator(self, times, single).run()
+        finally:
+            isl.DEFAULT_CONTEXT.set_ast_build_detect_min_max(0)
 
-    def times_in(self, original: Space, order: Order, first: int) -> Mapping[str, isl.Map]:
+    def times_in(self, original: Space, order: Order, first: int) -> Times:
         """Return the times of ``order`` from entry ``first`` on, by copy, as ``generate`` takes them.
 
         ``order`` says when the instances of the statements of ``original`` run, of which the copies are made.
@@ -168,7 +175,7 @@ class _Generator:
     """``single`` are the time entries that become one loop each."""
 
     nest: LoopNest
-    maps: Mapping[str, isl.Map]
+    maps: Times
     single: Collection[int]
     templates: dict[str, tuple[Loop | None, ...]] = field(init=False)
     iterators: tuple[str, ...] = field(init=False)
@@ -297,6 +304,8 @@ def _operation(op: str, args: Sequence[Expr]) -> Expr:
             return reduce(max_of, args)
         case "min":
             return reduce(min_of, args)
+        case "select" | "cond":
+            raise ValueError("a bound is another sum in some iterations than in others")
     return Binary(_OPERATORS[op], *args)
 
 
@@ -378,7 +387,7 @@ def _copies(node: isl.AstNode) -> Iterator[str]:
 
 
 def times_of_tree(original: Space, codelet: Codelet) -> dict[str, tuple[SchedulePiece, ...]]:
-    """Return when ``codelet``, which is made of the codelet of ``original``, runs each of its statements.
+    """Return when ``codelet``, which is made of the codelet of ``original``, runs each statement that ever runs.
 
     It is the inverse of what the copies of each statement say of themselves (``Assign.instance``). IslLimitExceeded
     where isl gives up, ValueError where an instance is not affine.
@@ -390,7 +399,7 @@ def times_of_tree(original: Space, codelet: Codelet) -> dict[str, tuple[Schedule
     with isl_operation_limit(QUESTION):
         for copy, assign in copies.items():
             found.setdefault(assign.name, []).extend(_pieces(original, made, copy, assign.name))
-    return {statement: tuple(pieces) for statement, pieces in found.items()}
+    return {statement: tuple(pieces) for statement, pieces in found.items() if pieces}
 
 
 def instance_map(original: Space, made: Space, copy: str, statement: str) -> isl.Map:

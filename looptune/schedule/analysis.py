@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
-
-import islpy as isl
 
 from looptune.core.errors import UnsupportedError
 from looptune.core.source import NOWHERE
@@ -22,7 +20,7 @@ from looptune.poly.carried_dependence import Reason, explain_sequential
 from looptune.poly.dependence_graph import Graph, graph, max_lag
 from looptune.poly.isl_limits import JUDGEMENT, QUESTION, Effort, IslLimitExceeded, isl_operation_limit
 from looptune.poly.legality import Verdict, Violation, check_schedule, parallel
-from looptune.poly.loop_generation import LoopNest, times_of_tree
+from looptune.poly.loop_generation import LoopNest, Times, times_of_tree
 from looptune.poly.reassociation import ReorderedReduction, reductions_of, reordered_reductions
 from looptune.poly.scop import Order, Scop, build, with_dependences
 from looptune.schedule.binding import enclosing_path, identity
@@ -54,7 +52,7 @@ class Analysis:
     _graphs: dict[object, Graph] = field(init=False, default_factory=dict)
     _lags: dict[object, int | None] = field(init=False, default_factory=dict)
     _runs: dict[int, bool] = field(init=False, default_factory=dict)
-    _schedules: dict[object, tuple[object, Mapping[str, isl.Map]]] = field(init=False, default_factory=dict)
+    _schedules: dict[object, tuple[object, Times]] = field(init=False, default_factory=dict)
     prefix_cache: dict[object, Any] = field(init=False, default_factory=dict, repr=False)
     """What schedules have in common, by the directives that made it; each holds the codelet its key is of."""
 
@@ -172,7 +170,7 @@ class Analysis:
     def space(self) -> Space:
         return self.model.space
 
-    def find_schedule(self, nest: LoopNest, options: ScheduleOptions) -> Mapping[str, isl.Map]:
+    def find_schedule(self, nest: LoopNest, options: ScheduleOptions) -> Times:
         """Return times for the statements of a nest that isl finds, remembered by codelet and place."""
         key = (id(nest.codelet.body), nest.place, options)
         if key not in self._schedules:

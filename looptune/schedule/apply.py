@@ -235,12 +235,15 @@ class Scheduler:
     def _refuse(self, b: BoundDirective, refusal: LooptuneError) -> None:
         if not self.keep_going:
             raise refusal
-        var = loop_name(self.find(b.loop))
+        path = enclosing_path(self.codelet.body, *self.fused_into.get(b.loop, b.loop))
+        var = loop_name(path[-1]) if path else str(b.loop[0])
         self.steps.append(
             AppliedDirective(directive_text(b.directive), var, "refused", b.loop[0], b.directive, refusal, b.loop[1])
         )
 
     def apply(self, b: BoundDirective) -> None:
+        if not enclosing_path(self.codelet.body, *self.fused_into.get(b.loop, b.loop)):
+            raise _without_loop(b)
         match self.find(b.loop):
             case Loop() as loop:
                 try:
@@ -339,6 +342,8 @@ class Scheduler:
         for b in bound:
             loops = (f for f in walk_stmts(self.codelet.body) if isinstance(f, Loop))
             copies = [identity(f) for f in loops if f.number == b.loop[0]]
+            if not copies:
+                self._refuse(b, _without_loop(b))
             # The last first, so that the pieces before it keep their numbers.
             self.apply_in_order(replace(b, loop=copy) for copy in reversed(copies))
             self.codelet = replace(self.codelet, body=number_fission_parts(self.codelet.body))
@@ -437,6 +442,11 @@ class Scheduler:
     def _replace(self, loop: Loop, change: Rewrite) -> None:
         body = splice(self.codelet.body, loop, change)
         self.codelet = replace(self.codelet, body=body, locals=self.codelet.locals + change.locals)
+
+
+def _without_loop(b: BoundDirective) -> DirectiveError:
+    said = directive_text(b.directive)
+    return DirectiveError(f"{said}: a directive before it left no loop {b.loop[0]}", b.directive.span)
 
 
 def _changed(b: BoundDirective, site: DirectiveSite) -> Rewrite:

@@ -28,14 +28,12 @@ from looptune.poly.loop_context import LoopContext
 from looptune.poly.scop import Order, SchedulePiece, name, to_isl
 
 if TYPE_CHECKING:
-    import islpy as isl
-
     from looptune.ir.nodes import Codelet
     from looptune.poly.automatic_schedule import ScheduleOptions
     from looptune.poly.dependence_graph import Graph
     from looptune.poly.isl_objects import Space
     from looptune.poly.legality import Violation
-    from looptune.poly.loop_generation import LoopNest
+    from looptune.poly.loop_generation import LoopNest, Times
 
 ARRAYS = MappingProxyType({"A": "n", "B": "n", "D": "nm", "E": "m", "F": "mn", "G": "nn"})
 """The arrays of examples with their extents, all float."""
@@ -90,7 +88,7 @@ class DependenceQueries(Protocol):
         """Return the codelet's statements, in whose instances orders are written."""
         ...
 
-    def find_schedule(self, nest: LoopNest, options: ScheduleOptions) -> Mapping[str, isl.Map]:
+    def find_schedule(self, nest: LoopNest, options: ScheduleOptions) -> Times:
         """Return times for the statements of a nest that isl finds; see ``poly.automatic_schedule``."""
         ...
 

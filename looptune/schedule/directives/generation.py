@@ -18,8 +18,7 @@ from looptune.poly.loop_generation import LoopNest
 from looptune.schedule.directives.base import NewSchedule, Rewrite, statement_names
 
 if TYPE_CHECKING:
-    import islpy as isl
-
+    from looptune.poly.loop_generation import Times
     from looptune.poly.scop import Order, SchedulePiece
     from looptune.schedule.directives.base import DirectiveSite
 
@@ -97,6 +96,8 @@ def sum_text(site: DirectiveSite, said: str, text: str, known: Mapping[str, str]
 
 def generate_in_order(site: DirectiveSite, nest: LoopNest, order: Order, directive: str) -> GeneratedNest:
     """Return the nest in ``order``, of which the entries from the loop on count; each entry becomes one loop."""
+    if not nest.copies:
+        return GeneratedNest(NewSchedule({}), (site.loop,))
     first = site.depth - 1
     times = nest.times_in(site.queries.space, order, first)
     length = max(len(p.time) for mine in order.values() for p in mine) - first
@@ -104,7 +105,7 @@ def generate_in_order(site: DirectiveSite, nest: LoopNest, order: Order, directi
 
 
 def generate(
-    site: DirectiveSite, nest: LoopNest, times: Mapping[str, isl.Map], directive: str, single: tuple[int, ...] = ()
+    site: DirectiveSite, nest: LoopNest, times: Times, directive: str, single: tuple[int, ...] = ()
 ) -> GeneratedNest:
     """Return the nest with its statements at ``times``; see ``LoopNest.generate``.
 

@@ -63,6 +63,8 @@ class Schedule(Transform):
 
     def _generated(self, site: DirectiveSite) -> GeneratedNest:
         nest = read_nest(site, self.name)
+        if not nest.copies:
+            return GeneratedNest(NewSchedule({}), (site.loop,))
         try:
             times = site.queries.find_schedule(nest, self.options)
         except IslLimitExceeded as reason:
