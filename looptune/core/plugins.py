@@ -1,7 +1,7 @@
 """Directives, strategies and targets of other packages, found by the entry points in their metadata.
 
     [project.entry-points."looptune.directives"]
-    reverse = "looptune_reverse:Reverse"               the name is what a user writes
+    mirror = "looptune_mirror:Mirror"                  the name is what a user writes
 
 Only the metadata is read until a name is used. A package is refused if the name of its plug-in exists already, if it
 cannot be imported, or if the plug-in is of another kind than declared.

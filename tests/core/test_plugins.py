@@ -34,7 +34,7 @@ from tests.helpers.directive_examples import transformed
 from tests.helpers.plugin_packages import EXAMPLES, declare, install, visible
 from tests.programs.program import Program
 
-PACKAGES = ("nofma", "reverse", "annealing", "gcc")
+PACKAGES = ("nofma", "mirror", "annealing", "gcc")
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
 
@@ -57,20 +57,20 @@ def there(site: Path) -> Iterator[None]:
 def test_packages_bring_what_they_say() -> None:
     """Each is found with its package, the built-in ones come first, and the doctor can use all of them."""
     assert [(p.kind, p.name, p.package) for p in plugins.installed()] == [
+        ("directive", "mirror", "looptune-mirror"),
         ("directive", "nofma", "looptune-nofma"),
-        ("directive", "reverse", "looptune-reverse"),
         ("strategy", "annealing", "looptune-annealing"),
         ("target", "gcc", "looptune-gcc"),
     ]
-    assert directives.names()[-2:] == ("nofma", "reverse")
+    assert directives.names()[-2:] == ("mirror", "nofma")
     assert strategies.names()[-1] == "annealing"
     assert plugins.versions() == {
-        "looptune-gcc": "0.1.0", "looptune-nofma": "0.1.0", "looptune-reverse": "0.1.0",
+        "looptune-gcc": "0.1.0", "looptune-nofma": "0.1.0", "looptune-mirror": "0.1.0",
     }  # fmt: skip
 
 
 @pytest.mark.usefixtures("there")
-@pytest.mark.parametrize("name", ["nofma", "reverse"])
+@pytest.mark.parametrize("name", ["nofma", "mirror"])
 def test_a_directive_does_what_its_examples_show(name: str) -> None:
     """They become what is shown, or are refused; what is accepted is proved."""
     cls = directives.named(name)
@@ -123,7 +123,7 @@ void f(int n, int m, float D[n][m], float B[n]) {
 
 
 @pytest.mark.usefixtures("there")
-@pytest.mark.parametrize("lines", [("reverse",), ("reverse", "unroll 2, jam"), ("reverse", "")])
+@pytest.mark.parametrize("lines", [("mirror",), ("mirror", "unroll 2, jam"), ("mirror", "")])
 def test_the_directive_works_with_others(lines: tuple[str, ...]) -> None:
     """Loops that step and count down, its own sum reordered; beside an unroll; among the directives of a choice."""
     placed = [f"loop {k}: {text}" for k, text in zip((2, 1), lines, strict=False) if text]
@@ -132,7 +132,7 @@ def test_the_directive_works_with_others(lines: tuple[str, ...]) -> None:
     assert prove(original, done).verdict == "proved"
     given = cross_check.arguments(original, {"n": 7, "m": 8})
     assert cross_check.off(cross_check.interpreted(original, given), cross_check.interpreted(done, given), 1e-5) is None
-    assert parse("loop 2: {reverse, unroll 2, unroll 4}", "s").versions == 3
+    assert parse("loop 2: {mirror, unroll 2, unroll 4}", "s").versions == 3
 
 
 @pytest.mark.usefixtures("there")
@@ -172,7 +172,7 @@ def test_the_target_is_swept(site: Path, tmp_path: Path, monkeypatch: pytest.Mon
     """With all three packages, in processes of their own: measured, verified, proved and reported."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), str(EXAMPLES.parent)]))
     (tmp_path / "f.c").write_text(FILES["plain.c"])
-    (tmp_path / "f.pragmas").write_text("loop i: { | reverse }\n")
+    (tmp_path / "f.pragmas").write_text("loop i: { | mirror }\n")
     options = (
         "-D",
         "n=2000",

@@ -1,4 +1,4 @@
-"""Reverse: a loop runs from its last iteration to its first.
+"""Mirror: a loop runs from its last iteration to its first.
 
     for i in 0..n: S(i)    ==>    for i in 0..n: S(n - 1 - i)
 
@@ -29,9 +29,9 @@ from looptune.schedule.directives.base import (
 
 
 @dataclass(frozen=True)
-class Reverse(Transform):
-    name: ClassVar = "reverse"
-    syntax: ClassVar = "reverse"
+class Mirror(Transform):
+    name: ClassVar = "mirror"
+    syntax: ClassVar = "mirror"
     stage: ClassVar = "loop"
 
     @classmethod
@@ -56,10 +56,10 @@ class Reverse(Transform):
         return Rewrite((replace(loop, lo=Const(0, loop.dtype), hi=trip_count(loop), step=1, body=body),))
 
 
-Reverse.examples = {
-    "reverse": Example("for (int i = 0; i < n; i++)\n    B[i] = A[i];", """\
+Mirror.examples = {
+    "mirror": Example("for (int i = 0; i < n; i++)\n    B[i] = A[i];", """\
 for (int i = 0; i < n; i++) {
   B[n - 1 - i] = A[n - 1 - i];
 }"""),
-    "Reverse": Example("for (int i = 1; i < n; i++)\n    A[i] = A[i - 1];", refused="must run before"),
+    "Mirror": Example("for (int i = 1; i < n; i++)\n    A[i] = A[i - 1];", refused="must run before"),
 }  # fmt: skip
