@@ -42,6 +42,11 @@ from looptune.poly.domain import IterationDomains, Statement, scan
 from looptune.poly.isl_limits import QUESTION, isl_operation_limit
 from looptune.poly.isl_objects import Order, SchedulePiece, Space
 
+
+class GenerationError(Exception):
+    """The loops cannot be made; the message is a clause. It never leaves ``schedule``, which refuses the directive."""
+
+
 Times = Mapping[str, isl.Map]
 """{ copy[loops of the nest] -> [time] } by copy of a statement, all of one length, the loops around as sizes."""
 
@@ -93,8 +98,8 @@ class LoopNest:
 
         Each of the entries ``single`` becomes one loop, with conditions where its statements run in other ranges; any
         other entry may become several loops, one after the other. A new loop takes the name of the innermost loop on
-        which its entry depends. IslLimitExceeded where isl gives up, ValueError where a bound is no sum, minimum or
-        maximum.
+        which its entry depends. IslLimitExceeded where isl gives up, GenerationError where a bound is no sum, minimum
+        or maximum.
         """
         isl.DEFAULT_CONTEXT.set_ast_build_detect_min_max(1)
         try:
@@ -189,10 +194,11 @@ class _Generator:
         taken |= {p.name for p in self.nest.codelet.params} | {v.name for v in self.nest.codelet.locals}
         self.iterators = tuple(_unused(f"c{k}", taken) for k in range(length))
         around = [f for f in space.statements[next(iter(self.maps))].loops[: self.nest.outer] if isinstance(f, Loop)]
-        counters = [*around, *(f for c in self.maps for f in self.nest.loops(c))]
-        self.dtype = "int32" if all(f.dtype == "int32" for f in counters) else "int64"
-        scalars = (p for p in self.nest.codelet.params if name(p.name) in space.parameters)
-        self.variables = {name(p.name): Var(p.name, p.dtype) for p in scalars if isinstance(p, Scalar)}
+        sizes = [p for p in self.nest.codelet.params if isinstance(p, Scalar) and name(p.name) in space.parameters]
+        loops = [*around, *(f for c in self.maps for f in self.nest.loops(c))]
+        counted = {p.dtype for p in sizes} | {f.dtype for f in loops}
+        self.dtype = "int32" if counted == {"int32"} else "int64"
+        self.variables = {name(p.name): Var(p.name, p.dtype) for p in sizes}
         self.variables |= {name(f.var): Var(f.var, f.dtype) for f in around}
         self.templates = {c: _templates(self.nest.loops(c), m) for c, m in self.maps.items()}
 
@@ -305,7 +311,7 @@ def _operation(op: str, args: Sequence[Expr]) -> Expr:
         case "min":
             return reduce(min_of, args)
         case "select" | "cond":
-            raise ValueError("a bound is another sum in some iterations than in others")
+            raise GenerationError("the bounds of its loops are no sums, minima and maxima")
     return Binary(_OPERATORS[op], *args)
 
 
@@ -390,7 +396,7 @@ def times_of_tree(original: Space, codelet: Codelet) -> dict[str, tuple[Schedule
     """Return when ``codelet``, which is made of the codelet of ``original``, runs each statement that ever runs.
 
     It is the inverse of what the copies of each statement say of themselves (``Assign.instance``). IslLimitExceeded
-    where isl gives up, ValueError where an instance is not affine.
+    where isl gives up, GenerationError where an instance is not affine.
     """
     copies: dict[str, Assign] = {}
     nest = scan(_numbered(codelet, copies))
@@ -405,12 +411,12 @@ def times_of_tree(original: Space, codelet: Codelet) -> dict[str, tuple[Schedule
 def instance_map(original: Space, made: Space, copy: str, statement: str) -> isl.Map:
     """Return { copy[loops] -> statement[loops in ``original``] : the copy runs that instance }.
 
-    ValueError where the instance is not an affine function of the loops.
+    GenerationError where the instance is not an affine function of the loops.
     """
     s, c = original.nest.statements[statement], made.nest.statements[copy]
     instance = [made.nest.affine(e, c.dims) for e in c.assign.instance]
     if None in instance or len(instance) != len(s.dims):
-        raise ValueError(f"which iteration of {statement} a copy runs is not affine")
+        raise GenerationError(f"which iterations of {statement} a copy runs is not affine")
     everywhere = isl.Map(f"{made.prefix}{{ {made.instance(c)} -> {s.name}[{', '.join(map(str, instance))}] }}")
     return everywhere.intersect_domain(made.domain(copy))
 

@@ -122,6 +122,8 @@ class DirectiveSite:
     sizes: frozenset[str]
     queries: DependenceQueries
     loop_context: LoopContext
+    generated: list[object] = field(default_factory=list, compare=False, repr=False)
+    """What the directive generated here for its new order, for ``apply`` to take."""
 
     def refuse(self, message: str) -> DirectiveError:
         return DirectiveError(message, self.span)

@@ -5,17 +5,19 @@ order of S: (t, i)  ->  (2*t + i, t)        site.loop and all loops in it  ->  l
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 from looptune.frontend.directive_parser import sum_terms
 from looptune.ir.nodes import Assign, If, Loop, Stmt, While
-from looptune.ir.rewrite import walk, walk_stmts
+from looptune.ir.rewrite import rewrite_stmts, walk, walk_stmts
 from looptune.poly.affine import name
 from looptune.poly.isl_limits import IslLimitExceeded
-from looptune.poly.loop_generation import LoopNest
-from looptune.schedule.directives.base import NewSchedule, Rewrite, statement_names
+from looptune.poly.loop_generation import GenerationError, LoopNest
+from looptune.schedule.directives.base import NewSchedule, Rewrite, Transform, statement_names
 
 if TYPE_CHECKING:
     from looptune.poly.loop_generation import Times
@@ -29,10 +31,6 @@ class GeneratedNest:
 
     schedule: NewSchedule
     body: tuple[Stmt, ...]
-
-    @property
-    def rewrite(self) -> Rewrite:
-        return Rewrite(self.body)
 
 
 def read_nest(site: DirectiveSite, directive: str) -> LoopNest:
@@ -51,6 +49,39 @@ def read_nest(site: DirectiveSite, directive: str) -> LoopNest:
         line, why = inexact.assign.span.line, inexact.unknown
         raise site.refuse(f"{directive}: the iterations of the statement of line {line} are not known: {why}")
     return nest
+
+
+class GeneratedTransform(Transform):
+    """A directive that gives the statements of its nest a new order; the loops are generated from it."""
+
+    @abstractmethod
+    def generated(self, site: DirectiveSite) -> GeneratedNest:
+        """Return the nest in the new order. DirectiveError where it cannot be made."""
+
+    def schedule(self, site: DirectiveSite) -> NewSchedule:
+        return self._made(site).schedule
+
+    def apply(self, site: DirectiveSite) -> Rewrite:
+        return Rewrite(self._made(site).body)
+
+    def _made(self, site: DirectiveSite) -> GeneratedNest:
+        """Return the nest, which is generated once for judging it and for applying it."""
+        if not site.generated:
+            site.generated.append(self.generated(site))
+        (made,) = site.generated
+        assert isinstance(made, GeneratedNest), "a site is for one directive"
+        return made
+
+
+def _numbered(nest: LoopNest, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """Return the body with a number of its own for each loop that has no counterpart in the text."""
+    used = (f.number for f in walk(nest.codelet.body) if isinstance(f, (Loop, While)))
+    free = count(max(used, default=0) + 1)
+
+    def rule(stmt: Stmt) -> Stmt | None:
+        return replace(stmt, number=next(free)) if isinstance(stmt, Loop) and not stmt.number else None
+
+    return rewrite_stmts(rule, body)
 
 
 def loop_paths(loop: Loop) -> Mapping[str, tuple[Loop, ...]]:
@@ -112,11 +143,11 @@ def generate(
     DirectiveError where isl gives up, or where the file has a directive for a loop that is there no more.
     """
     try:
-        body = nest.generate(times, single)
+        body = _numbered(nest, nest.generate(times, single))
         order = site.queries.times_of(site.loop_context.codelet, site.loop, body)
     except IslLimitExceeded as reason:
         raise site.refuse(f"{directive}: the loops are too complex to generate: {reason}") from None
-    except ValueError as reason:
+    except GenerationError as reason:
         raise site.refuse(f"{directive}: {reason}") from None
     left = {f.number for f in walk(body) if isinstance(f, Loop)}
     gone = next(

@@ -16,21 +16,18 @@ from looptune.ir.simplify import add, div, mul, sub
 from looptune.schedule.directives.base import (
     DirectiveSite,
     Example,
-    NewSchedule,
-    Rewrite,
-    Transform,
     reject_arguments,
     restrict_schedule,
     statement_names,
 )
-from looptune.schedule.directives.generation import GeneratedNest, generate_in_order, read_nest
+from looptune.schedule.directives.generation import GeneratedNest, GeneratedTransform, generate_in_order, read_nest
 
 if TYPE_CHECKING:
     from looptune.poly.scop import SchedulePiece
 
 
 @dataclass(frozen=True)
-class Reverse(Transform):
+class Reverse(GeneratedTransform):
     name: ClassVar = "reverse"
     syntax: ClassVar = "reverse"
     stage: ClassVar = "nest"
@@ -40,13 +37,7 @@ class Reverse(Transform):
         reject_arguments(directive)
         return cls(span=directive.span)
 
-    def schedule(self, site: DirectiveSite) -> NewSchedule:
-        return self._generated(site).schedule
-
-    def apply(self, site: DirectiveSite) -> Rewrite:
-        return self._generated(site).rewrite
-
-    def _generated(self, site: DirectiveSite) -> GeneratedNest:
+    def generated(self, site: DirectiveSite) -> GeneratedNest:
         loop, p = site.loop, site.depth
         step = Const(loop.step, loop.dtype)
         last = add(loop.lo, mul(step, div(sub(sub(loop.hi, Const(1, loop.dtype)), loop.lo), step)))

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, ClassVar, Self, cast
 from looptune.core.errors import DirectiveError
 from looptune.poly.automatic_schedule import Fusion, Parallel, ScheduleOptions
 from looptune.poly.isl_limits import IslLimitExceeded
-from looptune.schedule.directives.base import DirectiveSite, Example, NewSchedule, Rewrite, Transform, unknown_argument
-from looptune.schedule.directives.generation import GeneratedNest, generate, read_nest
+from looptune.schedule.directives.base import DirectiveSite, Example, NewSchedule, unknown_argument
+from looptune.schedule.directives.generation import GeneratedNest, GeneratedTransform, generate, read_nest
 
 if TYPE_CHECKING:
     from looptune.ir.nodes import Directive
@@ -32,7 +32,7 @@ _WORDS = {"parallel": ("outer", "inner", "none"), "fuse": ("max", "min")}
 
 
 @dataclass(frozen=True)
-class Schedule(Transform):
+class Schedule(GeneratedTransform):
     name: ClassVar = "schedule"
     syntax: ClassVar = "schedule [parallel:outer|inner|none] [, fuse:max|min]"
     stage: ClassVar = "split"
@@ -55,13 +55,7 @@ class Schedule(Transform):
         parallel, fusion = cast("Parallel", said.get("parallel", "outer")), cast("Fusion", said.get("fuse", "max"))
         return cls(ScheduleOptions(parallel, fusion), span=directive.span)
 
-    def schedule(self, site: DirectiveSite) -> NewSchedule | None:
-        return self._generated(site).schedule
-
-    def apply(self, site: DirectiveSite) -> Rewrite:
-        return self._generated(site).rewrite
-
-    def _generated(self, site: DirectiveSite) -> GeneratedNest:
+    def generated(self, site: DirectiveSite) -> GeneratedNest:
         nest = read_nest(site, self.name)
         if not nest.copies:
             return GeneratedNest(NewSchedule({}), (site.loop,))

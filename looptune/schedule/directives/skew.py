@@ -20,14 +20,12 @@ from looptune.ir.nodes import Arg, Directive, Loop
 from looptune.schedule.directives.base import (
     DirectiveSite,
     Example,
-    NewSchedule,
-    Rewrite,
-    Transform,
     restrict_schedule,
     statement_names,
 )
 from looptune.schedule.directives.generation import (
     GeneratedNest,
+    GeneratedTransform,
     generate_in_order,
     loop_paths,
     loop_values,
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Skew(Transform):
+class Skew(GeneratedTransform):
     name: ClassVar[str] = "skew"
     syntax: ClassVar[str] = "skew LOOP by SUM [, LOOP by SUM ...]"
     stage: ClassVar = "nest"
@@ -63,13 +61,7 @@ class Skew(Transform):
             raise DirectiveError(f"{cls.name} needs a loop (syntax: {cls.syntax})", directive.span)
         return cls(tuple(amounts), span=directive.span)
 
-    def schedule(self, site: DirectiveSite) -> NewSchedule:
-        return self._generated(site).schedule
-
-    def apply(self, site: DirectiveSite) -> Rewrite:
-        return self._generated(site).rewrite
-
-    def _generated(self, site: DirectiveSite) -> GeneratedNest:
+    def generated(self, site: DirectiveSite) -> GeneratedNest:
         nest, paths = read_nest(site, self.name), loop_paths(site.loop)
         lacking = {v for v, _ in self.amounts} - {f.var for path in paths.values() for f in path}
         if lacking:

@@ -7,8 +7,7 @@
 A value is a sum of multiples of the loops around, sizes and numbers. ``splitat 1`` peels off what runs before i = 1.
 The pieces are loops 2.1, 2.2, ... of loop 2; a piece that is empty at some size runs nothing there.
 
-Legal when: always. Gain: pieces without the dependence or the
-condition of one iteration. Cost: code size, launches.
+Legal when: always. Gain: pieces without the dependence or the condition of one iteration. Cost: code size, launches.
 """
 
 from __future__ import annotations
@@ -22,15 +21,13 @@ from looptune.poly.isl_objects import SchedulePiece
 from looptune.schedule.directives.base import (
     DirectiveSite,
     Example,
-    NewSchedule,
-    Rewrite,
-    Transform,
     conjunction,
     restrict_schedule,
     statement_names,
 )
 from looptune.schedule.directives.generation import (
     GeneratedNest,
+    GeneratedTransform,
     generate_in_order,
     loop_values,
     read_nest,
@@ -42,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SplitAt(Transform):
+class SplitAt(GeneratedTransform):
     name: ClassVar = "splitat"
     syntax: ClassVar = "splitat SUM [, SUM ...]"
     stage: ClassVar = "split"
@@ -65,13 +62,7 @@ class SplitAt(Transform):
             raise DirectiveError(f"splitat needs a value (syntax: {cls.syntax})", directive.span)
         return cls(tuple(values), span=directive.span)
 
-    def schedule(self, site: DirectiveSite) -> NewSchedule:
-        return self._generated(site).schedule
-
-    def apply(self, site: DirectiveSite) -> Rewrite:
-        return self._generated(site).rewrite
-
-    def _generated(self, site: DirectiveSite) -> GeneratedNest:
+    def generated(self, site: DirectiveSite) -> GeneratedNest:
         nest = read_nest(site, self.name)
         order = {
             n: tuple(q for p in pieces for q in self._parts(site, p))

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.schedule.directives.band import Band, loops_in
-from looptune.schedule.directives.base import DirectiveSite, Example, NewSchedule, Rewrite, Transform, positive
-from looptune.schedule.directives.generation import GeneratedNest, generate_in_order, read_nest
+from looptune.schedule.directives.base import DirectiveSite, Example, positive
+from looptune.schedule.directives.generation import GeneratedNest, GeneratedTransform, generate_in_order, read_nest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wavefront(Transform):
+class Wavefront(GeneratedTransform):
     name: ClassVar = "wavefront"
     syntax: ClassVar = "wavefront LOOP[:FACTOR], LOOP[:FACTOR] [, ...]"
     stage: ClassVar = "nest"
@@ -51,13 +51,7 @@ class Wavefront(Transform):
             raise DirectiveError(f"wavefront takes at least two loops (syntax: {cls.syntax})", directive.span)
         return cls(tuple(factors.items()), span=directive.span)
 
-    def schedule(self, site: DirectiveSite) -> NewSchedule:
-        return self._generated(site).schedule
-
-    def apply(self, site: DirectiveSite) -> Rewrite:
-        return self._generated(site).rewrite
-
-    def _generated(self, site: DirectiveSite) -> GeneratedNest:
+    def generated(self, site: DirectiveSite) -> GeneratedNest:
         nest, band, before = read_nest(site, self.name), self._band(site), site.depth
 
         def timed(piece: SchedulePiece, values: Mapping[str, str], place: int) -> SchedulePiece:
