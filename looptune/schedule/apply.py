@@ -44,6 +44,7 @@ from looptune.schedule.binding import (
 )
 from looptune.schedule.directives.base import DirectiveSite, NewSchedule, Rewrite, check_copies, splice, statement_names
 from looptune.schedule.directives.distribute import cuts, without_cuts
+from looptune.schedule.directives.generation import GeneratedTransform
 from looptune.schedule.messages import directive_text, explain_refusal, list_reductions, loop_name
 from looptune.schedule.parallel_loops import (
     check_parallel,
@@ -173,6 +174,8 @@ class Scheduler:
     """Loops that are part of another now, with the one they are part of."""
     time_entries: Mapping[Id, int] = field(default_factory=dict)
     """The entry of times that was each loop's before the directives for one loop."""
+    generated: frozenset[int] = frozenset()
+    """Numbers of the loops that were generated anew: what is known of the text's loops does not hold of them."""
     copies: dict[str, str] = field(default_factory=dict)
     """Locals that stand for one of the codelet's in a copy of an iteration, with that one."""
 
@@ -290,6 +293,8 @@ class Scheduler:
             self._pad()
         if b.transform.stage != "mode":
             proof = "proved"
+        if isinstance(b.transform, GeneratedTransform):
+            self.generated |= {f.number for f in walk_stmts(change.body) if isinstance(f, Loop)}
         self.codelet = replace(self.codelet, body=body, locals=self.codelet.locals + change.locals)
         self.copies |= {new: self.copies.get(old, old) for new, old in change.copies.items()}
         if found:
@@ -422,7 +427,7 @@ class Scheduler:
         depth = 2 * len(around) + 1
         inside = statement_names(loop.body)
         numbers = {f.number for f in walk_stmts((loop,)) if isinstance(f, Loop) and f.number}
-        nonempty = {number for number in numbers if self.analysis.always_runs(number)}
+        nonempty = {number for number in numbers - self.generated if self.analysis.always_runs(number)}
         private = self.analysis.verdict(inside, depth, self.order).private if self.codelet.locals else frozenset()
         private |= {copy for copy, local in self.copies.items() if local in private}
         own = tuple(v for v in self.codelet.locals if v.name in private)
