@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from looptune.core.errors import DirectiveError, IllegalTransform, InfeasibleDirective, LooptuneError, UnsupportedError
 from looptune.ir.def_use import assigned_targets
-from looptune.ir.nodes import Cast, Codelet, Directive, Loop, Mode, Reduction, Stmt, While
+from looptune.ir.nodes import Assign, Cast, Codelet, Directive, Loop, Mode, Reduction, Stmt, While
 from looptune.ir.rewrite import rewrite_stmts, walk_stmts
 from looptune.ir.simplify import fold, widens
 from looptune.ir.specialize import remove_dead_code
@@ -258,6 +258,8 @@ class Scheduler:
 
     def _apply(self, b: BoundDirective, loop: Loop) -> None:
         check_copies(b.transform, directive_text(b.directive), loop)
+        if loop.number in self.generated and not isinstance(b.transform, GeneratedTransform):
+            self._check_whole(b, loop)
         site = self._site(loop, b.directive.span)
         proof, found = check_parallel(b, loop, self.current_tree)
         new = b.transform.schedule(site)
@@ -308,6 +310,17 @@ class Scheduler:
         self.steps.append(
             AppliedDirective(said, loop.var, proof, loop.number, b.directive, None, identity(loop)[1], sums, assumes)
         )
+
+    def _check_whole(self, b: BoundDirective, loop: Loop) -> None:
+        """Raise DirectiveError for a reordering of a loop whose statements also stand in another one.
+
+        Times are of statements, not of their copies.
+        """
+        inside = [n.name for n in walk_stmts((loop,)) if isinstance(n, Assign)]
+        everywhere = [n.name for n in walk_stmts(self.codelet.body) if isinstance(n, Assign) and n.name in inside]
+        if b.transform.stage != "mode" and len(everywhere) > len(inside):
+            said = f"{directive_text(b.directive)}: statements of loop {loop.var} also stand in a loop beside it"
+            raise DirectiveError(said, b.directive.span)
 
     def _reordered(self, b: BoundDirective, loop: Loop, new: NewSchedule | None) -> tuple[ReorderedReduction, ...]:
         """Return the sums that the directive reorders.
