@@ -28,9 +28,10 @@ COMMON = (
 CUDA = (
     *COMMON,
     "looptune.backends.cuda.driver",
+    "looptune.backends.cuda.launch",
     "looptune.backends.numba_cuda.tested_versions",
     "looptune.backends.numba_cuda.noalias",
-    *(f"{RUNTIME}.{name}" for name in ("launch", "devices", "cuda_function", "simulator_function")),
+    *(f"{RUNTIME}.{name}" for name in ("devices", "cuda_function", "simulator_function")),
 )
 KEPT = ("looptune.core.cache_file", "looptune.backends.numba_cpu.code_cache")
 CPU = (

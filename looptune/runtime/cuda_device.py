@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from cuda.bindings import driver
 
-from looptune.backends.cuda.driver import Graph, check
+from looptune.backends.cuda.driver import Graph, Memory, check
 from looptune.backends.numba_cuda.backend import numba_stream
 from looptune.core.errors import TargetError
 from looptune.runtime.device import Device, DeviceInfo, Restore, Run
@@ -25,12 +25,10 @@ class DeviceArray:
 
     def __init__(self, shape: tuple[int, ...], dtype: str, inside: DeviceArray | None = None, start: int = 0) -> None:
         """Allocate new memory, or refer to the part of another array that begins at its element ``start``."""
-        self.shape, self.dtype, self.owner = shape, np.dtype(dtype), inside
+        self.shape, self.dtype = shape, np.dtype(dtype)
         self.nbytes = math.prod(shape) * self.dtype.itemsize
-        if inside is None:
-            self.pointer = check(driver.cuMemAlloc(max(self.nbytes, 1)))
-        else:
-            self.pointer = int(inside.pointer) + start * self.dtype.itemsize
+        self.memory: Memory = Memory(self.nbytes) if inside is None else inside.memory
+        self.pointer: int = self.memory.pointer if inside is None else inside.pointer + start * self.dtype.itemsize
 
     @property
     def size(self) -> int:
@@ -46,14 +44,10 @@ class DeviceArray:
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,
-            "data": (int(self.pointer), False),
+            "data": (self.pointer, False),
             "version": 3,
             "strides": None,
         }
-
-    def __del__(self) -> None:
-        if driver is not None and self.owner is None and hasattr(self, "pointer"):
-            driver.cuMemFree(self.pointer)
 
 
 class Gpu(Device):

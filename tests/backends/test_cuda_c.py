@@ -109,17 +109,24 @@ void two(int n, float x[n], float y[n]) {
 @cuda
 def test_parameters_are_pointers_and_scalars() -> None:
     """In memory as a launch takes them: the address of each array, then each scalar in its own type."""
-    from looptune.backends.cuda import program as cuda_program
+    from looptune.backends.cuda.launch import ArgumentSlot, LoadedKernel, ParameterBlock
+    from looptune.backends.cuda.program import parameter_types
 
     made = lower(schedule(Analysis(load(POLYBENCH / "gemm.c").codelet)).codelet)
     (kernel,) = made.kernels
-    layouts = {name: (0, 0, 64, 4, 4096 + 512 * k, 64, 4) for k, name in enumerate(kernel.arrays)}
-    scalars = {"ni": 8, "nj": 9, "nk": 2**32 - 1, "alpha": 1.5, "beta": -2.0}
-    passed = slice(cuda_program.DATA, cuda_program.DATA + 1)
-    words = cuda_program._Frame(made, kernel, layouts, scalars, passed).memory
-    assert words[: len(kernel.arrays)].tolist() == [4096 + 512 * k for k in range(len(kernel.arrays))]
+    loaded = LoadedKernel(kernel.name, None, parameter_types(made, kernel))
+    order = {"alpha": ArgumentSlot(0), "beta": ArgumentSlot(1)}
+    arrays = [ArgumentSlot(k) for k in range(len(kernel.arrays))]
+    block = ParameterBlock(loaded, kernel.block, [*arrays, *(order.get(n, n) for n in kernel.scalars)], True)
+    addresses = [4096 + 512 * k for k in range(len(kernel.arrays))]
+    block.place(addresses, [64] * len(addresses))
+    block.set_floats([1.5, -2.0])
+    sizes = {"ni": 8, "nj": 9, "nk": 2**32 - 1}
+    block.fill([sizes[name] for name in kernel.scalars if name in sizes])
+    words = np.array(block.memory[:], np.int64)
+    assert words[: len(kernel.arrays)].tolist() == addresses
     own = dict(zip(kernel.scalars, words[len(kernel.arrays) :], strict=True))
-    assert {name: int(own[name]) for name in ("ni", "nj", "nk")} == {"ni": 8, "nj": 9, "nk": 2**32 - 1}
+    assert {name: int(own[name]) for name in ("ni", "nj", "nk")} == sizes
     floats = [np.frombuffer(own[name].tobytes(), np.float32)[0] for name in ("alpha", "beta")]
     assert floats == [1.5, -2.0]
 

@@ -134,9 +134,11 @@ def test_a_plan_stops_between_launches_on_a_made_up_device(monkeypatch: pytest.M
 
     monkeypatch.setattr(program_of, "driver", Driver())
     monkeypatch.setattr(program_of, "check", lambda result: result[1] if len(result) > 1 else None)
+    launch = importlib.import_module("looptune.backends.cuda.launch")
+    monkeypatch.setattr(launch, "driver", program_of.driver)
     program = object.__new__(program_of.CudaProgram)
-    program.plan, program.resident, program.wide = made, {}, ()
-    program.convention = program_of.CallingConvention(slice(None), "")
+    program.plan, program.launcher, program.wide = made, None, ()
+    program.convention = program_of.CallingConvention(False, "")
     program.entries = {kernel.name: kernel.name for kernel in made.kernels}
     program.grids = {kernel.name: grid_function(kernel) for kernel in made.kernels}
     arrays = {name: DeviceLike(50) for name in "xy"}

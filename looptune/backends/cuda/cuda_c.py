@@ -16,7 +16,7 @@ from looptune.backends.base import Backend, Binary
 from looptune.backends.codegen.kernel import check_capability, check_limits
 from looptune.backends.cuda import cubin
 from looptune.backends.cuda.cuda_c_writer import NAME, file_text, kernel_text
-from looptune.backends.cuda.program import DATA, CallingConvention, CudaProgram
+from looptune.backends.cuda.program import CallingConvention, CudaProgram
 from looptune.core.version import toolchain
 from looptune.lower.machine import Machine
 from looptune.lower.pipeline import finish
@@ -65,7 +65,7 @@ class CudaC(Backend):
         return "\n".join(self._ptx(kernel_text(finished, k), k.name) for k in finished.compiled_kernels)
 
     def load(self, binary: Binary) -> CudaProgram:
-        return CudaProgram(binary, CallingConvention(slice(DATA, DATA + 1), ENTRY))
+        return CudaProgram(binary, CallingConvention(pointers_only=True, entry=ENTRY))
 
     def _cubin(self, plan: FinishedPlan, kernel: Kernel) -> cubin.Code:
         text = kernel_text(plan, replace(kernel, name=ENTRY))

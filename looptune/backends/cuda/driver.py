@@ -38,6 +38,17 @@ def max_cooperative_blocks(entry: Any, threads: int, each: int) -> tuple[int, in
     return each * multiprocessors, int(check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(entry, threads, 0)))
 
 
+class Memory:
+    """Device memory that is freed with this object."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.pointer = int(check(driver.cuMemAlloc(max(1, nbytes))))
+
+    def __del__(self) -> None:
+        if driver is not None and hasattr(self, "pointer"):
+            driver.cuMemFree(self.pointer)
+
+
 class Graph:
     """A graph of what ``action`` puts on ``stream``: it is not run, but recorded to be launched any number of times.
 

@@ -1,36 +1,35 @@
-"""A loaded CUDA plan: kernels are launched through the driver, or all of them replayed from one CUDA graph.
+"""A loaded CUDA plan of a sweep: its launches, on any stream, replayed from a CUDA graph or stopped between two.
 
     first call      cuLaunchKernel for every launch of the plan          3 us of host time each
     called again    with the same arrays and sizes: one cuGraphLaunch    0.5 us a kernel, on the device
 
 A plan whose host loops launch thousands of kernels (a step of Gram-Schmidt, of FDTD) would otherwise wait for the host.
-Parameters are in Numba's layout, in which an array is two null pointers, items, item size, data, shape and stride, or
-in C's, in which it is a pointer.
 """
 
 from __future__ import annotations
 
-import ctypes
+import math
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
 
-import numpy as np
 from cuda.bindings import driver
 from cuda.core import Device, ObjectCode
-from numba import cuda, types
+from numba import types
 
 from looptune.backends.base import Binary, PartialRun, Program, TimeLimit
 from looptune.backends.codegen.memory_ops import aligned, unaligned
 from looptune.backends.codegen.python import ident, numba_type
-from looptune.backends.cuda.driver import MAX_BLOCKS_Y, MOST_ELEMENTS, WORD, Graph, check, max_cooperative_blocks
+from looptune.backends.cuda.driver import MOST_ELEMENTS, check
+from looptune.backends.cuda.launch import ArgumentSlot, GridTooLarge, Launcher, LoadedKernel, ParameterBlock, Scratch
 from looptune.backends.early_stop import run_in_batches
 from looptune.core.errors import ResourceError, UsageError
-from looptune.ir.nodes import Scalar
+from looptune.ir.nodes import Local, Scalar
 from looptune.ir.simplify import is_integer
 from looptune.lower.checkpoints import checkpoints
 from looptune.lower.plan import ARRIVED, Kernel, Plan, count, evaluate_size, grid_function, launches
@@ -42,11 +41,11 @@ from looptune.lower.tiles import WIDE
 class CallingConvention:
     """The calling convention of kernels.
 
-    ``words``: the words of an array's layout that are its parameters; ``entry``: the pattern by which the entry of a
+    ``pointers_only``: an array is its pointer, else Numba's seven words; ``entry``: the pattern by which the entry of a
     cubin is found.
     """
 
-    words: slice
+    pointers_only: bool
     entry: str
 
 
@@ -57,11 +56,7 @@ class CudaProgram(Program):
         """``convention``: None is Numba's."""
         entry = ident(binary.plan.codelet.name)
         # Numba's mangling keeps the function's name and its length.
-        self.convention = (
-            convention
-            if convention is not None
-            else CallingConvention(slice(None), rf"_ZN[\w]*?{len(entry)}{entry}[\w]*")
-        )
+        self.convention = convention or CallingConvention(False, rf"_ZN[\w]*?{len(entry)}{entry}[\w]*")
         self.plan = binary.plan
         Device().set_current()
         self.modules = {name: ObjectCode.from_cubin(code) for name, code in binary.objects.items()}
@@ -70,97 +65,107 @@ class CudaProgram(Program):
             for name, m in self.modules.items()
         }
         self.grids = {k.name: grid_function(k) for k in binary.plan.compiled_kernels if not k.steps}
-        self.together = {k.name: _fitting(k, self.entries[k.name]) for k in binary.plan.compiled_kernels if k.steps}
         self.wide = aligned(binary.plan)
-        self.resident: dict[str, Any] = {}
-        self.last: object = None
-        self.graph: Graph | None = None
-        self.stream: Any = None
+        self.launcher: PlanLauncher | None = None
 
     def run(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None) -> None:
-        where = driver.CUstream(0 if stream is None else int(stream))
-        layouts, frames = self._frames(arrays, scalars)
-        call = (tuple(layouts.items()), tuple(scalars.items()))
-        if call != self.last or check(driver.cuStreamIsCapturing(where)):
-            self._launch(frames, scalars, where)
-            self.last, self.graph = call, None
-            return
-        if self.graph is None:
-            self.stream = check(driver.cuStreamCreate(1)) if self.stream is None else self.stream
-            self.graph = Graph(self.stream, lambda own: self._launch(frames, scalars, own))
-        self.graph.launch(where)
+        launcher, floats = self._placed(arrays, scalars)
+        with _grids_reported():
+            launcher.step_or_replay(floats, driver.CUstream(0 if stream is None else int(stream)))
 
     def run_within(
         self, limit: TimeLimit, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
     ) -> PartialRun:
         where = driver.CUstream(0 if stream is None else int(stream))
-        frames = self._frames(arrays, scalars)[1]
-        queued = self._queued(frames, scalars, where)
-        sizes = self._sizes(scalars)
+        launcher, floats = self._placed(arrays, scalars)
+        queued, sizes = launcher.queued(floats, where), launcher.sizes
         events = tuple(check(driver.cuEventCreate(0)) for _ in range(4))
         try:
             batch = partial(_batch, where, events, queued)
-            return run_in_batches(batch, limit, count(self.plan.steps, sizes), checkpoints(self.plan, sizes))
+            with _grids_reported():
+                return run_in_batches(batch, limit, count(self.plan.steps, sizes), checkpoints(self.plan, sizes))
         finally:
             for event in events:
                 check(driver.cuEventDestroy(event))
 
-    def _frames(
+    def _placed(
         self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float]
-    ) -> tuple[dict[str, _Layout], dict[str, _Frame]]:
-        everything = {**arrays, **self._residents(scalars)}
-        layouts = {name: _layout(a, self.plan.array(name).dtype) for name, a in everything.items()}
-        for name, layout in layouts.items():
-            if layout[COUNT] > MOST_ELEMENTS:
-                raise ResourceError(f"{name} has {layout[COUNT]} elements, the limit is {MOST_ELEMENTS}")
+    ) -> tuple[PlanLauncher, tuple[float, ...]]:
+        """Return the launcher for these sizes, with the addresses of the arrays, and the floats of the call."""
+        pointers = {name: int(a.__cuda_array_interface__["data"][0]) for name, a in arrays.items()}
+        counts = {name: math.prod(a.__cuda_array_interface__["shape"]) for name, a in arrays.items()}
+        for name, elements in counts.items():
+            if elements > MOST_ELEMENTS:
+                raise ResourceError(f"{name} has {elements} elements, the limit is {MOST_ELEMENTS}")
         for name in self.wide:
-            if layouts[name][DATA] % WIDE:
+            if pointers.get(name, 0) % WIDE:
                 raise UsageError(unaligned(name))
-        return layouts, {
-            k.name: _Frame(self.plan, k, layouts, scalars, self.convention.words) for k in self.plan.compiled_kernels
+        sizes, floats = _split(self.plan, scalars)
+        if self.launcher is None or self.launcher.sizes != sizes or self.launcher.names != (*arrays, *floats):
+            self.launcher = PlanLauncher(self, sizes, tuple(arrays), tuple(floats))
+        self.launcher.place(tuple(pointers.values()), tuple(counts.values()))
+        return self.launcher, tuple(floats.values())
+
+
+class PlanLauncher(Launcher):
+    """The launches of a plan at one set of sizes; ``arrays`` and ``floats`` name what each call brings, in order."""
+
+    def __init__(
+        self, program: CudaProgram, sizes: Mapping[str, int], arrays: Sequence[str], floats: Sequence[str]
+    ) -> None:
+        super().__init__()
+        self.plan, self.grids, self.sizes = program.plan, program.grids, dict(sizes)
+        self.names = (*arrays, *floats)
+        self.scratch = {local.name: _scratch(local, self.sizes) for local in self.plan.device_locals}
+        given = {name: ArgumentSlot(k) for names in (arrays, floats) for k, name in enumerate(names)}
+        self.frames = {
+            k.name: ParameterBlock(
+                LoadedKernel(k.name, program.entries[k.name], parameter_types(self.plan, k)),
+                k.block,
+                [self.scratch.get(name) or given.get(name, name) for name in (*k.arrays, *k.scalars)],
+                program.convention.pointers_only,
+            )
+            for k in self.plan.compiled_kernels
         }
 
-    def _launch(self, frames: Mapping[str, _Frame], scalars: Mapping[str, int | float], stream: Any) -> None:
-        for _ in self._queued(frames, scalars, stream):
+    def step(self, stream: Any) -> None:
+        for _ in self.queued(self.floats, stream):
             pass
 
-    def _sizes(self, scalars: Mapping[str, int | float]) -> dict[str, int]:
-        return {p.name: int(scalars[p.name]) for p in self.plan.codelet.params if isinstance(p, Scalar) and _whole(p)}
-
-    def _queued(self, frames: Mapping[str, _Frame], scalars: Mapping[str, int | float], stream: Any) -> Iterator[None]:
+    def queued(self, floats: Sequence[float], stream: Any) -> Iterator[None]:
         """Put one launch after the other on ``stream``, one each time it is asked."""
-        for kernel, env in launches(self.plan.steps, self._sizes(scalars)):
-            if kernel.steps:
-                at, blocks = frames[kernel.name].filled(env), self.together[kernel.name]
-                entry, threads = self.entries[kernel.name], kernel.block[0]
-                check(driver.cuLaunchCooperativeKernel(entry, blocks, 1, 1, threads, 1, 1, 0, stream, at))
-                yield
-                continue
-            grid = self.grids[kernel.name](env)
-            if grid is None:
-                yield
-                continue
-            x, y, z = grid
-            if max(y, z) > MAX_BLOCKS_Y:
-                along, needed = ("y", y) if y > MAX_BLOCKS_Y else ("z", z)
-                raise ResourceError(f"{kernel.name} needs {needed} blocks along {along}, the limit is {MAX_BLOCKS_Y}")
-            at = frames[kernel.name].filled(env)
-            width, height = kernel.block
-            check(driver.cuLaunchKernel(self.entries[kernel.name], x, y, z, width, height, 1, 0, stream, at, 0))
+        for frame in self.frames.values():
+            frame.place(self.pointers, self.counts)
+            frame.set_floats(floats)
+        for kernel, env in launches(self.plan.steps, self.sizes):
+            grid = kernel.blocks_per_sm if kernel.steps else self.grids[kernel.name](env)
+            if grid is not None:
+                frame = self.frames[kernel.name]
+                frame.fill([env[name] for name in kernel.scalars if name in env])
+                call, passed = frame.call(grid, stream)
+                check(call(*passed))
             yield
 
-    def _residents(self, scalars: Mapping[str, int | float]) -> dict[str, Any]:
-        """Return the codelet's own variables on the device, allocated once for given sizes."""
-        env = {n: int(v) for n, v in scalars.items() if float(v).is_integer()}
-        for local in self.plan.device_locals:
-            count = int(np.prod([evaluate_size(e, env) for e in local.shape], dtype=np.int64)) if local.shape else 1
-            held = self.resident.get(local.name)
-            if held is None or held.size != count:
-                self.resident[local.name] = cuda.device_array(count, local.dtype)
-                if local.name == ARRIVED:
-                    self.resident[ARRIVED].copy_to_device(np.zeros(1, local.dtype))
-                    check(driver.cuStreamSynchronize(driver.CUstream(0)))  # a launch on another stream would not wait
-        return self.resident
+
+@contextmanager
+def _grids_reported() -> Iterator[None]:
+    """Raise ResourceError for a grid that the GPU does not run."""
+    try:
+        yield
+    except GridTooLarge as why:
+        raise ResourceError(str(why)) from None
+
+
+def _split(plan: Plan, scalars: Mapping[str, int | float]) -> tuple[dict[str, int], dict[str, float]]:
+    """Return the sizes and the other scalar parameters of a call."""
+    whole = {p.name for p in plan.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
+    sizes = {name: int(value) for name, value in scalars.items() if name in whole}
+    return sizes, {name: value for name, value in scalars.items() if name not in whole}
+
+
+def _scratch(local: Local, sizes: Mapping[str, int]) -> Scratch:
+    elements = math.prod(evaluate_size(extent, sizes) for extent in local.shape)
+    return Scratch(elements, local.dtype, zeros=local.name == ARRIVED)
 
 
 BEHIND = 32
@@ -193,50 +198,6 @@ def _batch(stream: Any, events: Sequence[Any], queued: Iterator[None], most: int
     return made, max(0.0, elapsed_us - idle_ns / 1e3), elapsed_us
 
 
-_Layout = tuple[int, ...]
-"""An array as Numba passes it: two null pointers, items, item size, data, shape, stride."""
-COUNT, DATA = 2, 4
-
-
-class _Frame:
-    """The parameters of one kernel in memory: written once, but for the host loops' variables."""
-
-    def __init__(
-        self,
-        plan: Plan,
-        kernel: Kernel,
-        layouts: Mapping[str, _Layout],
-        scalars: Mapping[str, int | float],
-        passed: slice,
-    ) -> None:
-        """Lay out the arguments of a kernel; ``passed``: which words of an array's layout are parameters."""
-        words = [word for a in kernel.arrays for word in layouts[a][passed]]
-        self.memory = np.zeros(len(words) + len(kernel.scalars), np.int64)
-        self.memory[: len(words)] = words
-        start = self.memory.ctypes.data
-        self.pointers = (ctypes.c_void_p * len(self.memory))(*(start + WORD * k for k in range(len(self.memory))))
-        self.own: dict[str, Any] = {}
-        for k, name in enumerate(kernel.scalars, len(words)):
-            slot = self.memory[k : k + 1].view(np.dtype(scalar_type(plan, name)))[:1]
-            if name in scalars:
-                slot[0] = scalars[name]
-            self.own[name] = slot
-
-    def filled(self, env: Mapping[str, int]) -> int:
-        """Return the address of the parameters' addresses, with the values that this launch has."""
-        for name, slot in self.own.items():
-            if name in env:
-                slot[0] = env[name]
-        return ctypes.addressof(self.pointers)
-
-
-def _layout(array: Any, dtype: str) -> _Layout:
-    facts = array.__cuda_array_interface__
-    item = np.dtype(dtype).itemsize
-    count = int(np.prod(facts["shape"], dtype=np.int64))
-    return 0, 0, count, item, int(facts["data"][0]), count, item
-
-
 def _entry(cubin: bytes, name: str) -> str:
     """Return the name of the one kernel of a cubin, which matches the pattern ``name``."""
     found = re.search(rb"\.text\.(" + name.encode() + rb")\0", cubin)
@@ -244,22 +205,10 @@ def _entry(cubin: bytes, name: str) -> str:
     return found[1].decode()
 
 
-def _fitting(kernel: Kernel, entry: Any) -> int:
-    """How many blocks of a persistent kernel are launched: all run at one time. ResourceError where they cannot."""
-    blocks, fit = max_cooperative_blocks(entry, kernel.block[0], kernel.blocks_per_sm)
-    if fit < kernel.blocks_per_sm:
-        raise ResourceError(
-            f"{kernel.name}: persistent {kernel.blocks_per_sm} needs {kernel.blocks_per_sm} blocks at a time on a "
-            "multiprocessor, "
-            f"and {fit} fit: ask for {fit}"
-            if fit
-            else f"{kernel.name}: not even one of its blocks fits on a multiprocessor"
-        )
-    return blocks
-
-
-def _whole(p: Scalar) -> bool:
-    return is_integer(p.dtype)
+def parameter_types(plan: Plan, kernel: Kernel) -> list[str]:
+    """Return the types of a kernel's parameters by name: flat arrays have a bracket, then come the scalars."""
+    arrays = (f"{plan.array(name).dtype}[::1]" for name in kernel.arrays)
+    return [*arrays, *(scalar_type(plan, name) for name in kernel.scalars)]
 
 
 def argument_types(plan: Plan, kernel: Kernel) -> tuple[Any, ...]:

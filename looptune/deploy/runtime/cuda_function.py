@@ -19,7 +19,8 @@ import numpy as np
 from cuda.bindings import driver
 from cuda.core import ObjectCode
 
-from looptune.backends.cuda.driver import MOST_ELEMENTS, check
+from looptune.backends.cuda.driver import MOST_ELEMENTS, Memory, check
+from looptune.backends.cuda.launch import ArgumentSlot, BoundPlan, GridTooLarge, LoadedKernel
 from looptune.deploy.runtime.arguments import (
     READERS,
     DeviceBuffer,
@@ -33,7 +34,6 @@ from looptune.deploy.runtime.arguments import (
     reader,
 )
 from looptune.deploy.runtime.devices import (
-    Memory,
     capturing,
     context_device,
     cubin,
@@ -46,7 +46,6 @@ from looptune.deploy.runtime.devices import (
     order,
 )
 from looptune.deploy.runtime.function import Function, Tuned
-from looptune.deploy.runtime.launch import ArgumentSlot, BoundPlan, GridTooLarge
 from looptune.deploy.runtime.lookup import Device, Match
 from looptune.runtime.array_reach import Reach
 
@@ -217,11 +216,11 @@ class Gpu(Function):
         given = {p.name: ArgumentSlot(k) for ps in (self.floats, self.arrays) for k, p in enumerate(ps)}
         params = [given[p.name] if p.name in given else next(whole) for p in self.tuned.params]
 
-        def loaded(kernel: Any) -> Any:
-            return self.loaded(kernel, device.capability)
+        def load(kernel: Any) -> LoadedKernel:
+            function = self.loaded(kernel, device.capability)
+            return LoadedKernel(kernel.__name__, function, self.tuned.signatures[kernel])
 
-        launches = self.tuned.plans[match.plan].launches
-        return BoundPlan(launches, params, self.tuned.signatures.__getitem__, loaded, where)
+        return BoundPlan(self.tuned.plans[match.plan].launches, params, load, where)
 
     def loaded(self, kernel: Any, arch: str) -> Any:
         """Return the handle of the kernel, compiled once for each architecture whichever thread asks first."""

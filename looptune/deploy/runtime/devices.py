@@ -13,7 +13,7 @@ from cuda.core import Device as CudaDevice
 from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda, types
 
-from looptune.backends.cuda.driver import SUCCESS, check
+from looptune.backends.cuda.driver import SUCCESS, Memory, check
 from looptune.backends.numba_cuda.noalias import noalias_readonly
 from looptune.deploy.runtime.lookup import Device
 
@@ -122,17 +122,6 @@ def capturing(stream: int) -> bool:
     """
     status, found = driver.cuStreamIsCapturing(driver.CUstream(stream))
     return status == SUCCESS and int(found) == 1
-
-
-class Memory:
-    """Device memory that is freed with this object."""
-
-    def __init__(self, nbytes: int) -> None:
-        self.pointer = int(check(driver.cuMemAlloc(max(1, nbytes))))
-
-    def __del__(self) -> None:
-        if driver is not None and hasattr(self, "pointer"):
-            driver.cuMemFree(self.pointer)
 
 
 @cache
