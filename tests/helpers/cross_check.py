@@ -124,7 +124,7 @@ def simulated(
     """What each program leaves in its arrays under Numba's CUDA simulator, or the last lines of its traceback."""
     given, result = folder / "programs.pickle", folder / "results.pickle"
     given.write_bytes(pickle.dumps(list(programs)))
-    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     done = subprocess.run(
         [sys.executable, "-m", "tests.helpers.cuda_simulator", str(given), str(result)],
         env=environment,

@@ -73,7 +73,11 @@ class Machines:
         command = [sys.executable, "-m", f"distributed.cli.{module}", *given, "--host", "127.0.0.1", "--no-dashboard"]
         log = (self.folder / "log").open("ab")
         return subprocess.Popen(
-            command, cwd=self.folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=log, stderr=log
+            command,
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+            stdout=log,
+            stderr=log,
         )
 
     def close(self) -> None:
