@@ -1,0 +1,39 @@
+/* A = L * L^T for a positive definite A of n x n elements: L replaces what is on and below the diagonal of A.
+ *
+ * Source: cholesky of PolyBench/C 4.2.1; program.h says how it is compiled and what it prints.
+ */
+#include "positive_definite.h"
+
+#ifndef N
+#define N SIZE(40, 120, 400, 2000, 4000)
+#endif
+
+#pragma hmpp cholesky codelet, target=CUDA
+static void cholesky(int n, DATA_TYPE A[n][n])
+{
+    int i, j, k;
+
+    for (i = 0; i < n; i++) {
+        for (j = 0; j < i; j++) {
+            for (k = 0; k < j; k++)
+                A[i][j] -= A[i][k] * A[j][k];
+            A[i][j] /= A[j][j];
+        }
+        for (k = 0; k < i; k++)
+            A[i][i] -= A[i][k] * A[i][k];
+        A[i][i] = sqrt(A[i][i]);
+    }
+}
+
+int main(void)
+{
+    int n = N;
+    DATA_TYPE(*A)[n] = allocate(n, sizeof *A);
+
+    init_positive_definite(n, A);
+    start_clock();
+    cholesky(n, A);
+    stop_clock();
+    report("A", n, n, *A);
+    return 0;
+}
