@@ -20,6 +20,7 @@ from looptune.tune.execution.lab import PreparedVersion, Progress
 from looptune.tune.execution.local_executor import LocalWorkers
 from looptune.tune.execution.process import Setup
 from looptune.tune.session.budget import Budget, parse_budget
+from looptune.tune.session.prepare import TuningRequest, prepare
 from looptune.tune.session.statistics import KEPT, SweepStatistics
 from looptune.tune.session.sweep import _drive
 from looptune.tune.space.space import DEFAULT, Configuration, parse
@@ -411,3 +412,9 @@ def test_nonsense_is_no_budget(text: str):
     """Everything else is a UsageError that quotes it."""
     with pytest.raises(UsageError, match="invalid budget"):
         parse_budget(text)
+
+
+def test_a_kernel_has_the_type_of_what_it_writes(tmp_path: Path) -> None:
+    """Where its first parameter is an array of another type, which it reads."""
+    (tmp_path / "f.c").write_text("void f(int n, char a[n], int b[n]) { for (int i = 0; i < n; i++) b[i] = a[i]; }\n")
+    assert prepare(TuningRequest(tmp_path / "f.c", defines={"n": "8"}, target="numba-cpu")).context.dtype == "int32"

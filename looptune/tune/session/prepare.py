@@ -475,15 +475,20 @@ def _space(request: TuningRequest, unit: Unit, lab: KernelBuilder) -> Space:
     return find_space.find_space(request.file, request.space, unit, lab.analysis, gpu=lab.job.target.specializes_sizes)
 
 
+def _element_type(unit: Unit) -> str:
+    """Return the type by which tables name the kernel: that of the first array it writes, or else reads."""
+    arrays = sorted((p for p in unit.codelet.params if isinstance(p, Array)), key=lambda p: p.io == "in")
+    return arrays[0].dtype if arrays else ""
+
+
 def _context(request: TuningRequest, unit: Unit, job: Job, facts: DeviceInfo) -> Context:
     """Return all that a time depends on besides the directives."""
-    arrays = [p.dtype for p in unit.codelet.params if isinstance(p, Array)]
     return Context(
         kernel=unit.codelet.name, source_hash=source_hash(unit),
         lowering=lowering(job.target.name), toolchain=canonical_json(toolchain(job.target.name) | plugins.versions()),
         capability=facts.arch, device=facts.name,
         target=job.target.name,
-        sizes=canonical_json(job.problem.values), dtype=arrays[0] if arrays else "",
+        sizes=canonical_json(job.problem.values), dtype=_element_type(unit),
         options=canonical_json(
             {"seed": job.seed, **request.floats.options(job.target.name), "cores": facts.cores, **_data(job),
              **({"warm": True} if not request.flush_cache else {})}
