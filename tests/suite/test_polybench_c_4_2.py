@@ -18,8 +18,12 @@ import pytest
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Scalar
 from looptune.ir.simplify import is_integer
+from looptune.poly.translation_validation import prove
 from looptune.report.check.explanation import explain
 from looptune.runtime.host_program import record
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check
 from tests.helpers.paths import POLYBENCH
 
@@ -449,6 +453,17 @@ def test_what_the_analysis_finds_of_its_loops(source: Path) -> None:
     """Which of them are parallel, a reduction or sequential."""
     found = explain(load(source)).loops
     assert " ".join(f"{'.' * loop.depth}{loop.var}:{loop.kind[0]}" for loop in found) == LOOPS[source.stem]
+
+
+@pytest.mark.sampled(10)
+@programs
+def test_an_automatic_schedule_is_found_and_proved(source: Path) -> None:
+    """``schedule`` is accepted for each outermost loop, and the loops that it makes are proved for all sizes."""
+    unit = load(source)
+    lines = [f"loop {loop.number}: schedule" for loop in explain(unit).loops if loop.depth == 0]
+    done = schedule(Analysis(unit.codelet), parse_lines(lines))
+    proof = prove(unit.codelet, done.codelet, reassociate=bool(done.sums))
+    assert (proof.verdict, proof.reason) == ("proved", "")
 
 
 def test_there_is_every_kernel() -> None:
