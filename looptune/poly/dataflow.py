@@ -9,7 +9,7 @@ from outside the block do not reach these reads, whatever the conditions.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations, takewhile
@@ -22,6 +22,7 @@ from looptune.ir.nodes import Assign, Codelet, If, Loop, Stmt, While
 from looptune.ir.rewrite import walk
 from looptune.poly.coalesce import coalesce
 from looptune.poly.data_conditions import DataCondition
+from looptune.poly.dependence import conflict
 from looptune.poly.domain import Statement
 from looptune.poly.isl_objects import Space, union
 from looptune.poly.reduction import accumulation
@@ -176,16 +177,17 @@ def _not_hidden(
     A write hides an earlier one if it runs whenever the read does, or whenever the earlier write does, because data
     decided the same for both; elsewhere, conditions on data are ignored.
     """
-    scalar = all(not a.index for a in accesses)
-    names = [a.statement for a in accesses if scalar and a.write and not a.commutes(reassociate)]
-    writes = [space.nest.statements[name] for name in dict.fromkeys(names)]
+    into = {a.statement: a for a in accesses if a.write}
+    known = all(None not in a.index for a in into.values())
+    names = [n for n, a in into.items() if known and not a.commutes(reassociate)]
+    writes = [space.nest.statements[name] for name in names]
     hiding = [_Either((w,), w.data_conditions) for w in writes if w.data_conditions and _only_data_decide(w)]
     hiding += _joined(hiding)
     for flow in found:
         left = flow.map
         for either in hiding:
             earlier, read = (space.nest.statements[name] for name in (flow.write, flow.read))
-            after, then = either.after(space, flow.write), either.before(space, flow.read)
+            after, then = either.after(space, into[flow.write], into), either.before(space, flow.read)
             left = left.subtract(after.intersect(either.runs_with(space, earlier).reverse()).apply_range(then))
             if not guards_of(read, flow.array):
                 left = left.subtract(after.apply_range(then.intersect(either.runs_with(space, read))))
@@ -200,7 +202,7 @@ def _only_data_decide(write: Statement) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Either:
-    """Writes of one scalar of which one runs wherever ``conditions`` hold, of which data decide.
+    """Writes of one variable of which one runs wherever ``conditions`` hold, of which data decide.
 
     One write alone has its own conditions; of two in both branches of an ``if`` each runs where the other does not:
 
@@ -210,10 +212,18 @@ class _Either:
     writes: tuple[Statement, ...]
     conditions: tuple[DataCondition, ...]
 
-    def after(self, space: Space, earlier: str) -> isl.Map:
-        """Return { earlier[iteration] -> the first write's : before each of the writes }."""
+    def after(self, space: Space, earlier: Access, into: Mapping[str, Access]) -> isl.Map:
+        """Return { earlier[iteration] -> the first write's : before each of the writes, which are of its element }.
+
+        ``into`` are the accesses by which statements write.
+        """
         first = self.writes[0].name
-        found = (space.before(earlier, w.name).set_tuple_name(isl.dim_type.out, first) for w in self.writes)
+        found = []
+        for w in self.writes:
+            before = space.before(earlier.statement, w.name)
+            if earlier.index:
+                before = before.intersect(conflict(space, earlier, into[w.name]))
+            found.append(before.set_tuple_name(isl.dim_type.out, first))
         return reduce(isl.Map.intersect, found)
 
     def before(self, space: Space, read: str) -> isl.Map:

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 import islpy as isl
 
 from looptune.ir.c_printer import expression_text
-from looptune.ir.nodes import Assign, Codelet, Const, Expr, Load, Node, Scalar, Var, While
+from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, Load, Node, Scalar, Var, While
 from looptune.ir.rewrite import rewrite, substitute, walk
 from looptune.ir.simplify import is_integer
 from looptune.poly.condition_instances import condition_instance_name, has_own_statement
+from looptune.poly.parameter_values import names_of, with_local_parameters
 from looptune.poly.scop import Scop, build
-from looptune.poly.statement_match import Names, StatementMatcher
+from looptune.poly.statement_match import Names, StatementMatcher, copies_element
 
 if TYPE_CHECKING:
     from looptune.poly.data_conditions import DataCondition
@@ -41,7 +42,8 @@ class InstanceMaps:
 
     ``original_conditions``: the original's evaluation of a condition for each of a copy's, which have an ``at`` too.
     ``names``: those of the locals that a copy or a condition reads, None if it computes something else; ``mismatches``
-    are the copies whose conditions differ. ``all_copies``: every assignment is a copy of an original one.
+    are the copies whose conditions differ. ``all_copies``: every assignment is a copy of an original one, or one of the
+    ``moves``, which give a local of the finished tree the value of the same element of another one.
     """
 
     original: Scop
@@ -52,6 +54,7 @@ class InstanceMaps:
     names: Mapping[str, Names | None]
     mismatches: frozenset[str]
     all_copies: bool = True
+    moves: frozenset[str] = frozenset()
 
     def original_of(self, name: str) -> str:
         return self.of[name] if name in self.of else self.original_conditions[name]
@@ -74,9 +77,10 @@ def compare(original: Codelet, finished: Codelet, sizes: Mapping[str, int]) -> I
 
     Raises Unprovable if a part of either cannot be analysed.
     """
-    before = build(with_sizes(original, sizes), asked_apart=True)
+    original, finished = _with_local_parameters(with_sizes(original, sizes), with_sizes(finished, sizes))
+    before = build(original, asked_apart=True)
     of: dict[str, str] = {}
-    after = build(_numbered(with_sizes(finished, sizes), of), asked_apart=True)
+    after = build(_numbered(finished, of), asked_apart=True)
     for unknown in (s.unknown for m in (before, after) for s in m.statements.values()):
         if unknown is not None and not unknown.condition:
             raise Unprovable(str(unknown))
@@ -84,6 +88,7 @@ def compare(original: Codelet, finished: Codelet, sizes: Mapping[str, int]) -> I
     made = _Comparing(before, after)
     for c, s in mine.items():
         made.add(before.statements[s], after.statements[c])
+    moves = frozenset(c for c in of if c not in mine and copies_element(after, after.statements[c]))
     return InstanceMaps(
         before,
         after,
@@ -92,8 +97,30 @@ def compare(original: Codelet, finished: Codelet, sizes: Mapping[str, int]) -> I
         made.at,
         made.names,
         frozenset(made.mismatches),
-        len(mine) == len(of),
+        len(mine) + len(moves) == len(of),
+        moves,
     )
+
+
+def _with_local_parameters(original: Codelet, finished: Codelet) -> tuple[Codelet, Codelet]:
+    """Return both codelets with those parameter arrays as locals of which the finished one has copies of its own.
+
+    Their values are then compared, and not the order of the accesses to them.
+    """
+    own = {v.name for v in finished.locals if v.shape} - {v.name for v in original.locals}
+    if not own:
+        return original, finished
+    named = {n.name: array_names(n) for n in walk(original.body) if isinstance(n, Assign)}
+    held: set[str] = set()
+    for n in (n for n in walk(finished.body) if isinstance(n, Assign)):
+        mine = array_names(n)
+        if mine & own:
+            held |= named[n.name] - mine if n.name in named else mine
+    arrays = {p.name: p for p in original.params if isinstance(p, Array) and p.name in held}
+    if any(None in p.shape for p in arrays.values()):
+        raise Unprovable("the extent of an array that the tree has copies of is not declared")
+    taken = names_of(original) | names_of(finished)
+    return with_local_parameters(original, arrays, taken), with_local_parameters(finished, arrays, taken)
 
 
 @dataclass(slots=True)
@@ -177,6 +204,11 @@ def with_sizes(codelet: Codelet, sizes: Mapping[str, int]) -> Codelet:
     known: dict[str, Expr] = {p.name: Const(sizes[p.name], p.dtype) for p in given if p.name not in assigned}
     constant = substitute(codelet, known)
     return replace(constant, params=tuple(p for p in constant.params if p.name not in known))
+
+
+def array_names(n: Assign) -> set[str]:
+    """Return the arrays that an assignment reads and writes."""
+    return {e.array for e in walk(n) if isinstance(e, Load)}
 
 
 def _numbered(codelet: Codelet, of: dict[str, str]) -> Codelet:

@@ -4,7 +4,8 @@ Each read has to get its value from the same write as in the original, made by t
 
     for i: { t = A[i]; if (B[i] > 0) t = 0; C[i] = t }        S2[i] reads t from S0[i], or from S1[i] if that ran
 
-If data decide which of several writes ran, the last of them counts, so that their order has to be preserved as well.
+If data decide which of several writes ran, the last of them counts, so that their order has to be preserved as well. A
+value may reach its read through moves, which copy it to another local.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from looptune.ir.nodes import Loop
 from looptune.poly.dataflow import Flow, guards_of, must_execute_with
 from looptune.poly.dependence import Dependence, conflict, dependences, shared_op
 from looptune.poly.happens_before import combines, happens_before, is_parallel
+from looptune.poly.instance_maps import Unprovable
 from looptune.poly.isl_objects import union
+from looptune.poly.parameter_values import exit_array
 
 if TYPE_CHECKING:
     from looptune.core.source import Span
@@ -80,6 +83,9 @@ def changed_reads(copies: InstanceMaps, reassociate: bool) -> Wrong | None:
         # An affine value may have been compared as that; then nothing need read the local any more.
         settled = name in model.space.nest.known and all(w in old and m.is_subset(old[w]) for w, m in new.items())
         if not settled and (old.keys() != new.keys() or not all(m.is_equal(old[w]) for w, m in new.items())):
+            exits = exit_array(read)
+            if exits:
+                return "failed", f"{exits} is left with another value than it was"
             return "failed", f"the assignment at {_span(model, read)} reads another value of a local than it did"
     return _overtaken(copies, flows, reassociate)
 
@@ -123,7 +129,7 @@ def _read_back(copies: InstanceMaps, reassociate: bool) -> Iterator[tuple[str, s
 
     "" where a copy reads a local that stands for nothing in its original.
     """
-    for f in _visible(copies, _flows(copies.finished, reassociate)):
+    for f in _through_moves(copies, _visible(copies, _flows(copies.finished, reassociate))):
         names = copies.names[f.read]
         assert names is not None, "a copy that computes something else has failed"
         theirs = {a for a, b in names if b == f.array}
@@ -134,6 +140,22 @@ def _read_back(copies: InstanceMaps, reassociate: bool) -> Iterator[tuple[str, s
             yield from ((copies.original_of(f.read), name, copies.of[f.write], back) for name in theirs)
 
 
+def _through_moves(copies: InstanceMaps, found: Iterable[Flow]) -> Iterator[Flow]:
+    """Yield the flows from writes that are no moves to reads that are none, past the moves between them."""
+    flows = list(found)
+    into = {m: [f for f in flows if f.read == m] for m in copies.moves}
+    left = [f for f in flows if f.read not in copies.moves]
+    for _ in range(len(copies.moves) + 1):
+        yield from (f for f in left if f.write not in copies.moves)
+        left = [
+            replace(f, write=g.write, map=g.map.apply_range(f.map))
+            for f in left if f.write in copies.moves for g in into[f.write]
+        ]  # fmt: skip
+        left = [f for f in left if not f.map.is_empty()]
+    if left:
+        raise Unprovable("locals get their values from each other in a circle")
+
+
 def _visible(copies: InstanceMaps, flows: Iterable[Flow]) -> Iterator[Flow]:
     """Yield the flows of the finished tree that no copy of another write hides.
 
@@ -142,6 +164,9 @@ def _visible(copies: InstanceMaps, flows: Iterable[Flow]) -> Iterator[Flow]:
     """
     space, finished = copies.original.space, copies.finished.space
     for f in flows:
+        if {f.write, f.read} & copies.moves:
+            yield f
+            continue
         read, left = copies.original.statements[copies.original_of(f.read)], f.map
         earlier = copies.original.statements[copies.of[f.write]]
         decided = any(guards_of(read, a) for a, b in copies.names[f.read] or () if b == f.array)

@@ -3,7 +3,8 @@
     S1: B[i] = t + A[n - 1 - i]       at i = 2*k + 1       S1_4: B[2*k + 1] = u + A[n - 2 - 2*k]
 
 Operations and array elements are the same, integers are equal, and locals may have other names: here u stands for t.
-Whether u has the value of t follows from the flows of both.
+Whether u has the value of t follows from the flows of both. An array of the copy may have further leading dimensions,
+which hold copies of the local: u[k][j] stands for t[j].
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from functools import cached_property
 import islpy as isl
 
 from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Binary, Call, Cast, Expr, Load, Loop, Select, Unary, Var
+from looptune.ir.nodes import Binary, Call, Cast, Expr, Load, Local, Loop, Select, Unary, Var
 from looptune.ir.rewrite import substitute, walk
 from looptune.ir.simplify import is_integer
 from looptune.poly.data_conditions import conjuncts
@@ -74,9 +75,14 @@ class StatementMatcher:
             return frozenset()
         match a, b:
             case Load(array, index, _), Load(array2, index2, _):
-                called = self._same_storage(array, array2)
-                inside = None if called is None else self._each(index, index2)
-                return None if called is None or inside is None else called | inside
+                called, rank = self._same_storage(array, array2), len(index2) - len(index)
+                if called is None or not self._are_affine(index2[: max(rank, 0)]):
+                    return None
+                inside = self._each(index, index2[max(rank, 0) :])
+                return None if inside is None else called | inside
+            case Var(name, dtype), Load(array2, index2, dtype2):
+                stored = _local(self.before, name) and _local(self.after, array2) and self._are_affine(index2)
+                return frozenset({(name, array2)}) if stored and dtype == dtype2 else None
             case Var(name, dtype), Var(name2, dtype2):
                 stored = _local(self.before, name) and _local(self.after, name2)
                 return frozenset({(name, name2)}) if stored and dtype == dtype2 else None
@@ -100,11 +106,15 @@ class StatementMatcher:
         return found if len(a) == len(b) else None
 
     def _same_storage(self, array: str, array2: str) -> Names | None:
-        """Local arrays may have other names, but not another size."""
-        shapes = [{v.name: (v.dtype, v.shape) for v in m.codelet.locals if v.shape} for m in (self.before, self.after)]
-        if array in shapes[0] and shapes[0][array] == shapes[1].get(array2):
+        """Local arrays may have other names, but not another size, except in further leading dimensions."""
+        locals_ = [{v.name: v for v in m.codelet.locals if v.shape} for m in (self.before, self.after)]
+        one, other = locals_[0].get(array), locals_[1].get(array2)
+        if one is not None and other is not None and _has_extents(other, one):
             return frozenset({(array, array2)})
         return frozenset() if array == array2 else None
+
+    def _are_affine(self, index: Sequence[Expr]) -> bool:
+        return all(self.after.space.nest.affine(e, self.copy.dims) is not None for e in index)
 
     def _called(self, names: set[str]) -> Names | None:
         """Names that both have: what the one stores, the other does."""
@@ -124,6 +134,41 @@ class StatementMatcher:
             return False
         differ = isl.Set(f"{space.prefix}{{ {space.instance(self.copy)} : {texts[0]} != {texts[1]} }}")
         return bool(differ.intersect(space.domain(self.copy.name)).is_empty())
+
+
+def _has_extents(copies: Local, local: Local) -> bool:
+    """Tell whether an array is one of copies of the local, or has the same shape."""
+    own = copies.shape[len(copies.shape) - len(local.shape) :]
+    return copies.dtype == local.dtype and own == local.shape
+
+
+def copies_element(model: Scop, move: Statement) -> bool:
+    """Tell whether a statement gives a local the value of the same element of another one, whatever the data are.
+
+    Either may have further leading dimensions, which hold copies of the other.
+    """
+    known = {v.name: v for v in model.codelet.locals}
+    ends = [_element(e) for e in (move.assign.target, move.assign.value)]
+    if move.data_conditions or any(name not in known for name, _ in ends):
+        return False
+    (into, index), (source, index2) = sorted(ends, key=lambda end: len(end[1]))
+    rank = len(index2) - len(index)
+    texts = [[model.space.nest.affine(e, move.dims) for e in mine] for mine in (index, index2)]
+    if None in (*texts[0], *texts[1]) or not _has_extents(known[source], known[into]):
+        return False
+    differ = " or ".join(f"{a} != {b}" for a, b in zip(texts[0], texts[1][rank:], strict=True)) or "false"
+    apart = isl.Set(f"{model.space.prefix}{{ {model.space.instance(move)} : {differ} }}")
+    return bool(apart.intersect(model.space.domain(move.name)).is_empty())
+
+
+def _element(e: Expr) -> tuple[str, tuple[Expr, ...]]:
+    """Return the name and the subscripts of a variable; of anything else no name."""
+    match e:
+        case Load(array, index):
+            return array, index
+        case Var(name):
+            return name, ()
+    return "", ()
 
 
 def _local(model: Scop, name: str) -> bool:
