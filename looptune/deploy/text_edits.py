@@ -151,11 +151,12 @@ def _ids(stmt: Stmt) -> frozenset[str]:
 
 
 def _groups(
-    before: tuple[Stmt, ...], after: tuple[Stmt, ...], homes: Sequence[int | None]
+    before: tuple[Stmt, ...], after: tuple[Stmt, ...], homes: Sequence[int | None], known: frozenset[str]
 ) -> Iterator[tuple[tuple[Stmt, ...], tuple[Stmt, ...]]]:
     """Yield the shortest runs of statements that hold the same original statements, in order.
 
-    Statements of one home, which is a statement of the text, stay together.
+    Statements of one home, which is a statement of the text, stay together. What holds no statement ``known`` in the
+    text follows what is before it.
     """
     prefixes: dict[frozenset[str], int] = {frozenset(): 0}
     seen: frozenset[str] = frozenset()
@@ -165,13 +166,14 @@ def _groups(
             prefixes[seen] = k
     left = [frozenset[str]()]
     for stmt in reversed(after):
-        left.insert(0, left[0] | _ids(stmt))
+        left.insert(0, left[0] | (_ids(stmt) & known))
     at = done = 0
     held: frozenset[str] = frozenset()
     for k, stmt in enumerate(after, 1):
-        held |= _ids(stmt)
+        held |= _ids(stmt) & known
         cut = prefixes.get(held)
-        if cut is not None and cut > at and k < len(after) and not held & left[k]:
+        ends = k < len(after) and _ids(after[k]) & known
+        if cut is not None and cut > at and ends and not held & left[k]:
             yield before[at:cut], after[done:k]
             at, done = cut, k
     if at < len(before) or done < len(after):
@@ -192,7 +194,8 @@ class _Splicer:
     def aligned(self, before: tuple[Stmt, ...], after: tuple[Stmt, ...], around: Around) -> list[Edit]:
         """Return the changes of a block's statements, which stand in the loops ``around``."""
         made: list[Edit] = []
-        for old, new in _groups(before, after, [self.first_token(stmt) for stmt in before]):
+        known = frozenset().union(*map(_ids, self.before.body))
+        for old, new in _groups(before, after, [self.first_token(stmt) for stmt in before], known):
             if not _same(old, new, self.usual):
                 made += self.changed(old, new, around)
         return made

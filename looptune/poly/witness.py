@@ -76,6 +76,12 @@ class Violation:
         given = f" when {_listed(self.sizes)}" if self.sizes else ""
         return f"{subject} must run before {then if self.sink_iteration else f'line {self.sink.line}'}{given}"
 
+    def reason(self, *, lines: bool) -> str:
+        """Return the message, or why there is none: what cannot be analysed."""
+        if self.because is not None:
+            return f"{self.because.what} cannot be analysed, so iterations may depend on each other"
+        return self.message(lines=lines)
+
     def ends(self, near: Span) -> str:
         """Return both accesses with their places, as ``line:col`` if they are in the file of ``near``.
 

@@ -1,26 +1,28 @@
 """Apply the directives of a codelet: bind each to its loop, judge it, apply it, verify the tree, record it.
 
-    distribute       first, so that the other directives can be for the pieces
+    expand           first, since the dependences are found anew then
+    distribute       before all others, which can be for the pieces
     permute …        whole nests, outermost first
     fuse             outermost first, so that inner loops can be fused as well
     parallel, grid…  how each loop runs: by the directive, else by the dependence analysis
     box, tile, …     one loop each, innermost first, so that a copied loop is transformed once
 
-Dependences are those of the ORIGINAL codelet, found once (``Analysis``); each directive is judged on the order of the
-original instances that it makes, so that a sequence of directives is judged as exactly as one.
+Dependences are those of the ORIGINAL codelet, or of the expanded one, found once (``Analysis``); each directive is
+judged on the order of the original instances that it makes, so that a sequence of directives is judged as exactly as
+one.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from looptune.core.errors import DirectiveError, IllegalTransform, InfeasibleDirective, LooptuneError, UnsupportedError
-from looptune.ir.def_use import assigned_targets
+from looptune.ir.def_use import assigned_targets, referenced_names
 from looptune.ir.nodes import Assign, Cast, Codelet, Directive, Loop, Mode, Reduction, Stmt, While
 from looptune.ir.rewrite import rewrite_stmts, walk_stmts
 from looptune.ir.simplify import fold, widens
@@ -44,6 +46,7 @@ from looptune.schedule.binding import (
 )
 from looptune.schedule.directives.base import DirectiveSite, NewSchedule, Rewrite, check_copies, splice, statement_names
 from looptune.schedule.directives.distribute import cuts, without_cuts
+from looptune.schedule.directives.expand import Expand
 from looptune.schedule.directives.generation import GeneratedTransform
 from looptune.schedule.messages import directive_text, explain_refusal, list_reductions, loop_name
 from looptune.schedule.parallel_loops import (
@@ -58,6 +61,7 @@ from looptune.schedule.reduction_clauses import restrict_to_body
 if TYPE_CHECKING:
     from looptune.core.source import Span
     from looptune.schedule.directive_lines import DirectiveLine
+    from looptune.schedule.directives.base import Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +87,14 @@ class AppliedDirective:
 class ScheduleResult:
     """A scheduled codelet with the directives that were applied.
 
-    ``order``: when each original statement runs in ``codelet``, as far as the directives for whole nests determine it.
+    ``order``: when each statement of ``expanded`` runs in ``codelet``, as far as the directives for whole nests
+    determine it; ``expanded`` is the codelet given, with its variables expanded.
     """
 
     codelet: Codelet
     steps: tuple[AppliedDirective, ...]
     order: Order
+    expanded: Codelet
 
     @property
     def asserted(self) -> tuple[str, ...]:
@@ -124,7 +130,7 @@ def schedule(
     ``sums``: each step says which sums it reorders.
     """
     run = _distributed(analysis, placed, values if values is not None else {}, target, keep_going, sums)
-    bound = bind(run.codelet, placed, lambda d: applies(d, target) and directives.find(d).stage != "split")
+    bound = _bind(run.codelet, placed, target, lambda stage: stage not in ("storage", "split"))
     run = run.apply_to_nests(bound, target)
     nests = dict(run.order)
     if run.fused_into:
@@ -132,7 +138,7 @@ def schedule(
     loops = (b for b in bound if b.transform.stage == "loop")
     run.apply_in_order(sorted(loops, key=lambda b: (-run.depth_of(b.loop), not b.transform.first_of_loop)))
     run.check_finished()
-    return ScheduleResult(remove_dead_code(verify(run.codelet)), tuple(run.steps), nests)
+    return ScheduleResult(remove_dead_code(verify(run.codelet)), tuple(run.steps), nests, run.analysis.codelet)
 
 
 def apply_distribution(analysis: Analysis, placed: Sequence[DirectiveLine] = (), target: str = "CUDA") -> Codelet:
@@ -148,8 +154,8 @@ def _distributed(
     keep_going: bool,
     sums: bool,
 ) -> Scheduler:
-    run = Scheduler(analysis, analysis.codelet, dict(analysis.model.order()), values, keep_going, sums)
-    bound = bind(run.codelet, placed, lambda d: applies(d, target) and directives.find(d).stage == "split")
+    run = _expanded(analysis, placed, values, target, keep_going, sums)
+    bound = _bind(run.codelet, placed, target, lambda stage: stage == "split")
     if not bound and next(cuts(run.codelet.body), None) is None:
         return run
     run.mark([b for b in bound if b.transform.name == "cut"], target)
@@ -157,6 +163,39 @@ def _distributed(
     run.check_cuts({b.loop for b in splits})
     run.split(splits)
     return run
+
+
+def _expanded(
+    analysis: Analysis,
+    placed: Sequence[DirectiveLine],
+    values: Mapping[str, int | float],
+    target: str,
+    keep_going: bool,
+    sums: bool,
+) -> Scheduler:
+    """Apply the directives that change which variables there are.
+
+    Where they change anything, the analysis is that of the codelet that they make.
+    """
+    run = Scheduler(analysis, analysis.codelet, dict(analysis.model.order()), values, keep_going, sums)
+    bound = _bind(run.codelet, placed, target, lambda stage: stage == "storage")
+    if not bound:
+        return run
+    said = tuple((b.loop, b.rank, directive_text(b.directive), b.directive.span) for b in bound)
+    key = ("storage", id(analysis.codelet), said, keep_going, tuple(sorted(values.items())))
+    known: dict[object, Any] = analysis.prefix_cache
+    if key not in known:
+        known[key] = analysis.codelet, run.expand(bound)
+    anew, steps = known[key][1]
+    order = dict(anew.model.order())
+    return Scheduler(anew, anew.codelet, order, values, keep_going, sums, steps=list(steps))
+
+
+def _bind(
+    codelet: Codelet, placed: Sequence[DirectiveLine], target: str, wanted: Callable[[Stage], bool]
+) -> list[BoundDirective]:
+    """Return the directives for the target of the stages that are ``wanted``."""
+    return bind(codelet, placed, lambda d: applies(d, target) and wanted(directives.find(d).stage))
 
 
 @dataclass(slots=True)
@@ -182,6 +221,51 @@ class Scheduler:
     @property
     def current_tree(self) -> ScheduledTree:
         return ScheduledTree(self.analysis, self.codelet.body, self.order)
+
+    def expand(self, bound: Sequence[BoundDirective]) -> tuple[Analysis, tuple[AppliedDirective, ...]]:
+        """Apply them; with the analysis of the codelet that they make."""
+        self.apply_in_order(self._one_by_one(bound))
+        if self.codelet is self.analysis.codelet:
+            return self.analysis, self._expansion_steps(bound)
+        before, used = (referenced_names(c.body) for c in (self.analysis.codelet, self.codelet))
+
+        def rule(n: Stmt) -> Stmt | None:
+            match n:
+                case Loop(private_arrays=(_, *_) as own):
+                    mine = referenced_names(n.body)
+                    new = (c for c, local in self.copies.items() if local in own and c in mine)
+                    return replace(n, private_arrays=(*(a for a in own if a in mine), *new))
+            return None
+
+        kept = tuple(v for v in self.codelet.locals if v.name in used or v.name not in before)
+        made = replace(self.codelet, body=rewrite_stmts(rule, self.codelet.body), locals=kept)
+        return Analysis(verify(made), self.analysis.reassociate), self._expansion_steps(bound)
+
+    def _expansion_steps(self, bound: Sequence[BoundDirective]) -> tuple[AppliedDirective, ...]:
+        """Return one step for each directive: it is refused where one of its variables is."""
+        found: list[AppliedDirective] = []
+        for b in bound:
+            names = {a.key for a in b.directive.args}
+            own = [s for s in self.steps if s.directive.span == b.directive.span and s.number == b.loop[0]]
+            mine = own if own else [s for s in self.steps if names & {a.key for a in s.directive.args}]
+            step = next((s for s in mine if s.refusal is not None), mine[0])
+            said, var = directive_text(b.directive), loop_name(self.find(b.loop))
+            found.append(replace(step, text=said, loop=var, number=b.loop[0], directive=b.directive))
+        return tuple(found)
+
+    def _one_by_one(self, bound: Sequence[BoundDirective]) -> list[BoundDirective]:
+        """Return the expansions, each of one variable along all loops inside each other that name it."""
+        each = [(b, v) for b in bound if isinstance(b.transform, Expand) for v in b.transform.variables]
+        found = [b for b in bound if not isinstance(b.transform, Expand)]
+        for b, variable in each:
+            named = [other.loop for other, v in each if v == variable and other.loop != b.loop]
+            if not any(self._is_inside(b.loop, loop) for loop in named):
+                inner = tuple((variable, loop[0]) for loop in named if self._is_inside(loop, b.loop))
+                found.append(replace(b, transform=Expand((variable,), inner, span=b.transform.span)))
+        return found
+
+    def _is_inside(self, loop: Id, outer: Id) -> bool:
+        return outer != loop and outer in map(identity, enclosing_path(self.codelet.body, *loop))
 
     def apply_to_nests(self, bound: Sequence[BoundDirective], target: str) -> Scheduler:
         """Apply the directives that come before those for one loop, which many configurations of a space share."""

@@ -32,9 +32,7 @@ def explain_refusal(what: str, refused: Violation, *, lines: bool = False) -> st
 
     The witness, with the ``lines`` of its statements, or the reason why there is none.
     """
-    if refused.because is not None:
-        return f"{what}: {refused.because.what} cannot be analysed, so iterations may depend on each other"
-    return f"{what}: {refused.message(lines=lines)}"
+    return f"{what}: {refused.reason(lines=lines)}"
 
 
 def directive_text(directive: Directive) -> str:

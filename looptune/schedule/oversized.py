@@ -38,7 +38,7 @@ def oversized_directives(
     codelet = apply_distribution(analysis, placed)
     known = {name: Const(int(v)) for name, v in values.items() if float(v).is_integer()}
     loops = {identity(f): f for f in walk_stmts(codelet.body) if isinstance(f, Loop)}
-    for b in bind(codelet, placed, lambda d: directives.find(d).stage != "split"):
+    for b in bind(codelet, placed, lambda d: directives.find(d).stage not in ("storage", "split")):
         if gpu and b.transform.threads > GPU_THREADS:
             yield (
                 b,

@@ -28,7 +28,7 @@ from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.space.space import parse
 from tests import programs
-from tests.helpers import cross_check, reduction_cases, stage_cases
+from tests.helpers import cross_check, expand_cases, reduction_cases, stage_cases
 from tests.helpers.paths import POLYBENCH, ROOT
 from tests.helpers.python_nests import nest
 
@@ -57,10 +57,11 @@ def spread(kernel: str) -> Iterator[Plan]:
 @pytest.mark.wide
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
 def test_nvcc_compiles_what_is_emitted(tmp_path: Path) -> None:
-    """Kernels' defaults, teams, parts and tiles filled ahead: one file each, without a warning."""
+    """Kernels' defaults, teams, parts, tiles filled ahead and copies of variables: one file each, without a warning."""
     plans = [next(spread(kernel)) for kernel in KERNELS[::2]]
     plans += [stage_cases.planned(stage_cases.CASES[name]) for name in ("the next one ahead", "parts")]
     plans += [reduction_cases.planned(case.text, *case.lines) for case in list(reduction_cases.CASES.values())[::8]]
+    plans += [expand_cases.planned(name) for name in ("doitgen r q", "adi t", "data")]
     names = [f"p{number}" for number in range(len(plans))]
     for name, made in zip(names, plans, strict=True):
         text = file_text(finish(made, GPU)).replace('extern "C" ', "").replace("#include <cuda_runtime.h>\n", "")

@@ -96,7 +96,13 @@ def _block(s: Site) -> str:
     return s.rng.choice(("4x2", "2x2", "8x1", "16x4", "32x8", "1x4", "3x5", "8"))
 
 
+def _expand(s: Site) -> str:
+    names = s.scalars if s.scalars and s.rng.random() < 0.5 else s.arrays
+    return f"expand {', '.join(s.rng.sample(names, min(len(names), s.rng.choice((1, 1, 2)))))}"
+
+
 KINDS: Mapping[str, Callable[[Site], str]] = {
+    "expand": _expand,
     "distribute": lambda s: "distribute",
     "cut": lambda s: "cut",
     "schedule": _schedule,
@@ -132,6 +138,7 @@ KINDS: Mapping[str, Callable[[Site], str]] = {
 WEIGHTS = {
     "unroll": 10, "tile": 6, "permute": 4, "distribute": 4, "fuse": 3, "fullunroll": 2, "parallel": 3, "box": 3,
     "rfactor": 3, "grid": 2, "gridify": 2, "vectorize": 2, "schedule": 3, "splitat": 2, "skew": 2, "wavefront": 2,
+    "expand": 4,
 }  # fmt: skip
 
 

@@ -59,9 +59,9 @@ def _trips() -> None:
 
 
 BUGS: Mapping[str, Bug] = {
-    "parentheses": Bug("transform", _parentheses, (14, 30)),
-    "remainder": Bug("transform", _remainder, (41, 90)),
+    "parentheses": Bug("transform", _parentheses, (25, 30)),
+    "remainder": Bug("transform", _remainder, (41, 69)),
     "unsigned": Bug("front", _unsigned, (5, 12, 17)),
-    "legality": Bug("interpreter", _legality, (29, 95)),
+    "legality": Bug("interpreter", _legality, (5, 152)),
     "trips": Bug("numba-cpu", _trips, (5, 6)),
 }

@@ -62,6 +62,7 @@ OTHERWISE: Mapping[str, str] = {
     "the bounds of its loops are too complex to analyse": "likewise",
     "the loops are too complex to generate": "likewise",
     "the nest at loop \0 is too complex": "likewise",
+    "the accesses to \0 are too complex to analyse": "likewise",
 }  # fmt: skip
 """Messages without a file, by what they say, with the reason."""
 

@@ -15,6 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from looptune.ir import interpreter
+from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Array, Codelet, If, Loop, Stmt
 from looptune.ir.rewrite import walk
 from looptune.poly.scop import SchedulePiece
@@ -29,6 +30,8 @@ KINDS = (
     "box FACTOR & unroll FACTOR, jam", "box & unroll FACTORSCHEMERESTJAM", "box & tile BLOCKS",
     "schedule", "schedule OPTIONS", "splitat VALUES", "skew INNER by AMOUNT", "shift INNER by FACTOR", "reverse",
     "wavefront ORDER", "skew INNER by AMOUNT & permute ORDER", "skew INNER by AMOUNT & tile BLOCKS",
+    "expand VARIABLE", "expand VARIABLE", "expand VARIABLE & distribute", "expand VARIABLE & permute ORDER",
+    "expand VARIABLE & schedule", "expand VARIABLE & fuse",
 )  # fmt: skip
 """Every directive, its arguments to be filled in; several for one loop."""
 INSIDE = 12
@@ -178,8 +181,31 @@ def with_own_array(draw: st.DrawFn) -> str:
 
 
 @st.composite
-def directives(draw: st.DrawFn, codelet: Codelet, cutting: bool) -> list[str]:
-    """Up to three lines, each for another loop, of kinds that have a chance to fit it."""
+def with_scratch(draw: st.DrawFn) -> str:
+    """The same with the first elements of a parameter array in place of the local one, or of a local one that is read
+    after the loops, and then several loops that use it."""
+    text = draw(with_own_array())
+    if draw(st.booleans()):
+        declared = "double h[4]; for (int p = 0; p < 4; p++) h[p] = p; "
+        return text.replace(declared, "").replace("double h[4];", "").replace("h[", "z[")
+    body = text.replace("double h[4];", "")
+    start = body.index("{") + 1
+    after = draw(st.sampled_from(("", "for (int p = 0; p < 4; p++) y[p] = h[p];", "y[3] += h[2];")))
+    first, rest = "double h[4]; for (int p = 0; p < 4; p++) h[p] = 1;", body[start:].rstrip()[:-1]
+    return f"{body[:start]}\n  {first} {rest} {after}\n}}\n"
+
+
+EXPANSIONS = (
+    "expand VARIABLE", "expand VARIABLE", "expand VARIABLE & parallel", "expand VARIABLE & schedule",
+    "expand VARIABLE & distribute", "expand VARIABLE & permute ORDER", "expand VARIABLE & unroll FACTOR, jam",
+    "expand VARIABLE & tile BLOCKS", "expand VARIABLE & fuse", "parallel", "unroll 2",
+)  # fmt: skip
+"""What is to be found legal after an expansion."""
+
+
+@st.composite
+def directives(draw: st.DrawFn, codelet: Codelet, cutting: bool, kinds: Sequence[str] = KINDS) -> list[str]:
+    """Up to three lines, each for another loop, of ``kinds`` that have a chance to fit it."""
     loops = [f for f in walk(codelet.body) if isinstance(f, Loop)]
     followed = _followed(codelet.body)
     lines = ["loop 1: distribute"] if cutting else []
@@ -189,17 +215,19 @@ def directives(draw: st.DrawFn, codelet: Codelet, cutting: bool) -> list[str]:
     for loop in chosen:
         inner = list(dict.fromkeys(f.var for f in walk(loop) if isinstance(f, Loop)))
         fits = [
-            k for k in KINDS if (loop.number in followed or "fuse" not in k) and (len(inner) > 1 or "ORDER" not in k)
+            k for k in kinds if (loop.number in followed or "fuse" not in k) and (len(inner) > 1 or "ORDER" not in k)
         ]
         if not cutting or loop.number > 1:
-            kinds = draw(st.sampled_from(fits)).split(" & ")
-            lines += (f"loop {loop.number}: {draw(filled(kind, inner))}" for kind in kinds)
+            chosen_kinds = draw(st.sampled_from(fits)).split(" & ")
+            written = sorted(written_names(loop.body))
+            lines += (f"loop {loop.number}: {draw(filled(kind, inner, written))}" for kind in chosen_kinds)
     return lines
 
 
 @st.composite
-def filled(draw: st.DrawFn, kind: str, inner: Sequence[str]) -> str:
-    """The directive with arguments for a loop and the loops in it, ``inner``."""
+def filled(draw: st.DrawFn, kind: str, inner: Sequence[str], written: Sequence[str] = ("x",)) -> str:
+    """The directive with arguments for a loop and the loops in it, ``inner``; ``written`` are the variables that it
+    writes."""
     blocks = inner[: draw(st.integers(1, min(2, len(inner))))]
     words = {
         "ORDER": lambda: ", ".join(draw(st.permutations(inner))[:3]),
@@ -213,6 +241,7 @@ def filled(draw: st.DrawFn, kind: str, inner: Sequence[str]) -> str:
         ),
         "VALUES": lambda: draw(st.sampled_from(("1", "2", "1, 3", "n - 1", "1, n", "m"))),
         "INNER": lambda: draw(st.sampled_from(inner)),
+        "VARIABLE": lambda: draw(st.sampled_from(written)),
         "AMOUNT": lambda: draw(st.sampled_from((inner[0], f"2*{inner[0]}", f"{inner[0]} + 1", "1", f"n - {inner[0]}"))),
         "GRID": lambda: ", ".join(inner[: draw(st.sampled_from((2, 2, 3)))]),
     }

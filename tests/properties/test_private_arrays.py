@@ -13,7 +13,7 @@ from looptune.core.errors import LooptuneError
 from looptune.frontend import load
 from looptune.ir import c_printer
 from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Assign, Codelet, If, Load, Loop, Stmt, While
+from looptune.ir.nodes import Assign, Codelet, Const, If, Load, Loop, Stmt, While
 from looptune.ir.rewrite import rewrite, walk
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -96,7 +96,7 @@ def shared_arrays(codelet: Codelet) -> list[tuple[str, str]]:
 
     An array that a loop declares has its own elements in every iteration of that loop and of those around it. A
     subscript depends on the loops it names, and on those that the bounds of these name. What a loop reduces, its
-    threads may share.
+    threads may share. A loop of one iteration shares nothing.
     """
     local = {v.name for v in codelet.locals if v.shape}
     found: list[tuple[str, str]] = []
@@ -106,10 +106,17 @@ def shared_arrays(codelet: Codelet) -> list[tuple[str, str]]:
             if target.array in f.private_arrays:
                 break
             reduced = any(isinstance(n, Load) and n.array == target.array for r in f.reductions for n in walk(r.target))
-            if f.mode in ("parallel", "thread") and f.var not in names and not reduced:
+            if f.mode in ("parallel", "thread") and f.var not in names and not reduced and not _runs_once(f):
                 found.append((f.var, target.array))
             names |= names_in((f.lo, f.hi)) if f.var in names else set()
     return list(dict.fromkeys(found))
+
+
+def _runs_once(loop: Loop) -> bool:
+    match loop:
+        case Loop(lo=Const(lo), hi=Const(hi), step=step):
+            return hi - lo <= step
+    return False
 
 
 def _written(body: tuple[Stmt, ...], around: tuple[Loop, ...] = ()) -> Iterator[tuple[Load, tuple[Loop, ...]]]:

@@ -15,6 +15,7 @@ from looptune.core.errors import DirectiveError
 from looptune.schedule.directives.base import Transform
 from looptune.schedule.directives.box import Box
 from looptune.schedule.directives.distribute import Cut, Distribute
+from looptune.schedule.directives.expand import Expand
 from looptune.schedule.directives.factor import Factor
 from looptune.schedule.directives.fold import Fold
 from looptune.schedule.directives.fullunroll import FullUnroll
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from looptune.ir.nodes import Directive
 
 ALL: tuple[type[Transform], ...] = (
+    Expand,
     Schedule,
     Distribute,
     Cut,

@@ -185,9 +185,10 @@ class Rewrite:
     fused_loops: tuple[Loop, ...] = ()
 
 
-Stage = Literal["split", "nest", "join", "mode", "loop"]
-"""In this order. split: a loop becomes several, and directives for it go to each · nest: the order of whole nests ·
-join: several loops become one · mode: how loops run · loop: one loop, innermost first."""
+Stage = Literal["storage", "split", "nest", "join", "mode", "loop"]
+"""In this order. storage: variables get copies, and dependences are found anew · split: a loop becomes several, and
+directives for it go to each · nest: the order of whole nests · join: several loops become one · mode: how loops run ·
+loop: one loop, innermost first."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,327 @@
+"""The expansion of a variable along loops: whether each of its values stays in one copy, and what is read afterwards.
+
+    for i:  t = A[i]; B[i] = t            ==>      for i:  t_i[i] = A[i]; B[i] = t_i[i]
+    C[0] = t                                       if (n >= 1) t = t_i[n - 1]
+                                                   C[0] = t
+
+Every read in the loops must get its value from a write in the same iteration of them. What is read after the outermost
+of them, in the codelet or by its caller, is copied from the iteration that wrote it last, by element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import count
+from typing import TYPE_CHECKING
+
+import islpy as isl
+
+from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, Load, Loop, Node, Scalar, Stmt, Var, While
+from looptune.ir.rewrite import map_blocks, rewrite, walk, walk_stmts
+from looptune.ir.simplify import add, div, max_of, mul, sub
+from looptune.poly.affine import name, to_isl
+from looptune.poly.isl_objects import union
+from looptune.poly.loop_generation import LoopNest
+from looptune.poly.parameter_values import entry_statement, fresh_names, names_of, with_local_parameters
+from looptune.poly.scop import Scop, build
+from looptune.poly.witness import ViolatedDependence, Violation, find_witness
+
+if TYPE_CHECKING:
+    from looptune.poly.access import Access
+    from looptune.poly.dataflow import Flow
+    from looptune.poly.domain import Unanalysable
+
+
+@dataclass(frozen=True, slots=True)
+class CopyIndex:
+    """The copies of a variable along one loop: iteration ``loop.var`` has copy ``(loop.var - lo) / loop.step``.
+
+    ``lo`` is the smallest value of the loop, ``extent`` the number of the copies; both are made of sizes.
+    """
+
+    loop: Loop
+    lo: Expr
+    extent: Expr
+
+    @property
+    def subscript(self) -> Expr:
+        return self.at(Var(self.loop.var, self.loop.dtype))
+
+    def at(self, value: Expr) -> Expr:
+        """Return the copy of the iteration in which the loop variable is ``value``."""
+        return div(sub(value, self.lo), Const(self.loop.step, self.loop.dtype))
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """A variable of ``codelet`` that gets one copy for each iteration of ``loops``, the outermost of them first.
+
+    ``enclosing`` are those around the first of them. ``model`` is that of the codelet in which a parameter array is a
+    local, which it fills and stores (``with_local_parameters``).
+    """
+
+    codelet: Codelet
+    variable: str
+    loops: tuple[Loop, ...]
+    enclosing: tuple[Loop | While, ...]
+    model: Scop
+
+    @staticmethod
+    def of(codelet: Codelet, variable: str, loops: Sequence[Loop], enclosing: tuple[Loop | While, ...]) -> Expansion:
+        """Read the accesses to a variable; where it is a parameter array, its extents are declared."""
+        arrays = {p.name for p in codelet.params if isinstance(p, Array)}
+        observed = with_local_parameters(codelet, {variable}) if variable in arrays else codelet
+        return Expansion(codelet, variable, tuple(loops), enclosing, build(observed))
+
+    @cached_property
+    def inside(self) -> frozenset[str]:
+        """Return the names of the statements in the outermost loop."""
+        return frozenset(n.name for n in walk_stmts(self.loops[0].body) if isinstance(n, Assign))
+
+    @cached_property
+    def flows(self) -> tuple[Flow, ...]:
+        return self.model.flows(self.variable).flows
+
+    def outside(self) -> Iterator[Access]:
+        """Yield the accesses in the outermost loop that are in none of the others."""
+        for statement in self.inside:
+            if None in self._places(statement):
+                yield from (a for a in self.model.space.accesses[statement] if a.array == self.variable)
+
+    def carried(self) -> Violation | None:
+        """Return a value that one iteration of the loops passes on to another, as an example, or None."""
+        within = (f for f in self.flows if f.write in self.inside and f.read in self.inside)
+        bad = [(f, f.map.subtract(self._same_copy(f))) for f in within]
+        return self._example([(f, crossing) for f, crossing in bad if not crossing.is_empty()])
+
+    def entering(self) -> Violation | None:
+        """Return a value that a statement before the loops passes on to them, as an example, or None."""
+        before = (f for f in self.flows if f.write not in self.inside and f.read in self.inside)
+        return self._example([(f, f.map) for f in before if f.write != entry_statement(self.variable)])
+
+    def read_before_written(self) -> Access | None:
+        """Return a read in the loops that may get the value with which the codelet was called, or None."""
+        entry = {f.read for f in self.flows if f.write == entry_statement(self.variable)}
+        if any(p.name == self.variable for p in self.model.codelet.params):
+            entry |= self.model.flows(self.variable).unwritten.keys()
+        for read in (n for n in self.model.statements if n in entry & self.inside):
+            return next(a for a in self.model.space.accesses[read] if a.array == self.variable and not a.write)
+        return None
+
+    def _same_copy(self, flow: Flow) -> isl.Map:
+        """Return { write[iteration] -> read[iteration] : both in one iteration of the loops }."""
+        same = isl.Map.universe(flow.map.get_space())
+        for a, b in zip(self._places(flow.write), self._places(flow.read), strict=True):
+            if a is not None and b is not None:
+                same = same.equate(isl.dim_type.in_, a, isl.dim_type.out, b)
+        return same
+
+    def _example(self, bad: Sequence[tuple[Flow, isl.Map]]) -> Violation | None:
+        broken = [ViolatedDependence(f.write, f.read, pairs, self.variable, "flow") for f, pairs in bad]
+        return find_witness(self.model.space, self.model.sizes, broken) if broken else None
+
+    def _places(self, statement: str) -> tuple[int | None, ...]:
+        """Return for each of the loops how many stand around it and around the statement; None where it does not."""
+        around = self.model.statements[statement].loops
+        return tuple(next((k for k, f in enumerate(around) if f is loop), None) for loop in self.loops)
+
+    @cached_property
+    def live(self) -> tuple[Flow, ...]:
+        """Return the flows out of the loops."""
+        return tuple(f for f in self.flows if f.write in self.inside and f.read not in self.inside)
+
+    def unknown_writer(self) -> Unanalysable | None:
+        """Return why it is not known which copy holds a value that is read after the loops, or None.
+
+        Whether the last write happens may depend on data, if one before it in the same copy surely does.
+        """
+        by_write = self._copies_read
+        unsure = {w: a for w in by_write if not (a := self._written(w)).must}
+        sure = [keys for w, keys in by_write.items() if w not in unsure]
+        known = union(sure).domain() if sure else None
+        for w, access in unsure.items():
+            if None in access.index or known is None or not by_write[w].domain().is_subset(known):
+                found = access.unknown if access.unknown is not None else self.model.statements[w].unknown
+                assert found is not None, "what is not sure of an access is known"
+                return found
+        return None
+
+    def _written(self, statement: str) -> Access:
+        return next(a for a in self.model.space.accesses[statement] if a.write)
+
+    @property
+    def has_last_writers(self) -> bool:
+        """Return whether each element that is read after the loops is in one copy that is read."""
+        return self.last_copies is None or bool(self.last_copies.is_single_valued())
+
+    @cached_property
+    def last_copies(self) -> isl.Map | None:
+        """Return { [loops around, element] -> [loop variables] : the iteration whose copy is read after the loops }.
+
+        None where nothing is read. The writers are known.
+        """
+        found = self._copies_read.values()
+        return union(found) if found else None
+
+    @cached_property
+    def _copies_read(self) -> Mapping[str, isl.Map]:
+        """Return ``last_copies`` by the writing statement."""
+        by_write: dict[str, list[isl.Map]] = {}
+        for f in self.live:
+            by_write.setdefault(f.write, []).append(f.map)
+        return {w: self._copies_written(w, union(maps).domain()) for w, maps in by_write.items()}
+
+    def _copies_written(self, statement: str, when: isl.Set) -> isl.Map:
+        s, prefix = self.model.statements[statement], self.model.space.prefix
+        at = self.model.space.instance(s)
+        index = (f"any{k}'" if e is None else e for k, e in enumerate(self._written(statement).index))
+        element = (*s.dims[: len(self.enclosing)], *index)
+        copies = (s.dims[k] for k in self._places(statement) if k is not None)
+        to_element = isl.Map(f"{prefix}{{ {at} -> [{', '.join(element)}] }}").intersect_domain(when)
+        return to_element.reverse().apply_range(isl.Map(f"{prefix}{{ {at} -> [{', '.join(copies)}] }}"))
+
+    def copy_index(self, loop: Loop) -> CopyIndex | None:
+        """Return the copies along a loop, or None where its bounds are not made of sizes alone."""
+        sizes = {*self.model.parameters}
+        bounds = [_in_sizes(e, sizes) for e in (loop.lo, loop.hi)]
+        lo, hi = (e if fixed else self._extreme(loop, end) for e, fixed, end in
+                  zip((loop.lo, loop.hi), bounds, ("lo", "hi"), strict=True))  # fmt: skip
+        if lo is None or hi is None:
+            return None
+        step = Const(loop.step, loop.dtype)
+        trips = div(add(sub(hi, lo), sub(step, Const(1, loop.dtype))), step)
+        return CopyIndex(loop, lo, trips if self._positive(lo, hi) else max_of(trips, Const(1, loop.dtype)))
+
+    def _positive(self, lo: Expr, hi: Expr) -> bool:
+        space = self.model.space
+        return bool(space.context().is_subset(isl.Set(f"{space.prefix}{{ : {to_isl(lo)} < {to_isl(hi)} }}")))
+
+    def _extreme(self, loop: Loop, end: str) -> Expr | None:
+        """Return the smallest value of a loop, or the number after its greatest one, where it is a sum of sizes."""
+        space = self.model.space
+        place = next((r for r in space.nest.ranges if r[0] is loop), None)
+        bounds = [to_isl(e) for e in (loop.lo, loop.hi)]
+        if place is None or None in bounds:
+            return None
+        _, dims, domain, _ = place
+        runs = " and ".join(c for c in (domain, f"{bounds[0]} <= {name(loop.var)} < {bounds[1]}") if c)
+        values = isl.Set(f"{space.prefix}{{ [{', '.join((*dims, name(loop.var)))}] : {runs} }}")
+        values = values.project_out(isl.dim_type.set, 0, len(dims)).intersect_params(space.context())
+        found = values.dim_min(0) if end == "lo" else values.dim_max(0)
+        return _sum_of_sizes(found, {name(p): Var(p) for p in self.model.parameters}, loop.dtype, end == "hi")
+
+
+def _in_sizes(e: Expr, sizes: set[str]) -> bool:
+    return to_isl(e) is not None and all(n.name in sizes for n in walk(e) if isinstance(n, Var))
+
+
+def _sum_of_sizes(found: isl.PwAff, sizes: Mapping[str, Var], dtype: str, after: bool) -> Expr | None:
+    """Return a value that is one sum of multiples of sizes, plus 1 where it is that ``after`` it; else None."""
+    pieces: list[isl.Aff] = []
+    found.foreach_piece(lambda _, value: pieces.append(value))
+    if len(pieces) != 1 or pieces[0].dim(isl.dim_type.div):
+        return None
+    (value,) = pieces
+    made: Expr = Const(value.get_constant_val().to_python() + after, dtype)
+    for k in range(value.dim(isl.dim_type.param)):
+        factor = value.get_coefficient_val(isl.dim_type.param, k)
+        var = sizes[str(value.get_dim_name(isl.dim_type.param, k))]
+        if not factor.is_int():
+            return None
+        if not factor.is_zero():
+            made = add(mul(Const(factor.to_python(), dtype), replace(var, dtype=dtype)), made)
+    return made
+
+
+def copied_out(expansion: Expansion, copies: str, indices: Sequence[CopyIndex]) -> tuple[Stmt, ...]:
+    """Return the loops that copy what is read after the loops to the variable, from the array ``copies`` of its copies.
+
+    IslLimitExceeded and GenerationError where they cannot be made.
+    """
+    last = expansion.last_copies
+    if last is None:
+        return ()
+    codelet, loop = expansion.codelet, expansion.loops[0]
+    frame = _frame(expansion, copies, indices)
+    nest = LoopNest.of(replace(codelet, body=_with_after(codelet.body, loop, frame)), frame)
+    (copy,) = nest.copies
+    dims = nest.nest.statements[copy].dims
+    runs = last.wrap().flatten().set_tuple_name(copy)
+    time = isl.Map(f"{nest.space.prefix}{{ {copy}[{', '.join(dims)}] -> [{', '.join(dims[nest.outer :])}] }}")
+    made = nest.generate({copy: nest.within(time.intersect_domain(runs))})
+    return _named(expansion, made)
+
+
+def _frame(expansion: Expansion, copies: str, indices: Sequence[CopyIndex]) -> Loop:
+    """Return loops over all elements and all copies, around the assignment of the element of the copy."""
+    codelet, span = expansion.codelet, expansion.loops[0].span
+    declared = next(v for v in (*codelet.params, *codelet.locals) if v.name == expansion.variable)
+    shape = () if isinstance(declared, Scalar) else tuple(e for e in declared.shape if e is not None)
+    names = fresh_names("e", len(shape) + len(indices), names_of(codelet))
+    element = tuple(Var(n) for n in names[: len(shape)])
+    values = tuple(Var(n, x.loop.dtype) for n, x in zip(names[len(shape) :], indices, strict=True))
+    target: Load | Var = Var(declared.name, declared.dtype, span=span)
+    if shape:
+        target = Load(declared.name, element, declared.dtype, span=span)
+    index = (*(x.at(v) for x, v in zip(indices, values, strict=True)), *element)
+    source = Load(copies, index, declared.dtype, span=span)
+    made: Stmt = Assign(target, source, name=_COPY_OUT, span=span)
+    for x, v in reversed(tuple(zip(indices, values, strict=True))):
+        hi = add(x.lo, mul(Const(x.loop.step, x.loop.dtype), x.extent))
+        made = Loop(v.name, x.lo, hi, (made,), x.loop.step, dtype=x.loop.dtype, span=span)
+    for v, extent in reversed(tuple(zip(element, shape, strict=True))):
+        made = Loop(v.name, Const(0), extent, (made,), span=span)
+    assert isinstance(made, Loop), "there are copies along one loop at least"
+    return made
+
+
+_COPY_OUT = "copy_out"
+"""The names of the statements begin with it; those of the text are S0, S1, ..."""
+
+
+def _with_after(body: tuple[Stmt, ...], loop: Loop, new: Stmt) -> tuple[Stmt, ...]:
+    """Return ``body`` with a statement after a loop in it."""
+    k = next((k for k, s in enumerate(body) if s is loop), None)
+    if k is not None:
+        return (*body[: k + 1], new, *body[k + 1 :])
+    return tuple(map_blocks(lambda block: _with_after(block, loop, new), s) for s in body)
+
+
+def _named(expansion: Expansion, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """Return generated loops as a part of the text: numbers for the loops, names and iterations for the statements."""
+    nodes = tuple(walk(expansion.codelet.body))
+    used = {n.name for n in nodes if isinstance(n, Assign)}
+    names = (n for k in count() if (n := f"{_COPY_OUT}{k}") not in used)
+    numbers = count(1 + max(n.number for n in nodes if isinstance(n, (Loop, While))))
+
+    def visit(stmt: Stmt, around: tuple[Expr, ...]) -> Stmt:
+        match stmt:
+            case Assign():
+                return replace(stmt, name=next(names), instance=around)
+            case Loop():
+                inside = (*around, Var(stmt.var, stmt.dtype))
+                number = next(numbers)
+                return replace(stmt, number=number, body=tuple(visit(s, inside) for s in stmt.body))
+        return map_blocks(lambda block: tuple(visit(s, around) for s in block), stmt)
+
+    enclosing = tuple(Var(f.var, f.dtype) for f in expansion.enclosing if isinstance(f, Loop))
+    return tuple(visit(s, enclosing) for s in body)
+
+
+def expanded_body(expansion: Expansion, copies: str, indices: Sequence[CopyIndex]) -> Loop:
+    """Return the outermost loop with the array ``copies`` in place of the variable."""
+    variable, before = expansion.variable, tuple(x.subscript for x in indices)
+
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Load(array, index, dtype) if array == variable:
+                return Load(copies, (*before, *index), dtype, span=n.span)
+            case Var(scalar, dtype) if scalar == variable:
+                return Load(copies, before, dtype, span=n.span)
+            case Loop(private_arrays=own) if variable in own:
+                return replace(n, private_arrays=tuple(a for a in own if a != variable))
+        return None
+
+    return rewrite(rule, expansion.loops[0])
