@@ -3,10 +3,10 @@
  *
  *     R[k][k] = |a_k|    q_k = a_k / R[k][k]    R[k][j] = q_k . a_j    a_j = a_j - R[k][j] q_k  for j > k
  *
- * The columns of PolyBench/C's A are linearly dependent: there are more of them than dimensions. Of some, rounding errors
- * are all that is left, and are scaled up to a column of Q, which so depends on the compiler and its options.
- * With --inputs-from-main, looptune therefore calls versions wrong that add up in another order. Random data with -DM=..
- * of at least -DN=.. have independent columns.
+ * The columns of PolyBench/C's A are linearly dependent: there are more of them than dimensions. Of some, rounding
+ * errors are all that is left, and are scaled up to a column of Q, which so depends on the compiler and its options.
+ * With --inputs-from-main, looptune therefore calls versions wrong that add up in another order. Random data with
+ * -DM=.. of at least -DN=.. have independent columns.
  *
  * Source: gramschmidt of PolyBench/C 4.2.1; program.h says how it is compiled and what it prints.
  */
