@@ -35,7 +35,7 @@ from looptune.ir.nodes import (
     Var,
 )
 from looptune.ir.rewrite import rewrite, substitute, walk
-from looptune.ir.simplify import add, div, fold, max_of, min_of, mod, mul, sub
+from looptune.ir.simplify import add, div, fits, fold, max_of, min_of, mod, mul, sub
 from looptune.poly.affine import name
 from looptune.poly.coalesce import coalesce
 from looptune.poly.domain import IterationDomains, Statement, scan
@@ -279,7 +279,10 @@ class _Generator:
     def _expression(self, e: isl.AstExpr, values: Mapping[str, Expr]) -> Expr:
         match _kind(e.get_type()):
             case "int":
-                return Const(int(e.int_get_val().to_python()), self.dtype)
+                value = int(e.int_get_val().to_python())
+                if not fits(value, self.dtype):
+                    raise GenerationError(f"its bounds have the constant {value}, which does not fit in {self.dtype}")
+                return Const(value, self.dtype)
             case "id":
                 named = e.get_id().get_name()
                 return values[named] if named in values else fold(Cast(self.dtype, self.variables[named]))
