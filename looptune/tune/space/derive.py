@@ -1,5 +1,6 @@
 """Derive a space for a file without one, from the patterns of its nests and from the dependences.
 
+    schedules   the orders that isl finds, where the loops of the text are not parallel
     products    register tiles of both parallel loops, on a GPU with tiles in shared memory, on a CPU in vector order
     stencils    several rows per thread; grids of three dimensions
     steps       several time steps at once
@@ -15,11 +16,12 @@ the same directive, which keeps the space of similar nests small.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import permutations, product
 from typing import TYPE_CHECKING
 
 from looptune.ir.def_use import written_names
-from looptune.ir.nodes import Loop, Stmt, While
+from looptune.ir.nodes import Loop, While
 from looptune.ir.rewrite import walk
 from looptune.schedule.binding import identity, loop_label
 from looptune.tune.space.patterns import Patterns, ReductionPattern, outermost
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
     from looptune.schedule.analysis import Analysis
 
 BLOCKS = "for gpu\ncodelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x1, 32x2, 32x1}"
-UNROLL = "unroll {2, 4, 8}, {contiguous, split}, {remainder, guarded}"
+FACTORS, SHAPES, ENDS = "{2, 4, 8}", ("contiguous", "split"), "{remainder, guarded}"
+"""Of ``unroll``: its factors, the iterations that it puts beside each other, and what it does with the last ones."""
 TEAMS = "codelet: grid blocksize {32x8, 32x4, 32x32, 64x4, 128x2, 256x1}"
 BESIDE = "codelet: grid blocksize {32x4, 32x8, 64x4}"
 VECTORS = "vectorize {2, 4}"
@@ -58,6 +61,11 @@ AT_ONCE = "overlap {2, 4, 8, 16, 32}"
 """Steps at once on a CPU, of arrays of any number of dimensions."""
 WARP = 32
 """Threads that read neighbours at once: a row of them that begins at a multiple of this begins a line of the cache."""
+SCHEDULES = ("parallel:outer, fuse:min", "parallel:outer", "parallel:inner, fuse:min", "parallel:inner")
+"""Of an automatic schedule: most often best first."""
+DEVELOPED = 2
+"""Of the schedules of a codelet, so many are looked at for products, sums and stencils."""
+SCHEDULED = "codelet: grid blocksize {32x8, 64x4, 256x1, 32x1}"
 DEEPEST = 4
 """Nests of more loops than this are not permuted whole: 120 orders and more are the user's to ask for."""
 
@@ -69,6 +77,7 @@ def derive(analysis: Analysis) -> str:
     """
     found = Patterns(analysis)
     thoughts = (
+        ("An order in which loops are parallel: those of the text are not.", _schedules(found)),
         ("Products: several rows and columns a thread, and what they read in shared memory; or the order that a CPU's "
          "vectors want.", _products(found)),
         ("Several time steps at once, in tiles that overlap, or in bands of rows.", _steps(found)),
@@ -76,7 +85,7 @@ def derive(analysis: Analysis) -> str:
         ("Who adds up: teams of threads, or several blocks.", _sums(found)),
         ("Several rows of a stencil a thread.", _stencils(found)),
         ("The order of the loops.", _nests(found)),
-        ("Each loop by itself.", _loops(found.body)),
+        ("Each loop by itself.", _loops(found)),
         ("The shape of the block.", iter([BLOCKS] if any(outermost(found.body)) else [])),
     )  # fmt: skip
     known: set[str] = set()
@@ -86,6 +95,39 @@ def derive(analysis: Analysis) -> str:
         known |= {*new}
         sections += [f"# {thought}\n{section}" if section is new[0] else section for section in new]
     return "\nor\n".join(sections) + "\n"
+
+
+def _schedules(found: Patterns) -> Iterator[str]:
+    """Yield the distinct orders that isl finds for the nests that are not parallel, and what the patterns then are.
+
+    An order in which each statement has the same parallel and sequential loops around it as in the text is left out.
+    """
+    serial = [f for f in found.body if isinstance(f, Loop) and not found.parallel(f)]
+    known = [found.body]
+    for words in SCHEDULES:
+        lines = [x for f in serial if found.legal([x := f"loop {loop_label(f)}: schedule {words}"])]
+        after = replace(found, lines=(*found.lines, *lines)) if lines else found
+        if after.body in known or after.modes_of_statements == found.modes_of_statements:
+            continue
+        known.append(after.body)
+        yield "\n".join([*after.lines, SCHEDULED])
+        makers = (_persistent, _products, _sums, _stencils, _orders) if len(known) <= 1 + DEVELOPED else (_persistent,)
+        yield from (_begin(section, after.lines) for make in makers for section in make(after))
+
+
+def _begin(section: str, lines: Sequence[str]) -> str:
+    """Return the section with the lines before its own, after the line that says for which targets it is."""
+    own = [line for line in section.splitlines() if line not in lines]
+    place = 1 if own[0].startswith("for ") else 0
+    return "\n".join([*own[:place], *lines, *own[place:]])
+
+
+def _persistent(found: Patterns) -> Iterator[str]:
+    """Yield one launch for all iterations of a sequential loop around parallel ones."""
+    loops = (f for f in found.body if isinstance(f, Loop) and not found.parallel(f))
+    lines = [x for f in loops if found.legal([x := f"loop {loop_label(f)}: persistent"])]
+    if lines:
+        yield "\n".join(["for gpu", *(f"{x} {{1, 2}}" for x in lines), "codelet: grid blocksize {32x8, 256x1}"])
 
 
 def _all(loops: Iterable[Loop]) -> str:
@@ -351,17 +393,50 @@ def _nests(found: Patterns) -> Iterator[str]:
     for outer in outermost(found.body):
         band = _band(outer)
         orders = list(_legal(found, band)) if 2 <= len(band) <= DEEPEST else []
-        inner = loop_label(band[-1])
-        lines = [f"loop {inner}: {{ | {UNROLL} | tile {band[-1].var}:{{2, 4, 8}} }}"]
-        if len(orders) > 1:
+        turned = [f"loop {loop_label(outer)}: permute {order}" for order in orders] if len(orders) > 1 else []
+        unrolls = _unrolls(found, band[-1], ("noJam",), turned)
+        lines = [f"loop {loop_label(band[-1])}: {{ | {' | '.join([*unrolls, _strip(band[-1])])} }}"]
+        if turned:
             lines.insert(0, f"loop {loop_label(outer)}: permute {{{' | '.join(orders)}}}")
         yield "\n".join(lines)
 
 
-def _loops(body: tuple[Stmt, ...]) -> Iterator[str]:
-    for loop in (n for n in walk(body) if isinstance(n, Loop)):
-        jam = "{noJam, jam}" if any(isinstance(n, (Loop, While)) for n in walk(loop.body)) else "noJam"
-        yield f"loop {loop_label(loop)}: {{ {UNROLL}, {jam} | tile {loop.var}:{{2, 4, 8}} | noParallel }}"
+def _orders(found: Patterns) -> Iterator[str]:
+    """Yield the orders of each nest, without unrolling its innermost loop."""
+    for outer in outermost(found.body):
+        band = _band(outer)
+        orders = list(_legal(found, band)) if 2 <= len(band) <= DEEPEST else []
+        if len(orders) > 1:
+            yield f"loop {loop_label(outer)}: permute {{{' | '.join(orders)}}}\n{SCHEDULED}"
+
+
+def _loops(found: Patterns) -> Iterator[str]:
+    for loop in (n for n in walk(found.body) if isinstance(n, Loop)):
+        deep = any(isinstance(n, (Loop, While)) for n in walk(loop.body))
+        unrolls = _unrolls(found, loop, ("noJam", "jam") if deep else ("noJam",))
+        yield f"loop {loop_label(loop)}: {{ {' | '.join([*unrolls, _strip(loop), 'noParallel'])} }}"
+
+
+def _strip(loop: Loop) -> str:
+    return f"tile {loop.var}:{{2, 4, 8}}"
+
+
+def _unrolls(found: Patterns, loop: Loop, jams: Sequence[str], orders: Sequence[str] = ()) -> Iterator[str]:
+    """Yield the unrollings of a loop that are legal, in each of the orders of its nest.
+
+    The smallest factor stands for all, since a dependence seldom allows the smallest only.
+    """
+    turns = [[order] for order in orders] or [[]]
+
+    def legal(words: str) -> bool:
+        place = f"loop {loop_label(loop)}"
+        return found.parallel(loop) or all(found.legal([*turn, f"{place}: unroll 2, {words}"]) for turn in turns)
+
+    for shape in SHAPES:
+        fit = [jam for jam in jams if (shape, jam) == ("contiguous", "noJam") or legal(f"{shape}, remainder, {jam}")]
+        if fit:
+            choice = f"{{{', '.join(fit)}}}" if len(fit) > 1 else fit[0]
+            yield f"unroll {FACTORS}, {shape}, {ENDS}, {choice}"
 
 
 def _band(loop: Loop) -> list[Loop]:

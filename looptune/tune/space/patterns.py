@@ -83,6 +83,24 @@ class Patterns:
         done = schedule(self.analysis, parse_lines(self.lines)).codelet.body
         return {identity(f): f.mode for f in walk_stmts(done) if isinstance(f, Loop)}
 
+    @cached_property
+    def modes_of_statements(self) -> dict[str, tuple[str, ...]]:
+        """Return the modes of the loops around each statement, outermost first."""
+        found: dict[str, tuple[str, ...]] = {}
+
+        def visit(body: tuple[Stmt, ...], around: tuple[str, ...]) -> None:
+            for stmt in body:
+                match stmt:
+                    case Assign(name=name):
+                        found.setdefault(name, around)
+                    case Loop():
+                        visit(stmt.body, (*around, self.modes.get(identity(stmt), "")))
+                    case If(_, then, other):
+                        visit((*then, *other), around)
+
+        visit(self.body, ())
+        return found
+
     def parallel(self, loop: Loop) -> bool:
         return self.modes.get(identity(loop)) == "parallel"
 
