@@ -28,8 +28,10 @@ from looptune.ir.nodes import (
     Stmt,
     Unary,
     Var,
+    While,
     find_annotation,
 )
+from looptune.ir.rewrite import walk
 from looptune.ir.simplify import add, div, evaluate, sub
 from looptune.lower.compact_grid import CompactGrid
 from looptune.lower.machine import Machine
@@ -320,6 +322,12 @@ def launches(steps: tuple[Step, ...], env: Mapping[str, int]) -> Iterator[tuple[
 def has_host_loop(plan: Plan) -> bool:
     """Tell whether the plan has a host loop, between whose launches it can be stopped."""
     return any(isinstance(step, HostLoop) for step in _all_steps(plan.steps, within=False))
+
+
+def in_one_thread(kernel: Kernel) -> bool:
+    """Tell whether one thread executes all loops of the kernel, of which it has some."""
+    alone = not kernel.axes and kernel.team is None and kernel.time_tile is None and kernel.z_axis is None
+    return alone and any(isinstance(n, (Loop, While)) for n in walk(kernel.body))
 
 
 def host_loops(steps: Sequence[Step]) -> Iterator[HostLoop]:

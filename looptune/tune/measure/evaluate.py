@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Any
 
 from looptune.backends.base import Backend, Binary, PartialRun, Program, TimeLimit
 from looptune.core.errors import DirectiveError, IllegalTransform, ParseError, ResourceError
+from looptune.ir import operation_count
 from looptune.ir.nodes import Codelet
 from looptune.ir.specialize import specialize
 from looptune.lower.pipeline import lower
-from looptune.lower.plan import Plan, count, has_host_loop
+from looptune.lower.plan import Plan, count, has_host_loop, in_one_thread
 from looptune.runtime import peak_rates
 from looptune.runtime.device import Device, Run
 from looptune.runtime.device_compare import Comparison
@@ -54,6 +55,7 @@ from looptune.tune.measure.pruning import (
     limit,
     one_run_suffices,
     screened_out,
+    takes_for_ever,
     with_pace,
 )
 from looptune.tune.measure.reference import NOT_INDEPENDENTLY, ReferenceResult
@@ -316,11 +318,21 @@ class MeasuringDevice:
         step = built.step
         if step.timed is not None:
             return self.check_edge_sizes(step, self._verified(step.timed, checked), against)
-        if against is not None and checked.us is not None and is_hopeless(checked.us, checked.sizes, against):
+        if against is not None and checked.us is not None and self._hopeless(step.plans.timed, checked, against):
             launches = count(step.plans.timed.steps, self.integers)
             facts = (*_facts(built.binary), *_took(checked.took_s, 0.0))
             return screened_out(checked.us, checked.sizes, against, launches, facts)
         return NextStep(pickle_value(replace(step, at_prime_sizes=False, checked=checked)))
+
+    def _hopeless(self, plan: Plan, checked: PrimeSizeRun, against: Incumbent) -> bool:
+        assert checked.us is not None, "a version without a time is not compared"
+        if is_hopeless(checked.us, checked.sizes, against):
+            return True
+        if self.job.prime_problem is None or not all(map(in_one_thread, plan.compiled_kernels)):
+            return False
+        reduced = {n: int(v) for n, v in self.job.prime_problem.values.items() if float(v).is_integer()}
+        few, many = (operation_count.count(self.job.codelet.body, sizes) for sizes in (reduced, self.integers))
+        return takes_for_ever(checked.us, many / few, against) if few and many else False
 
     def at_the_users_sizes(
         self, binary: Binary, checked: PrimeSizeRun, best: Incumbent | None, against: Incumbent | None

@@ -52,6 +52,16 @@ def is_promising(us: float, best: Incumbent | None) -> bool:
     return best is None or us <= PROMISING * best.us
 
 
+def takes_for_ever(reduced_us: float, growth: float, best: Incumbent) -> bool:
+    """Return whether a version in one thread is so slow that a run at the user's sizes is not worth it.
+
+    ``growth``: how many times as many operations the user's sizes take as the reduced ones; one thread takes about as
+    many times as long.
+    """
+    expected_us = reduced_us * growth
+    return expected_us > HOPELESS * best.us and expected_us > LONG_US
+
+
 def screened_out(reduced_us: float, sizes: str, best: Incumbent, launches: int, facts: tuple[Fact, ...]) -> CutOff:
     """Return the outcome of a version that was too slow at reduced sizes, relative to the best."""
     return CutOff(reduced_us, best.us, 0, launches, _verified(sizes), facts, best.reduced_us, f"at {sizes}")

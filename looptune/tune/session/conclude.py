@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from looptune.ir import operation_count
-from looptune.runtime.outcome import Crashed, Illegal, NotBuilt, OverLimit, Timed, TimedOut, WrongResult
+from looptune.runtime.outcome import Crashed, CutOff, Illegal, NotBuilt, OverLimit, Timed, TimedOut, WrongResult
 from looptune.runtime.timing import paired_speedup, summary, unpaired_speedup
 from looptune.tune.cost_model import devices
 from looptune.tune.cost_model.occupancy import Occupancy, occupancy
@@ -222,11 +222,12 @@ def _entries(
 
     entries = [Entry("sequential", None, None, "not measured")]
     own = sequential.description(prepared.job)
-    if not alone and base is not None and prepared.job.text is not None:
+    if not alone and times and prepared.job.text is not None:
         us = ReferenceResult(prepared.job, prepared.job.problem, prepared.job.seed).text_us()
         alone, own = (() if us is None else (us,)), f"{own}, one run beside others"
-    if alone and base is not None:
-        entries = [Entry("sequential", summary(alone), unpaired_speedup(base, alone, 0), own)]
+    if alone:
+        over = None if base is None else unpaired_speedup(base, alone, 0)
+        entries = [Entry("sequential", summary(alone), over, own)]
     entries.append(entry("default", default, verified.get(default, "")))
     others = [n for n in ("hand-written", "library") if n in times or n in found.wrong]
     text = prepared.job.text
@@ -243,7 +244,9 @@ def _failed(match: KernelFinals, default: str) -> str:
     row = match.store.lookup((key,)).get(key)
     match None if row is None else row.outcome:
         case TimedOut() as outcome:
-            return f"timed out twice, {outcome.message}"
+            return f"more than {outcome.limit_s:g} s: {outcome.message}"
+        case CutOff() as outcome:
+            return outcome.message
         case Crashed() | NotBuilt() | OverLimit() | WrongResult() | Illegal() as outcome:
             return f"{outcome.status.replace('_', ' ')}: {outcome.message.splitlines()[0]}"
     return "not measured"

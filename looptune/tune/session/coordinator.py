@@ -74,8 +74,9 @@ class _Open:
 class Coordinator:
     """The search of one kernel on one model of device.
 
-    ``number`` is the number of its lab among those of the workers. Without ``cuts`` every
-    version is measured whole.
+    ``number`` is the number of its lab among those of the workers. Without ``cuts`` every version is measured whole;
+    with them those are that the strategy does not propose, unless there are ``guesses``, which are measured before
+    them.
     """
 
     def __init__(
@@ -93,11 +94,13 @@ class Coordinator:
         fresh: bool,
         cuts: bool,
         first: Sequence[Configuration],
+        guesses: Sequence[Configuration] = (),
     ) -> None:
         self._lab, self._number, self._strategy, self._store, self._budget = lab, number, strategy, store, budget
         self._workers, self._progress, self._name = workers, progress, name
         self._overlap, self._fresh, self._cuts = overlap, fresh, cuts
-        self._first = deque(first)
+        self._first = deque((*guesses, *first))
+        self._later = {c.text for c in first} if guesses and cuts else frozenset()
         self._tally = SweepStatistics(strategy.space.versions, tuple(c.text for c in first), budget)
         self._exhausted = False
         self._opened: deque[_Open] = deque()
@@ -274,13 +277,15 @@ class Coordinator:
         while self._built and self._workers.free(self._number) and not self._tally.out_of_time:
             if not self._overlap and self._workers.compiling > 0:
                 return
-            opened = self._built.popleft()
+            opened = self._next_built()
+            if opened is None:
+                return
             other = self._claim(opened)
             if other is None:
                 built = opened.built
                 if opened.proposed:
                     opened.built = None
-                self._workers.measure(self._number, opened, built, self._best() if opened.proposed else None)
+                self._workers.measure(self._number, opened, built, self._best() if self._compared(opened) else None)
                 self._tally.devices = max(self._tally.devices, self._workers.devices(self._number))
                 self._measuring[opened.key] = time.monotonic()
             elif other.outcome is None:
@@ -288,6 +293,14 @@ class Coordinator:
                 self._look_at = time.monotonic() + PARKED_S
             else:
                 self._take(opened, other)
+
+    def _next_built(self) -> _Open | None:
+        """Return the version that is measured next, None to wait for one that those after a guess are compared with."""
+        waits = self._later if self._best() is None and len(self._in_flight) + len(self._waiting) > 1 else ()
+        opened = next((o for o in self._built if o.configuration.text not in waits), None)
+        if opened is not None:
+            self._built.remove(opened)
+        return opened
 
     def _claim(self, opened: _Open) -> Row | None:
         """Return the row that is in the way, None for none; a version of which there is more to measure has its own."""
@@ -300,7 +313,11 @@ class Coordinator:
 
         This holds also if a better one happens to be ready first.
         """
-        return not opened.proposed or not self._cuts
+        return not self._cuts or not self._compared(opened)
+
+    def _compared(self, opened: _Open) -> bool:
+        """Tell whether the version is compared with the best so far."""
+        return opened.proposed or opened.configuration.text in self._later
 
     def _stands(self, opened: _Open, row: Row) -> bool:
         """Whether a finished row says of this one what is to be known."""
@@ -366,7 +383,7 @@ class Coordinator:
                 outcome: Outcome = value
             case TaskError(message):
                 outcome = Crashed(message)
-            case TimedOut() if not (opened.proposed or opened.is_repeat):
+            case TimedOut() if not (opened.proposed or opened.is_repeat or self._later):
                 # Everything is compared with it, and the machine may have been disturbed.
                 opened.is_repeat = True
                 self._store.abandon(opened.key)

@@ -12,12 +12,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.ir import operation_count
 from looptune.ir.nodes import Array
+from looptune.lower.plan import in_one_thread
 from looptune.runtime import peak_rates, work_bounds
 from looptune.runtime.device import cores
 from looptune.runtime.problem_sizes import shapes
@@ -25,7 +28,7 @@ from looptune.runtime.roofline import Roofline
 from looptune.tune import strategies
 from looptune.tune.execution.local_executor import HERE
 from looptune.tune.measure import sequential
-from looptune.tune.measure.evaluate import KernelBuilder
+from looptune.tune.measure.evaluate import KernelBuilder, plans_of
 from looptune.tune.session import dump, transfer
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.conclude import finish
@@ -69,7 +72,14 @@ def run_all(
     budget = one.budget if request.sweep else Budget(count=1)
     labs = [KernelBuilder(p.job, p.context) for p in prepared]
     parts = [
-        Part(lab, _strategy(p, budget), p.model, single_version_command(p), _on_one_core(p, lab, budget))
+        Part(
+            lab,
+            _strategy(p, budget),
+            p.model,
+            single_version_command(p),
+            _on_one_core(p, lab, budget),
+            _guesses(p, lab, budget),
+        )
         for lab, p in zip(labs, prepared, strict=True)
     ]
     searched = sweeps(
@@ -157,6 +167,24 @@ def _on_one_core(prepared: PreparedRun, lab: KernelBuilder, budget: Budget) -> t
     ):
         return ()
     return sequential.version(lab.analysis, prepared.annotated.lines, prepared.job.problem.values)
+
+
+def _guesses(prepared: PreparedRun, lab: KernelBuilder, budget: Budget) -> tuple[Configuration, ...]:
+    """Return the version that is measured before the default of which one thread of a GPU executes a nest.
+
+    It is the first of the space: a derived space begins with parallel orders. The default may take minutes, and it is
+    cut off once it is far slower than this version.
+    """
+    few = budget.count is not None and budget.count < FEW
+    if not prepared.request.sweep or not prepared.job.target.specializes_sizes or few:
+        return ()
+    try:
+        default = plans_of(prepared.job, lab.scheduled(prepared.annotated).codelet, "").timed
+    except (DirectiveError, IllegalTransform):
+        return ()
+    if not any(map(in_one_thread, default.compiled_kernels)):
+        return ()
+    return tuple(islice((c for c in prepared.space if c.text != prepared.annotated.text), 1))
 
 
 def _strategy(prepared: PreparedRun, budget: Budget) -> Strategy:

@@ -35,7 +35,8 @@ class Part:
     """The part of a sweep for one model of device: what builds its versions, and its strategy.
 
     ``command`` is stored with the rows; with directives added, it measures one of them again. ``first``: configurations
-    that are evaluated before the strategy is asked, in addition to those for all parts.
+    that are evaluated before the strategy is asked, in addition to those for all parts. ``guesses``: configurations
+    that are evaluated before all of these, which are cut off where they are far slower.
     """
 
     lab: VersionBuilder
@@ -43,6 +44,7 @@ class Part:
     model: Model
     command: str = ""
     first: Sequence[Configuration] = ()
+    guesses: Sequence[Configuration] = ()
 
 
 def sweeps(
@@ -80,7 +82,7 @@ def sweeps(
         coordinators = [
             Coordinator(
                 part.lab, number, part.strategy, store, budget, workers, progress, name,
-                overlap=overlap, fresh=fresh, cuts=cuts, first=(*first, *part.first),
+                overlap=overlap, fresh=fresh, cuts=cuts, first=(*first, *part.first), guesses=part.guesses,
             )
             for number, (name, part) in enumerate(zip(names, parts, strict=True))
         ]  # fmt: skip
