@@ -22,6 +22,7 @@ from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, Load, Loop, N
 from looptune.ir.rewrite import map_blocks, rewrite, walk, walk_stmts
 from looptune.ir.simplify import add, div, max_of, mul, sub
 from looptune.poly.affine import name, to_isl
+from looptune.poly.coalesce import union_by_halves
 from looptune.poly.isl_objects import union
 from looptune.poly.loop_generation import LoopNest
 from looptune.poly.parameter_values import entry_statement, fresh_names, names_of, with_local_parameters
@@ -168,10 +169,10 @@ class Expansion:
     @cached_property
     def _copies_read(self) -> Mapping[str, isl.Map]:
         """Return ``last_copies`` by the writing statement."""
-        by_write: dict[str, list[isl.Map]] = {}
+        by_write: dict[str, list[isl.Set]] = {}
         for f in self.live:
-            by_write.setdefault(f.write, []).append(f.map)
-        return {w: self._copies_written(w, union(maps).domain()) for w, maps in by_write.items()}
+            by_write.setdefault(f.write, []).append(f.map.domain())
+        return {w: self._copies_written(w, union_by_halves(found)) for w, found in by_write.items()}
 
     def _copies_written(self, statement: str, when: isl.Set) -> isl.Map:
         s, prefix = self.model.statements[statement], self.model.space.prefix

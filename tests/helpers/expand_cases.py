@@ -120,6 +120,26 @@ void strides(int n, int m, double A[n][m], double x[n], double y[m]) {
   }
 }
 """
+MIXED = """
+void mixed(long n, unsigned m, double A[n][m], double B[n][m], float x[n], double y[m]) {
+  double t = 3;
+  if (n > 2)
+    #pragma hmppcg expand t
+    for (long i = n - 1; i >= 1; i -= 2) {
+      t = x[i];
+      for (unsigned j = 0; j < m; j++)
+        A[i][j] = A[i][j] * t;
+    }
+  for (long i = 0; i < n; i++) {
+    #pragma hmppcg expand t
+    for (unsigned j = 0; j < m; j++) { t = A[i][j]; B[i][j] += t; }
+    #pragma hmppcg expand t, y
+    for (unsigned j = 0; j < m; j++) { t = B[i][j]; A[i][j] += t; y[0] = t; }
+    x[i] = t;
+  }
+  x[0] += t;
+}
+"""
 CASES = {
     "doitgen r q": (DOITGEN, BOTH),
     "doitgen r": (DOITGEN, BOTH[:1]),
@@ -136,6 +156,7 @@ CASES = {
     "rows inner": (ROWS, ("loop 2: expand u", "loop 2: distribute")),
     "data": (DATA, ("loop i: expand t, y", "loop 2: expand t")),
     "strides": (STRIDES, ("loop i: expand y",)),
+    "mixed": (MIXED, ()),
 }
 """By name: the text, and its directives."""
 

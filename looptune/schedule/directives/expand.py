@@ -26,7 +26,7 @@ from looptune.ir.nodes import Array, Const, Load, Local, Loop, Scalar, Var, Whil
 from looptune.ir.rewrite import rewrite_stmts, substitute, walk, walk_stmts
 from looptune.ir.simplify import is_integer
 from looptune.poly.expansion import CopyIndex, Expansion, copied_out, expanded_body
-from looptune.poly.isl_limits import QUESTION, IslLimitExceeded, isl_operation_limit
+from looptune.poly.isl_limits import JUDGEMENT, IslLimitExceeded, isl_operation_limit
 from looptune.poly.loop_generation import GenerationError
 from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, fresh_name
 
@@ -99,7 +99,7 @@ class _Site:
         declared = self._declared()
         self._check_text(declared)
         try:
-            with isl_operation_limit(QUESTION):
+            with isl_operation_limit(JUDGEMENT):
                 return self._judged(declared)
         except IslLimitExceeded as reason:
             raise self.refuse(f"the accesses to {self.variable} are too complex to analyse: {reason}") from None
