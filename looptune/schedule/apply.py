@@ -242,15 +242,23 @@ class Scheduler:
         return Analysis(verify(made), self.analysis.reassociate), self._expansion_steps(bound)
 
     def _expansion_steps(self, bound: Sequence[BoundDirective]) -> tuple[AppliedDirective, ...]:
-        """Return one step for each directive: it is refused where one of its variables is."""
+        """Return one step for each directive that fits its loop: it is refused where one of its variables is.
+
+        What was done along several loops was done at the outermost of them.
+        """
         found: list[AppliedDirective] = []
         for b in bound:
             names = {a.key for a in b.directive.args}
             own = [s for s in self.steps if s.directive.span == b.directive.span and s.number == b.loop[0]]
-            mine = own if own else [s for s in self.steps if names & {a.key for a in s.directive.args}]
-            step = next((s for s in mine if s.refusal is not None), mine[0])
-            said, var = directive_text(b.directive), loop_name(self.find(b.loop))
-            found.append(replace(step, text=said, loop=var, number=b.loop[0], directive=b.directive))
+            outer = [
+                s for s in self.steps
+                if names & {a.key for a in s.directive.args} and self._is_inside(b.loop, (s.number, s.piece))
+            ]  # fmt: skip
+            mine = [*own, *outer]
+            if mine:
+                step = next((s for s in mine if s.refusal is not None), mine[0])
+                said, var = directive_text(b.directive), loop_name(self.find(b.loop))
+                found.append(replace(step, text=said, loop=var, number=b.loop[0], directive=b.directive))
         return tuple(found)
 
     def _one_by_one(self, bound: Sequence[BoundDirective]) -> list[BoundDirective]:

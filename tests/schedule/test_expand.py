@@ -16,6 +16,8 @@ from looptune.ir.rewrite import rewrite, walk_stmts
 from looptune.lower.pipeline import lower
 from looptune.lower.plan_check import prove_plan
 from looptune.poly.translation_validation import prove
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 from tests.helpers import all_targets, cross_check
 from tests.helpers.all_targets import Case
 from tests.helpers.expand_cases import BOTH, CASES, DOITGEN, expanded
@@ -75,6 +77,20 @@ def test_directives_inside_each_other_make_one_array() -> None:
         ("expand sum", "q", "proved"),
     ]
     assert len(done.codelet.body) == len(codelet.body) + 1
+
+
+def test_a_directive_of_the_codelet_is_for_the_nests_that_it_fits() -> None:
+    """A nest that does not write the variable is left as it is, and has no step."""
+    text = """
+void f(int n, double x[n], double y[n]) {
+  double t;
+  for (int i = 0; i < n; i++) { t = x[i]; y[i] = t * t; }
+  for (int i = 0; i < n; i++) x[i] = y[i];
+}
+"""
+    codelet, done = expanded(text, ("codelet: expand t",))
+    assert [(s.text, s.number, s.proof) for s in done.steps] == [("expand t", 1, "proved")]
+    assert done.codelet.body[1:] == schedule(Analysis(codelet)).codelet.body[1:]
 
 
 def test_a_copy_back_is_a_loop_that_directives_address() -> None:
