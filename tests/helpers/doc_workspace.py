@@ -58,6 +58,7 @@ def furnish(folder: Path) -> None:
     for system in ("hall-carr-hart", "jiang-snir"):
         shutil.copy(ROOT / "pragmas" / f"{system}.pragmas", folder / "pragmas")
     shutil.copytree(ROOT / "gatlas", folder / "gatlas")
+    shutil.copytree(POLYBENCH / "c", folder / "polybench" / "c")
     for name in (*KERNELS, "bp_stereo"):
         shutil.copy(POLYBENCH / f"{name}.c", folder / "polybench")
         shutil.copy(ROOT / "pragmas" / f"{name}.pragmas", folder / "pragmas")
