@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
@@ -13,6 +13,7 @@ from looptune.tune.session.sweep import Part, sweeps
 
 if TYPE_CHECKING:
     from looptune.tune.execution.lab import SweepResult, VersionBuilder
+    from looptune.tune.space.space import Configuration
     from looptune.tune.store.store import Store
     from looptune.tune.strategies.base import Strategy
 
@@ -40,10 +41,11 @@ def swept(
     *,
     overlap: bool = True,
     command: str = "",
+    guesses: Sequence[Configuration] = (),
     **options: Any,
 ) -> tuple[SweepResult, ...]:
     """The results of the laboratories, each with its strategy."""
-    given = [Part(lab, strategy, MODEL, command) for lab, strategy in parts]
+    given = [Part(lab, strategy, MODEL, command, guesses=guesses) for lab, strategy in parts]
     executor: Any = Opening(open_workers, overlap)
     return sweeps(given, store, executor, jobs=1, timeout_s=1.0, **options)
 

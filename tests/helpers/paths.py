@@ -6,3 +6,4 @@ ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 DATA = TESTS / "data"
 POLYBENCH = ROOT / "polybench"
+POLYBENCH_C = POLYBENCH / "c"

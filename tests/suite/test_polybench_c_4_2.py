@@ -25,9 +25,9 @@ from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check
-from tests.helpers.paths import POLYBENCH
+from tests.helpers.paths import POLYBENCH_C
 
-FOLDER = POLYBENCH / "c"
+FOLDER = POLYBENCH_C
 SOURCES = sorted(FOLDER.glob("*.c"))
 STRICT = ("-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas")
 C_NAMES = {"float32": "float", "float64": "double"}

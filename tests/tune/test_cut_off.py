@@ -189,6 +189,25 @@ def test_the_default_is_never_cut_off(tmp_path: Path) -> None:
     assert [("best=None" in line) for line in measured] == [True, True, False, False, False]
 
 
+def test_after_a_guess_the_default_may_be_cut_off(tmp_path: Path) -> None:
+    """The guess is measured before the default, even if the default is built first, and the default beside it."""
+    lab = FakeLab(tmp_path / "journal")
+    space = parse("loop k: unroll {2..4}", "s")
+    run(lab, tmp_path, space, first=(Configuration(()),), guesses=(Configuration(("loop k: unroll 8",)),))
+    measured = ran(lab, "measure")
+    assert "unroll 8" in measured[0]
+    assert measured[1].startswith("measure ''")
+    assert [("best=None" in line) for line in measured] == [True, False, False, False, False]
+
+
+def test_a_guess_that_fails_holds_nothing_back(tmp_path: Path) -> None:
+    """Where no version has a time, the default is measured whole."""
+    lab = FakeLab(tmp_path / "journal")
+    space = parse("loop k: illegal", "s")
+    run(lab, tmp_path, space, first=(Configuration(()),), guesses=(Configuration(("loop k: wrong",)),))
+    assert [("best=None" in line) for line in ran(lab, "measure")] == [True, True]
+
+
 def rounds(base_us: float, seed: int, noise: float) -> tuple[float, ...]:
     rng = random.Random(seed)
     return tuple(base_us * (1 + noise * rng.random()) for _ in range(60))

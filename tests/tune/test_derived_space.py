@@ -18,7 +18,7 @@ from looptune.tune.space.derive import derive
 from looptune.tune.space.patterns import Patterns
 from looptune.tune.space.space import Configuration, Space, parse
 from tests.helpers import affine_nests
-from tests.helpers.paths import POLYBENCH
+from tests.helpers.paths import POLYBENCH, POLYBENCH_C
 
 FILES = sorted(p.stem for p in POLYBENCH.glob("*.c"))
 GPU = {
@@ -151,6 +151,33 @@ def test_of_any_program(name: str) -> None:
     """PolyBench's other kernels."""
     text = derive(Analysis(load(affine_nests.CODES[name]).codelet))
     assert parse(text, "derived").versions > 50
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("lu", "fuse:min"), ("cholesky", "fuse:min"), ("seidel-2d", "fuse:min"), ("trmm", "fuse:min")],
+)
+def test_a_nest_that_is_not_parallel_is_scheduled(name: str, words: str) -> None:
+    """The first version of the space has parallel loops where the text has none, or has them farther outside."""
+    analysis = Analysis(load(POLYBENCH_C / f"{name}.c").codelet)
+    text = derive(analysis)
+    first = next(iter(parse(text, "derived")))
+    assert first.lines[0] == f"loop 1: schedule parallel:outer, {words}"
+    assert "parallel" in Patterns(analysis, (first.lines[0],)).modes.values()
+
+
+@pytest.mark.parametrize("name", ["doitgen", "floyd-warshall", "trisolv"])
+def test_all_that_is_listed_is_legal(name: str) -> None:
+    """An unrolling that a dependence forbids is in no derived space."""
+    analysis = Analysis(load(POLYBENCH_C / f"{name}.c").codelet)
+    for version in parse(derive(analysis), "derived"):
+        assert tree(analysis, version) is not None, version.text
+
+
+@pytest.mark.parametrize("name", ["gemm", "jacobi-2d"])
+def test_a_nest_that_is_parallel_is_not_scheduled(name: str) -> None:
+    """An order with the loops of the text is no news."""
+    assert "loop 1: schedule" not in derive(Analysis(load(POLYBENCH_C / f"{name}.c").codelet))
 
 
 def found(text: str) -> Patterns:

@@ -27,7 +27,7 @@ from looptune.schedule.apply import schedule
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import MeasuringDevice, Plans, plans_of
-from looptune.tune.measure.pruning import SCREEN, WORTH_US, is_hopeless
+from looptune.tune.measure.pruning import SCREEN, WORTH_US, is_endless, is_hopeless
 from looptune.tune.measure.reference import text_of
 from looptune.tune.session import prepare
 from looptune.tune.space.space import parse
@@ -257,6 +257,15 @@ def test_faults_are_found_at_reduced_sizes(bench: MeasuringDevice, baking: Bakin
 def test_who_is_hopeless(ratio: float, best_us: float, sizes: str, expected: bool) -> None:
     """Fifteen times the best there, and 10 ms to be expected; times at other sizes say nothing."""
     assert is_hopeless(ratio * 3.0, sizes, Incumbent(best_us, 3.0, "n=7")) == expected
+
+
+@pytest.mark.parametrize(
+    ("reduced_us", "growth", "best_us", "expected"),
+    [(1000.0, 8000.0, 12_000.0, True), (1000.0, 900.0, 12_000.0, False), (1000.0, 8000.0, 500_000.0, False)],
+)
+def test_what_is_endless(reduced_us: float, growth: float, best_us: float, expected: bool) -> None:
+    """A second is to be expected, and twenty times the best."""
+    assert is_endless(reduced_us, growth, Incumbent(best_us, 3.0, "n=7")) == expected
 
 
 def cut_row(text: str) -> Row:

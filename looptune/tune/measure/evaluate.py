@@ -50,12 +50,12 @@ from looptune.tune.measure.prime_sizes import PrimeSizeCheck, PrimeSizeRun
 from looptune.tune.measure.pruning import (
     LONG_US,
     early_stop_outcome,
+    is_endless,
     is_hopeless,
     is_promising,
     limit,
     one_run_suffices,
     screened_out,
-    takes_for_ever,
     with_pace,
 )
 from looptune.tune.measure.reference import NOT_INDEPENDENTLY, ReferenceResult
@@ -332,7 +332,7 @@ class MeasuringDevice:
             return False
         reduced = {n: int(v) for n, v in self.job.prime_problem.values.items() if float(v).is_integer()}
         few, many = (operation_count.count(self.job.codelet.body, sizes) for sizes in (reduced, self.integers))
-        return takes_for_ever(checked.us, many / few, against) if few and many else False
+        return is_endless(checked.us, many / few, against) if few and many else False
 
     def at_the_users_sizes(
         self, binary: Binary, checked: PrimeSizeRun, best: Incumbent | None, against: Incumbent | None

@@ -52,7 +52,7 @@ def is_promising(us: float, best: Incumbent | None) -> bool:
     return best is None or us <= PROMISING * best.us
 
 
-def takes_for_ever(reduced_us: float, growth: float, best: Incumbent) -> bool:
+def is_endless(reduced_us: float, growth: float, best: Incumbent) -> bool:
     """Return whether a version in one thread is so slow that a run at the user's sizes is not worth it.
 
     ``growth``: how many times as many operations the user's sizes take as the reduced ones; one thread takes about as

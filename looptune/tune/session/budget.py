@@ -20,6 +20,23 @@ class Budget:
     seconds: float | None = None
 
 
+FINALS_SHARE = 6
+"""The finals have this part of a budget of seconds, or less."""
+LEAST_SHARE = 2
+"""The search has this part of it, or more: what comes before may have taken most."""
+
+
+def search_seconds(seconds: float, before_s: float, finals_s: float) -> float:
+    """Return the seconds of a budget that are the search's, where ``before_s`` of them have passed.
+
+    What is left is for the finals, which take about ``finals_s``, and for the proof.
+
+    >>> search_seconds(60.0, 4.0, 10.0), search_seconds(10.0, 7.0, 2.0)
+    (46.0, 5.0)
+    """
+    return max(seconds / LEAST_SHARE, seconds - before_s - finals_s)
+
+
 def parse_budget(text: str) -> Budget:
     """Return the budget of ``60`` (configurations), ``90s``, ``10m``, ``1.5h`` or ``1h30m``.
 

@@ -168,7 +168,9 @@ class Coordinator:
             return False
         held = sum(isinstance(o.answer, PreparedVersion) for o in self._waiting) + len(self._built) + len(self._parked)
         workers = self._workers
-        ahead = workers.load(self._number) + held < AHEAD * workers.compilers + workers.devices(self._number)
+        # Where nothing is measured while kernels compile, a few are compiled at first: a short budget has results too.
+        ahead_each = AHEAD if self._overlap else min(AHEAD, 1 + self._tally.done // max(1, workers.compilers))
+        ahead = workers.load(self._number) + held < ahead_each * workers.compilers + workers.devices(self._number)
         apart = self._overlap or (workers.measuring == 0 and not (self._built and workers.compiling == 0))
         return ahead and apart and not self._done_asking()
 
@@ -179,9 +181,18 @@ class Coordinator:
         return self._exhausted or spent or self._tally.out_of_time
 
     def _finished(self) -> bool:
-        if self._tally.out_of_time:
+        if self._out_of_time:
             return not self._measuring
         return not self._in_flight and not self._waiting and self._done_asking()
+
+    @property
+    def _out_of_time(self) -> bool:
+        """Tell whether the budget is used up; a sweep without a time goes on with what it has, once as long."""
+        if not self._tally.out_of_time:
+            return False
+        assert self._budget.seconds is not None, "a budget without seconds does not end so"
+        first = not self._tally.counts["timed"] and bool(self._in_flight)
+        return not (first and self._tally.left_s() > -self._budget.seconds)
 
     def nap_s(self) -> float | None:
         """Return how many seconds to sleep if nothing happens, or None for no limit.
@@ -274,7 +285,7 @@ class Coordinator:
         if self._parked and time.monotonic() >= self._look_at:
             self._built.extend(self._parked)
             self._parked.clear()
-        while self._built and self._workers.free(self._number) and not self._tally.out_of_time:
+        while self._built and self._workers.free(self._number) and not self._out_of_time:
             if not self._overlap and self._workers.compiling > 0:
                 return
             opened = self._next_built()

@@ -30,7 +30,7 @@ from looptune.tune.execution.local_executor import HERE
 from looptune.tune.measure import sequential
 from looptune.tune.measure.evaluate import KernelBuilder, plans_of
 from looptune.tune.session import dump, transfer
-from looptune.tune.session.budget import Budget
+from looptune.tune.session.budget import Budget, search_seconds
 from looptune.tune.session.conclude import finish
 from looptune.tune.session.prepare import PreparedRun, single_version_command
 from looptune.tune.session.sweep import Part, sweeps
@@ -69,7 +69,7 @@ def run_all(
     prepared = tuple(_with_ceiling(_with_share(p, n), executor) for p, n in zip(prepared, shares, strict=True))
     one = prepared[0]
     request = one.request
-    budget = one.budget if request.sweep else Budget(count=1)
+    budget = _search_budget(one) if request.sweep else Budget(count=1)
     labs = [KernelBuilder(p.job, p.context) for p in prepared]
     parts = [
         Part(
@@ -89,6 +89,13 @@ def run_all(
     return finish(
         prepared, labs, store, transfer.measure(prepared, labs, searched, store, progress, executor), executor
     )
+
+
+def _search_budget(prepared: PreparedRun) -> Budget:
+    budget = prepared.budget
+    if budget.seconds is None:
+        return budget
+    return replace(budget, seconds=search_seconds(budget.seconds, prepared.prepared_s, prepared.job.finals_s))
 
 
 def concurrent_groups(

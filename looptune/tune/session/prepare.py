@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shlex
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -52,7 +53,7 @@ from looptune.tune.measure.handwritten import find_kernels
 from looptune.tune.measure.reference import describe_reference, text_of
 from looptune.tune.results.studies import KernelStudy
 from looptune.tune.session import dump, find_space
-from looptune.tune.session.budget import Budget, parse_budget
+from looptune.tune.session.budget import FINALS_SHARE, Budget, parse_budget
 from looptune.tune.space.pragma_choices import check_choices_decided
 from looptune.tune.space.space import Configuration, Space
 from looptune.tune.store.source_hash import source_hash
@@ -117,7 +118,7 @@ class PreparedRun:
     """Everything that is known before the first run.
 
     ``annotated`` is the configuration of the file as the user gave it; ``name``: the kernel's name in reports;
-    ``reference``: what versions are compared with.
+    ``reference``: what versions are compared with; ``prepared_s``: the seconds that the preparation took.
     """
 
     request: TuningRequest
@@ -132,6 +133,7 @@ class PreparedRun:
     notes: tuple[str, ...] = ()
     reference: str = ""
     warnings: tuple[str, ...] = ()
+    prepared_s: float = 0.0
 
     @property
     def facts(self) -> DeviceInfo:
@@ -205,6 +207,7 @@ def prepare_all(request: TuningRequest, executor: Executor = HERE) -> tuple[Prep
 
     One for each model of device that the executor has for the target.
     """
+    begun = time.monotonic()
     if request.strategy is not None:
         strategies.named(request.strategy).check()
     models = executor.models(request.target, CACHE, floats=request.floats, warm=not request.flush_cache)
@@ -218,16 +221,17 @@ def prepare_all(request: TuningRequest, executor: Executor = HERE) -> tuple[Prep
     size = _problem(request, unit)
     needed = (_by_hand(request), size.data)
     executor.require([path for path in needed if path is not None], target.name)
+    given = parse_budget(request.budget) if request.budget is not None else None
+    budget = given if given is not None else Budget() if target.specializes_sizes else CPU_BUDGET
+    finals_s = request.finals_s if budget.seconds is None else min(request.finals_s, budget.seconds / FINALS_SHARE)
     text, why = text_of(unit, CACHE, request.floats)
     # At these sizes nothing but the text can say what is right.
     large = screening_sizes(unit.codelet, size) if target.specializes_sizes and text is not None else None
     job = Job(
         unit.codelet, size, prime_sizes(unit.codelet, size) if large is None else large, target, CACHE, request.seed,
         request.floats.reorder, screens=large is not None and _heavy(unit, size), cuts=request.early_stop,
-        finals_s=request.finals_s, text=text, edge_problems=edge_sizes(unit.codelet, size),
+        finals_s=finals_s, text=text, edge_problems=edge_sizes(unit.codelet, size),
     )  # fmt: skip
-    given = parse_budget(request.budget) if request.budget is not None else None
-    budget = given if given is not None else Budget() if target.specializes_sizes else CPU_BUDGET
     context = _context(request, unit, job, models[0].facts)
     lab = KernelBuilder(job, context)
     space = _space(request, unit, lab)
@@ -248,6 +252,7 @@ def prepare_all(request: TuningRequest, executor: Executor = HERE) -> tuple[Prep
     first = replace(
         first, notes=(*notes, *_said(cache_folder.choose_folder()[1]), *_missed(first), *_named_by_hand(first))
     )
+    first = replace(first, prepared_s=time.monotonic() - begun)
     return (first, *(_on(first, model) for model in models[1:]))
 
 
