@@ -70,7 +70,7 @@ looptune run polybench/gemm.c --directive 'loop k: unroll 4'
 @option(
     "--budget",
     metavar="N|TIME",
-    help="Limit the versions (60) or the time (10m).  [default: no limit on a GPU, 108 on a CPU]",
+    help="Limit the versions (60) or the time of the run (10m).  [default: no limit on a GPU, 108 on a CPU]",
 )
 @option(
     "--jobs",

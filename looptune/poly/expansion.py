@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import islpy as isl
 
-from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, Load, Loop, Node, Scalar, Stmt, Var, While
+from looptune.ir.nodes import Array, Assign, Cast, Codelet, Const, Expr, Load, Loop, Node, Scalar, Stmt, Var, While
 from looptune.ir.rewrite import map_blocks, rewrite, walk, walk_stmts
-from looptune.ir.simplify import add, div, max_of, mul, sub
+from looptune.ir.simplify import add, div, fold, max_of, mul, sub
 from looptune.poly.affine import name, to_isl
 from looptune.poly.coalesce import union_by_halves
 from looptune.poly.isl_objects import union
@@ -37,14 +37,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CopyIndex:
-    """The copies of a variable along one loop: iteration ``loop.var`` has copy ``(loop.var - lo) / loop.step``.
+    """The copies of a variable along one loop: iteration ``loop.var`` has copy ``(loop.var - lo) / step``.
 
-    ``lo`` is the smallest value of the loop, ``extent`` the number of the copies; both are made of sizes.
+    ``lo`` is the smallest value of the loop, ``extent`` the number of the copies; both are made of sizes, and are
+    counted in ``dtype``, which is signed and holds every value of the loop and of the sizes.
     """
 
     loop: Loop
     lo: Expr
     extent: Expr
+    step: int
+    dtype: str
 
     @property
     def subscript(self) -> Expr:
@@ -52,7 +55,7 @@ class CopyIndex:
 
     def at(self, value: Expr) -> Expr:
         """Return the copy of the iteration in which the loop variable is ``value``."""
-        return div(sub(value, self.lo), Const(self.loop.step, self.loop.dtype))
+        return div(sub(fold(Cast(self.dtype, value)), self.lo), Const(self.step, self.dtype))
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,19 +190,29 @@ class Expansion:
         """Return the copies along a loop, or None where its bounds are not made of sizes alone."""
         sizes = {*self.model.parameters}
         bounds = [_in_sizes(e, sizes) for e in (loop.lo, loop.hi)]
-        lo, hi = (e if fixed else self._extreme(loop, end) for e, fixed, end in
+        counted = {loop.dtype, *(p.dtype for p in self._sizes.values())}
+        dtype = "int32" if counted == {"int32"} else "int64"
+        lo, hi = (fold(Cast(dtype, e)) if fixed else self._extreme(loop, end, dtype) for e, fixed, end in
                   zip((loop.lo, loop.hi), bounds, ("lo", "hi"), strict=True))  # fmt: skip
         if lo is None or hi is None:
             return None
-        step = Const(loop.step, loop.dtype)
-        trips = div(add(sub(hi, lo), sub(step, Const(1, loop.dtype))), step)
-        return CopyIndex(loop, lo, trips if self._positive(lo, hi) else max_of(trips, Const(1, loop.dtype)))
+        # From where a loop begins at various values, the distances are no multiples of its step.
+        stride = loop.step if bounds[0] else 1
+        step = Const(stride, dtype)
+        trips = div(add(sub(hi, lo), sub(step, Const(1, dtype))), step)
+        return CopyIndex(loop, lo, trips if self._positive(lo, hi) else max_of(trips, Const(1, dtype)), stride, dtype)
+
+    @property
+    def _sizes(self) -> dict[str, Var]:
+        """Return the sizes by isl's names."""
+        sizes = (p for p in self.codelet.params if isinstance(p, Scalar) and p.name in self.model.parameters)
+        return {name(p.name): Var(p.name, p.dtype) for p in sizes}
 
     def _positive(self, lo: Expr, hi: Expr) -> bool:
         space = self.model.space
         return bool(space.context().is_subset(isl.Set(f"{space.prefix}{{ : {to_isl(lo)} < {to_isl(hi)} }}")))
 
-    def _extreme(self, loop: Loop, end: str) -> Expr | None:
+    def _extreme(self, loop: Loop, end: str, dtype: str) -> Expr | None:
         """Return the smallest value of a loop, or the number after its greatest one, where it is a sum of sizes."""
         space = self.model.space
         place = next((r for r in space.nest.ranges if r[0] is loop), None)
@@ -211,7 +224,7 @@ class Expansion:
         values = isl.Set(f"{space.prefix}{{ [{', '.join((*dims, name(loop.var)))}] : {runs} }}")
         values = values.project_out(isl.dim_type.set, 0, len(dims)).intersect_params(space.context())
         found = values.dim_min(0) if end == "lo" else values.dim_max(0)
-        return _sum_of_sizes(found, {name(p): Var(p) for p in self.model.parameters}, loop.dtype, end == "hi")
+        return _sum_of_sizes(found, self._sizes, dtype, end == "hi")
 
 
 def _in_sizes(e: Expr, sizes: set[str]) -> bool:
@@ -232,7 +245,7 @@ def _sum_of_sizes(found: isl.PwAff, sizes: Mapping[str, Var], dtype: str, after:
         if not factor.is_int():
             return None
         if not factor.is_zero():
-            made = add(mul(Const(factor.to_python(), dtype), replace(var, dtype=dtype)), made)
+            made = add(mul(Const(factor.to_python(), dtype), fold(Cast(dtype, var))), made)
     return made
 
 
@@ -262,7 +275,7 @@ def _frame(expansion: Expansion, copies: str, indices: Sequence[CopyIndex]) -> L
     shape = () if isinstance(declared, Scalar) else tuple(e for e in declared.shape if e is not None)
     names = fresh_names("e", len(shape) + len(indices), names_of(codelet))
     element = tuple(Var(n) for n in names[: len(shape)])
-    values = tuple(Var(n, x.loop.dtype) for n, x in zip(names[len(shape) :], indices, strict=True))
+    values = tuple(Var(n, x.dtype) for n, x in zip(names[len(shape) :], indices, strict=True))
     target: Load | Var = Var(declared.name, declared.dtype, span=span)
     if shape:
         target = Load(declared.name, element, declared.dtype, span=span)
@@ -270,8 +283,8 @@ def _frame(expansion: Expansion, copies: str, indices: Sequence[CopyIndex]) -> L
     source = Load(copies, index, declared.dtype, span=span)
     made: Stmt = Assign(target, source, name=_COPY_OUT, span=span)
     for x, v in reversed(tuple(zip(indices, values, strict=True))):
-        hi = add(x.lo, mul(Const(x.loop.step, x.loop.dtype), x.extent))
-        made = Loop(v.name, x.lo, hi, (made,), x.loop.step, dtype=x.loop.dtype, span=span)
+        hi = add(x.lo, mul(Const(x.step, x.dtype), x.extent))
+        made = Loop(v.name, x.lo, hi, (made,), x.step, dtype=x.dtype, span=span)
     for v, extent in reversed(tuple(zip(element, shape, strict=True))):
         made = Loop(v.name, Const(0), extent, (made,), span=span)
     assert isinstance(made, Loop), "there are copies along one loop at least"

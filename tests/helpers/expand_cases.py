@@ -140,6 +140,12 @@ void mixed(long n, unsigned m, double A[n][m], double B[n][m], float x[n], doubl
   x[0] += t;
 }
 """
+PARITY = """
+void parity(unsigned char n, unsigned res[n + 64]) {
+  for (long k = (n - 7) / 2 + 2; k < 6; ++k)
+    for (short j = n - k; j < 1; j += 2) res[k + 5] = n + j;
+}
+"""
 CASES = {
     "doitgen r q": (DOITGEN, BOTH),
     "doitgen r": (DOITGEN, BOTH[:1]),
@@ -157,6 +163,7 @@ CASES = {
     "data": (DATA, ("loop i: expand t, y", "loop 2: expand t")),
     "strides": (STRIDES, ("loop i: expand y",)),
     "mixed": (MIXED, ()),
+    "parity": (PARITY, ("loop j: expand res",)),
 }
 """By name: the text, and its directives."""
 
