@@ -100,8 +100,8 @@ def serialize_carrying_loops(
         if witness is None:
             continue
         if identity(f) in asked or f.in_parts:
-            how = next((a.word for a in f.annotations if a.in_parts), "parallel")
-            carries = f"loop {f.var}, which is to be {how}, would carry a dependence"
+            parts = next((f"with the directive {a.word}" for a in f.annotations if a.in_parts), "")
+            carries = f"loop {f.var}, {parts or 'which is to be parallel'}, would carry a dependence"
             what = f"{directive_text(b.directive)} is illegal: {carries}"
             raise IllegalTransform(explain_refusal(what, witness), b.directive.span, (witness.ends(b.directive.span),))
         ordered.add((identity(f), f.var))

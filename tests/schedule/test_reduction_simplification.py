@@ -200,7 +200,7 @@ def test_random_sums(tmp_path: Path) -> None:
         text, same = product(seed)
         lines = ("loop i: fold", *(TILES if seed % 2 else ()))
         if not same:
-            with pytest.raises(DirectiveError, match=r"iteration \(i, j\) is to add"):
+            with pytest.raises(DirectiveError, match=r"iteration \(i, j\) must add"):
                 scheduled(text, lines)
             continue
         codelet, sizes = load(text).codelet, {"n": 5 + seed % 4, "m": 3}

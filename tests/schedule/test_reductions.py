@@ -214,7 +214,7 @@ REFUSED = {
         "void f(int n, long A[n], long B[n][n], long D[n])\n"
         "{ for (int i = 0; i < n; i++) for (int j = i; j < n; j++) { D[j] += A[i]; B[0][0] += A[j]; } }\n",
         "loop 1: unroll 2, split, jam\nloop 2: unroll 2, split\nloop 2: rfactor 2",
-        "loop j, which is to be split, would carry a dependence"),
+        "loop j, with the directive rfactor, would carry a dependence"),
     "a sum that a jam lets threads share": (
         "void f(int n, long E[n], long B[1], long D[2 * n])\n"
         "{ for (int i = 0; i < n; i++) for (int k = 0; k < n; k++) { B[0] += E[k]; D[i + k] += E[k]; } }\n",
