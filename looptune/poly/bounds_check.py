@@ -6,7 +6,7 @@ if (i < n && B[i] > 0) A[i] = 1      B[i] is read where i < n; A[i] is written t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -62,19 +62,47 @@ class EvaluationContext:
             return "inside"
         return "outside" if self.exact else "unknown"
 
+    def outside(self, subscript: Expr, extent: Expr) -> isl.Set:
+        """Return the iterations in which the subscript is outside, none where it cannot be analysed."""
+        nest = self.model.space.nest
+        e, n = nest.affine(subscript, self.dims), nest.affine(extent, ())
+        if e is None or n is None or not self.exact:
+            return self.domain.intersect(self.where("false"))
+        return self.domain.subtract(self.where(f"0 <= {e} < {n}"))
+
 
 def check_bounds(model: Scop) -> Iterator[tuple[str, Place]]:
     """Yield each array access, as ``A[i] at FILE:LINE:COLUMN``, and whether it is inside its array."""
+    shapes = _shapes(model)
+    for s in (s for s in model.statements.values() if not s.is_condition):
+        for node, here in _loads(model, s):
+            span = node.span if node.span.line else here.span
+            yield f"{source_text(node)} at {span}", here.elements(node.index, shapes[node.array])
+
+
+def sizes_outside(model: Scop, statements: Iterable[Statement]) -> isl.Set:
+    """Return the sizes at which a statement is known to access an element outside its array."""
+    shapes, found = _shapes(model), isl.Set(f"{model.space.prefix}{{ : false }}")
+    for s in statements:
+        for node, here in _loads(model, s):
+            for subscript, extent in zip(node.index, shapes[node.array], strict=True):
+                if extent is not None:
+                    found = found.union(here.outside(subscript, extent).params())
+    return found
+
+
+def _shapes(model: Scop) -> dict[str, Shape]:
     shapes: dict[str, Shape] = {}
     for p in (*model.codelet.params, *model.codelet.locals):
         match p:
             case Array(name, _, shape) | Local(name, _, shape):
                 shapes[name] = shape
-    for s in (s for s in model.statements.values() if not s.is_condition):
-        for e, reached in expressions(model, s):
-            for node, here in evaluated_loads(e, reached):
-                span = node.span if node.span.line else reached.span
-                yield f"{source_text(node)} at {span}", here.elements(node.index, shapes[node.array])
+    return shapes
+
+
+def _loads(model: Scop, s: Statement) -> Iterator[tuple[Load, EvaluationContext]]:
+    for e, reached in expressions(model, s):
+        yield from evaluated_loads(e, reached)
 
 
 def expressions(model: Scop, s: Statement) -> Iterator[tuple[Expr, EvaluationContext]]:

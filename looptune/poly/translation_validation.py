@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Literal
 import islpy as isl
 
 from looptune.ir.nodes import Codelet, Expr, Load, Loop, Var
-from looptune.poly.bounds_check import check_bounds
+from looptune.poly.bounds_check import check_bounds, sizes_outside
 from looptune.poly.coalesce import union_by_halves
 from looptune.poly.happens_before import combines, happens_before
 from looptune.poly.instance_maps import InstanceMaps, Unprovable, compare, depends_on_data, with_sizes
@@ -245,8 +245,14 @@ def _values(copies: InstanceMaps, reassociate: bool) -> Proof | None:
 def _bounds(copies: InstanceMaps) -> Proof:
     """Sizes that are parameters are assumed to fit; where none is left, an access outside its array is a failure.
 
-    Where the data say which element it is, or whether it is accessed, it is unknown.
+    Where the data say which element it is, or whether it is accessed, it is unknown. What copies an element to another
+    array is outside at no sizes at which the original is not.
     """
+    if copies.moves:
+        moves = [copies.finished.statements[m] for m in sorted(copies.moves)]
+        original = [s for s in copies.original.statements.values() if not s.is_condition]
+        if not sizes_outside(copies.finished, moves).is_subset(sizes_outside(copies.original, original)):
+            return Proof("failed", "a copy of a variable is written to or read from outside its array")
     placed = list(check_bounds(copies.finished))
     assumed = tuple(dict.fromkeys(what for what, place in placed if place == "outside"))
     if copies.finished.parameters:

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from looptune.frontend import load
-from looptune.ir.nodes import Codelet, Loop, Scalar
-from looptune.ir.rewrite import rewrite
+from looptune.ir.nodes import Assign, Codelet, Loop, Scalar
+from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.simplify import is_integer
 from looptune.ir.specialize import specialize
 from looptune.lower.pipeline import lower
@@ -95,13 +95,14 @@ def launched(loops: Made) -> Made:
 
 
 def outcome(made: Made, n: int, m: int, seed: int) -> tuple[dict[str, np.ndarray], Counter] | None:
-    """The arrays and how often each instance ran; None where an access is outside its array."""
+    """The arrays and how often each instance of the original ran; None where an access is outside its array."""
     names = [p.name for p in made.original.params if isinstance(p, Scalar) and is_integer(p.dtype)]
     given = cross_check.copied(cross_check.arguments(made.original, dict(zip(names, (n, m, n - 1), strict=False))))
     ran: Counter = Counter()
+    known = {n.name for n in walk(made.original.body) if isinstance(n, Assign)}
 
     def count(name: str, at: tuple[int, ...]) -> None:
-        if name:
+        if name in known:
             ran[name, at] += 1
 
     try:

@@ -215,7 +215,7 @@ def _at(n: Node, site: DirectiveSite) -> str:
     return f" ({location(n.span, site.span)})" if n.span.line else ""
 
 
-_LOCAL = """float t;
+_LOCAL = """float t = 0;
   for (int i = 0; i < n; i++) {
     t = A[i];
     B[i] = t * t;
@@ -258,6 +258,7 @@ Expand.examples = {
     "expand t": Example(_LOCAL, """\
 float t;
 float t_i[(n > 1 ? n : 1)];
+t = 0;
 for (int i = 0; i < n; i++) {
   t_i[i] = A[i];
   B[i] = t_i[i] * t_i[i];
