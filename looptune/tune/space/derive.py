@@ -84,6 +84,7 @@ def derive(analysis: Analysis) -> str:
         ("Sums along rows and beside each other, from one read.", _at_once(found)),
         ("Who adds up: teams of threads, or several blocks.", _sums(found)),
         ("Several rows of a stencil a thread.", _stencils(found)),
+        ("Threads for both of two loops that are a triangle.", _grids(found)),
         ("The order of the loops.", _nests(found)),
         ("Each loop by itself.", _loops(found)),
         ("The shape of the block.", iter([BLOCKS] if any(outermost(found.body)) else [])),
@@ -102,14 +103,25 @@ def _schedules(found: Patterns) -> Iterator[str]:
 
     An order in which each statement has the same parallel and sequential loops around it as in the text is left out.
     """
-    serial = [f for f in found.body if isinstance(f, Loop) and not found.parallel(f)]
+    nests = [f for f in found.body if isinstance(f, Loop)]
+    serial = [f for f in nests if not found.parallel(f)]
+    yield from _scheduled(found, serial, SCHEDULES)
+    # A GPU has threads for the parallel loops inside too, where no sequential loop is around them.
+    inside = [f for f in nests if found.parallel(f) and found.serial_around_parallel(f)]
+    if inside:
+        made = _scheduled(found, [*serial, *inside], SCHEDULES[:DEVELOPED])
+        yield from (_begin(section, ("for gpu",)) for section in made if not section.startswith("for cpu"))
+
+
+def _scheduled(found: Patterns, nests: Sequence[Loop], schedules: Sequence[str]) -> Iterator[str]:
     known = [found.body]
-    for words in SCHEDULES:
-        lines = [x for f in serial if found.legal([x := f"loop {loop_label(f)}: schedule {words}"])]
+    for words in schedules:
+        lines = [x for f in nests if found.legal([x := f"loop {loop_label(f)}: schedule {words}"])]
         after = replace(found, lines=(*found.lines, *lines)) if lines else found
         if after.body in known or after.modes_of_statements == found.modes_of_statements:
             continue
         known.append(after.body)
+        yield from (_begin(section, after.lines) for section in _grids(after))
         yield "\n".join([*after.lines, SCHEDULED])
         makers = (_persistent, _products, _sums, _stencils, _orders) if len(known) <= 1 + DEVELOPED else (_persistent,)
         yield from (_begin(section, after.lines) for make in makers for section in make(after))
@@ -118,7 +130,7 @@ def _schedules(found: Patterns) -> Iterator[str]:
 def _begin(section: str, lines: Sequence[str]) -> str:
     """Return the section with the lines before its own, after the line that says for which targets it is."""
     own = [line for line in section.splitlines() if line not in lines]
-    place = 1 if own[0].startswith("for ") else 0
+    place = 1 if own[0].startswith("for ") and not lines[0].startswith("for ") else 0
     return "\n".join([*own[:place], *lines, *own[place:]])
 
 
@@ -399,6 +411,16 @@ def _nests(found: Patterns) -> Iterator[str]:
         if turned:
             lines.insert(0, f"loop {loop_label(outer)}: permute {{{' | '.join(orders)}}}")
         yield "\n".join(lines)
+
+
+def _grids(found: Patterns) -> Iterator[str]:
+    """Yield grids over loops of which the bounds of the inner name the outer: else each thread has all of the inner."""
+    lines: list[str] = []
+    for outer, inner in found.triangles:
+        line = f"loop {loop_label(outer)}: gridify({outer.var}, {inner.var})"
+        lines += [line] if found.legal([*lines, line]) else []
+    if lines:
+        yield "\n".join(["for gpu", *lines, "codelet: grid blocksize {32x8, 32x4, 16x16, 64x4}"])
 
 
 def _orders(found: Patterns) -> Iterator[str]:

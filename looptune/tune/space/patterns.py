@@ -83,6 +83,12 @@ class Patterns:
         done = schedule(self.analysis, parse_lines(self.lines)).codelet.body
         return {identity(f): f.mode for f in walk_stmts(done) if isinstance(f, Loop)}
 
+    def serial_around_parallel(self, loop: Loop) -> bool:
+        """Return whether a sequential loop of the nest is around a parallel one."""
+        modes = ((self.modes.get(identity(f), ""), f) for f in walk_stmts((loop,)) if isinstance(f, Loop))
+        serial = [f for mode, f in modes if mode != "parallel"]
+        return any(self.parallel(g) for f in serial for g in walk_stmts(f.body) if isinstance(g, Loop))
+
     @cached_property
     def modes_of_statements(self) -> dict[str, tuple[str, ...]]:
         """Return the modes of the loops around each statement, outermost first."""
@@ -159,6 +165,17 @@ class Patterns:
             whole = not (around and len(around[-1].body) == 1 and self.parallel(around[-1]))
             if whole and not inside and len(band) in (2, 3) and all(map(self.parallel, band)):
                 found.append(band)
+        return tuple(found)
+
+    @cached_property
+    def triangles(self) -> tuple[tuple[Loop, Loop], ...]:
+        """Return two parallel loops, one directly in the other, of which the bounds of the inner name the outer."""
+        found = []
+        for around, loop in _nested(self.body):
+            band = tuple(_perfect(loop))[:2]
+            dependent = len(band) == 2 and loop.var in names_in((band[1].lo, band[1].hi))
+            if dependent and all(map(self.parallel, band)) and not any(map(self.parallel, around)):
+                found.append((band[0], band[1]))
         return tuple(found)
 
     @cached_property
