@@ -44,7 +44,9 @@ def run_in_batches(batch: Batch, limit: TimeLimit, launches: int, course: Checkp
         by += [most_us] * (sum(mark <= done for mark in marks) - len(by))
         if us > allowed_us:
             break
-        size = min(2 * size, _batch(limit.by(loop, len(by)), us / done))
+        # Later launches of a triangular nest take longer than the average of all so far.
+        each_us = max(us / done, least / made if made else 0.0)
+        size = min(2 * size, _batch(limit.by(loop, len(by)), each_us))
     return PartialRun(us, done, launches, None if course is None else Progress(loop, tuple(by)))
 
 

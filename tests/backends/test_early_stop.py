@@ -40,6 +40,21 @@ def test_launches_stop_soon_after_the_limit(each_us: float) -> None:
     assert looks <= LOOKS + 12
 
 
+@pytest.mark.parametrize(("power", "limit_us"), [(3, 1e5), (4, 1e6)])
+def test_launches_that_grow_stop_soon_after_the_limit(power: int, limit_us: float) -> None:
+    """Where each launch takes longer than the one before, the average of all so far says too little."""
+    made: list[int] = []
+
+    def batch(most: int) -> tuple[int, float, float]:
+        first = sum(made)
+        made.append(most)
+        us = float(sum(i**power for i in range(first, first + most)))
+        return most, us, us
+
+    ran = run_in_batches(batch, TimeLimit(limit_us), 100_000)
+    assert limit_us < ran.us < 1.3 * limit_us
+
+
 def test_launches_within_the_limit_are_all_made() -> None:
     """A plan that is fast enough runs to its end, whatever its number of launches; one without any has ended."""
     for launches_ in (0, 1, 2, 7, 100):
