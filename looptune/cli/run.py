@@ -95,7 +95,7 @@ looptune run polybench/gemm.c --directive 'loop k: unroll 4'
     default=FINALS_S,
     show_default=True,
     envvar="LOOPTUNE_FINALS",
-    help="Limit the seconds that the finals wait for clear verdicts.",
+    help="Limit the seconds that the finals wait for clear verdicts; a sixth of a budget of time at most.",
 )
 @option(
     "--seed", metavar="N", type=SEED, default=0, show_default=True, help="Set the seed of inputs, samples and rounds."

@@ -419,7 +419,7 @@ def instance_map(original: Space, made: Space, copy: str, statement: str) -> isl
     s, c = original.nest.statements[statement], made.nest.statements[copy]
     instance = [made.nest.affine(e, c.dims) for e in c.assign.instance]
     if None in instance or len(instance) != len(s.dims):
-        raise GenerationError(f"which iterations of {statement} a copy runs is not affine")
+        raise GenerationError(f"which iteration of {statement} a copy runs is not affine")
     everywhere = isl.Map(f"{made.prefix}{{ {made.instance(c)} -> {s.name}[{', '.join(map(str, instance))}] }}")
     return everywhere.intersect_domain(made.domain(copy))
 

@@ -22,8 +22,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from looptune.core.errors import DirectiveError, IllegalTransform, InfeasibleDirective, LooptuneError, UnsupportedError
-from looptune.ir.def_use import assigned_targets, referenced_names
-from looptune.ir.nodes import Assign, Cast, Codelet, Directive, Loop, Mode, Reduction, Stmt, While
+from looptune.ir.def_use import assigned_targets
+from looptune.ir.nodes import Assign, Cast, Codelet, Loop, Mode, Reduction, Stmt, While
 from looptune.ir.rewrite import rewrite_stmts, walk_stmts
 from looptune.ir.simplify import fold, widens
 from looptune.ir.specialize import remove_dead_code
@@ -34,6 +34,7 @@ from looptune.poly.reassociation import ReorderedReduction, parallel_reductions
 from looptune.poly.scop import Order, SchedulePiece
 from looptune.schedule import directives
 from looptune.schedule.analysis import Analysis, ScheduledTree
+from looptune.schedule.applied import AppliedDirective
 from looptune.schedule.binding import (
     BoundDirective,
     Id,
@@ -46,8 +47,8 @@ from looptune.schedule.binding import (
 )
 from looptune.schedule.directives.base import DirectiveSite, NewSchedule, Rewrite, check_copies, splice, statement_names
 from looptune.schedule.directives.distribute import cuts, without_cuts
-from looptune.schedule.directives.expand import Expand
 from looptune.schedule.directives.generation import GeneratedTransform
+from looptune.schedule.expansion import expansion_steps, one_by_variable, with_copies
 from looptune.schedule.messages import directive_text, explain_refusal, list_reductions, loop_name
 from looptune.schedule.parallel_loops import (
     check_parallel,
@@ -62,25 +63,6 @@ if TYPE_CHECKING:
     from looptune.core.source import Span
     from looptune.schedule.directive_lines import DirectiveLine
     from looptune.schedule.directives.base import Stage
-
-
-@dataclass(frozen=True, slots=True)
-class AppliedDirective:
-    """One directive as applied: ``proof`` is "proved", "asserted" (by ``assume``), "refused" or "" where it needs none.
-
-    ``number`` and ``piece`` are its loop's; ``refusal`` the error where it is refused, which only ``keep_going`` leaves
-    in a schedule. ``sums`` are those it reorders, where that was asked for; ``assumes`` what it says of the data.
-    """
-
-    text: str
-    loop: str
-    proof: str
-    number: int
-    directive: Directive
-    refusal: LooptuneError | None = None
-    piece: int = 0
-    sums: tuple[ReorderedReduction, ...] = ()
-    assumes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +136,8 @@ def _distributed(
     keep_going: bool,
     sums: bool,
 ) -> Scheduler:
-    run = _expanded(analysis, placed, values, target, keep_going, sums)
+    run = Scheduler(analysis, analysis.codelet, dict(analysis.model.order()), values, keep_going, sums)
+    run = run.expand(_bind(run.codelet, placed, target, lambda stage: stage == "storage"))
     bound = _bind(run.codelet, placed, target, lambda stage: stage == "split")
     if not bound and next(cuts(run.codelet.body), None) is None:
         return run
@@ -163,32 +146,6 @@ def _distributed(
     run.check_cuts({b.loop for b in splits})
     run.split(splits)
     return run
-
-
-def _expanded(
-    analysis: Analysis,
-    placed: Sequence[DirectiveLine],
-    values: Mapping[str, int | float],
-    target: str,
-    keep_going: bool,
-    sums: bool,
-) -> Scheduler:
-    """Apply the directives that change which variables there are.
-
-    Where they change anything, the analysis is that of the codelet that they make.
-    """
-    run = Scheduler(analysis, analysis.codelet, dict(analysis.model.order()), values, keep_going, sums)
-    bound = _bind(run.codelet, placed, target, lambda stage: stage == "storage")
-    if not bound:
-        return run
-    said = tuple((b.loop, b.rank, directive_text(b.directive), b.directive.span) for b in bound)
-    key = ("storage", id(analysis.codelet), said, keep_going, tuple(sorted(values.items())))
-    known: dict[object, Any] = analysis.prefix_cache
-    if key not in known:
-        known[key] = analysis.codelet, run.expand(bound)
-    anew, steps = known[key][1]
-    order = dict(anew.model.order())
-    return Scheduler(anew, anew.codelet, order, values, keep_going, sums, steps=list(steps))
 
 
 def _bind(
@@ -222,58 +179,23 @@ class Scheduler:
     def current_tree(self) -> ScheduledTree:
         return ScheduledTree(self.analysis, self.codelet.body, self.order)
 
-    def expand(self, bound: Sequence[BoundDirective]) -> tuple[Analysis, tuple[AppliedDirective, ...]]:
-        """Apply them; with the analysis of the codelet that they make."""
-        self.apply_in_order(self._one_by_one(bound))
-        if self.codelet is self.analysis.codelet:
-            return self.analysis, self._expansion_steps(bound)
-        before, used = (referenced_names(c.body) for c in (self.analysis.codelet, self.codelet))
-
-        def rule(n: Stmt) -> Stmt | None:
-            match n:
-                case Loop(private_arrays=(_, *_) as own):
-                    mine = referenced_names(n.body)
-                    new = (c for c, local in self.copies.items() if local in own and c in mine)
-                    return replace(n, private_arrays=(*(a for a in own if a in mine), *new))
-            return None
-
-        kept = tuple(v for v in self.codelet.locals if v.name in used or v.name not in before)
-        made = replace(self.codelet, body=rewrite_stmts(rule, self.codelet.body), locals=kept)
-        return Analysis(verify(made), self.analysis.reassociate), self._expansion_steps(bound)
-
-    def _expansion_steps(self, bound: Sequence[BoundDirective]) -> tuple[AppliedDirective, ...]:
-        """Return one step for each directive that fits its loop: it is refused where one of its variables is.
-
-        What was done along several loops was done at the outermost of them.
-        """
-        found: list[AppliedDirective] = []
-        for b in bound:
-            names = {a.key for a in b.directive.args}
-            own = [s for s in self.steps if s.directive.span == b.directive.span and s.number == b.loop[0]]
-            outer = [
-                s for s in self.steps
-                if names & {a.key for a in s.directive.args} and self._is_inside(b.loop, (s.number, s.piece))
-            ]  # fmt: skip
-            mine = [*own, *outer]
-            if mine:
-                step = next((s for s in mine if s.refusal is not None), mine[0])
-                said, var = directive_text(b.directive), loop_name(self.find(b.loop))
-                found.append(replace(step, text=said, loop=var, number=b.loop[0], directive=b.directive))
-        return tuple(found)
-
-    def _one_by_one(self, bound: Sequence[BoundDirective]) -> list[BoundDirective]:
-        """Return the expansions, each of one variable along all loops inside each other that name it."""
-        each = [(b, v) for b in bound if isinstance(b.transform, Expand) for v in b.transform.variables]
-        found = [b for b in bound if not isinstance(b.transform, Expand)]
-        for b, variable in each:
-            named = [other.loop for other, v in each if v == variable and other.loop != b.loop]
-            if not any(self._is_inside(b.loop, loop) for loop in named):
-                inner = tuple((variable, loop[0]) for loop in named if self._is_inside(loop, b.loop))
-                found.append(replace(b, transform=Expand((variable,), inner, span=b.transform.span)))
-        return found
-
-    def _is_inside(self, loop: Id, outer: Id) -> bool:
-        return outer != loop and outer in map(identity, enclosing_path(self.codelet.body, *loop))
+    def expand(self, bound: Sequence[BoundDirective]) -> Scheduler:
+        """Apply the directives that change which variables there are; the analysis is that of the codelet they make."""
+        if not bound:
+            return self
+        text, analysis = self.codelet, self.analysis
+        said = tuple((b.loop, b.rank, directive_text(b.directive), b.directive.span) for b in bound)
+        key = ("storage", id(text), said, self.keep_going, tuple(sorted(self.values.items())))
+        known: dict[object, Any] = analysis.prefix_cache
+        if key not in known:
+            self.apply_in_order(one_by_variable(text, bound))
+            made = self.codelet
+            anew = analysis if made is text else Analysis(with_copies(text, made, self.copies), analysis.reassociate)
+            # The codelet is kept as well, so that no other one has its id.
+            known[key] = text, anew, expansion_steps(made, self.steps, bound)
+        _, anew, steps = known[key]
+        order = dict(anew.model.order())
+        return replace(self, analysis=anew, codelet=anew.codelet, order=order, steps=list(steps), copies={})
 
     def apply_to_nests(self, bound: Sequence[BoundDirective], target: str) -> Scheduler:
         """Apply the directives that come before those for one loop, which many configurations of a space share."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.ir.nodes import Arg, Assign, Codelet, Directive, If, Loop, Node, While
 from looptune.ir.rewrite import rewrite, walk
-from looptune.schedule.apply import AppliedDirective, ScheduleResult, schedule
+from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.schedule.binding import enclosing_path
 from looptune.schedule.directive_lines import DirectiveLine, parse_lines
 from looptune.schedule.directives.base import statement_names
@@ -27,6 +27,7 @@ from looptune.schedule.messages import directive_text
 if TYPE_CHECKING:
     from looptune.poly.legality import Verdict
     from looptune.schedule.analysis import Analysis
+    from looptune.schedule.applied import AppliedDirective
 
 _ORDERS = 24
 _ENOUGH = 3

@@ -18,7 +18,7 @@ from looptune.lower import plan_check
 from looptune.poly.translation_validation import Proof
 from looptune.runtime import c_reference
 from looptune.runtime.outcome import TimedOut
-from looptune.schedule.apply import AppliedDirective
+from looptune.schedule.applied import AppliedDirective
 from looptune.tune.execution.local_executor import HERE, LocalExecutor
 from looptune.tune.execution.worker_loop import PickledValue, TaskResult
 from looptune.tune.measure import reference

@@ -18,6 +18,7 @@ from looptune.runtime.outcome import Crashed
 from looptune.tune.execution.lab import Progress
 from looptune.tune.execution.process import Setup
 from looptune.tune.session.budget import Budget
+from looptune.tune.session.statistics import SweepStatistics
 from looptune.tune.space.space import parse
 from looptune.tune.store.store import Store
 from looptune.tune.strategies.exhaustive import Exhaustive
@@ -32,6 +33,23 @@ def lab(tmp_path: Path) -> FakeLab:
 
 
 @pytest.mark.wide
+def test_a_sweep_without_a_time_goes_on(lab: FakeLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once the budget is over, what is being built is still measured, as long as nothing has a time, and no more."""
+    monkeypatch.setattr(SweepStatistics, "left_s", lambda tally: -0.1 if ran(lab, "compile") else 0.02)
+    result = run(lab, tmp_path, budget=Budget(seconds=60.0))
+    assert len(ran(lab, "measure")) == 1
+    assert result.counts["timed"] == 1
+
+
+def test_a_sweep_without_a_time_ends_after_its_budget_again(
+    lab: FakeLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not go on for longer than the budget once more."""
+    monkeypatch.setattr(SweepStatistics, "left_s", lambda tally: -60.0 if ran(lab, "compile") else 0.02)
+    assert run(lab, tmp_path, budget=Budget(seconds=60.0)).counts["timed"] == 0
+    assert not ran(lab, "measure")
+
+
 def test_a_budget_of_seconds_ends_the_sweep(lab: FakeLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """At the end of the time the running measurement is kept, nothing is begun, and nothing is left running."""
     end_budget_after(monkeypatch, lab, measurements=5)

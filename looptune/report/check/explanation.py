@@ -28,7 +28,7 @@ from looptune.poly.out_of_bounds import OutOfBounds, out_of_bounds_accesses, und
 from looptune.poly.reassociation import ReorderedReduction
 from looptune.poly.scop import Unanalysable
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.apply import AppliedDirective, ScheduleResult, schedule
+from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.schedule.assumptions import find_assumptions
 from looptune.schedule.directives.base import statement_names
 from looptune.schedule.legal_space import LegalSpace, legal_space
@@ -38,6 +38,7 @@ from looptune.schedule.suggest import Suggestion, alternatives, without_directiv
 
 if TYPE_CHECKING:
     from looptune.frontend import Unit
+    from looptune.schedule.applied import AppliedDirective
     from looptune.schedule.directive_lines import DirectiveLine
 
 Kind = Literal["parallel", "reduction", "sequential", "unknown"]

@@ -1,6 +1,6 @@
 """Derive a space for a file without one, from the patterns of its nests and from the dependences.
 
-    schedules   the orders that isl finds, where the loops of the text are not parallel
+    schedules   the orders that isl finds, where a loop of the text is sequential
     products    register tiles of both parallel loops, on a GPU with tiles in shared memory, on a CPU in vector order
     stencils    several rows per thread; grids of three dimensions
     steps       several time steps at once
@@ -77,7 +77,7 @@ def derive(analysis: Analysis) -> str:
     """
     found = Patterns(analysis)
     thoughts = (
-        ("An order in which loops are parallel: those of the text are not.", _schedules(found)),
+        ("Orders in which more loops are parallel than in the text.", _schedules(found)),
         ("Products: several rows and columns a thread, and what they read in shared memory; or the order that a CPU's "
          "vectors want.", _products(found)),
         ("Several time steps at once, in tiles that overlap, or in bands of rows.", _steps(found)),
@@ -99,14 +99,14 @@ def derive(analysis: Analysis) -> str:
 
 
 def _schedules(found: Patterns) -> Iterator[str]:
-    """Yield the distinct orders that isl finds for the nests that are not parallel, and what the patterns then are.
+    """Yield the distinct orders that isl finds for nests with sequential loops, and what the patterns then are.
 
-    An order in which each statement has the same parallel and sequential loops around it as in the text is left out.
+    For a CPU, which has enough parallel iterations in an outermost loop, only nests whose outermost loop is sequential
+    are scheduled.
     """
     nests = [f for f in found.body if isinstance(f, Loop)]
     serial = [f for f in nests if not found.parallel(f)]
     yield from _scheduled(found, serial, SCHEDULES)
-    # A GPU has threads for the parallel loops inside too, where no sequential loop is around them.
     inside = [f for f in nests if found.parallel(f) and found.serial_around_parallel(f)]
     if inside:
         made = _scheduled(found, [*serial, *inside], SCHEDULES[:DEVELOPED])
@@ -114,6 +114,10 @@ def _schedules(found: Patterns) -> Iterator[str]:
 
 
 def _scheduled(found: Patterns, nests: Sequence[Loop], schedules: Sequence[str]) -> Iterator[str]:
+    """Yield what to try with each of the schedules of the nests.
+
+    An order in which each statement has the same parallel and sequential loops around it as in the text is left out.
+    """
     known = [found.body]
     for words in schedules:
         lines = [x for f in nests if found.legal([x := f"loop {loop_label(f)}: schedule {words}"])]
