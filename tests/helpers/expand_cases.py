@@ -9,6 +9,7 @@ from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.schedule.directive_lines import parse_lines
+from tests.helpers import affine_nests
 
 DOITGEN = """
 void doitgen(int nr, int nq, int np, double A[nr][nq][np], double C4[np][np], double sum[np]) {
@@ -25,27 +26,7 @@ void doitgen(int nr, int nq, int np, double A[nr][nq][np], double C4[np][np], do
 }
 """
 BOTH = ("loop r: expand sum", "loop q: expand sum")
-DURBIN = """
-void durbin(int n, double r[n], double y[n]) {
-  double z[n];
-  double alpha, beta, sum;
-  y[0] = -r[0];
-  beta = 1;
-  alpha = -r[0];
-  for (int k = 1; k < n; k++) {
-    beta = (1 - alpha * alpha) * beta;
-    sum = 0;
-    for (int i = 0; i < k; i++)
-      sum += r[k - i - 1] * y[i];
-    alpha = -(r[k] + sum) / beta;
-    for (int i = 0; i < k; i++)
-      z[i] = y[i] + alpha * y[k - i - 1];
-    for (int i = 0; i < k; i++)
-      y[i] = z[i];
-    y[k] = alpha;
-  }
-}
-"""
+DURBIN = affine_nests.CODES["durbin"]
 ADI = """
 void adi(int ts, int n, double u[n][n], double v[n][n], double p[n][n], double q[n][n]) {
   for (int t = 1; t <= ts; t++) {
