@@ -324,8 +324,11 @@ class _Splicer:
         self, run: StatementRange, old: tuple[Stmt, ...], new: tuple[Stmt, ...], start: int, around: Around
     ) -> str:
         """Return the new statements under the names of the text."""
+        new_names = referenced_names(new) & self.after.locals.keys() - self.before.locals.keys()
+        if new_names & _names_outside(self.after.body, new):
+            raise _NotLocal("statements around these use the same new variable", old[0].span)
         new, counters = _in_terms_of_the_text(new, around)
-        used, elsewhere = referenced_names(new), self.names_outside(old)
+        used, elsewhere = referenced_names(new), _names_outside(self.before.body, old)
         shared = {v for v in used & self.after.locals.keys() & self.before.locals.keys() if v in elsewhere}
         outer = self.outer(shared, used, old, new, counters)
         private = {v: self.after.locals[v] for v in self.after.locals if v in used and v not in shared}
@@ -353,26 +356,6 @@ class _Splicer:
                     old[0].span,
                 )
 
-    def names_outside(self, old: tuple[Stmt, ...]) -> set[str]:
-        """Return the names that occur in the statements that are not replaced."""
-        gone = {id(s) for s in old}
-        found: set[str] = set()
-
-        def visit(stmts: tuple[Stmt, ...]) -> None:
-            for stmt in stmts:
-                if id(stmt) in gone:
-                    continue
-                blocks = _blocks(stmt)
-                if not blocks:
-                    found.update(referenced_names((stmt,)))
-                    continue
-                found.update(referenced_names((_hollow(stmt),)))
-                for block in blocks:
-                    visit(block)
-
-        visit(self.before.body)
-        return found
-
     def outer(
         self, shared: set[str], used: set[str], old: tuple[Stmt, ...], new: tuple[Stmt, ...],
         counters: Mapping[str, Loop],
@@ -395,7 +378,7 @@ class _Splicer:
                     old[0].span,
                 )
             found[name] = self.part.variables[name]
-        others = [n for n in self.before.locals if n not in shared and n in self.names_outside(old)]
+        others = [n for n in self.before.locals if n not in shared and n in _names_outside(self.before.body, old)]
         visible = [v for n, v in self.part.variables.items() if n in others]
         bound = {n.var for n in walk(new) if isinstance(n, Loop)}
         parameters = used - self.after.locals.keys() - self.part.element_names.keys() - bound - counters.keys()
@@ -459,6 +442,24 @@ class _Splicer:
                 local = replace(self.before.locals[name], name=self.part.variables[name])
                 kept.append(f"{c_printer.declaration(local)};")
         return kept
+
+
+def _names_outside(body: tuple[Stmt, ...], inside: tuple[Stmt, ...]) -> set[str]:
+    """Return the names that occur in the statements of ``body`` other than those ``inside``."""
+    gone = {id(s) for s in inside}
+    found: set[str] = set()
+
+    def visit(stmts: tuple[Stmt, ...]) -> None:
+        for stmt in stmts:
+            if id(stmt) in gone:
+                continue
+            blocks = _blocks(stmt)
+            found.update(referenced_names((_hollow(stmt) if blocks else stmt,)))
+            for block in blocks:
+                visit(block)
+
+    visit(body)
+    return found
 
 
 def _in_terms_of_the_text(stmts: tuple[Stmt, ...], around: Around) -> tuple[tuple[Stmt, ...], dict[str, Loop]]:

@@ -127,6 +127,13 @@ class Unsupported(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
+class SizeOf(Unsupported):
+    """The size of a type or of an expression, which is read where an array is allocated."""
+
+    of: Type | Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Basic:
     """An arithmetic type, or void."""
 
@@ -161,7 +168,7 @@ class Declare(Syntax):
     """A declaration of a variable.
 
     ``c`` is its text after preprocessing, without storage class: as a parameter, where an array is a pointer, and with
-    its initial value.
+    its initial value. ``on_heap``: an array that the text declares as a pointer to what it allocates.
     """
 
     name: str
@@ -169,6 +176,7 @@ class Declare(Syntax):
     init: Expr | InitializerList | None = None
     static: bool = False
     const: bool = False
+    on_heap: bool = False
     c: tuple[str, str] = field(default=("", ""), compare=False, repr=False)
 
 

@@ -23,6 +23,7 @@ from looptune.core.errors import ParseError, UnsupportedError
 from looptune.core.source import Span
 from looptune.frontend import c_ast as s
 from looptune.frontend.c_types import HEADER_TYPES, named_type
+from looptune.frontend.heap_arrays import declare_heap_arrays
 from looptune.frontend.lower_expressions import Expressions
 from looptune.frontend.parse_errors import explain, skippable_range
 from looptune.frontend.pragma import Pragma, SourceText, classify, join_continued, span_over
@@ -177,7 +178,7 @@ class _Reader:
         with self.scope():
             listed = declaration.args.params if declaration.args else ()
             params = tuple(p for d in listed for p in self.parameter(later.get(getattr(d, "name", None), d)))
-            body = self.block(node.body)
+            body = declare_heap_arrays(self.block(node.body))
         self.constants = outer
         opening, closing = self.braces(node.body)
         span = self.span(node.decl)
@@ -214,7 +215,7 @@ class _Reader:
         init = None if node.init is None else self.initialiser(node.init)
         static = "static" in node.storage
         const = "const" in node.quals or "constexpr" in node.storage
-        return (s.Declare(node.name, kind, init, static, const, _written(node), span=self.span(node)),)
+        return (s.Declare(node.name, kind, init, static, const, c=_written(node), span=self.span(node)),)
 
     def initialiser(self, node: Any) -> s.Expr | s.InitializerList:
         if isinstance(node, c_ast.NamedInitializer):
@@ -417,8 +418,11 @@ class _Reader:
                 return self.strange(node)
 
     def unary(self, node: Any) -> s.Expr:
-        if node.op in ("sizeof", "_Alignof"):
+        if node.op == "_Alignof":
             return s.Unsupported(node.op, "the number", span=self.span(node))
+        if node.op == "sizeof":
+            of = self.type(node.expr) if isinstance(node.expr, c_ast.Typename) else self.expr(node.expr)
+            return s.SizeOf(node.op, "the number", (), of, span=self.span(node))
         arg = self.expr(node.expr)
         op = node.op.removeprefix("p")
         prefix = op == node.op

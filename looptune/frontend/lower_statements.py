@@ -148,7 +148,7 @@ class Statements:
             raise ParseError(f"{name} has no extent: write one, such as {name}[8]", item.span)
         shape = tuple(self.extent(e, item) for e in extents if e is not None)
         self.scope.arrays[item.name] = Storage(item.name, dtype, len(shape))
-        self.scope.locals[item.name] = Local(item.name, dtype, shape, span=item.span)
+        self.scope.locals[item.name] = Local(item.name, dtype, shape, item.on_heap, span=item.span)
         if init is None:
             return ()
         if not isinstance(init, c_ast.InitializerList):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from looptune.ir.def_use import locals_declared_in
+from looptune.ir.def_use import locals_declared_in, private_bytes
 from looptune.ir.nodes import (
     NO_ANNOTATIONS,
     Annotations,
@@ -177,12 +177,35 @@ def statements(
     ``marks``: what else stands before a loop.
     """
     here = locals_declared_in(block, set(locals_))
-    lines = [f"{indent}{declaration(locals_[n])};" for n in locals_ if n in here]
+    own = [v for n, v in locals_.items() if n in here]
+    lines = [f"{indent}{declaration(v)};" for v in own if not _is_allocated(v)]
+    lines += [f"{indent}{line}" for v in own if _is_allocated(v) for line in _allocation(v)]
     inner = {n: v for n, v in locals_.items() if n not in here}
     for stmt in block:
         mine = {n: v for n, v in inner.items() if any(_names(x) == n for x in walk(stmt))}
         lines.append(_statement(stmt, mine, indent, pragmas, around, marks))
+    lines += [f"{indent}__builtin_free({v.name});" for v in reversed(own) if _is_allocated(v)]
     return "\n".join(lines)
+
+
+_MOST_STACK_BYTES = 1 << 16
+"""Of a local that ``on_heap`` allows on the heap; a larger one is there."""
+
+
+def _is_allocated(local: Local) -> bool:
+    size = private_bytes(local) if local.on_heap else 0
+    return size is None or size > _MOST_STACK_BYTES
+
+
+def _allocation(local: Local) -> tuple[str, str]:
+    """Return the lines that allocate an array.
+
+    The names of functions are those that need no header and no variable of the text can hide.
+    """
+    first, *rest = (f"[{expression_text(n)}]" for n in local.shape)
+    ctype, pointer = C_TYPES[local.dtype], f"(*{local.name}){''.join(rest)}" if rest else f"*{local.name}"
+    size = f"sizeof({ctype}{first}{''.join(rest)})"
+    return (f"{ctype} {pointer} = __builtin_malloc({size});", f"if (!{local.name}) __builtin_abort();")
 
 
 def _names(node: object) -> str:

@@ -357,12 +357,14 @@ class Scalar(Node):
 class Local(Node):
     """A variable of the codelet: a scalar if ``shape`` is empty. Initialisers are ``Assign``s.
 
-    An array declared inside a loop is listed here as well, and in the ``private_arrays`` of the loop.
+    An array declared inside a loop is listed here as well, and in the ``private_arrays`` of the loop. ``on_heap``: it
+    may be too large for the stack.
     """
 
     name: str
     dtype: str
     shape: tuple[Expr, ...] = ()
+    on_heap: bool = False
 
 
 @dataclass(frozen=True, slots=True)

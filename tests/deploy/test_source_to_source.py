@@ -9,11 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from looptune.backends import openmp
 from looptune.core.errors import LooptuneError
 from looptune.deploy.source_to_source import encode, transform
 from looptune.frontend import load
 from looptune.ir.nodes import Loop
 from looptune.ir.rewrite import walk
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
+from tests.helpers import cross_check
+from tests.helpers.expand_cases import CASES
 from tests.helpers.paths import ROOT
 
 FILES = sorted([*ROOT.glob("polybench/*.c"), *ROOT.glob("gatlas/*.c")])
@@ -294,3 +300,52 @@ def test_a_directive_that_was_applied_is_gone(tmp_path: Path) -> None:
     assert "fold" not in made
     path.write_text(made)
     assert transform(path) == made
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_copies_are_declared_around_all_that_use_them(name: str, tmp_path: Path) -> None:
+    """What is written computes the same: loops that do not change keep their text, and share the copies with others."""
+    text, lines = CASES[name]
+    path = tmp_path / "f.c"
+    path.write_text(text)
+    made = load(transform(path, lines)).codelet
+    for sizes in (
+        {"n": 7, "m": 9, "nr": 5, "nq": 4, "np": 6, "ts": 3},
+        {"n": 1, "m": 1, "nr": 1, "nq": 1, "np": 1, "ts": 0},
+    ):
+        given = cross_check.arguments(load(text).codelet, sizes)
+        want, got = (cross_check.interpreted(c, given) for c in (load(text).codelet, made))
+        assert cross_check.off(want, got) is None
+
+
+LARGE = """
+#include <stdio.h>
+static double A[1500][2000];
+void f(int n, int m, double A[n][m], double row[m])
+{
+  for (int i = 0; i < n; i++) {
+    for (int j = 0; j < m; j++) row[j] = A[i][j] + i;
+    for (int j = 0; j < m; j++) A[i][j] = row[m - 1 - j];
+  }
+}
+int main(void)
+{
+  double row[2000];
+  f(1500, 2000, A, row);
+  printf("%g %g", A[1499][7], row[3]);
+}
+"""
+
+
+@gcc
+def test_large_copies_are_not_on_the_stack(tmp_path: Path) -> None:
+    """24 MB of them, where a stack has 8 MB; so is it in the C that ``build --c`` writes."""
+    path = tmp_path / "f.c"
+    path.write_text(LARGE)
+    made = transform(path, ["loop 1: expand row"], kernel="f")
+    assert "double (*row_i)[m] = __builtin_malloc" in made
+    assert printed(made.encode(), tmp_path) == printed(LARGE.encode(), tmp_path) == "1499 1499"
+    unit = load(path, kernel="f")
+    text = openmp.text(schedule(Analysis(unit.codelet), parse_lines(["loop 1: expand row"])).codelet)
+    main = LARGE[: LARGE.index("void f")] + text + LARGE[LARGE.index("int main") :]
+    assert printed(main.encode(), tmp_path) == "1499 1499"

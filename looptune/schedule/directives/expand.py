@@ -114,7 +114,7 @@ class _Site:
         self._check_writers(expansion)
         copies = fresh_name("_".join((self.variable, *(f.var for f in self.loops))), self.site.used_names)
         shape = () if isinstance(declared, Scalar) else tuple(e for e in declared.shape if e is not None)
-        local = Local(copies, declared.dtype, (*(x.extent for x in indices), *shape), span=declared.span)
+        local = Local(copies, declared.dtype, (*(x.extent for x in indices), *shape), True, span=declared.span)
         self._check_size(local)
         body = (expanded_body(expansion, copies, indices), *copied_out(expansion, copies, indices))
         return Rewrite(body, (local,), {copies: self.variable})

@@ -1,0 +1,122 @@
+"""Local arrays that C allocates with ``malloc`` and frees at the end of their block.
+
+    double *t = malloc(n * sizeof(double));                  double t[n];
+    double (*a)[m] = malloc(sizeof(double[n][m]));    ==>    double a[n][m];
+    if (a == NULL) abort();
+    free(a);
+
+What ``calloc`` allocates is zero, which no declaration says, and is refused like any other pointer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+from looptune.frontend import c_ast
+
+_ALLOCATE = ("malloc", "__builtin_malloc")
+_FREE = ("free", "__builtin_free")
+_END = ("abort", "__builtin_abort", "exit", "__builtin_exit")
+
+
+def declare_heap_arrays(body: c_ast.Block) -> c_ast.Block:
+    """Return the body of a function with the arrays that it allocates declared as local arrays."""
+    return _block(body, frozenset())
+
+
+def _block(block: c_ast.Block, arrays: frozenset[str]) -> c_ast.Block:
+    """``arrays`` are those allocated in the blocks around."""
+    return replace(block, items=tuple(_items(block.items, arrays)))
+
+
+def _declared(node: Any, arrays: frozenset[str]) -> Any:
+    if isinstance(node, c_ast.Block):
+        return _block(node, arrays)
+    if isinstance(node, c_ast.For | c_ast.While | c_ast.If):
+        return c_ast.map_children(lambda child: _declared(child, arrays), node)
+    return node
+
+
+def _items(items: tuple[c_ast.Item, ...], arrays: frozenset[str]) -> Iterator[c_ast.Item]:
+    for item in items:
+        match item:
+            case c_ast.Declare(name, c_ast.Pointer(element), init, static=False) if init is not None:
+                count = _count(name, element, init)
+                arrays = arrays - {name} if count is None else arrays | {name}
+                yield (
+                    item
+                    if count is None
+                    else replace(item, type=c_ast.ArrayOf(element, count), init=None, on_heap=True)
+                )
+            case c_ast.Declare(name):
+                arrays -= {name}
+                yield item
+            case c_ast.Evaluate(c_ast.Call(called, (c_ast.Name(name),))) if called in _FREE and name in arrays:
+                pass
+            case c_ast.If(cond, then, c_ast.Block(())) if _is_null(cond) in arrays and _ends(then):
+                pass
+            case _:
+                yield _declared(item, arrays)
+
+
+def _count(name: str, element: c_ast.Type, init: object) -> c_ast.Expr | None:
+    """Return how many ``element``s are allocated for the pointer ``name``, None where ``init`` does not say so."""
+    match _uncast(init):
+        case c_ast.Call(called, (size,)) if called in _ALLOCATE:
+            factors = tuple(_factors(size))
+        case _:
+            return None
+    sizes = [f.of for f in factors if isinstance(f, c_ast.SizeOf)]
+    others = [f for f in factors if not isinstance(f, c_ast.SizeOf)]
+    match sizes:
+        case [c_ast.ArrayOf(of, extent)] if of == element and not others:
+            return extent
+        case [of] if of == element or _is_element(of, name):
+            return reduce(lambda a, b: c_ast.Binary("*", a, b, span=a.span), others or [c_ast.Number("1")])
+    return None
+
+
+def _factors(e: c_ast.Expr) -> Iterator[c_ast.Expr]:
+    match e:
+        case c_ast.Binary("*", lhs, rhs):
+            yield from _factors(lhs)
+            yield from _factors(rhs)
+        case _:
+            yield e
+
+
+def _is_element(e: object, name: str) -> bool:
+    """Tell whether an expression is ``*name`` or ``name[0]``."""
+    match e:
+        case c_ast.Unary("*", c_ast.Name(pointer)) | c_ast.Index(c_ast.Name(pointer), c_ast.Number("0")):
+            return pointer == name
+    return False
+
+
+def _is_null(cond: c_ast.Expr) -> str:
+    """Return the name that a condition compares with a null pointer, or ""."""
+    match cond:
+        case c_ast.Unary("!", c_ast.Name(name)):
+            return name
+        case c_ast.Binary("==", c_ast.Name(name), null) | c_ast.Binary("==", null, c_ast.Name(name)):
+            return name if _uncast(null) in _NULL else ""
+    return ""
+
+
+_NULL: Collection[object] = (c_ast.Number("0"), c_ast.Name("NULL"))
+
+
+def _ends(then: c_ast.Block) -> bool:
+    match then.items:
+        case (c_ast.Evaluate(c_ast.Call(called)),):
+            return called in _END
+    return False
+
+
+def _uncast(e: object) -> object:
+    while isinstance(e, c_ast.Cast):
+        e = e.arg
+    return e

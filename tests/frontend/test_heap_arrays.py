@@ -1,0 +1,73 @@
+"""Local arrays that a function allocates and frees."""
+
+from __future__ import annotations
+
+import pytest
+
+from looptune.core.errors import LooptuneError
+from looptune.frontend import load
+from looptune.ir.c_printer import declaration
+
+BODY = "for (int i = 0; i < n; i++) t[i] = A[i]; for (int i = 0; i < n; i++) A[i] = t[n - 1 - i];"
+
+
+def codelet(before: str, after: str = "", body: str = BODY) -> str:
+    return f"void k(int n, int m, float A[n])\n{{ {before} {body} {after} }}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("float *t = malloc(n * sizeof(float));", "free(t);"),
+        ("float *t = (float *)malloc(sizeof(float) * n);", "free(t);"),
+        ("float *t = malloc(sizeof *t * n); if (t == NULL) abort();", "free(t);"),
+        ("float *t = malloc(n * sizeof(t[0])); if (!t) { exit(1); }", "free((t));"),
+        ("float *t = __builtin_malloc(sizeof(float[n])); if (0 == t) __builtin_abort();", "__builtin_free(t);"),
+    ],
+)
+def test_what_a_function_allocates_is_an_array_of_its_own(before: str, after: str) -> None:
+    (local,) = (v for v in load(codelet(before, after)).codelet.locals if v.shape)
+    assert declaration(local) == "float t[n]"
+    assert local.on_heap
+
+
+def test_rows_and_products_of_sizes_are_extents() -> None:
+    text = codelet(
+        "double (*a)[m] = malloc(sizeof(double[n][m])), (*b)[m] = malloc(n * sizeof(*b));"
+        "int *c = malloc(n * m * sizeof *c);",
+        body="for (int i = 0; i < n; i++) { A[i] = 1; for (int j = 0; j < m; j++) {"
+        " a[i][j] = j; b[i][j] = a[i][j]; c[i * m + j] = b[i][j]; A[i] += c[i * m + j]; } }",
+    )
+    assert [declaration(v) for v in load(text).codelet.locals if v.shape] == [
+        "double a[n][m]", "double b[n][m]", "int c[n * m]",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "float *t = calloc(n, sizeof(float));",
+        "float *t = malloc(n * 4);",
+        "float *t = malloc(n * sizeof(double));",
+        "float *t = malloc(n * sizeof(float)), *u = t;",
+        "static float *t = malloc(n * sizeof(float));",
+    ],
+)
+def test_other_pointers_are_refused(before: str) -> None:
+    with pytest.raises(LooptuneError, match=r"pointer|static|call"):
+        load(codelet(before))
+
+
+def test_a_pointer_that_is_set_again_is_refused() -> None:
+    with pytest.raises(LooptuneError, match="setting t, which is a pointer or an array"):
+        load(codelet("float *t = malloc(n * sizeof(float));", "t = A;"))
+
+
+def test_other_calls_and_conditions_are_not_left_out() -> None:
+    allocated = "float *t = malloc(n * sizeof(float));"
+    for text, call in (
+        (codelet(allocated, "if (n == 0) abort();"), "abort"),
+        (codelet("float t[n];", "free(t);"), "free"),
+    ):
+        with pytest.raises(LooptuneError, match=f"a call of {call}"):
+            load(text)
