@@ -47,6 +47,14 @@ def statements(body: Sequence[Stmt], sizes: Mapping[str, int], limit: int) -> in
         return None
 
 
+def all_statements(body: Sequence[Stmt], sizes: Mapping[str, int]) -> int | None:
+    """Return the number of assignments of one run, or None if it depends on data or takes too long to count."""
+    try:
+        return _run(body, sizes, lambda _: 1)
+    except (DataDependent, _TooMany):
+        return None
+
+
 class DataDependent(Exception):
     """A value depends on data."""
 

@@ -110,7 +110,7 @@ def tuned_entry(result: Result) -> Entry | None:
 def _over(speedup: Speedup | None, ratio: float | None) -> str:
     """Return the speed-up with its verdict if runs were paired, else the ratio of the medians alone."""
     if speedup is not None:
-        return f"{ratio_text(speedup.ratio)} {speedup.verdict}"
+        return str(speedup)
     return "-" if ratio is None else ratio_text(ratio)
 
 
@@ -149,10 +149,12 @@ def _times(times: Summary | None) -> dict[str, float] | None:
     return None if times is None else {"median": times.median_us, "q1": times.q1_us, "q3": times.q3_us, "n": times.n}
 
 
-def _interval(speedup: Speedup | None) -> dict[str, float | str] | None:
+def _interval(speedup: Speedup | None) -> dict[str, float | str | None] | None:
+    """``high`` is None where the ratio is only known to be at least that."""
     if speedup is None:
         return None
-    return {"ratio": speedup.ratio, "low": speedup.low, "high": speedup.high, "verdict": speedup.verdict}
+    high = None if speedup.is_least else speedup.high
+    return {"ratio": speedup.ratio, "low": speedup.low, "high": high, "verdict": speedup.verdict}
 
 
 def write(studies: Sequence[KernelStudy], folder: Path) -> list[Path]:

@@ -83,7 +83,7 @@ def row(result: Result, entry: Entry) -> tuple[str, ...]:
         return entry.display_name, *["-"] * (len(HEADINGS) - 2), entry.verified
     spread = f"{time_text(entry.times.q1_us)} .. {time_text(entry.times.q3_us)}, n={entry.times.n}"
     rate = result.gflops(entry)
-    over = "-" if entry.speedup is None else f"{ratio_text(entry.speedup.ratio)} {entry.speedup.verdict}"
+    over = "-" if entry.speedup is None else str(entry.speedup)
     return (
         entry.display_name,
         time_text(entry.times.median_us),
@@ -143,10 +143,7 @@ def timeline(name: str, seconds: Mapping[str, float], devices: int) -> str:
 
 def directive_gains(result: Result) -> tuple[tuple[str, str], ...]:
     """Return each directive of the winner, and how much faster the winner is with it."""
-    return tuple(
-        (e.line, e.why if e.speedup is None else f"{ratio_text(e.speedup.ratio)} {e.speedup.verdict}")
-        for e in result.directive_gains
-    )
+    return tuple((e.line, e.why if e.speedup is None else str(e.speedup)) for e in result.directive_gains)
 
 
 def directive_gain_lines(result: Result) -> str:
@@ -159,10 +156,7 @@ def transfer_rows(result: Result) -> tuple[tuple[str, str, str], ...]:
 
     Their origin, the directives, and the time relative to the winner or the reason why there is none.
     """
-    return tuple(
-        (g.of, g.directives, g.why if g.speedup is None else f"{ratio_text(g.speedup.ratio)} {g.speedup.verdict}")
-        for g in result.transfers
-    )
+    return tuple((g.of, g.directives, g.why if g.speedup is None else str(g.speedup)) for g in result.transfers)
 
 
 def transfer_lines(result: Result) -> str:

@@ -34,6 +34,9 @@ class Timed:
     facts: tuple[Fact, ...] = ()
 
 
+NOT_RUN = "not run"
+
+
 @dataclass(frozen=True, slots=True)
 class CutOff:
     """The version was stopped because it was already far slower than the best.
@@ -43,7 +46,8 @@ class CutOff:
 
     If ``best_at_cutoff_us`` is None, the version takes longer than ``elapsed_us``, and nothing else is known. Else the
     best took ``best_at_cutoff_us`` for the same work: a part of the host loop, or a run at the reduced sizes, that
-    ``where`` names.
+    ``where`` names. A version in one thread that is hopeless by the number of its assignments does not run at all
+    (``NOT_RUN``); ``elapsed_us`` is then what it would take at least.
     """
 
     status: ClassVar[str] = "cut_off"
@@ -65,6 +69,12 @@ class CutOff:
 
     @property
     def message(self) -> str:
+        if self.where == NOT_RUN:
+            ratio = self.elapsed_us / self.best_us
+            return (
+                f"{NOT_RUN}: its one thread would take more than {self.elapsed_us:.4g} us, {ratio:.3g} times the best "
+                f"({self.best_us:.4g} us)"
+            )
         made = f"{self.launched} of {self.launches} launches made"
         if self.best_at_cutoff_us is None:
             ratio = self.elapsed_us / self.best_us
@@ -126,6 +136,16 @@ class TimedOut:
     @property
     def message(self) -> str:
         return f"killed after {self.limit_s:g} s"
+
+
+def least_us(outcome: Outcome | None) -> float | None:
+    """Return what a version without a time takes at least, in microseconds; None where that is not known."""
+    match outcome:
+        case TimedOut(limit_s):
+            return limit_s * 1e6
+        case CutOff(elapsed_us, best_at_cutoff_us=None):
+            return elapsed_us
+    return None
 
 
 Outcome = Timed | CutOff | Illegal | NotBuilt | OverLimit | WrongResult | Crashed | TimedOut

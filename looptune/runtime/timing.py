@@ -52,12 +52,31 @@ class Speedup:
     """The ``ratio`` of two medians with its 95 % interval, and the verdict.
 
     FAST, SLOW: the whole interval is beyond the margin around 1; SAME: it is inside; AMBIGUOUS: it crosses the margin.
+    The interval has no upper end where the base was stopped before its end (``at_least``).
     """
 
     ratio: float
     low: float
     high: float
     verdict: Verdict
+
+    @property
+    def is_least(self) -> bool:
+        return math.isinf(self.high)
+
+    def __str__(self) -> str:
+        text = f"{self.ratio:.3g}x" if self.ratio >= 0.1 else f"1/{1 / self.ratio:.0f}x"
+        return f"{'at least ' if self.is_least else ''}{text} {self.verdict}"
+
+
+def at_least(stopped_us: float, us: float) -> Speedup | None:
+    """Return the speedup over a run that was stopped after ``stopped_us``, or None if that does not exceed ``us``.
+
+    >>> str(at_least(6e7, 2e4))
+    'at least 3e+03x FAST'
+    """
+    ratio = stopped_us / us
+    return Speedup(ratio, ratio, math.inf, "FAST") if ratio > 1 else None
 
 
 def screen(

@@ -33,7 +33,7 @@ from looptune.runtime import peak_rates
 from looptune.runtime.device import Device, Run
 from looptune.runtime.device_compare import Comparison
 from looptune.runtime.disturbance import Watch
-from looptune.runtime.outcome import Fact, Illegal, Outcome, OverLimit, Timed, WrongResult
+from looptune.runtime.outcome import CutOff, Fact, Illegal, Outcome, OverLimit, Timed, WrongResult
 from looptune.runtime.roofline import Roofline
 from looptune.runtime.timing import finals, screen, summary
 from looptune.runtime.verification import OUTSIDE, ReferenceComparison
@@ -50,6 +50,7 @@ from looptune.tune.measure.prime_sizes import PrimeSizeCheck, PrimeSizeRun
 from looptune.tune.measure.pruning import (
     LONG_US,
     early_stop_outcome,
+    endless_outcome,
     is_endless,
     is_hopeless,
     is_promising,
@@ -278,6 +279,9 @@ class MeasuringDevice:
     def _measured(self, built: Built, best: Incumbent | None) -> Outcome | NextStep:
         step, against = built.step, best if self.job.cuts else None
         checked = step.checked
+        endless = self.endless(step, against) if checked is None and step.timed is None else None
+        if endless is not None:
+            return endless
         if step.at_edge_sizes or step.plans.codelet is None:
             wrong = next(
                 (w for edge in self.edge_checks if (w := edge.run(self.backend.load(built.binary)).wrong)), None
@@ -333,6 +337,14 @@ class MeasuringDevice:
         reduced = {n: int(v) for n, v in self.job.prime_problem.values.items() if float(v).is_integer()}
         few, many = (operation_count.count(self.job.codelet.body, sizes) for sizes in (reduced, self.integers))
         return is_endless(checked.us, many / few, against) if few and many else False
+
+    def endless(self, step: BuildStep, against: Incumbent | None) -> CutOff | None:
+        """Return the outcome of a version in one thread that is not worth a run at any size, or None."""
+        plan = step.plans.timed
+        if against is None or not self.machine.asynchronous or not all(map(in_one_thread, plan.compiled_kernels)):
+            return None
+        made = operation_count.all_statements(self.job.codelet.body, self.integers)
+        return None if made is None else endless_outcome(made, against, count(plan.steps, self.integers))
 
     def at_the_users_sizes(
         self, binary: Binary, checked: PrimeSizeRun, best: Incumbent | None, against: Incumbent | None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from looptune.backends.base import PartialRun, Progress, TimeLimit
 from looptune.lower.checkpoints import PARTS
-from looptune.runtime.outcome import CutOff, Fact
+from looptune.runtime.outcome import NOT_RUN, CutOff, Fact
 
 if TYPE_CHECKING:
     from looptune.tune.incumbent import Incumbent
@@ -33,6 +33,8 @@ HOPELESS = 20.0
 """A version whose verifying run takes this many times the best, however short, is not run again either."""
 PROMISING = 1.25
 """What is slower than this many times the best is no finalist, and it need not be shown that it is right elsewhere."""
+LEAST_NS = 1.0
+"""One thread of a GPU takes longer than this for an assignment: it issues less than two instructions in that time."""
 LONG_US = 1e6
 """A run this long is not tried twice: a hiccup changes little of it."""
 ONCE_US = 3e5
@@ -50,6 +52,14 @@ def is_hopeless(reduced_us: float, sizes: str, best: Incumbent) -> bool:
 def is_promising(us: float, best: Incumbent | None) -> bool:
     """Tell whether the version may be among the finalists; without a best time, every version may."""
     return best is None or us <= PROMISING * best.us
+
+
+def endless_outcome(assignments: int, best: Incumbent, launches: int) -> CutOff | None:
+    """Return the outcome of a version in one thread that is hopeless by the number of its assignments, or None."""
+    least_us = assignments * LEAST_NS / 1e3
+    if least_us < HOPELESS * best.us or least_us < LONG_US:
+        return None
+    return CutOff(least_us, best.us, 0, launches, _verified(""), where=NOT_RUN)
 
 
 def is_endless(reduced_us: float, growth: float, best: Incumbent) -> bool:

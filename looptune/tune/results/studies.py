@@ -19,8 +19,8 @@ from pathlib import Path
 from looptune.core.errors import UsageError
 from looptune.core.escape import printable
 from looptune.runtime.device import DeviceInfo, slug
-from looptune.runtime.outcome import Timed, WrongResult
-from looptune.runtime.timing import Speedup, Summary, paired_speedup, unpaired_speedup
+from looptune.runtime.outcome import Timed, WrongResult, least_us
+from looptune.runtime.timing import Speedup, Summary, at_least, paired_speedup, unpaired_speedup
 from looptune.schedule.directive_lines import canonical_text
 from looptune.tune.results.result import Entry, Result, Sources, from_record
 from looptune.tune.store.searches import Search, by_context, entries, newest
@@ -200,9 +200,11 @@ def _entries(search: Search) -> tuple[str, tuple[str, ...], tuple[Entry, ...], S
     named = {"default": base, "hand-written": hand, "library": times.get("library"), "tuned": tuned}
     # The few runs of the screening do not alternate, so they give no verdict.
     paired = base if best is not None and best.is_final else None
+    tried = next((r.outcome for r in reversed(search.versions) if r.role == "default"), None)
+    stopped_us = least_us(tried) if base is None else None
     made = [] if alone is None else [_entry("sequential", alone, base, unpaired_speedup)]
     made += [
-        _entry(name, one, None if name == "default" else paired, paired_speedup)
+        _entry(name, one, None if name == "default" else paired, paired_speedup, stopped_us)
         for name, one in named.items()
         if one is not None
     ]
@@ -215,9 +217,13 @@ def _entries(search: Search) -> tuple[str, tuple[str, ...], tuple[Entry, ...], S
 _Judge = Callable[[Sequence[float], Sequence[float], int], Speedup | None]
 
 
-def _entry(name: str, one: Timed, base: Timed | None, judge: _Judge) -> Entry:
+def _entry(name: str, one: Timed, base: Timed | None, judge: _Judge, stopped_us: float | None = None) -> Entry:
+    """``stopped_us``: what a base without a time takes at least."""
     times = Summary(one.median_us, one.q1_us, one.q3_us, len(one.times_us))
-    return Entry(name, times, None if base is None else judge(base.times_us, one.times_us, 0), one.verified)
+    over = None if base is None else judge(base.times_us, one.times_us, 0)
+    if stopped_us is not None:
+        over = at_least(stopped_us, one.median_us)
+    return Entry(name, times, over, one.verified)
 
 
 def _file_name(command: str, kernel: str) -> str:

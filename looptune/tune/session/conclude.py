@@ -9,8 +9,19 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from looptune.ir import operation_count
-from looptune.runtime.outcome import Crashed, CutOff, Illegal, NotBuilt, OverLimit, Timed, TimedOut, WrongResult
-from looptune.runtime.timing import paired_speedup, summary, unpaired_speedup
+from looptune.runtime.outcome import (
+    Crashed,
+    CutOff,
+    Illegal,
+    NotBuilt,
+    Outcome,
+    OverLimit,
+    Timed,
+    TimedOut,
+    WrongResult,
+    least_us,
+)
+from looptune.runtime.timing import at_least, paired_speedup, summary, unpaired_speedup
 from looptune.tune.cost_model import devices
 from looptune.tune.cost_model.occupancy import Occupancy, occupancy
 from looptune.tune.measure import sequential
@@ -153,7 +164,7 @@ def _result(
         target=prepared.job.target.name,
         dtype=prepared.context.dtype,
         sizes=_named(prepared),
-        entries=_entries(prepared, found, alone, default, best, verified, asserted, _failed(match, default)),
+        entries=_entries(prepared, found, alone, default, best, verified, asserted, _default(match, default)),
         directives=best if request.sweep else "",
         ties=ties,
         proof=proof.text,
@@ -206,18 +217,20 @@ def _entries(
     best: str,
     verified: Mapping[str, str],
     asserted: Mapping[str, bool],
-    failed: str,
+    tried: Outcome | None,
 ) -> tuple[Entry, ...]:
-    """``failed``: why the default has no time, where it was tried."""
-    times = found.us
+    """Return the lines of the table; ``tried`` is the outcome of the default, which may have no time in the finals."""
+    times, stopped_us = found.us, least_us(tried)
     base = times.get(default)
 
     def entry(name: str, key: str, how: str) -> Entry:
         if key not in times:
-            missing = failed if key == default else "not measured"
+            missing = _failed(tried) if key == default else "not measured"
             why = f"WRONG: {found.wrong[key]}" if key in found.wrong else missing
             return Entry(name, None, None, why, asserted.get(key, False))
         over = paired_speedup(base, times[key], 0) if base is not None and key != default else None
+        if base is None and stopped_us is not None:
+            over = at_least(stopped_us, summary(times[key]).median_us)
         return Entry(name, summary(times[key]), over, how, asserted.get(key, False))
 
     entries = [Entry("sequential", None, None, "not measured")]
@@ -238,11 +251,15 @@ def _entries(
     return tuple(entries)
 
 
-def _failed(match: KernelFinals, default: str) -> str:
-    """Why the default was not timed: the first line of its outcome."""
+def _default(match: KernelFinals, default: str) -> Outcome | None:
     key = Row(match.lab.context, default, "default", match.sweep).key
     row = match.store.lookup((key,)).get(key)
-    match None if row is None else row.outcome:
+    return None if row is None else row.outcome
+
+
+def _failed(tried: Outcome | None) -> str:
+    """Return why the default was not timed: the first line of its outcome."""
+    match tried:
         case TimedOut() as outcome:
             return f"more than {outcome.limit_s:g} s: {outcome.message}"
         case CutOff() as outcome:

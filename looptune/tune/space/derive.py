@@ -1,5 +1,6 @@
 """Derive a space for a file without one, from the patterns of its nests and from the dependences.
 
+    forms       copies of what iterations use one after the other, loops split where their dependences are
     schedules   the orders that isl finds, where a loop of the text is sequential
     products    register tiles of both parallel loops, on a GPU with tiles in shared memory, on a CPU in vector order
     stencils    several rows per thread; grids of three dimensions
@@ -15,7 +16,7 @@ the same directive, which keeps the space of similar nests small.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import permutations, product
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Loop, While
 from looptune.ir.rewrite import walk
 from looptune.schedule.binding import identity, loop_label
+from looptune.tune.space import forms
 from looptune.tune.space.patterns import Patterns, ReductionPattern, outermost
 
 if TYPE_CHECKING:
@@ -77,6 +79,8 @@ def derive(analysis: Analysis) -> str:
     """
     found = Patterns(analysis)
     thoughts = (
+        ("Copies of what iterations use one after the other, and loops split where one depends on another.",
+         _forms(found)),
         ("Orders in which more loops are parallel than in the text.", _schedules(found)),
         ("Products: several rows and columns a thread, and what they read in shared memory; or the order that a CPU's "
          "vectors want.", _products(found)),
@@ -85,6 +89,7 @@ def derive(analysis: Analysis) -> str:
         ("Who adds up: teams of threads, or several blocks.", _sums(found)),
         ("Several rows of a stencil a thread.", _stencils(found)),
         ("Threads for both of two loops that are a triangle.", _grids(found)),
+        ("A team of threads for each row.", _teams(found)),
         ("The order of the loops.", _nests(found)),
         ("Each loop by itself.", _loops(found)),
         ("The shape of the block.", iter([BLOCKS] if any(outermost(found.body)) else [])),
@@ -96,6 +101,24 @@ def derive(analysis: Analysis) -> str:
         known |= {*new}
         sections += [f"# {thought}\n{section}" if section is new[0] else section for section in new]
     return "\nor\n".join(sections) + "\n"
+
+
+def _forms(found: Patterns) -> Iterator[str]:
+    """Yield what to try where variables have copies, or loops are split: then more loops are parallel."""
+    for lines in (forms.expansions(found.analysis), forms.splits(found.analysis)):
+        if lines and found.legal(lines):
+            after = replace(found, lines=(*found.lines, *lines))
+            if after.modes_of_statements != found.modes_of_statements:
+                yield from _developed(after, (_products, _sums, _stencils, _orders))
+                yield from _schedules(after)
+
+
+def _developed(after: Patterns, makers: Sequence[Callable[[Patterns], Iterator[str]]]) -> Iterator[str]:
+    """Yield a form or an order of the codelet with what is tried for its patterns, which the ``makers`` find."""
+    for make in (_teams, _grids):
+        yield from (_begin(section, after.lines) for section in make(after))
+    yield "\n".join([*after.lines, SCHEDULED])
+    yield from (_begin(section, after.lines) for make in (_persistent, *makers) for section in make(after))
 
 
 def _schedules(found: Patterns) -> Iterator[str]:
@@ -125,10 +148,8 @@ def _scheduled(found: Patterns, nests: Sequence[Loop], schedules: Sequence[str])
         if after.body in known or after.modes_of_statements == found.modes_of_statements:
             continue
         known.append(after.body)
-        yield from (_begin(section, after.lines) for section in _grids(after))
-        yield "\n".join([*after.lines, SCHEDULED])
-        makers = (_persistent, _products, _sums, _stencils, _orders) if len(known) <= 1 + DEVELOPED else (_persistent,)
-        yield from (_begin(section, after.lines) for make in makers for section in make(after))
+        makers = (_products, _sums, _stencils, _orders) if len(known) <= 1 + DEVELOPED else ()
+        yield from _developed(after, makers)
 
 
 def _begin(section: str, lines: Sequence[str]) -> str:
@@ -175,7 +196,8 @@ def _products(found: Patterns) -> Iterator[str]:
 def _in_tiles(found: Patterns) -> Iterator[str]:
     """Derive the space of products on a GPU."""
     products = [s for s in found.sums if s.product]
-    first = ["for gpu", *found.lines, *_beside(found, [s for s in found.sums if not s.product])]
+    first = ["for gpu", *found.lines, *_batches(found, products)]
+    first += _beside(found, [s for s in found.sums if not s.product])
     for outer, inner, strip, read, blocks in STAGED:
         fit = [p for p in products if found.legal(_staged([p], outer, inner, strip, read))]
         if fit:
@@ -195,6 +217,16 @@ def _in_tiles(found: Patterns) -> Iterator[str]:
         yield "\n".join([*first, *_staged(halved, *HALVED, half=True), *last])
         split = f"{_all(p.loop for p in halved)}: {{ | rfactor {{2, 4}} }}"
         yield "\n".join([*first, *_staged(halved, *SHARED, half=True), split, *last])
+
+
+def _batches(found: Patterns, products: Sequence[ReductionPattern]) -> list[str]:
+    """Return grids of three dimensions for the products that a loop repeats, and for what stands beside them."""
+    lines: list[str] = []
+    for p in products:
+        if p.batch is not None:
+            line = f"loop {p.batch.number}: gridify({p.batch.var}, {p.outer.var}, {p.inner.var})"
+            lines += [line] if line not in lines and found.legal([*lines, line]) else []
+    return lines
 
 
 def _apart(found: Patterns) -> Iterator[str]:
@@ -425,6 +457,22 @@ def _grids(found: Patterns) -> Iterator[str]:
         lines += [line] if found.legal([*lines, line]) else []
     if lines:
         yield "\n".join(["for gpu", *lines, "codelet: grid blocksize {32x8, 32x4, 16x16, 64x4}"])
+
+
+def _teams(found: Patterns) -> Iterator[str]:
+    """Yield a team of threads for each iteration of a parallel loop around several loops, which it shares."""
+    lines: list[str] = []
+    for loops in found.rows:
+        line = f"{_all(loops)}: parallel, team"
+        lines += [line] if found.legal([*lines, line]) else []
+    if lines:
+        beside = f"{_all(found.beside_rows)}: parallel, team" if found.beside_rows else ""
+        if beside and found.legal([*lines, beside]):
+            lines.append(beside.replace("parallel, team", "{ parallel, team | }"))
+        yield "\n".join(["for gpu", *lines, TEAMS])
+        persistent = [x for section in _persistent(found) for x in section.splitlines() if "persistent" in x]
+        if persistent and found.legal([*lines, *persistent]):
+            yield "\n".join(["for gpu", *lines, *persistent, "codelet: grid blocksize {32x8, 256x1}"])
 
 
 def _orders(found: Patterns) -> Iterator[str]:

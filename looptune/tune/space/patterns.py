@@ -32,7 +32,8 @@ from looptune.tune.space.space import parse
 class ReductionPattern:
     """A reduction: ``loop`` accumulates, ``around`` are the parallel loops whose variables index the target.
 
-    In a product, the last two loops of ``around`` are ``outer`` and ``inner``. ``loop`` may also stand directly around
+    In a product, the last two loops of ``around`` are ``outer`` and ``inner``, and one directly around these is its
+    ``batch``. ``loop`` may also stand directly around
     the last one. ``contiguous``: the iterations of ``loop`` are adjacent in memory in the access with most dimensions.
     ``reused``: the arrays of which several iterations of outer or inner read the same element; ``across``: those of
     them whose rows ``loop`` traverses, one row for each iteration of outer.
@@ -60,6 +61,12 @@ class ReductionPattern:
     @property
     def inner(self) -> Loop:
         return self.around[-1]
+
+    @property
+    def batch(self) -> Loop | None:
+        """Return the loop of which each iteration has a product of its own, or None."""
+        around = self.around[-3] if len(self.around) > 2 else None
+        return around if around is not None and any(s is self.outer for s in around.body) else None
 
     @property
     def triangular(self) -> bool:
@@ -179,6 +186,27 @@ class Patterns:
         return tuple(found)
 
     @cached_property
+    def rows(self) -> tuple[tuple[Loop, ...], ...]:
+        """Return, for each outermost parallel loop around several statements, the parallel loops that are innermost."""
+        found = []
+        for around, loop in _nested(self.body):
+            if len(loop.body) > 1 and self.parallel(loop) and not any(map(self.parallel, around)):
+                inner = (f for _, f in _nested(loop.body) if self.parallel(f))
+                found.append(tuple(f for f in inner if not _has_loop(f)))
+        return tuple(f for f in found if f)
+
+    @cached_property
+    def beside_rows(self) -> tuple[Loop, ...]:
+        """Return the parallel loops without inner loops in a sequential loop that also has ``rows``."""
+        found: list[Loop] = []
+        for around, loop in _nested(self.body):
+            if not self.parallel(loop) and not any(map(self.parallel, around)):
+                beside = [s for s in loop.body if isinstance(s, Loop) and self.parallel(s)]
+                if any(len(s.body) > 1 for s in beside):
+                    found += [s for s in beside if not _has_loop(s)]
+        return tuple(found)
+
+    @cached_property
     def steps(self) -> tuple[Loop, ...]:
         """Return the loops of which several iterations can be one launch."""
         loops = (loop for _, loop in _nested(self.body) if not self.parallel(loop))
@@ -237,13 +265,16 @@ class Patterns:
     def perfect_products(self) -> Patterns:
         """Return the patterns after distribution of imperfect products.
 
-        If there are statements between the two parallel loops of a product, the nest is cut before the inner one, or
-        wherever that is legal if statements follow it, so that both loops can form the grid.
+        If there are statements between the parallel loops of a product, the nest is cut before the inner one, or
+        wherever that is legal if statements follow it, so that these loops can form the grid.
         """
         lines: list[str] = []
-        for p in (s for s in self.sums if s.product and len(s.outer.body) > 1):
+        for p in (s for s in self.sums if s.product):
+            whole = p.outer if p.batch is None else p.batch
+            if len(p.outer.body) == len(whole.body) == 1:
+                continue
             cut = [f"loop {loop_label(p.inner)}: cut"] if p.outer.body[-1] is p.inner else []
-            more = [f"loop {loop_label(p.outer)}: distribute", *cut]
+            more = [f"loop {loop_label(whole)}: distribute", *cut]
             if not {*more} & {*lines} and self.legal([*lines, *more]):
                 lines += more
         return Patterns(self.analysis, (*self.lines, *lines)) if lines else self
@@ -314,6 +345,10 @@ def _perfect(loop: Loop) -> Iterator[Loop]:
     match loop.body:
         case (Loop() as inner,):
             yield from _perfect(inner)
+
+
+def _has_loop(loop: Loop) -> bool:
+    return any(isinstance(n, (Loop, While)) for n in walk(loop.body))
 
 
 def _adds(assign: Assign, loop: Loop) -> bool:

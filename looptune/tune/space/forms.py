@@ -1,0 +1,105 @@
+"""Forms of a codelet in which more of its loops are parallel, as lines of a space that are before all others.
+
+    copies    for i: { for j: t[j] = ...; ... = t[j] }            loop i: expand t
+    pieces    for i: A[i] = f(A[k])                               loop i: splitat k, k + 1
+
+A variable is expanded along each loop that is sequential only because its iterations use the variable one after the
+other, no value flowing. A loop is split where it reaches the element that its other iterations read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from looptune.core.errors import UnsupportedError
+from looptune.ir.c_printer import expression_text
+from looptune.ir.def_use import names_in
+from looptune.ir.nodes import Assign, Const, Expr, If, Load, Loop, Stmt, Var, While
+from looptune.ir.rewrite import walk, walk_stmts
+from looptune.ir.simplify import add, sub
+from looptune.schedule.binding import loop_label
+from looptune.schedule.directives.base import statement_names
+from looptune.schedule.parallel_loops import unprivatizable_locals
+
+if TYPE_CHECKING:
+    from looptune.poly.legality import Verdict
+    from looptune.schedule.analysis import Analysis
+
+MOST_POINTS = 2
+"""A loop that reads its own array at more places is not split."""
+
+
+def expansions(analysis: Analysis) -> tuple[str, ...]:
+    """Return lines that give copies of a variable to each loop that needs nothing else to be parallel."""
+    lines = []
+    for around, loop in loops_inside(analysis.codelet.body):
+        variables = _reused(analysis, loop, len(around)) if loop.number else ()
+        lines += [f"loop {loop_label(loop)}: expand {', '.join(variables)}"] if variables else []
+    return tuple(lines)
+
+
+def _reused(analysis: Analysis, loop: Loop, depth: int) -> Sequence[str]:
+    """Return the variables whose reuse alone makes the loop at this depth sequential."""
+    verdict = _verdict(analysis, loop, depth)
+    if verdict.kind == "parallel":
+        return unprivatizable_locals(loop, analysis, verdict.private)
+    if verdict.kind != "sequential":
+        return ()
+    try:
+        reason = analysis.explain_sequential(statement_names(loop.body), 2 * depth + 1)
+    except UnsupportedError:
+        return ()
+    if reason.value or reason.dependence.because is not None:
+        return ()
+    return () if any(_writes_own(loop, v) for v in reason.arrays) else reason.arrays
+
+
+def _verdict(analysis: Analysis, loop: Loop, depth: int) -> Verdict:
+    return analysis.verdict(statement_names(loop.body), 2 * depth + 1, analysis.model.order())
+
+
+def _writes_own(loop: Loop, array: str) -> bool:
+    """Tell whether iterations write elements of their own: a copy of the array for each would be mostly unused."""
+    targets = (s.target for s in walk_stmts(loop.body) if isinstance(s, Assign))
+    return any(isinstance(t, Load) and t.array == array and loop.var in names_in(t.index) for t in targets)
+
+
+def splits(analysis: Analysis) -> tuple[str, ...]:
+    """Return lines that split loops where they reach what their other iterations read."""
+    lines = []
+    for around, loop in loops_inside(analysis.codelet.body):
+        points = tuple(dict.fromkeys(_points(loop, around)))
+        serial = 0 < len(points) <= MOST_POINTS and loop.number and loop.source_value is None
+        if serial and _verdict(analysis, loop, len(around)).kind == "sequential":
+            places = ", ".join(expression_text(e) for p in points for e in (p, add(p, Const(1, p.dtype))))
+            lines.append(f"loop {loop_label(loop)}: splitat {places}")
+    return tuple(lines)
+
+
+def _points(loop: Loop, around: tuple[Loop, ...]) -> Iterator[Expr]:
+    """Yield the values of the loop in which it writes what it reads in all iterations, where loops around say which."""
+    outer = {f.var for f in around if f.source_value is None}
+    inside = {n.var for n in walk(loop) if isinstance(n, Loop)}
+    for write in (s.target for s in walk_stmts(loop.body) if isinstance(s, Assign) and isinstance(s.target, Load)):
+        reads = (n for s in walk_stmts(loop.body) if isinstance(s, Assign) for n in walk(s.value))
+        for read in (n for n in reads if isinstance(n, Load) and n.array == write.array):
+            for mine, other in zip(write.index, read.index, strict=True):
+                offset = sub(mine, Var(loop.var, loop.dtype))
+                if mine.dtype == loop.dtype and not names_in(offset) and names_in(other) & outer - inside:
+                    point = sub(other, offset)
+                    if not names_in(point) & inside and not any(isinstance(n, Load) for n in walk(point)):
+                        yield point
+
+
+def loops_inside(body: Iterable[Stmt], around: tuple[Loop, ...] = ()) -> Iterator[tuple[tuple[Loop, ...], Loop]]:
+    """Yield each counted loop with those around it; what is in a ``while`` loop is left out."""
+    for stmt in body:
+        match stmt:
+            case Loop():
+                yield around, stmt
+                yield from loops_inside(stmt.body, (*around, stmt))
+            case If(_, then, other):
+                yield from loops_inside((*then, *other), around)
+            case While() | Assign():
+                pass
