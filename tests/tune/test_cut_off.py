@@ -13,9 +13,9 @@ from looptune.backends import early_stop
 from looptune.backends.base import Progress
 from looptune.frontend import load
 from looptune.lower.pipeline import lower
-from looptune.runtime.outcome import CutOff, Timed, WrongResult, from_json, to_json
+from looptune.runtime.outcome import CutOff, Timed, TimedOut, WrongResult, from_json, least_us, to_json
 from looptune.runtime.roofline import MinimumWork, Peaks, Rate, Roofline
-from looptune.runtime.timing import unpaired_speedup
+from looptune.runtime.timing import at_least, unpaired_speedup
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.tune.formats.files import read
@@ -136,6 +136,25 @@ def test_a_version_behind_the_pace_is_cut_off(prepared: prepare.PreparedRun, mon
             raise AssertionError(f"not cut off: {other}")
     assert isinstance(bench.measure(version, replace(best, pace=replace(pace, loop="another"))), Timed)
     assert isinstance(MeasuringDevice(replace(job, cuts=False)).measure(version, best), Timed)
+
+
+def test_what_one_thread_cannot_do_is_not_run() -> None:
+    """A thread needs a nanosecond for an assignment: twenty times the best, and a second, are not waited for."""
+    best = Incumbent(20_000.0)
+    assert pruning.endless_outcome(999_000_000, best, 1) is None
+    assert pruning.endless_outcome(5_000_000_000, Incumbent(500_000.0), 1) is None
+    found = pruning.endless_outcome(5_000_000_000, best, 1)
+    assert found is not None
+    assert found.message == "not run: its one thread would take more than 5e+06 us, 250 times the best (2e+04 us)"
+    assert from_json(to_json(found)) == found
+    assert least_us(found) == 5e6
+
+
+def test_the_speedup_over_a_default_that_was_stopped_is_a_lower_bound() -> None:
+    stopped = CutOff(6e6, 2e4, 0, 1, "", best_at_cutoff_us=2e3, where="at n=7")
+    assert [least_us(x) for x in (TimedOut(60), stopped, WrongResult("a[0]"), None)] == [6e7, None, None, None]
+    assert str(at_least(6e7, 2e4)) == "at least 3e+03x FAST"
+    assert at_least(1e4, 2e4) is None
 
 
 def test_cut_off_rows_of_before_are_read() -> None:

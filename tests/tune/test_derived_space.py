@@ -14,6 +14,7 @@ from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 from looptune.schedule.directives.grid import BlockSize
+from looptune.tune.space import forms
 from looptune.tune.space.derive import derive
 from looptune.tune.space.patterns import Patterns
 from looptune.tune.space.space import Configuration, Space, parse
@@ -179,6 +180,46 @@ def test_two_loops_that_are_a_triangle_have_threads_for_both() -> None:
     """As after the schedule of lu, whose step updates two triangles."""
     text = derive(Analysis(load(POLYBENCH_C / "lu.c").codelet))
     assert "loop 1.2: gridify(i, j)\nloop 1.3: gridify(i, j)" in text
+
+
+def sections_of(name: str) -> list[list[str]]:
+    text = derive(Analysis(load(POLYBENCH_C / f"{name}.c").codelet))
+    return [section.splitlines() for section in text.split("\nor\n")]
+
+
+def test_what_iterations_use_one_after_the_other_gets_copies() -> None:
+    """After which doitgen is a product for each r, in a grid of three dimensions."""
+    copies = ["loop 1: expand sum", "loop 2: expand sum"]
+    mine = [s for s in sections_of("doitgen") if copies[0] in s]
+    assert mine[0][1:3] == copies
+    assert any("loop 1: gridify(r, q, p)" in s and any("stage A, C4" in line for line in s) for s in mine)
+    row = """
+void rows(int n, int m, float A[n][m], float B[n]) {
+  float row[2000];
+  for (int i = 0; i < n; i++) {
+    for (int j = 0; j < m; j++) row[j] = A[i][j] * 2;
+    for (int j = 0; j < m; j++) B[i] += row[j] * row[m - 1 - j];
+  }
+}
+"""
+    assert forms.expansions(Analysis(load(row).codelet)) == ("loop 1: expand row",)
+
+
+@pytest.mark.parametrize("name", ["trmm", "adi", "gramschmidt", "seidel-2d", "atax"])
+def test_no_copies_where_values_flow_or_iterations_write_elements_of_their_own(name: str) -> None:
+    assert forms.expansions(Analysis(load(POLYBENCH_C / f"{name}.c").codelet)) == ()
+
+
+def test_a_loop_is_split_where_it_reaches_what_the_others_read() -> None:
+    """The pieces of floyd-warshall are parallel, and a team of threads has the pieces of each row."""
+    first = sections_of("floyd-warshall")[0]
+    assert first[2:4] == ["loop 2: splitat k, k + 1", "loop 3: splitat k, k + 1"]
+    assert "loop 3.1, 3.2: parallel, team" in first
+    for name in ("lu", "correlation", "jacobi-2d"):
+        assert forms.splits(Analysis(load(POLYBENCH_C / f"{name}.c").codelet)) == ()
+    loops = "for (int k = 0; k < n; k++) for (int i = 0; i < n; i++)"
+    moved = f"void f(int n, float A[n + 3]) {{\n {loops} A[i + 1] += A[k + 3];\n}}"
+    assert forms.splits(Analysis(load(moved).codelet)) == ("loop 2: splitat k + 2, k + 3",)
 
 
 @pytest.mark.parametrize("name", ["doitgen", "floyd-warshall", "trisolv"])
