@@ -73,16 +73,36 @@ def _asked(space: Space, array: str, first: str, then: str, effort: Effort | Non
 
 
 def _between(space: Space, array: str, first: str, then: str) -> Iterator[Dependence]:
+    for op, pairs in _accesses_that_meet(space, array, first, then):
+        yield from _kept(space, array, first, then, op, pairs)
+
+
+def _accesses_that_meet(
+    space: Space, array: str, first: str, then: str
+) -> Iterator[tuple[str | None, list[tuple[Access, Access]]]]:
+    """Yield the pairs of accesses that a dependence consists of: first of a reduction by an operator, then the rest."""
     s = [a for a in space.accesses[first] if a.array == array]
     t = [a for a in space.accesses[then] if a.array == array]
     op = shared_op(s, t)
     if op is not None:
-        yield from _kept(space, array, first, then, op, [(s[0], t[0])])
+        yield op, [(s[0], t[0])]
         s_rest, t_rest = ([a for a in side if a.reduces is None] for side in (s, t))
-        pairs = [(s[0], b) for b in t_rest] + [(a, t[0]) for a in s_rest]
+        yield None, [(s[0], b) for b in t_rest] + [(a, t[0]) for a in s_rest]
     else:
-        pairs = [(a, b) for a in s for b in t if a.write or b.write]
-    yield from _kept(space, array, first, then, None, pairs)
+        yield None, [(a, b) for a in s for b in t if a.write or b.write]
+
+
+def pieces(space: Space, d: Dependence) -> list[isl.Map]:
+    """Return the relations of which a dependence is the union, one for each pair of accesses.
+
+    Each has equations for the subscripts. One map of them all may have an inequality for each of its facets:
+
+        A[i][j] = B[i - 1][j] + B[i + 1][j] + ...       |i' - i| + |j' - j| <= 1
+    """
+    pairs = next((p for op, p in _accesses_that_meet(space, d.array, d.source, d.sink) if op == d.op), [])
+    distinct = {(a.index, b.index): (a, b) for a, b in pairs}
+    ordered = (conflict(space, a, b).intersect(space.before(d.source, d.sink)) for a, b in distinct.values())
+    return [m for m in ordered if not m.is_empty()]
 
 
 def shared_op(s: list[Access], t: list[Access]) -> str | None:

@@ -118,7 +118,7 @@ class IterationDomains:
     ``context``: the extents of arrays are not negative; C demands more of a variable length array, but programs do call
     with n = 0. Nothing is concluded from the bounds of the arrays, because programs do run over a row's end into the
     next row. ``known`` are locals that stand for an affine value. ``ranges`` holds, by loop, the condition to reach it
-    and the condition to run at all.
+    and the condition to run at all. ``least`` has a constant that a size is never below, where one is known.
     """
 
     parameters: tuple[str, ...]
@@ -127,6 +127,7 @@ class IterationDomains:
     statements: Mapping[str, Statement]
     unknown: tuple[Unanalysable, ...]
     ranges: tuple[tuple[Loop, tuple[str, ...], str, str | None], ...]
+    least: Least
 
     def affine(self, e: Expr, dims: tuple[str, ...]) -> str | None:
         """Return ``e`` as isl text over ``dims`` and the parameters, or None if it depends on anything else."""
@@ -151,7 +152,8 @@ def scan(codelet: Codelet) -> IterationDomains:
     parameters = tuple(p for p in scalars if p not in assigned)
     known = _known_values(codelet, set(parameters))
     scope = {name(p) for p in parameters}
-    context, least = [], {}
+    context: list[str] = []
+    least: dict[str, int] = {}
     for extent in _extents(codelet):
         affine = _affine(extent, known, scope)
         if affine is not None and constant(extent) is None:
@@ -172,6 +174,7 @@ def scan(codelet: Codelet) -> IterationDomains:
         statements,
         unknown,
         tuple(walker.ranges),
+        least,
     )
 
 

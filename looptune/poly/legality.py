@@ -17,6 +17,7 @@ import islpy as isl
 
 from looptune.poly.dependence import Dependence, conflict, shared_op
 from looptune.poly.isl_objects import Order, SchedulePiece, union
+from looptune.poly.reversal import reversed_pairs
 from looptune.poly.scop import Scop
 from looptune.poly.syntactic_check import preserved_syntactically, simultaneous
 from looptune.poly.witness import DOES, Kind, ViolatedDependence, Violation, find_witness
@@ -62,8 +63,7 @@ class ScheduleChange:
         """Return { s -> t : the dependence is there, and new(s) > new(t) }, None where that is empty."""
         if self.is_preserved(d):
             return None
-        bad = d.map.intersect(self.after(d.source, d.sink))
-        return None if bad.is_empty() else bad
+        return reversed_pairs(self.model.space, d, self.new[d.source], self.new[d.sink])
 
     def is_preserved(self, d: Dependence) -> bool:
         """Return whether the text of both orders shows that the dependence is preserved.
@@ -73,10 +73,6 @@ class ScheduleChange:
         if d.source not in self.new or d.sink not in self.new:
             return True
         return preserved_syntactically(self.model.space, d, self.new[d.source], self.new[d.sink])
-
-    def after(self, first: str, then: str) -> isl.Map:
-        """Return { s -> t : new(s) > new(t) }."""
-        return self.model.space.later(first, then, self.new[first], self.new[then])
 
     def violation(
         self, first: str, then: str, bad: isl.Map, array: str = "", kind: Kind | None = None
@@ -110,11 +106,11 @@ class ScheduleChange:
         foreign = self.is_live_across(flows.flows) or self.model.reads_initial_value(array, self.new)
         if not foreign and all(self.is_simultaneous(f) for f in flows.flows if f.write in self.new):
             return
-        turned = [(d, bad) for d in mine if (bad := self.reversed(d)) is not None]
-        if not turned:
-            return
+        turned = ((d, bad) for d in mine if (bad := self.reversed(d)) is not None)
         if foreign:
             yield from (self.violation(d.source, d.sink, bad, array) for d, bad in turned)
+            return
+        if next(turned, None) is None:
             return
         for flow in flows.flows:
             if flow.write not in self.new or self.is_simultaneous(flow):
@@ -133,13 +129,16 @@ class ScheduleChange:
 
         An iteration of a loop that was reordered stays whole.
         """
-        space = self.model.space
-        ends = space.memoized(flow, lambda: Dependence(flow.write, flow.read, flow.array, None, flow.map))
-        return simultaneous(space, ends, self.new[flow.write], self.new[flow.read])
+        return simultaneous(self.model.space, self.ends(flow), self.new[flow.write], self.new[flow.read])
+
+    def ends(self, flow: Flow) -> Dependence:
+        """Return the flow as a dependence."""
+        as_one = Dependence(flow.write, flow.read, flow.array, None, flow.map)
+        return self.model.space.memoized(flow, lambda: as_one)
 
     def reversed_flows(self, flow: Flow) -> Iterator[ViolatedDependence]:
-        bad = flow.map.intersect(self.after(flow.write, flow.read))
-        if not bad.is_empty():
+        bad = reversed_pairs(self.model.space, self.ends(flow), self.new[flow.write], self.new[flow.read])
+        if bad is not None:
             yield self.violation(flow.write, flow.read, bad, flow.array, "flow")
 
     def intervening_writes(self, flow: Flow) -> Iterator[ViolatedDependence]:
@@ -150,13 +149,13 @@ class ScheduleChange:
                 continue
             w_x = self.same_element(array, w, x, sink_writes=True).intersect(self.runs_before(w, x))  # { w -> x }
             x_r = self.same_element(array, x, r, sink_writes=False).intersect(self.runs_before(x, r))  # { x -> r }
-            if not self.commutes(array, x, w):
-                was_first = w_x.intersect(space.before(x, w).reverse())
+            was_first = w_x.intersect(space.before(x, w).reverse())
+            if not self.commutes(array, x, w) and not was_first.is_empty():
                 bad = was_first.intersect(flow.map.apply_range(x_r.reverse())).reverse()  # { x -> w }
                 if not bad.is_empty():
                     yield self.violation(x, w, bad, array, "output")
-            if not self.commutes(array, r, x):
-                was_last = x_r.reverse().intersect(space.before(r, x))
+            was_last = x_r.reverse().intersect(space.before(r, x))
+            if not self.commutes(array, r, x) and not was_last.is_empty():
                 bad = was_last.intersect(flow.map.reverse().apply_range(w_x))  # { r -> x }
                 if not bad.is_empty():
                     yield self.violation(r, x, bad, array, "anti")

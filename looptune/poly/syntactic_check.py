@@ -28,10 +28,7 @@ def preserved_syntactically(
 
     False where that is not clear: isl then decides.
     """
-    changing = unequal_dims(space, d)
-
-    def same(text: str) -> bool:
-        return not _words(text) & changing
+    same = is_constant_across(space, d)
 
     def apart(p: SchedulePiece, q: SchedulePiece) -> bool:
         """They hold in no pair: the pieces of a statement are disjoint, and the one asks for another of the other's."""
@@ -39,6 +36,12 @@ def preserved_syntactically(
 
     whens_first, whens_then = ({p.when for p in pieces} for pieces in (first, then))
     return all(_earlier(p, q, same) or apart(p, q) for p in first for q in then)
+
+
+def is_constant_across(space: Space, d: Dependence) -> Callable[[str], bool]:
+    """Return a function that tells whether a text has one value at both ends of every pair of the dependence."""
+    changing = unequal_dims(space, d)
+    return lambda text: not _words(text) & changing
 
 
 def simultaneous(

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from looptune.core.errors import UnsupportedError
@@ -172,12 +173,16 @@ class Analysis:
 
     def find_schedule(self, nest: LoopNest, options: ScheduleOptions) -> Times:
         """Return times for the statements of a nest that isl finds, remembered by codelet and place."""
-        key = (id(nest.codelet.body), nest.place, options)
+        loops = (n for n in walk_stmts(nest.codelet.body) if isinstance(n, Loop))
+        loop = next(islice(loops, nest.place, None))
+        # A nest of the text has its dependences there, whatever has become of the nests beside it.
+        same = nest.codelet.body is self.codelet.body or any(loop is s for s in self.codelet.body)
+        key = (id(loop), None if same else id(nest.codelet.body), options)
         if key not in self._schedules:
-            same = nest.codelet.body is self.codelet.body
             model = self.model if same else with_dependences(build(nest.numbered), Effort())
             found = find_schedule(model, nest, options, reassociate=self.reassociate)
-            self._schedules[key] = (nest.codelet.body, found)
+            # The loops are kept as well, so that no others have their ids.
+            self._schedules[key] = ((loop, nest.codelet.body), found)
         return self._schedules[key][1]
 
     def times_of(self, codelet: Codelet, loop: Loop, body: tuple[Stmt, ...]) -> Order:

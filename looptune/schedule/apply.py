@@ -141,11 +141,7 @@ def _distributed(
     bound = _bind(run.codelet, placed, target, lambda stage: stage == "split")
     if not bound and next(cuts(run.codelet.body), None) is None:
         return run
-    run.mark([b for b in bound if b.transform.name == "cut"], target)
-    splits = [b for b in bound if b.transform.name != "cut"]
-    run.check_cuts({b.loop for b in splits})
-    run.split(splits)
-    return run
+    return run.distribute(bound, target)
 
 
 def _bind(
@@ -197,26 +193,43 @@ class Scheduler:
         order = dict(anew.model.order())
         return replace(self, analysis=anew, codelet=anew.codelet, order=order, steps=list(steps), copies={})
 
+    def distribute(self, bound: Sequence[BoundDirective], target: str) -> Scheduler:
+        """Apply the directives that make several nests of one, or generate them anew."""
+        return self._shared("split", bound, target, lambda: self._distribute(bound, target))
+
+    def _distribute(self, bound: Sequence[BoundDirective], target: str) -> None:
+        self.mark([b for b in bound if b.transform.name == "cut"], target)
+        splits = [b for b in bound if b.transform.name != "cut"]
+        self.check_cuts({b.loop for b in splits})
+        self.split(splits)
+
     def apply_to_nests(self, bound: Sequence[BoundDirective], target: str) -> Scheduler:
-        """Apply the directives that come before those for one loop, which many configurations of a space share."""
-        if self.codelet is not self.analysis.codelet:
-            return self._whole_nests(bound)
-        said = tuple((b.loop, b.rank, directive_text(b.directive), b.directive.span) for b in bound
-                     if b.transform.stage != "loop")  # fmt: skip
-        key = (id(self.codelet), said, target, self.keep_going, self.sums, tuple(sorted(self.values.items())))
-        known: dict[object, Scheduler] = self.analysis.prefix_cache
+        """Apply the directives that come before those for one loop."""
+        whole = [b for b in bound if b.transform.stage != "loop"]
+        return self._shared("nests", whole, target, lambda: self._whole_nests(bound))
+
+    def _shared(self, stage: str, bound: Sequence[BoundDirective], target: str, apply: Callable[[], None]) -> Scheduler:
+        """Return what ``apply`` makes of this with ``bound``, remembered for all configurations that share these."""
+        said = tuple((b.loop, b.rank, directive_text(b.directive), b.directive.span) for b in bound)
+        key = (stage, id(self.codelet), said, target, self.keep_going, self.sums, tuple(sorted(self.values.items())))
+        known: dict[object, Any] = self.analysis.prefix_cache
+        before = tuple(self.steps)
         if key not in known:
-            known[key] = self._whole_nests(bound)
-        done = known[key]
+            text = self.codelet
+            apply()
+            # The codelet is kept as well, so that no other one has its id.
+            known[key] = text, self, tuple(self.steps[len(before) :])
+        done: Scheduler
+        _, done, steps = known[key]
         return replace(
             done,
             order=dict(done.order),
-            steps=list(done.steps),
+            steps=[*before, *steps],
             fused_into=dict(done.fused_into),
             copies=dict(done.copies),
         )
 
-    def _whole_nests(self, bound: Sequence[BoundDirective]) -> Scheduler:
+    def _whole_nests(self, bound: Sequence[BoundDirective]) -> None:
         self.apply_in_order(b for b in bound if b.transform.stage == "nest")
         self.apply_in_order(
             sorted((b for b in bound if b.transform.stage == "join"), key=lambda b: self.depth_of(b.loop))
@@ -225,7 +238,6 @@ class Scheduler:
             bound = rebind_fused([b for b in bound if b.transform.stage in ("mode", "loop")], self.fused_into)
         self.apply_in_order(b for b in bound if b.transform.stage == "mode")
         self.decide_modes()
-        return self
 
     def apply_in_order(self, bound: Iterable[BoundDirective]) -> None:
         """Apply them in order.

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import DirectiveError, IllegalTransform
-from looptune.ir.def_use import MOST_OWN_BYTES, can_be_private, is_defined_before_use, target_name, written_names
+from looptune.ir.def_use import MOST_OWN_BYTES, can_be_private, target_name, upward_exposed_uses, written_names
 from looptune.ir.nodes import Assign, Local, Loop, Reduction, Stmt
 from looptune.ir.rewrite import rewrite_stmts, walk_stmts
 from looptune.schedule.binding import BoundDirective, Id, identity
@@ -76,7 +76,7 @@ def check_privates(b: BoundDirective, body: tuple[Stmt, ...], own: Sequence[Loca
     scalars = {v.name for v in own if not v.shape}
     for f in (n for n in walk_stmts(body) if isinstance(n, Loop) and n.mode == "parallel") if scalars else ():
         mine = scalars & written_names(f.body) - {target_name(r.target) for r in f.reductions}
-        shared = sorted(n for n in mine if not is_defined_before_use(f.body, n))
+        shared = sorted(mine & upward_exposed_uses(f.body)) if mine else []
         if shared:
             what = f"{directive_text(b.directive)} is illegal: {_sharing(f, shared, analysis)}"
             raise IllegalTransform(what, b.directive.span)
@@ -147,14 +147,14 @@ def unprivatizable_locals(
     These are arrays in ``private`` that are too large for a thread to have a copy, and scalars with an upward-exposed
     use or that are live after the loop. Reduced names are exempt, since reductions combine them.
     """
-    inside = statement_names(loop.body)
+    inside, written = statement_names(loop.body), written_names(loop.body)
+    own = [v for v in analysis.codelet.locals if v.name in written and v.name not in reduced]
+    exposed = upward_exposed_uses(loop.body) if any(not v.shape for v in own) else frozenset[str]()
 
     def shared(name: str) -> bool:
         flows = analysis.flows(name).flows
-        leaves = any(f.write in inside and f.read not in inside for f in flows)
-        return leaves or not is_defined_before_use(loop.body, name)
+        return name in exposed or any(f.write in inside and f.read not in inside for f in flows)
 
-    own = [v for v in analysis.codelet.locals if v.name in written_names(loop.body) and v.name not in reduced]
     return [v.name for v in own if (v.name in private and not can_be_private(v) if v.shape else shared(v.name))]
 
 

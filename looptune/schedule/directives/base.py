@@ -24,6 +24,7 @@ from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Annotation, Arg, Assign, Const, Directive, Expr, Local, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import map_blocks, rewrite, substitute, walk, walk_stmts
 from looptune.ir.simplify import add, div, mul, sub
+from looptune.poly.affine import Least, lower_bound
 from looptune.poly.loop_context import LoopContext
 from looptune.poly.scop import Order, SchedulePiece, name, to_isl
 
@@ -133,13 +134,26 @@ class DirectiveSite:
         """Return whether the loop begins at a value that depends on a loop around it."""
         return bool(names_in(self.loop.lo) & {f.var for f in self.enclosing_loops if isinstance(f, Loop)})
 
+    @property
+    def least(self) -> Least:
+        """Return the constants that the sizes and the loops around are never below, where they are known.
+
+        C's division of what is never negative is one piece, of anything else two.
+        """
+        found = dict(self.queries.space.nest.least)
+        for f in self.enclosing_loops:
+            if isinstance(f, Loop):
+                bound = lower_bound(f.lo, found)
+                found = {v: b for v, b in found.items() if v != f.var} | ({} if bound is None else {f.var: bound})
+        return found
+
     def bound(self, e: Expr, piece: SchedulePiece, inner: Mapping[str, str] = MappingProxyType({})) -> str:
         """Return the loop bound ``e`` as isl text over the iterations of the statement that ``piece`` schedules.
 
         ``e`` may use the variables of the enclosing loops; ``inner`` maps the isl names of variables further inside to
         their values. Raises DirectiveError if ``e`` is not affine, since the loop cannot be reordered then.
         """
-        affine = to_isl(e)
+        affine = to_isl(e, self.least)
         if affine is None:
             raise self.refuse(f"loop {self.loop.var} cannot be reordered: its bounds cannot be analysed")
         entry = {name(f.var): piece.time[2 * d + 1] for d, f in enumerate(self.enclosing_loops) if isinstance(f, Loop)}

@@ -24,7 +24,7 @@ from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.core.source import location
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import Annotation, Assign, Directive, If, Loop, Stmt, Unary, Var, While
-from looptune.ir.rewrite import map_blocks, walk
+from looptune.ir.rewrite import map_blocks, walk, walk_stmts
 from looptune.schedule.directives.base import (
     DirectiveSite,
     Example,
@@ -157,7 +157,9 @@ def cuts(
 
 
 def without_cuts(body: tuple[Stmt, ...], which: Callable[[Directive], bool] = lambda cut: True) -> tuple[Stmt, ...]:
-    """Return the body without the cuts that ``which`` selects."""
+    """Return the body without the cuts that ``which`` selects; the same object where there is none."""
+    if not any(which(d) for s in walk_stmts(body) for d in s.directives if d.name == "cut"):
+        return body
 
     def rule(stmt: Stmt) -> Stmt:
         left = tuple(d for d in stmt.directives if d.name != "cut" or not which(d))
