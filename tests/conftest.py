@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -49,6 +50,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if crc32(item.name.encode()) % mark.args[0]:
                 item.add_marker(mark.args[1] if len(mark.args) > 1 else "long")
         seen.add(test)
+
+
+def pytest_collection_finish() -> None:
+    """What is there by now stays: the garbage collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
