@@ -11,7 +11,8 @@ import pytest
 from looptune.cli.progress import ProgressLine
 from looptune.tune.execution.lab import Progress
 from looptune.tune.store.store import Context, Row
-from tests.helpers.fake_lab import CONTEXT, timed
+from tests.helpers.fake_lab import CONTEXT
+from tests.helpers.fake_tasks import timed
 
 
 def of(kernel: str = "gemm", device: str = "H100", sizes: str = "{}") -> Context:

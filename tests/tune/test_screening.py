@@ -32,7 +32,8 @@ from looptune.tune.measure.reference import text_of
 from looptune.tune.session import prepare
 from looptune.tune.space.space import parse
 from looptune.tune.store.store import Row, Store
-from tests.helpers.fake_lab import CONTEXT, FakeLab, ran, run, timed
+from tests.helpers.fake_lab import CONTEXT, FakeLab, ran, run
+from tests.helpers.fake_tasks import timed
 from tests.helpers.paths import POLYBENCH, ROOT
 from tests.helpers.screening_run import measured
 

@@ -27,7 +27,8 @@ from looptune.tune.space.space import DEFAULT, Configuration, parse
 from looptune.tune.store.store import Context, Row, Store
 from looptune.tune.strategies import ALL
 from looptune.tune.strategies.exhaustive import Exhaustive
-from tests.helpers.fake_lab import CONTEXT, FakeLab, end_budget_after, ran, run, timed
+from tests.helpers.fake_lab import CONTEXT, FakeLab, end_budget_after, ran, run
+from tests.helpers.fake_tasks import timed
 from tests.helpers.local_sweep import swept
 
 
