@@ -25,7 +25,6 @@ from tests.helpers.refusal_messages import Template, templates
 
 FOLDER = TESTS / "refused"
 FILES = sorted(FOLDER.glob("*.c"))
-TEMPLATES = templates()
 
 OTHERWISE: Mapping[str, str] = {
     "empty file: ": "a file that holds its own message is not empty: test_cli",
@@ -100,7 +99,7 @@ def test_a_refused_file_gets_the_message_it_opens_with(path: Path) -> None:
 def test_every_kind_of_refusal_has_a_file() -> None:
     """No message of the front end, the analysis, the directives or the schedule lacks a file, but those listed."""
     messages = [expected(path) for path in FILES]
-    missing = [t for t in TEMPLATES if not any(t.of(m) for m in messages) and not excused(t)]
+    missing = [t for t in templates() if not any(t.of(m) for m in messages) and not excused(t)]
     assert not missing, "no file in tests/refused for\n" + "\n".join(map(str, missing))
 
 
@@ -110,17 +109,17 @@ def excused(template: Template) -> bool:
 
 def test_what_is_listed_as_without_a_file_is_in_the_sources() -> None:
     """The list of exceptions names nothing that is not there, so that it cannot outlive what it excuses."""
-    assert [said for said in OTHERWISE if not any(said in t.text for t in TEMPLATES)] == []
+    assert [said for said in OTHERWISE if not any(said in t.text for t in templates())] == []
 
 
 def test_the_reader_of_messages_sees_the_sources() -> None:
     """Messages are found where they are raised, returned, assigned or chosen, and a text without them matches none."""
-    assert len(TEMPLATES) > 150
-    files = Counter(t.file.partition("/")[0] for t in TEMPLATES)
+    assert len(templates()) > 150
+    files = Counter(t.file.partition("/")[0] for t in templates())
     assert {"frontend", "poly", "schedule", "lower"} <= files.keys()
     said = "f.c:1:9: fuse: loop k counts in int64, loop i in int32"
-    assert [t.file for t in TEMPLATES if t.of(said)] == ["schedule/directives/fuse.py"]
-    assert not any(t.of("all is well") for t in TEMPLATES)
+    assert [t.file for t in templates() if t.of(said)] == ["schedule/directives/fuse.py"]
+    assert not any(t.of("all is well") for t in templates())
 
 
 def test_there_are_refused_files() -> None:

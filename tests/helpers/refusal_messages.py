@@ -13,6 +13,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -59,6 +60,7 @@ class Template:
         return re.search(pattern, message) is not None
 
 
+@cache
 def templates() -> list[Template]:
     """All of them, in the order of the sources."""
     files = [p for folder in FOLDERS for p in sorted((PACKAGE / folder).glob("*.py"))]
@@ -70,8 +72,7 @@ class _Reader:
     def __init__(self, path: Path) -> None:
         self.file = str(path.relative_to(PACKAGE))
         self.tree = ast.parse(path.read_text())
-        wording = _functions(ast.parse((PACKAGE / "schedule/messages.py").read_text()))
-        self.functions = {**wording, **_functions(self.tree)}
+        self.functions = {**_wording(), **_functions(self.tree)}
 
     def templates(self) -> Iterator[Template]:
         for scope, call in self.calls(self.tree, None):
@@ -132,6 +133,11 @@ class _Reader:
                 found = [t for v, inner in self.returned(name) for t in self.texts(v, inner, depth + 1)]
                 return list(dict.fromkeys(found)) if found else [_HOLE]
         return [_HOLE]
+
+
+@cache
+def _wording() -> dict[str, ast.FunctionDef]:
+    return _functions(ast.parse((PACKAGE / "schedule/messages.py").read_text()))
 
 
 def _functions(tree: ast.AST) -> dict[str, ast.FunctionDef]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import pickle
 from dataclasses import fields, replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,10 +36,10 @@ def classes() -> dict[str, type[Annotation]]:
 
 def named(path: Path) -> set[str]:
     """The identifiers of a file, the modules that it imports from, and its texts, each in quotes."""
-    tree = ast.parse(path.read_text())
-    pieces = {id(part) for n in ast.walk(tree) if isinstance(n, ast.JoinedStr) for part in n.values}
+    nodes = [*ast.walk(ast.parse(path.read_text()))]
+    pieces = {id(part) for n in nodes if isinstance(n, ast.JoinedStr) for part in n.values}
     found: set[str] = set()
-    for n in ast.walk(tree):
+    for n in nodes:
         match n:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name) | ast.ClassDef(name=name):
                 found.add(name)
@@ -49,7 +50,9 @@ def named(path: Path) -> set[str]:
     return found
 
 
-NAMED = {str(path.relative_to(LOOPTUNE)): named(path) for path in LOOPTUNE.rglob("*.py")}
+@cache
+def names_by_file() -> dict[str, set[str]]:
+    return {str(path.relative_to(LOOPTUNE)): named(path) for path in LOOPTUNE.rglob("*.py")}
 
 
 @pytest.mark.parametrize("word", sorted(classes().keys() - {"distribute"}))
@@ -63,7 +66,9 @@ def test_at_most_three_files_name_a_directive(word: str) -> None:
     """
     own = next(t for t in directives.ALL if t.name == word).__module__
     names = {classes()[word].__name__, own} | ({f"'{word}'"} if word not in AMBIGUOUS else set())
-    files = {path for path, found in NAMED.items() if names & found or path == f"{own.replace('.', '/')[9:]}.py"}
+    files = {
+        path for path, found in names_by_file().items() if names & found or path == f"{own.replace('.', '/')[9:]}.py"
+    }
     files -= INCLUDES.get(word, set())
     assert 2 <= len(files) <= 3, sorted(files)
 
