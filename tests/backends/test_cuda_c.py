@@ -74,7 +74,7 @@ def test_nvcc_compiles_what_is_emitted(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.sampled(10, "wide")
+@pytest.mark.sampled(9, "wide")
 @pytest.mark.sampled(2)
 @cuda
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -77,7 +77,7 @@ def test_the_default_version_is_emitted_as_before(
     compare(f"{kernel}.{target}", emitted(kernel, (), {}, target, tmp_path), request)
 
 
-@pytest.mark.sampled(4, "wide")
+@pytest.mark.sampled(20, "wide")
 @pytest.mark.parametrize("target", ["numba-cuda", "cuda-c"])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_best_version_is_emitted_as_before(

@@ -31,14 +31,14 @@ def ptx(name: str, *lines: str) -> str:
     return re.sub(r"_?_ZN\w+|_cudapy_smem_\d+", lambda found: names.setdefault(found[0], f"name{len(names)}"), plain)
 
 
-@pytest.mark.sampled(6, "wide")
+@pytest.mark.sampled(60, "wide")
 @pytest.mark.parametrize(
     ("name", "lines"),
     [
+        ("2dconv", ("loop i: unroll 3, contiguous, guarded",)),
         ("gemm", ("loop i: unroll 4, jam", "loop j: unroll 4, jam", "loop k: tile k:16", "loop k: stage A, B")),
         pytest.param("bp_stereo", (), marks=pytest.mark.long),
         ("gramschm", ()),
-        ("2dconv", ("loop i: unroll 3, contiguous, guarded",)),
     ],
 )
 def test_the_same_code_comes_out(name: str, lines: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,6 +64,7 @@ def test_the_package_asks_for_what_was_tested() -> None:
     }
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-cuda")
 def test_another_version_compiles_with_one_warning() -> None:
     """Nothing is replaced in it, so that it compiles whatever it is like inside."""

@@ -101,6 +101,7 @@ def test_kernels_mean_what_the_loops_do(machine: Device) -> None:
     assert all("stages tiles, which PoCL" in message for message in refused.values()), refused
 
 
+@pytest.mark.wide
 def test_a_compiled_kernel_takes_numpy_arrays(machine: Device) -> None:
     """looptune.compile(target="opencl"): arrays in, results in the same arrays."""
     kernel = looptune.compile(GEMM, target="opencl", dtype="float64", directives=["loop i: unroll 4, jam"])

@@ -40,7 +40,7 @@ def steps(everyday: int) -> pytest.MarkDecorator:
 
 
 @pytest.mark.wide
-@steps(23)
+@steps(47)
 def test_the_interpreter_and_the_c_that_is_printed(step: int, tmp_path: Path) -> None:
     """The meaning of a tree is gcc's meaning of the text, before and after."""
     found = operator_table.sample(step)
@@ -53,7 +53,7 @@ def test_the_interpreter_and_the_c_that_is_printed(step: int, tmp_path: Path) ->
 
 @pytest.mark.wide
 @pytest.mark.skipif(cuda_c_on_cpu.GXX is None, reason="needs g++")
-@steps(23)
+@steps(47)
 def test_cuda_c(step: int, tmp_path: Path) -> None:
     """CUDA C, compiled as C++ by g++."""
     found = operator_table.sample(step)
@@ -77,7 +77,7 @@ def test_a_processor(step: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.wide
-@steps(40)
+@steps(79)
 def test_the_simulator(step: int, tmp_path: Path) -> None:
     """Numba's text for a GPU, run by its simulator."""
     found = operator_table.sample(step)

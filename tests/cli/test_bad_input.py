@@ -25,7 +25,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.wide) if n == "macros" else n for n in REFUSED])
 def test_what_is_too_deep_or_too_long_is_refused(tmp_path: Path, name: str) -> None:
     """By name, whatever part of Python has its limit there."""
     text, said = REFUSED[name]

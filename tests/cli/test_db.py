@@ -126,6 +126,7 @@ def test_one_reason(one: str, other: str, same: bool) -> None:
     assert (failure_table.reason(one) == failure_table.reason(other)) == same
 
 
+@pytest.mark.wide
 def test_the_command_of_a_real_sweep_reproduces(tmp_path: Path) -> None:
     """What a sweep keeps with its rows makes a command that gives the same refusal again, at the sweep's sizes."""
     text = (

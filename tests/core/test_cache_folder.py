@@ -17,7 +17,7 @@ from looptune.core.errors import UsageError
 from looptune.tune.session.prepare import TuningRequest, prepare
 
 
-@pytest.mark.sampled(3, "wide")
+@pytest.mark.sampled(9, "wide")
 @pytest.mark.parametrize("home", ["/proc/nowhere", "/dev/null"])
 def test_without_a_home_folder_there_is_another(home: str, tmp_path: Path) -> None:
     """A temporary one that nobody else can write to, and a note; commands that need none say nothing."""

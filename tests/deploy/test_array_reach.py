@@ -68,6 +68,7 @@ def test_a_compiled_kernel_refuses_what_its_loops_leave(saxpy: compile.CompiledK
     assert (y == 2).all()
 
 
+@pytest.mark.wide
 def test_a_built_module_refuses_short_and_overlapping_arrays(tmp_path: Path) -> None:
     """As a compiled kernel does, in a module that has no looptune; the same call again is checked again."""
     mv = imported(written(tmp_path, MATRIX_VECTOR, None, "numba-cpu", default=True)).mv

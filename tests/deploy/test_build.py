@@ -66,7 +66,7 @@ print(len(seen), seen[0].message, seen[0].filename)
     assert "(same device) <string>" in said.splitlines()[1]
 
 
-@pytest.mark.sampled(11, "wide")
+@pytest.mark.sampled(90, "wide")
 @pytest.mark.parametrize("program", programs.ALL[::4], ids=lambda p: p.name.replace(" ", "-"))
 def test_a_default_module_computes_what_c_means(program: Program, tmp_path: Path) -> None:
     """Any program of the tests, with the check against its own original loops."""
@@ -230,6 +230,7 @@ def test_every_level_of_the_look_up(tmp_path: Path) -> None:
     assert same.plan == same.configuration["plan"]
 
 
+@pytest.mark.wide
 @cuda
 def test_sizes_that_a_version_is_not_for(tmp_path: Path) -> None:
     """noremainder is a remainder elsewhere; fullunroll of a loop as long as a size is used at that size alone; what is
@@ -261,6 +262,7 @@ def test_sizes_that_a_version_is_not_for(tmp_path: Path) -> None:
     assert found["y"].tolist() == [7, 7, 7]
 
 
+@pytest.mark.wide
 def test_the_benchmark_measures_a_module_beside_the_sweeps_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

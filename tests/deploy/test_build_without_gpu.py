@@ -53,6 +53,7 @@ for device in (t.Device("NVIDIA H200", 132, "sm_90"), t.Device("none", 1, "")):
     assert said.splitlines() == ["exact plan_1", "same device plan_2", "default plan_0", "default plan_0"]
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(7, "wide")
 @cuda
 @pytest.mark.parametrize("kernel", ["gemm", "gramschm", "3mm"])
@@ -124,7 +125,7 @@ EMPTY = {
 }
 
 
-@pytest.mark.sampled(2, "wide")
+@pytest.mark.sampled(9, "wide")
 @cuda
 @pytest.mark.parametrize(
     ("text", "line"),

@@ -252,6 +252,7 @@ def test_dtype_replaces_the_floating_point_type() -> None:
     assert y.tolist() == [0.1, 0.1]
 
 
+@pytest.mark.wide
 def test_defines_and_kernel_choose(tmp_path: Path) -> None:
     """Macros are given as values of any type; ``kernel`` names one of several functions."""
     text = """

@@ -135,7 +135,7 @@ def numbers(file: Path, kernel: str | None = None) -> list[int]:
     return [n.number for n in walk(load(file, kernel=kernel).codelet.body) if isinstance(n, Loop)]
 
 
-@pytest.mark.sampled(9, "wide")
+@pytest.mark.sampled(8, "wide")
 @gcc
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("ends", ["\n", "\r\n"], ids=["lf", "crlf"])
@@ -160,6 +160,7 @@ def test_every_change_leaves_the_program_as_it_is(name: str, ends: str, tmp_path
         assert printed(text, tmp_path) == want, line
 
 
+@pytest.mark.wide
 @gcc
 @pytest.mark.parametrize("directive", ["unroll 2", "tile 4"])
 def test_what_changes_speaks_of_the_loops_around_as_the_text_does(directive: str, tmp_path: Path) -> None:

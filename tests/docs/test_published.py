@@ -82,7 +82,7 @@ def test_tables_have_the_numbers_of_the_databases(packed: Path) -> None:
     assert [{k: r.get(k) for k in keys} for r in made] == [{k: r.get(k) for k in keys} for r in published]
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_make_reports_makes_pages_of_each_type(tmp_path: Path) -> None:
     """One for each kernel, under the folder of its device and type, and what several devices have together."""
     script().device(REPORTS / "nvidia-h100-80gb-hbm3" / "results.sqlite.gz", tmp_path)

@@ -86,6 +86,7 @@ def test_the_interpreter_and_the_c_that_is_printed(wanted: dict[str, np.ndarray]
     same(cross_check.by_gcc(printed, codelet, arguments(), tmp_path), wanted)
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(cuda_c_on_cpu.GXX is None, reason="needs g++")
 def test_cuda_c(wanted: dict[str, np.ndarray], tmp_path: Path) -> None:
     """Arrays and parameters are C++'s bool."""

@@ -61,7 +61,7 @@ def test_a_group_computes_what_its_program_computes(style: Style, tmp_path: Path
     )
 
 
-@pytest.mark.sampled(7, "wide")
+@pytest.mark.sampled(9, "wide")
 @gcc
 @quiet
 @pytest.mark.parametrize("style", STYLES, ids=lambda s: s.name)

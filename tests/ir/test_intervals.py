@@ -135,8 +135,9 @@ def reached(tower: Sequence[Loop], env: dict[str, int]) -> bool:
     return any(reached(inner, {**env, first.var: k}) for k in range(lo, min(hi, lo + 6)))
 
 
-@pytest.mark.sampled(2, "wide")
-@pytest.mark.parametrize("count", [200, pytest.param(600, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "count", [60, pytest.param(200, marks=pytest.mark.wide), pytest.param(600, marks=pytest.mark.long)]
+)
 def test_a_loop_that_is_said_to_run_runs(count: int) -> None:
     """Whatever the sizes are."""
     settings(max_examples=count, deadline=None)(given(towers())(runs_where_it_is_said))()

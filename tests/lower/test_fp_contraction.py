@@ -127,6 +127,7 @@ def test_marked_kernels_compute_what_the_loops_do(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found["out"], cross_check.interpreted(codelet, given)["out"])
 
 
+@pytest.mark.wide
 @cuda
 @pytest.mark.simulator
 def test_a_built_module_computes_decisions_and_fma_as_the_loops_do(tmp_path: Path) -> None:
@@ -147,6 +148,7 @@ def test_a_built_module_computes_decisions_and_fma_as_the_loops_do(tmp_path: Pat
     assert done.stdout.strip() == str((x * x + (x * x + 3)).astype(int).sum()), done.stderr
 
 
+@pytest.mark.wide
 @cuda
 @pytest.mark.simulator
 def test_marked_kernels_run_in_the_simulator(tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def planned(text: str, lines: Sequence[str], sizes: Mapping[str, int] | None) ->
     return lower(done if sizes is None else specialize(done, sizes), blocks=True)
 
 
-@pytest.mark.sampled(3, "wide")
+@pytest.mark.sampled(9, "wide")
 @pytest.mark.parametrize("case", ROWS.values(), ids=ROWS.keys())
 def test_blocks_for_each_row(case: tuple[str, tuple[str, ...], tuple[dict[str, int], ...], int]) -> None:
     """So many; what is launched is proved."""

@@ -123,13 +123,14 @@ def test_source_to_source(case: Case) -> None:
     assert drawn(lower(again, blocks=True)) == case.runs
 
 
-@pytest.mark.sampled(4, "wide")
+@pytest.mark.sampled(30, "wide")
 @each
 def test_cpu(case: Case, tmp_path: Path) -> None:
     """On the CPU the arrays are those of the loops in their order."""
     agrees_on_cpu(planned(case.text, *case.lines), case.text, case.sizes, tmp_path)
 
 
+@pytest.mark.wide
 @simulator
 def test_cuda(tmp_path: Path) -> None:
     """In the CUDA simulator too, for any sizes and for given ones."""

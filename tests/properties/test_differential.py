@@ -41,6 +41,7 @@ def tried(*words: str) -> subprocess.CompletedProcess[str]:
 
 @needs_gcc
 @pytest.mark.wide
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("bug", planted.BUGS)
 def test_a_planted_bug_is_found(bug: str) -> None:
     """The test fails where a known mistake is built in, and on these cases only there."""

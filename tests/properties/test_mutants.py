@@ -147,8 +147,11 @@ def examples(cls: type[directives.Transform]) -> Iterator[Made]:
             yield replace(made(example.program(directive)), only=only)
 
 
-@pytest.mark.sampled(20, "wide")
-@pytest.mark.parametrize("cls", directives.ALL, ids=lambda c: c.name)
+@pytest.mark.sampled(7, "wide")
+@pytest.mark.parametrize(
+    "cls",
+    [pytest.param(c, id=c.name, marks=pytest.mark.wide if c.name == "expand" else ()) for c in directives.ALL],
+)
 def test_examples_are_proved_and_their_mutants_are_not(cls: type[directives.Transform]) -> None:
     """Loops and plan of every example of every directive; each mutant that differs gives "failed"."""
     total = {"loops": Counts(), "plan": Counts()}
@@ -174,7 +177,7 @@ KERNELS = {
 }
 
 
-@pytest.mark.sampled(7, "wide")
+@pytest.mark.wide
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_kernels_are_proved_and_their_mutants_are_not(kernel: str) -> None:
     """Plans with host loops, registers and several launches; forty mutants of each."""

@@ -48,6 +48,7 @@ LINES = (
 )  # fmt: skip
 
 
+@pytest.mark.sampled(4, "wide")
 @pytest.mark.parametrize("line", LINES)
 @pytest.mark.parametrize("other", ["", "loop 2: tile j:3, p:4", "loop 1: unroll 2, jam", "loop 1: tile i:3"])
 def test_after_each_directive_threads_share_no_array(line: str, other: str) -> None:
@@ -57,6 +58,7 @@ def test_after_each_directive_threads_share_no_array(line: str, other: str) -> N
         check(text, lines)
 
 
+@pytest.mark.wide
 def test_after_random_directives_threads_share_no_array() -> None:
     """The same of random nests around a local array, declared in a loop or before all of them."""
 

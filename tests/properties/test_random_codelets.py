@@ -71,7 +71,10 @@ class Judging(Analysis):
         return verdict
 
 
-@pytest.mark.parametrize("count", [FIXED // 2, pytest.param(FIXED, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "count",
+    [FIXED // 6, pytest.param(FIXED // 2, marks=pytest.mark.wide), pytest.param(FIXED, marks=pytest.mark.long)],
+)
 def test_the_same_cases_each_time(count: int) -> None:
     """Accepted is right, refused is for a reason, on a fixed sample."""
     tried(settings(USUAL, max_examples=count, derandomize=True))

@@ -28,6 +28,7 @@ def test_every_directive_is_judged_and_each_refusal_is_that_of_transform() -> No
         assert str(d.refusal) == str(alone.value)
 
 
+@pytest.mark.wide
 def test_every_suggestion_is_legal() -> None:
     """Written in place of what was refused, it is accepted; and the useful ones are there."""
     found = explained(ANNOTATED)

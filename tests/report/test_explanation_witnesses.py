@@ -140,7 +140,7 @@ def assert_free(codelet: Codelet, loop: LoopFacts, sizes: Mapping[str, int]) -> 
         assert p.first.array in {*loop.private, *loop.shared, *sums}, (loop.number, p)
 
 
-@pytest.mark.sampled(10, "wide")
+@pytest.mark.sampled(20, "wide")
 @pytest.mark.parametrize("name", CODES)
 def test_every_witness_is_real_and_every_parallel_loop_is_free(name: str) -> None:
     """Sequential: the two iterations touch the element named, in order, at the smallest sizes. Else: no conflict."""

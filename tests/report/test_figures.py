@@ -187,6 +187,7 @@ def test_a_figure_without_data_is_named_with_the_reason(tmp_path: Path) -> None:
     assert all((f.draw is None) == bool(f.missing) for f in found)
 
 
+@pytest.mark.wide
 def test_figures_of_searches_are_taken_as_they_are(tmp_path: Path) -> None:
     """What `looptune replay --output` drew into the folder is on the page."""
     (tmp_path / "nvidia-h200").mkdir()

@@ -64,6 +64,7 @@ def test_everything_on_the_page_is_escaped(hostile: Path) -> None:
     assert "owned" in hostile.read_text()
 
 
+@pytest.mark.wide
 def test_the_page_is_one_file(hostile: Path) -> None:
     """Nothing on it is loaded from elsewhere, and its policy lets only its own script run."""
     text = hostile.read_text()

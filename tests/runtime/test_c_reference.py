@@ -165,6 +165,7 @@ def outcome(unit: Unit, cache: Path) -> Any:
     return bench.measure(Built(first_step(job, plans), bench.backend.build(plans.timed)), None)
 
 
+@pytest.mark.wide
 def test_a_fault_of_the_front_end_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Loops that are not the text's give a wrong default, at sizes that only compiled code runs."""
     right = outcome(load(PASS), tmp_path)
@@ -191,6 +192,7 @@ def test_a_fault_of_the_generator_is_found(tmp_path: Path, monkeypatch: pytest.M
     assert isinstance(outcome(load(PASS), tmp_path), WrongResult)
 
 
+@pytest.mark.wide
 def test_arrays_that_only_the_text_writes_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A statement that the loops have lost shows, though they write nothing to its array."""
     unit = load("void f(int n, int x[n], int y[n]) {\n for (int i = 0; i < n; i++) { x[i] = y[i]; y[i] = 7; } }")

@@ -101,7 +101,7 @@ def test_the_cpu_kernel_computes_what_gcc_does(
     assert {n: start.scalars[n] for n in unit.values} == dict(unit.values)
 
 
-@pytest.mark.sampled(3, "wide")
+@pytest.mark.sampled(9, "wide")
 @pytest.mark.parametrize("style", polybench_programs.ALL, ids=lambda s: s.name)
 def test_the_transformed_file_prints_the_same(bench: Path, tmp_path: Path, style: polybench_programs.Style) -> None:
     """``looptune transform`` gives a whole program that gcc compiles and that prints the same digits."""

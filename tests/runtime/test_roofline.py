@@ -138,6 +138,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(peak_rates, name, value)
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("small")
 def test_devices_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``looptune devices --measure``: four rates for the CPU, kept, measured again with --remeasure."""
@@ -177,6 +178,7 @@ def test_a_cpu_makes_the_operations_that_are_counted() -> None:
     assert fastest < 2 * 16 * 2 * 2 * 8, "GFLOP/s of one core: two units of 16 lanes, two operations, 8 GHz at most"
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-cuda")
 def test_a_gpu_would_run_fused_chains(tmp_path: Path) -> None:
     """Without a GPU the kernels compile to cubins without spills; every chain is one fused operation a pass."""
@@ -194,6 +196,7 @@ def test_a_gpu_would_run_fused_chains(tmp_path: Path) -> None:
         assert kernel.local_bytes == 0
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-cuda")
 def test_the_gpu_kernels_compute_what_they_say(tmp_path: Path) -> None:
     """Simulated: the copy copies, the sums are sums, the chains are run to their end, bad elements are counted."""

@@ -25,6 +25,7 @@ from tests.helpers.expand_cases import BOTH, CASES, DOITGEN, expanded
 SIZES = ({"n": 7, "m": 9, "nr": 5, "nq": 4, "np": 6, "ts": 3}, {"n": 1, "m": 1, "nr": 1, "nq": 1, "np": 1, "ts": 0})
 
 
+@pytest.mark.sampled(7, "wide")
 @pytest.mark.parametrize("name", CASES)
 def test_loops_and_kernels_are_proved_for_all_sizes(name: str) -> None:
     """The values are followed through the copies, in the loops and in what is launched on a GPU and on a CPU."""
@@ -48,12 +49,13 @@ def test_the_arrays_are_left_as_by_the_text(name: str) -> None:
 
 @pytest.mark.simulator
 @pytest.mark.wide
-def test_every_target_computes_what_the_text_does(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", [0, *(pytest.param(p, marks=pytest.mark.long) for p in (1, 2))])
+def test_every_target_computes_what_the_text_does(part: int, tmp_path: Path) -> None:
     """gcc of the C that is printed, Numba on the CPU, CUDA C as C++, and Numba's CUDA module in the simulator."""
     small = {**SIZES[0], "n": 5, "m": 6, "nr": 2, "nq": 3, "np": 4, "ts": 2}
     cases = [
         Case(name, text, [cross_check.arguments(load(text).codelet, s) for s in (small, SIZES[1])], lines)
-        for name, (text, lines) in CASES.items()
+        for name, (text, lines) in list(CASES.items())[part::3]
     ]
     assert not all_targets.wrong(cases, tmp_path)
 

@@ -48,6 +48,7 @@ def limits(*lines: str) -> list[int]:
     return [max_registers(k) for k in lower(schedule(Analysis(load(TWO).codelet), parse_lines(lines)).codelet).kernels]
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(4, "wide")
 @cuda
 @pytest.mark.parametrize("target", ["numba-cuda", "cuda-c"])

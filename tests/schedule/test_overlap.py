@@ -35,12 +35,13 @@ compiler = pytest.mark.skipif(cuda_c_on_cpu.GXX is None, reason="needs g++")
 
 @pytest.mark.wide
 @compiler
-def test_what_the_loops_give(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", [0, *(pytest.param(p, marks=pytest.mark.long) for p in (1, 2))])
+def test_what_the_loops_give(part: int, tmp_path: Path) -> None:
     """In CUDA C, for sizes that are constants or arguments in turn; and of random stencils."""
     cases, wants = [], {}
     every = [(name, case.text, case.lines, sizes) for name, case in CASES.items() for sizes in case.sizes]
     every += [(f"random {seed}", *stencil(seed)) for seed in range(16)]
-    for seed, (name, text, lines, sizes) in enumerate(every):
+    for seed, (name, text, lines, sizes) in list(enumerate(every))[part::3]:
         codelet = load(text).codelet
         given = cross_check.arguments(codelet, sizes, seed)
         known = sizes if seed % 2 else None
@@ -115,7 +116,7 @@ def _element(array: str, variables: str, at: Sequence[int]) -> str:
 
 @pytest.mark.sampled(10, "wide")
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.wide) if n == "fields" else n for n in CASES])
 def test_it_is_proved_and_compiles(name: str) -> None:
     """The loops that the launches stand for, by the same proof as any; a launch for so many steps; of every third one
     machine code whose threads keep everything in registers, and as much shared memory as was counted."""
@@ -178,6 +179,7 @@ def test_the_model_counts_what_a_tile_loads_and_stores() -> None:
     assert tiled < plain
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(15, "wide")
 @pytest.mark.parametrize("part", [*range(3), *(pytest.param(p, marks=pytest.mark.long) for p in range(3, 15))])
 def test_what_the_loops_give_on_a_cpu(part: int, tmp_path: Path) -> None:

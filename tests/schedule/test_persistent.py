@@ -42,7 +42,7 @@ def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
     assert not kernel_cases.wrong_in_numba(CASES, tmp_path, False, 1e-5)
 
 
-@pytest.mark.sampled(5, "wide")
+@pytest.mark.sampled(20, "wide")
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_it_is_proved_and_is_one_launch(name: str) -> None:

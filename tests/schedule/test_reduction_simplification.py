@@ -156,6 +156,7 @@ def test_what_the_loops_give(tmp_path: Path) -> None:
     assert not wrong, wrong
 
 
+@pytest.mark.wide
 @simulator
 def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
     from looptune.backends.numba_cuda.backend import NumbaCuda
@@ -263,6 +264,7 @@ def test_what_has_no_factor_or_is_used_otherwise_is_refused(inside: str) -> None
         scheduled(text, ("loop k: factor",))
 
 
+@pytest.mark.wide
 @compiler
 def test_terms_that_change_between_two_sums_are_made_twice(tmp_path: Path) -> None:
     """Two elements get the same terms, but the loop sets what these read in between."""

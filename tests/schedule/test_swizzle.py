@@ -36,7 +36,7 @@ def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
     assert not kernel_cases.wrong_in_numba(CASES, tmp_path, False, 1e-5)
 
 
-@pytest.mark.sampled(4, "wide")
+@pytest.mark.sampled(9, "wide")
 @simulator
 @pytest.mark.parametrize("name", CASES)
 def test_it_compiles(name: str) -> None:

@@ -41,7 +41,8 @@ def _given() -> list[cross_check.Arguments]:
     return [{"n": n, "m": m, **arrays} for n, m in SIZES]
 
 
-@pytest.mark.sampled(30, "wide")
+@pytest.mark.wide
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", LOOPS)
 def test_directives_keep_the_number_of_iterations(name: str, tmp_path: Path) -> None:
     """Steps, quotients and extremes in bounds, loops that do not run, in the interpreter, gcc's and kernels' code."""

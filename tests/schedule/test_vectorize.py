@@ -70,7 +70,7 @@ def test_none_where_rows_are_not_aligned(target: str) -> None:
     assert vectors(target, planned("loop 2: unroll 4, contiguous, jam")) == []
 
 
-@pytest.mark.sampled(4, "wide")
+@pytest.mark.sampled(9, "wide")
 @cuda
 @pytest.mark.parametrize("m", [64, 66, 61])
 def test_the_tail_is_done_too(m: int, tmp_path: Path) -> None:
@@ -127,6 +127,7 @@ def test_it_is_written_back(tmp_path: Path) -> None:
     assert (is_vectorized(first), is_vectorized(last)) == (True, False)
 
 
+@pytest.mark.wide
 @cuda
 def test_what_ships_has_it(tmp_path: Path) -> None:
     """A module's kernels make the same accesses, and it asks for aligned arrays."""

@@ -100,7 +100,7 @@ def test_reports_tell_cases_apart(macros: dict[str, str | None], name: str) -> N
     assert prepare(TuningRequest(FILE, defines=macros, target="numba-cpu")).name == name
 
 
-@pytest.mark.sampled(5, "wide")
+@pytest.mark.sampled(30, "wide")
 @every_case
 def test_every_case_has_the_whole_space(case: tuple[str, ...]) -> None:
     """Versions from all over it are legal: other ones of each case."""
@@ -108,7 +108,7 @@ def test_every_case_has_the_whole_space(case: tuple[str, ...]) -> None:
         planned(case, configuration, {"ni": 40, "nj": 36, "nk": 33})
 
 
-@pytest.mark.sampled(3, "wide")
+@pytest.mark.sampled(30, "wide")
 @cuda
 @pytest.mark.parametrize("case", CASES[::3], ids=lambda case: "-".join(case) or "NN")
 def test_versions_compile_for_a_gpu(case: tuple[str, ...]) -> None:
@@ -240,6 +240,7 @@ def test_screening_is_no_result(tmp_path: Path) -> None:
     assert chart().bests({case: unit}, model, tmp_path / "db").keys() == {case}
 
 
+@pytest.mark.wide
 def test_a_mistake_of_the_user_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert chart().main(["--target", "numba-cpu", "--devices", "1", "--db", str(tmp_path / "db")]) == 2
     assert capsys.readouterr() == ("", "error: --devices 1 selects GPUs, but the target is numba-cpu\n")

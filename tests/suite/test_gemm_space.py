@@ -28,7 +28,7 @@ from tests.helpers.paths import POLYBENCH, ROOT
 GEMM, SPACE = POLYBENCH / "gemm.c", ROOT / "pragmas" / "gemm.pragmas"
 ODD = {"NI": 37, "NJ": 41, "NK": 43}
 TINY = ({"ni": 5, "nj": 6, "nk": 7}, {"ni": 3, "nj": 3, "nk": 2})
-CHUNKS = 8
+CHUNKS = 16
 SPREAD = 20
 """One in so many is compiled for a GPU, or runs in the simulator, whose threads are Python's."""
 
@@ -72,7 +72,7 @@ def test_the_space_is_worth_a_search() -> None:
 STRICT = ("-std=gnu11", "-O0", "-Wall", "-Werror", "-Wno-unknown-pragmas")
 
 
-@pytest.mark.sampled(24, "wide")
+@pytest.mark.sampled(40, "wide")
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 @chunks
 def test_every_version_is_the_same_program_in_c(chunk: int, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ int main(void)
 # -- a GPU's code, without a GPU ------------------------------------------------------------------
 
 
-@pytest.mark.sampled(43, "wide")
+@pytest.mark.wide
 @cuda
 @pytest.mark.parametrize("chunk", [c if c % 2 == 0 else pytest.param(c, marks=pytest.mark.long) for c in range(CHUNKS)])
 def test_versions_compile_for_a_gpu(chunk: int) -> None:

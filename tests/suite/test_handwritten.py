@@ -157,7 +157,7 @@ def differs(posed: Problem, got: list[np.ndarray]) -> str | None:
     return compare(posed.want, arrays, terms=posed.terms, doubt=RoundingEstimate(posed.moved, {}))
 
 
-@pytest.mark.sampled(7, "wide")
+@pytest.mark.sampled(30, "wide")
 @pytest.mark.sampled(2)
 @kernels
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

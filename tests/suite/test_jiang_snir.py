@@ -143,6 +143,7 @@ def test_a_sample_computes_gemm_in_the_simulator(tmp_path: Path) -> None:
     assert len(off) == len(batch)
 
 
+@pytest.mark.wide
 def test_their_figures_come_of_a_sweep(tmp_path: Path) -> None:
     """np, and mrt by mc, each with the best time that any version with it has, over the best of all."""
     times = {c.text: us for c in space() if (us := product(c)) is not None}

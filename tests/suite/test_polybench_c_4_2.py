@@ -432,7 +432,7 @@ def test_a_program_computes_its_formula(
 
 
 @needs_gcc
-@pytest.mark.sampled(10, "wide")
+@pytest.mark.sampled(30, "wide")
 @programs
 def test_the_codelet_computes_what_the_program_prints(tmp_path: Path, source: Path) -> None:
     """The interpreted codelet, on the data that ``main`` calls it with, leaves what gcc's program prints."""
@@ -455,6 +455,7 @@ def test_what_the_analysis_finds_of_its_loops(source: Path) -> None:
     assert " ".join(f"{'.' * loop.depth}{loop.var}:{loop.kind[0]}" for loop in found) == LOOPS[source.stem]
 
 
+@pytest.mark.sampled(9, "wide")
 @pytest.mark.sampled(10)
 @programs
 def test_an_automatic_schedule_is_found_and_proved(source: Path) -> None:

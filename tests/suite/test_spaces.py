@@ -155,7 +155,7 @@ def test_versions_are_legal_or_judged_illegal(kernel: str, count: int) -> None:
     assert len(illegal) <= 0.15 * len(chosen), "\n".join(illegal)
 
 
-@pytest.mark.sampled(5, "wide")
+@pytest.mark.sampled(12, "wide")
 @pytest.mark.sampled(2)
 @kernels
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")

@@ -208,6 +208,7 @@ def test_the_default_is_never_cut_off(tmp_path: Path) -> None:
     assert [("best=None" in line) for line in measured] == [True, True, False, False, False]
 
 
+@pytest.mark.wide
 def test_after_a_guess_the_default_may_be_cut_off(tmp_path: Path) -> None:
     """The guess is measured before the default, even if the default is built first, and the default beside it."""
     lab = FakeLab(tmp_path / "journal")
@@ -219,6 +220,7 @@ def test_after_a_guess_the_default_may_be_cut_off(tmp_path: Path) -> None:
     assert [("best=None" in line) for line in measured] == [True, False, False, False, False]
 
 
+@pytest.mark.wide
 def test_a_guess_that_fails_holds_nothing_back(tmp_path: Path) -> None:
     """Where no version has a time, the default is measured whole."""
     lab = FakeLab(tmp_path / "journal")

@@ -22,6 +22,8 @@ from tests.helpers import affine_nests
 from tests.helpers.paths import POLYBENCH, POLYBENCH_C
 
 FILES = sorted(p.stem for p in POLYBENCH.glob("*.c"))
+LARGE = {"bp_stereo", "gramschm"}
+"""Their derived spaces take long to judge."""
 GPU = {
     "gemm": ("loop k: factor", "loop i: unroll 4, jam", "loop j: unroll 4, jam", "loop k: tile k:32",
              "loop k: stage A, B, buffers 2, unroll 16", "codelet: grid blocksize 16x8"),
@@ -114,7 +116,7 @@ def blocks(codelet: Codelet) -> list[BlockSize | None]:
 @pytest.mark.parametrize(
     ("name", "device", "lines"),
     [
-        pytest.param(n, device, lines, id=f"{n}-{device}", marks=pytest.mark.long if n == "bp_stereo" else ())
+        pytest.param(n, device, lines, id=f"{n}-{device}", marks=pytest.mark.long if n in LARGE else ())
         for device, each in (("gpu", GPU), ("cpu", CPU))
         for n, lines in each.items()
     ],
@@ -136,7 +138,7 @@ def test_what_won_in_spaces_made_by_hand_is_there(name: str, device: str, lines:
 
 @pytest.mark.sampled(10, "wide")
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.long) if n in LARGE else n for n in FILES])
 def test_every_section_fits_the_file(name: str) -> None:
     """Its first version is legal, and no section is another one's twin."""
     analysis = read(name)
@@ -147,6 +149,8 @@ def test_every_section_fits_the_file(name: str) -> None:
         assert tree(analysis, next(iter(parse(section, "derived")))) is not None, section
 
 
+@pytest.mark.sampled(4)
+@pytest.mark.sampled(5, "wide")
 @pytest.mark.parametrize("name", affine_nests.CODES)
 def test_of_any_program(name: str) -> None:
     """PolyBench's other kernels."""
@@ -154,6 +158,7 @@ def test_of_any_program(name: str) -> None:
     assert parse(text, "derived").versions > 50
 
 
+@pytest.mark.sampled(9, "wide")
 @pytest.mark.parametrize(
     ("name", "words"),
     [("lu", "fuse:min"), ("cholesky", "fuse:min"), ("seidel-2d", "fuse:min"), ("trmm", "fuse:min")],
@@ -167,6 +172,7 @@ def test_a_nest_that_is_not_parallel_is_scheduled(name: str, words: str) -> None
     assert "parallel" in Patterns(analysis, (first.lines[0],)).modes.values()
 
 
+@pytest.mark.wide
 def test_a_product_around_a_row_becomes_one_of_tiles() -> None:
     """Where the loop of a sum is around that of a row, a GPU has threads for both others, and tiles."""
     for name in ("gemm", "syrk", "syr2k"):
@@ -222,6 +228,7 @@ def test_a_loop_is_split_where_it_reaches_what_the_others_read() -> None:
     assert forms.splits(Analysis(load(moved).codelet)) == ("loop 2: splitat k + 2, k + 3",)
 
 
+@pytest.mark.sampled(9, "wide")
 @pytest.mark.parametrize("name", ["doitgen", "floyd-warshall", "trisolv"])
 def test_all_that_is_listed_is_legal(name: str) -> None:
     """An unrolling that a dependence forbids is in no derived space."""
@@ -321,7 +328,7 @@ def test_it_can_be_printed() -> None:
     assert isinstance(both.exception, UsageError)
 
 
-@pytest.mark.sampled(2, "wide")
+@pytest.mark.sampled(9, "wide")
 @pytest.mark.parametrize(("kernel", "packed"), [("corr", True), ("covar", True), ("syrk", True), ("gemm", False)])
 def test_idle_blocks_of_triangles_are_left_out(kernel: str, packed: bool) -> None:
     """Where a product is a triangle, or is made one."""

@@ -216,6 +216,7 @@ def test_a_cluster_without_a_device(shared: dask_cluster.Cluster, monkeypatch: p
     assert shared.wait_for("auto") == "numba-cpu"
 
 
+@pytest.mark.wide
 def test_a_file_that_only_we_have(shared: dask_cluster.Cluster, tmp_path: Path) -> None:
     """What measuring needs and a worker lacks is an error beforehand; what it has is none."""
     (tmp_path / "data.npz").touch()

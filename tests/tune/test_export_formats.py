@@ -118,6 +118,7 @@ def check_wisdom(text: str) -> None:
     assert max(groups.values(), default=0) <= wisdom.BEST
 
 
+@pytest.mark.wide
 @ODD
 @given(rows=row_factory.rows())
 def test_the_rules_of_the_formats_hold(rows: list[Row]):

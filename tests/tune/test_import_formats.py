@@ -59,7 +59,7 @@ def check(found: Recording, search: Search, *, runs: bool) -> None:
         assert not runs or one.runs_us == pytest.approx(other.runs_us, rel=1e-12)
 
 
-@pytest.mark.sampled(3, "wide")
+@pytest.mark.wide
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(rows=row_factory.rows())
 @pytest.mark.parametrize("kind", WHOLE)

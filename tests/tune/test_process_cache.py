@@ -194,6 +194,7 @@ def fresh_only(fault: str, journal: Path, number: int) -> Callable[..., Any]:
     return setup()
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(7, "wide")
 @pytest.mark.parametrize("fault", ["raises", "dies", "is killed", pytest.param("hangs", marks=pytest.mark.long)])
 def test_what_a_used_process_cannot_set_up_a_new_one_does(spares: ProcessCache, fault: str, tmp_path: Path) -> None:
@@ -222,6 +223,7 @@ def talkative(text: str) -> Callable[..., Any]:
     return setup()
 
 
+@pytest.mark.wide
 def test_a_crash_quotes_its_own_kernel(spares: ProcessCache) -> None:
     """What a process wrote for the kernel before is no evidence, what it wrote for this one is."""
     served(spares, "raise", make=partial(talkative, "of the first kernel"))

@@ -81,7 +81,7 @@ def test_matrices_that_lie_across_are_given_transposed(text: str, turned: str, o
     assert ["".join(f.var for f in around) for around in nests(codelet)] == [order]
 
 
-@pytest.mark.sampled(4, "wide")
+@pytest.mark.sampled(9, "wide")
 @pytest.mark.parametrize(
     "path",
     [*sorted(POLYBENCH.glob("*.c")), GATLAS / "nt", GATLAS / "tt"],

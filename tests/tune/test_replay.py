@@ -248,6 +248,7 @@ def test_the_table_and_the_summary_say_how_soon():
     assert rows[1]["evaluations_median"] is None
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(not style.available(), reason="matplotlib is missing")
 def test_the_plot_is_made(tmp_path: Path):
     """A PNG and an SVG, with a panel for each recording."""

@@ -172,6 +172,7 @@ def test_a_hopeless_version_is_not_run_at_the_users_sizes(bench: MeasuringDevice
     assert isinstance(measured(uncut, version, best), WrongResult)
 
 
+@pytest.mark.wide
 def test_what_is_not_screened_is_checked_at_odd_sizes_where_it_is_promising(baking: Baking) -> None:
     """Timed first; what is slow is right at the user's sizes, and of the rest what fails at the odd ones is wrong."""
     bench = MeasuringDevice(replace(baking.job, screens=False))
@@ -193,6 +194,7 @@ def test_what_is_not_screened_is_checked_at_odd_sizes_where_it_is_promising(baki
     assert isinstance(measured(whole, bad, Incumbent(1e-3)), WrongResult)
 
 
+@pytest.mark.wide
 def test_what_is_promising_is_run_where_loops_do_not_run(baking: Baking) -> None:
     """By a plan for any sizes: right at the sizes timed and at odd ones, a version is wrong where none is left."""
     at = edge_sizes(baking.job.codelet, baking.job.problem)

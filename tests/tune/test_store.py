@@ -235,6 +235,7 @@ with Store.open(sys.argv[1]) as store:
 """
 
 
+@pytest.mark.wide
 def test_two_processes_write_at_once(path: Path):
     """Opened and written at the same moment by three processes, every row of each is there."""
     command = [sys.executable, "-c", WRITES, str(path), str(ROOT)]

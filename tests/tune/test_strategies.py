@@ -71,6 +71,7 @@ def test_a_search_keeps_to_the_space_and_ends(name: str, view: str, cost):
     assert strategy.ask() is None
 
 
+@pytest.mark.sampled(7, "wide")
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("name", [*COMPLETE, *LEARNING])
 def test_replayable(name: str, view: str):
@@ -86,7 +87,7 @@ def test_a_space_of_nothing_and_of_one(name: str):
     assert searched(ALL[name](Space(()), 1), bowl) == []
 
 
-@pytest.mark.sampled(3, "wide")
+@pytest.mark.sampled(9, "wide")
 @pytest.mark.parametrize("name", ["sampling", "jiang-snir", "gatlas-nested", "local", "evolutionary", "model"])
 def test_the_best_of_a_bowl_is_found_with_few_questions(name: str):
     """2,048 versions whose cost rises from one point: within 1 % of the best after at most a tenth, half of seeds."""
@@ -256,6 +257,7 @@ def test_a_huge_space_is_sampled_at_once(monkeypatch: pytest.MonkeyPatch):
     assert len(looked) <= 200
 
 
+@pytest.mark.wide
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([n for n in ALL if n not in EXTRAS]))
 def test_no_seed_breaks_a_search(seed: int, name: str):

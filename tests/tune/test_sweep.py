@@ -74,6 +74,7 @@ def lab(tmp_path: Path) -> FakeLab:
     return FakeLab(tmp_path / "journal")
 
 
+@pytest.mark.wide
 def test_every_configuration_ends_as_an_outcome(lab: FakeLab, tmp_path: Path):
     """Crashes, hangs, lies and refusals each cost one configuration; the others are timed, and all are stored."""
     seen: list[Progress] = []
@@ -158,6 +159,7 @@ def test_the_same_source_elsewhere_is_not_run_again(lab: FakeLab, tmp_path: Path
     assert len(ran(lab, "measure")) == before + 2
 
 
+@pytest.mark.wide
 def test_texts_written_twice_are_run_once(lab: FakeLab, tmp_path: Path):
     """Overlapping sections and repeated items are duplicates, in a resumed sweep as well."""
     space = parse("loop k: unroll {2, 2, 3}\nor\nloop k: unroll {2..3}", "s")
@@ -208,6 +210,7 @@ def test_a_strategy_sees_the_same_order_whatever_the_speed(tmp_path: Path):
     ]
 
 
+@pytest.mark.wide
 def test_duplicates_are_told_the_cost_of_the_first(lab: FakeLab, tmp_path: Path):
     """A strategy learns from a duplicate as much as from the version itself."""
     learner = Learner(parse("loop k: unroll {2, 1, 2}", "s"))
@@ -264,6 +267,7 @@ def refused() -> Callable[[str, Any], Any]:
     raise RuntimeError("something is prepared")
 
 
+@pytest.mark.wide
 def test_nothing_is_prepared_again(lab: FakeLab, tmp_path: Path):
     """The database says of duplicates too what they came to; before their original they take its outcome."""
     space = parse("loop k: { illegal | unroll {1..9} | nobuild }", "s")
@@ -313,7 +317,7 @@ def test_compiling_overlaps_measuring(lab: FakeLab, tmp_path: Path):
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("name", ["exhaustive", "random"])
+@pytest.mark.parametrize("name", ["exhaustive", pytest.param("random", marks=pytest.mark.long)])
 def test_the_coordinator_is_cheap_and_small(lab: FakeLab, tmp_path: Path, name: str):
     """A million points: under 2 ms of the coordinator's CPU time a configuration, and memory for those visited only."""
     space = parse("loop k: illegal {1..1000}\nloop j: unroll {1..1000}", "s")

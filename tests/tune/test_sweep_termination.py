@@ -50,6 +50,7 @@ def test_a_sweep_without_a_time_ends_after_its_budget_again(
     assert not ran(lab, "measure")
 
 
+@pytest.mark.wide
 def test_a_budget_of_seconds_ends_the_sweep(lab: FakeLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """At the end of the time the running measurement is kept, nothing is begun, and nothing is left running."""
     end_budget_after(monkeypatch, lab, measurements=5)
@@ -130,6 +131,7 @@ def test_ctrl_c_on_the_terminal_is_quiet(lab: FakeLab, tmp_path: Path):
     assert re.fullmatch(r"interrupted [2-8]\n", out), out
 
 
+@pytest.mark.wide
 def test_a_laboratory_that_cannot_start_ends_the_sweep(lab: FakeLab, tmp_path: Path):
     """No device is the user's to know at once, not a crash of every configuration."""
     with pytest.raises(TargetError, match="cannot start"):

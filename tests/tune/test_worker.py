@@ -149,6 +149,7 @@ def killed_setup(times: int, journal: Path) -> Callable[..., Any]:
     return setup()
 
 
+@pytest.mark.wide
 def test_a_worker_killed_while_it_sets_up_is_started_again(tmp_path: Path):
     """Twice, and the task is kept; killed once more it is the user's to know."""
     with Worker(partial(killed_setup, 2, tmp_path / "a"), limit_s=5.0) as worker:
