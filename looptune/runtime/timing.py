@@ -30,6 +30,9 @@ DRAWN = 8192
 FAR = 10.0
 """So many times as slow as the fastest version, the default and hand-written kernels are not run for its sake."""
 
+FEWEST = 5
+"""Rounds of the finals, however long they take."""
+
 Sampler = Callable[[], float]
 Verdict = Literal["FAST", "SLOW", "SAME", "AMBIGUOUS"]
 
@@ -109,7 +112,7 @@ def finals(
     spread: float = 0.01,
     limit_s: float = 15.0,
     patience_s: float = 30.0,
-    fewest: int = 5,
+    fewest: int = FEWEST,
     most: int = 10_000,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, tuple[float, ...]]:

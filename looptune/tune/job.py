@@ -27,7 +27,8 @@ class Job:
 
     ``threads``: cores that the original loops may use, because other kernels are swept meanwhile; None: all. A time
     that exceeds the ``ceiling`` is refused; that is None if the device's peaks are not known. Without ``cuts`` every
-    version is measured whole, however slow it is. ``finals_s``: how long the finals wait for clear verdicts.
+    version is measured whole, however slow it is. ``finals_s``: how long the finals wait for clear verdicts; with
+    ``finals_end`` they end then, however few rounds were made.
 
     ``text``: the program's own text, with which versions are compared; None if it cannot be compiled.
     ``edge_problems``: sizes at which loops run once or not at all, for a target whose programs serve all sizes.
@@ -45,6 +46,7 @@ class Job:
     cuts: bool = True
     threads: int | None = None
     finals_s: float = FINALS_S
+    finals_end: bool = False
     text: CReference | None = None
     edge_problems: tuple[Problem, ...] = ()
 

@@ -15,6 +15,7 @@ from looptune.ir.rewrite import walk
 from looptune.ir.simplify import wrap
 from looptune.lower.passes.scalar_replacement import never_alias
 from looptune.poly.legality import Reduction, check_schedule, parallel
+from looptune.poly.reversal import reversed_pairs
 from looptune.poly.scop import SchedulePiece, Scop, build, to_isl
 from tests.helpers.explanations import explained
 from tests.helpers.python_nests import nest
@@ -330,3 +331,34 @@ def test_a_kernel_is_analysed_in_time() -> None:
     model = model_of(code, "A n n")
     assert check_schedule(model, order(S0="0, t, 0, 2 * t + i, 0, i + j + 4 * t")) is None
     assert time.perf_counter() - start < 1
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ([("i", "j")], [("i", "j")]),
+        ([("j", "i")], [("j", "i")]),
+        ([("i + j", "0 - i")], [("i + j", "0 - i")]),
+        ([("0", "j", "i")], [("1", "i")]),
+        ([("1", "j")], [("0", "i", "j")]),
+        ([("floor(i/2)", "0", "i mod 2")], [("floor(i/2)", "1")]),
+        ([("i", "0"), ("n - i", "j")], [("n - i", "0"), ("i", "j", "1")]),
+        ([("0", "i"), ("1", "0 - i")], [("0", "j"), ("1", "j")]),
+        ([("1", "i"), ("0", "i")], [("1", "i"), ("0", "i")]),
+    ],
+)
+def test_reversed_pairs_are_those_of_whole_times(first: list[tuple[str, ...]], then: list[tuple[str, ...]]) -> None:
+    """Entry by entry, the same pairs are found as where whole times are compared, whatever pieces there are."""
+    whens = ["2*j < n", "2*j >= n"]
+    model = model_of(
+        "for i in range(1, n):\n    for j in range(1, n):\n        A[i][j] = A[i - 1][j] + A[i][j - 1] + A[j][i]",
+        "A n n",
+    )
+    for d in model.dependences:
+        one, other = (
+            tuple(SchedulePiece(time, when) for time, when in zip(times, whens if times[1:] else [""], strict=True))
+            for times in (first, then)
+        )
+        whole = d.map.intersect(model.space.later(d.source, d.sink, one, other))
+        found = reversed_pairs(model.space, d, one, other)
+        assert whole.is_empty() if found is None else found.is_equal(whole) and not found.is_empty()

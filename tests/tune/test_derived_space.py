@@ -334,3 +334,10 @@ def test_idle_blocks_of_triangles_are_left_out(kernel: str, packed: bool) -> Non
     """Where a product is a triangle, or is made one."""
     text = derive(Analysis(load(POLYBENCH / f"{kernel}.c").codelet))
     assert ("codelet: pack" in text) == packed
+
+
+def test_a_derivation_out_of_time_ends_with_what_it_has() -> None:
+    """No section is begun, and what a longer one lists first is all of a shorter one."""
+    analysis = Analysis(load(POLYBENCH / "gemm.c").codelet)
+    assert derive(analysis, 0.0).strip() == ""
+    assert derive(analysis, 600.0) == derive(analysis)

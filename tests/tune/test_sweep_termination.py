@@ -19,7 +19,7 @@ from looptune.tune.execution.lab import Progress
 from looptune.tune.execution.process import Setup
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.statistics import SweepStatistics
-from looptune.tune.space.space import parse
+from looptune.tune.space.space import Configuration, parse
 from looptune.tune.store.store import Store
 from looptune.tune.strategies.exhaustive import Exhaustive
 from tests.helpers.fake_lab import FakeLab, end_budget_after, ran, run
@@ -59,6 +59,30 @@ def test_a_budget_of_seconds_ends_the_sweep(lab: FakeLab, tmp_path: Path, monkey
     assert result.counts["timed"] == len(ran(lab, "measure")) == 5
     with Store.open(tmp_path / "store") as store:
         assert {row.status for row in store.rows()} == {"timed"}
+
+
+@pytest.mark.parametrize(("before", "overrun_s", "timed"), [(0, 0.3, 0), (2, 1.2, 2)])
+def test_a_run_is_stopped_after_the_overrun(
+    lab: FakeLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int, overrun_s: float, timed: int
+) -> None:
+    """What still runs then is as if it had not been begun; with a time, a quarter of the overrun is left."""
+    over: list[float] = []
+
+    def left_s(tally: SweepStatistics) -> float:
+        if len(ran(lab, "measure")) <= before:
+            return 0.02
+        over[:] = over or [time.monotonic()]
+        return over[0] - time.monotonic()
+
+    monkeypatch.setattr(SweepStatistics, "left_s", left_s)
+    space = parse("loop k: { fast | forever }", "s") if before else parse("loop k: forever", "s")
+    first = (Configuration(("loop k: forever",)),) if not before else (Configuration(()),)
+    budget = Budget(seconds=60.0, overrun_s=overrun_s)
+    result = run(lab, tmp_path, space, budget=budget, timeout_s=60.0, first=first)
+    assert 0.3 <= time.monotonic() - over[0] < 20
+    assert result.counts["timed"] == timed
+    with Store.open(tmp_path / "store") as store:
+        assert [row.status for row in store.rows()] == ["timed"] * timed
 
 
 @pytest.mark.wide

@@ -35,7 +35,7 @@ from looptune.runtime.device_compare import Comparison
 from looptune.runtime.disturbance import Watch
 from looptune.runtime.outcome import CutOff, Fact, Illegal, Outcome, OverLimit, Timed, WrongResult
 from looptune.runtime.roofline import Roofline
-from looptune.runtime.timing import finals, screen, summary
+from looptune.runtime.timing import FEWEST, finals, screen, summary
 from looptune.runtime.verification import OUTSIDE, ReferenceComparison
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import ScheduleResult, schedule
@@ -438,8 +438,11 @@ class MeasuringDevice:
             by_hand, wrong = self.by_hand(lineup.by_hand)
             samplers |= by_hand
         leaving, limit_s = lineup.binaries.keys() - {lineup.default}, self.job.finals_s
+        patience_s, fewest = (limit_s, 1) if self.job.finals_end else (2 * limit_s, FEWEST)
         watch = Watch()
-        times = finals(samplers, lineup.seed, lineup.default, leaving, limit_s=limit_s, patience_s=2 * limit_s)
+        times = finals(
+            samplers, lineup.seed, lineup.default, leaving, limit_s=limit_s, patience_s=patience_s, fewest=fewest
+        )
         disturbed = watch.disturbance()
         fast = {name: self.impossible(summary(us).median_us) for name, us in times.items()}
         wrong |= {name: why for name, why in fast.items() if why is not None}

@@ -14,27 +14,40 @@ _SECONDS: Mapping[str, int] = MappingProxyType({"s": 1, "sec": 1, "m": 60, "min"
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The limits of a sweep: ``count`` configurations without duplicates and ``seconds``; None: no limit."""
+    """The limits of a sweep: ``count`` configurations without duplicates and ``seconds``; None: no limit.
+
+    A sweep without a time goes on for ``overrun_s`` after its end, or as long again, and then stops whatever runs. With
+    one, a run that is under way is stopped after FINISHING of them, or not at all.
+    """
 
     count: int | None = None
     seconds: float | None = None
+    overrun_s: float | None = None
 
 
 FINALS_SHARE = 6
-"""The finals have this part of a budget of seconds, or less."""
-LEAST_SHARE = 2
+"""The finals time versions for this part of a budget of seconds, or less."""
+AROUND_FINALS = 0.5
+"""Of that time, what else the finals take: processes that set up and build, and the proof."""
+LEAST_SHARE = 5
 """The search has this part of it, or more: what comes before may have taken most."""
+DERIVATION_SHARE = 4
+"""The derivation of a space begins nothing new after this part of it."""
+FINISHING = 0.25
 
 
-def search_seconds(seconds: float, before_s: float, finals_s: float) -> float:
-    """Return the seconds of a budget that are the search's, where ``before_s`` of them have passed.
+def search_budget(seconds: float, before_s: float, finals_s: float) -> Budget:
+    """Return what is left of a budget of seconds for the search, where ``before_s`` of them have passed.
 
-    What is left is for the finals, which take about ``finals_s``, and for the proof.
+    The rest is for the finals, which time versions for about ``finals_s``. Without a time there are none.
 
-    >>> search_seconds(60.0, 4.0, 10.0), search_seconds(10.0, 7.0, 2.0)
-    (46.0, 5.0)
+    >>> search_budget(60.0, 4.0, 10.0)
+    Budget(count=None, seconds=41.0, overrun_s=15.0)
+    >>> search_budget(10.0, 9.0, 1.0)
+    Budget(count=None, seconds=2.0, overrun_s=1.5)
     """
-    return max(seconds / LEAST_SHARE, seconds - before_s - finals_s)
+    finals_s *= 1 + AROUND_FINALS
+    return Budget(seconds=max(seconds / LEAST_SHARE, seconds - before_s - finals_s), overrun_s=finals_s)
 
 
 def parse_budget(text: str) -> Budget:

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 SLOWEST_FLOPS = 5e9
 """Beyond this the sequential loops can take a minute on one core and are left out."""
+FLOPS_A_SECOND = 2e8
+"""So many operations a second one core does at least; two runs or three then take no longer than the finals."""
 
 
 def finish(
@@ -133,11 +135,14 @@ def _match(prepared: PreparedRun, lab: KernelBuilder, store: Store, searched: Sw
     """Return the finals of the best versions, the default if it was timed, and the transferred configurations."""
     request, default, texts = prepared.request, prepared.annotated.text, finals.select_finalists(searched.timed)
     known = any(row.directives == default for row in searched.timed)
-    among = (*texts, default) if known and default not in texts else texts
+    among = (*texts[:1], default, *texts[1:]) if known and default not in texts else texts
     among = (*among, *transfer.finalists(prepared, searched, among))
+    screened_us = {row.directives: row.median_us for row in searched.timed if row.median_us}
+    if prepared.job.finals_end:
+        among = finals.in_one_round(among, screened_us, prepared.job.finals_s)
     return KernelFinals(
         lab, store, searched.sweep, prepared.model, among, default, prepared.by_hand, request.seed,
-        request.fresh, screened_us={row.directives: row.median_us for row in searched.timed if row.median_us},
+        request.fresh, screened_us=screened_us,
     )  # fmt: skip
 
 
@@ -221,14 +226,19 @@ def _entries(
 ) -> tuple[Entry, ...]:
     """Return the lines of the table; ``tried`` is the outcome of the default, which may have no time in the finals."""
     times, stopped_us = found.us, least_us(tried)
+    match tried:
+        case Timed(times_us=screened) if default not in found.us and default not in found.wrong:
+            # It was too slow for the finals of a short budget.
+            times, stopped_us = {**times, default: screened}, None
     base = times.get(default)
+    against_base = paired_speedup if default in found.us else unpaired_speedup
 
     def entry(name: str, key: str, how: str) -> Entry:
         if key not in times:
             missing = _failed(tried) if key == default else "not measured"
             why = f"WRONG: {found.wrong[key]}" if key in found.wrong else missing
             return Entry(name, None, None, why, asserted.get(key, False))
-        over = paired_speedup(base, times[key], 0) if base is not None and key != default else None
+        over = against_base(base, times[key], 0) if base is not None and key != default else None
         if base is None and stopped_us is not None:
             over = at_least(stopped_us, summary(times[key]).median_us)
         return Entry(name, summary(times[key]), over, how, asserted.get(key, False))
@@ -270,9 +280,10 @@ def _failed(tried: Outcome | None) -> str:
 
 
 def _affordable(prepared: PreparedRun) -> bool:
-    """Tell whether the original loops on one core take no longer than anyone waits."""
+    """Tell whether the original loops on one core take no longer than anyone waits, or than the finals may take."""
     work = operation_count.count(prepared.unit.codelet.body, prepared.sizes)
-    return work is None or work <= SLOWEST_FLOPS
+    most = min(SLOWEST_FLOPS, prepared.job.finals_s * FLOPS_A_SECOND) if prepared.job.finals_end else SLOWEST_FLOPS
+    return work is None or work <= most
 
 
 def _named(prepared: PreparedRun) -> dict[str, int]:

@@ -15,6 +15,7 @@ with it.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -25,6 +26,7 @@ from looptune.runtime.outcome import Crashed, NotBuilt, Outcome, Timed, TimedOut
 from looptune.tune.execution.lab import NextStep, PreparedVersion, Progress, SweepResult, VersionBuilder
 from looptune.tune.execution.worker_loop import TaskError, TaskResult
 from looptune.tune.incumbent import Incumbent
+from looptune.tune.session.budget import FINISHING
 from looptune.tune.session.statistics import SweepStatistics
 from looptune.tune.space.space import Configuration
 from looptune.tune.store.store import Row, Store
@@ -182,25 +184,36 @@ class Coordinator:
 
     def _finished(self) -> bool:
         if self._out_of_time:
-            return not self._measuring
+            return not self._measuring or self._stops_in_s <= 0
         return not self._in_flight and not self._waiting and self._done_asking()
 
     @property
     def _out_of_time(self) -> bool:
-        """Tell whether the budget is used up; a sweep without a time goes on with what it has, once as long."""
+        """Tell whether the budget is used up; a sweep without a time goes on with what it has, for a while."""
         if not self._tally.out_of_time:
             return False
         assert self._budget.seconds is not None, "a budget without seconds does not end so"
         first = not self._tally.counts["timed"] and bool(self._in_flight)
-        return not (first and self._tally.left_s() > -self._budget.seconds)
+        more_s = self._budget.seconds if self._budget.overrun_s is None else self._budget.overrun_s
+        return not (first and self._tally.left_s() > -more_s)
+
+    @property
+    def _stops_in_s(self) -> float:
+        """Return in how many seconds whatever runs is stopped: it is to be run again by whoever asks for it."""
+        if self._budget.overrun_s is None:
+            return math.inf
+        share = FINISHING if self._tally.counts["timed"] else 1.0
+        return self._tally.left_s() + share * self._budget.overrun_s
 
     def nap_s(self) -> float | None:
         """Return how many seconds to sleep if nothing happens, or None for no limit.
 
-        This is the time to the end of the budget, and at most PARKED_S while another sweep runs a version that this one
-        waits for.
+        This is the time to the end of the budget, or until what still runs is stopped, and at most PARKED_S while
+        another sweep runs a version that this one waits for.
         """
-        nap = None if self._budget.seconds is None or self._tally.out_of_time else self._tally.left_s()
+        nap = None if self._budget.seconds is None else self._tally.left_s()
+        if nap is not None and self._tally.out_of_time:
+            nap = None if self._budget.overrun_s is None else max(0.0, self._stops_in_s)
         if not self._parked:
             return nap
         return PARKED_S if nap is None else min(nap, PARKED_S)

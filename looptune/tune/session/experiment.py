@@ -10,6 +10,7 @@ time. So do those of several files on a GPU: while the versions of one compile, 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -30,7 +31,7 @@ from looptune.tune.execution.local_executor import HERE
 from looptune.tune.measure import sequential
 from looptune.tune.measure.evaluate import KernelBuilder, plans_of
 from looptune.tune.session import dump, transfer
-from looptune.tune.session.budget import Budget, search_seconds
+from looptune.tune.session.budget import Budget, search_budget
 from looptune.tune.session.conclude import finish
 from looptune.tune.session.prepare import PreparedRun, single_version_command
 from looptune.tune.session.sweep import Part, sweeps
@@ -65,12 +66,13 @@ def run_all(
     All sweeps (or, without a sweep, the measurements of the annotated versions) run at the same time; transferred
     configurations and the finals of each follow. The requests must be equal except for the file and its definitions.
     """
-    shares = threads([_work(p) for p in prepared])
+    begun = time.monotonic()
+    shares = threads([_work(p) if len(prepared) > 1 else None for p in prepared])
     prepared = tuple(_with_ceiling(_with_share(p, n), executor) for p, n in zip(prepared, shares, strict=True))
     one = prepared[0]
     request = one.request
-    budget = _search_budget(one) if request.sweep else Budget(count=1)
     labs = [KernelBuilder(p.job, p.context) for p in prepared]
+    budget = one.budget if request.sweep else Budget(count=1)
     parts = [
         Part(
             lab,
@@ -82,6 +84,8 @@ def run_all(
         )
         for lab, p in zip(labs, prepared, strict=True)
     ]
+    if request.sweep and budget.seconds is not None:
+        budget = search_budget(budget.seconds, one.prepared_s + time.monotonic() - begun, one.job.finals_s)
     searched = sweeps(
         parts, store, executor, jobs=one.jobs, timeout_s=request.timeout_s, budget=budget, progress=progress,
         first=(one.annotated,), fresh=request.fresh, cuts=request.early_stop,
@@ -89,13 +93,6 @@ def run_all(
     return finish(
         prepared, labs, store, transfer.measure(prepared, labs, searched, store, progress, executor), executor
     )
-
-
-def _search_budget(prepared: PreparedRun) -> Budget:
-    budget = prepared.budget
-    if budget.seconds is None:
-        return budget
-    return replace(budget, seconds=search_seconds(budget.seconds, prepared.prepared_s, prepared.job.finals_s))
 
 
 def concurrent_groups(

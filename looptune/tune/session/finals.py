@@ -134,6 +134,21 @@ def select_finalists(timed: Sequence[Row]) -> tuple[str, ...]:
     return tuple(row.directives for row in timed[: min(MOST, max(FINALISTS, near))])
 
 
+def in_one_round(texts: Sequence[str], screened_us: Mapping[str, float], seconds: float) -> tuple[str, ...]:
+    """Return those of the versions, the first always, that run once each within so many seconds.
+
+    >>> in_one_round(("a", "b", "c", "d"), {"a": 2e6, "b": 3e6, "c": 9e6, "d": 1e6}, 6.5)
+    ('a', 'b', 'd')
+    """
+    found, left_us = list(texts[:1]), seconds * 1e6 - sum(screened_us.get(text, 0.0) for text in texts[:1])
+    for text in texts[1:]:
+        us = screened_us.get(text, 0.0)
+        if us <= left_us:
+            found.append(text)
+            left_us -= us
+    return tuple(found)
+
+
 @dataclass(frozen=True, slots=True)
 class KernelFinals:
     """The finals of one kernel on one model of device.

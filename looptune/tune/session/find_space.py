@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,16 +21,19 @@ if TYPE_CHECKING:
     from looptune.schedule.analysis import Analysis
 
 
-def find_space(file: Path, given: Path | None, unit: Unit, analysis: Analysis, *, gpu: bool) -> Space:
+def find_space(
+    file: Path, given: Path | None, unit: Unit, analysis: Analysis, *, gpu: bool, seconds: float = math.inf
+) -> Space:
     """Return the space to sweep for ``file``.
 
-    It is that of the space file or T1 problem ``given``, else of the file beside it, else of its pragmas, else derived.
+    It is that of the space file or T1 problem ``given``, else of the file beside it, else of its pragmas, else derived
+    in about so many ``seconds``.
     Raises UsageError for a file that cannot be read, ParseError and DirectiveError at a line of it.
     """
     path = given if given is not None else space_file(file)
     if path is None:
         own = pragma_space(unit)
-        return parse(derive(analysis), "<derived>") if own is None else own
+        return parse(derive(analysis, seconds), "<derived>") if own is None else own
     try:
         text = read_file(path).decode()
     except (OSError, UnicodeDecodeError) as error:

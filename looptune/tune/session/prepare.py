@@ -53,7 +53,7 @@ from looptune.tune.measure.handwritten import find_kernels
 from looptune.tune.measure.reference import describe_reference, text_of
 from looptune.tune.results.studies import KernelStudy
 from looptune.tune.session import dump, find_space
-from looptune.tune.session.budget import FINALS_SHARE, Budget, parse_budget
+from looptune.tune.session.budget import DERIVATION_SHARE, FINALS_SHARE, Budget, parse_budget
 from looptune.tune.space.pragma_choices import check_choices_decided
 from looptune.tune.space.space import Configuration, Space
 from looptune.tune.store.source_hash import source_hash
@@ -230,11 +230,13 @@ def prepare_all(request: TuningRequest, executor: Executor = HERE) -> tuple[Prep
     job = Job(
         unit.codelet, size, prime_sizes(unit.codelet, size) if large is None else large, target, CACHE, request.seed,
         request.floats.reorder, screens=large is not None and _heavy(unit, size), cuts=request.early_stop,
-        finals_s=finals_s, text=text, edge_problems=edge_sizes(unit.codelet, size),
+        finals_s=finals_s, finals_end=budget.seconds is not None, text=text,
+        edge_problems=edge_sizes(unit.codelet, size),
     )  # fmt: skip
     context = _context(request, unit, job, models[0].facts)
     lab = KernelBuilder(job, context)
-    space = _space(request, unit, lab)
+    seconds = math.inf if budget.seconds is None else budget.seconds / DERIVATION_SHARE
+    space = _space(request, unit, lab, seconds)
     given_lines = current_text("\n".join(request.directives)).splitlines()
     annotated = Configuration(tuple(line for line in given_lines if line.strip()))
     placed = parse_lines(annotated.lines, "configuration")
@@ -473,11 +475,12 @@ def _check_sizes(request: TuningRequest, unit: Unit) -> None:
             raise UsageError(f"-D {meant[0]}={request.defines[meant[0]]} gives {p.name} no number", p.span)
 
 
-def _space(request: TuningRequest, unit: Unit, lab: KernelBuilder) -> Space:
+def _space(request: TuningRequest, unit: Unit, lab: KernelBuilder, seconds: float) -> Space:
     if not request.sweep:
         check_choices_decided(unit, parse_lines(request.directives))
         return Space(())
-    return find_space.find_space(request.file, request.space, unit, lab.analysis, gpu=lab.job.target.specializes_sizes)
+    gpu = lab.job.target.specializes_sizes
+    return find_space.find_space(request.file, request.space, unit, lab.analysis, gpu=gpu, seconds=seconds)
 
 
 def _element_type(unit: Unit) -> str:

@@ -16,9 +16,11 @@ the same directive, which keeps the space of similar nests small.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import permutations, product
+from itertools import permutations, product, takewhile
 from typing import TYPE_CHECKING
 
 from looptune.ir.def_use import written_names
@@ -72,12 +74,13 @@ DEEPEST = 4
 """Nests of more loops than this are not permuted whole: 120 orders and more are the user's to ask for."""
 
 
-def derive(analysis: Analysis) -> str:
+def derive(analysis: Analysis, seconds: float = math.inf) -> str:
     """Return the derived space as text, one section for each idea.
 
-    For a loop that the file distributes, for each of its pieces.
+    For a loop that the file distributes, for each of its pieces. After so many ``seconds`` no further sections are
+    looked for: those that most often win come first.
     """
-    found = Patterns(analysis)
+    found, end = Patterns(analysis), time.monotonic() + seconds
     thoughts = (
         ("Copies of what iterations use one after the other, and loops split where one depends on another.",
          _forms(found)),
@@ -97,7 +100,8 @@ def derive(analysis: Analysis) -> str:
     known: set[str] = set()
     sections: list[str] = []
     for thought, own in thoughts:
-        new = [section for section in dict.fromkeys(own) if section not in known]
+        in_time = takewhile(lambda _: time.monotonic() < end, own) if time.monotonic() < end else ()
+        new = [section for section in dict.fromkeys(in_time) if section not in known]
         known |= {*new}
         sections += [f"# {thought}\n{section}" if section is new[0] else section for section in new]
     return "\nor\n".join(sections) + "\n"
