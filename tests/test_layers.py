@@ -90,7 +90,12 @@ def name(path: Path) -> str:
 OWN = {f"looptune.{name(path)}".rstrip(".") for path in MODULES}
 
 
-def imports(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+@cache
+def imports_of(path: Path) -> tuple[tuple[str, ast.stmt], ...]:
+    return tuple(imports(tree(path)))
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[str, ast.stmt]]:
     """Every module imported, wherever the import stands; ``from looptune import ir`` is ``looptune.ir``."""
     for node in ast.walk(tree):
         match node:
@@ -130,7 +135,7 @@ def upward(module: str, imported: str) -> bool:
 
 def test_imports_point_downward() -> None:
     """Absolute imports from packages of lower rank, or of the module's own package in its inner order."""
-    found = [(path, imported, node) for path in MODULES for imported, node in imports(tree(path))]
+    found = [(path, imported, node) for path in MODULES for imported, node in imports_of(path)]
     assert [f"{path}:{node.lineno}" for path, imported, node in found if imported == "."] == []
     ours = [(path, imported, node) for path, imported, node in found if imported.startswith("looptune")]
     assert len(ours) > 1000
@@ -183,7 +188,7 @@ def test_each_heavy_library_has_one_place() -> None:
     wrong = []
     for path in MODULES:
         own = name(path)
-        for imported, node in imports(tree(path)):
+        for imported, node in imports_of(path):
             owners = OWNERS.get(imported.partition(".")[0])
             if owners is not None and not any(own == o or own.startswith(f"{o}.") for o in owners):
                 wrong.append(f"{path}:{node.lineno}: imports {imported}, which is for {', '.join(owners)}")
@@ -197,7 +202,7 @@ def test_imports_stand_at_the_top(path: Path) -> None:
     for node in ast.walk(tree(path)):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
-        inside = [s for n in ast.walk(node) for _, s in imports(n) if isinstance(n, ast.stmt) and n is s]
+        inside = [n for n in ast.walk(node) if isinstance(n, ast.Import | ast.ImportFrom)]
         optional = all(i.partition(".")[0] in OPTIONAL for s in inside for i, _ in imports(s))
         assert not inside or optional or name(path) in COMMANDS, (
             f"{node.name}, line {inside[0].lineno}: an import inside"
@@ -212,7 +217,7 @@ def test_imports_stand_at_the_top(path: Path) -> None:
 def test_no_module_imports_itself_in_a_circle() -> None:
     """Following imports from module to module never comes back."""
     edges = {
-        module: {i for i, _ in imports(tree(path)) if i in OWN and i != module}
+        module: {i for i, _ in imports_of(path) if i in OWN and i != module}
         for module, path in ((f"looptune.{name(p)}".rstrip("."), p) for p in MODULES)
     }
     done: set[str] = set()
