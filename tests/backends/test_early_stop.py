@@ -162,6 +162,7 @@ def test_grids_are_remembered_not_changed() -> None:
     assert any(at[kernel.name](env) is None for kernel, env in seen)
 
 
+@pytest.mark.wide
 def test_a_cpu_stops_between_two_launches(tmp_path: Path) -> None:
     """Without a limit to speak of all is run, and is what ``run`` does; with a small one only the first steps are."""
     backend = targets.backend("numba-cpu", tmp_path)

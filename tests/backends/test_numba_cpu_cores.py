@@ -68,7 +68,7 @@ void f(int n, float A[n][n], float B[n][n]) {
 """
 
 
-@pytest.mark.sampled(2, "wide")
+@pytest.mark.sampled(9, "wide")
 @pytest.mark.parametrize("directives", [(), ("loop i: unroll 4, jam",), ("loop i: tile i:8, j:8",)])
 def test_loops_that_do_not_begin_at_a_constant_are_vectors(
     directives: tuple[str, ...], tmp_path: Path, optimising: None

@@ -126,6 +126,7 @@ def test_a_sweep_verifies_and_says_its_target(machine: Device, tmp_path: Path) -
     assert record["versions"]["timed"] == 3
 
 
+@pytest.mark.wide
 def test_a_plan_stops_between_two_launches(machine: Device) -> None:
     """With a limit of nothing a launch or two are made, without one all are."""
     backend = targets.backend("opencl", Path("unused"))

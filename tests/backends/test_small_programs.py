@@ -131,6 +131,7 @@ RUNNING = (
 )
 
 
+@pytest.mark.wide
 def test_a_running_sum_counts_where_its_condition_holds(tmp_path: Path) -> None:
     """Iterations whose condition is false add nothing, where the sum goes on from one to the next."""
     cases = []
@@ -141,7 +142,7 @@ def test_a_running_sum_counts_where_its_condition_holds(tmp_path: Path) -> None:
     assert not all_targets.wrong(cases, tmp_path)
 
 
-@pytest.mark.sampled(3, "wide")
+@pytest.mark.wide
 @pytest.mark.parametrize("name", MEMORY)
 def test_what_is_read_ahead_may_be_a_scalar_in_memory(name: str, tmp_path: Path) -> None:
     """Where a condition guards a sum, arrays of any shape are looked at, scalars in device memory too."""

@@ -75,6 +75,7 @@ def test_an_uninstalled_package_is_said_to_be() -> None:
     assert (finding.name, finding.status) == ("no-such-package", "missing")
 
 
+@pytest.mark.wide
 def test_the_threads_probe_runs_in_parallel_here() -> None:
     """The CPU target works: the probe compiles and runs a parallel loop."""
     (probe,) = (p for p in doctor.PROBES if p.name == "CPU threads")

@@ -54,7 +54,6 @@ for device in (t.Device("NVIDIA H200", 132, "sm_90"), t.Device("none", 1, "")):
 
 
 @pytest.mark.wide
-@pytest.mark.sampled(7, "wide")
 @cuda
 @pytest.mark.parametrize("kernel", ["gemm", "gramschm", "3mm"])
 def test_every_kernel_becomes_the_sweeps_machine_code(kernel: str, tmp_path: Path) -> None:

@@ -135,6 +135,7 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
         yield from _places(part)
 
 
+@pytest.mark.wide
 def test_a_damaged_database_is_one_error(base: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """Exit code 0, or 2 and one ``error:``; the database stays, and nothing that it says has been run."""
     cases = request.config.getoption("--cases") or FEW

@@ -160,6 +160,7 @@ def test_what_is_far_behind_is_run_thirty_times_and_half_a_second(default_us: fl
     assert paired_speedup(found["default"], found["good"], 0) is not None
 
 
+@pytest.mark.wide
 def test_looking_is_rare(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten versions that cannot be told apart: as rounds pile up, ever fewer pairs are looked at for each."""
     made = []

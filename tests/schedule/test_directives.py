@@ -179,7 +179,7 @@ void f(int n, int m, float D[n][m], float F[m][n], float B[n], float E[m]) {
 """
 
 
-@pytest.mark.sampled(30, "wide")
+@pytest.mark.sampled(40, "wide")
 @pytest.mark.parametrize(
     ("words", "loops"),
     [*((words, loops) for words in ("jam", "split, jam", "guarded, jam") for loops in ("ij", "jk")), ("jam", "ijk")],

@@ -119,6 +119,7 @@ def test_it_is_written_back(tmp_path: Path) -> None:
     assert [launch_bounds(k) for k in kernels] == [(256, 2), ()]
 
 
+@pytest.mark.wide
 @cuda
 def test_what_ships_has_it(tmp_path: Path) -> None:
     """A module's kernels are compiled as the sweep's were."""

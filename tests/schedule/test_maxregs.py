@@ -49,7 +49,6 @@ def limits(*lines: str) -> list[int]:
 
 
 @pytest.mark.wide
-@pytest.mark.sampled(4, "wide")
 @cuda
 @pytest.mark.parametrize("target", ["numba-cuda", "cuda-c"])
 def test_no_thread_takes_more(target: str) -> None:

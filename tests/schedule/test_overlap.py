@@ -180,7 +180,6 @@ def test_the_model_counts_what_a_tile_loads_and_stores() -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.sampled(15, "wide")
 @pytest.mark.parametrize("part", [*range(3), *(pytest.param(p, marks=pytest.mark.long) for p in range(3, 15))])
 def test_what_the_loops_give_on_a_cpu(part: int, tmp_path: Path) -> None:
     """In bands of rows, as many as there are cores, but for arrays of few rows; proved as the launches they are."""

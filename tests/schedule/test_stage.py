@@ -56,7 +56,7 @@ def test_tiles_are_what_a_block_reads(case: Case) -> None:
 SIDE_BY_SIDE = ("loop j: unroll 4, jam", "loop k: tile k:6", "loop k: stage A", "codelet: grid blocksize 4x2")
 
 
-@pytest.mark.sampled(4, "wide")
+@pytest.mark.wide
 @simulator
 @pytest.mark.parametrize(
     ("lines", "transposed"),

@@ -211,6 +211,7 @@ void rows(int n, int m, float A[n][m], float B[n]) {
     assert forms.expansions(Analysis(load(row).codelet)) == ("loop 1: expand row",)
 
 
+@pytest.mark.sampled(9, "wide")
 @pytest.mark.parametrize("name", ["trmm", "adi", "gramschmidt", "seidel-2d", "atax"])
 def test_no_copies_where_values_flow_or_iterations_write_elements_of_their_own(name: str) -> None:
     assert forms.expansions(Analysis(load(POLYBENCH_C / f"{name}.c").codelet)) == ()

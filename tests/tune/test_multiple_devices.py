@@ -76,7 +76,6 @@ def test_two_devices_find_what_one_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.sampled(8, "wide")
 @pytest.mark.parametrize(
     ("fault", "outcome"),
     [

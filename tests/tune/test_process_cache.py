@@ -195,7 +195,6 @@ def fresh_only(fault: str, journal: Path, number: int) -> Callable[..., Any]:
 
 
 @pytest.mark.wide
-@pytest.mark.sampled(7, "wide")
 @pytest.mark.parametrize("fault", ["raises", "dies", "is killed", pytest.param("hangs", marks=pytest.mark.long)])
 def test_what_a_used_process_cannot_set_up_a_new_one_does(spares: ProcessCache, fault: str, tmp_path: Path) -> None:
     """The fault may be the former kernel's: the task is kept, and answered by a process of its own."""

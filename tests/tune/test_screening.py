@@ -213,6 +213,7 @@ def test_what_is_promising_is_run_where_loops_do_not_run(baking: Baking) -> None
     assert isinstance(measured(MeasuringDevice(replace(baking.job, screens=False)), wrong, None), Timed)
 
 
+@pytest.mark.wide
 def test_a_timed_version_keeps_its_time_at_reduced_sizes(bench: MeasuringDevice, baking: Baking) -> None:
     """The facts of a row are all that a sweep that goes on needs of the best."""
     outcome = measured(bench, baking.plans(), None)

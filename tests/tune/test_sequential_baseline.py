@@ -97,6 +97,7 @@ def beaten(tmp_path: Path) -> Path:
     return database
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 @pytest.mark.filterwarnings("ignore:step is not verified")
 def test_a_module_runs_the_c_text_where_that_is_faster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
