@@ -74,9 +74,21 @@ def _count(name: str, element: c_ast.Type, init: object) -> c_ast.Expr | None:
     match sizes:
         case [c_ast.ArrayOf(of, extent)] if of == element and not others:
             return extent
-        case [of] if of == element or _is_element(of, name):
+        case [of] if _is_element(of, name) or _left(others, of, element):
             return reduce(lambda a, b: c_ast.Binary("*", a, b, span=a.span), others or [c_ast.Number("1")])
     return None
+
+
+def _left(factors: list[c_ast.Expr], of: object, element: c_ast.Type) -> bool:
+    """Take the extents of an ``element`` that is an array of ``of`` out of the factors; tell if they were there."""
+    while of != element:
+        match element:
+            case c_ast.ArrayOf(inner, extent) if extent in factors:
+                factors.remove(extent)
+                element = inner
+            case _:
+                return False
+    return True
 
 
 def _factors(e: c_ast.Expr) -> Iterator[c_ast.Expr]:

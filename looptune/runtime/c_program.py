@@ -10,6 +10,7 @@ contain a copy of this file.
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import re
@@ -95,6 +96,10 @@ class NoReference(Exception):
     """The text cannot be compiled, or cannot be run at these sizes; the message says why."""
 
 
+class TooLong(NoReference):
+    """The program was stopped after the time that it may take."""
+
+
 class ProgramRun(NamedTuple):
     """The result of a run: the contents of the arrays that were wanted, and ``times_us``, the time of each run."""
 
@@ -178,14 +183,15 @@ def _taken(said: str | None) -> None:
 
 
 def run_program(
-    program: Path, text: Text, arrays: Arrays, scalars: Mapping[str, int | float], wanted: Iterable[str]
-) -> ProgramRun:
+    program: Path, text: Text, arrays: Arrays, scalars: Mapping[str, int | float], wanted: Iterable[str],
+    cpu_s: float = CPU_S,
+) -> ProgramRun:  # fmt: skip
     """Run the program once on copies of ``arrays``, and return the contents of those ``wanted``.
 
-    Raises NoReference if the program crashes or writes outside its arrays.
+    Raises NoReference if the program crashes or writes outside its arrays, TooLong after ``cpu_s`` seconds.
     """
     with MappedArrays.of(text, arrays, scalars, (), 1) as memory:
-        call(program, memory)
+        call(program, memory, cpu_s)
         outside = memory.outside()
         if outside is not None:
             raise NoReference(f"the loops write outside {outside} at these sizes")
@@ -202,13 +208,17 @@ def without_macros(text: str, macros: Mapping[str, str]) -> str:
     return text
 
 
-def call(program: Path, memory: MappedArrays) -> None:
-    """Run the program on the mapped arrays; raises NoReference if it does not end by itself."""
-    limits = f"ulimit -s unlimited 2>/dev/null || ulimit -s $(ulimit -H -s) 2>/dev/null; ulimit -t {CPU_S}"
+def call(program: Path, memory: MappedArrays, cpu_s: float = CPU_S) -> None:
+    """Run the program on the mapped arrays.
+
+    Raises NoReference if it does not end by itself, TooLong after ``cpu_s`` seconds of CPU time.
+    """
+    seconds = math.ceil(cpu_s)
+    limits = f"ulimit -s unlimited 2>/dev/null || ulimit -s $(ulimit -H -s) 2>/dev/null; ulimit -t {seconds}"
     command = ["sh", "-c", f'{limits}; exec "$0" "$1"', str(program), str(memory.fd)]
     done = subprocess.run(command, pass_fds=(memory.fd,), capture_output=True, stdin=subprocess.DEVNULL)
     if done.returncode == -signal.SIGXCPU:
-        raise NoReference(f"the loops take more than {CPU_S} s of CPU time at these sizes")
+        raise TooLong(f"the loops take more than {seconds} s of CPU time at these sizes")
     if done.returncode < 0:
         raise NoReference(f"the program crashes at these sizes ({signal.Signals(-done.returncode).name})")
     if done.returncode:

@@ -17,6 +17,7 @@ from looptune.frontend.lower_expressions import MATH
 from looptune.frontend.reference_text import ENTRY, Excerpt
 from looptune.runtime import c_compiler
 from looptune.runtime.c_program import (
+    CPU_S,
     MAIN,
     SLOTS,
     Arrays,
@@ -79,12 +80,16 @@ class CReference:
                 _keep(compile_program(self.text, Path(folder)), path)
         return path
 
-    def run(self, cache: Path, arrays: Arrays, scalars: Mapping[str, int | float], wanted: Sequence[str]) -> ProgramRun:
+    def run(
+        self, cache: Path, arrays: Arrays, scalars: Mapping[str, int | float], wanted: Sequence[str],
+        cpu_s: float = CPU_S,
+    ) -> ProgramRun:  # fmt: skip
         """Run the program once on copies of ``arrays``, and return the contents of those ``wanted``.
 
-        Raises NoReference if the program cannot be compiled, crashes, or writes outside its arrays.
+        Raises NoReference if the program cannot be compiled, crashes, or writes outside its arrays, TooLong if it takes
+        more than ``cpu_s`` seconds of CPU time.
         """
-        return run_program(self.program(cache), self.text, arrays, scalars, wanted)
+        return run_program(self.program(cache), self.text, arrays, scalars, wanted, cpu_s)
 
     def time_runs(
         self, cache: Path, arrays: Arrays, scalars: Mapping[str, int | float], written: Sequence[str], runs: int

@@ -34,12 +34,13 @@ def test_what_a_function_allocates_is_an_array_of_its_own(before: str, after: st
 def test_rows_and_products_of_sizes_are_extents() -> None:
     text = codelet(
         "double (*a)[m] = malloc(sizeof(double[n][m])), (*b)[m] = malloc(n * sizeof(*b));"
+        "double (*d)[m] = malloc(n * m * sizeof(double));"
         "int *c = malloc(n * m * sizeof *c);",
         body="for (int i = 0; i < n; i++) { A[i] = 1; for (int j = 0; j < m; j++) {"
-        " a[i][j] = j; b[i][j] = a[i][j]; c[i * m + j] = b[i][j]; A[i] += c[i * m + j]; } }",
+        " d[i][j] = a[i][j] = j; b[i][j] = a[i][j]; c[i * m + j] = b[i][j]; A[i] += c[i * m + j]; } }",
     )
     assert [declaration(v) for v in load(text).codelet.locals if v.shape] == [
-        "double a[n][m]", "double b[n][m]", "int c[n * m]",
+        "double a[n][m]", "double b[n][m]", "double d[n][m]", "int c[n * m]",
     ]  # fmt: skip
 
 

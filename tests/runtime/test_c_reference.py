@@ -18,7 +18,7 @@ from looptune.frontend import Unit, load, lower_expressions
 from looptune.frontend.reference_text import directives
 from looptune.ir import interpreter
 from looptune.ir.nodes import Array, Const
-from looptune.runtime import c_compiler
+from looptune.runtime import c_compiler, c_program
 from looptune.runtime.c_reference import CReference, NoReference
 from looptune.runtime.device import Cpu
 from looptune.runtime.outcome import Timed, WrongResult
@@ -27,8 +27,15 @@ from looptune.runtime.targets import Target
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.tune.job import Job
-from looptune.tune.measure.evaluate import Built, MeasuringDevice, first_step, plans_of
-from looptune.tune.measure.reference import INTERPRETER, ReferenceResult, describe_reference, outputs, text_of
+from looptune.tune.measure.evaluate import Built, MeasuringDevice, first_step, plans_of, verification_text
+from looptune.tune.measure.reference import (
+    INTERPRETER,
+    NOT_COMPARED,
+    ReferenceResult,
+    describe_reference,
+    outputs,
+    text_of,
+)
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 
@@ -290,3 +297,34 @@ def test_only_lines_that_are_preprocessor_directives_are_taken() -> None:
         'int i; /*\n#define NO 1\n*/ char *s = "#define NO";\n  # define YES 1 \\\n  + 2 // #if\n#pragma omp\n#endif\n'
     )
     assert directives(text) == "  # define YES 1 \\\n  + 2  \n#endif\n"
+
+
+def test_where_the_text_takes_too_long_nothing_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the user's sizes, but at the others; it is stopped once, and the file that says so is for no longer limit."""
+    asked: list[float] = []
+
+    def stopped(program: Path, memory: c_program.MappedArrays, cpu_s: float = c_program.CPU_S) -> None:
+        asked.append(cpu_s)
+        if cpu_s < c_program.CPU_S:
+            raise c_program.TooLong("stopped")
+        call(program, memory, cpu_s)
+
+    call = c_program.call
+    monkeypatch.setattr(c_program, "call", stopped)
+    unit = load("void f(int n, float A[n]) {\n for (int i = 0; i < n; i++) A[i] += i;\n}")
+    at, odd = (problem(unit.codelet, {"n": n}) for n in (50, 7))
+    job = replace(job_of(unit, at, tmp_path), prime_problem=odd, reference_s=2.0)
+    assert job.text is not None
+    for again in range(2):
+        here = ReferenceResult(job, at, 0)
+        judge = here.judge(here.inputs())
+        assert (judge.expected, judge.against, here.is_too_long) == ({}, "", True)
+        elsewhere = ReferenceResult(job, odd, 0).judge(ReferenceResult(job, odd, 0).inputs())
+        assert elsewhere.against == job.text.description
+        assert not ReferenceResult(job, odd, 0).is_too_long
+        assert asked == [2.0, c_program.CPU_S], again
+        assert verification_text(judge, elsewhere, "n=7").endswith(f"at n=7; at the sizes timed {NOT_COMPARED}")
+    longer = ReferenceResult(replace(job, reference_s=3.0), at, 0)
+    assert not longer.is_too_long
+    alone = ReferenceResult(replace(job, prime_problem=None), at, 0)
+    assert alone.judge(alone.inputs()).expected.keys() == {"A"}

@@ -59,7 +59,7 @@ from looptune.tune.measure.pruning import (
     screened_out,
     with_pace,
 )
-from looptune.tune.measure.reference import NOT_INDEPENDENTLY, ReferenceResult
+from looptune.tune.measure.reference import NOT_COMPARED, NOT_INDEPENDENTLY, ReferenceResult, outputs
 from looptune.tune.store.store import Context
 
 if TYPE_CHECKING:
@@ -81,7 +81,8 @@ def verification_text(judge: ReferenceComparison, odd: ReferenceComparison | Non
             return f"against {judge.against} at the sizes timed and at {sizes}"
         return f"against {judge.against} at the sizes timed, and {odd.against} at {sizes}"
     if odd is not None and elsewhere:
-        return f"against {odd.against} at {sizes}; at the sizes timed {NOT_INDEPENDENTLY}"
+        here = NOT_INDEPENDENTLY if judge.expected else NOT_COMPARED
+        return f"against {odd.against} at {sizes}; at the sizes timed {here}"
     return NOT_INDEPENDENTLY
 
 
@@ -264,7 +265,8 @@ class MeasuringDevice:
         judge = original.judge(host)
         self.comparison = Comparison(self.machine, self.backend, judge)
         self.arrays = {name: self.machine.place(a) for name, a in host.items()}
-        self.originals = {name: self.machine.place(host[name]) for name in judge.expected}
+        changed = judge.expected.keys() | outputs(job.codelet)
+        self.originals = {name: self.machine.place(host[name]) for name in host if name in changed}
 
     def measure(self, built: Built, best: Incumbent | None) -> Outcome | NextStep:
         """Run a built step, and return its outcome or the next step.

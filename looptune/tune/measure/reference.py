@@ -30,6 +30,7 @@ from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
 from looptune.lower.pipeline import lower
 from looptune.runtime import c_compiler, numpy_files
+from looptune.runtime.c_program import CPU_S, TooLong
 from looptune.runtime.c_reference import CReference, NoReference, ProgramRun
 from looptune.runtime.problem_sizes import Problem, integers, is_interpretable, shapes, sizes_text
 from looptune.runtime.tolerance import RoundingEstimate, perturb_by_ulp
@@ -48,6 +49,7 @@ LONG_FLOPS = 3e9
 doubt is looked at when a version differs, which few do."""
 INTERPRETER = "the interpreter"
 NOT_INDEPENDENTLY = "not verified independently"
+NOT_COMPARED = "not compared, as the original loops take too long there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +88,38 @@ class ReferenceResult:
         except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error):
             return None
 
+    @property
+    def is_too_long(self) -> bool:
+        """Tell whether the text was stopped here, because it takes longer than a sweep may wait for."""
+        text = self.job.text
+        return text is not None and self._was_too_long(self._path((text.key, ""), shapes(self.job.codelet, self.at)))
+
+    @property
+    def _cpu_s(self) -> float:
+        """Return how long the text may run: at the user's sizes less where it also runs at others."""
+        here = self.at is self.job.problem and self.job.prime_problem is not None
+        return self.job.reference_s if here and self.job.reference_s is not None else CPU_S
+
+    def _was_too_long(self, path: Path) -> bool:
+        try:
+            return float(path.with_suffix(_SLOW).read_text()) >= self._cpu_s
+        except (OSError, ValueError):
+            return False
+
     def _expected(self, given: Arrays) -> tuple[dict[str, np.ndarray], str]:
         """Return what the loops leave, and what ran them; "" where that was nothing independent."""
         codelet, text = self.job.codelet, self.job.text
         if text is not None:
-            with suppress(NoReference):
+            try:
                 left = self._by_text(text, codelet, given, "").arrays
                 # Arrays that only the text writes are a mistake in what is made of it.
                 names = {n for n in left if n in outputs(codelet) or not _alike(left[n], given[n])}
                 return {name: left[name] for name in sorted(names)}, text.description
+            except TooLong:
+                if self._cpu_s < CPU_S:
+                    return {}, ""
+            except NoReference:
+                pass
         if is_interpretable(codelet, self.at):
             return self._interpreted(codelet, given), INTERPRETER
         return self._generated(codelet, given, ""), ""
@@ -130,9 +155,18 @@ class ReferenceResult:
         return {name: whole[name] for name in outputs(codelet)}
 
     def _by_text(self, text: CReference, codelet: Codelet, given: Arrays, how: str) -> ProgramRun:
+        path = self._path((text.key, how), _shapes(given))
+
         def run() -> dict[str, np.ndarray]:
             names = [p.name for p in codelet.params if isinstance(p, Array)]
-            ran = text.run(self.job.cache, given, self.at.values, names)
+            if self._was_too_long(path):
+                raise TooLong("the loops took too long before")
+            try:
+                ran = text.run(self.job.cache, given, self.at.values, names, self._cpu_s)
+            except TooLong:
+                with suppress(OSError):
+                    path.with_suffix(_SLOW).write_text(f"{self._cpu_s:g}")
+                raise
             return {**ran.arrays, _TIMES: np.array(ran.times_us)}
 
         found = self._kept((text.key, how), given, {**given, _TIMES: np.zeros(1)}, run)
@@ -177,6 +211,8 @@ class ReferenceResult:
             return written
 
 
+_SLOW = ".slow"
+"""The ending of a file, beside that of the results, with the seconds after which the text was stopped."""
 _TIMES = "microseconds of each run"
 """Beside the arrays in a file: no array has this name."""
 

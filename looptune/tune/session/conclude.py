@@ -246,8 +246,10 @@ def _entries(
     entries = [Entry("sequential", None, None, "not measured")]
     own = sequential.description(prepared.job)
     if not alone and times and prepared.job.text is not None:
-        us = ReferenceResult(prepared.job, prepared.job.problem, prepared.job.seed).text_us()
+        us = _original(prepared).text_us()
         alone, own = (() if us is None else (us,)), f"{own}, one run beside others"
+        if us is None and _original(prepared).is_too_long:
+            entries = [Entry("sequential", None, None, f"more than {prepared.job.reference_s:g} s: {own}")]
     if alone:
         over = None if base is None else unpaired_speedup(base, alone, 0)
         entries = [Entry("sequential", summary(alone), over, own)]
@@ -281,9 +283,15 @@ def _failed(tried: Outcome | None) -> str:
 
 def _affordable(prepared: PreparedRun) -> bool:
     """Tell whether the original loops on one core take no longer than anyone waits, or than the finals may take."""
+    if _original(prepared).is_too_long:
+        return False
     work = operation_count.count(prepared.unit.codelet.body, prepared.sizes)
     most = min(SLOWEST_FLOPS, prepared.job.finals_s * FLOPS_A_SECOND) if prepared.job.finals_end else SLOWEST_FLOPS
     return work is None or work <= most
+
+
+def _original(prepared: PreparedRun) -> ReferenceResult:
+    return ReferenceResult(prepared.job, prepared.job.problem, prepared.job.seed)
 
 
 def _named(prepared: PreparedRun) -> dict[str, int]:

@@ -231,6 +231,7 @@ def prepare_all(request: TuningRequest, executor: Executor = HERE) -> tuple[Prep
         unit.codelet, size, prime_sizes(unit.codelet, size) if large is None else large, target, CACHE, request.seed,
         request.floats.reorder, screens=large is not None and _heavy(unit, size), cuts=request.early_stop,
         finals_s=finals_s, finals_end=budget.seconds is not None, text=text,
+        reference_s=_reference_s(budget) if target.specializes_sizes else None,
         edge_problems=edge_sizes(unit.codelet, size),
     )  # fmt: skip
     context = _context(request, unit, job, models[0].facts)
@@ -388,6 +389,11 @@ def _missed(prepared: PreparedRun) -> Iterator[str]:
         yield f"--transfer-from: of {prepared.name} there is only what was measured here, or of other loops"
     else:
         yield f"--transfer-from: no {prepared.name} in {c.dtype}: there are {', '.join(named)}"
+
+
+def _reference_s(budget: Budget) -> float | None:
+    """Return how long the original loops may run at the user's sizes: a quarter of the time that a sweep has."""
+    return None if budget.seconds is None else budget.seconds / 4
 
 
 def _heavy(unit: Unit, size: Problem) -> bool:
