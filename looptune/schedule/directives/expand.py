@@ -257,7 +257,8 @@ _DATA = """float t = A[0];
 Expand.examples = {
     "expand t": Example(_LOCAL, """\
 float t;
-float t_i[(n > 1 ? n : 1)];
+float *t_i = __builtin_malloc(sizeof(float[(n > 1 ? n : 1)]));
+if (!t_i) __builtin_abort();
 t = 0;
 for (int i = 0; i < n; i++) {
   t_i[i] = A[i];
@@ -266,9 +267,11 @@ for (int i = 0; i < n; i++) {
 if (n >= 1) {
   t = t_i[n - 1];
 }
-A[0] = t;"""),
+A[0] = t;
+__builtin_free(t_i);"""),
     "expand E": Example(_ROWS, """\
-float E_i[(n > 1 ? n : 1)][m];
+float (*E_i)[m] = __builtin_malloc(sizeof(float[(n > 1 ? n : 1)][m]));
+if (!E_i) __builtin_abort();
 for (int i = 0; i < n; i++) {
   for (int j = 0; j < m; j++) {
     E_i[i][j] = D[i][j];
@@ -281,17 +284,21 @@ if (n >= 1) {
   for (int e0 = 0; e0 < m; e0++) {
     E[e0] = E_i[n - 1][e0];
   }
-}"""),
+}
+__builtin_free(E_i);"""),
     "expand s": Example(_NESTED, """\
-float s_i_j[(n > 1 ? n : 1)][(m > 1 ? m : 1)];
+float (*s_i_j)[(m > 1 ? m : 1)] = __builtin_malloc(sizeof(float[(n > 1 ? n : 1)][(m > 1 ? m : 1)]));
+if (!s_i_j) __builtin_abort();
 for (int i = 0; i < n; i++) {
   for (int j = 0; j < m; j++) {
     s_i_j[i][j] = D[i][j];
     D[i][j] = s_i_j[i][j] * s_i_j[i][j];
   }
-}"""),
+}
+__builtin_free(s_i_j);"""),
     "expand B": Example(_LAST, """\
-float B_i[(n > 1 ? n : 1)][n];
+float (*B_i)[n] = __builtin_malloc(sizeof(float[(n > 1 ? n : 1)][n]));
+if (!B_i) __builtin_abort();
 for (int i = 0; i < n; i++) {
   for (int j = 0; j < i; j++) {
     B_i[i][j] = A[i];
@@ -302,7 +309,8 @@ for (int i = 0; i < n; i++) {
 }
 for (int e0 = 0; e0 < n - 1; e0++) {
   B[e0] = B_i[n - 1][e0];
-}"""),
+}
+__builtin_free(B_i);"""),
     "Expand E": Example(_SUM, refused="loop i carries a flow of E: iteration (i=1) must run before (i=2)"),
     "Expand t": Example(_BEFORE, refused="loop i carries a flow of t"),
     "EXPAND t": Example(_DATA, refused="which iteration of loop i writes it last is not known"),

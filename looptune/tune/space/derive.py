@@ -165,10 +165,16 @@ def _begin(section: str, lines: Sequence[str]) -> str:
 
 def _persistent(found: Patterns) -> Iterator[str]:
     """Yield one launch for all iterations of a sequential loop around parallel ones."""
+    lines = _single_launches(found)
+    if lines:
+        yield "\n".join(["for gpu", *lines, "codelet: grid blocksize {32x8, 256x1}"])
+
+
+def _single_launches(found: Patterns) -> list[str]:
+    """Return a line for each sequential loop around parallel ones whose iterations can be one launch."""
     loops = (f for f in found.body if isinstance(f, Loop) and not found.parallel(f))
     lines = [x for f in loops if found.legal([x := f"loop {loop_label(f)}: persistent"])]
-    if lines:
-        yield "\n".join(["for gpu", *(f"{x} {{1, 2}}" for x in lines), "codelet: grid blocksize {32x8, 256x1}"])
+    return [f"{x} {{1, 2}}" for x in lines]
 
 
 def _all(loops: Iterable[Loop]) -> str:
@@ -470,13 +476,13 @@ def _teams(found: Patterns) -> Iterator[str]:
         line = f"{_all(loops)}: parallel, team"
         lines += [line] if found.legal([*lines, line]) else []
     if lines:
-        beside = f"{_all(found.beside_rows)}: parallel, team" if found.beside_rows else ""
+        beside = f"{_all(found.adjacent_to_rows)}: parallel, team" if found.adjacent_to_rows else ""
         if beside and found.legal([*lines, beside]):
             lines.append(beside.replace("parallel, team", "{ parallel, team | }"))
         yield "\n".join(["for gpu", *lines, TEAMS])
-        persistent = [x for section in _persistent(found) for x in section.splitlines() if "persistent" in x]
-        if persistent and found.legal([*lines, *persistent]):
-            yield "\n".join(["for gpu", *lines, *persistent, "codelet: grid blocksize {32x8, 256x1}"])
+        launches = _single_launches(found)
+        if launches and found.legal([*lines, *launches]):
+            yield "\n".join(["for gpu", *lines, *launches, "codelet: grid blocksize {32x8, 256x1}"])
 
 
 def _orders(found: Patterns) -> Iterator[str]:

@@ -196,7 +196,7 @@ class Patterns:
         return tuple(f for f in found if f)
 
     @cached_property
-    def beside_rows(self) -> tuple[Loop, ...]:
+    def adjacent_to_rows(self) -> tuple[Loop, ...]:
         """Return the parallel loops without inner loops in a sequential loop that also has ``rows``."""
         found: list[Loop] = []
         for around, loop in _nested(self.body):
