@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import islpy as isl
 
-from looptune.ir.def_use import is_defined_before_use, names_in, referenced_names
+from looptune.ir.def_use import names_in, referenced_names, upward_exposed_uses
 from looptune.ir.nodes import Assign, Codelet, If, Loop, Stmt, While
-from looptune.ir.rewrite import walk
+from looptune.ir.rewrite import walk_stmts
 from looptune.poly.coalesce import coalesce
 from looptune.poly.data_conditions import DataCondition
 from looptune.poly.dependence import conflict
@@ -315,7 +315,7 @@ def _owners(
     """
     if array not in space.memoized(("names", id(body)), lambda: referenced_names(body)):
         return
-    if is_defined_before_use(body, array):
+    if array not in space.memoized(("exposed", id(body)), lambda: upward_exposed_uses(body)):
         yield depth, _running(space, body, ifs)
     for stmt in body:
         match stmt:
@@ -330,11 +330,13 @@ def _owners(
 
 def _running(space: Space, body: tuple[Stmt, ...], ifs: int) -> frozenset[str]:
     """Return the statements of a block, and what is asked in it."""
-    inside = {n.name for n in walk(body) if isinstance(n, Assign)}
-    asked = {
-        s.name for s in space.nest.statements.values() if s.is_condition in inside and s.data_conditions[-1].ifs >= ifs
-    }
-    return frozenset(inside | asked)
+
+    def running() -> frozenset[str]:
+        inside = {n.name for n in walk_stmts(body) if isinstance(n, Assign)}
+        evaluated = (s for s in space.nest.statements.values() if s.is_condition in inside)
+        return frozenset(inside | {s.name for s in evaluated if s.data_conditions[-1].ifs >= ifs})
+
+    return space.memoized(("running", id(body), ifs), running)
 
 
 def _declarers(

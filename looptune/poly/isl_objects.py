@@ -55,7 +55,20 @@ class Space:
         return self.memoized(("domain", name), lambda: self._domain(self.nest.statements[name]))
 
     def _domain(self, s: Statement) -> isl.Set:
-        return isl.Set(f"{self.prefix}{{ {self.instance(s)} : {s.domain or 'true'} }}").intersect_params(self.context())
+        where = self._where(s.dims, conjuncts(s.domain)).set_tuple_name(s.name)
+        return where.intersect_params(self.context())
+
+    def _where(self, dims: tuple[str, ...], conditions: tuple[str, ...]) -> isl.Set:
+        """Return { [dims] : all conditions hold }, of that where all but the last do, which many statements share."""
+
+        def holds(condition: str) -> isl.Set:
+            return isl.Set(f"{self.prefix}{{ [{', '.join(dims)}] : {condition} }}")
+
+        def where() -> isl.Set:
+            last = self.memoized(("holds", dims, conditions[-1]), lambda: holds(conditions[-1]))
+            return self._where(dims, conditions[:-1]).intersect(last) if conditions[1:] else last
+
+        return self.memoized(("conditions", dims, conditions), where) if conditions else holds("true")
 
     def context(self) -> isl.Set:
         """Return { : sizes that the codelet can be called with }."""
@@ -113,6 +126,34 @@ class Space:
             self._made[question] = answer()
         found: _Answer = self._made[question]
         return found
+
+
+def conjuncts(text: str) -> tuple[str, ...]:
+    """Return the conditions of which a text is made, where it is ``(a) and (b) and ...``.
+
+    >>> conjuncts("(0 <= i and i < n) and (j < i)"), conjuncts("(i < n) or (j < n)"), conjuncts("")
+    (('0 <= i and i < n', 'j < i'), ('(i < n) or (j < n)',), ())
+    """
+    found, rest = [], text
+    while rest.startswith("("):
+        end = _closing(rest)
+        found.append(rest[1:end])
+        if end + 1 == len(rest):
+            return tuple(found)
+        if not rest.startswith(" and (", end + 1):
+            break
+        rest = rest[end + len(" and (") :]
+    return (text,) if text else ()
+
+
+def _closing(text: str) -> int:
+    """Return the place of the bracket that closes the one with which a text begins."""
+    depth = 0
+    for k, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return k
+    raise AssertionError(f"{text} has a bracket that is not closed")
 
 
 def union(maps: Iterable[isl.Map]) -> isl.Map:

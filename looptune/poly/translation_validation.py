@@ -199,8 +199,9 @@ def _order(copies: InstanceMaps, reassociate: bool) -> Proof | None:
     model, broken = copies.original, list[ViolatedDependence]()
     for d in (d for d in model.dependences if d.array not in model.internal_names):
         for first in copies.copies_of(d.source):
-            for then in copies.copies_of(d.sink):
-                met = copies.to_copies(first, d.map, then)
+            begun = copies.at[first].apply_range(d.map)
+            for then in copies.copies_of(d.sink) if not begun.is_empty() else ():
+                met = begun.apply_range(copies.at[then].reverse())
                 if met.is_empty():
                     continue
                 of = d.array, d.op if d.commutes(reassociate) else None
