@@ -47,12 +47,12 @@ def statements(body: Sequence[Stmt], sizes: Mapping[str, int], limit: int) -> in
         return None
 
 
-def all_statements(body: Sequence[Stmt], sizes: Mapping[str, int]) -> int | None:
-    """Return the number of assignments of one run, or None if it depends on data or takes too long to count."""
-    try:
-        return _run(body, sizes, lambda _: 1)
-    except (DataDependent, _TooMany):
-        return None
+def least_statements(body: Sequence[Stmt], sizes: Mapping[str, int], names: Collection[str]) -> int:
+    """Return how many times one run makes the assignments of these names at least.
+
+    What data decide is left out, but for the condition, which counts one; so are iterations beyond LARGEST.
+    """
+    return _run(body, sizes, lambda assign: int(assign.name in names), least=True)
 
 
 class DataDependent(Exception):
@@ -93,19 +93,28 @@ class _Points:
         return _Points({name: values[first] for name, values in env.items()}, times)
 
 
-def _run(body: Sequence[Stmt], sizes: Mapping[str, int], cost: Cost) -> int:
+def _run(body: Sequence[Stmt], sizes: Mapping[str, int], cost: Cost, *, least: bool = False) -> int:
+    """``least``: count nothing for statements of which the number is not known."""
     once = _Points({name: np.array([size], np.int64) for name, size in sizes.items()}, np.array([1], np.int64))
-    return _block(body, once, cost)
+    return _block(body, once, cost, least)
 
 
-def _block(body: Sequence[Stmt], points: _Points, cost: Cost) -> int:
+def _block(body: Sequence[Stmt], points: _Points, cost: Cost, least: bool) -> int:
     if not points.times.size:
         return 0
     apart = points.merged_by(_asked(body))
-    return sum(_stmt(s, apart, cost) for s in body)
+    return sum(_stmt_or_none(s, apart, cost) if least else _stmt(s, apart, cost, least) for s in body)
 
 
-def _stmt(stmt: Stmt, points: _Points, cost: Cost) -> int:
+def _stmt_or_none(stmt: Stmt, points: _Points, cost: Cost) -> int:
+    try:
+        return _stmt(stmt, points, cost, True)
+    except DataDependent:
+        counted = isinstance(stmt, If) and any(cost(n) for n in walk(stmt) if isinstance(n, Assign))
+        return int(points.times.sum()) if counted else 0
+
+
+def _stmt(stmt: Stmt, points: _Points, cost: Cost, least: bool) -> int:
     match stmt:
         case Assign():
             return cost(stmt) * int(points.times.sum())
@@ -114,15 +123,18 @@ def _stmt(stmt: Stmt, points: _Points, cost: Cost) -> int:
             trips = np.maximum(-((first - last) // step), 0)
             if var not in _asked(body):
                 runs = points.at(trips > 0)
-                return _block(body, _Points(runs.env, _product(runs.times, trips[trips > 0])), cost)
+                return _block(body, _Points(runs.env, _product(runs.times, trips[trips > 0])), cost, least)
             if trips.sum() > LARGEST:
-                raise _TooMany
+                if not least:
+                    raise _TooMany
+                few = np.cumsum(trips) <= LARGEST
+                points, first, trips = points.at(few), first[few], trips[few]
             which = np.repeat(np.arange(trips.size), trips)
             number = np.arange(which.size) - np.repeat(np.cumsum(trips) - trips, trips)
-            return _block(body, points.at(which, **{var: first[which] + step * number}), cost)
+            return _block(body, points.at(which, **{var: first[which] + step * number}), cost, least)
         case If(cond, then, other):
             holds = _values(cond, points) != 0
-            return _block(then, points.at(holds), cost) + _block(other, points.at(~holds), cost)
+            return sum(_block(b, points.at(at), cost, least) for b, at in ((then, holds), (other, ~holds)))
         case While():
             raise DataDependent
 

@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any
 from looptune.backends.base import Backend, Binary, PartialRun, Program, TimeLimit
 from looptune.core.errors import DirectiveError, IllegalTransform, ParseError, ResourceError
 from looptune.ir import operation_count
-from looptune.ir.nodes import Codelet
+from looptune.ir.nodes import Assign, Codelet
+from looptune.ir.rewrite import walk_stmts
 from looptune.ir.specialize import specialize
 from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan, count, has_host_loop, in_one_thread
@@ -341,12 +342,14 @@ class MeasuringDevice:
         return is_endless(checked.us, many / few, against) if few and many else False
 
     def endless(self, step: BuildStep, against: Incumbent | None) -> CutOff | None:
-        """Return the outcome of a version in one thread that is not worth a run at any size, or None."""
+        """Return the outcome of a version whose kernels of one thread are not worth a run at any size, or None."""
         plan = step.plans.timed
-        if against is None or not self.machine.asynchronous or not all(map(in_one_thread, plan.compiled_kernels)):
+        alone = [n for kernel in plan.compiled_kernels if in_one_thread(kernel) for n in walk_stmts(kernel.body)]
+        if against is None or not self.machine.asynchronous or not alone:
             return None
-        made = operation_count.all_statements(self.job.codelet.body, self.integers)
-        return None if made is None else endless_outcome(made, against, count(plan.steps, self.integers))
+        names = {n.name for n in alone if isinstance(n, Assign)} - {""}
+        made = operation_count.least_statements(self.job.codelet.body, self.integers, names)
+        return endless_outcome(made, against, count(plan.steps, self.integers))
 
     def at_the_users_sizes(
         self, binary: Binary, checked: PrimeSizeRun, best: Incumbent | None, against: Incumbent | None
