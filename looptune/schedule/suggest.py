@@ -1,7 +1,7 @@
 """Legal alternatives to a refused directive; each of them has been judged.
 
 permute k, i, j      ->  another order of the same loops
-parallel             ->  with its reduction; on another loop of the nest; with ``assume`` if nothing is known
+parallel             ->  with its reduction; after ``expand``; on another loop; ``assume``, if nothing is known
 gridify(i, j)        ->  one of the loops
 tile i:4, j:4        ->  one of the loops
 unroll 4, jam        ->  without jam, in the order of the copies
@@ -23,6 +23,7 @@ from looptune.schedule.binding import enclosing_path
 from looptune.schedule.directive_lines import DirectiveLine, parse_lines
 from looptune.schedule.directives.base import statement_names
 from looptune.schedule.messages import directive_text
+from looptune.schedule.reuse import reused_variables
 
 if TYPE_CHECKING:
     from looptune.poly.legality import Verdict
@@ -135,6 +136,11 @@ def _parallel(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion
         sums = {(r.op, r.variable.partition("[")[0].strip()) for r in verdict.reductions}
         text = f"reduce({', '.join(f'{op}:{x}' for op, x in sorted(sums))})"
         yield Suggestion(f"it is legal with `{text}`", (f"loop {step.number}: parallel, {text}",))
+    loop = around[-1]
+    reused = reused_variables(analysis, loop, len(around) - 1) if isinstance(loop, Loop) else ()
+    if reused:
+        lines = (f"loop {step.number}: expand {', '.join(reused)}", f"loop {step.number}: parallel")
+        yield Suggestion(f"it is legal with `expand {', '.join(reused)}`", lines)
     inner = [f for f in walk(around[-1]) if isinstance(f, Loop) and f.number != step.number]
     outer = [f for f in reversed(around[:-1]) if isinstance(f, Loop)]
     free = next((f for f in (*inner, *outer) if _verdict(analysis, f).kind == "parallel"), None)

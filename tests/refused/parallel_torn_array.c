@@ -2,6 +2,7 @@
 FILE:8:18: parallel is illegal: iterations of loop i would share t; make t an array with one row for each i, or give it a constant size of at most 4096 bytes
     #pragma hmppcg parallel
                    ^^^^^^^^
+  instead: it is legal with `expand t`
 */
 void f(int n, double A[n], double B[n]) {
   double t[1024];

@@ -2,6 +2,7 @@
 FILE:8:18: parallel is illegal: iterations of loop i would share t; make t an array with an element for each i
     #pragma hmppcg parallel
                    ^^^^^^^^
+  instead: it is legal with `expand t`
 */
 void f(int n, double A[n], double B[n]) {
   double t;

@@ -9,21 +9,18 @@ other, no value flowing. A loop is split where it reaches the element that its o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from looptune.core.errors import UnsupportedError
 from looptune.ir.c_printer import expression_text
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Assign, Const, Expr, If, Load, Loop, Stmt, Var, While
 from looptune.ir.rewrite import walk, walk_stmts
 from looptune.ir.simplify import add, sub
 from looptune.schedule.binding import loop_label
-from looptune.schedule.directives.base import statement_names
-from looptune.schedule.parallel_loops import unprivatizable_locals
+from looptune.schedule.reuse import reused_variables, verdict_of
 
 if TYPE_CHECKING:
-    from looptune.poly.legality import Verdict
     from looptune.schedule.analysis import Analysis
 
 MOST_POINTS = 2
@@ -34,35 +31,9 @@ def expansions(analysis: Analysis) -> tuple[str, ...]:
     """Return lines that give copies of a variable to each loop that needs nothing else to be parallel."""
     lines = []
     for around, loop in loops_inside(analysis.codelet.body):
-        variables = _reused(analysis, loop, len(around)) if loop.number else ()
+        variables = reused_variables(analysis, loop, len(around)) if loop.number else ()
         lines += [f"loop {loop_label(loop)}: expand {', '.join(variables)}"] if variables else []
     return tuple(lines)
-
-
-def _reused(analysis: Analysis, loop: Loop, depth: int) -> Sequence[str]:
-    """Return the variables whose reuse alone makes the loop at this depth sequential."""
-    verdict = _verdict(analysis, loop, depth)
-    if verdict.kind == "parallel":
-        return unprivatizable_locals(loop, analysis, verdict.private)
-    if verdict.kind != "sequential":
-        return ()
-    try:
-        reason = analysis.explain_sequential(statement_names(loop.body), 2 * depth + 1)
-    except UnsupportedError:
-        return ()
-    if reason.value or reason.dependence.because is not None:
-        return ()
-    return () if any(_writes_own(loop, v) for v in reason.arrays) else reason.arrays
-
-
-def _verdict(analysis: Analysis, loop: Loop, depth: int) -> Verdict:
-    return analysis.verdict(statement_names(loop.body), 2 * depth + 1, analysis.model.order())
-
-
-def _writes_own(loop: Loop, array: str) -> bool:
-    """Tell whether iterations write elements of their own: a copy of the array for each would be mostly unused."""
-    targets = (s.target for s in walk_stmts(loop.body) if isinstance(s, Assign))
-    return any(isinstance(t, Load) and t.array == array and loop.var in names_in(t.index) for t in targets)
 
 
 def splits(analysis: Analysis) -> tuple[str, ...]:
@@ -71,7 +42,7 @@ def splits(analysis: Analysis) -> tuple[str, ...]:
     for around, loop in loops_inside(analysis.codelet.body):
         points = tuple(dict.fromkeys(_points(loop, around)))
         serial = 0 < len(points) <= MOST_POINTS and loop.number and loop.source_value is None
-        if serial and _verdict(analysis, loop, len(around)).kind == "sequential":
+        if serial and verdict_of(analysis, loop, len(around)).kind == "sequential":
             places = ", ".join(expression_text(e) for p in points for e in (p, add(p, Const(1, p.dtype))))
             lines.append(f"loop {loop_label(loop)}: splitat {places}")
     return tuple(lines)
