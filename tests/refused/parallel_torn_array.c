@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:18: parallel is illegal: iterations of loop i would share t; make t an array with one row for each i, or give it a constant size of at most 4096 bytes
+FILE:9:18: parallel is illegal: iterations of loop i would share t; make t an array with one row for each i, or give it a constant size of at most 4096 bytes
     #pragma hmppcg parallel
                    ^^^^^^^^
   instead: it is legal with `expand t`

@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:18: parallel is illegal: iterations of loop i would share t; make t an array with an element for each i
+FILE:9:18: parallel is illegal: iterations of loop i would share t; make t an array with an element for each i
     #pragma hmppcg parallel
                    ^^^^^^^^
   instead: it is legal with `expand t`
