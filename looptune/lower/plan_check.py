@@ -37,14 +37,15 @@ from looptune.schedule.directives.reduction_simplification import undo_regroupin
 
 def prove_plan(
     original: Codelet, plan: Plan, sizes: Mapping[str, int] | None = None, *, reassociate: bool = True,
-    blocks: bool = True,
+    blocks: bool = True, most: int | None = None,
 ) -> Proof:  # fmt: skip
     """Prove that the launches of a plan compute what ``original`` does; see ``prove``.
 
     Without ``blocks`` each iteration of an axis is a thread of its own.
     """
     shared = frozenset(v.name for v in plan.device_locals if not v.shape)
-    return prove(original, plan_as_loops(plan, blocks=blocks), sizes, reassociate=reassociate, shared=shared)
+    loops = plan_as_loops(plan, blocks=blocks)
+    return prove(original, loops, sizes, reassociate=reassociate, shared=shared, most=most)
 
 
 def plan_as_loops(plan: Plan, *, blocks: bool = True) -> Codelet:

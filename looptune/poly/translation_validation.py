@@ -66,15 +66,17 @@ def prove(
     *,
     reassociate: bool = True,
     shared: frozenset[str] = frozenset(),
+    most: int | None = None,
 ) -> Proof:
     """Prove that ``finished`` computes what ``original`` does.
 
     ``sizes``: the values of integer parameters. If they are given, accesses are checked to be inside their arrays;
     without them the proof holds for all sizes, and that is assumed. ``shared``: scalar locals of ``finished`` that all
-    threads share.
+    threads share. ``most``: operations of isl,
+    MOST where they are not given.
     """
     try:
-        with isl_operation_limit(MOST):
+        with isl_operation_limit(MOST if most is None else most):
             known = sizes if sizes is not None else {}
             copies = compare(original, demote_registers(with_sizes(finished, known)), known)
             return _proved(copies, reassociate, shared)

@@ -276,6 +276,26 @@ def test_loops_are_proved_where_the_plan_is_not_known(prepared: PreparedRun, mon
     assert (found.wrong, found.status) == ("", "loops proved")
 
 
+@pytest.mark.parametrize(
+    ("finals_s", "end", "most"),
+    [(0.1, False, 10**8), (60.0, True, 10**8), (7.5, True, 5 * 10**7), (0.1, True, 2 * 10**7)],
+)
+def test_short_finals_have_short_proofs(
+    prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch, finals_s: float, end: bool, most: int
+) -> None:
+    """A budget of seconds limits the operations of proofs too, to a fifth of the usual ones at most."""
+    given: list[int] = []
+
+    def prove_plan(*plan: object, most: int, **more: object) -> Proof:
+        given.append(most)
+        return Proof("proved")
+
+    monkeypatch.setattr(proved, "prove_plan", prove_plan)
+    job = replace(prepared.job, finals_s=finals_s, finals_end=end)
+    proved.prove_version(job, schedule_finalist(KernelBuilder(job, prepared.context), ""))
+    assert given == [most]
+
+
 @dataclass(frozen=True)
 class Wide(LocalExecutor):
     """Two kernels at once."""

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from looptune.core.settings import FINALS_S
 from looptune.lower.passes.cpu_reassociation import vectorised_sums
 from looptune.lower.plan_check import prove_plan
-from looptune.poly.translation_validation import prove
+from looptune.poly.translation_validation import MOST, prove
 from looptune.runtime.problem_sizes import integers
 from looptune.schedule.messages import vectorised_sums_note
 from looptune.tune.measure.evaluate import plans_of
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from looptune.poly.reassociation import ReorderedReduction
     from looptune.schedule.apply import ScheduleResult
     from looptune.tune.job import Job
+
+LEAST = 0.2
+"""Of the operations of a proof: a winner of the suite takes no more."""
 
 Status = Literal["proved", "loops proved", "directives proved", "asserted", "wrong"]
 """How far a proof reached: kernels as launched, finished loops, each directive alone; the user's word; none."""
@@ -54,7 +58,14 @@ def prove_version(job: Job, done: ScheduleResult) -> ProofSummary:
         reassociate=job.reassociate,
         blocks=job.target.specializes_sizes,
         vectors=vectors,
+        most=_operations(job),
     )
+
+
+def _operations(job: Job) -> int:
+    """Return the operations of isl for a proof: where the finals have little time, as much less, down to LEAST."""
+    share = job.finals_s / FINALS_S if job.finals_end else 1.0
+    return int(MOST * min(1.0, max(LEAST, share)))
 
 
 def summarize_proof(
@@ -66,15 +77,16 @@ def summarize_proof(
     reassociate: bool,
     blocks: bool,
     vectors: Sequence[ReorderedReduction] = (),
+    most: int | None = None,
 ) -> ProofSummary:
     """Prove that plan ``made`` computes what ``codelet`` does at ``sizes``, and summarise how far the proof reached.
 
     ``done``: the schedule from which the plan was made; ``blocks``: its threads form blocks, as on a GPU; ``vectors``:
-    the reductions that a CPU's compiler may reorder in addition.
+    the reductions that a CPU's compiler may reorder in addition; ``most``: operations of isl for each of two proofs.
     """
     # Where no directive reorders a sum none may be: what is proved is then the order itself.
     sums = tuple(map(str, done.sums)) if reassociate else ()
-    plan = prove_plan(codelet, made, sizes, reassociate=bool(sums), blocks=blocks)
+    plan = prove_plan(codelet, made, sizes, reassociate=bool(sums), blocks=blocks, most=most)
     legality = "every directive proved"
     if done.asserted:
         legality = f"asserted by the user, not proved: {', '.join(done.asserted)}"
@@ -88,7 +100,7 @@ def summarize_proof(
             said = wrong = f"THE KERNELS AS LAUNCHED ARE WRONG: {plan.reason}"
             status = "wrong"
         case _:
-            loops = prove(codelet, done.codelet, sizes, reassociate=bool(sums))
+            loops = prove(codelet, done.codelet, sizes, reassociate=bool(sums), most=most)
             plans = f"the kernels as launched could not be compared ({plan.reason})"
             said = {
                 "proved": f"the finished loops proved, {plans}",
