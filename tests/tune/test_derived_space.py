@@ -14,6 +14,7 @@ from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 from looptune.schedule.directives.grid import BlockSize
+from looptune.tune.session.find_space import find_space
 from looptune.tune.space import forms
 from looptune.tune.space.derive import derive
 from looptune.tune.space.patterns import Patterns
@@ -342,3 +343,13 @@ def test_a_derivation_out_of_time_ends_with_what_it_has() -> None:
     analysis = Analysis(load(POLYBENCH / "gemm.c").codelet)
     assert derive(analysis, 0.0).strip() == ""
     assert derive(analysis, 600.0) == derive(analysis)
+
+
+@pytest.mark.parametrize(("gpu", "other"), [(True, "cpu"), (False, "gpu")])
+def test_a_derived_space_is_for_the_device(gpu: bool, other: str) -> None:
+    """A sweep tries no section that is written for another kind of device."""
+    path = POLYBENCH_C / "seidel-2d.c"
+    unit = load(path)
+    space = find_space(path, None, unit, Analysis(unit.codelet), gpu=gpu)
+    assert space.sections
+    assert all(section.device != other for section in space.sections)

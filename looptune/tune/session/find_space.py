@@ -30,10 +30,11 @@ def find_space(
     in about so many ``seconds``.
     Raises UsageError for a file that cannot be read, ParseError and DirectiveError at a line of it.
     """
+    device = "gpu" if gpu else "cpu"
     path = given if given is not None else space_file(file)
     if path is None:
         own = pragma_space(unit)
-        return parse(derive(analysis, seconds), "<derived>") if own is None else own
+        return parse(derive(analysis, seconds), "<derived>").on(device) if own is None else own
     try:
         text = read_file(path).decode()
     except (OSError, UnicodeDecodeError) as error:
@@ -44,7 +45,7 @@ def find_space(
     name = f"{path} as a space file" if problem_file else str(path)
     space = parse(t1.space_text(path, text) if problem_file else text, name)
     _check(space, analysis.codelet)
-    return space.on("gpu" if gpu else "cpu")
+    return space.on(device)
 
 
 def _check(space: Space, codelet: Codelet) -> None:
