@@ -27,8 +27,8 @@ from looptune.ir.nodes import Assign, Binary, Codelet, Const, Expr, If, Load, Lo
 from looptune.ir.rewrite import rewrite, rewrite_stmts, substitute, walk_stmts
 from looptune.ir.simplify import add, mul
 from looptune.ir.verify import verify
+from looptune.lower.partial_sums import after_combine, before_combine, inline_partial_sums
 from looptune.lower.passes.grid_compaction import is_launched
-from looptune.lower.passes.split_reduction import after_combine, before_combine, inline_partial_sums
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, grid, with_kernels
 from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle
 from looptune.poly.translation_validation import Proof, prove

@@ -12,8 +12,8 @@ from dataclasses import replace
 from looptune.ir.def_use import referenced_names
 from looptune.ir.nodes import Assign, Binary, Codelet, If, Load, Local, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import rewrite
+from looptune.lower.accumulation_guards import accumulation_guard
 from looptune.lower.accumulators import Accumulator, ignores_nan, is_shareable
-from looptune.lower.passes.split_reduction import accumulation_guard
 
 
 def accumulate_in_scalars(codelet: Codelet) -> Codelet:

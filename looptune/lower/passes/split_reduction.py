@@ -21,10 +21,6 @@ The loop that indexes the sums may be the one that has such a sum. A loop direct
 executed where they are added. Regrouped sums of several elements have one partial sum for all of them, ``C[i][j] +=
 alpha * s; if (j < i) C[j][i] += alpha * s``. On a GPU the sums of several rows, which ``unroll`` and ``jam`` give to
 one thread, are added by separate blocks for each row, see ``row_groups``.
-
-For validation the partial sums of a plan are replaced by the sums, and nothing adds them:
-
-    for p: for k of p: part[p][i][j] += e    ==>    for p: for k of p: C[i][j] += e
 """
 
 from __future__ import annotations
@@ -46,7 +42,7 @@ from looptune.ir.def_use import (
     target_name,
     written_names,
 )
-from looptune.ir.intervals import has_iteration, is_total, never_equal
+from looptune.ir.intervals import never_equal
 from looptune.ir.nodes import (
     Annotations,
     Array,
@@ -63,12 +59,11 @@ from looptune.ir.nodes import (
     Reduction,
     Select,
     Stmt,
-    Unary,
     Var,
-    While,
 )
-from looptune.ir.rewrite import conjuncts, map_blocks, rewrite, rewrite_stmts, substitute, walk, walk_stmts
+from looptune.ir.rewrite import map_blocks, rewrite, rewrite_stmts, substitute, walk, walk_stmts
 from looptune.ir.simplify import add, div, max_of, min_of, mul, sub
+from looptune.lower.accumulation_guards import AccumulationGuard, accumulation_guard
 from looptune.lower.accumulators import Accumulator, ignores_nan
 from looptune.lower.passes.init_fusion import fuse_initialization
 from looptune.lower.passes.row_groups import select_row, split_by_row
@@ -588,128 +583,6 @@ def group_targets_by_loop(loops: Sequence[Loop], targets: Sequence[Reduction]) -
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class AccumulationGuard:
-    """The condition under which loops accumulate into a target.
-
-    ``condition`` holds wherever they do, as far as they do not change it; None stands for always.
-    ``always_accumulates``: they accumulate wherever it holds, so that the target is an element there and belongs to no
-    other iteration.
-    """
-
-    condition: Expr | None
-    always_accumulates: bool
-
-
-def accumulation_guard(loops: Sequence[Loop], target: Var | Load, each: Sequence[Loop] = ()) -> AccumulationGuard:
-    """Return when the ``loops`` accumulate into ``target``; ``each`` are inner loops that index it."""
-    moving = {f.var for f in walk_stmts(tuple(loops)) if isinstance(f, Loop)} | written_names(loops)
-    moving -= {f.var for f in each}
-    apart = {f.var for f in each}
-    around = [dict.fromkeys(_conditions(f.body, target, (), apart, (f,))) for f in loops]
-    if any(asked != around[0] for asked in around):
-        around = [dict.fromkeys((*_first(f), *c) for c in asked) for f, asked in zip(loops, around, strict=True)]
-    found = dict.fromkeys(hoist_conditions(c, moving) for asked in around for c in asked)
-    sure = all(all_lifted for _, all_lifted in found) or ((), True) in found
-    if any(not kept for kept, _ in found):
-        return AccumulationGuard(None, sure)
-    either = dict.fromkeys(reduce(lambda a, b: Binary("&&", a, b), kept) for kept, _ in found)
-    return AccumulationGuard(reduce(lambda a, b: Binary("||", a, b), either), sure)
-
-
-def hoist_conditions(around: Sequence[Expr], moving: Collection[str]) -> tuple[tuple[Expr, ...], bool]:
-    """Return the conditions that can be evaluated without ``moving``, and whether these are all.
-
-    The conditions ``around`` a statement are given outermost first.
-
-    What looks at an element or divides may only be asked where the conditions before it hold.
-    """
-    kept: dict[Expr, None] = {}
-    complete = True
-    for condition in (part for c in around for part in conjuncts(c)):
-        if names_in(condition).intersection(moving) or _loads(condition) or not (complete or is_total(condition)):
-            complete = False
-        elif condition != Const(1):
-            kept[condition] = None
-    return tuple(kept), complete
-
-
-def _loads(e: Expr) -> bool:
-    return any(isinstance(n, Load) for n in walk(e))
-
-
-def _conditions(
-    body: Sequence[Stmt],
-    target: Var | Load,
-    around: tuple[Expr, ...],
-    apart: Collection[str],
-    loops: tuple[Loop, ...],
-) -> Iterator[tuple[Expr, ...]]:
-    """Yield the conditions ``around`` each accumulation into ``target``, in ``loops``.
-
-    Those over ``apart`` count as true; an inner loop that may have no iteration is a condition.
-    """
-    for stmt in body:
-        match stmt:
-            case Assign(to) if to == target:
-                yield around
-            case If(cond, then, other):
-                yield from _conditions(then, target, (*around, cond), apart, loops)
-                yield from _conditions(other, target, (*around, Unary("!", cond)), apart, loops)
-            case Loop(body=inner):
-                ran = has_iteration(stmt, loops)
-                asked = () if ran is None or stmt.var in apart else (ran,)
-                yield from _conditions(inner, target, (*around, *asked), apart, (*loops, stmt))
-            case While(cond, inner):
-                yield from _conditions(inner, target, (*around, cond), apart, loops)
-
-
-def _first(loop: Loop) -> tuple[Expr, ...]:
-    ran = has_iteration(loop, ())
-    return () if ran is None else (ran,)
-
-
 def inseparable_error(loop: Loop, inner: Loop) -> InfeasibleDirective:
     """Return the error for a split loop whose sums an inner loop indexes."""
     return InfeasibleDirective(loop, f"loop {inner.var} inside of it tells its sums apart: permute it inwards")
-
-
-def inline_partial_sums(body: tuple[Stmt, ...], parts: Mapping[str, Reduction]) -> tuple[Stmt, ...]:
-    """Return the statements that compute partial sums, each accumulating into the target of its sum."""
-
-    def begins(n: Stmt) -> tuple[Stmt, ...] | None:
-        match n:
-            case Assign(Load(array), Const()) if array in parts and not n.name:
-                return ()
-        return None
-
-    def rule(n: Node) -> Node | None:
-        match n:
-            case Load(array, (_, *index)) if array in parts:
-                target = parts[array].target
-                return replace(target, index=tuple(index)) if isinstance(target, Load) and not target.index else target
-        return None
-
-    def empty(n: Stmt) -> tuple[Stmt, ...] | None:
-        return () if isinstance(n, Loop) and not n.body else begins(n)
-
-    return rewrite(rule, rewrite_stmts(empty, body))
-
-
-def before_combine(body: tuple[Stmt, ...], parts: Mapping[str, Reduction]) -> tuple[Stmt, ...]:
-    """Return the statements that run before the partial sums are combined."""
-    return _half(body, parts, later=False)
-
-
-def after_combine(body: tuple[Stmt, ...], parts: Mapping[str, Reduction]) -> tuple[Stmt, ...]:
-    """Return the statements that run after the partial sums are combined."""
-    return _half(body, parts, later=True)
-
-
-def _half(body: tuple[Stmt, ...], parts: Mapping[str, Reduction], *, later: bool) -> tuple[Stmt, ...]:
-    at = [k for k, s in enumerate(body) if referenced_names((s,)) & parts.keys()]
-    if not at:
-        return body
-    around = [map_blocks(lambda b: _half(b, parts, later=later), body[at[0]])] if len(at) == 1 else []
-    kept = tuple(s for s in around if any(isinstance(n, Assign) for n in walk_stmts(s)))
-    return (*kept, *body[at[-1] + 1 :]) if later else (*body[: at[0]], *kept)
