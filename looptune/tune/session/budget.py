@@ -55,8 +55,8 @@ def parse_budget(text: str) -> Budget:
 
     Raises UsageError for any other text.
 
-    >>> parse_budget("60"), parse_budget("1h30m")
-    (Budget(count=60, seconds=None), Budget(count=None, seconds=5400.0))
+    >>> parse_budget("60").count, parse_budget("1h30m").seconds
+    (60, 5400.0)
     """
     written = text.strip().lower()
     if re.fullmatch(r"\d{1,12}", written, re.ASCII) and int(written) > 0:
