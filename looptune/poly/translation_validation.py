@@ -72,8 +72,7 @@ def prove(
 
     ``sizes``: the values of integer parameters. If they are given, accesses are checked to be inside their arrays;
     without them the proof holds for all sizes, and that is assumed. ``shared``: scalar locals of ``finished`` that all
-    threads share. ``most``: operations of isl,
-    MOST where they are not given.
+    threads share. ``most``: operations of isl, MOST where it is not given.
     """
     try:
         with isl_operation_limit(MOST if most is None else most):
