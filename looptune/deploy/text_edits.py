@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from looptune.core.errors import UnsupportedError
 from looptune.core.source import NOWHERE, Span
+from looptune.frontend.heap_arrays import ALLOCATE, FREE
 from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.source_layout import Layout, Line, StatementRange
 from looptune.frontend.unit import FunctionPart
@@ -247,6 +248,7 @@ class _Splicer:
             raise _NotLocal("there are statements between these that the schedule does not contain: "
                          "move them before the loops", span)  # fmt: skip
         self.check_jumps(run)
+        self.check_memory(run)
         start, end = self.layout.start(first), self.layout.end(last)
         if start is None or end is None or self.layout.tokens[first].span.file != self.part.path:
             raise _NotLocal(_unwritten(self.layout, first), span)
@@ -274,6 +276,16 @@ class _Splicer:
             if token.text == "goto" or (token.text == "return" and tokens[k + 1].text != ";"):
                 raise _NotLocal(f"this {token.text} stands among the statements that the schedule changes together: "
                              "write if (…) { … } around what it skips", token.span)  # fmt: skip
+
+    def check_memory(self, run: StatementRange) -> None:
+        """Raise _NotLocal where statements allocate or free an array, of which the codelet says nothing."""
+        if not any(v.on_heap for v in self.before.locals.values()):
+            return
+        first, last = run.tokens
+        for token in self.layout.tokens[first : last + 1]:
+            if token.text in (*ALLOCATE, *FREE):
+                raise _NotLocal(f"this {token.text} stands among the statements that the schedule changes together: "
+                             "move it before or after them", token.span)  # fmt: skip
 
     def with_conditions(self, start: int, end: int, first: int, last: int) -> tuple[int, int]:
         """Extend the range by the whole of each ``#if … #endif`` that stands partly inside."""
@@ -428,8 +440,10 @@ class _Splicer:
         """Return declarations among the replaced statements that the rest of the text needs."""
         kept = []
         computed = {k for stmt in old for n in walk(stmt) if (k := self.token(n)) is not None}
+        gone = []
         for piece in run.statements:
             if any(piece.first_token <= k <= piece.last_token for k in computed):
+                gone.append(piece)
                 continue
             start, end = self.layout.start(piece.first_token), self.layout.end(piece.last_token)
             if start is None or end is None:
@@ -438,7 +452,7 @@ class _Splicer:
                 kept.append(self.layout.text[start:end])
         for name in sorted(shared):
             k = self.layout.find(self.before.locals[name].span, ())
-            if k is not None and any(p.first_token <= k <= p.last_token and not p.blocks for p in run.statements):
+            if k is not None and any(p.first_token <= k <= p.last_token and not p.blocks for p in gone):
                 local = replace(self.before.locals[name], name=self.part.variables[name])
                 kept.append(f"{c_printer.declaration(local)};")
         return kept

@@ -93,6 +93,7 @@ class _Reader:
         self.constants: list[s.Declare] = []
         self.numbers: dict[str, Expr] = {}
         self.inner: list[str] = []
+        self.own_functions: frozenset[str] = frozenset()
         self.targets: frozenset[str] = frozenset()
 
     @contextmanager
@@ -139,6 +140,7 @@ class _Reader:
         functions: list[s.Function] = []
         variables: list[s.Declare] = []
         marks: list[Pragma] = []
+        self.own_functions = frozenset(n.decl.name for n in tree.ext if isinstance(n, c_ast.FuncDef))
         for node in tree.ext:
             match node:
                 case c_ast.Pragma():
@@ -178,7 +180,7 @@ class _Reader:
         with self.scope():
             listed = declaration.args.params if declaration.args else ()
             params = tuple(p for d in listed for p in self.parameter(later.get(getattr(d, "name", None), d)))
-            body = declare_heap_arrays(self.block(node.body))
+            body = declare_heap_arrays(self.block(node.body), self.own_functions)
         self.constants = outer
         opening, closing = self.braces(node.body)
         span = self.span(node.decl)

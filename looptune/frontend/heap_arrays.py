@@ -17,14 +17,17 @@ from typing import Any
 
 from looptune.frontend import c_ast
 
-_ALLOCATE = ("malloc", "__builtin_malloc")
-_FREE = ("free", "__builtin_free")
+ALLOCATE = ("malloc", "__builtin_malloc")
+FREE = ("free", "__builtin_free")
 _END = ("abort", "__builtin_abort", "exit", "__builtin_exit")
 
 
-def declare_heap_arrays(body: c_ast.Block) -> c_ast.Block:
-    """Return the body of a function with the arrays that it allocates declared as local arrays."""
-    return _block(body, frozenset())
+def declare_heap_arrays(body: c_ast.Block, own: Collection[str] = ()) -> c_ast.Block:
+    """Return the body of a function with the arrays that it allocates declared as local arrays.
+
+    ``own`` are the functions that the file defines itself: a ``malloc`` among them may be anything.
+    """
+    return body if {*ALLOCATE, *FREE, *_END} & {*own} else _block(body, frozenset())
 
 
 def _block(block: c_ast.Block, arrays: frozenset[str]) -> c_ast.Block:
@@ -54,7 +57,7 @@ def _items(items: tuple[c_ast.Item, ...], arrays: frozenset[str]) -> Iterator[c_
             case c_ast.Declare(name):
                 arrays -= {name}
                 yield item
-            case c_ast.Evaluate(c_ast.Call(called, (c_ast.Name(name),))) if called in _FREE and name in arrays:
+            case c_ast.Evaluate(c_ast.Call(called, (c_ast.Name(name),))) if called in FREE and name in arrays:
                 pass
             case c_ast.If(cond, then, c_ast.Block(())) if _is_null(cond) in arrays and _ends(then):
                 pass
@@ -65,7 +68,7 @@ def _items(items: tuple[c_ast.Item, ...], arrays: frozenset[str]) -> Iterator[c_
 def _count(name: str, element: c_ast.Type, init: object) -> c_ast.Expr | None:
     """Return how many ``element``s are allocated for the pointer ``name``, None where ``init`` does not say so."""
     match _uncast(init):
-        case c_ast.Call(called, (size,)) if called in _ALLOCATE:
+        case c_ast.Call(called, (size,)) if called in ALLOCATE:
             factors = tuple(_factors(size))
         case _:
             return None
@@ -113,8 +116,10 @@ def _is_null(cond: c_ast.Expr) -> str:
     match cond:
         case c_ast.Unary("!", c_ast.Name(name)):
             return name
-        case c_ast.Binary("==", c_ast.Name(name), null) | c_ast.Binary("==", null, c_ast.Name(name)):
-            return name if _uncast(null) in _NULL else ""
+        case c_ast.Binary("==", c_ast.Name(name), null) if _uncast(null) in _NULL:
+            return name
+        case c_ast.Binary("==", null, c_ast.Name(name)) if _uncast(null) in _NULL:
+            return name
     return ""
 
 

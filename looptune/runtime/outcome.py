@@ -139,10 +139,11 @@ class TimedOut:
 
 
 def least_us(outcome: Outcome | None) -> float | None:
-    """Return what a version without a time takes at least, in microseconds; None where that is not known."""
+    """Return what a version without a time takes at least, in microseconds; None where that is not known.
+
+    The limit of one that timed out is for all that its process did, and of no single run.
+    """
     match outcome:
-        case TimedOut(limit_s):
-            return limit_s * 1e6
         case CutOff(elapsed_us, best_at_cutoff_us=None):
             return elapsed_us
     return None

@@ -350,3 +350,48 @@ def test_large_copies_are_not_on_the_stack(tmp_path: Path) -> None:
     text = openmp.text(schedule(Analysis(unit.codelet), parse_lines(["loop 1: expand row"])).codelet)
     main = LARGE[: LARGE.index("void f")] + text + LARGE[LARGE.index("int main") :]
     assert printed(main.encode(), tmp_path) == "1499 1499"
+
+
+@gcc
+def test_a_declaration_among_loops_that_change_is_written_once(tmp_path: Path) -> None:
+    path = tmp_path / "f.c"
+    path.write_text("""
+void f(int m, double E[m], double A[m]) {
+  for (int j = 0; j < m; j++) E[j] = 2;
+  double u[m];
+  for (int j = 0; j < m; j++) u[j] = E[j];
+  for (int j = 0; j < m; j++) A[j] = u[j];
+}
+""")
+    made = transform(path, ["loop 1: fuse"])
+    assert made.count("double u[m]") == 1
+    command = ["gcc", "-Wall", "-Werror", "-Wno-unknown-pragmas", "-fsyntax-only", "-x", "c", "-"]
+    done = subprocess.run(command, input=made, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+ALLOCATED = """
+void f(int n, int m, double E[m], double A[m]) {{
+  double *t = malloc(m * sizeof(double));
+  t[0] = 1;
+  {}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "directive", "word"),
+    [
+        ("for (int j = 0; j < m; j++) E[j] = t[0]; free(t); for (int j = 0; j < m; j++) A[j] = 1;", "fuse", "free"),
+        ("for (int i = 0; i < n; i++) { A[i] = t[0]; if (i == n - 1) free(t); }", "unroll 2", "free"),
+        ("for (int j = 0; j < m; j++) E[j] = 2; double *u = malloc(m * sizeof *u);"
+         " for (int j = 0; j < m; j++) u[j] = E[j]; for (int j = 0; j < m; j++) A[j] = u[j];", "fuse", "malloc"),
+    ],
+)  # fmt: skip
+def test_no_statement_moves_over_memory_that_is_allocated_or_freed(
+    text: str, directive: str, word: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "f.c"
+    path.write_text(ALLOCATED.format(text))
+    with pytest.raises(LooptuneError, match=f"this {word} stands among the statements"):
+        transform(path, [f"loop 1: {directive}"])

@@ -22,6 +22,7 @@ def codelet(before: str, after: str = "", body: str = BODY) -> str:
         ("float *t = (float *)malloc(sizeof(float) * n);", "free(t);"),
         ("float *t = malloc(sizeof *t * n); if (t == NULL) abort();", "free(t);"),
         ("float *t = malloc(n * sizeof(t[0])); if (!t) { exit(1); }", "free((t));"),
+        ("float *t = malloc(n * sizeof(float)); if (NULL == t) exit(1);", "free(t);"),
         ("float *t = __builtin_malloc(sizeof(float[n])); if (0 == t) __builtin_abort();", "__builtin_free(t);"),
     ],
 )
@@ -72,3 +73,9 @@ def test_other_calls_and_conditions_are_not_left_out() -> None:
     ):
         with pytest.raises(LooptuneError, match=f"a call of {call}"):
             load(text)
+
+
+def test_a_function_of_the_file_with_such_a_name_may_do_anything() -> None:
+    own = "float pool[9]; static void free(float *x) { pool[0] = x[0]; }\n"
+    with pytest.raises(LooptuneError, match="the pointer t"):
+        load(own + codelet("float *t = malloc(n * sizeof(float));", "free(t);"), kernel="k")

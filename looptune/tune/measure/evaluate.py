@@ -344,10 +344,15 @@ class MeasuringDevice:
     def endless(self, step: BuildStep, against: Incumbent | None) -> CutOff | None:
         """Return the outcome of a version whose kernels of one thread are not worth a run at any size, or None."""
         plan = step.plans.timed
-        alone = [n for kernel in plan.compiled_kernels if in_one_thread(kernel) for n in walk_stmts(kernel.body)]
-        if against is None or not self.machine.asynchronous or not alone:
+        if against is None or not self.machine.asynchronous or not any(map(in_one_thread, plan.compiled_kernels)):
             return None
-        names = {n.name for n in alone if isinstance(n, Assign)} - {""}
+        # A statement with copies in other kernels makes an unknown part of its assignments here.
+        alone, others = (
+            {n.name for kernel in plan.compiled_kernels if in_one_thread(kernel) is one
+             for n in walk_stmts(kernel.body) if isinstance(n, Assign)}
+            for one in (True, False)
+        )  # fmt: skip
+        names = alone - others - {""}
         made = operation_count.least_statements(self.job.codelet.body, self.integers, names)
         return endless_outcome(made, against, count(plan.steps, self.integers))
 

@@ -92,7 +92,9 @@ class ReferenceResult:
     def is_too_long(self) -> bool:
         """Tell whether the text was stopped here, because it takes longer than a sweep may wait for."""
         text = self.job.text
-        return text is not None and self._was_too_long(self._path((text.key, ""), shapes(self.job.codelet, self.at)))
+        if text is None or self.text_us() is not None:
+            return False
+        return self._was_too_long(self._path((text.key, ""), shapes(self.job.codelet, self.at)))
 
     @property
     def _cpu_s(self) -> float:
