@@ -1,6 +1,6 @@
 # make run   tunes GEMM on this machine's GPU, or on its CPU where there is none, and writes the report to build/run/
 # make reports  tables, figures and pages of the databases in reports/, in build/reports/; needs no GPU
-# make test  lint, types, unit tests and a sample of the others; needs no GPU, takes at most 5 minutes on two free cores
+# make test  lint, types, unit tests and a sample of the others; needs no GPU, takes about 5 minutes on two free cores
 # make test-wide  the others, and programs that no test has seen before
 # make test-all  all of these, with wider samples and what takes long
 # make docs  the documentation as a site, in build/docs

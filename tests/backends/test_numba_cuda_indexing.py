@@ -66,6 +66,7 @@ def exact(e: Expr, at: dict[str, int]) -> int:
     raise AssertionError(e)
 
 
+@pytest.mark.wide
 @settings(max_examples=400, deadline=None)
 @given(places(), st.sets(st.sampled_from(NAMES)), st.tuples(*[st.integers(0, 4000)] * 4))
 def test_what_is_written_is_the_place(e: Expr, counted: set[str], values: tuple[int, ...]) -> None:

@@ -218,6 +218,7 @@ def test_no_copies_where_values_flow_or_iterations_write_elements_of_their_own(n
     assert forms.expansions(Analysis(load(POLYBENCH_C / f"{name}.c").codelet)) == ()
 
 
+@pytest.mark.wide
 def test_a_loop_is_split_where_it_reaches_what_the_others_read() -> None:
     """The pieces of floyd-warshall are parallel, and a team of threads has the pieces of each row."""
     first = sections_of("floyd-warshall")[0]

@@ -208,6 +208,7 @@ def test_another_version_of_the_program_is_refused(
     assert said.startswith(f"a worker is not used: {second} on ")
 
 
+@pytest.mark.wide
 def test_a_cluster_without_a_device(shared: dask_cluster.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """No worker declares a GPU: the message has the command that starts one that does."""
     monkeypatch.setattr(dask_cluster, "APPEAR_S", 0.5)

@@ -245,6 +245,7 @@ def test_a_truncated_file_is_read_or_refused(kind: str, tmp_path: Path):
         files.all_recordings(tmp_path / kind)
 
 
+@pytest.mark.wide
 def test_wisdom_and_csv_with_anything_anywhere(tmp_path: Path):
     """Each field of a line replaced: read, or refused with the number of the line."""
     header, *lines = wisdom.text([row_factory.search()]).splitlines()

@@ -61,6 +61,7 @@ def test_a_budget_of_seconds_ends_the_sweep(lab: FakeLab, tmp_path: Path, monkey
         assert {row.status for row in store.rows()} == {"timed"}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("before", "overrun_s", "timed"), [(0, 0.3, 0), (2, 1.2, 2)])
 def test_a_run_is_stopped_after_the_overrun(
     lab: FakeLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int, overrun_s: float, timed: int
