@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from looptune.core.cache_file import replace_text
 from looptune.report import suite_table
-from looptune.report.result_table import ratio_text, time_text
+from looptune.report.result_table import time_text
 from looptune.report.table import Column, Table
+from looptune.runtime.timing import ratio_text
 
 if TYPE_CHECKING:
     from looptune.runtime.timing import Speedup, Summary

@@ -68,15 +68,6 @@ def amount(number: float, unit: str) -> str:
     return f"{number:.3g} {unit}"
 
 
-def ratio_text(ratio: float) -> str:
-    """Return a speed-up as text; one far below 1 as a fraction.
-
-    >>> ratio_text(1.534), ratio_text(0.52), ratio_text(0.0000866)
-    ('1.53x', '0.52x', '1/11547x')
-    """
-    return f"{ratio:.3g}x" if ratio >= 0.1 else f"1/{1 / ratio:.0f}x"
-
-
 def row(result: Result, entry: Entry) -> tuple[str, ...]:
     """Return one line of the table: a text for each of HEADINGS."""
     if entry.times is None:

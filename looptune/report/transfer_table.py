@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 from looptune.core.cache_file import replace_text
 from looptune.report.best_table import condense
-from looptune.report.result_table import ratio_text, time_text
+from looptune.report.result_table import time_text
 from looptune.report.suite_table import mean_ratio
 from looptune.report.table import Column, Table, csv_text
 from looptune.runtime.outcome import Timed, WrongResult
-from looptune.runtime.timing import Speedup, paired_speedup, summary
+from looptune.runtime.timing import Speedup, paired_speedup, ratio_text, summary
 from looptune.tune.results.studies import KernelStudy
 
 if TYPE_CHECKING:

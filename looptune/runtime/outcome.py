@@ -46,8 +46,8 @@ class CutOff:
 
     If ``best_at_cutoff_us`` is None, the version takes longer than ``elapsed_us``, and nothing else is known. Else the
     best took ``best_at_cutoff_us`` for the same work: a part of the host loop, or a run at the reduced sizes, that
-    ``where`` names. A version in one thread that is hopeless by the number of its assignments does not run at all
-    (``NOT_RUN``); ``elapsed_us`` is then what it would take at least.
+    ``where`` names. A version that is hopeless by the assignments of its kernels of one thread does not run at all
+    (``NOT_RUN``); ``elapsed_us`` is then an estimate of what these take.
     """
 
     status: ClassVar[str] = "cut_off"
@@ -72,8 +72,8 @@ class CutOff:
         if self.where == NOT_RUN:
             ratio = self.elapsed_us / self.best_us
             return (
-                f"{NOT_RUN}: its one thread would take more than {self.elapsed_us:.4g} us, {ratio:.3g} times the best "
-                f"({self.best_us:.4g} us)"
+                f"{NOT_RUN}: the assignments of its kernels of one thread, at 1 ns each, are {self.elapsed_us:.4g} us, "
+                f"{ratio:.3g} times the best ({self.best_us:.4g} us)"
             )
         made = f"{self.launched} of {self.launches} launches made"
         if self.best_at_cutoff_us is None:
@@ -141,10 +141,11 @@ class TimedOut:
 def least_us(outcome: Outcome | None) -> float | None:
     """Return what a version without a time takes at least, in microseconds; None where that is not known.
 
-    The limit of one that timed out is for all that its process did, and of no single run.
+    The limit of one that timed out is for all that its process did, and of no single run; what did not run was not
+    measured.
     """
     match outcome:
-        case CutOff(elapsed_us, best_at_cutoff_us=None):
+        case CutOff(elapsed_us, best_at_cutoff_us=None, where=where) if where != NOT_RUN:
             return elapsed_us
     return None
 

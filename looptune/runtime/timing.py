@@ -68,8 +68,16 @@ class Speedup:
         return math.isinf(self.high)
 
     def __str__(self) -> str:
-        text = f"{self.ratio:.3g}x" if self.ratio >= 0.1 else f"1/{1 / self.ratio:.0f}x"
-        return f"{'at least ' if self.is_least else ''}{text} {self.verdict}"
+        return f"{'at least ' if self.is_least else ''}{ratio_text(self.ratio)} {self.verdict}"
+
+
+def ratio_text(ratio: float) -> str:
+    """Return a speed-up as text; one far below 1 as a fraction.
+
+    >>> ratio_text(1.534), ratio_text(0.52), ratio_text(0.0000866)
+    ('1.53x', '0.52x', '1/11547x')
+    """
+    return f"{ratio:.3g}x" if ratio >= 0.1 else f"1/{1 / ratio:.0f}x"
 
 
 def at_least(stopped_us: float, us: float) -> Speedup | None:

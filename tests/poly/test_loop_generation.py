@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
@@ -51,8 +52,8 @@ def test_one_iteration_more_or_less_is_noticed(
 ) -> None:
     right = loop_generation._Generator._end
 
-    def wrong(*args: object) -> Expr:
-        end = right(*args)  # type: ignore[arg-type]
+    def wrong(self: Any, cond: Any, values: Mapping[str, Expr]) -> Expr:
+        end = right(self, cond, values)
         return change(end, Const(1, end.dtype))
 
     monkeypatch.setattr(loop_generation._Generator, "_end", wrong)

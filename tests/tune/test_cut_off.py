@@ -145,9 +145,13 @@ def test_what_one_thread_cannot_do_is_not_run() -> None:
     assert pruning.endless_outcome(5_000_000_000, Incumbent(500_000.0), 1) is None
     found = pruning.endless_outcome(5_000_000_000, best, 1)
     assert found is not None
-    assert found.message == "not run: its one thread would take more than 5e+06 us, 250 times the best (2e+04 us)"
+    assert found.message == (
+        "not run: the assignments of its kernels of one thread, at 1 ns each, are 5e+06 us, "
+        "250 times the best (2e+04 us)"
+    )
     assert from_json(to_json(found)) == found
-    assert least_us(found) == 5e6
+    assert least_us(found) is None
+    assert least_us(CutOff(6e6, 2e4, 1, 9, "")) == 6e6
 
 
 def test_the_speedup_over_a_default_that_was_stopped_is_a_lower_bound() -> None:

@@ -25,11 +25,11 @@ from looptune.report.result_table import (
     directive_gain_lines,
     kernel_table,
     peak_texts,
-    ratio_text,
     time_text,
 )
 from looptune.report.transfer_table import transfers
 from looptune.runtime.outcome import Timed
+from looptune.runtime.timing import ratio_text
 from looptune.tune.results.studies import KernelStudy, comparable_groups, names_of
 from looptune.tune.store.searches import Entry, entries
 

@@ -84,7 +84,7 @@ def verification_text(judge: ReferenceComparison, odd: ReferenceComparison | Non
     if odd is not None and elsewhere:
         here = NOT_INDEPENDENTLY if judge.expected else NOT_COMPARED
         return f"against {odd.against} at {sizes}; at the sizes timed {here}"
-    return NOT_INDEPENDENTLY
+    return NOT_INDEPENDENTLY if judge.expected else f"at the sizes timed {NOT_COMPARED}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from looptune.runtime.timing import at_least, paired_speedup, summary, unpaired_
 from looptune.tune.cost_model import devices
 from looptune.tune.cost_model.occupancy import Occupancy, occupancy
 from looptune.tune.measure import sequential
-from looptune.tune.measure.reference import NOT_INDEPENDENTLY, ReferenceResult
+from looptune.tune.measure.reference import NOT_COMPARED, NOT_INDEPENDENTLY, ReferenceResult
 from looptune.tune.results.result import Entry, KernelOccupancy, Result, Sources, to_record
 from looptune.tune.session import ablation, finals, transfer
 from looptune.tune.session.finals import Finals, KernelFinals, schedule_finalist
@@ -257,6 +257,8 @@ def _entries(
     others = [n for n in ("hand-written", "library") if n in times or n in found.wrong]
     text = prepared.job.text
     against = NOT_INDEPENDENTLY if text is None else f"against {text.description}"
+    if _original(prepared).is_too_long:
+        against = f"at the sizes timed {NOT_COMPARED}"
     entries += [entry(n, n, against) for n in others]
     if prepared.request.sweep and best in times:
         entries.append(entry("tuned", best, verified.get(best, "")))
