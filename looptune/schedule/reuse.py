@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from looptune.core.errors import UnsupportedError
 from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Assign, Load, Loop
+from looptune.ir.nodes import Assign, Load, Loop, While
 from looptune.ir.rewrite import walk_stmts
+from looptune.schedule.binding import enclosing_path
 from looptune.schedule.directives.base import statement_names
 from looptune.schedule.parallel_loops import unprivatizable_locals
 
@@ -20,19 +21,19 @@ if TYPE_CHECKING:
     from looptune.schedule.analysis import Analysis
 
 
-def reused_variables(analysis: Analysis, loop: Loop, depth: int) -> Sequence[str]:
+def reused_variables(analysis: Analysis, loop: Loop) -> Sequence[str]:
     """Return the variables that iterations of a loop use one after the other, if nothing else makes it sequential.
 
-    ``depth`` is how many loops stand around the loop. A variable of which each iteration writes elements of its own is
+    A variable of which each iteration writes elements of its own is
     none of them.
     """
-    verdict = verdict_of(analysis, loop, depth)
+    verdict = verdict_of(analysis, loop)
     if verdict.kind == "parallel":
         return unprivatizable_locals(loop, analysis, verdict.private)
     if verdict.kind != "sequential":
         return ()
     try:
-        reason = analysis.explain_sequential(statement_names(loop.body), 2 * depth + 1)
+        reason = analysis.explain_sequential(statement_names(loop.body), _entry(analysis, loop))
     except UnsupportedError:
         return ()
     if reason.value or reason.dependence.because is not None:
@@ -40,9 +41,14 @@ def reused_variables(analysis: Analysis, loop: Loop, depth: int) -> Sequence[str
     return () if any(_writes_own(loop, v) for v in reason.arrays) else reason.arrays
 
 
-def verdict_of(analysis: Analysis, loop: Loop, depth: int) -> Verdict:
-    """Return whether a loop of the codelet, with ``depth`` loops around it, is parallel."""
-    return analysis.verdict(statement_names(loop.body), 2 * depth + 1, analysis.model.order())
+def verdict_of(analysis: Analysis, loop: Loop | While) -> Verdict:
+    """Return whether a loop of the codelet is parallel in the order of the text."""
+    return analysis.verdict(statement_names(loop.body), _entry(analysis, loop), analysis.model.order())
+
+
+def _entry(analysis: Analysis, loop: Loop | While) -> int:
+    """Return the entry of the times that is the loop's."""
+    return 2 * len(enclosing_path(analysis.codelet.body, loop.number)) - 1
 
 
 def _writes_own(loop: Loop, array: str) -> bool:

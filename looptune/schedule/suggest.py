@@ -21,12 +21,10 @@ from looptune.ir.rewrite import rewrite, walk
 from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.schedule.binding import enclosing_path
 from looptune.schedule.directive_lines import DirectiveLine, parse_lines
-from looptune.schedule.directives.base import statement_names
 from looptune.schedule.messages import directive_text
-from looptune.schedule.reuse import reused_variables
+from looptune.schedule.reuse import reused_variables, verdict_of
 
 if TYPE_CHECKING:
-    from looptune.poly.legality import Verdict
     from looptune.schedule.analysis import Analysis
     from looptune.schedule.applied import AppliedDirective
 
@@ -131,30 +129,25 @@ def _orders(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion]:
 
 def _parallel(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion]:
     around = enclosing_path(analysis.codelet.body, step.number)
-    verdict = _verdict(analysis, around[-1])
+    verdict = verdict_of(analysis, around[-1])
     if verdict.kind == "reduction":
         sums = {(r.op, r.variable.partition("[")[0].strip()) for r in verdict.reductions}
         text = f"reduce({', '.join(f'{op}:{x}' for op, x in sorted(sums))})"
         yield Suggestion(f"it is legal with `{text}`", (f"loop {step.number}: parallel, {text}",))
     loop = around[-1]
-    reused = reused_variables(analysis, loop, len(around) - 1) if isinstance(loop, Loop) else ()
+    reused = reused_variables(analysis, loop) if isinstance(loop, Loop) else ()
     if reused:
         lines = (f"loop {step.number}: expand {', '.join(reused)}", f"loop {step.number}: parallel")
         yield Suggestion(f"it is legal with `expand {', '.join(reused)}`", lines)
     inner = [f for f in walk(around[-1]) if isinstance(f, Loop) and f.number != step.number]
     outer = [f for f in reversed(around[:-1]) if isinstance(f, Loop)]
-    free = next((f for f in (*inner, *outer) if _verdict(analysis, f).kind == "parallel"), None)
+    free = next((f for f in (*inner, *outer) if verdict_of(analysis, f).kind == "parallel"), None)
     if free is not None:
         yield Suggestion(f"loop {free.number} ({free.var}) is parallel", (f"loop {free.number}: parallel",))
     if verdict.witness is not None and verdict.witness.because is not None:
         yield Suggestion(
             "`parallel, assume` asserts it", (f"loop {step.number}: {directive_text(step.directive)}, assume",)
         )
-
-
-def _verdict(analysis: Analysis, loop: Loop | While) -> Verdict:
-    depth = 2 * len(enclosing_path(analysis.codelet.body, loop.number)) - 1
-    return analysis.verdict(statement_names(loop.body), depth, analysis.model.order())
 
 
 def _single(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion]:

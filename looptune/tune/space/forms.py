@@ -30,8 +30,8 @@ MOST_POINTS = 2
 def expansions(analysis: Analysis) -> tuple[str, ...]:
     """Return lines that give copies of a variable to each loop that needs nothing else to be parallel."""
     lines = []
-    for around, loop in loops_inside(analysis.codelet.body):
-        variables = reused_variables(analysis, loop, len(around)) if loop.number else ()
+    for _, loop in loops_inside(analysis.codelet.body):
+        variables = reused_variables(analysis, loop) if loop.number else ()
         lines += [f"loop {loop_label(loop)}: expand {', '.join(variables)}"] if variables else []
     return tuple(lines)
 
@@ -42,7 +42,7 @@ def splits(analysis: Analysis) -> tuple[str, ...]:
     for around, loop in loops_inside(analysis.codelet.body):
         points = tuple(dict.fromkeys(_points(loop, around)))
         serial = 0 < len(points) <= MOST_POINTS and loop.number and loop.source_value is None
-        if serial and verdict_of(analysis, loop, len(around)).kind == "sequential":
+        if serial and verdict_of(analysis, loop).kind == "sequential":
             places = ", ".join(expression_text(e) for p in points for e in (p, add(p, Const(1, p.dtype))))
             lines.append(f"loop {loop_label(loop)}: splitat {places}")
     return tuple(lines)
