@@ -31,8 +31,8 @@ from looptune.frontend.name_resolution import (
     used_names,
     used_names_outside_unsupported,
 )
+from looptune.frontend.normalize import Surroundings, normalize
 from looptune.frontend.pragma import LOOP_FAMILIES
-from looptune.frontend.structured_jumps import eliminate_return
 from looptune.frontend.symbol_table import Options, Scope, Storage, layout
 from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, Load, Local, Scalar, Stmt, Var
 from looptune.ir.simplify import is_integer
@@ -75,12 +75,22 @@ class _Builder:
         self.body = resolve(self.function.body, env)
         marked = chosen.directive is not None
         self.region = None if marked else region(self.body)
-        self.items = eliminate_return(self.body.items) if self.region is None else self.region.items
-        self.starred = only_dereferenced((self.body,))
+        self.items = self.normalized_items()
+        self.starred = only_dereferenced((*self.items, *self.around()))
         self.outer: dict[str, Array | Scalar] = {}
         self.results = self.live_out_scalars()
         self.variables: Mapping[str, str] = {}
         self.hidden: frozenset[str] = frozenset()
+
+    def normalized_items(self) -> tuple[c_ast.Item, ...]:
+        """Return the codelet's statements after the passes of ``normalize``."""
+        declared = (*self.file.globals, *self.function.params, *_declarations(self.body))
+        around = Surroundings(self.file, {d.name: d.type for d in declared}, self.region is None)
+        return normalize(self.body.items if self.region is None else self.region.items, around)
+
+    def around(self) -> tuple[c_ast.Item, ...]:
+        """Return the statements of the function without those of the codelet."""
+        return () if self.region is None else self.region.outside.items
 
     def live_out_scalars(self) -> dict[str, Array]:
         """Scalars around the codelet that it writes and that are read afterwards, each as an array of one element.
@@ -129,11 +139,17 @@ class _Builder:
             return False
         return d.name not in assigned_names(_without_headers(self.function.body.items))
 
+    def once(self) -> frozenset[str]:
+        """Return the variables that are assigned in one place, which precedes every use."""
+        if self.region is None:
+            return singly_assigned(c_ast.Block(self.items))
+        return singly_assigned(_spliced(self.body, self.region.items, self.items))
+
     def codelet(self) -> Codelet:
         params, prologue = self.parameters()
         self.enter_counters()
         prologue += self.surroundings()
-        statements = Statements(self.scope, singly_assigned(self.body))
+        statements = Statements(self.scope, self.once())
         own = statements.block(self.items)
         tables = [stmt for d in self.scope.tables.values() for stmt in self.table(d)]
         body, _ = remove_dead_finals((*prologue, *tables, *own, *self.epilogue(statements)), frozenset())
@@ -257,7 +273,7 @@ class _Builder:
                 wanted |= used_names((d,))
         written_outside = assigned_names(_without_declarations(self.region.outside.items))
         mentioned_outside = used_names((self.region.outside,))
-        statements = Statements(self.scope, singly_assigned(self.body))
+        statements = Statements(self.scope, self.once())
         changed = assigned_names(self.region.items)
         stored = any(_writes_memory(n) for n in c_ast.walk(self.region.outside))
         for d in (d for d in self.region.declared if d.name in wanted):
@@ -324,8 +340,21 @@ class _Builder:
         return made
 
 
+def _spliced(tree: Any, old: tuple[c_ast.Item, ...], new: tuple[c_ast.Item, ...]) -> Any:
+    """Return the tree with ``new`` where ``old``, successive statements of one block, stand."""
+    if isinstance(tree, c_ast.Block) and old:
+        for k, item in enumerate(tree.items):
+            if item is old[0]:
+                return replace(tree, items=(*tree.items[:k], *new, *tree.items[k + len(old) :]))
+    return c_ast.map_children(lambda part: _spliced(part, old, new), tree)
+
+
+def _declarations(body: c_ast.Block) -> tuple[c_ast.Declare, ...]:
+    return tuple(n for n in c_ast.walk(body) if isinstance(n, c_ast.Declare))
+
+
 def _declared(body: c_ast.Block) -> set[str]:
-    return {n.name for n in c_ast.walk(body) if isinstance(n, c_ast.Declare)}
+    return {d.name for d in _declarations(body)}
 
 
 def _without_headers(items: Iterable[c_ast.Item]) -> tuple[Any, ...]:

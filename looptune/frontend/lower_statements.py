@@ -14,8 +14,8 @@ from looptune.frontend.loop_headers import CanonicalLoop, Header, Limit, canonic
 from looptune.frontend.loop_limits import ExitTest, counter_range, nonnegative
 from looptune.frontend.lower_expressions import Expressions, cast, is_constant
 from looptune.frontend.name_resolution import assigned_names, base
+from looptune.frontend.normalize.structured_jumps import eliminate_continue
 from looptune.frontend.pragma import LOOP_FAMILIES
-from looptune.frontend.structured_jumps import eliminate_continue
 from looptune.frontend.symbol_table import Scope, Storage, layout, refuse
 from looptune.ir.c_printer import arithmetic_type
 from looptune.ir.nodes import (
