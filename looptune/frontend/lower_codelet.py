@@ -20,8 +20,9 @@ from looptune.frontend.finalize import (
     scalars_in,
 )
 from looptune.frontend.liveness import address_taken, live_after, live_before, may_repeat
-from looptune.frontend.lower_expressions import ABSOLUTE, MATH, Expressions
+from looptune.frontend.lower_expressions import Expressions
 from looptune.frontend.lower_statements import Statements
+from looptune.frontend.math_functions import is_pure
 from looptune.frontend.name_resolution import (
     assigned_names,
     base,
@@ -380,7 +381,7 @@ def _without_declarations(items: Iterable[c_ast.Item]) -> tuple[Any, ...]:
 
 def _is_opaque(init: c_ast.Expr | c_ast.InitializerList) -> bool:
     return any(
-        isinstance(n, c_ast.Unsupported) or (isinstance(n, c_ast.Call) and n.name not in MATH | ABSOLUTE.keys())
+        isinstance(n, c_ast.Unsupported) or (isinstance(n, c_ast.Call) and not is_pure(n.name))
         for n in c_ast.walk(init)
     )  # fmt: skip
 
@@ -397,6 +398,6 @@ def _writes_memory(node: Any) -> bool:
         case c_ast.Assignment() | c_ast.Unary("++" | "--", c_ast.Index() | c_ast.Unary("*")):
             return True
         case c_ast.Call(name):
-            return name not in MATH | ABSOLUTE.keys()
+            return not is_pure(name)
         case _:
             return False

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, assert_never
 
 from looptune.core.errors import ParseError, UnsupportedError
-from looptune.frontend import c_ast
+from looptune.frontend import c_ast, math_functions
 from looptune.frontend.c_constants import number
 from looptune.frontend.loop_limits import COUNTING, convert_index
 from looptune.frontend.name_resolution import TABLE, base, resolve, singly_assigned
@@ -21,22 +21,8 @@ from looptune.ir.simplify import fold, is_integer
 if TYPE_CHECKING:
     from looptune.core.source import Span
 
-MATH = frozenset({
-    "sqrt", "pow", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "fabs", "sin", "cos", "tan", "asin", "acos",
-    "atan", "atan2", "sinh", "cosh", "tanh", "floor", "ceil", "trunc", "round", "fmin", "fmax", "fmod", "hypot", "cbrt",
-    "copysign", "fma",
-})  # fmt: skip
-OTHER_MATH = frozenset({
-    "erf", "erfc", "tgamma", "lgamma", "asinh", "acosh", "atanh", "rint", "nearbyint", "lrint", "llrint", "lround",
-    "llround", "remainder", "remquo", "frexp", "ldexp", "modf", "scalbn", "scalbln", "ilogb", "logb", "nan", "fdim",
-    "nextafter", "nexttoward", "isnan", "isinf", "isfinite", "isnormal", "signbit", "fpclassify", "isgreater", "isless",
-    "isunordered", "j0", "j1", "jn", "y0", "y1", "yn", "sincos", "exp10",
-})  # fmt: skip
-"""The rest of math.h."""
-_ARITY = {"pow": 2, "atan2": 2, "fmin": 2, "fmax": 2, "fmod": 2, "hypot": 2, "copysign": 2, "fma": 3}
 MOST_NODES = 20_000
 """Of one expression."""
-ABSOLUTE = {"abs": "int32", "labs": "int64", "llabs": "int64"}
 
 _HEADER_CONSTANTS: dict[str, Const] = {
     "M_PI": Const(math.pi, "float64"), "M_PI_2": Const(math.pi / 2, "float64"),
@@ -319,35 +305,26 @@ class Expressions:
         own = self.scope.function(e.name)
         if own is not None:
             return self.inline(own, e)
-        if e.name in ABSOLUTE:
-            dtype = ABSOLUTE[e.name]
-            return Call("abs", (cast(self.only(e), dtype),), dtype, span=e.span)
         return self.math(e)
-
-    def only(self, e: c_ast.Call) -> Expr:
-        self.count(e, 1)
-        return self.value(e.args[0])
 
     def count(self, e: c_ast.Call, want: int) -> None:
         if len(e.args) != want:
             raise ParseError(f"{e.name} takes {want} argument{'s' * (want > 1)}, not {len(e.args)}", e.span)
 
     def math(self, e: c_ast.Call) -> Expr:
-        """Return the call of a function of math.h, in double, or in float for its f form."""
-        fn, dtype = e.name, "float64"
-        if fn not in MATH and fn.endswith("f"):
-            fn, dtype = fn[:-1], "float32"
-        if fn not in MATH:
-            base_name = e.name[:-1] if e.name.endswith(("f", "l")) else e.name
-            if {e.name, base_name} & OTHER_MATH:
-                known = "what docs/c.md lists of math.h"
-                raise refuse(f"a call of {e.name}", f"its formula, or {known}", e.span)
+        """Return the call of a function of math.h or stdlib.h, or of a built-in function of GNU C."""
+        want = math_functions.argument_count(e.name)
+        if want is None:
+            refused = math_functions.refusal(e)
+            if refused is not None:
+                raise refused
             raise refuse(f"a call of {e.name}", "its statements, or a function that only returns an expression", e.span)
-        self.count(e, _ARITY.get(fn, 1))
-        args = [self.value(a) for a in e.args]
-        if self.scope.options.float_literals and any(a.dtype == "float32" for a in args):
-            dtype = "float64" if any(a.dtype == "float64" for a in args) else "float32"
-        return Call(fn, tuple(cast(a, dtype) for a in args), dtype, span=e.span)
+        self.count(e, want)
+        constant = math_functions.constant(e.name)
+        if constant is not None:
+            return constant
+        args = tuple(self.value(a) for a in e.args)
+        return math_functions.made(e.name, args, self.scope.options.float_literals, e.span)
 
     def inline(self, function: c_ast.Function, e: c_ast.Call) -> Expr:
         """Return the value of a call of a function that only declares variables, tests and returns."""

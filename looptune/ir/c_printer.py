@@ -88,13 +88,22 @@ def _expr(e: Expr) -> tuple[str, int]:
         case Unary(op, arg):
             return f"{op}{expression_text(arg, _ATOM)}", _UNARY
         case Call(fn, args, dtype):
-            suffix = "f" if dtype == "float32" and fn != "abs" else ""
-            name = "labs" if (fn, dtype) == ("abs", "int64") else f"{fn}{suffix}"
-            return f"{name}({', '.join(expression_text(a) for a in args)})", _ATOM
+            return f"{_function(fn, dtype)}({', '.join(expression_text(a) for a in args)})", _ATOM
         case Select(cond, then, other):
             return f"({expression_text(cond, 1)} ? {expression_text(then, 1)} : {expression_text(other, 1)})", _ATOM
         case Cast(dtype, arg):
             return f"({C_TYPES[dtype]}){expression_text(arg, _UNARY)}", _UNARY
+
+
+_OF_GNU = ("exp10", "popcount", "clz")
+"""Functions that no header of the C standard declares."""
+
+
+def _function(fn: str, dtype: str) -> str:
+    if fn == "abs":
+        return "labs" if dtype == "int64" else "abs"
+    name = f"__builtin_{fn}" if fn in _OF_GNU else fn
+    return name + ("l" if fn in ("popcount", "clz") else "f" if dtype == "float32" else "")
 
 
 LEAST = (-(2**31), -(2**63))

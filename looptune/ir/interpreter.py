@@ -36,6 +36,42 @@ Trace = Callable[[str, tuple[int, ...]], None]
 Meaning = Callable[[], Any]
 """What an expression is worth now."""
 
+
+def _gamma(x: Any) -> float:
+    if x == 0 or not np.isfinite(x):
+        return math.copysign(math.inf, x) if x == 0 or x > 0 else math.nan
+    try:
+        return math.gamma(x)
+    except ValueError:
+        return math.nan
+    except OverflowError:
+        return math.inf
+
+
+def _log_gamma(x: Any) -> float:
+    try:
+        return math.lgamma(x)
+    except (ValueError, OverflowError):
+        return math.inf
+
+
+def _remainder(x: Any, y: Any) -> float:
+    return math.nan if np.isnan(x) or np.isnan(y) or np.isinf(x) or y == 0 else math.remainder(x, y)
+
+
+def _exponent(x: Any) -> float:
+    if x == 0 or not np.isfinite(x):
+        return -math.inf if x == 0 else math.nan if np.isnan(x) else math.inf
+    return math.frexp(x)[1] - 1
+
+
+def _int_exponent(x: Any) -> int:
+    """Return glibc's values where there is no exponent."""
+    if x == 0 or not np.isfinite(x):
+        return 2**31 - 1 if np.isinf(x) else -(2**31)
+    return math.frexp(x)[1] - 1
+
+
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "sqrt": np.sqrt, "pow": np.power, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log,
     "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "fabs": np.abs, "abs": np.abs, "sin": np.sin,
@@ -45,6 +81,10 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "fmin": np.fmin, "fmax": np.fmax,
     "fmod": np.fmod, "hypot": np.hypot, "cbrt": np.cbrt, "copysign": np.copysign,
     "fma": lambda a, b, c: type(a)(math.fma(a, b, c)) if hasattr(math, "fma") else a * b + c,
+    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "exp10": lambda x: np.power(type(x)(10), x),
+    "erf": math.erf, "erfc": math.erfc, "tgamma": _gamma, "lgamma": _log_gamma, "rint": np.rint,
+    "remainder": _remainder, "nextafter": np.nextafter, "ldexp": np.ldexp, "logb": _exponent, "ilogb": _int_exponent,
+    "popcount": lambda x: int(x).bit_count(), "clz": lambda x: 64 - int(x).bit_length(),
 }  # fmt: skip
 
 

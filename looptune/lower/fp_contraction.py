@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from looptune.core.floating_point import Contract
     from looptune.lower.machine import Machine
 
-JUMPS = frozenset({"floor", "ceil", "trunc", "round", "rint", "nearbyint", "fmod", "remainder"})
+JUMPS = frozenset({"floor", "ceil", "trunc", "round", "rint", "fmod", "remainder", "logb"})
 """Functions of floats that make a step."""
 _COMPARED = ("<", "<=", ">", ">=", "==", "!=", "&&", "||")
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from looptune.core import cache_folder
-from looptune.frontend.lower_expressions import MATH
+from looptune.frontend.math_functions import spelled_names
 from looptune.frontend.reference_text import ENTRY, Excerpt
 from looptune.runtime import c_compiler
 from looptune.runtime.c_program import (
@@ -126,7 +126,7 @@ class CReference:
         if dtype is None:
             return ()
         old, new = ("double", "float") if dtype == "float32" else ("float", "double")
-        names = [f"#define {name}f {name}" for name in sorted(MATH)] if self.widened else []
+        names = [f"#define {name}f {name}" for name in spelled_names()] if self.widened else []
         return (*(f"#include <{name}>" for name in self.excerpt.headers), f"#define {old} {new}", *names)
 
 

@@ -34,13 +34,14 @@ EDGE = 16
 
 @dataclass(frozen=True)
 class Case:
-    """``arguments`` are what the function is called with, one after the other."""
+    """``arguments`` are what the function is called with, one after the other; ``tolerance`` is that of floats."""
 
     name: str
     text: str
     arguments: Sequence[cross_check.Arguments]
     lines: Sequence[str] = ()
     ways: Collection[str] = field(default=ALL)
+    tolerance: float = 0.0
 
 
 def wrong(cases: Sequence[Case], folder: Path) -> list[str]:
@@ -49,6 +50,7 @@ def wrong(cases: Sequence[Case], folder: Path) -> list[str]:
     blocks: list[cuda_c_on_cpu.Case] = []
     emitted: list[cross_check.Emitted] = []
     wants: dict[str, dict[str, np.ndarray]] = {}
+    allowed: dict[str, float] = {}
     for number, case in enumerate(cases):
         codelet = load(case.text).codelet
         done = schedule(Analysis(codelet), parse_lines(list(case.lines))).codelet
@@ -62,21 +64,26 @@ def wrong(cases: Sequence[Case], folder: Path) -> list[str]:
         planned = lower(done, blocks=True)
         for k, given in enumerate(case.arguments):
             key = f"{case.name} {k} {cross_check.scalars(given)}"
+            allowed[key] = case.tolerance
             wants[key] = want = cross_check.called(library, codelet, given)
             if _has(case, "interpreter"):
-                found += _off(key, "interpreter", want, cross_check.interpreted(done, given))
+                found += _off(key, "interpreter", want, cross_check.interpreted(done, given), case.tolerance)
             if printed is not None:
-                found += _off(key, "transform", want, cross_check.called(printed, codelet, given))
+                found += _off(key, "transform", want, cross_check.called(printed, codelet, given), case.tolerance)
             if kernel is not None:
-                found += _on_cpu(key, kernel, codelet, want, given)
+                found += _on_cpu(key, kernel, codelet, want, given, case.tolerance)
             if _has(case, "cuda-c"):
                 blocks.append(cuda_c_on_cpu.Case(key, planned, codelet, given))
             if _has(case, "simulator"):
                 emitted.append(cross_check.Emitted(key, _module(planned), ident(codelet.name), given))
     for key, got in (cuda_c_on_cpu.run(blocks, folder) if blocks else {}).items():
-        found += _off(key, "cuda-c", wants[key], got)
+        found += _off(key, "cuda-c", wants[key], got, allowed[key])
     for key, made in (cross_check.simulated(emitted, folder) if emitted else {}).items():
-        found += [f"{key}, simulator: {made}"] if isinstance(made, str) else _off(key, "simulator", wants[key], made)
+        found += (
+            [f"{key}, simulator: {made}"]
+            if isinstance(made, str)
+            else _off(key, "simulator", wants[key], made, allowed[key])
+        )
     return found
 
 
@@ -96,14 +103,21 @@ def _module(planned: object) -> str:
     return NumbaCuda().emit(planned)  # type: ignore[arg-type]
 
 
-def _off(key: str, way: str, want: dict[str, np.ndarray], got: dict[str, np.ndarray]) -> Iterator[str]:
-    why = cross_check.off(want, got)
+def _off(
+    key: str, way: str, want: dict[str, np.ndarray], got: dict[str, np.ndarray], tolerance: float
+) -> Iterator[str]:
+    why = cross_check.off(want, got, tolerance)
     if why is not None:
         yield f"{key}, {way}: {why}"
 
 
 def _on_cpu(
-    key: str, kernel: looptune.Kernel, codelet: Codelet, want: dict[str, np.ndarray], given: cross_check.Arguments
+    key: str,
+    kernel: looptune.Kernel,
+    codelet: Codelet,
+    want: dict[str, np.ndarray],
+    given: cross_check.Arguments,
+    tolerance: float,
 ) -> Iterator[str]:
     whole: dict[str, np.ndarray] = {}
     passed: cross_check.Arguments = {}
@@ -115,7 +129,7 @@ def _on_cpu(
         else:
             passed[name] = value
     kernel(*(passed[p.name] for p in codelet.params))
-    yield from _off(key, "cpu", want, cross_check.arrays(passed))
+    yield from _off(key, "cpu", want, cross_check.arrays(passed), tolerance)
     for name, around in whole.items():
         if (around[:EDGE] != 77).any() or (around[-EDGE:] != 77).any():
             yield f"{key}, cpu: {name} is written outside"

@@ -42,6 +42,8 @@ static inline double __longlong_as_double(long long bits) { double x; memcpy(&x,
 
 static inline float __fmul_rn(float a, float b) { return a * b; }
 static inline double __dmul_rn(double a, double b) { return a * b; }
+static inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+static inline int __clzll(unsigned long long x) { return x ? __builtin_clzll(x) : 64; }
 
 struct Copy { void *to; const void *from; int width; };
 struct Thread {

@@ -5,6 +5,7 @@ NUMBA_ENABLE_CUDASIM=1 python -m tests.helpers.cuda_simulator PROGRAMS RESULTS
 
 from __future__ import annotations
 
+import math
 import pickle
 import sys
 import traceback
@@ -25,7 +26,7 @@ class Math:
     nan, inf = np.nan, np.inf
 
     def __getattr__(self, name: str) -> object:
-        return FUNCTIONS[name]
+        return FUNCTIONS[name] if name in FUNCTIONS else FUNCTIONS["tgamma"] if name == "gamma" else getattr(math, name)
 
 
 def copy_16_bytes(to: np.ndarray, at: int, source: np.ndarray, place: int) -> None:

@@ -70,6 +70,56 @@ def c_fmin(a, b):
 def c_fmax(a, b):
     return b if a != a or b > a else a
 """,
+    "c_rint": """\
+def c_rint(x):
+    if not abs(x) < 4503599627370496.0:
+        return x
+    return math.copysign((abs(float64(x)) + 4503599627370496.0) - 4503599627370496.0, x)
+""",
+    "c_remainder": """\
+def c_remainder(x, y):
+    size, rest = abs(float64(y)), abs(float64(x))
+    if not rest < math.inf or not size > 0.0:
+        return math.nan
+    if size < 8e307:
+        rest = rest % (size + size)
+    if size < 5e-308 and rest + rest > size:
+        rest -= size
+        if rest + rest >= size:
+            rest -= size
+    elif 5e-308 <= size < math.inf and rest > 0.5 * size:
+        rest -= size
+        if rest >= 0.5 * size:
+            rest -= size
+    return -rest if math.copysign(1.0, x) < 0.0 else rest
+""",
+    "c_logb": """\
+def c_logb(x):
+    if x == 0.0 or not abs(x) < math.inf:
+        return -math.inf if x == 0.0 else abs(float64(x))
+    return float64(math.frexp(float64(x))[1] - 1)
+""",
+    "c_ilogb": """\
+def c_ilogb(x):
+    if x == 0.0 or not abs(x) < math.inf:
+        return int32(2147483647) if abs(x) == math.inf else int32(-2147483648)
+    return int32(math.frexp(x)[1] - 1)
+""",
+    "c_popcount": """\
+def c_popcount(x):
+    x = x - ((x >> uint64(1)) & uint64(0x5555555555555555))
+    x = (x & uint64(0x3333333333333333)) + ((x >> uint64(2)) & uint64(0x3333333333333333))
+    x = (x + (x >> uint64(4))) & uint64(0x0F0F0F0F0F0F0F0F)
+    return int32(((x * uint64(0x0101010101010101)) >> uint64(56)) & uint64(127))
+""",
+    "c_clz": """\
+def c_clz(x):
+    zeros = int32(64)
+    while x != uint64(0):
+        x = x >> uint64(1)
+        zeros -= int32(1)
+    return zeros
+""",
 }
 """C operations that Python spells otherwise, emitted into a module where it needs them. The absolute value of the least
 int64 has 63 zeros, as an unsigned number too."""
@@ -90,8 +140,12 @@ def c_mod(a, b):
 
 SPELLED = {
     "fabs": "abs({0})", "abs": "abs({0})", "exp2": "math.pow(2.0, {0})", "fma": "({0}) * ({1}) + ({2})",
+    "exp10": "math.pow(10.0, {0})", "tgamma": "math.gamma({0})", "ldexp": "math.ldexp({0}, {1})",
 }  # fmt: skip
-HELPED = {"fmin": "c_fmin", "fmax": "c_fmax", "round": "c_round", "cbrt": "c_cbrt"}
+HELPED = {
+    "fmin": "c_fmin", "fmax": "c_fmax", "round": "c_round", "cbrt": "c_cbrt", "rint": "c_rint",
+    "remainder": "c_remainder", "logb": "c_logb", "ilogb": "c_ilogb", "popcount": "c_popcount", "clz": "c_clz",
+}  # fmt: skip
 """Functions of math.h, and the helpers that compute them."""
 
 _RESERVED = frozenset({

@@ -31,6 +31,8 @@ _SPECIAL = MappingProxyType({
     ("float64", "inf"): "__longlong_as_double(0x7ff0000000000000LL)",
 })  # fmt: skip
 
+_OF_BITS = MappingProxyType({"popcount": "popcll", "clz": "clzll"})
+
 _COPY = """\
 __device__ __forceinline__ void copy_16_bytes(void *to, const void *from)
 {
@@ -112,6 +114,8 @@ class CudaCWriter(CWriter):
     def function(self, fn: str, dtype: str) -> str:
         if fn == "abs":
             return "llabs" if dtype == "int64" else "abs"
+        if fn in _OF_BITS:
+            return f"__{_OF_BITS[fn]}"
         return fn + "f" * (dtype == "float32")
 
     def inline(self, result: str) -> str:

@@ -65,6 +65,8 @@ class _Writer(Writer):
         "ceil": "np.ceil({0})",
         "trunc": "np.trunc({0})",
         "fmod": "np.fmod({0}, {1})",
+        "rint": "np.rint({0})",
+        "nextafter": "np.nextafter({0}, {1})",
         "fma": "fused({0}, {1}, {2})",
         **{name: f"{name}({{0}}, {{1}})" for name in IN_ANY_ORDER.values()},
     }

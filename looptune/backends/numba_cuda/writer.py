@@ -127,7 +127,7 @@ class CudaWriter(Writer, NumbaSpelling):
     """Writer of Numba's Python for GPUs."""
 
     minima = True
-    spelled: ClassVar = {**SPELLED, "fma": "cuda.fma({0}, {1}, {2})"}
+    spelled: ClassVar = {**SPELLED, "fma": "cuda.fma({0}, {1}, {2})", "remainder": "math.remainder({0}, {1})"}
 
     def __init__(self, plan: FinishedPlan, unsigned: set[str]) -> None:
         Writer.__init__(self, unsigned)
