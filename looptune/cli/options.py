@@ -100,7 +100,11 @@ option = partial(click.option, cls=Option)
 def file_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say how a C file is read; they are the same for every command that takes one."""
     options = (
-        option("--kernel", metavar="NAME", help="Select a function, hmpp label or hmpp group of FILE."),
+        option(
+            "--kernel",
+            metavar="NAME",
+            help="Select a function, a loop (FUNCTION:LINE), an hmpp label or an hmpp group of FILE.",
+        ),
         option(
             "-D",
             "defines",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from looptune.core import recursion
 from looptune.core.errors import LooptuneError, ParseError, UnsupportedError, UsageError
 from looptune.core.source import Span, caret
 from looptune.frontend import c_ast as s
-from looptune.frontend import codelet_selection, constant_propagation, hmpp_warnings, reference_text, signature
+from looptune.frontend import codelet_selection, constant_propagation, hmpp_warnings, nests, reference_text, signature
 from looptune.frontend.c_parser import parse
 from looptune.frontend.call_sites import CodeletCall, call_order, callers
 from looptune.frontend.codelet_group import Member, merge_codelets
@@ -22,6 +22,7 @@ from looptune.frontend.lower_codelet import LoweredCodelet, build
 from looptune.frontend.preprocess import Preprocessed, decode, is_declared, normalise_line_ends, preprocess, read_source
 from looptune.frontend.reference_text import Excerpt
 from looptune.frontend.shared_arguments import Variables, keys
+from looptune.frontend.source_layout import layout
 from looptune.frontend.symbol_table import Options
 from looptune.frontend.unit import FunctionPart, PragmaChoices, Unit, choices_of
 from looptune.ir.nodes import Array, Assign, Codelet, Directive, If, Loop, Node, Scalar, Var, While
@@ -93,7 +94,9 @@ def load(
         codelet_selection.check_scops(program.source, program.file)
         chosen = codelet_selection.select_codelets(program.file, kernel, program.path)
         warnings += hmpp_warnings.warnings(program.file, chosen)
-        unit = _single(program, chosen[0]) if len(chosen) == 1 else _group(program, chosen, warnings)
+        unit = (
+            _function_or_nest(program, chosen[0], warnings) if len(chosen) == 1 else _group(program, chosen, warnings)
+        )
     except (ParseError, UnsupportedError) as error:
         raise _hinted(error, program.source) from None
     codelet, choices = choices_of(unit.codelet)
@@ -104,7 +107,8 @@ def _hinted(error: LooptuneError, source: Preprocessed) -> LooptuneError:
     """Return the error, with the header whose absence may be its cause."""
     if not source.missing or "was not found" in error.message:
         return error
-    return type(error)(f"{error.message} ({source.missing[0][0]} was not found: add its folder with -I)", error.span)
+    message = f"{error.message} ({source.missing[0][0]} was not found: add its folder with -I)"
+    return type(error)(message, error.span, error.notes)
 
 
 def _program(
@@ -195,6 +199,57 @@ def _data_type(text: str, dtype: str | None, given: Mapping[str, str]) -> dict[s
     return found
 
 
+def _function_or_nest(program: _Program, chosen: CodeletFunction, warnings: list[str]) -> Unit:
+    """Return the codelet that is the function, or else the one loop nest of it that can be a codelet.
+
+    A nest is taken if looptune does not support what stands outside of the loops, or if it is the only one that has
+    directives. Raises UnsupportedError where that leaves none or several.
+    """
+    try:
+        return _single(program, chosen)
+    except UnsupportedError as error:
+        if chosen.directive is not None or chosen.nest is not None:
+            raise
+        function = chosen.function
+        found = _supported_nests(program, function)
+        marked = nests.marked_loops(function.body)
+        wanted = [nest for nest in found if nest.nest in marked]
+        if not wanted and not nests.is_in_loop(function.body, error.span):
+            wanted = found
+        if not wanted:
+            raise _with_nests(error, found) from None
+        if len(wanted) > 1:
+            raise _with_nests(error, wanted) from None
+        warnings.append(caret(error.span, f"the codelet is the loop nest {wanted[0].address} only: {error.message}"))
+        return _single(program, wanted[0])
+
+
+def _supported_nests(program: _Program, function: s.Function) -> list[CodeletFunction]:
+    """Return the outermost loops of the function that can be codelets."""
+    found: list[CodeletFunction] = []
+
+    def search(loops: Iterable[nests.SourceLoop]) -> None:
+        for loop in loops:
+            nest = codelet_selection.CodeletFunction(function, None, loop.span)
+            try:
+                build(program.file, nest, program.options)
+            except (ParseError, UnsupportedError):
+                search(nests.outermost_loops(loop))
+            else:
+                found.append(nest)
+
+    search(nests.outermost_loops(function.body))
+    return found
+
+
+def _with_nests(error: UnsupportedError, found: Sequence[CodeletFunction]) -> UnsupportedError:
+    """Return the error, with the nests that can be chosen instead of the function."""
+    if not found:
+        return error
+    words = f"--kernel chooses one of its loop nests: {', '.join(nest.address for nest in found)}"
+    return UnsupportedError(error.message, error.span, (*error.notes, words))
+
+
 def _single(program: _Program, chosen: CodeletFunction) -> Unit:
     built = _built(program, chosen)
     codelet = built.codelet
@@ -205,7 +260,8 @@ def _single(program: _Program, chosen: CodeletFunction) -> Unit:
     part = _part(program, chosen, built)
     statements = frozenset(n.name for n in walk(codelet.body) if isinstance(n, Assign))
     known = _of_params(codelet, values)
-    run = reference_text.CodeletText(chosen.function, codelet, built.region, part.path, part.body)
+    elements = {variable: array for array, variable in built.element_names.items()}
+    run = reference_text.CodeletText(chosen.function, codelet, built.region, part.path, part.body, {}, elements)
     head = None if built.region is not None else _head(program, chosen, codelet)
     return Unit(codelet, known, part.path, program.source.sources[part.path],
                 (replace(part, statements=statements),), program.defines,
@@ -285,6 +341,7 @@ def _part(program: _Program, chosen: CodeletFunction, built: LoweredCodelet) -> 
     return FunctionPart(
         function.name, path, body, frozenset(), {}, open=function.open, region=region is not None,
         variables=built.variables, element_names=built.element_names, shadowed=built.shadowed,
+        pointers=built.pointers,
     )  # fmt: skip
 
 
@@ -380,6 +437,24 @@ def _extent(source: Preprocessed, path: str, function: s.Function, region: Regio
 
     if region is None:
         return offset(function.open), offset(function.close) + 1
-    if region.braced:
+    if region.kind == "nest":
+        return _nest_extent(source, function, region, offset(Span(path, region.begin.line, 1)))
+    if region.kind == "block":
         return offset(region.begin), offset(source.closing(region.begin)) + 1
     return min(starts[region.begin.line], len(text)), starts[region.end.line - 1]
+
+
+def _nest_extent(source: Preprocessed, function: s.Function, region: Region, line: int) -> tuple[int, int]:
+    """Return the offsets of a loop; ``line`` is that of the line in which it begins with its directives.
+
+    Raises UnsupportedError for a loop that a macro makes.
+    """
+    path = function.open.file
+    body = layout(path, source.sources[path], source.tokens, function.open)
+    token = None if body is None else body.find(region.end, ("for", "while", "do"))
+    run = None if body is None or token is None else body.run(token, token)
+    if body is not None and run is not None:
+        start, end = body.start(run.tokens[0]), body.end(run.tokens[1])
+        if start is not None and end is not None:
+            return start if len(region.items) == 1 else line, end
+    raise UnsupportedError("this loop, which comes from a macro, cannot be a codelet: choose its function", region.end)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from looptune.core.errors import ParseError, UnsupportedError, UsageError
 from looptune.core.source import Span
-from looptune.frontend import c_ast, hmpp
+from looptune.frontend import c_ast, hmpp, nests
 
 if TYPE_CHECKING:
     from looptune.frontend.preprocess import Preprocessed
@@ -22,10 +22,15 @@ Ends = Callable[[tuple[c_ast.Item, ...], int], "int | None"]
 
 @dataclass(frozen=True, slots=True)
 class CodeletFunction:
-    """A function that is a codelet; ``directive`` is its ``hmpp codelet`` line, if it has one."""
+    """A function that is a codelet, or that contains one.
+
+    ``directive`` is its ``hmpp codelet`` line, if it has one; ``nest`` the place of the loop that is the codelet, None
+    if that is the function or a part that its pragmas mark.
+    """
 
     function: c_ast.Function
     directive: hmpp.Hmpp | None
+    nest: Span | None = None
 
     @property
     def label(self) -> str:
@@ -42,7 +47,9 @@ class CodeletFunction:
 
     @property
     def address(self) -> str:
-        """Return the name for --kernel: ``group.label``, or the function's name if it has no label."""
+        """Return the name for --kernel: ``group.label``, ``function:line``, or the function's name."""
+        if self.nest is not None:
+            return f"{self.function.name}:{self.nest.line}"
         if not self.label:
             return self.function.name
         return f"{self.group}.{self.label}" if self.group else self.label
@@ -50,10 +57,12 @@ class CodeletFunction:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The statements between ``#pragma scop`` and ``#pragma endscop``, or in the block after an ``hmpp region``.
+    """The statements of a function that are a codelet, as its text marks or the user chooses them.
 
-    It also has the declarations before them, the statements after them in the same block, the function without them,
-    and the places of the two pragmas (for a block, the place of its opening brace twice).
+    These are the statements between ``#pragma scop`` and ``#pragma endscop``, the block after an ``hmpp region``, or a
+    loop with the directives before it. A region also has the declarations before it, the statements after it in the
+    same block, the function without it, and the places of the two pragmas (for a block, the place of its opening brace
+    twice; for a loop, the places of its first directive, if any, and of the loop).
     """
 
     declared: tuple[c_ast.Declare, ...]
@@ -62,7 +71,7 @@ class Region:
     outside: c_ast.Block
     begin: Span
     end: Span
-    braced: bool = False
+    kind: Literal["scop", "block", "nest"] = "scop"
 
 
 def codelets(file: c_ast.File) -> tuple[CodeletFunction, ...]:
@@ -144,12 +153,32 @@ def _called(file: c_ast.File, marked: Sequence[CodeletFunction], kernel: str, pa
     for function in file.functions:
         if function.name == kernel:
             return (CodeletFunction(function, None),)
+    if (nest := _nest_at(file, kernel)) is not None:
+        return (nest,)
     names = list(dict.fromkeys([*(c.group for c in marked if c.group), *(c.address for c in marked)]))
     names += [
         f.name for f in file.functions if c_ast.has_loop(f.body) and f.name not in {c.function.name for c in marked}
     ]
     known = f"it has {', '.join(names)}" if names else "it has no function with loops"
     raise UsageError(f"no codelet {kernel} in {path}: {known}")
+
+
+def _nest_at(file: c_ast.File, kernel: str) -> CodeletFunction | None:
+    """Return the loop that ``FUNCTION:LINE`` addresses, or None if the file has no such function.
+
+    Raises UsageError if the function has no loop in that line.
+    """
+    name, _, line = kernel.rpartition(":")
+    function = next((f for f in file.functions if f.name == name), None)
+    if function is None or not line.isdecimal():
+        return None
+    loops = list(nests.all_loops(function.body))
+    found = [loop for loop in loops if loop.span.line == int(line)]
+    if not found:
+        places = ", ".join(str(n) for n in dict.fromkeys(loop.span.line for loop in loops))
+        has = f"its loops begin in the lines {places}" if places else "it has no loop"
+        raise UsageError(f"no loop begins in line {line} of {name}: {has}")
+    return CodeletFunction(function, None, found[0].span)
 
 
 def must_be_parsed(source: Preprocessed, kernel: str | None) -> Callable[[str, str], bool]:
@@ -163,8 +192,9 @@ def must_be_parsed(source: Preprocessed, kernel: str | None) -> Callable[[str, s
     def judge(name: str, text: str) -> bool:
         if not name:
             return "(" not in text and re.match(r"extern\b|typedef\b", text) is None
-        if kernel is not None and re.search(rf"\b{re.escape(kernel)}\s*\(", source.text):
-            return name == kernel
+        chosen = "" if kernel is None else kernel.partition(":")[0]
+        if chosen and re.search(rf"\b{re.escape(chosen)}\s*\(", source.text):
+            return name == chosen
         if marked or scops:
             return name in marked or any(int(k) in scops for k in re.findall(r"#pragma (\d+)", text))
         return name != "main" and re.search(r"\b(for|while)\b", text) is not None
@@ -217,9 +247,24 @@ def _region(
     outside = _without(body, block, replace(block, items=(*items[:start], *items[stop + 1 :])))
     match items[stop]:
         case c_ast.Block(inner) as braces:
-            return Region(declared, inner, items[stop + 1 :], outside, braces.span, braces.span, True)
+            return Region(declared, inner, items[stop + 1 :], outside, braces.span, braces.span, "block")
+        case c_ast.For() | c_ast.While() as loop:
+            own = items[start : stop + 1]
+            return Region(declared, own, items[stop + 1 :], outside, own[0].span, loop.span, "nest")
         case last:
             return Region(declared, items[start + 1 : stop], items[stop + 1 :], outside, items[start].span, last.span)
+
+
+def nest_region(body: c_ast.Block, loop: Span) -> Region:
+    """Return the loop at a place, with the directives before it, as a part of the function."""
+
+    def ends(items: tuple[c_ast.Item, ...], k: int) -> int | None:
+        end = nests.nest_end(items, k)
+        return end if end is not None and items[end].span == loop else None
+
+    found = _find(body, (), ends)
+    assert found is not None, "the loop was found in this function"
+    return _region(body, *found)
 
 
 def _scop_at(items: tuple[c_ast.Item, ...], k: int) -> int | None:

@@ -18,6 +18,7 @@ from typing import Any
 from looptune.frontend import c_ast
 
 ALLOCATE = ("malloc", "__builtin_malloc")
+_ALSO_ALLOCATE = ("calloc", "__builtin_calloc", "aligned_alloc", "_mm_malloc", "memalign", "valloc", "alloca")
 FREE = ("free", "__builtin_free")
 _END = ("abort", "__builtin_abort", "exit", "__builtin_exit")
 
@@ -28,6 +29,31 @@ def declare_heap_arrays(body: c_ast.Block, own: Collection[str] = ()) -> c_ast.B
     ``own`` are the functions that the file defines itself: a ``malloc`` among them may be anything.
     """
     return body if {*ALLOCATE, *FREE, *_END} & {*own} else _block(body, frozenset())
+
+
+def allocated_pointers(body: c_ast.Block) -> frozenset[str]:
+    """Return the local pointers that are only ever set to memory that was just allocated, each with its own.
+
+    The names are unique (``name_resolution.resolve``).
+    """
+    fresh: set[str] = set()
+    others: set[str] = set()
+    for node in c_ast.walk(body):
+        match node:
+            case c_ast.Unary("&" | "++" | "--", c_ast.Name(name)):
+                others.add(name)
+            case c_ast.Declare(name, c_ast.Pointer(), init) if init is not None:
+                (fresh if _allocates(init) else others).add(name)
+            case c_ast.Assignment(op, c_ast.Name(name), value):
+                (fresh if not op and _allocates(value) else others).add(name)
+    return frozenset(fresh - others)
+
+
+def _allocates(value: object) -> bool:
+    match _uncast(value):
+        case c_ast.Call(called):
+            return called in (*ALLOCATE, *_ALSO_ALLOCATE)
+    return _uncast(value) in _NULL
 
 
 def _block(block: c_ast.Block, arrays: frozenset[str]) -> c_ast.Block:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from looptune.core.errors import UnsupportedError
 from looptune.frontend import c_ast, hmpp
-from looptune.frontend.codelet_selection import CodeletFunction, Region, region
+from looptune.frontend.codelet_selection import CodeletFunction, Region, nest_region, region
 from looptune.frontend.directive_parser import parse_pragma
 from looptune.frontend.finalize import (
     FINAL,
@@ -19,6 +19,7 @@ from looptune.frontend.finalize import (
     restore_names,
     scalars_in,
 )
+from looptune.frontend.heap_arrays import allocated_pointers
 from looptune.frontend.liveness import address_taken, live_after, live_before, may_repeat
 from looptune.frontend.lower_expressions import Expressions
 from looptune.frontend.lower_statements import Statements
@@ -46,7 +47,8 @@ class LoweredCodelet:
 
     ``variables`` are the text's names of the locals that stand in it, ``element_names`` those of the variables that the
     codelet has as arrays of one element. ``shadowed`` are the names of the file that it uses and that mean something
-    else somewhere in the function.
+    else somewhere in the function. ``pointers`` are the arrays, by their names in the text, that may be another array's
+    memory: parameters of the function, and pointers that are set to anything but memory allocated for them.
     """
 
     codelet: Codelet
@@ -54,6 +56,7 @@ class LoweredCodelet:
     variables: Mapping[str, str]
     element_names: Mapping[str, str]
     shadowed: frozenset[str]
+    pointers: frozenset[str]
 
 
 def build(file: c_ast.File, chosen: CodeletFunction, options: Options) -> LoweredCodelet:
@@ -61,7 +64,9 @@ def build(file: c_ast.File, chosen: CodeletFunction, options: Options) -> Lowere
     builder = _Builder(file, chosen, options)
     codelet = builder.codelet()
     held = {p.name: base(name) for name, p in builder.results.items()}
-    return LoweredCodelet(codelet, builder.region, builder.variables, held, builder.hidden)
+    return LoweredCodelet(
+        codelet, builder.region, builder.variables, held, builder.hidden, frozenset(builder.pointers())
+    )
 
 
 class _Builder:
@@ -70,18 +75,29 @@ class _Builder:
         self.chosen = chosen
         self.function = chosen.function
         self.scope = Scope(file, options)
-        self.written = assigned_names((self.function.body,))
+        marked = chosen.directive is not None
+        own = self.part(self.function.body, marked)
+        self.written = assigned_names((self.function.body,) if own is None else own.items)
         env = {p.name: f"{p.name}#0" if self.is_copied(p) else p.name for p in self.function.params}
         env |= {d.name: f"{d.name}#0" for d in file.globals if self.is_counter(d) and d.name not in env}
         self.body = resolve(self.function.body, env)
-        marked = chosen.directive is not None
-        self.region = None if marked else region(self.body)
+        self.region = self.part(self.body, marked)
         self.items = self.normalized_items()
         self.starred = only_dereferenced((*self.items, *self.around()))
         self.outer: dict[str, Array | Scalar] = {}
         self.results = self.live_out_scalars()
         self.variables: Mapping[str, str] = {}
         self.hidden: frozenset[str] = frozenset()
+
+    def part(self, body: c_ast.Block, marked: bool) -> Region | None:
+        """Return the part of the function's body that is the codelet, or None if all of it is."""
+        if self.chosen.nest is not None:
+            return nest_region(body, self.chosen.nest)
+        return None if marked else region(body)
+
+    @property
+    def is_nest(self) -> bool:
+        return self.region is not None and self.region.kind == "nest"
 
     def normalized_items(self) -> tuple[c_ast.Item, ...]:
         """Return the codelet's statements after the passes of ``normalize``."""
@@ -163,7 +179,7 @@ class _Builder:
         stmts = number_loops(stmts)
         directives = tuple(parse_pragma(p) for p in self.function.pragmas if p.family in LOOP_FAMILIES)
         codelet = Codelet(
-            self.function.name,
+            self.function.name if self.chosen.nest is None else f"{self.function.name}_{self.chosen.nest.line}",
             tuple(self.described(k, p, stmts) for k, p in enumerate(every)),
             locals_, stmts, self.chosen.label, directives, span=self.function.span,
         )  # fmt: skip
@@ -182,6 +198,8 @@ class _Builder:
             except UnsupportedError:
                 if p.name in mentioned:
                     raise
+                continue
+            if extents and self.is_nest and p.name not in mentioned:
                 continue
             shapes.append((p, dtype, extents))
             if not extents:
@@ -212,9 +230,22 @@ class _Builder:
         if starred:
             extents = extents[1:] if len(extents) > 1 else (c_ast.Number("1"),)
         self.scope.arrays[key] = Storage(base(p.name), dtype, len(extents), starred)
+        self.check_extents(p, extents)
         exprs = Expressions(self.scope)
         shape = tuple(None if e is None else self.extent(exprs, e) for e in extents)
         return Array(base(p.name), dtype, shape, span=p.span)
+
+    def check_extents(self, p: c_ast.Declare, extents: tuple[c_ast.Expr | None, ...]) -> None:
+        """Raise UnsupportedError if what stands around the codelet may change an extent after the declaration."""
+        if self.region is None:
+            return
+        names = used_names(e for e in extents if e is not None)
+        changed = names & assigned_names(_without_declarations(self.region.outside.items))
+        if changed:
+            name, array = base(min(changed)), base(p.name)
+            message = (f"{name} is an extent of {array} and may have another value here than in its declaration: "
+                       f"declare {array} with a variable that keeps its value")  # fmt: skip
+            raise UnsupportedError(message, p.span)
 
     def extent(self, exprs: Expressions, e: c_ast.Expr) -> Expr:
         """Return the extent of an array dimension.
@@ -321,8 +352,8 @@ class _Builder:
         return [Assign(Var(d.name, dtype), Var(name, dtype), name=FINAL, span=d.span)]
 
     def needed(self, params: list[Array | Scalar], body: tuple[Stmt, ...]) -> list[Array | Scalar]:
-        """Return the parameters; of those of ``main`` only what the codelet uses, as nobody calls it with them."""
-        if self.region is None or self.function.name != "main":
+        """Return the parameters; of those of ``main``, and around a nest, only what the codelet uses."""
+        if self.region is None or not (self.is_nest or self.function.name == "main"):
             return params
         read = scalars_in(body, *(p.shape for p in (*params, *self.outer.values()) if isinstance(p, Array)))
         return [p for p in params if isinstance(p, Array) or p.name in read]
@@ -331,6 +362,13 @@ class _Builder:
         """Those scalars around the scop whose value the scop needs."""
         read = scalars_in(body)
         return [p for p in self.outer.values() if isinstance(p, Scalar) and p.name in read]
+
+    def pointers(self) -> Iterator[str]:
+        """Yield the pointers among the arrays, apart from those whose memory is theirs alone."""
+        yield from (p.name for p in self.function.params if not isinstance(p.type, c_ast.Basic))
+        declared = (*self.file.globals, *(() if self.region is None else self.region.declared))
+        fresh = allocated_pointers(self.body)
+        yield from (base(d.name) for d in declared if isinstance(d.type, c_ast.Pointer) and d.name not in fresh)
 
     def epilogue(self, statements: Statements) -> list[Stmt]:
         """Return the assignments that store the scalars whose values leave the codelet."""

@@ -169,16 +169,17 @@ def _scop(
     inside = _declared(region)
     mentioned = {base(name) for name in used_names((*region.items, *inside))} | params.keys()
     around = {d.name: d for d in run.function.params if d.name in mentioned} | {base(d.name): d for d in inside}
-    before, after = _file_scope(run.codelet, around, globals_, partial(_place, places=places))
+    left_in = run.element_arrays
+    before, after = _file_scope(run.codelet, {*around, *left_in.values()}, globals_, partial(_place, places=places))
     yield from before
     for name, d in around.items():
-        match params.get(name):
+        match params.get(left_in.get(name, name)):
             case Scalar():
                 yield f"  {d.c[0]} = {places[name]};\n"
-            case Array() if isinstance(d.type, c_ast.Basic):
-                # a scalar that the codelet leaves in an array of one element
-                yield f"  {d.c[0]} = *({C_TYPES[d.type.dtype]} *){places[name]};\n"
-                after.append(f"  *({C_TYPES[d.type.dtype]} *){places[name]} = {name};\n")
+            case Array() if name in left_in and isinstance(d.type, c_ast.Basic):
+                place = f"*({C_TYPES[d.type.dtype]} *){places[left_in[name]]}"
+                yield f"  {_initialised(d, params[left_in[name]], params.get(name), places, place)};\n"
+                after.append(f"  {place} = {name};\n")
             case Array():
                 yield f"  {d.c[0]} = {places[name]};\n"
             case None:
@@ -188,6 +189,16 @@ def _scop(
                 yield f"  {d.c[0 if made else 1]};\n"
     yield "{\n" + text[slice(*run.body)] + "\n}\n"
     yield from after
+
+
+def _initialised(
+    d: c_ast.Declare, left_in: Array | Scalar, passed: Array | Scalar | None, places: Mapping[str, str], place: str
+) -> str:
+    """Return the declaration of a scalar that the codelet leaves in an array of one element, with its first value."""
+    if isinstance(passed, Scalar):
+        return f"{d.c[0]} = {places[passed.name]}"
+    own = isinstance(left_in, Array) and left_in.io == "out"
+    return d.c[1] if own else f"{d.c[0]} = {place}"
 
 
 def _declared(region: Region) -> list[c_ast.Declare]:

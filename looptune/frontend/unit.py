@@ -27,7 +27,8 @@ class FunctionPart:
     cannot be written back under these names, if they cannot. ``open`` is the place of the function's brace, and
     ``region`` says whether the codelet is a part of the function. ``variables`` are the names in the text of the
     codelet's locals; ``element_names`` those of variables that are arrays of one element in the codelet, by the array.
-    ``shadowed`` are names of the file that mean something else somewhere in the function.
+    ``shadowed`` are names of the file that mean something else somewhere in the function. ``pointers``
+    are the arrays, by their names in the text, that may be the memory of others.
     """
 
     function: str
@@ -41,6 +42,7 @@ class FunctionPart:
     variables: Mapping[str, str] = field(default_factory=dict)
     element_names: Mapping[str, str] = field(default_factory=dict)
     shadowed: frozenset[str] = frozenset()
+    pointers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,13 +91,14 @@ def find_assumptions(
 
 def may_overlap(unit: Unit) -> tuple[tuple[str, str], ...]:
     """Return the pairs of array parameters, one of them written, that C allows to overlap."""
-    arrays = [p for p in unit.codelet.params if isinstance(p, Array)]
-    passed = _passed(unit)
+    scalars = {name for part in unit.parts for name in part.element_names}
+    arrays = [p for p in unit.codelet.params if isinstance(p, Array) and p.name not in scalars]
+    pointers = _pointers(unit)
     return tuple(
         (p.name, q.name)
         for p, q in combinations(arrays, 2)
         if p.io != "in" or q.io != "in"
-        if {p.name, q.name} & passed and not any(_restrict(unit.text, x.name) for x in (p, q))
+        if {p.name, q.name} & pointers and not any(_restrict(unit.text, x.name) for x in (p, q))
     )
 
 
@@ -186,14 +187,13 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
 
 
-def _passed(unit: Unit) -> set[str]:
-    """Return the array parameters that stand in the list of parameters of a function; others are at file scope."""
-    arrays = {p.name for p in unit.codelet.params if isinstance(p, Array)}
-    heads = [m[1] for part in unit.parts
-             for m in re.finditer(rf"\b{re.escape(part.function)}\s*\(([^{{;]*?)\)\s*\{{", unit.text)]  # fmt: skip
-    if not heads:
-        return arrays
-    return {a for a in arrays if any(re.search(rf"\b{re.escape(a)}\b", head) for head in heads)}
+def _pointers(unit: Unit) -> set[str]:
+    """Return the array parameters that are pointers in the text; others are arrays at file scope or of a function."""
+    return {
+        p.name
+        for p in unit.codelet.params
+        if isinstance(p, Array) and any(part.names.get(p.name, p.name) in part.pointers for part in unit.parts)
+    }
 
 
 def _restrict(text: str, name: str) -> bool:

@@ -1,7 +1,8 @@
 /* expect:
-FILE:10:9: a second #pragma scop in one function: write one function for each
+FILE:11:9: a second #pragma scop in one function: write one function for each
   #pragma scop
           ^^^^
+  --kernel chooses one of its loop nests: f:9, f:12
 */
 void f(int n, double *x) {
 #pragma scop

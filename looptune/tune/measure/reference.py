@@ -14,7 +14,7 @@ import fcntl
 import hashlib
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -25,7 +25,8 @@ import numpy as np
 
 from looptune.core.floating_point import DEFAULT, Floats
 from looptune.ir import interpreter, operation_count
-from looptune.ir.nodes import Array, Codelet, Loop, Scalar
+from looptune.ir.def_use import names_in
+from looptune.ir.nodes import Array, Assign, Codelet, Const, If, Load, Loop, Scalar, Stmt, Var, While
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
 from looptune.lower.pipeline import lower
@@ -246,12 +247,59 @@ def outputs(codelet: Codelet) -> set[str]:
 
 
 def reduction_terms(codelet: Codelet, values: Mapping[str, int | float]) -> int:
-    """Return the trip count of the longest loop, a bound on the additions per element and reducing loop."""
-    from_sizes = [
-        int(v) for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype) for v in [values[p.name]]
-    ]
-    constants = [int(n.hi.value) for n in walk(codelet.body) if isinstance(n, Loop) and hasattr(n.hi, "value")]
-    return max([1, *from_sizes, *constants])
+    """Return a bound on the additions that one element or scalar goes through.
+
+    This is at least the trip count of the longest loop, and the product of the trip counts of all loops in which one
+    statement accumulates into one place. A loop in which the place is also assigned afresh ends the product.
+    """
+    sizes = {p.name: np.asarray(int(values[p.name])) for p in codelet.params
+             if isinstance(p, Scalar) and is_integer(p.dtype)}  # fmt: skip
+    constants = [int(n.hi.value) for n in walk(codelet.body) if isinstance(n, Loop) and isinstance(n.hi, Const)]
+    longest = max([1, *map(int, sizes.values()), *constants])
+    return max([longest, *_accumulations(codelet.body, (), sizes, longest)])
+
+
+_Counted = tuple[Loop | While, int]
+"""A loop and its trip count."""
+
+
+def _accumulations(
+    body: Iterable[Stmt], around: tuple[_Counted, ...], sizes: Mapping[str, np.ndarray], longest: int
+) -> Iterator[int]:
+    """Yield the number of additions into one place for each statement that accumulates."""
+    for stmt in body:
+        match stmt:
+            case Assign(target, value) if any(n == target for n in walk(value)):
+                yield _additions(target, around)
+            case If(_, then, other):
+                yield from _accumulations((*then, *other), around, sizes, longest)
+            case Loop() | While():
+                inside = (*around, (stmt, _trip_count(stmt, sizes, longest)))
+                yield from _accumulations(stmt.body, inside, sizes, longest)
+
+
+def _additions(target: Var | Load, around: Sequence[_Counted]) -> int:
+    found = 1
+    varying = names_in(target.index) if isinstance(target, Load) else set()
+    for loop, count in reversed(around):
+        if isinstance(loop, Loop) and loop.var in varying:
+            continue
+        assigned = [n for n in walk(loop.body) if isinstance(n, Assign) and n.target == target]
+        if any(target not in list(walk(n.value)) for n in assigned):
+            break
+        found *= count
+    return found
+
+
+def _trip_count(loop: Loop | While, sizes: Mapping[str, np.ndarray], longest: int) -> int:
+    """Return the trip count, or ``longest`` where it varies."""
+    if isinstance(loop, While):
+        return longest
+    try:
+        span = operation_count.evaluate(loop.hi, sizes) - operation_count.evaluate(loop.lo, sizes)
+    except operation_count.DataDependent:
+        return longest
+    return max(1, -(-int(span) // loop.step))
 
 
 def _cast(codelet: Codelet, arrays: Arrays) -> dict[str, np.ndarray]:
