@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import UnsupportedError
 from looptune.core.source import NOWHERE, Span
@@ -23,6 +24,9 @@ from looptune.ir.nodes import Assign, Binary, Cast, Expr, If, Load, Local, Loop,
 from looptune.ir.rewrite import renaming, rewrite, substitute, walk
 from looptune.ir.simplify import add, div, fold, is_integer, sub
 from looptune.schedule import directives
+
+if TYPE_CHECKING:
+    from looptune.frontend.preprocess import Token
 
 _FOREIGN = ("omp", "acc", "gcc", "clang", "ivdep", "simd", "unroll", "nounroll", "vector", "novector", "loop")
 """Pragmas of other tools that say something of the loop after them."""
@@ -249,6 +253,7 @@ class _Splicer:
                          "move them before the loops", span)  # fmt: skip
         self.check_jumps(run)
         self.check_memory(run)
+        self.check_moved(run, around)
         start, end = self.layout.start(first), self.layout.end(last)
         if start is None or end is None or self.layout.tokens[first].span.file != self.part.path:
             raise _NotLocal(_unwritten(self.layout, first), span)
@@ -286,6 +291,20 @@ class _Splicer:
             if token.text in (*ALLOCATE, *FREE):
                 raise _NotLocal(f"this {token.text} stands among the statements that the schedule changes together: "
                              "move it before or after them", token.span)  # fmt: skip
+
+    def check_moved(self, run: StatementRange, around: Around) -> None:
+        """Raise _NotLocal where statements move a variable that the new ones do not have, and other text reads it."""
+        first, last = run.tokens
+        tokens, body = self.layout.tokens, self.layout.body.statements
+        heads = [k for loop in around if (k := self.token(loop)) is not None]
+        least = min(heads, default=first)
+        for name in sorted(self.part.moved):
+            places = [k for k in range(body[0].first_token, body[-1].last_token + 1) if tokens[k].text == name]
+            moves = [k for k in places if first <= k <= last and _is_moved(tokens, k)]
+            reads = [k for k in places if k > last or (least <= k < first and tokens[k + 1].text != "=")]
+            if moves and reads:
+                raise _NotLocal(f"{name}, which these statements move, is used outside of them: transform the loops "
+                                "that use it together", tokens[reads[0]].span)  # fmt: skip
 
     def with_conditions(self, start: int, end: int, first: int, last: int) -> tuple[int, int]:
         """Extend the range by the whole of each ``#if … #endif`` that stands partly inside."""
@@ -384,6 +403,12 @@ class _Splicer:
                 old[0].span,
             )
         for name in sorted(shared):
+            if name not in self.part.variables and self.before.locals[name].shape == ():
+                raise _NotLocal(
+                    f"statements around these compute {name}, which has no variable in the text: transform them "
+                    "together",
+                    old[0].span,
+                )
             if name not in self.part.variables:
                 raise _NotLocal(
                     "a variable of the function hides a constant array that is used here: rename one of them",
@@ -394,6 +419,9 @@ class _Splicer:
         visible = [v for n, v in self.part.variables.items() if n in others]
         bound = {n.var for n in walk(new) if isinstance(n, Loop)}
         parameters = used - self.after.locals.keys() - self.part.element_names.keys() - bound - counters.keys()
+        if self.part.moved:
+            # an array that a pointer stands for need not be visible where the pointer is used
+            self.check_visible(parameters, old)
         for name in found:
             if name in self.part.element_names:
                 continue
@@ -402,6 +430,10 @@ class _Splicer:
             if alike or hidden or found[name] in parameters:
                 raise _NotLocal(f"two variables of the text are called {found[name]}: rename one of them", old[0].span)
         return found
+
+    def check_visible(self, names: set[str], old: tuple[Stmt, ...]) -> None:
+        for name in sorted(names & {*self.part.variables.values()}):
+            raise _NotLocal(f"two variables of the text are called {name}: rename one of them", old[0].span)
 
     def hides(self, loop: Loop) -> bool:
         """Tell whether a variable of the loop's name is declared inside of the loop."""
@@ -458,6 +490,11 @@ class _Splicer:
         return kept
 
 
+def _is_moved(tokens: Sequence[Token], k: int) -> bool:
+    """Tell whether the variable that stands there is set or moved."""
+    return tokens[k - 1].text in ("++", "--") or tokens[k + 1].text in ("=", "+=", "-=", "++", "--")
+
+
 def _names_outside(body: tuple[Stmt, ...], inside: tuple[Stmt, ...]) -> set[str]:
     """Return the names that occur in the statements of ``body`` other than those ``inside``."""
     gone = {id(s) for s in inside}
@@ -492,7 +529,9 @@ def _in_terms_of_the_text(stmts: tuple[Stmt, ...], around: Around) -> tuple[tupl
         hiding.add(name)
         if loop.var not in referenced_names(stmts):
             continue
-        if hidden or not name:
+        if not name:
+            raise _NotLocal("the loop around these statements counts with a pointer: transform it with them", loop.span)
+        if hidden:
             raise _NotLocal(f"two variables of the text are called {name}: rename one of them", loop.span)
         value = Var(loop.var, loop.dtype) if loop.source_value is None else loop.source_value
         own = Var(f"{loop.var}@", value.dtype)

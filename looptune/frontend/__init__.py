@@ -342,6 +342,7 @@ def _part(program: _Program, chosen: CodeletFunction, built: LoweredCodelet) -> 
         function.name, path, body, frozenset(), {}, open=function.open, region=region is not None,
         variables=built.variables, element_names=built.element_names, shadowed=built.shadowed,
         pointers=built.pointers,
+        moved=built.moved,
     )  # fmt: skip
 
 

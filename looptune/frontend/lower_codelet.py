@@ -34,6 +34,7 @@ from looptune.frontend.name_resolution import (
     used_names_outside_unsupported,
 )
 from looptune.frontend.normalize import Surroundings, normalize
+from looptune.frontend.normalize.pointer_offsets import moving_pointers
 from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.symbol_table import Options, Scope, Storage, layout
 from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, Load, Local, Scalar, Stmt, Var
@@ -48,7 +49,8 @@ class LoweredCodelet:
     ``variables`` are the text's names of the locals that stand in it, ``element_names`` those of the variables that the
     codelet has as arrays of one element. ``shadowed`` are the names of the file that it uses and that mean something
     else somewhere in the function. ``pointers`` are the arrays, by their names in the text, that may be another array's
-    memory: parameters of the function, and pointers that are set to anything but memory allocated for them.
+    memory: parameters of the function, and pointers that are set to anything but memory allocated for them. ``moved``
+    are the pointers of the text for which it has arrays and offsets.
     """
 
     codelet: Codelet
@@ -57,6 +59,7 @@ class LoweredCodelet:
     element_names: Mapping[str, str]
     shadowed: frozenset[str]
     pointers: frozenset[str]
+    moved: frozenset[str]
 
 
 def build(file: c_ast.File, chosen: CodeletFunction, options: Options) -> LoweredCodelet:
@@ -65,7 +68,7 @@ def build(file: c_ast.File, chosen: CodeletFunction, options: Options) -> Lowere
     codelet = builder.codelet()
     held = {p.name: base(name) for name, p in builder.results.items()}
     return LoweredCodelet(
-        codelet, builder.region, builder.variables, held, builder.hidden, frozenset(builder.pointers())
+        codelet, builder.region, builder.variables, held, builder.hidden, frozenset(builder.pointers()), builder.moved
     )
 
 
@@ -78,6 +81,7 @@ class _Builder:
         marked = chosen.directive is not None
         own = self.part(self.function.body, marked)
         self.written = assigned_names((self.function.body,) if own is None else own.items)
+        self.moved: frozenset[str] = frozenset()
         env = {p.name: f"{p.name}#0" if self.is_copied(p) else p.name for p in self.function.params}
         env |= {d.name: f"{d.name}#0" for d in file.globals if self.is_counter(d) and d.name not in env}
         self.body = resolve(self.function.body, env)
@@ -102,8 +106,21 @@ class _Builder:
     def normalized_items(self) -> tuple[c_ast.Item, ...]:
         """Return the codelet's statements after the passes of ``normalize``."""
         declared = (*self.file.globals, *self.function.params, *_declarations(self.body))
-        around = Surroundings(self.file, {d.name: d.type for d in declared}, self.region is None)
-        return normalize(self.body.items if self.region is None else self.region.items, around)
+        types = {d.name: d.type for d in declared}
+        around = Surroundings(self.file, types, self.region is None, self.pointers_read_after())
+        items = self.body.items if self.region is None else self.region.items
+        self.moved = frozenset(map(base, moving_pointers(items, types)))
+        return normalize(items, around)
+
+    def pointers_read_after(self) -> frozenset[str]:
+        """Return the pointers from outside of the codelet that may be read after it."""
+        at_file = frozenset(d.name for d in self.file.globals if isinstance(d.type, c_ast.Pointer)) & self.written
+        found = frozenset(n for n in at_file if any(n in live_before(f) for f in self.file.functions))
+        if self.region is None:
+            return found
+        statics = frozenset(d.name for d in self.region.declared if d.static) | at_file
+        after = live_after(self.body, self.region.items, statics) | address_taken(self.region.outside)
+        return found | after
 
     def around(self) -> tuple[c_ast.Item, ...]:
         """Return the statements of the function without those of the codelet."""
@@ -299,7 +316,7 @@ class _Builder:
         if self.region is None:
             return []
         prologue: list[Stmt] = []
-        wanted = set(used_names(self.region.items))
+        wanted = set(used_names(self.items))
         for d in reversed(self.region.declared):
             if d.name in wanted:
                 wanted |= used_names((d,))

@@ -13,7 +13,7 @@ from looptune.frontend.finalize import FINAL
 from looptune.frontend.loop_headers import CanonicalLoop, Header, Limit, canonicalize, loop_header
 from looptune.frontend.loop_limits import ExitTest, counter_range, nonnegative
 from looptune.frontend.lower_expressions import Expressions, cast, is_constant
-from looptune.frontend.name_resolution import assigned_names, base
+from looptune.frontend.name_resolution import OFFSET, assigned_names, base
 from looptune.frontend.normalize.structured_jumps import eliminate_continue
 from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.symbol_table import Scope, Storage, layout, refuse
@@ -408,8 +408,9 @@ class Statements:
         scope.fixed -= added
         del scope.bound[head.var]
         shown = None if form.value == counter else form.value
+        own_counter = None if OFFSET in head.var else SourceCounter(base(head.var), scope.scalars[head.var], shown)
         return Loop(
             counter.name, form.lo, form.hi, body, form.step,
             dtype=counter.dtype, directives=directives, private_arrays=own, span=item.span,
-            counter=SourceCounter(base(head.var), scope.scalars[head.var], shown),
+            counter=own_counter,
         )  # fmt: skip

@@ -12,6 +12,8 @@ from typing import Any
 
 from looptune.frontend import c_ast
 
+OFFSET = "#at"
+"""In the name of an integer that stands for a pointer of the text."""
 TABLE = "#table"
 """Ends the name of a constant array of the file, which a variable of the function may hide."""
 

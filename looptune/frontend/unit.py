@@ -28,7 +28,8 @@ class FunctionPart:
     ``region`` says whether the codelet is a part of the function. ``variables`` are the names in the text of the
     codelet's locals; ``element_names`` those of variables that are arrays of one element in the codelet, by the array.
     ``shadowed`` are names of the file that mean something else somewhere in the function. ``pointers``
-    are the arrays, by their names in the text, that may be the memory of others.
+    are the arrays, by their names in the text, that may be the memory of others. ``moved`` are the pointers of the text
+    that the codelet does not have, because it has their arrays and offsets.
     """
 
     function: str
@@ -43,6 +44,7 @@ class FunctionPart:
     element_names: Mapping[str, str] = field(default_factory=dict)
     shadowed: frozenset[str] = frozenset()
     pointers: frozenset[str] = frozenset()
+    moved: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

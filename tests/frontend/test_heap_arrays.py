@@ -51,7 +51,6 @@ def test_rows_and_products_of_sizes_are_extents() -> None:
         "float *t = calloc(n, sizeof(float));",
         "float *t = malloc(n * 4);",
         "float *t = malloc(n * sizeof(double));",
-        "float *t = malloc(n * sizeof(float)), *u = t;",
         "static float *t = malloc(n * sizeof(float));",
     ],
 )

@@ -1,8 +1,9 @@
 /* expect:
-FILE:7:32: moving a pointer is not accepted in a codelet: write an index instead
-    for (int i = 0; i < n; i++) *x++ = 1;
-                                 ^
+FILE:6:47: moving a pointer is not accepted in a codelet: write an index instead
+  static double next(const double *x) { return *x++; }
+                                                ^
 */
-void f(int n, double *x) {
-  for (int i = 0; i < n; i++) *x++ = 1;
+static double next(const double *x) { return *x++; }
+void f(int n, double *x, double *y) {
+  for (int i = 0; i < n; i++) y[i] = next(x);
 }

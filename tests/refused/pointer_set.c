@@ -1,12 +1,12 @@
 /* expect:
-FILE:9:3: setting p, which is a pointer or an array, is not accepted in a codelet: write its elements, p[…], instead
-    p = &b[3];
-    ^^^^^^^^^
-  --kernel chooses one of its loop nests: f:10, f:11
+FILE:10:3: setting t, which is a pointer or an array, is not accepted in a codelet: write its elements, t[…], instead
+    t = a;
+    ^^^^^
+  --kernel chooses one of its loop nests: f:9, f:11
 */
-double b[9], *p;
-void f(int n) {
-  p = &b[3];
-  for (int i = 0; i < n; i++) b[i] = p[i];
-  for (int i = 0; i < n; i++) b[i] += 1;
+void f(int n, double *a) {
+  double *t = malloc(n * sizeof(double));
+  for (int i = 0; i < n; i++) t[i] = a[i];
+  t = a;
+  for (int i = 0; i < n; i++) t[i] = 1;
 }

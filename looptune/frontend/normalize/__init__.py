@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from looptune.frontend import c_ast
+from looptune.frontend.normalize.pointer_offsets import replace_pointers
 from looptune.frontend.normalize.structured_jumps import eliminate_return
 
 Items = tuple[c_ast.Item, ...]
@@ -17,11 +18,15 @@ Items = tuple[c_ast.Item, ...]
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What stands around the statements: the file, the types of the variables, and whether they are a whole body."""
+    """What stands around the statements: the file, the types of the variables, and whether they are a whole body.
+
+    ``read_after``: the pointers from outside whose value may be read after the statements.
+    """
 
     file: c_ast.File
     types: Mapping[str, c_ast.Type]
     is_body: bool
+    read_after: frozenset[str] = frozenset()
 
 
 Pass = Callable[[Items, Surroundings], Items]
@@ -31,7 +36,11 @@ def _early_returns(items: Items, around: Surroundings) -> Items:
     return eliminate_return(items) if around.is_body else items
 
 
-PASSES: tuple[Pass, ...] = (_early_returns,)
+def _pointers(items: Items, around: Surroundings) -> Items:
+    return replace_pointers(items, around.types, around.read_after)
+
+
+PASSES: tuple[Pass, ...] = (_early_returns, _pointers)
 
 
 def normalize(items: Items, around: Surroundings) -> Items:

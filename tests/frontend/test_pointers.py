@@ -1,0 +1,28 @@
+"""Pointers that are set or moved: the same results as gcc, and loops as parallel as with the array and an index."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from looptune.frontend import load
+from tests.helpers.against_gcc import difference, verdicts
+from tests.helpers.gcc_programs import Program, programs
+from tests.helpers.paths import TESTS
+
+gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+
+
+@gcc
+@pytest.mark.parametrize("program", programs(TESTS / "data" / "pointers.c"), ids=lambda p: p.name)
+def test_pointers_compute_what_gcc_computes(program: Program, tmp_path: Path) -> None:
+    assert difference(program.text, program.sizes, tmp_path, program.shapes) is None
+    assert [*verdicts(load(program.text).codelet).values()] == program.loops
+
+
+def test_one_variable_for_two_arrays_is_one_variable_for_each_range() -> None:
+    text = "void f(int n, float *a, float *b) { float *p; for (p = a; p < a + n; p++) *p = 1; p = b; *p = 2; }"
+    arrays = {p.name for p in load(text + "\n").codelet.params}
+    assert arrays == {"n", "a", "b"}
