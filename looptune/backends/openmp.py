@@ -59,8 +59,9 @@ def text(codelet: Codelet, head: Head | None = None, front: str = "", opening: s
     opening += "".join(f"  (void){n};\n" for n in names_ if n not in used | names_in(_bounds(codelet)))
     declared_ = "" if head is None else "".join(f"{line}\n" for line in head.before)
     signature = function(codelet).partition("\n")[0] if head is None else head.text
+    start = f"  {head.start}\n" if head is not None and head.start else ""
     end = f"  {head.end}\n" if head is not None and head.end else ""
-    return f"{before}{front}{declared_}{signature}\n{{\n{opening}{body_of(codelet, marks=marks)}\n{end}}}\n"
+    return f"{before}{front}{declared_}{signature}\n{{\n{start}{opening}{body_of(codelet, marks=marks)}\n{end}}}\n"
 
 
 def _bounds(codelet: Codelet) -> tuple[Expr, ...]:

@@ -403,6 +403,11 @@ class _Splicer:
                 old[0].span,
             )
         for name in sorted(shared):
+            if name in self.part.flags:
+                raise _NotLocal(
+                    "a jump leaves these statements, and what follows them depends on it: write if (…) { … } around "
+                    "what it skips", old[0].span,
+                )  # fmt: skip
             if name not in self.part.variables and self.before.locals[name].shape == ():
                 raise _NotLocal(
                     f"statements around these compute {name}, which has no variable in the text: transform them "

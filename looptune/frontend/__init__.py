@@ -261,17 +261,19 @@ def _single(program: _Program, chosen: CodeletFunction) -> Unit:
     statements = frozenset(n.name for n in walk(codelet.body) if isinstance(n, Assign))
     known = _of_params(codelet, values)
     elements = {variable: array for array, variable in built.element_names.items()}
-    run = reference_text.CodeletText(chosen.function, codelet, built.region, part.path, part.body, {}, elements)
-    head = None if built.region is not None else _head(program, chosen, codelet)
+    run = reference_text.CodeletText(
+        chosen.function, codelet, built.region, part.path, part.body, {}, elements, built.result
+    )
+    head = None if built.region is not None else _head(program, chosen, built)
     return Unit(codelet, known, part.path, program.source.sources[part.path],
                 (replace(part, statements=statements),), program.defines,
                 sources=program.source.sources, known_values=program.known_values, prepared=program.source,
                 excerpt=_excerpt(program, [run], codelet), head=head)  # fmt: skip
 
 
-def _head(program: _Program, chosen: CodeletFunction, codelet: Codelet) -> Head | str:
+def _head(program: _Program, chosen: CodeletFunction, built: LoweredCodelet) -> Head | str:
     try:
-        return signature.head(chosen.function, codelet, program.file)
+        return signature.head(chosen.function, built.codelet, program.file, built.result)
     except UsageError as error:
         return error.message
 
@@ -343,6 +345,7 @@ def _part(program: _Program, chosen: CodeletFunction, built: LoweredCodelet) -> 
         variables=built.variables, element_names=built.element_names, shadowed=built.shadowed,
         pointers=built.pointers,
         moved=built.moved,
+        flags=built.flags, result=built.result,
     )  # fmt: skip
 
 

@@ -1,11 +1,13 @@
 """The syntax tree of the C that the front end reads, with typedefs resolved: the result of ``c_parser``.
 
     Function = name, parameters (Declare), body (Block)
-    Item     = Declare | Evaluate | Block | For | While | If | Return | Jump | PragmaItem | Unsupported
+    Item     = Declare | Evaluate | Block | For | While | If | Switch | Case | Label | Return | Jump | PragmaItem
+             | Region | Leave | Unsupported
     Expr     = Number | Name | Index | Unary | Binary | Ternary | Cast | Call | Assignment | Comma | Unsupported
-    Type     = Basic | Pointer | ArrayOf | UnsupportedType
+    Type     = Basic | Pointer | ArrayOf | TypeOf | UnsupportedType
 
-``Unsupported`` is valid C that looptune does not support; it is refused only where the codelet needs it.
+``Region`` and ``Leave`` are what ``normalize`` makes of jumps. ``Unsupported`` is valid C that looptune does not
+support; it is refused only where the codelet needs it.
 """
 
 from __future__ import annotations
@@ -157,6 +159,13 @@ class ArrayOf:
 
 
 @dataclass(frozen=True, slots=True)
+class TypeOf:
+    """The type of an expression, which is not computed: that of a variable that ``normalize`` makes."""
+
+    of: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class UnsupportedType:
     """A struct, a function, ``long double``, a type nobody declared."""
 
@@ -196,12 +205,13 @@ class Block(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class For(Syntax):
-    """A ``for`` loop."""
+    """A ``for`` loop; ``until`` are flags of which each ends the loop before the next iteration where it is zero."""
 
     init: tuple[Item, ...]
     cond: Expr | None
     next: Expr | None
     body: Block
+    until: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +234,28 @@ class If(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
+class Switch(Syntax):
+    """A ``switch``, whose cases are among the statements of its body."""
+
+    cond: Expr
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Syntax):
+    """The place of a ``case``, or of ``default`` if the value is None."""
+
+    value: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Label(Syntax):
+    """The place of a label that a ``goto`` names."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Return(Syntax):
     """A ``return`` statement."""
 
@@ -232,8 +264,25 @@ class Return(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Jump(Syntax):
-    """A jump; word: ``continue break goto``."""
+    """A jump; word: ``continue break goto``; ``label`` is where a ``goto`` goes."""
 
+    word: str
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Region(Syntax):
+    """Statements that a ``Leave`` of the same name ends."""
+
+    name: str
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Leave(Syntax):
+    """A jump to the end of the region of this name; ``word`` is the jump of the text."""
+
+    name: str
     word: str
 
 
@@ -271,8 +320,11 @@ class File:
 
 
 Expr = Number | Name | Index | Unary | Binary | Ternary | Cast | Call | Assignment | Comma | Unsupported
-Type = Basic | Pointer | ArrayOf | UnsupportedType
-Item = Declare | Evaluate | Block | For | While | If | Return | Jump | PragmaItem | Unsupported
+Type = Basic | Pointer | ArrayOf | TypeOf | UnsupportedType
+Item = (
+    Declare | Evaluate | Block | For | While | If | Switch | Case | Label | Return | Jump | PragmaItem | Region | Leave
+    | Unsupported
+)  # fmt: skip
 
 
 def children(node: Any) -> Iterator[Any]:
@@ -280,7 +332,7 @@ def children(node: Any) -> Iterator[Any]:
     for part in fields(node):
         value = getattr(node, part.name)
         for item in value if isinstance(value, tuple) else (value,):
-            if isinstance(item, Syntax | Pointer | ArrayOf):
+            if isinstance(item, Syntax | Pointer | ArrayOf | TypeOf):
                 yield item
 
 
@@ -297,9 +349,9 @@ def map_children(rule: Callable[[Any], Any], node: Any) -> Any:
     for part in fields(node):
         value = getattr(node, part.name)
         if isinstance(value, tuple):
-            new: Any = tuple(rule(v) if isinstance(v, Syntax | Pointer | ArrayOf) else v for v in value)
+            new: Any = tuple(rule(v) if isinstance(v, Syntax | Pointer | ArrayOf | TypeOf) else v for v in value)
         else:
-            new = rule(value) if isinstance(value, Syntax | Pointer | ArrayOf) else value
+            new = rule(value) if isinstance(value, Syntax | Pointer | ArrayOf | TypeOf) else value
         if new is not value:
             changed[part.name] = new
     return replace(node, **changed) if changed else node

@@ -353,16 +353,15 @@ class _Reader:
             case c_ast.Return():
                 return (s.Return(None if node.expr is None else self.expr(node.expr), span=span),)
             case c_ast.Continue() | c_ast.Break() | c_ast.Goto():
-                return (s.Jump(type(node).__name__.lower(), span=span),)
+                return (s.Jump(type(node).__name__.lower(), getattr(node, "name", ""), span=span),)
             case c_ast.Switch():
-                parts = (s.Evaluate(self.expr(node.cond)), self.block(node.stmt))
-                return (s.Unsupported("switch", "if … else if …", parts, span=span),)
-            case c_ast.Label() if node.name not in self.targets:
-                return self.item(node.stmt)
+                return (s.Switch(self.expr(node.cond), self.block(node.stmt), span=span),)
             case c_ast.Label():
-                return (s.Unsupported("a label", "a loop or an if", (self.block(node.stmt),), span=span),)
+                label = (s.Label(node.name, span=span),) if node.name in self.targets else ()
+                return (*label, *self.item(node.stmt))
             case c_ast.Case() | c_ast.Default():
-                return (s.Unsupported("a label", "a loop or an if", self.items(node.stmts or []), span=span),)
+                value = self.expr(node.expr) if isinstance(node, c_ast.Case) else None
+                return (s.Case(value, span=span), *self.items(node.stmts or []))
             case _:
                 expr = self.expr(node)
                 return (s.Evaluate(expr, span=expr.span),)
@@ -465,7 +464,7 @@ class _Reader:
 
 
 def _targets(node: Any) -> Iterator[str]:
-    """Yield the labels that a ``goto`` names, all of them where one is computed."""
+    """Yield the labels that a ``goto`` names."""
     match node:
         case c_ast.Goto():
             yield node.name

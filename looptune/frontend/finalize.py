@@ -96,13 +96,24 @@ class _Namer:
                     self.loops((*then, *other), around)
 
 
+@dataclass(frozen=True, slots=True)
+class NamedCodelet:
+    """Statements and locals under the user's names.
+
+    ``of_text`` has the names in the text of the locals that stand there, ``renamed`` the names of all variables, by
+    those that they had before.
+    """
+
+    stmts: tuple[Stmt, ...]
+    locals: tuple[Local, ...]
+    of_text: Mapping[str, str]
+    renamed: Mapping[str, str]
+
+
 def restore_names(
     stmts: tuple[Stmt, ...], locals_: Mapping[str, Local], params: Iterable[str], hidden: Collection[str]
-) -> tuple[tuple[Stmt, ...], tuple[Local, ...], dict[str, str]]:
-    """Return the statements and their locals under the user's names.
-
-    The new names of the variables among the locals that are not ``hidden`` are returned too.
-    """
+) -> NamedCodelet:
+    """Return the statements and their locals under the user's names; those ``hidden`` are not in the text."""
     used = {n.name if isinstance(n, Var) else n.array for n in walk(stmts) if isinstance(n, Var | Load)}
     namer = _Namer(set(params), {})
     # loops choose first, so that directives reach them by the user's names
@@ -126,7 +137,7 @@ def restore_names(
     kept = tuple(replace(local, name=namer.renamed[name]) for name, local in locals_.items() if name in used)
     written = (n for n in locals_ if n in used and n not in hidden and re.fullmatch(r"\w+#(?:\d+|table)", n))
     own = {namer.renamed[name]: base(name) for name in written}
-    return rewrite(rule, stmts), kept, own
+    return NamedCodelet(rewrite(rule, stmts), kept, own, namer.renamed)
 
 
 @dataclass(slots=True)

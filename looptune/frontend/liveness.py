@@ -129,7 +129,7 @@ class _Flow:
                     if word == "continue"
                     else self.everything
                 )
-            case c_ast.PragmaItem():
+            case c_ast.PragmaItem() | c_ast.Label():
                 return after
             case _:
                 return self.everything

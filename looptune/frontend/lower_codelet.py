@@ -35,6 +35,8 @@ from looptune.frontend.name_resolution import (
 )
 from looptune.frontend.normalize import Surroundings, normalize
 from looptune.frontend.normalize.pointer_offsets import moving_pointers
+from looptune.frontend.normalize.results import result_name
+from looptune.frontend.normalize.structured_jumps import FLAG
 from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.symbol_table import Options, Scope, Storage, layout
 from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, Load, Local, Scalar, Stmt, Var
@@ -50,7 +52,8 @@ class LoweredCodelet:
     codelet has as arrays of one element. ``shadowed`` are the names of the file that it uses and that mean something
     else somewhere in the function. ``pointers`` are the arrays, by their names in the text, that may be another array's
     memory: parameters of the function, and pointers that are set to anything but memory allocated for them. ``moved``
-    are the pointers of the text for which it has arrays and offsets.
+    are the pointers of the text for which it has arrays and offsets. ``result`` is the array that holds what the
+    function returns, "" if it returns nothing. ``flags`` are the locals that say whether a jump was taken.
     """
 
     codelet: Codelet
@@ -60,6 +63,8 @@ class LoweredCodelet:
     shadowed: frozenset[str]
     pointers: frozenset[str]
     moved: frozenset[str]
+    result: str = ""
+    flags: frozenset[str] = frozenset()
 
 
 def build(file: c_ast.File, chosen: CodeletFunction, options: Options) -> LoweredCodelet:
@@ -68,8 +73,9 @@ def build(file: c_ast.File, chosen: CodeletFunction, options: Options) -> Lowere
     codelet = builder.codelet()
     held = {p.name: base(name) for name, p in builder.results.items()}
     return LoweredCodelet(
-        codelet, builder.region, builder.variables, held, builder.hidden, frozenset(builder.pointers()), builder.moved
-    )
+        codelet, builder.region, builder.variables, held, builder.hidden, frozenset(builder.pointers()), builder.moved,
+        builder.result, builder.flags,
+    )  # fmt: skip
 
 
 class _Builder:
@@ -86,12 +92,31 @@ class _Builder:
         env |= {d.name: f"{d.name}#0" for d in file.globals if self.is_counter(d) and d.name not in env}
         self.body = resolve(self.function.body, env)
         self.region = self.part(self.body, marked)
+        self.result = self.result_array() if self.region is None else ""
         self.items = self.normalized_items()
         self.starred = only_dereferenced((*self.items, *self.around()))
         self.outer: dict[str, Array | Scalar] = {}
         self.results = self.live_out_scalars()
         self.variables: Mapping[str, str] = {}
         self.hidden: frozenset[str] = frozenset()
+        self.flags: frozenset[str] = frozenset()
+
+    def result_array(self) -> str:
+        """Return the name of the array that holds what the function returns, or ""."""
+        taken = frozenset((*(d.name for d in self.file.globals), *(f.name for f in self.file.functions)))
+        name = result_name(self.function, taken)
+        if name and self.chosen.directive is not None:
+            message = f"{self.function.name} is a codelet of hmpp, which returns nothing: use a pointer for its value"
+            raise UnsupportedError(message, self.function.span)
+        if name and isinstance(self.function.result, c_ast.Basic):
+            self.scope.arrays[name] = Storage(name, self.function.result.dtype, 1)
+        return name
+
+    def returned(self) -> tuple[Array, ...]:
+        match self.function.result:
+            case c_ast.Basic(dtype) if self.result:
+                return (Array(self.result, dtype, (Const(1),), span=self.function.span),)
+        return ()
 
     def part(self, body: c_ast.Block, marked: bool) -> Region | None:
         """Return the part of the function's body that is the codelet, or None if all of it is."""
@@ -107,7 +132,7 @@ class _Builder:
         """Return the codelet's statements after the passes of ``normalize``."""
         declared = (*self.file.globals, *self.function.params, *_declarations(self.body))
         types = {d.name: d.type for d in declared}
-        around = Surroundings(self.file, types, self.region is None, self.pointers_read_after())
+        around = Surroundings(self.file, types, self.region is None, self.pointers_read_after(), self.result)
         items = self.body.items if self.region is None else self.region.items
         self.moved = frozenset(map(base, moving_pointers(items, types)))
         return normalize(items, around)
@@ -188,10 +213,13 @@ class _Builder:
         tables = [stmt for d in self.scope.tables.values() for stmt in self.table(d)]
         body, _ = remove_dead_finals((*prologue, *tables, *own, *self.epilogue(statements)), frozenset())
         body = remove_empty_conditions(body)
-        every = (*self.needed(params, body), *self.globals_used(), *self.outside_scalars(body), *self.results.values())
+        results = (*self.results.values(), *self.returned())
+        every = (*self.needed(params, body), *self.globals_used(), *self.outside_scalars(body), *results)
         hiding = {p.name for p in self.function.params} | _declared(self.function.body)
         tables_hidden = [name for name in self.scope.tables if base(name) in hiding]
-        stmts, locals_, self.variables = restore_names(body, self.scope.locals, (p.name for p in every), tables_hidden)
+        names = restore_names(body, self.scope.locals, (p.name for p in every), tables_hidden)
+        stmts, locals_, self.variables = names.stmts, names.locals, names.of_text
+        self.flags = frozenset(new for old, new in names.renamed.items() if old.startswith(FLAG))
         self.hidden = frozenset(hiding & self.scope.globals_used.keys())
         stmts = number_loops(stmts)
         directives = tuple(parse_pragma(p) for p in self.function.pragmas if p.family in LOOP_FAMILIES)

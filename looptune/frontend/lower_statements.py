@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING, assert_never
 
 from looptune.core.errors import ParseError, UnsupportedError
@@ -14,7 +15,6 @@ from looptune.frontend.loop_headers import CanonicalLoop, Header, Limit, canonic
 from looptune.frontend.loop_limits import ExitTest, counter_range, nonnegative
 from looptune.frontend.lower_expressions import Expressions, cast, is_constant
 from looptune.frontend.name_resolution import OFFSET, assigned_names, base
-from looptune.frontend.normalize.structured_jumps import eliminate_continue
 from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.symbol_table import Scope, Storage, layout, refuse
 from looptune.ir.c_printer import arithmetic_type
@@ -104,13 +104,12 @@ class Statements:
                 if pragma.family in LOOP_FAMILIES:
                     self.pending.append(parse_pragma(pragma))
                 return ()
-            case c_ast.Return():
-                raise refuse("a return inside a loop", "an if around what it skips", item.span)
-            case c_ast.Jump(word):
-                instead = {"break": "what ends the loop in its condition", "goto": "a loop or an if"}
-                raise refuse(word, instead.get(word, "an if around what it skips"), item.span)
             case c_ast.Unsupported(what, instead_of):
                 raise refuse(what, instead_of, item.span)
+            case c_ast.Switch() | c_ast.Case():
+                raise refuse("a switch", "if … else if …", item.span)
+            case c_ast.Return() | c_ast.Jump() | c_ast.Label() | c_ast.Region() | c_ast.Leave():
+                raise AssertionError(f"normalize leaves no {type(item).__name__}")
             case _:
                 assert_never(item)
 
@@ -119,15 +118,21 @@ class Statements:
     def declare(self, item: c_ast.Declare) -> tuple[Stmt, ...]:
         if item.static and not item.const:
             raise refuse(f"{base(item.name)}, which is static,", "a parameter", item.span)
+        if isinstance(item.type, c_ast.TypeOf):
+            self.enter(item.name, self.exprs.value(item.type.of).dtype, item.span)
+            return () if item.init is None else self.assign_scalar(item.name, self.initial(item), item.span)
         dtype, extents = layout(item.type, base(item.name), item.span)
         if extents:
             return self.declare_array(item, dtype, extents)
-        if isinstance(item.init, c_ast.InitializerList):
-            raise refuse("a scalar's value in braces", "the value", item.init.span)
         self.enter(item.name, dtype, item.span)
         if item.init is None:
             return ()
-        return self.assign_scalar(item.name, self.exprs.value(item.init), item.span)
+        return self.assign_scalar(item.name, self.initial(item), item.span)
+
+    def initial(self, item: c_ast.Declare) -> Expr:
+        if not isinstance(item.init, c_ast.Expr):
+            raise refuse("a scalar's value in braces", "the value", item.span if item.init is None else item.init.span)
+        return self.exprs.value(item.init)
 
     def enter(self, name: str, dtype: str, span: Span) -> None:
         self.scope.scalars[name] = dtype
@@ -271,10 +276,10 @@ class Statements:
         directives = self.take_directives()
         if not item.after:
             cond = self.exprs.value(item.cond)
-            body = self.block(eliminate_continue(item.body).items)
+            body = self.block(item.body.items)
             return (While(cond, body, directives=directives, span=item.span),)
         go = self.temporary("go", Const(1), item.span)
-        again = self.block(eliminate_continue(item.body).items)
+        again = self.block(item.body.items)
         cond = self.exprs.binary("!=", self.exprs.value(item.cond), Const(0), item.cond.span)
         step = Assign(go, cond, span=item.cond.span)
         loop = While(go, (*again, step), directives=directives, span=item.span)
@@ -294,10 +299,9 @@ class Statements:
 
     def loop(self, item: c_ast.For) -> tuple[Stmt, ...]:
         """Return a counted loop if the header is one, or else the ``while`` that is equivalent to the ``for``."""
-        if item.cond is None:
-            raise refuse("a for without a condition", "the condition that ends it", item.span)
+        if item.cond is None and not item.until:
+            raise refuse("a for without a condition or a break", "the condition that ends it", item.span)
         directives = self.take_directives()
-        item = c_ast.For(item.init, item.cond, item.next, eliminate_continue(item.body), span=item.span)
         head = loop_header(item)
         if head is not None:
             before = self.block(head.before)
@@ -320,9 +324,14 @@ class Statements:
             self.enter(head.var, dtype, head.declared.span)
 
     def as_while(self, item: c_ast.For, directives: tuple[Directive, ...]) -> Stmt:
-        assert item.cond is not None, "refused before"
-        cond = self.exprs.value(item.cond)
-        step = () if item.next is None else (c_ast.Evaluate(item.next, span=item.next.span),)
+        on = _conjunction(item.until, item.span)
+        parts = [e for e in (on, item.cond) if e is not None]
+        cond = self.exprs.value(reduce(lambda a, b: c_ast.Binary("&&", a, b, span=b.span), parts))
+        step: tuple[c_ast.Item, ...] = ()
+        if item.next is not None:
+            step = (c_ast.Evaluate(item.next, span=item.next.span),)
+        if on is not None and step:
+            step = (c_ast.If(on, c_ast.Block(step), c_ast.Block(()), span=item.span),)
         body = self.block((*item.body.items, *step))
         return While(cond, body, directives=directives, span=item.span)
 
@@ -403,7 +412,11 @@ class Statements:
         added = (fixed - scope.fixed) if is_constant(form.value, fixed) else {counter.name}
         scope.fixed |= added
         outside = frozenset(scope.locals)
-        body = self.block((*item.body.items, *head.after))
+        items = (*item.body.items, *head.after)
+        on = _conjunction(item.until, item.span)
+        if on is not None:
+            items = (c_ast.If(on, c_ast.Block(items), c_ast.Block(()), span=item.span),)
+        body = self.block(items)
         own = tuple(name for name, v in scope.locals.items() if v.shape and name not in outside)
         scope.fixed -= added
         del scope.bound[head.var]
@@ -414,3 +427,9 @@ class Statements:
             dtype=counter.dtype, directives=directives, private_arrays=own, span=item.span,
             counter=own_counter,
         )  # fmt: skip
+
+
+def _conjunction(flags: Sequence[str], span: Span) -> c_ast.Expr | None:
+    """Return the condition that no flag is zero, or None if there is none."""
+    names: list[c_ast.Expr] = [c_ast.Name(name, span=span) for name in flags]
+    return reduce(lambda a, b: c_ast.Binary("&&", a, b, span=span), names) if names else None

@@ -73,7 +73,8 @@ class CodeletText:
     """A function that is the codelet, or contains it.
 
     ``names`` maps its own parameters to the whole codelet's names where these differ; ``element_arrays`` are those of
-    its scalars that are the first element of an array of the codelet.
+    its scalars that are the first element of an array of the codelet; ``result`` is the array of the codelet that holds
+    what the function returns, "" if it returns nothing.
     """
 
     function: c_ast.Function
@@ -83,6 +84,7 @@ class CodeletText:
     body: tuple[int, int]
     names: Mapping[str, str] = field(default_factory=dict)
     element_arrays: Mapping[str, str] = field(default_factory=dict)
+    result: str = ""
 
 
 def files(
@@ -129,9 +131,10 @@ def _call(run: CodeletText, globals_: Sequence[c_ast.Declare], places: Mapping[s
         return _place(run.names.get(name, name), places)
 
     own = [d.name for d in run.function.params]
-    before, after = _file_scope(run.codelet, own, globals_, place)
+    before, after = _file_scope(run.codelet, (*own, run.result), globals_, place)
     yield from before
-    yield f"  {run.function.name}({', '.join(place(n) if n in params else '0' for n in own)});\n"
+    value = f"*({C_TYPES[params[run.result].dtype]} *){places[run.result]} = " if run.result else ""
+    yield f"  {value}{run.function.name}({', '.join(place(n) if n in params else '0' for n in own)});\n"
     yield from after
 
 

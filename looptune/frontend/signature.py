@@ -39,20 +39,26 @@ _HEADERS = {"size_t": "stddef.h", "ptrdiff_t": "stddef.h", "wchar_t": "stddef.h"
 class Head:
     """The declaration of a function; ``text`` has no semicolon.
 
-    ``before`` are the declarations that it needs, ``headers`` the C headers; ``end`` is the last statement; ``static``
-    are the variables of the file that no other file can see; ``names`` are those of its parameters.
+    ``before`` are the declarations that it needs, ``headers`` the C headers; ``start`` and ``end`` are its first
+    declaration and its last statement; ``static`` are the variables of the file that no other file can see; ``names``
+    are those of its parameters.
     """
 
     text: str
     before: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
+    start: str = ""
     end: str = ""
     static: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
 
 
-def head(function: c_ast.Function, codelet: Codelet, file: c_ast.File) -> Head:
-    """Return the declaration of the function; raises UsageError if the codelet cannot be a function with it."""
+def head(function: c_ast.Function, codelet: Codelet, file: c_ast.File, returned: str) -> Head:
+    """Return the declaration of the function.
+
+    ``returned`` is the array that holds what it returns, "" if there is none. Raises UsageError if the codelet
+    cannot be a function with this declaration.
+    """
     params = {p.name: p for p in codelet.params}
     before: dict[str, None] = {}
     headers: dict[str, None] = {}
@@ -71,15 +77,16 @@ def head(function: c_ast.Function, codelet: Codelet, file: c_ast.File) -> Head:
         elif name:
             before[f"typedef {_c(d.type)} {name};"] = None
     own = {d.name for d in function.params}
-    outside = [p for p in codelet.params if p.name not in own]
+    outside = [p for p in codelet.params if p.name not in own | {returned}]
     externs = tuple(f"extern {_outside(p, file)};" for p in outside)
     hidden = tuple(p.name for p in outside if any(d.static and d.name == p.name for d in file.globals))
     result = "void" if function.result == c_ast.Basic("void") else _c(function.result)
     listed = ", ".join(d.c[0] for d in function.params)
     text = f"{result} {function.name}({listed if listed else 'void'})"
-    return Head(
-        text, (*before, *externs), tuple(headers), _end(function), hidden, tuple(d.name for d in function.params)
-    )
+    start = f"{declaration(params[returned])};" if returned else ""
+    end = f"return {returned}[0];" if returned else _end(function)
+    names = tuple(d.name for d in function.params)
+    return Head(text, (*before, *externs), tuple(headers), start, end, hidden, names)
 
 
 def _outside(p: Array | Scalar, file: c_ast.File) -> str:
@@ -102,15 +109,9 @@ def _outside(p: Array | Scalar, file: c_ast.File) -> str:
 
 def _end(function: c_ast.Function) -> str:
     """Return the ``return`` of a function that gives one constant."""
-    values = {
-        n.value.text
-        for n in c_ast.walk(function.body)
-        if isinstance(n, c_ast.Return) and isinstance(n.value, c_ast.Number)
-    }
-    if len(values) > 1:
-        raise UsageError(f"{function.name} returns {' or '.join(sorted(values))}, which C that is built here does not: "
-                         "make it void")  # fmt: skip
-    return f"return {values.pop()};" if values else ""
+    returns = (n for n in c_ast.walk(function.body) if isinstance(n, c_ast.Return))
+    value = next((n.value.text for n in returns if isinstance(n.value, c_ast.Number)), "")
+    return f"return {value};" if value else ""
 
 
 def _leaf(kind: c_ast.Type) -> c_ast.Type:

@@ -30,6 +30,8 @@ class FunctionPart:
     ``shadowed`` are names of the file that mean something else somewhere in the function. ``pointers``
     are the arrays, by their names in the text, that may be the memory of others. ``moved`` are the pointers of the text
     that the codelet does not have, because it has their arrays and offsets.
+    ``flags`` are the codelet's locals that say whether a jump of the text was taken. ``result`` is the array of the
+    codelet that holds what the function returns, "" if it returns nothing.
     """
 
     function: str
@@ -45,6 +47,8 @@ class FunctionPart:
     shadowed: frozenset[str] = frozenset()
     pointers: frozenset[str] = frozenset()
     moved: frozenset[str] = frozenset()
+    flags: frozenset[str] = frozenset()
+    result: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from looptune.ir.def_use import locals_declared_in, private_bytes
+from looptune.ir.def_use import continuing_condition, locals_declared_in, private_bytes
 from looptune.ir.nodes import (
     NO_ANNOTATIONS,
     Annotations,
@@ -258,12 +258,18 @@ def _statement(
             pragma += f"{indent}{mark}\n" if mark else ""
             start = f"{C_TYPES[stmt.dtype]} {var} = {expression_text(lo)}"
             head = f"{indent}for ({start}; {var} < {expression_text(hi, 8)}; {by}) {{"
-            return f"{pragma}{head}\n{block(body)}\n{indent}}}"
+            return f"{pragma}{head}\n{_exit(stmt, indent)}{block(body)}\n{indent}}}"
         case While(cond, body):
             return f"{indent}while ({expression_text(cond)}) {{\n{block(body)}\n{indent}}}"
         case If(cond, then, other):
             text = f"{indent}if ({expression_text(cond)}) {{\n{block(then)}\n{indent}}}"
             return text + (f" else {{\n{block(other)}\n{indent}}}" if other else "")
+
+
+def _exit(loop: Loop, indent: str) -> str:
+    """Return the line that ends a loop whose further iterations do nothing, or "" for any other loop."""
+    on = continuing_condition(loop)
+    return "" if on is None else f"{indent}  if (!{expression_text(on, _ATOM)}) break;\n"
 
 
 def declaration(variable: Array | Scalar | Local) -> str:

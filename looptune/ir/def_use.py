@@ -35,6 +35,21 @@ def written_names(stmts: Iterable[Stmt]) -> set[str]:
     return {target_name(n.target) for n in walk_stmts(tuple(stmts)) if isinstance(n, Assign)}
 
 
+def continuing_condition(loop: Loop) -> Expr | None:
+    """Return the condition of scalars without which neither this iteration nor a later one does anything, or None.
+
+    It is the condition around the whole body, which the body itself changes: a loop of one thread may end there.
+
+        for (j = 0; j < m; j++) if (on) { …; if (c) on = 0; }
+    """
+    match loop.body:
+        case (If(cond, then, ()),) if loop.mode != "parallel":
+            names = names_in(cond)
+            scalars = not any(isinstance(n, Load) for n in walk(cond))
+            return cond if scalars and loop.var not in names and names & written_names(then) else None
+    return None
+
+
 def share_conditions(stmts: Iterable[Stmt]) -> tuple[Stmt, ...]:
     """Merge neighbouring statements under the same condition, unless one of them changes it.
 

@@ -86,12 +86,17 @@ def test_variables_of_the_file_keep_their_qualifiers(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_what_cannot_be_declared_so_is_refused(tmp_path: Path) -> None:
-    """One of several constants that are returned, a struct among the parameters."""
+def test_results_are_returned(tmp_path: Path) -> None:
+    """A function that returns what it computes, or one of several constants, still returns it."""
     early = "int f(int n, double *w, double *x) { if (n < 0) return 1;"
     (tmp_path / "g.c").write_text(f"{early} {LOOP} return 3; }}\n")
-    with pytest.raises(UsageError, match="f returns 1 or 3"):
-        build.as_c(load(tmp_path / "g.c"), tmp_path / "none", "auto", "", default=True)
+    text = build.as_c(load(tmp_path / "g.c"), tmp_path / "none", "auto", "", default=True)
+    assert "int f(int n, double *w, double *x)\n{\n  int result[1];" in text
+    assert text.rstrip().endswith("return result[0];\n}")
+
+
+def test_what_cannot_be_declared_so_is_refused(tmp_path: Path) -> None:
+    """A pointer to a whole array, a struct among the parameters."""
     with pytest.raises(UsageError, match="f takes t, a pointer to a whole array"):
         unit_of("double w[40], x[40];", "void f(int n, double (*t)[40])", tmp_path, end="(*t)[0] = 1;")
     with pytest.raises(UsageError, match="f has a parameter without a name"):

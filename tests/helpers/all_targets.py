@@ -52,7 +52,8 @@ def wrong(cases: Sequence[Case], folder: Path) -> list[str]:
     wants: dict[str, dict[str, np.ndarray]] = {}
     allowed: dict[str, float] = {}
     for number, case in enumerate(cases):
-        codelet = load(case.text).codelet
+        unit = load(case.text)
+        codelet, returned = unit.codelet, unit.parts[0].result
         done = schedule(Analysis(codelet), parse_lines(list(case.lines))).codelet
         library = cross_check.compiled(case.text, _folder(folder, f"t{number}"))
         printed = (
@@ -65,7 +66,7 @@ def wrong(cases: Sequence[Case], folder: Path) -> list[str]:
         for k, given in enumerate(case.arguments):
             key = f"{case.name} {k} {cross_check.scalars(given)}"
             allowed[key] = case.tolerance
-            wants[key] = want = cross_check.called(library, codelet, given)
+            wants[key] = want = cross_check.called(library, codelet, given, returned)
             if _has(case, "interpreter"):
                 found += _off(key, "interpreter", want, cross_check.interpreted(done, given), case.tolerance)
             if printed is not None:
@@ -131,5 +132,6 @@ def _on_cpu(
     kernel(*(passed[p.name] for p in codelet.params))
     yield from _off(key, "cpu", want, cross_check.arrays(passed), tolerance)
     for name, around in whole.items():
-        if (around[:EDGE] != 77).any() or (around[-EDGE:] != 77).any():
+        edge = around.dtype.type(77)
+        if (around[:EDGE] != edge).any() or (around[-EDGE:] != edge).any():
             yield f"{key}, cpu: {name} is written outside"

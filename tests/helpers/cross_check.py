@@ -104,17 +104,25 @@ def compiled(text: str, folder: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(library))
 
 
-def called(library: ctypes.CDLL, codelet: Codelet, given: Arguments) -> dict[str, np.ndarray]:
-    """What the library's function with the codelet's name and parameters leaves in its arrays."""
+def called(library: ctypes.CDLL, codelet: Codelet, given: Arguments, returned: str = "") -> dict[str, np.ndarray]:
+    """What the library's function with the codelet's name and parameters leaves in its arrays.
+
+    What it returns is in the codelet's array ``returned``.
+    """
     out = copied(given)
     call: list[object] = []
+    function = getattr(library, codelet.name)
     for p in codelet.params:
         match p, out[p.name]:
+            case Array(), np.ndarray() if p.name == returned:
+                function.restype = C_SCALARS[p.dtype]
             case Array(), np.ndarray() as array:
                 call.append(array.ctypes.data_as(ctypes.c_void_p))
             case Scalar(_, dtype), number:
                 call.append(C_SCALARS[dtype](number))
-    getattr(library, codelet.name)(*call)
+    value = function(*call)
+    if returned:
+        np.asarray(out[returned])[0] = value
     return arrays(out)
 
 

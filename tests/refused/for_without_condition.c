@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:3: a for without a condition is not accepted in a codelet: write the condition that ends it instead
+FILE:7:3: a for without a condition or a break is not accepted in a codelet: write the condition that ends it instead
     for (int i = 0;; i++) x[i] = 1;
     ^^^
 */

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, ClassVar
 from looptune.backends.codegen.c_expressions import LEVEL, CValues
 from looptune.backends.codegen.kernel import kernel_lines
 from looptune.backends.codegen.persistent import persistent_lines
+from looptune.ir.def_use import continuing_condition
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Loop, Stmt, Var, While
 from looptune.ir.rewrite import walk
@@ -186,6 +187,9 @@ class CWriter(CValues):
             begins, ends = f"{begins}, {var}__end = {ends}", f"{var}__end"
         self.bind(loop.var, unsigned)
         yield f"{indent}for ({kind} {begins}; {var} < {ends}; {var} += {loop.step * lanes}) {{"
+        on = continuing_condition(loop) if within is None and not lane else None
+        if on is not None:
+            yield f"{indent}    if (!({self.condition(on)})) break;"
         yield from within(indent + "    ") if within else self.block(loop.body, indent + "    ")
         self.unbind(loop.var)
 

@@ -35,6 +35,7 @@ from looptune.backends.codegen.python import (
 from looptune.backends.numba_cpu.program import CpuProgram
 from looptune.core.cache_file import replace_file
 from looptune.core.floating_point import DEFAULT, Floats
+from looptune.ir.def_use import continuing_condition
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Array, Assign, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
 from looptune.lower.cpu_names import CORES, IN_ANY_ORDER
@@ -95,6 +96,9 @@ class _Writer(Writer):
             self.nonnegative.add(loop.var)
         if isinstance(loop.lo, Const) and loop.lo.value >= 0:
             self.seen.add(loop.var)
+        on = continuing_condition(loop)
+        if on is not None:
+            yield f"{indent}    if not ({self.condition(on)}): break"
         yield from self.block(loop.body, indent + "    ")
         self.nonnegative.discard(loop.var)
         self.seen.discard(loop.var)

@@ -15,6 +15,7 @@ from looptune.backends.codegen import grid_barrier, memory_ops
 from looptune.backends.codegen.python import HELPERS, LEVEL, SPELLED, UNLIMITED, Writer, ident, numba_type, parenthesise
 from looptune.backends.codegen.writer import KernelWriter, Within
 from looptune.backends.numba_cuda import uncontracted_products
+from looptune.ir.def_use import continuing_condition
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Binary, Const, Expr, Load, Loop, Stmt, Var
 from looptune.lower.fp_contraction import is_product
@@ -188,6 +189,9 @@ class CudaWriter(Writer, NumbaSpelling):
             end = f"{var}__end"
         self.bind(loop.var, unsigned)
         yield f"{indent}while {var} < {end}:"
+        on = continuing_condition(loop) if within is None and not lane else None
+        if on is not None:
+            yield f"{indent}    if not ({self.condition(on)}): break"
         yield from within(indent + "    ") if within else self.block(loop.body, indent + "    ")
         yield f"{indent}    {var} = {kind}({var} + {loop.step * lanes})"
         self.unbind(loop.var)

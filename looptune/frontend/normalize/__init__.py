@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from looptune.frontend import c_ast
 from looptune.frontend.normalize.pointer_offsets import replace_pointers
-from looptune.frontend.normalize.structured_jumps import eliminate_return
+from looptune.frontend.normalize.results import store_result
+from looptune.frontend.normalize.structured_jumps import eliminate_jumps
 
 Items = tuple[c_ast.Item, ...]
 
@@ -20,27 +21,33 @@ Items = tuple[c_ast.Item, ...]
 class Surroundings:
     """What stands around the statements: the file, the types of the variables, and whether they are a whole body.
 
-    ``read_after``: the pointers from outside whose value may be read after the statements.
+    ``read_after``: the pointers from outside whose value may be read after the statements. ``result`` is the array in
+    which a whole body stores what it returns, "" if it returns nothing.
     """
 
     file: c_ast.File
     types: Mapping[str, c_ast.Type]
     is_body: bool
     read_after: frozenset[str] = frozenset()
+    result: str = ""
 
 
 Pass = Callable[[Items, Surroundings], Items]
 
 
-def _early_returns(items: Items, around: Surroundings) -> Items:
-    return eliminate_return(items) if around.is_body else items
+def _results(items: Items, around: Surroundings) -> Items:
+    return store_result(items, around.result) if around.result else items
 
 
 def _pointers(items: Items, around: Surroundings) -> Items:
     return replace_pointers(items, around.types, around.read_after)
 
 
-PASSES: tuple[Pass, ...] = (_early_returns, _pointers)
+def _jumps(items: Items, around: Surroundings) -> Items:
+    return eliminate_jumps(items, around.is_body)
+
+
+PASSES: tuple[Pass, ...] = (_results, _jumps, _pointers)
 
 
 def normalize(items: Items, around: Surroundings) -> Items:
