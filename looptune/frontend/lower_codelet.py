@@ -20,6 +20,7 @@ from looptune.frontend.finalize import (
     scalars_in,
 )
 from looptune.frontend.heap_arrays import allocated_pointers
+from looptune.frontend.induction import close_forms
 from looptune.frontend.liveness import address_taken, live_after, live_before, may_repeat
 from looptune.frontend.lower_expressions import Expressions
 from looptune.frontend.lower_statements import Statements
@@ -211,7 +212,10 @@ class _Builder:
         statements = Statements(self.scope, self.once())
         own = statements.block(self.items)
         tables = [stmt for d in self.scope.tables.values() for stmt in self.table(d)]
-        body, _ = remove_dead_finals((*prologue, *tables, *own, *self.epilogue(statements)), frozenset())
+        body, more, replaced = close_forms((*prologue, *tables, *own, *self.epilogue(statements)), self.scope.locals)
+        self.scope.locals |= more
+        self.moved |= replaced
+        body, _ = remove_dead_finals(body, frozenset())
         body = remove_empty_conditions(body)
         results = (*self.results.values(), *self.returned())
         every = (*self.needed(params, body), *self.globals_used(), *self.outside_scalars(body), *results)

@@ -237,7 +237,7 @@ def test_counted_headers(header: str, expected: str) -> None:
     "loop",
     [
         "for (int i = 1; i < n; i *= 2) x[i] = 1;",
-        "for (int i = 0; i < n; i++) { x[i] = 1; i++; }",
+        "for (int i = 0; i < n; i++) { x[i] = 1; if (x[0] > 2) i++; }",
         "for (int i = 0; i < n; i++) { x[i] = 1; n--; }",
         "for (int i = 0; i < n && x[i] > 0; i++) x[i] = 1;",
         "for (int i = 0; i < x[0]; i++) x[i] = 1;",

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from looptune.core.errors import LooptuneError
+from looptune.deploy.source_to_source import transform
 from looptune.frontend import load
 from tests.helpers.against_gcc import difference, verdicts
 from tests.helpers.gcc_programs import Program, programs
@@ -26,3 +28,24 @@ def test_one_variable_for_two_arrays_is_one_variable_for_each_range() -> None:
     text = "void f(int n, float *a, float *b) { float *p; for (p = a; p < a + n; p++) *p = 1; p = b; *p = 2; }"
     arrays = {p.name for p in load(text + "\n").codelet.params}
     assert arrays == {"n", "a", "b"}
+
+
+MOVED = """void f(int n, float *a, float *b) {
+  float *p = a;
+  #pragma hmppcg unroll 4
+  for (int i = 0; i < n; i++) {
+    *p = b[i];
+    p++;
+  }
+  %s
+}
+"""
+
+
+def test_transform_does_not_leave_a_pointer_behind_that_the_text_still_reads(tmp_path: Path) -> None:
+    file = tmp_path / "f.c"
+    file.write_text(MOVED % "")
+    assert "a[(long)i] = b[i]" in transform(file)
+    file.write_text(MOVED % "*p = 1;")
+    with pytest.raises(LooptuneError, match="p, which these statements move, is used outside of them"):
+        transform(file, kernel="f")

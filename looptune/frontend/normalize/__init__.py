@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from looptune.frontend import c_ast
+from looptune.frontend.normalize.counting_conditions import move_counting
 from looptune.frontend.normalize.pointer_offsets import replace_pointers
 from looptune.frontend.normalize.results import store_result
 from looptune.frontend.normalize.structured_jumps import eliminate_jumps
@@ -47,7 +48,11 @@ def _jumps(items: Items, around: Surroundings) -> Items:
     return eliminate_jumps(items, around.is_body)
 
 
-PASSES: tuple[Pass, ...] = (_results, _jumps, _pointers)
+def _counting(items: Items, _: Surroundings) -> Items:
+    return move_counting(items)
+
+
+PASSES: tuple[Pass, ...] = (_results, _counting, _jumps, _pointers)
 
 
 def normalize(items: Items, around: Surroundings) -> Items:
