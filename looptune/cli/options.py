@@ -20,8 +20,8 @@ from looptune.core.source import with_severity
 
 DATASETS = ("MINI", "SMALL", "MEDIUM", "STANDARD", "LARGE", "EXTRALARGE", "PAPER")
 STRATEGIES = (
-    "exhaustive", "random", "sampling", "jiang-snir", "gatlas-trials", "gatlas-nested", "local", "evolutionary",
-    "model", "optuna", "pyatf",
+    "exhaustive", "random", "sampling", "sections", "jiang-snir", "gatlas-trials", "gatlas-nested", "local",
+    "evolutionary", "model", "optuna", "pyatf",
 )  # fmt: skip
 """The names of ``looptune.tune.strategies.ALL``, here so that the help needs none of them."""
 PASSES = (

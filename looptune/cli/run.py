@@ -65,7 +65,8 @@ looptune run polybench/gemm.c --directive 'loop k: unroll 4'
 @option(
     "--strategy",
     metavar="NAME",
-    help=f"Search with {', '.join(STRATEGIES)}.  [default: exhaustive if the budget allows it, else random]",
+    help=f"Search with {', '.join(STRATEGIES)}.  [default: exhaustive if the budget allows it, else random; with a "
+    "budget of time, sections]",
 )
 @option(
     "--budget",

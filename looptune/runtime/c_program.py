@@ -36,6 +36,8 @@ Arrays = Mapping[str, np.ndarray]
 
 CPU_S = 600
 """Seconds of CPU time that the original loops may take at one size."""
+KILLED_S = 5
+"""So much later a program is killed that ignores the signal at the end of its time."""
 GUARD, LINE = 4096, 64
 SLOTS = 16
 """Times that one call of the program can return."""
@@ -214,7 +216,9 @@ def call(program: Path, memory: MappedArrays, cpu_s: float = CPU_S) -> None:
     Raises NoReference if it does not end by itself, TooLong after ``cpu_s`` seconds of CPU time.
     """
     seconds = math.ceil(cpu_s)
-    limits = f"ulimit -s unlimited 2>/dev/null || ulimit -s $(ulimit -H -s) 2>/dev/null; ulimit -t {seconds}"
+    # Where the hard limit is as low as the soft one, Linux kills the program as it kills one that crashes.
+    cpu = f"ulimit -H -t {seconds + KILLED_S}; ulimit -S -t {seconds}"
+    limits = f"ulimit -s unlimited 2>/dev/null || ulimit -s $(ulimit -H -s) 2>/dev/null; {cpu}"
     command = ["sh", "-c", f'{limits}; exec "$0" "$1"', str(program), str(memory.fd)]
     done = subprocess.run(command, pass_fds=(memory.fd,), capture_output=True, stdin=subprocess.DEVNULL)
     if done.returncode == -signal.SIGXCPU:

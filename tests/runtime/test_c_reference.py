@@ -299,6 +299,15 @@ def test_only_lines_that_are_preprocessor_directives_are_taken() -> None:
     assert directives(text) == "  # define YES 1 \\\n  + 2  \n#endif\n"
 
 
+def test_a_text_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
+    """It ends by the signal for the CPU time, which is not taken for a crash."""
+    unit = load("void f(int n, float A[n]) {\n for (int k = 0; k < 2000000000; k++) A[k % n] = A[(k + 1) % n] + 1;\n}")
+    text = CReference(unit.excerpt) if unit.excerpt is not None else None
+    assert text is not None
+    with pytest.raises(c_program.TooLong, match="more than 1 s of CPU time"):
+        text.run(tmp_path, {"A": np.ones(3, np.float32)}, {"n": 3}, ["A"], 1.0)
+
+
 def test_where_the_text_takes_too_long_nothing_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the user's sizes, but at the others; it is stopped once, and the file that says so is for no longer limit."""
     asked: list[float] = []

@@ -20,7 +20,7 @@ from looptune.tune.strategies.jiang_snir import unimodal
 from looptune.tune.strategies.random import permute_index
 from tests.helpers.synthetic_costs import LARGE, SECTIONS, SMALL, best, bowl, holes, rugged, searched
 
-COMPLETE = ["exhaustive", "random"]
+COMPLETE = ["exhaustive", "random", "sections"]
 EXTRAS = ["optuna", "pyatf"]
 LEARNING = [
     pytest.param(n, marks=pytest.mark.skipif(n in EXTRAS and not importlib.util.find_spec(n), reason=f"{n} is missing"))
@@ -231,6 +231,22 @@ def test_seeds_differ_and_random_is_no_enumeration():
     orders = {tuple(c.text for c in asked(ALL["random"](SECTIONS, seed))) for seed in range(10)}
     assert len(orders) == 10
     assert tuple(c.text for c in asked(ALL["exhaustive"](SECTIONS))) not in orders
+
+
+def test_sections_begin_with_the_first_of_each_and_go_on_with_the_fast():
+    """After the first version of each section, in their order, most are of the section that has shown a fast one."""
+    space = parse("loop i: unroll {2..9}\nor\nloop j: unroll {2..9}\nor\nloop k: unroll {2..9}", "a test")
+    strategy = ALL["sections"](space, 0)
+    first = [strategy.ask() for _ in range(3)]
+    assert [c.text for c in first if c is not None] == [f"loop {v}: unroll 2" for v in "ijk"]
+    for configuration, cost_us in zip(first, (9.0, 3.0, None), strict=True):
+        assert configuration is not None
+        strategy.tell(configuration, cost_us)
+    later = []
+    while len(later) < 20 and (configuration := strategy.ask()) is not None:
+        strategy.tell(configuration, {"i": 9.0, "j": 3.0}.get(configuration.text[5]))
+        later.append(configuration.text[5])
+    assert "".join(later) == "j" * 7 + "i" * 7 + "k" * 6
 
 
 @given(st.integers(1, 400), st.integers(-(2**40), 2**40))

@@ -77,6 +77,12 @@ class ReferenceResult:
             doubt()
         return ReferenceComparison(expected, reduction_terms(self.job.codelet, self.at.values), doubt, against)
 
+    def run_text(self) -> None:
+        """Run the text, so that its results are in the cache; do nothing where it cannot be run."""
+        if self.job.text is not None:
+            with suppress(NoReference, OSError):
+                self._by_text(self.job.text, self.job.codelet, self.inputs(), "")
+
     def text_us(self) -> float | None:
         """Return the time of one run of the text, if its results are cached here; other work may have been running."""
         text = self.job.text

@@ -102,6 +102,7 @@ class Coordinator:
         self._workers, self._progress, self._name = workers, progress, name
         self._overlap, self._fresh, self._cuts = overlap, fresh, cuts
         self._first = deque((*guesses, *first))
+        self._guesses = frozenset(c.text for c in guesses)
         self._later = {c.text for c in first} if guesses and cuts else frozenset()
         self._tally = SweepStatistics(strategy.space.versions, tuple(c.text for c in first), budget)
         self._exhausted = False
@@ -249,6 +250,9 @@ class Coordinator:
             opened.answer = stored
         else:
             self._workers.compile(self._number, opened, "prepare", configuration)
+            if self._overlap:
+                # A device takes seconds to be set up, and the reference may run then.
+                self._workers.warm(self._number, 1)
         return True
 
     def admit(self) -> None:
@@ -319,9 +323,18 @@ class Coordinator:
                 self._take(opened, other)
 
     def _next_built(self) -> _Open | None:
-        """Return the version that is measured next, None to wait for one that those after a guess are compared with."""
-        waits = self._later if self._best() is None and len(self._in_flight) + len(self._waiting) > 1 else ()
-        opened = next((o for o in self._built if o.configuration.text not in waits), None)
+        """Return the version that is measured next, None to wait for one that the others are compared with.
+
+        As long as nothing has a time, that is a guess: without a time to compare with, a version whose loops one thread
+        executes is not stopped. Where all guesses have failed, whatever is built is measured, those after them last.
+        """
+        alone = self._best() is None and len(self._in_flight) + len(self._waiting) > 1
+        guessed = alone and any(o.configuration.text in self._guesses and not o.is_settled for o in self._opened)
+        if guessed:
+            fit = (o for o in self._built if o.configuration.text in self._guesses)
+        else:
+            fit = (o for o in self._built if not alone or o.configuration.text not in self._later)
+        opened = next(fit, None)
         if opened is not None:
             self._built.remove(opened)
         return opened
@@ -341,17 +354,18 @@ class Coordinator:
 
     def _compared(self, opened: _Open) -> bool:
         """Tell whether the version is compared with the best so far."""
-        return opened.proposed or opened.configuration.text in self._later
+        return opened.proposed or opened.configuration.text in self._later | self._guesses
 
     def _stands(self, opened: _Open, row: Row) -> bool:
         """Whether a finished row says of this one what is to be known."""
         return row.status != "cut_off" or not self._whole(opened)
 
     def _best(self) -> Incumbent | None:
-        match self._tally.best:
-            case Row(outcome=Timed() as outcome):
-                return Incumbent.of(outcome)
-        return None
+        """Return the best time so far, also if the version is still to be verified at other sizes."""
+        settled = None if self._tally.best is None else self._tally.best.outcome
+        known = (settled, *(opened.previous for opened in self._in_flight.values()))
+        best = min((o for o in known if isinstance(o, Timed)), key=lambda o: o.median_us, default=None)
+        return None if best is None else Incumbent.of(best)
 
     def _take(self, opened: _Open, other: Row) -> None:
         """Record the outcome of a row that another sweep has finished, of this configuration or of its source."""

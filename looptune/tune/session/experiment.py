@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +31,7 @@ from looptune.tune import strategies
 from looptune.tune.execution.local_executor import HERE
 from looptune.tune.measure import sequential
 from looptune.tune.measure.evaluate import KernelBuilder, plans_of
+from looptune.tune.measure.reference import ReferenceResult
 from looptune.tune.session import dump, transfer
 from looptune.tune.session.budget import Budget, search_budget
 from looptune.tune.session.conclude import finish
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
 
 FEW = 4
 """Versions, the default among them: a smaller budget is for what the user asks for."""
+GUESSES = 4
+"""The first of them may be illegal, or take long to compile."""
 COPIES = 6
 """Bytes on a device for each of a kernel's: what is measured, as it was and as it should be; as much is left free."""
 CONTEXT_BYTES = 2**30
@@ -67,6 +71,7 @@ def run_all(
     configurations and the finals of each follow. The requests must be equal except for the file and its definitions.
     """
     begun = time.monotonic()
+    _start_references(prepared)
     shares = threads([_work(p) if len(prepared) > 1 else None for p in prepared])
     prepared = tuple(_with_ceiling(_with_share(p, n), executor) for p, n in zip(prepared, shares, strict=True))
     one = prepared[0]
@@ -93,6 +98,13 @@ def run_all(
     return finish(
         prepared, labs, store, transfer.measure(prepared, labs, searched, store, progress, executor), executor
     )
+
+
+def _start_references(prepared: Sequence[PreparedRun]) -> None:
+    """Run the original loops of sweeps with a budget of time, on cores that wait while a device is set up."""
+    for p in prepared:
+        if p.request.sweep and p.request.cluster is None and p.job.reference_s is not None:
+            Thread(target=ReferenceResult(p.job, p.job.problem, p.job.seed).run_text, daemon=True).start()
 
 
 def concurrent_groups(
@@ -174,10 +186,10 @@ def _on_one_core(prepared: PreparedRun, lab: KernelBuilder, budget: Budget) -> t
 
 
 def _guesses(prepared: PreparedRun, lab: KernelBuilder, budget: Budget) -> tuple[Configuration, ...]:
-    """Return the version that is measured before the default of which one thread of a GPU executes a nest.
+    """Return the versions that are measured before the default of which one thread of a GPU executes a nest.
 
-    It is the first of the space: a derived space begins with parallel orders. The default may take minutes, and it is
-    cut off once it is far slower than this version.
+    They are the first of the first sections: a derived space begins with parallel orders. The default may take minutes,
+    and it is cut off once it is far slower than the first of these that has a time.
     """
     few = budget.count is not None and budget.count < FEW
     if not prepared.request.sweep or not prepared.job.target.specializes_sizes or few:
@@ -188,14 +200,19 @@ def _guesses(prepared: PreparedRun, lab: KernelBuilder, budget: Budget) -> tuple
         return ()
     if not any(map(in_one_thread, default.compiled_kernels)):
         return ()
-    return tuple(islice((c for c in prepared.space if c.text != prepared.annotated.text), 1))
+    firsts = (next(iter(Space((section,))), None) for section in prepared.space.sections)
+    return tuple(islice((c for c in firsts if c is not None and c.text != prepared.annotated.text), GUESSES))
 
 
 def _strategy(prepared: PreparedRun, budget: Budget) -> Strategy:
-    """Return the one asked for, else the whole space in order where the budget allows it, or a sample of it."""
+    """Return the one asked for, else the whole space in order where the budget allows it, or a sample of it.
+
+    In a budget of seconds, the sections of the space have their turn by how fast their versions are.
+    """
     request = prepared.request
     space = prepared.space if request.sweep else Space(())
     usual = "random" if budget.count is not None and budget.count < space.size else "exhaustive"
+    usual = usual if budget.seconds is None else "sections"
     return strategies.named(usual if request.strategy is None else request.strategy)(space, request.seed)
 
 

@@ -1,8 +1,10 @@
 """Derive a space for a file without one, from the patterns of its nests and from the dependences.
 
     forms       copies of what iterations use one after the other, loops split where their dependences are
-    schedules   the orders that isl finds, where a loop of the text is sequential
     products    register tiles of both parallel loops, on a GPU with tiles in shared memory, on a CPU in vector order
+    schedules   the orders that isl finds, where a loop of the text is sequential
+    values      copies of scalars along nested loops, and then the orders
+    threads     small blocks for few threads that have a sequential loop each
     stencils    several rows per thread; grids of three dimensions
     steps       several time steps at once
     sums        a team of threads for each, or several blocks, by whether they run along rows or columns
@@ -37,6 +39,10 @@ BLOCKS = "for gpu\ncodelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x
 FACTORS, SHAPES, ENDS = "{2, 4, 8}", ("contiguous", "split"), "{remainder, guarded}"
 """Of ``unroll``: its factors, the iterations that it puts beside each other, and what it does with the last ones."""
 TEAMS = "codelet: grid blocksize {32x8, 32x4, 32x32, 64x4, 128x2, 256x1}"
+ROWS = "codelet: grid blocksize {256x1, 128x2, 32x8, 64x4, 32x32}"
+"""Of teams that share a row: a wide one has all of it in flight."""
+WARPS = "codelet: grid blocksize {32x1, 64x1, 128x1}"
+"""Of few threads with long loops: each warp may have a multiprocessor of its own."""
 BESIDE = "codelet: grid blocksize {32x4, 32x8, 64x4}"
 VECTORS = "vectorize {2, 4}"
 """Of what a thread reads of a row: 8 or 16 bytes at once, of floats."""
@@ -84,9 +90,11 @@ def derive(analysis: Analysis, seconds: float = math.inf) -> str:
     thoughts = (
         ("Copies of what iterations use one after the other, and loops split where one depends on another.",
          _forms(found)),
-        ("Orders in which more loops are parallel than in the text.", _schedules(found)),
         ("Products: several rows and columns a thread, and what they read in shared memory; or the order that a CPU's "
          "vectors want.", _products(found)),
+        ("Orders in which more loops are parallel than in the text.", _schedules(found)),
+        ("Copies of scalars, which take apart what no order could.", _values(found)),
+        ("Threads with a sequential loop each, in small blocks.", _recurrences(found)),
         ("Several time steps at once, in tiles that overlap, or in bands of rows.", _steps(found)),
         ("Sums along rows and beside each other, from one read.", _at_once(found)),
         ("Who adds up: teams of threads, or several blocks.", _sums(found)),
@@ -118,11 +126,19 @@ def _forms(found: Patterns) -> Iterator[str]:
 
 
 def _developed(after: Patterns, makers: Sequence[Callable[[Patterns], Iterator[str]]]) -> Iterator[str]:
-    """Yield a form or an order of the codelet with what is tried for its patterns, which the ``makers`` find."""
+    """Yield a form or an order of the codelet with what is tried for its patterns, which the ``makers`` find.
+
+    A sum that one thread would add up has a team in those that are not about sums.
+    """
+    alone = [f"loop {loop_label(s.loop)}: parallel" for s in after.sums if not s.around]
+    lines = [*after.lines, *alone] if alone and after.legal(alone) else [*after.lines]
+    if _products in makers:
+        yield from (_begin(section, after.lines) for section in _products(after))
     for make in (_teams, _grids):
-        yield from (_begin(section, after.lines) for section in make(after))
-    yield "\n".join([*after.lines, SCHEDULED])
-    yield from (_begin(section, after.lines) for make in (_persistent, *makers) for section in make(after))
+        yield from (_begin(section, lines) for section in make(after))
+    yield "\n".join([*lines, SCHEDULED])
+    yield from (_begin(section, lines) for section in _persistent(after))
+    yield from (_begin(section, after.lines) for make in makers if make is not _products for section in make(after))
 
 
 def _schedules(found: Patterns) -> Iterator[str]:
@@ -138,6 +154,14 @@ def _schedules(found: Patterns) -> Iterator[str]:
     if inside:
         made = _scheduled(found, [*serial, *inside], SCHEDULES[:DEVELOPED])
         yield from (_begin(section, ("for gpu",)) for section in made if not section.startswith("for cpu"))
+
+
+def _values(found: Patterns) -> Iterator[str]:
+    """Yield orders of a codelet with copies of its scalars, where no order is found without."""
+    if next(_schedules(found), None) is None:
+        values = forms.nested_expansions(found.analysis)
+        if values and found.legal(values):
+            yield from _schedules(replace(found, lines=(*found.lines, *values)))
 
 
 def _scheduled(found: Patterns, nests: Sequence[Loop], schedules: Sequence[str]) -> Iterator[str]:
@@ -469,6 +493,16 @@ def _grids(found: Patterns) -> Iterator[str]:
         yield "\n".join(["for gpu", *lines, "codelet: grid blocksize {32x8, 32x4, 16x16, 64x4}"])
 
 
+def _recurrences(found: Patterns) -> Iterator[str]:
+    """Yield small blocks where a loop of threads has sequential loops inside that are no sums, and no parallel ones."""
+    sums = {identity(s.loop) for s in found.sums}
+    for loop in found.outer_threads:
+        inner = [f for f in walk(loop.body) if isinstance(f, Loop)]
+        if any(identity(f) not in sums for f in inner) and not any(map(found.parallel, inner)):
+            yield f"for gpu\n{WARPS}"
+            return
+
+
 def _teams(found: Patterns) -> Iterator[str]:
     """Yield a team of threads for each iteration of a parallel loop around several loops, which it shares."""
     lines: list[str] = []
@@ -479,7 +513,7 @@ def _teams(found: Patterns) -> Iterator[str]:
         beside = f"{_all(found.adjacent_to_rows)}: parallel, team" if found.adjacent_to_rows else ""
         if beside and found.legal([*lines, beside]):
             lines.append(beside.replace("parallel, team", "{ parallel, team | }"))
-        yield "\n".join(["for gpu", *lines, TEAMS])
+        yield "\n".join(["for gpu", *lines, ROWS])
         launches = _single_launches(found)
         if launches and found.legal([*lines, *launches]):
             yield "\n".join(["for gpu", *lines, *launches, "codelet: grid blocksize {32x8, 256x1}"])

@@ -2,9 +2,11 @@
 
     copies    for i: { for j: t[j] = ...; ... = t[j] }            loop i: expand t
     pieces    for i: A[i] = f(A[k])                               loop i: splitat k, k + 1
+    values    for i: for j: { w = A[i][j]; ...; A[i][j] = w }     loop i: expand w; loop j: expand w_i
 
 A variable is expanded along each loop that is sequential only because its iterations use the variable one after the
-other, no value flowing. A loop is split where it reaches the element that its other iterations read.
+other, no value flowing. A loop is split where it reaches the element that its other iterations read. A scalar that
+begins anew in each iteration of nested loops is expanded along all of them, so that a schedule may take them apart.
 """
 
 from __future__ import annotations
@@ -12,13 +14,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.ir.c_printer import expression_text
-from looptune.ir.def_use import names_in
+from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import Assign, Const, Expr, If, Load, Loop, Stmt, Var, While
 from looptune.ir.rewrite import walk, walk_stmts
 from looptune.ir.simplify import add, sub
+from looptune.schedule.apply import schedule
 from looptune.schedule.binding import loop_label
+from looptune.schedule.directive_lines import parse_lines
 from looptune.schedule.reuse import reused_variables, verdict_of
+from looptune.tune.space.patterns import outermost
 
 if TYPE_CHECKING:
     from looptune.schedule.analysis import Analysis
@@ -34,6 +40,52 @@ def expansions(analysis: Analysis) -> tuple[str, ...]:
         variables = reused_variables(analysis, loop) if loop.number else ()
         lines += [f"loop {loop_label(loop)}: expand {', '.join(variables)}"] if variables else []
     return tuple(lines)
+
+
+def nested_expansions(analysis: Analysis) -> tuple[str, ...]:
+    """Return lines that give copies of a scalar to each iteration of nested sequential loops, if all are legal.
+
+    The copies of an outer loop have names of their own, by which those of the inner loops are asked for.
+    """
+    nests = [f for f in outermost(analysis.codelet.body) if verdict_of(analysis, f).kind == "sequential"]
+    scalars = [(f, v) for f in nests for v in _scalars(analysis, f) if _begins_anew(f, v)]
+    lines = [f"loop {loop_label(f)}: expand {v}" for f, v in scalars]
+    known = {v.name for v in analysis.codelet.locals}
+    try:
+        made = schedule(analysis, parse_lines(tuple(lines))).codelet.locals
+    except (DirectiveError, IllegalTransform):
+        return ()
+    copies = [v.name for v in made if v.name not in known]
+    if len(copies) != len(scalars):
+        return ()
+    for (f, v), copy in zip(scalars, copies, strict=True):
+        lines += [f"loop {loop_label(g)}: expand {copy}" for g in _inner(f, v)]
+    return tuple(lines)
+
+
+def _scalars(analysis: Analysis, loop: Loop) -> tuple[str, ...]:
+    """Return the scalars that the loop writes."""
+    known = {v.name for v in analysis.codelet.locals if not v.shape}
+    return tuple(sorted(known & written_names((loop,))))
+
+
+def _inner(loop: Loop, variable: str) -> Iterator[Loop]:
+    """Yield the loops inside in which the variable begins anew as well."""
+    for inner in outermost(loop.body):
+        if _begins_anew(inner, variable):
+            yield inner
+            yield from _inner(inner, variable)
+
+
+def _begins_anew(loop: Loop, variable: str) -> bool:
+    """Tell whether the first that each iteration does with the variable is to assign it what does not depend on it."""
+    first = next((s for s in loop.body if variable in names_in((s,))), None)
+    match first:
+        case Assign(Var(name), value):
+            return name == variable and variable not in names_in(value)
+        case Loop():
+            return _begins_anew(first, variable)
+    return False
 
 
 def splits(analysis: Analysis) -> tuple[str, ...]:

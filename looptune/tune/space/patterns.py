@@ -186,6 +186,12 @@ class Patterns:
         return tuple(found)
 
     @cached_property
+    def outer_threads(self) -> tuple[Loop, ...]:
+        """Return the parallel loops that stand in no other parallel loop."""
+        loops = ((around, f) for around, f in _nested(self.body) if self.parallel(f))
+        return tuple(f for around, f in loops if not any(map(self.parallel, around)))
+
+    @cached_property
     def rows(self) -> tuple[tuple[Loop, ...], ...]:
         """Return, for each outermost parallel loop around several statements, the parallel loops that are innermost."""
         found = []

@@ -21,6 +21,7 @@ from looptune.tune.strategies.optuna import Optuna
 from looptune.tune.strategies.pyatf import PyATF
 from looptune.tune.strategies.random import Random
 from looptune.tune.strategies.sampling import Sampling
+from looptune.tune.strategies.sections import Sections
 
 if TYPE_CHECKING:
     from looptune.core.plugins import Plugin
@@ -29,7 +30,7 @@ ALL: Mapping[str, type[Strategy]] = MappingProxyType(
     {
         s.name: s
         for s in (
-            Exhaustive, Random, Sampling, JiangSnir, GatlasTrials, GatlasNested, Local, Evolutionary, Model,
+            Exhaustive, Random, Sampling, Sections, JiangSnir, GatlasTrials, GatlasNested, Local, Evolutionary, Model,
             Optuna, PyATF,
         )
     }
