@@ -24,6 +24,7 @@ from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Array, Codelet, Loop, Scalar, Unary
 from looptune.ir.rewrite import walk_stmts
 from looptune.poly import array_extent
+from looptune.runtime.size_relations import size_relations
 from looptune.schedule.assumptions import may_overflow, may_overlap
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def call_checks(unit: Unit) -> CallChecks:
     """Return the checks of a call as C: sizes, overlaps and overflows."""
     codelet = unit.codelet
     name = f"{codelet.name}_looptune"
-    checks = [*_sizes(codelet, name), *_overlaps(unit, name), *_overflows(codelet, name)]
+    checks = [*_sizes(codelet, name), *_relations(codelet, name), *_overlaps(unit, name), *_overflows(codelet, name)]
     if not checks:
         return CallChecks()
     apart = _APART.format(name=name) if any("_apart(" in line for line in checks) else ""
@@ -85,6 +86,14 @@ def _sizes(codelet: Codelet, name: str) -> Iterator[str]:
     for p in codelet.params:
         if isinstance(p, Scalar) and p.name in used and p.dtype.startswith("int"):
             yield f'{name}_check({p.name} >= 0, "{p.name} is negative");'
+
+
+def _relations(codelet: Codelet, name: str) -> Iterator[str]:
+    """Yield checks of the relations of sizes that the analysis assumes."""
+    for relation in size_relations(codelet):
+        lower, upper = _c(relation.lower), _c(relation.upper)
+        if lower is not None and upper is not None:
+            yield f'{name}_check({lower} <= {upper}, "{relation} does not hold");'
 
 
 def _overlaps(unit: Unit, name: str) -> Iterator[str]:

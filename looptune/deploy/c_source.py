@@ -51,7 +51,9 @@ def text(request: ModuleRequest, device: Device, sizes: Mapping[str, int]) -> st
                 f"{best.slower:.3g} times.", "These are the sequential loops.", ""]  # fmt: skip
     head, notes = _declared(unit)
     checks, model = call_checks(unit), analysis.model
-    assumes = find_assumptions(unit, out_of_bounds_accesses(model), undecided_accesses(model), done.assumed).sentences()
+    assumes = find_assumptions(
+        unit, out_of_bounds_accesses(model), undecided_accesses(model), model.assumed, done.assumed
+    ).sentences()
     lines = [f"{unit.codelet.name}, tuned: made by looptune {__version__} from {Path(unit.path).name}.", ""]
     lines += ["    gcc -O3 -march=native -fopenmp", ""]
     lines += [*notes, "It assumes:", "", *_wrapped(assumes), ""]

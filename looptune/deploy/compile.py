@@ -36,6 +36,7 @@ from looptune.runtime.array_reach import Reach, array_reaches, too_short_message
 from looptune.runtime.device import Device as Machine
 from looptune.runtime.device import on_gpu
 from looptune.runtime.problem_sizes import integers
+from looptune.runtime.size_relations import check_relations
 from looptune.runtime.targets import CACHE, Target
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.directive_lines import current_text, parse_lines, renamed_words
@@ -89,6 +90,7 @@ class CompiledKernel:
         given = {p.name: (p, a) for p, a in zip(params, args, strict=True) if isinstance(p, Array)}
         placed = {name: self._placed(p, a, scalars) for name, (p, a) in given.items()}
         _check_apart(tuple(given.values()))
+        check_relations(self.codelet, scalars)
         self._check_reach(given, integers(self.codelet, scalars))
         if self._best is not None:
             self._take(self._best.at(integers(self.codelet, scalars)))

@@ -9,11 +9,13 @@ the runtime     the files of deploy/runtime, unchanged
 
 from __future__ import annotations
 
+import re
 import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from looptune.backends.codegen.python import UNLIMITED, Writer, ident
 from looptune.backends.numba_cpu.backend import noalias_type, options_of
@@ -29,7 +31,11 @@ from looptune.ir.nodes import Array, Codelet, Load, Loop, Scalar
 from looptune.ir.simplify import is_integer
 from looptune.poly.reach_data import access_records
 from looptune.runtime.c_reference import CReference
+from looptune.runtime.size_relations import size_relations
 from looptune.schedule.analysis import Analysis
+
+if TYPE_CHECKING:
+    from looptune.poly.delinearization import SizeRelation
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,11 +234,20 @@ def _extents(codelet: Codelet) -> str:
     arrays = [p for p in codelet.params if isinstance(p, Array)]
     shapes = [tuple_text("None" if e is None else writer.bound(e) for e in p.shape) for p in arrays]
     returned = tuple_text(shapes)
+    checks = "".join(_relation(codelet, relation) for relation in size_relations(codelet))
     helpers = "".join(f"{UNLIMITED[h].replace(h, f'extent_{h}')}\n\n" for h in sorted(writer.used))
     return f'''{helpers}def extents({", ".join(map(ident, whole))}):
     """The shapes that the C text declares; None where it leaves one open."""
-    return {returned}
+{checks}    return {returned}
 '''
+
+
+def _relation(codelet: Codelet, relation: SizeRelation) -> str:
+    """Return the lines that check an assumption about sizes."""
+    renamed = {p.name: ident(p.name) for p in codelet.params}
+    test = re.sub(r"[A-Za-z_]\w*", lambda m: renamed.get(m[0], m[0]), str(relation))
+    said = python_literal(f"{codelet.name} assumes {relation}, which does not hold")
+    return f"    if not {test}:\n        raise ValueError({said})\n"
 
 
 def _accesses(codelet: Codelet) -> str:

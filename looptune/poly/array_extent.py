@@ -9,6 +9,7 @@ Sizes are assumed not to be negative. A formula is an upper bound: conditions ar
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 
 from looptune.ir.c_printer import expression_text
 from looptune.ir.def_use import names_in, written_names
@@ -119,6 +120,15 @@ def polynomial(e: Expr, names: frozenset[str]) -> Poly | None:
         ):
             return {(f"({expression_text(e)})",): 1}
     return None
+
+
+def evaluate(p: Poly, sizes: Mapping[str, int]) -> int:
+    """Return the value of a polynomial of sizes.
+
+    >>> evaluate({("m", "n"): 2, (): -1}, {"m": 3, "n": 5})
+    29
+    """
+    return sum(k * prod(sizes[name] for name in at) for at, k in p.items())
 
 
 def polynomial_text(p: Poly) -> str:

@@ -21,7 +21,7 @@ from looptune.poly.access import accesses, distinct_accesses, memory
 from looptune.poly.affine import condition_to_isl, name, to_isl
 from looptune.poly.condition_instances import separate_conditions
 from looptune.poly.dataflow import Flows, flows
-from looptune.poly.delinearization import delinearize
+from looptune.poly.delinearization import SizeRelation, delinearize
 from looptune.poly.dependence import Dependence, dependences
 from looptune.poly.domain import Statement, Unanalysable, scan
 from looptune.poly.isl_limits import CODELET, QUESTION, Effort, IslLimitExceeded, isl_operation_limit
@@ -42,11 +42,15 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Scop:
-    """The polyhedral model of a codelet; dependences and flows are computed on demand and cached."""
+    """The polyhedral model of a codelet; dependences and flows are computed on demand and cached.
+
+    ``assumed`` are relations of sizes on which the accesses to arrays that are indexed by hand rest.
+    """
 
     codelet: Codelet
     space: Space
     unknown: tuple[Unanalysable, ...]
+    assumed: tuple[SizeRelation, ...] = ()
     _flows: dict[tuple[str, bool], Flows] = field(default_factory=dict, repr=False)
 
     @property
@@ -83,7 +87,7 @@ class Scop:
 
     def over_approximate(self, reason: IslLimitExceeded, names: Collection[str]) -> Scop:
         space, unknown = over_approximate(self.space, reason, names)
-        return Scop(self.codelet, space, (*self.unknown, *unknown))
+        return Scop(self.codelet, space, (*self.unknown, *unknown), self.assumed)
 
     def order(self) -> Order:
         return {s.name: (SchedulePiece(s.time),) for s in self.statements.values()}
@@ -134,16 +138,17 @@ def build(codelet: Codelet, *, asked_apart: bool = False) -> Scop:
     nest = separate_conditions(scan(codelet)) if asked_apart else scan(codelet)
     storage = memory(codelet)
     named = {s.name: accesses(s, nest, storage) for s in nest.statements.values()}
+    assumed: tuple[SizeRelation, ...] = ()
     try:
         with isl_operation_limit(QUESTION):
-            named = delinearize(Space(nest, named), named)
+            named, assumed = delinearize(Space(nest, named), named)
     except IslLimitExceeded:
         pass  # their subscripts may be anything
     touched = {s: distinct_accesses(mine) for s, mine in named.items()}
     found = list(nest.unknown)
     for mine in touched.values():
         found += [a.unknown for a in mine if a.unknown is not None and a.unknown.statements]
-    return Scop(codelet, Space(nest, touched), tuple(dict.fromkeys(found)))
+    return Scop(codelet, Space(nest, touched), tuple(dict.fromkeys(found)), assumed)
 
 
 def with_dependences(model: Scop, effort: Effort) -> Scop:

@@ -39,6 +39,7 @@ from looptune.ir.nodes import (
 )
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import evaluate, is_integer
+from looptune.runtime.size_relations import broken_relation, check_relations
 from looptune.runtime.verification import extents, inputs
 
 _PRIMES = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
@@ -90,7 +91,7 @@ def sizes_text(at: Problem) -> str:
 def problem(codelet: Codelet, known: Mapping[str, int | float]) -> Problem:
     """Return the problem at the sizes ``known``.
 
-    Raises UsageError for an integer parameter without a value, or a bad extent.
+    Raises UsageError for an integer parameter without a value, a bad extent, or sizes that the analysis excludes.
 
     A floating-point parameter without a value gets one between 0.5 and 1.5, always the same for its name.
     """
@@ -106,6 +107,7 @@ def problem(codelet: Codelet, known: Mapping[str, int | float]) -> Problem:
     for p in codelet.params:
         if isinstance(p, Array) and None not in p.shape:
             extents(p, values)
+    check_relations(codelet, values)
     return Problem(values, infer_shapes(codelet, values))
 
 
@@ -277,6 +279,8 @@ def _nearest(goal: int, above: int) -> int:
 
 def _inside(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
     """Whether the ranges of the loop variables show every access to be inside its array, whatever conditions say."""
+    if broken_relation(codelet, values) is not None:
+        return False
     fixed = values.keys() - written_names(codelet.body)
     env = {n: (int(v), int(v)) for n, v in values.items() if n in fixed and float(v).is_integer()}
     try:
@@ -314,7 +318,7 @@ def _runs(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
         if left < 0:
             raise _TooLong
 
-    if _many(codelet, values):
+    if _many(codelet, values) or broken_relation(codelet, values) is not None:
         return False
     try:
         small = Problem(values, infer_shapes(codelet, values))

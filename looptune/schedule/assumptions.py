@@ -2,6 +2,7 @@
 
 no overlap     in C two pointers may point to one memory, and another order might then leave other values
 extents        arrays contain what the loops access; some subscripts are inside only at some sizes or for some data
+sizes          relations of sizes on which the analysis of subscripts such as ``i * lda + j`` rests
 overflow       subscripts and bounds are assumed to fit their types
 """
 
@@ -33,7 +34,8 @@ class Assumptions:
 
     ``disjoint_pairs``: pairs of arrays that do not overlap; ``disjoint_arrays``: written arrays that overlap no other
     array; ``extents``: the extents of each array; ``in_bounds``: sentences that say which subscripts are inside their
-    arrays; ``no_overflow``: expressions that do not overflow; ``more``: further sentences.
+    arrays; ``no_overflow``: expressions that do not overflow; ``relations``: relations of sizes; ``more``: further
+    sentences.
     """
 
     disjoint_pairs: tuple[tuple[str, str], ...]
@@ -41,6 +43,7 @@ class Assumptions:
     extents: Mapping[str, tuple[str, ...]]
     in_bounds: tuple[str, ...]
     no_overflow: tuple[str, ...]
+    relations: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
 
     def sentences(self) -> tuple[str, ...]:
@@ -48,6 +51,7 @@ class Assumptions:
         pairs = ", ".join(f"{p} and {q}" for p, q in self.disjoint_pairs)
         found = [f"these do not overlap: {pairs}"] if pairs else []
         found += [f"the arrays are at least as large as {self._extents()}"] if self.extents else []
+        found += [f"the sizes are such that {', '.join(self.relations)}"] if self.relations else []
         found += [*self.in_bounds, "no signed integer overflows in a subscript or a bound"]
         found[-1] += f": {', '.join(self.no_overflow)}" if self.no_overflow else ""
         return (*found, *self.more)
@@ -59,6 +63,7 @@ class Assumptions:
         apart += [f"{_listed([q for p, q in rest if p == first])} with {first}" for first in dict(rest)]
         found = [("no overlap", f"of {', '.join(_few(apart))}")] if apart else []
         found += [("reached", self._extents())] if self.extents else []
+        found += [("sizes", ", ".join(self.relations))] if self.relations else []
         found += [("inside", "; ".join(_few(self.in_bounds)))] if self.in_bounds else []
         found += [("no overflow", f"of {', '.join(_few(self.no_overflow))}")] if self.no_overflow else []
         return (*found, *(("besides", what) for what in self.more))
@@ -68,12 +73,16 @@ class Assumptions:
 
 
 def find_assumptions(
-    unit: Unit, leaves: Sequence[OutOfBounds], unsure: Sequence[UndecidedAccess], more: Sequence[str] = ()
+    unit: Unit,
+    leaves: Sequence[OutOfBounds],
+    unsure: Sequence[UndecidedAccess],
+    relations: Sequence[object] = (),
+    more: Sequence[str] = (),
 ) -> Assumptions:
     """Return the assumptions of a unit.
 
     ``leaves``: accesses that are outside their arrays at some sizes; ``unsure``: accesses for which that depends on
-    data; ``more``: sentences to add.
+    data; ``relations``: of sizes, as the analysis assumes them; ``more``: sentences to add.
     """
     codelet, pairs = unit.codelet, may_overlap(unit)
     arrays = [p for p in codelet.params if isinstance(p, Array)]
@@ -86,7 +95,10 @@ def find_assumptions(
     inside += [f"{x.access} is inside {x.declared}: {x.why}" for x in unsure if not _bounded(codelet, x)]
     open_ = {a for a, extents in reached.items() if "?" in extents}
     inside += [f"the accessed extent of {a} does not follow from the sizes" for a in sorted(open_)]
-    return Assumptions(pairs, anything, reached, tuple(dict.fromkeys(inside)), may_overflow(codelet), tuple(more))
+    return Assumptions(
+        pairs, anything, reached, tuple(dict.fromkeys(inside)), may_overflow(codelet),
+        tuple(map(str, relations)), tuple(more),
+    )  # fmt: skip
 
 
 def may_overlap(unit: Unit) -> tuple[tuple[str, str], ...]:

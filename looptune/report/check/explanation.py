@@ -153,7 +153,7 @@ def explain(
     loops = tuple(_loops(analysis))
     vectors = vectorised_sums(unit.codelet, lower(done.codelet)) if reassociate else ()
     outside = out_of_bounds_accesses(analysis.model)
-    rests = find_assumptions(unit, outside, undecided_accesses(analysis.model), done.assumed)
+    rests = find_assumptions(unit, outside, undecided_accesses(analysis.model), analysis.model.assumed, done.assumed)
     return Explanation(
         unit.codelet.name, unit.path, sizes, reassociate, loops, tuple(judged), runs, found, vectors, rests.sentences(),
         tuple(x for x in outside if x.always), rests.summary(),
