@@ -132,9 +132,24 @@ def select_codelets(file: c_ast.File, kernel: str | None, path: str) -> tuple[Co
     if not plain:
         raise UsageError(f"no loop in {path}")
     if len(plain) > 1:
+        plain = list(_callers(plain))
+    if len(plain) > 1:
         names = ", ".join(f.name for f in plain)
         raise UsageError(f"{path} has {len(plain)} codelets: choose one with --kernel: {names}")
     return (CodeletFunction(plain[0], None),)
+
+
+def _callers(functions: Sequence[c_ast.Function]) -> Sequence[c_ast.Function]:
+    """Return the one function that calls all others, directly or not, as the others are inlined; else all functions."""
+    calls = {f.name: {n.name for n in c_ast.walk(f.body) if isinstance(n, c_ast.Call)} for f in functions}
+    roots = [f for f in functions if not any(f.name in called for name, called in calls.items() if name != f.name)]
+    if len(roots) != 1:
+        return functions
+    reached, new = set[str](), {roots[0].name}
+    while new:
+        reached |= new
+        new = {n for name in new for n in calls[name] if n in calls} - reached
+    return roots if len(reached) == len(functions) else functions
 
 
 def _called(file: c_ast.File, marked: Sequence[CodeletFunction], kernel: str, path: str) -> tuple[CodeletFunction, ...]:

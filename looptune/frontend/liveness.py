@@ -131,6 +131,8 @@ class _Flow:
                 )
             case c_ast.PragmaItem() | c_ast.Label():
                 return after
+            case c_ast.Region(_, items):
+                return self.block(items, after, jumps)
             case _:
                 return self.everything
 

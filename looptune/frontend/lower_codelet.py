@@ -133,7 +133,8 @@ class _Builder:
         """Return the codelet's statements after the passes of ``normalize``."""
         declared = (*self.file.globals, *self.function.params, *_declarations(self.body))
         types = {d.name: d.type for d in declared}
-        around = Surroundings(self.file, types, self.region is None, self.pointers_read_after(), self.result)
+        around = Surroundings(self.file, types, self.region is None, self.pointers_read_after(), self.result,
+                              frozenset(p.name for p in self.function.params))  # fmt: skip
         items = self.body.items if self.region is None else self.region.items
         self.moved = frozenset(map(base, moving_pointers(items, types)))
         return normalize(items, around)

@@ -106,9 +106,9 @@ class Statements:
                 return ()
             case c_ast.Unsupported(what, instead_of):
                 raise refuse(what, instead_of, item.span)
-            case c_ast.Switch() | c_ast.Case():
-                raise refuse("a switch", "if … else if …", item.span)
-            case c_ast.Return() | c_ast.Jump() | c_ast.Label() | c_ast.Region() | c_ast.Leave():
+            case c_ast.Case():
+                raise ParseError("a case stands outside of a switch", item.span)
+            case c_ast.Switch() | c_ast.Return() | c_ast.Jump() | c_ast.Label() | c_ast.Region() | c_ast.Leave():
                 raise AssertionError(f"normalize leaves no {type(item).__name__}")
             case _:
                 assert_never(item)

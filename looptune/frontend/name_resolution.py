@@ -27,13 +27,17 @@ def base(name: str) -> str:
     return name.partition("#")[0]
 
 
-def resolve(body: c_ast.Block, env: Mapping[str, str]) -> c_ast.Block:
-    """Return the body with one name per variable; ``env`` renames what is declared outside it."""
-    return _Resolver().block(body, dict(env))
+def resolve(body: c_ast.Block, env: Mapping[str, str], mark: str = "") -> c_ast.Block:
+    """Return the body with one name per variable; ``env`` renames what is declared outside it.
+
+    ``mark`` distinguishes the names of a function that is inlined; its labels are renamed as well.
+    """
+    return _Resolver(mark).block(body, dict(env))
 
 
 class _Resolver:
-    def __init__(self) -> None:
+    def __init__(self, mark: str) -> None:
+        self.mark = mark
         self.count: dict[str, int] = {}
 
     def block(self, block: c_ast.Block, env: dict[str, str]) -> c_ast.Block:
@@ -53,10 +57,14 @@ class _Resolver:
             case c_ast.Declare(name):
                 new = c_ast.map_children(lambda part: self.node(part, env), node)
                 self.count[name] = self.count.get(name, 0) + 1
-                env[name] = f"{name}#{self.count[name]}"
+                env[name] = f"{name}#{self.mark}{self.count[name]}"
                 return replace(new, name=env[name])
             case c_ast.Number() | c_ast.PragmaItem():
                 return node
+            case c_ast.Label(name) if self.mark:
+                return replace(node, name=f"{name}#{self.mark}")
+            case c_ast.Jump("goto", label) if self.mark:
+                return replace(node, label=f"{label}#{self.mark}")
             case _:
                 return c_ast.map_children(lambda part: self.node(part, env), node)
 

@@ -124,8 +124,112 @@ void f(int n, int a[n], int b[n]) {
     a[k] = i;
   }
 }""",
+    "effects in expressions": """
+void f(int n, int a[n], int b[n], double d[n]) {
+  int i = 0, j = 0, k = n, m = -100, t, u, v;
+  while (i < n - 1) a[i++] = b[j++] + 1;
+  for (i = 0; i < n; i++) if ((t = a[i]) > m) m = t;
+  while (k-- > 0) b[k] += m;
+  u = v = b[0] = 3;
+  a[0] = u + v;
+  for (i = n; i--; ) d[i] += i;
+  for (i = n; --i; ) d[i] *= 2;
+  for (int p = 0; p++ < n - 1; ) d[p] -= p;
+  i = 0;
+  while (i < n && a[i++] != 4) b[n - 1] += 1;
+  a[1] = i;
+  do { i--; } while (i > 0 && a[i]-- > 2);
+  a[2] = i; t = 0;
+  for (i = 0; i < n; i++) { a[i] = i % 2 ? t++ : --t; b[i] = (t += 2, t * i); d[i] += (i > 3 || t++ > 4); }
+  i > 4 ? (a[3] = 9) : (b[3] = 9);
+  n > 3 && (a[4] = b[4]++);
+  for (i = 0; i < n; a[i++] += 2) if (i == 5) continue; else b[i] ^= 1;
+}""",
+    "unsigned counters that wrap": """
+void f(int n, unsigned a[n]) {
+  unsigned k = n, s = 0;
+  while (k--) a[k] += k;
+  a[0] = k;
+  for (unsigned char c = 4; c-- > 0; ) s += c;
+  a[1] = s;
+}""",
+    "switch": """
+enum { RED, GREEN = 4, BLUE };
+void f(int n, int a[n], int b[n]) {
+  for (int i = 0; i < n; i++) {
+    switch (a[i]) {
+      int unused;
+      case 1: case 'a': a[i] = 5; break;
+      case 2: case 3: a[i]++;
+      case GREEN: b[i]--; if (b[i] > 3) break; b[i] -= 2; break;
+      default: if (b[i] > 3) continue; b[i] = 7;
+      case -5: b[i] += 100; break;
+      case BLUE + 1: for (int j = 0; j < 3; j++) { if (j == 2) break; b[i] += j; }
+    }
+    switch (b[i] & 3) {
+      case 0: switch (i & 1) { case 1: a[i] = -1; break; default: a[i] = -2; } break;
+      case 2: a[i] = 3;
+    }
+    a[i] *= 2;
+  }
+  switch (n) { default: a[0] = 1; break; case 9: a[0] = 2; }
+}""",
+    "functions with statements": """
+#include <math.h>
+static double norm(int n, const double *v) {
+  double s = 0;
+  for (int i = 0; i < n; i++) s += v[i] * v[i];
+  if (s < 1) return 1;
+  return sqrt(s);
+}
+static void add_to(double *s, double v) { *s += v; }
+static void twice(double *s, double v) { add_to(s, v); add_to(s, 2 * v); }
+static int first(int n, const int *a, int x) { for (int i = 0; i < n; i++) if (a[i] == x) return i; return -1; }
+static void swap(int *x, int *y) { int t = *x; *x = *y; *y = t; }
+#define CLAMPED(name, type) static type name(type v, type hi) { if (v > hi) v = hi; return v; }
+CLAMPED(clamp_int, int)
+CLAMPED(clamp_real, double)
+void f(int n, int x, int a[n], double d[n], double r[8]) {
+  double s = 0;
+  int lo = 3, hi = 1;
+  r[0] = norm(n, d);
+  for (int i = 0; i < n; i++) { add_to(&s, d[i]); twice(&s, i); }
+  r[1] = s;
+  r[2] = first(n, a, x) + 0.5;
+  if (first(n, a, 2) >= 0 && first(n, a, 3) < 5) r[3] = first(n, a, 4);
+  swap(&lo, &hi);
+  r[4] = lo * 10 + hi;
+  for (int i = 0; i < n; i++) { a[i] = clamp_int(a[i], 4); d[i] = clamp_real(d[i], 1.5) + clamp_real(2, d[i]); }
+}""",
+    "functions of arrays": """
+static void scale(int n, int m, double a[n][m], double by) {
+  for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) a[i][j] *= by;
+}
+static void count(int n, const int *a, int *total) {
+  for (int i = 0; i < n; i++) { if (a[i] < 0) { total[1]++; continue; } total[0] += a[i]; }
+}
+static void fill(int n, int *a, int v) { while (n > 0) { n--; a[n] += v; } }
+void f(int n, int m, double b[n][m], int a[n], int r[2]) {
+  scale(n, m, b, 0.5);
+  int total[2];
+  for (int k = 0; k < 2; k++) {
+    total[0] = k; total[1] = 0; count(n, a, total); r[k] = total[0] + 1000 * total[1]; fill(n, a, k);
+  }
+}""",
+    "parts of arrays as arguments": """
+static double first(const double *v) { return v[0]; }
+static double next(const double *v) { return *v++; }
+static double sum(int n, const double *v) { double s = 0; for (int i = 0; i < n; i++) s += v[i]; return s; }
+static void axpy(int n, double by, const double *restrict x, double *restrict y) { while (n--) *y++ += by * *x++; }
+void f(int n, int m, double b[n][m], double a[n], double c[n * m], int k[n]) {
+  int j = 0;
+  for (int i = 0; i < n; i++) { a[i] = first(b[i]) + next(&b[i][1]) + sum(m, b[i]) - sum(m, c + i * m); k[j++] = i; }
+  for (int i = 1; i < n; i++) axpy(m, 0.5, b[0], b[i]);
+  for (int i = 0; i < n; i++) a[i] += (j--, 2 * j);
+  a[n - 1] = sum(3, &a[2]);
+}""",
 }  # fmt: skip
-SIZES = {"n": 9, "m": 5, "x": 3, "a": 9, "b": 9}
+SIZES = {"n": 9, "m": 5, "x": 3, "a": 9, "b": 9, "c": 45}
 
 
 def cases(programs: dict[str, str], ways: tuple[str, ...], seeds: int) -> list[Case]:

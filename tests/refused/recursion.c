@@ -1,9 +1,9 @@
 /* expect:
-FILE:6:49: fact, which calls itself, is not accepted in a codelet: write a loop instead
-  static int fact(int n) { return n < 2 ? 1 : n * fact(n - 1); }
-                                                  ^^^^^^^^^^^
+FILE:6:56: g, which calls itself, is not accepted in a codelet: write a loop instead
+  static void g(int n, double *x) { x[n] = 1; if (n > 0) g(n - 1, x); }
+                                                         ^^^^^^^^^^^
 */
-static int fact(int n) { return n < 2 ? 1 : n * fact(n - 1); }
-void f(int n, int *x) {
-  for (int i = 0; i < n; i++) x[i] = fact(i);
+static void g(int n, double *x) { x[n] = 1; if (n > 0) g(n - 1, x); }
+void f(int n, double *x) {
+  for (int i = 0; i < n; i++) g(i, x);
 }

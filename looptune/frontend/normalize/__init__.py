@@ -10,10 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from looptune.frontend import c_ast
+from looptune.frontend.normalize.calls import Calls
 from looptune.frontend.normalize.counting_conditions import move_counting
 from looptune.frontend.normalize.pointer_offsets import replace_pointers
 from looptune.frontend.normalize.results import store_result
+from looptune.frontend.normalize.side_effects import separate_effects
 from looptune.frontend.normalize.structured_jumps import eliminate_jumps
+from looptune.frontend.normalize.switches import replace_switches
 
 Items = tuple[c_ast.Item, ...]
 
@@ -23,7 +26,7 @@ class Surroundings:
     """What stands around the statements: the file, the types of the variables, and whether they are a whole body.
 
     ``read_after``: the pointers from outside whose value may be read after the statements. ``result`` is the array in
-    which a whole body stores what it returns, "" if it returns nothing.
+    which a whole body stores what it returns, "" if it returns nothing. ``parameters`` are those of the function.
     """
 
     file: c_ast.File
@@ -31,6 +34,7 @@ class Surroundings:
     is_body: bool
     read_after: frozenset[str] = frozenset()
     result: str = ""
+    parameters: frozenset[str] = frozenset()
 
 
 Pass = Callable[[Items, Surroundings], Items]
@@ -41,7 +45,16 @@ def _results(items: Items, around: Surroundings) -> Items:
 
 
 def _pointers(items: Items, around: Surroundings) -> Items:
-    return replace_pointers(items, around.types, around.read_after)
+    declared = {n.name: n.type for n in c_ast.walk(c_ast.Block(items)) if isinstance(n, c_ast.Declare)}
+    return replace_pointers(items, {**around.types, **declared}, around.read_after)
+
+
+def _effects(items: Items, around: Surroundings) -> Items:
+    return separate_effects(items, Calls(around.file, dict(around.types), around.parameters))
+
+
+def _switches(items: Items, around: Surroundings) -> Items:
+    return replace_switches(items)
 
 
 def _jumps(items: Items, around: Surroundings) -> Items:
@@ -52,7 +65,7 @@ def _counting(items: Items, _: Surroundings) -> Items:
     return move_counting(items)
 
 
-PASSES: tuple[Pass, ...] = (_results, _counting, _jumps, _pointers)
+PASSES: tuple[Pass, ...] = (_results, _counting, _effects, _switches, _jumps, _pointers)
 
 
 def normalize(items: Items, around: Surroundings) -> Items:

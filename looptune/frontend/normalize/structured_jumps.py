@@ -21,6 +21,7 @@ from looptune.core.errors import UnsupportedError
 from looptune.frontend import c_ast
 from looptune.frontend.liveness import live_after
 from looptune.frontend.loop_headers import loop_header
+from looptune.frontend.name_resolution import base
 
 if TYPE_CHECKING:
     from looptune.core.source import Span
@@ -36,7 +37,8 @@ def eliminate_jumps(items: Items, is_body: bool, numbers: Iterator[int] | None =
 
     Raises UnsupportedError for a ``return`` from a part of a function and a ``goto`` that leads into a block.
     """
-    if not any(isinstance(n, c_ast.Jump | c_ast.Return | c_ast.Label) for n in c_ast.walk(c_ast.Block(items))):
+    jumps = c_ast.Jump | c_ast.Return | c_ast.Label | c_ast.Region
+    if not any(isinstance(n, jumps) for n in c_ast.walk(c_ast.Block(items))):
         return items
     marker = _Marker(count(1) if numbers is None else numbers, c_ast.Block(items) if is_body else None)
     marked = marker.block(items)
@@ -96,10 +98,10 @@ class _Marker:
         body = item.body.items
         kept = self.counter_is_read(item)
         if _jumps(body, "continue"):
-            body = (c_ast.Region(f"continue{number}", _leaving(body, "continue", f"continue{number}")),)
+            body = (c_ast.Region(f"continue{number}", leaving(body, "continue", f"continue{number}")),)
         breaks = _jumps(body, "break")
         if breaks:
-            body = _leaving(body, "break", f"break{number}")
+            body = leaving(body, "break", f"break{number}")
         loop = replace(item, body=replace(item.body, items=self.block(body)))
         if kept and isinstance(loop, c_ast.For):
             loop = replace(loop, until=(_LAST,))
@@ -135,7 +137,7 @@ class _Marker:
             after = (c_ast.Region(out, (loop,)), *after[backward[-1] + 1 :])
         forward = [k for k, item in enumerate(before) if _goes(item, label.name)]
         if not forward and not backward:
-            message = f"a goto leads to {label.name} from outside of this block: write a loop or an if instead"
+            message = f"a goto leads to {base(label.name)} from outside of this block: write a loop or an if instead"
             raise UnsupportedError(message, label.span)
         if not forward:
             return (*before, *after)
@@ -165,9 +167,27 @@ def _jumps(items: Items, word: str) -> bool:
     return any(True for _ in _own(items, word))
 
 
-def _leaving(items: Items, word: str, name: str) -> Items:
+def leaving(items: Items, word: str, name: str) -> Items:
     """Return the body of a loop with its own jumps as ``Leave``."""
     return tuple(_left(item, word, name) for item in items)
+
+
+def leave_loop_body(body: Items, name: str) -> Items:
+    """Return the body of a loop as a region that its ``continue`` leaves, if it has one."""
+    return (c_ast.Region(name, leaving(body, "continue", name)),) if _jumps(body, "continue") else body
+
+
+def ends_in_jump(items: Items) -> bool:
+    """Tell whether the statements end in a jump, so that none of those after them follows."""
+    if not items:
+        return False
+    match items[-1]:
+        case c_ast.If(_, then, other):
+            return ends_in_jump(then.items) and ends_in_jump(other.items)
+        case c_ast.Block(inner):
+            return ends_in_jump(inner)
+        case last:
+            return isinstance(last, c_ast.Jump | c_ast.Return | c_ast.Leave)
 
 
 def _left(item: Any, word: str, name: str) -> Any:
@@ -175,7 +195,7 @@ def _left(item: Any, word: str, name: str) -> Any:
         case c_ast.Jump() if item.word == word:
             return c_ast.Leave(name, word, span=item.span)
         case c_ast.Block(inner) | c_ast.Region(_, inner):
-            return replace(item, items=_leaving(inner, word, name))
+            return replace(item, items=leaving(inner, word, name))
         case c_ast.If(_, then, other):
             return replace(item, then=_left(then, word, name), other=_left(other, word, name))
         case _:
@@ -208,7 +228,7 @@ def _eliminated(items: Items) -> Items:
             case c_ast.Region(name, inner):
                 done += _Elimination(name).region(_eliminated(inner), item.span)
             case c_ast.Jump("goto", label):
-                message = f"goto {label} leads into a block, or to no label: write a loop or an if instead"
+                message = f"goto {base(label)} leads into a block, or to no label: write a loop or an if instead"
                 raise UnsupportedError(message, item.span)
             case c_ast.Jump(word):
                 raise UnsupportedError(f"this {word} leaves the part of the function that is compiled", item.span)
@@ -283,7 +303,7 @@ class _Elimination:
 
     def branches(self, item: c_ast.If, after: Items) -> Items:
         then, other = item.then.items, item.other.items
-        ends_then, ends_other = _ends(then), _ends(other)
+        ends_then, ends_other = ends_in_jump(then), ends_in_jump(other)
         following: Items = ()
         if ends_then and not ends_other:
             other = (*other, *after)
@@ -326,19 +346,6 @@ def _set(target: str, value: str, span: Span) -> c_ast.Assignment:
 
 def _leaves_somewhere(items: Items, name: str) -> bool:
     return any(isinstance(n, c_ast.Leave) and n.name == name for n in c_ast.walk(c_ast.Block(items)))
-
-
-def _ends(items: Items) -> bool:
-    """Tell whether nothing after the statements runs."""
-    if not items:
-        return False
-    match items[-1]:
-        case c_ast.If(_, then, other):
-            return _ends(then.items) and _ends(other.items)
-        case c_ast.Block(inner):
-            return _ends(inner)
-        case last:
-            return isinstance(last, c_ast.Leave)
 
 
 def _without(items: Items, gone: list[c_ast.Item]) -> Items:

@@ -1,0 +1,323 @@
+"""Calls of functions of the same program, replaced by their statements.
+
+    double norm(int n, double *x) { double s = 0; for (…) s += …; return sqrt(s); }      y = norm(m, row);
+
+    { n' = m; s' = 0; for (…) s' += …; value = sqrt(s'); }  y = value;
+
+Parameters become variables that are initialised with the arguments; an array that is passed on keeps its name, and
+``&x`` of a scalar ``x`` is ``x``. A function that only returns an expression is left to ``lower_expressions``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+
+from looptune.core.errors import ParseError, UnsupportedError
+from looptune.frontend import c_ast
+from looptune.frontend.name_resolution import base, resolve, root_variable
+from looptune.frontend.symbol_table import refuse
+
+Items = tuple[c_ast.Item, ...]
+_MOST = 2000
+"""Calls that are inlined into one codelet."""
+
+
+@dataclass(slots=True)
+class Calls:
+    """Inlines the functions of a file.
+
+    ``types`` are those of the variables around the calls, ``parameters`` the names of the codelet's own parameters.
+    """
+
+    file: c_ast.File
+    types: dict[str, c_ast.Type]
+    parameters: frozenset[str]
+    stack: tuple[str, ...] = ()
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def function(self, name: str) -> c_ast.Function | None:
+        return next((f for f in self.file.functions if f.name == name), None)
+
+    def is_inlined(self, call: c_ast.Call) -> bool:
+        """Tell whether the call is replaced by statements."""
+        function = self.function(call.name)
+        if function is None:
+            return False
+        pointers = any(
+            not isinstance(p.type, c_ast.Basic) and not isinstance(a, c_ast.Name)
+            for p, a in zip(function.params, call.args, strict=False)
+        )
+        return pointers or not self.is_expression(function, ())
+
+    def among(self, e: Any) -> bool:
+        """Tell whether a call that is replaced by statements is in the expression."""
+        return any(isinstance(n, c_ast.Call) and self.is_inlined(n) for n in c_ast.walk(e))
+
+    def is_expression(self, function: c_ast.Function, around: tuple[str, ...]) -> bool:
+        """Tell whether the function only returns an expression, whose operands may be calls of such functions."""
+        if function.name in around:
+            return True  # it calls itself, which is refused where it is lowered
+        if not isinstance(function.result, c_ast.Basic) or function.result.dtype == "void":
+            return False
+        nodes = list(c_ast.walk(function.body))
+        effects = any(
+            isinstance(n, c_ast.Assignment | c_ast.Comma)
+            or (isinstance(n, c_ast.Unary) and n.op in ("++", "--"))
+            for n in nodes
+        )  # fmt: skip
+        if effects or not _returns(function.body.items):
+            return False
+        called = {n.name for n in nodes if isinstance(n, c_ast.Call)} - {function.name}
+        found = (self.function(name) for name in called)
+        return all(self.is_expression(f, (*around, function.name)) for f in found if f is not None)
+
+    def written(self, call: c_ast.Call) -> frozenset[str]:
+        """Return the variables and arrays around the call that the function may write."""
+        return self._written(call, ())
+
+    def _written(self, call: c_ast.Call, around: tuple[str, ...]) -> frozenset[str]:
+        function = self.function(call.name)
+        if function is None or function.name in around:
+            return frozenset()
+        body = resolve(function.body, {})
+        names = _stored(body, function.params)
+        for n in c_ast.walk(body):
+            if isinstance(n, c_ast.Call):
+                names |= self._written(n, (*around, function.name))
+        found = {n for n in names if "#" not in n and n not in {p.name for p in function.params}}
+        for p, arg in zip(function.params, call.args, strict=False):
+            root = root_variable(arg.arg if isinstance(arg, c_ast.Unary) and arg.op == "&" else arg)
+            if p.name in names and not isinstance(p.type, c_ast.Basic) and root is not None:
+                found.add(root)
+        return frozenset(found)
+
+    def inlined(self, call: c_ast.Call, wants_value: bool) -> tuple[Items, c_ast.Expr | None]:
+        """Return the statements of a call, and its value if it is wanted.
+
+        Raises UnsupportedError for a function that calls itself, and for arguments that do not fit its parameters.
+        """
+        function = self.function(call.name)
+        assert function is not None, "asked before"
+        number = next(self.numbers)
+        if number > _MOST:
+            raise UnsupportedError(f"more than {_MOST:,} calls are inlined here: write loops", call.span)
+        self._check(function, call, wants_value)
+        mark = f"c{number}_"
+        start, env, scalars = self._arguments(function, call, mark)
+        body = resolve(function.body, env, mark)
+        self._check_names(function, body, call)
+        for d in (n for n in c_ast.walk(body) if isinstance(n, c_ast.Declare)):
+            self.types[d.name] = d.type
+        items = tuple(_dereferenced(item, scalars) for item in body.items)
+        value: c_ast.Name | None = None
+        if isinstance(function.result, c_ast.Basic) and function.result.dtype != "void":
+            value = c_ast.Name(f"{function.name}#{mark}", span=call.span)
+            start = (*start, c_ast.Declare(value.name, function.result, span=call.span))
+            self.types[value.name] = function.result
+        region = f"call{number}"
+        items = _returned(items, value, region)
+        if items and isinstance(items[-1], c_ast.Leave):
+            items = items[:-1]
+        if any(isinstance(n, c_ast.Leave) and n.name == region for n in c_ast.walk(c_ast.Block(items))):
+            items = (c_ast.Region(region, items, span=call.span),)
+        body_calls = replace(self, stack=(*self.stack, function.name))
+        done = (*start, _Called(items, body_calls, span=call.span))
+        return done, value if wants_value else None
+
+    def _check(self, function: c_ast.Function, call: c_ast.Call, wants_value: bool) -> None:
+        if function.name in self.stack:
+            raise refuse(f"{call.name}, which calls itself,", "a loop", call.span)
+        want = len(function.params)
+        if len(call.args) != want:
+            raise ParseError(f"{call.name} takes {want} argument{'s' * (want != 1)}, not {len(call.args)}", call.span)
+        match function.result:
+            case c_ast.Basic(dtype) if dtype != "void" or not wants_value:
+                return
+            case c_ast.UnsupportedType("long double" as wide):
+                raise refuse(wide, "double", function.span)
+            case _ if wants_value:
+                raise refuse(f"a call of {call.name}, which returns no number,", "its statements", call.span)
+
+    def _check_names(self, function: c_ast.Function, body: c_ast.Block, call: c_ast.Call) -> None:
+        """Raise UnsupportedError if the function uses a variable of the file that a parameter of the codelet hides."""
+        own = {a.name for a in call.args if isinstance(a, c_ast.Name)}
+        declared = {d.name for d in self.file.globals}
+        used = {n.name for n in c_ast.walk(body) if isinstance(n, c_ast.Name) and "#" not in n.name}
+        hidden = (used & declared & self.parameters) - own
+        if hidden:
+            name = min(hidden)
+            raise UnsupportedError(f"{name} is a parameter, and {function.name}, which is called here, uses the "
+                                   f"{name} of the file: rename one of them", call.span)  # fmt: skip
+
+    def _arguments(
+        self, function: c_ast.Function, call: c_ast.Call, mark: str
+    ) -> tuple[Items, dict[str, str], dict[str, c_ast.Expr]]:
+        """Return the variables for the parameters, their names, and what ``*p`` is of pointers to scalars."""
+        written = _set_names(function.body)
+        start: list[c_ast.Item] = []
+        env: dict[str, str] = {}
+        scalars: dict[str, c_ast.Expr] = {}
+        for p, arg in zip(function.params, call.args, strict=True):
+            name = f"{p.name}#{mark}"
+            env[p.name] = name
+            if not isinstance(p.type, c_ast.Basic) and p.name not in written:
+                match arg:
+                    case c_ast.Name(array) if self.is_array(array) and self.fits(function, p, array, call):
+                        env[p.name] = array
+                        continue
+                    case c_ast.Unary("&", c_ast.Name(variable) as scalar) if self.is_scalar(variable):
+                        scalars[name] = scalar
+                        continue
+            kind = c_ast.Pointer(p.type.of) if isinstance(p.type, c_ast.ArrayOf) else p.type
+            self.types[name] = kind
+            start.append(c_ast.Declare(name, kind, arg, span=arg.span if arg.span.line else call.span))
+        return tuple(start), env, scalars
+
+    def kind(self, name: str) -> c_ast.Type | None:
+        found = self.types.get(name)
+        return self.types.get(base(name)) if found is None and name.endswith("#0") else found
+
+    def is_scalar(self, name: str) -> bool:
+        return isinstance(self.kind(name), c_ast.Basic)
+
+    def is_array(self, name: str) -> bool:
+        return isinstance(self.kind(name), c_ast.Pointer | c_ast.ArrayOf)
+
+    def fits(self, function: c_ast.Function, p: c_ast.Declare, array: str, call: c_ast.Call) -> bool:
+        """Tell whether the array has the parameter's type, so that its name may stand for the parameter.
+
+        Raises UnsupportedError where the rows of the two have different lengths, or may have.
+        """
+        mine, theirs = _inner(p.type), _inner(self.kind(array))
+        if len(mine) != len(theirs):
+            return False
+        given = {q.name: a for q, a in zip(function.params, call.args, strict=True)}
+
+        def put(node: Any) -> Any:
+            if isinstance(node, c_ast.Name):
+                return given.get(node.name, node)
+            return c_ast.map_children(put, node)
+
+        for own, other in zip(mine, theirs, strict=True):
+            if own is None or other is None or _plain(put(own)) != _plain(other):
+                raise UnsupportedError(f"{function.name} takes {p.name} with other extents than {base(array)} has: "
+                                       "declare both alike", call.span)  # fmt: skip
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Called(c_ast.Block):
+    """The statements of a function that was called, and what inlines its calls."""
+
+    calls: Calls
+
+
+def calls_of(block: c_ast.Block) -> Calls | None:
+    """Return what inlines the calls of a block, if it is the body of a function that was called."""
+    return block.calls if isinstance(block, _Called) else None
+
+
+def _plain(e: Any) -> Any:
+    """Return an expression in which variables have the names of the text."""
+    if isinstance(e, c_ast.Name):
+        return c_ast.Name(base(e.name) if e.name.endswith("#0") else e.name)
+    return c_ast.map_children(_plain, e)
+
+
+def _inner(kind: c_ast.Type | None) -> tuple[c_ast.Expr | None, ...]:
+    """Return the extents of a type but for the first."""
+    found: list[c_ast.Expr | None] = []
+    while isinstance(kind, c_ast.Pointer | c_ast.ArrayOf):
+        found.append(None if isinstance(kind, c_ast.Pointer) else kind.extent)
+        kind = kind.to if isinstance(kind, c_ast.Pointer) else kind.of
+    return tuple(found[1:])
+
+
+def _stored(body: c_ast.Block, params: Sequence[c_ast.Declare]) -> set[str]:
+    """Return the variables that the statements set, and the arrays and pointers of which they may set elements.
+
+    A local pointer may point into any array of the parameters.
+    """
+    found: set[str] = set()
+    for n in c_ast.walk(body):
+        match n:
+            case c_ast.Assignment(_, c_ast.Name(name)) | c_ast.Unary("++" | "--", c_ast.Name(name)):
+                if name not in {p.name for p in params}:
+                    found.add(name)
+            case c_ast.Assignment(_, target) | c_ast.Unary("++" | "--" | "&", target):
+                root = root_variable(target)
+                found |= set() if root is None else {root}
+            case c_ast.Declare(_, c_ast.Pointer()):
+                found |= {p.name for p in params}
+    return found
+
+
+def _set_names(body: c_ast.Block) -> frozenset[str]:
+    """Return the variables that are assigned as such, their elements apart."""
+    found: set[str] = set()
+    for n in c_ast.walk(body):
+        match n:
+            case c_ast.Assignment(_, c_ast.Name(name)) | c_ast.Unary("++" | "--" | "&", c_ast.Name(name)):
+                found.add(name)
+    return frozenset(found)
+
+
+def _dereferenced(item: Any, scalars: Mapping[str, c_ast.Expr]) -> Any:
+    def rule(node: Any) -> Any:
+        match node:
+            case c_ast.Unary("*", c_ast.Name(name)) | c_ast.Index(c_ast.Name(name), c_ast.Number("0")) if (
+                name in scalars
+            ):
+                return replace(scalars[name], span=node.span)
+            case c_ast.Name(name) if name in scalars:
+                return c_ast.Unary("&", replace(scalars[name], span=node.span), span=node.span)
+        return c_ast.map_children(rule, node)
+
+    return rule(item) if scalars else item
+
+
+def _returned(items: Items, value: c_ast.Name | None, region: str) -> Items:
+    """Return the statements with each ``return`` as an assignment of the value and a jump to the end."""
+    made: list[c_ast.Item] = []
+
+    def inside(part: Any) -> Any:
+        return replace(part, items=_returned(part.items, value, region)) if isinstance(part, c_ast.Block) else part
+
+    for item in items:
+        match item:
+            case c_ast.Return(result):
+                if result is not None and value is not None:
+                    stored = c_ast.Assignment("", value, result, span=item.span)
+                    made.append(c_ast.Evaluate(stored, span=item.span))
+                made.append(c_ast.Leave(region, "return", span=item.span))
+            case c_ast.Block():
+                made.append(inside(item))
+            case c_ast.If() | c_ast.For() | c_ast.While() | c_ast.Switch():
+                made.append(c_ast.map_children(inside, item))
+            case _:
+                made.append(item)
+    return tuple(made)
+
+
+def _returns(items: Sequence[Any]) -> bool:
+    """Tell whether the statements are declarations, conditions and returns of values alone."""
+    for item in items:
+        match item:
+            case c_ast.Return(value):
+                return value is not None
+            case c_ast.Declare(_, c_ast.Basic(), init) if isinstance(init, c_ast.Expr):
+                continue
+            case c_ast.If(_, then, other):
+                if not all(_returns(b.items) or not b.items for b in (then, other)):
+                    return False
+            case c_ast.Block(inner):
+                if not _returns(inner):
+                    return False
+            case c_ast.PragmaItem():
+                continue
+            case _:
+                return False
+    return False
