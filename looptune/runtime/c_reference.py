@@ -68,6 +68,10 @@ class CReference:
         scalars = tuple(replace(p, dtype=_wide(p.dtype)) for p in self.excerpt.scalars)
         return CReference(replace(self.excerpt, scalars=scalars), self.contracts, widened=True)
 
+    def otherwise_contracted(self) -> CReference:
+        """Return the same reference with products contracted where they are not, or the reverse."""
+        return replace(self, contracts=not self.contracts)
+
     def program(self, cache: Path) -> Path:
         """Return the compiled program, from the cache if it is intact there.
 

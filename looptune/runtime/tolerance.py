@@ -11,6 +11,7 @@ This module imports only NumPy: ``looptune build`` writes a copy of it into the 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -52,16 +53,20 @@ def compare(
 
 
 class RoundingEstimate(NamedTuple):
-    """An estimate of the rounding errors of the original loops, from two more runs of them.
+    """An estimate of the rounding errors of the original loops, from more runs of them.
 
     ``moved`` has the results for data that differ by one rounding: an ill-conditioned problem moves far, and unevenly,
-    so 4 times the largest shift in an array is allowed everywhere in it. ``wider`` has the results in float64 of what
-    is float32, and hence the original's own rounding errors. Allowed are 4 times an element's own error, and 4 times
-    the largest relative error in the larger half of the array: which element a long sum affects depends on its order.
+    so 4 times the largest shift in an array is allowed everywhere in it. ``contracted`` has those of the same loops
+    with products contracted with sums, or each rounded if they are contracted usually, which rounds otherwise in every
+    step: a recurrence gathers more errors than its data have. It is treated as ``moved``. ``wider`` has the results in
+    float64 of what is float32, and hence the original's own rounding errors. Allowed are 4 times an element's own
+    error, and 4 times the largest relative error in the larger half of the array: which element a long sum affects
+    depends on its order.
     """
 
     moved: Mapping[str, np.ndarray]
     wider: Mapping[str, np.ndarray]
+    contracted: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
 def tolerance(name: str, expected: np.ndarray, terms: int, doubt: RoundingEstimate | None = None) -> np.ndarray:
@@ -71,14 +76,26 @@ def tolerance(name: str, expected: np.ndarray, terms: int, doubt: RoundingEstima
     scale = float(np.median(nonzero)) if nonzero.size else 0.0
     relative = _C * np.sqrt(max(terms, _FEWEST_TERMS)) * float(np.finfo(expected.dtype).eps)
     allowed: np.ndarray = relative * (finite + scale)
-    if doubt is not None and name in doubt.moved:
-        allowed = np.maximum(allowed, _MARGIN * np.max(_error(expected, doubt.moved[name]), initial=0.0))
+    for other in () if doubt is None else (doubt.moved, doubt.contracted):
+        if name in other:
+            allowed = np.maximum(allowed, _MARGIN * np.max(_error(expected, other[name]), initial=0.0))
     if doubt is not None and name in doubt.wider:
         error = _error(expected, doubt.wider[name])
         large = (finite >= scale) & (finite > 0)
         worst = float(np.max(error[large] / finite[large])) if large.any() else 0.0
         allowed = np.maximum(allowed, _MARGIN * np.maximum(error, worst * finite))
     return allowed
+
+
+def widening(expected: Mapping[str, np.ndarray], terms: int, doubt: RoundingEstimate | None) -> str:
+    """Return which arrays are allowed more than rounding usually takes, with the largest error allowed, or ""."""
+    found = []
+    for name, want in expected.items():
+        if doubt is not None and want.dtype.kind == "f" and want.size:
+            usual, allowed = tolerance(name, want, terms), tolerance(name, want, terms, doubt)
+            if (allowed > usual).any():
+                found.append(f"{name} {float(allowed.max()):.2g}")
+    return ", ".join(found)
 
 
 def _error(expected: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 from looptune.core.errors import UsageError
 from looptune.ir.nodes import Array, Call, Cast, Codelet, Const, Load, Local, Node, Scalar, Var
 from looptune.ir.rewrite import rewrite, substitute
-from looptune.runtime.tolerance import RoundingEstimate, compare, tolerance
+from looptune.runtime.tolerance import RoundingEstimate, compare, tolerance, widening
 
 OUTSIDE = "outside of it"
 """What the message about a write beside an array ends with."""
@@ -25,15 +25,16 @@ OUTSIDE = "outside of it"
 class ReferenceComparison:
     """The comparison of many results with one ``expected``; a correct result takes one pass over each array.
 
-    ``doubt`` is called when a result first fails, since it costs two more runs of the original loops; from then on
-    results are compared with the tolerance that it allows. ``against``: what ran the original loops, "" if that was
-    nothing independent of what is judged.
+    ``doubt`` is called when a result first fails, since it costs up to three more runs of the original loops; from
+    then on results are compared with the tolerance that it allows. ``against``: what ran the original loops, "" if that
+    was nothing independent of what is judged. ``widened``: which arrays are allowed more than usual rounding errors.
     """
 
     expected: Mapping[str, np.ndarray]
     terms: int
     doubt: Callable[[], RoundingEstimate]
     against: str = ""
+    widened: str = field(default="", init=False)
     _known: RoundingEstimate | None = field(default=None, init=False)
     _allowed: dict[str, np.ndarray] = field(default_factory=dict, init=False)
 
@@ -41,6 +42,7 @@ class ReferenceComparison:
         suspect = self._suspect(got)
         if suspect and self._known is None:
             self._known, self._allowed = self.doubt(), {}
+            self.widened = widening(self.expected, self.terms, self._known)
             suspect = self._suspect(got)
         return compare(suspect, got, terms=self.terms, doubt=self._known) if suspect else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,7 @@ from looptune.runtime.device import Cpu
 from looptune.runtime.outcome import Timed, WrongResult
 from looptune.runtime.problem_sizes import Problem, problem
 from looptune.runtime.targets import Target
+from looptune.runtime.tolerance import compare
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.tune.job import Job
@@ -289,6 +291,25 @@ def test_tolerances_come_from_the_text_as_well(tmp_path: Path, monkeypatch: pyte
     assert doubt.wider["y"][0] == pytest.approx(exact, rel=1e-12)
     assert doubt.moved["y"][0] == pytest.approx(exact, rel=1e-3)
     assert {p.name for p in unit.codelet.params if isinstance(p, Array)} <= doubt.moved.keys()
+
+
+def test_what_contraction_changes_is_allowed_and_reported(tmp_path: Path) -> None:
+    """A recurrence gathers rounding errors of which its data tell nothing; a wrong element is still found."""
+    unit = load("void f(int n, double y[n]) {\n double x = 0.3;\n for (int i = 0; i < n; i++) {"
+                "\n  x = 1 - 1.9 * x * x;\n  y[i] += x;\n }\n}")  # fmt: skip
+    at = problem(unit.codelet, {"n": 40})
+    original = ReferenceResult(job_of(unit, at, tmp_path), at, 0)
+    assert original.job.text is not None
+    other = original.job.text.otherwise_contracted().run(tmp_path, original.inputs(), at.values, ["y"]).arrays["y"]
+    judge = original.judge(original.inputs())
+    assert judge.expected["y"].tolist() != other.tolist()
+    assert compare(judge.expected, {"y": other}, terms=40) is not None
+    assert judge.wrong({"y": other}) is None
+    assert re.fullmatch(r"y \d\.?\d?e-0\d", judge.widened)
+    assert f"(4 times the rounding errors measured there: {judge.widened})" in verification_text(judge)
+    planted = other.copy()
+    planted[3] += 1e-3
+    assert judge.wrong({"y": planted}) is not None
 
 
 def test_only_lines_that_are_preprocessor_directives_are_taken() -> None:

@@ -327,11 +327,11 @@ def test_original_loops_share_the_cores_by_work(monkeypatch: pytest.MonkeyPatch)
     assert experiment.threads([10**12]) == (None,)
 
 
-@pytest.mark.parametrize(("longest", "runs"), [(1e6, ["", "moved", "wider"]), (1.0, [""])])
+@pytest.mark.parametrize(("longest", "runs"), [(1e6, ["", "contracted", "moved", "wider"]), (1.0, [""])])
 def test_long_loops_are_in_doubt_when_a_version_differs(
     prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch, longest: float, runs: list[str]
 ) -> None:
-    """Beside other kernels the doubt of short ones is worked out beforehand: they run three times."""
+    """Beside other kernels the doubt of short ones is worked out beforehand: they run four times."""
     ran: list[str] = []
 
     def left(self: ReferenceResult, text: Any, codelet: Any, given: Any, how: str) -> c_reference.ProgramRun:

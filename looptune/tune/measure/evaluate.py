@@ -74,16 +74,18 @@ def verification_text(judge: ReferenceComparison, odd: ReferenceComparison | Non
 
     By ``judge`` at the sizes timed, and by ``odd`` at ``sizes``, if it took place.
     """
+    widened = f" (4 times the rounding errors measured there: {judge.widened})" if judge.widened else ""
+    here = f"at the sizes timed{widened}"
     elsewhere = odd is not None and odd.against and sizes
     if judge.against:
         if odd is None or not elsewhere:
-            return f"against {judge.against} at the sizes timed"
+            return f"against {judge.against} {here}"
         if odd.against == judge.against:
-            return f"against {judge.against} at the sizes timed and at {sizes}"
-        return f"against {judge.against} at the sizes timed, and {odd.against} at {sizes}"
+            return f"against {judge.against} {here} and at {sizes}"
+        return f"against {judge.against} {here}, and {odd.against} at {sizes}"
     if odd is not None and elsewhere:
-        here = NOT_INDEPENDENTLY if judge.expected else NOT_COMPARED
-        return f"against {odd.against} at {sizes}; at the sizes timed {here}"
+        why = NOT_INDEPENDENTLY if judge.expected else NOT_COMPARED
+        return f"against {odd.against} at {sizes}; at the sizes timed {why}"
     return NOT_INDEPENDENTLY if judge.expected else f"at the sizes timed {NOT_COMPARED}"
 
 

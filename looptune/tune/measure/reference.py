@@ -15,9 +15,10 @@ import hashlib
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -138,13 +139,17 @@ class ReferenceResult:
         return work is None or work > LONG_FLOPS
 
     def _doubt(self, against: str) -> RoundingEstimate:
-        """Return the same loops, run by the same means; the time it takes is no version's."""
+        """Return the same loops, run by the same means, side by side; the time it takes is no version's."""
         codelet, given = self.job.codelet, self.inputs()
         wide = in_double(codelet)
-        with excluded_from_limit():
-            moved = self._again(against, codelet, perturb_by_ulp(given, self.job.seed), "moved")
-            wider = {} if wide == codelet else self._again(against, wide, _cast(wide, given), "wider")
-            return RoundingEstimate(moved, wider)
+        moved = perturb_by_ulp(given, self.job.seed)
+        runs = [partial(self._again, against, codelet, moved, "moved")]
+        if self.job.text is not None and against == self.job.text.description:
+            runs.append(partial(self._again, against, codelet, given, "contracted"))
+        runs += [] if wide == codelet else [partial(self._again, against, wide, _cast(wide, given), "wider")]
+        with excluded_from_limit(), ThreadPoolExecutor(len(runs)) as threads:
+            found = {run.args[3]: result for run, result in zip(runs, threads.map(lambda f: f(), runs), strict=True)}
+        return RoundingEstimate(found["moved"], found.get("wider", {}), found.get("contracted", {}))
 
     def _again(self, against: str, codelet: Codelet, given: Arrays, how: str) -> Arrays:
         """Nothing where the text has no results in these types."""
@@ -153,8 +158,9 @@ class ReferenceResult:
             return self._interpreted(codelet, given)
         if not against or text is None:
             return self._generated(codelet, given, how)
+        texts = {"moved": text, "wider": text.in_double(), "contracted": text.otherwise_contracted()}
         try:
-            return self._by_text(text if how == "moved" else text.in_double(), codelet, given, how).arrays
+            return self._by_text(texts[how], codelet, given, how).arrays
         except NoReference:
             return {}
 

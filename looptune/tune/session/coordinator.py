@@ -325,15 +325,14 @@ class Coordinator:
     def _next_built(self) -> _Open | None:
         """Return the version that is measured next, None to wait for one that the others are compared with.
 
-        As long as nothing has a time, that is a guess: without a time to compare with, a version whose loops one thread
-        executes is not stopped. Where all guesses have failed, whatever is built is measured, those after them last.
+        As long as nothing has a time, that is the first guess that has not failed: without a time to compare with, a
+        slow version is not stopped. Where all guesses have failed, whatever is built is measured, the default last.
         """
         alone = self._best() is None and len(self._in_flight) + len(self._waiting) > 1
-        guessed = alone and any(o.configuration.text in self._guesses and not o.is_settled for o in self._opened)
-        if guessed:
-            fit = (o for o in self._built if o.configuration.text in self._guesses)
-        else:
-            fit = (o for o in self._built if not alone or o.configuration.text not in self._later)
+        open_guesses = (o for o in self._opened if o.configuration.text in self._guesses and not o.is_settled)
+        guess = next(open_guesses, None) if alone else None
+        later = self._later if alone else ()
+        fit = (o for o in self._built if (o is guess if guess is not None else o.configuration.text not in later))
         opened = next(fit, None)
         if opened is not None:
             self._built.remove(opened)
