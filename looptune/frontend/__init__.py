@@ -5,53 +5,33 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from looptune.core import recursion
-from looptune.core.errors import LooptuneError, ParseError, UnsupportedError, UsageError
-from looptune.core.source import Span, caret
+from looptune.core.errors import ParseError, UnsupportedError, UsageError
+from looptune.core.source import caret
 from looptune.frontend import c_ast as s
 from looptune.frontend import codelet_selection, constant_propagation, hmpp_warnings, nests, reference_text, signature
-from looptune.frontend.c_parser import parse
 from looptune.frontend.call_sites import CodeletCall, call_order, callers
+from looptune.frontend.codelet_extent import codelet_extent
 from looptune.frontend.codelet_group import Member, merge_codelets
 from looptune.frontend.hmpp import size_of
 from looptune.frontend.lower_codelet import LoweredCodelet, build
-from looptune.frontend.preprocess import Preprocessed, decode, is_declared, normalise_line_ends, preprocess, read_source
+from looptune.frontend.program import Program, Value, hinted, read_program
 from looptune.frontend.reference_text import Excerpt
 from looptune.frontend.shared_arguments import Variables, keys
-from looptune.frontend.source_layout import layout
-from looptune.frontend.symbol_table import Options
 from looptune.frontend.unit import FunctionPart, PragmaChoices, Unit, choices_of
 from looptune.ir.nodes import Array, Assign, Codelet, Directive, If, Loop, Node, Scalar, Var, While
 from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.simplify import is_integer, wrap
 
 if TYPE_CHECKING:
-    from looptune.frontend.codelet_selection import CodeletFunction, Region
+    from looptune.frontend.codelet_selection import CodeletFunction
     from looptune.frontend.signature import Head
 
 __all__ = ["FunctionPart", "PragmaChoices", "Unit", "load"]
-
-Value = str | int | float | None
-_C_NAMES = {"float32": "float", "float64": "double"}
-_POLYBENCH = {"float32": "DATA_TYPE_IS_FLOAT", "float64": "DATA_TYPE_IS_DOUBLE"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Program:
-    source: Preprocessed
-    file: s.File
-    path: str
-    options: Options
-    defines: Mapping[str, str]
-    known_values: Mapping[str, int | float]
-    target: str | None
-    macros: Mapping[str, str]
-    folders: tuple[Path, ...]
-    dtype: str | None
 
 
 def load(
@@ -76,7 +56,10 @@ def load(
     """
     recursion.raise_recursion_limit()
     try:
-        program = _program(source, kernel, defines, include_dirs, dtype, float_literals, target)
+        program = read_program(
+            source, lambda read: codelet_selection.must_be_parsed(read, kernel), defines=defines,
+            include_dirs=include_dirs, dtype=dtype, float_literals=float_literals, target=target,
+        )  # fmt: skip
     except RecursionError as error:
         raise UnsupportedError(recursion.TOO_DEEP) from error
     warnings = [caret(span, f"{name} was not found and is skipped: add its folder with -I")
@@ -98,108 +81,12 @@ def load(
             _function_or_nest(program, chosen[0], warnings) if len(chosen) == 1 else _group(program, chosen, warnings)
         )
     except (ParseError, UnsupportedError) as error:
-        raise _hinted(error, program.source) from None
+        raise hinted(error, program.source) from None
     codelet, choices = choices_of(unit.codelet)
     return replace(unit, codelet=codelet, choices=choices, warnings=tuple(dict.fromkeys(warnings)))
 
 
-def _hinted(error: LooptuneError, source: Preprocessed) -> LooptuneError:
-    """Return the error, with the header whose absence may be its cause."""
-    if not source.missing or "was not found" in error.message:
-        return error
-    message = f"{error.message} ({source.missing[0][0]} was not found: add its folder with -I)"
-    return type(error)(message, error.span, error.notes)
-
-
-def _program(
-    source: str | Path,
-    kernel: str | None,
-    defines: Mapping[str, Value] | None,
-    include_dirs: Sequence[str | Path],
-    dtype: str | None,
-    float_literals: bool,
-    target: str | None,
-) -> _Program:
-    text, path = _read(source)
-    if not text.strip():
-        raise UsageError(f"empty file: {path}")
-    if dtype is not None and dtype not in _C_NAMES:
-        raise UsageError(f"invalid dtype {dtype}: choose float32 or float64")
-    given = {name: _define(name, value) for name, value in (defines or {}).items()}
-    values = {
-        name: number for name, v in given.items() if (number := _number(v)) is not None and is_declared(text, name)
-    }
-    macros = {name: value for name, value in given.items() if name not in values}
-    _check_values(text, macros)
-    macros |= _data_type(text, dtype, given)
-    folders = [Path(folder) for folder in include_dirs]
-    for folder in folders:
-        if not folder.is_dir():
-            raise UsageError(f"no such folder: {folder}")
-    prepared = preprocess(text, path, macros, folders)
-    try:
-        file = parse(prepared, dtype, codelet_selection.must_be_parsed(prepared, kernel))
-    except ParseError as error:
-        raise _hinted(error, prepared) from None
-    return _Program(
-        prepared, file, path, Options(float_literals, prepared.macros), given, values, target, macros, tuple(folders),
-        dtype,
-    )  # fmt: skip
-
-
-def _read(source: str | Path) -> tuple[str, str]:
-    if isinstance(source, str) and "\n" in source:
-        return normalise_line_ends(source), "<source>"
-    path = Path(source)
-    if path.is_dir():
-        raise UsageError(f"a folder, not a C file: {path}")
-    try:
-        data = read_source(path)
-    except ParseError as error:
-        raise UsageError(error.message) from None
-    except FileNotFoundError:
-        raise UsageError(f"no such file: {path}") from None
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from None
-    return decode(data, str(path)), str(path)
-
-
-def _define(name: str, value: Value) -> str:
-    if not re.fullmatch(r"[A-Za-z_]\w*", name):
-        raise UsageError(f"-D needs a name: {name!r} is not an identifier" if name else "-D needs a name")
-    return "1" if value is None else str(value)
-
-
-def _number(text: str) -> int | float | None:
-    try:
-        return int(text, 0)
-    except ValueError:
-        try:
-            return float(text)
-        except ValueError:
-            return None
-
-
-def _check_values(text: str, macros: Mapping[str, str]) -> None:
-    """UsageError where what was to be a parameter's value is no number: as a macro it would rename the parameter."""
-    for name, value in macros.items():
-        if re.search(rf"\b(?:int|long|unsigned|size_t|float|double)\s+{name}\s*[,)]", text):
-            raise UsageError(f"-D {name}={value}: the value of the parameter {name} must be a number")
-
-
-def _data_type(text: str, dtype: str | None, given: Mapping[str, str]) -> dict[str, str]:
-    """PolyBench's own switches for the element type, unless the user has set them."""
-    if dtype is None:
-        return {}
-    found = {}
-    if not any(name.startswith("DATA_TYPE_IS_") for name in given):
-        found[_POLYBENCH[dtype]] = "1"
-    if "DATA_TYPE" not in given and re.search(r"\bDATA_TYPE\b", text) and not is_declared(text, "DATA_TYPE"):
-        found["DATA_TYPE"] = _C_NAMES[dtype]
-    return found
-
-
-def _function_or_nest(program: _Program, chosen: CodeletFunction, warnings: list[str]) -> Unit:
+def _function_or_nest(program: Program, chosen: CodeletFunction, warnings: list[str]) -> Unit:
     """Return the codelet that is the function, or else the one loop nest of it that can be a codelet.
 
     A nest is taken if looptune does not support what stands outside of the loops, or if it is the only one that has
@@ -224,7 +111,7 @@ def _function_or_nest(program: _Program, chosen: CodeletFunction, warnings: list
         return _single(program, wanted[0])
 
 
-def _supported_nests(program: _Program, function: s.Function) -> list[CodeletFunction]:
+def _supported_nests(program: Program, function: s.Function) -> list[CodeletFunction]:
     """Return the outermost loops of the function that can be codelets."""
     found: list[CodeletFunction] = []
 
@@ -250,7 +137,7 @@ def _with_nests(error: UnsupportedError, found: Sequence[CodeletFunction]) -> Un
     return UnsupportedError(error.message, error.span, (*error.notes, words))
 
 
-def _single(program: _Program, chosen: CodeletFunction) -> Unit:
+def _single(program: Program, chosen: CodeletFunction) -> Unit:
     built = _built(program, chosen)
     codelet = built.codelet
     values = _file_values(program, chosen, codelet)
@@ -260,9 +147,9 @@ def _single(program: _Program, chosen: CodeletFunction) -> Unit:
     part = _part(program, chosen, built)
     statements = frozenset(n.name for n in walk(codelet.body) if isinstance(n, Assign))
     known = _of_params(codelet, values)
-    elements = {variable: array for array, variable in built.element_names.items()}
+    left_in = {} if built.region is None else {variable: array for array, variable in built.element_names.items()}
     run = reference_text.CodeletText(
-        chosen.function, codelet, built.region, part.path, part.body, {}, elements, built.result
+        chosen.function, codelet, built.region, part.path, part.body, {}, left_in, built.result
     )
     head = None if built.region is not None else _head(program, chosen, built)
     return Unit(codelet, known, part.path, program.source.sources[part.path],
@@ -271,14 +158,14 @@ def _single(program: _Program, chosen: CodeletFunction) -> Unit:
                 excerpt=_excerpt(program, [run], codelet), head=head)  # fmt: skip
 
 
-def _head(program: _Program, chosen: CodeletFunction, built: LoweredCodelet) -> Head | str:
+def _head(program: Program, chosen: CodeletFunction, built: LoweredCodelet) -> Head | str:
     try:
         return signature.head(chosen.function, built.codelet, program.file, built.result)
     except UsageError as error:
         return error.message
 
 
-def _group(program: _Program, chosen: tuple[CodeletFunction, ...], warnings: list[str]) -> Unit:
+def _group(program: Program, chosen: tuple[CodeletFunction, ...], warnings: list[str]) -> Unit:
     """All the codelets as one, in call order."""
     around = callers(program.file, chosen)
     order = call_order(around, chosen, warnings)
@@ -310,7 +197,7 @@ def _group(program: _Program, chosen: tuple[CodeletFunction, ...], warnings: lis
                 excerpt=_excerpt(program, texts, codelet))  # fmt: skip
 
 
-def _excerpt(program: _Program, parts: Sequence[reference_text.CodeletText], codelet: Codelet) -> Excerpt | None:
+def _excerpt(program: Program, parts: Sequence[reference_text.CodeletText], codelet: Codelet) -> Excerpt | None:
     source, options = program.source, program.options
     texts = reference_text.files(source, program.file.globals, parts, codelet)
     if texts is None:
@@ -322,7 +209,7 @@ def _excerpt(program: _Program, parts: Sequence[reference_text.CodeletText], cod
     )  # fmt: skip
 
 
-def _name(program: _Program, order: Sequence[CodeletCall], label: str) -> str:
+def _name(program: Program, order: Sequence[CodeletCall], label: str) -> str:
     """Return a C name for the whole: the file's, else the group's, else those of its codelets."""
     stem = re.sub(r"\W", "_", Path(program.path).stem)
     if program.path != "<source>" and re.fullmatch(r"[A-Za-z_]\w*", stem):
@@ -330,16 +217,16 @@ def _name(program: _Program, order: Sequence[CodeletCall], label: str) -> str:
     return label if label else "_".join(dict.fromkeys(r.callee.function.name for r in order))
 
 
-def _built(program: _Program, chosen: CodeletFunction) -> LoweredCodelet:
+def _built(program: Program, chosen: CodeletFunction) -> LoweredCodelet:
     built = build(program.file, chosen, program.options)
     target = program.target
     return built if target is None else replace(built, codelet=_for_target(built.codelet, target))
 
 
-def _part(program: _Program, chosen: CodeletFunction, built: LoweredCodelet) -> FunctionPart:
+def _part(program: Program, chosen: CodeletFunction, built: LoweredCodelet) -> FunctionPart:
     function, region = chosen.function, built.region
     path = function.open.file
-    body = _extent(program.source, path, function, region)
+    body = codelet_extent(program.source, path, function, region)
     return FunctionPart(
         function.name, path, body, frozenset(), {}, open=function.open, region=region is not None,
         variables=built.variables, element_names=built.element_names, shadowed=built.shadowed,
@@ -349,7 +236,7 @@ def _part(program: _Program, chosen: CodeletFunction, built: LoweredCodelet) -> 
     )  # fmt: skip
 
 
-def _file_values(program: _Program, chosen: CodeletFunction, codelet: Codelet) -> dict[str, int | float]:
+def _file_values(program: Program, chosen: CodeletFunction, codelet: Codelet) -> dict[str, int | float]:
     """Return what the text says of the scalars apart from the calls."""
     scalars = {p.name: p for p in codelet.params if isinstance(p, Scalar)}
     own = {p.name for p in chosen.function.params}
@@ -359,7 +246,7 @@ def _file_values(program: _Program, chosen: CodeletFunction, codelet: Codelet) -
     return values | _sizes(codelet, chosen)
 
 
-def _call_values(program: _Program, run: CodeletCall) -> dict[str, int | float]:
+def _call_values(program: Program, run: CodeletCall) -> dict[str, int | float]:
     """Return the constants that one call passes, those given with -D first."""
     found: dict[str, int | float] = {}
     if run.caller is not None and run.call is not None:
@@ -429,36 +316,3 @@ def _sizes(codelet: Codelet, chosen: CodeletFunction) -> dict[str, int]:
                 if isinstance(extent, Var) and text.isdecimal() and len(text) < 19:
                     found[extent.name] = int(text)
     return found
-
-
-def _extent(source: Preprocessed, path: str, function: s.Function, region: Region | None) -> tuple[int, int]:
-    """Return the offsets of the text that the codelet's body is."""
-    text = source.sources[path]
-    starts = [0, *(m.end() for m in re.finditer("\n", text)), len(text) + 1]
-
-    def offset(span: Span) -> int:
-        return starts[span.line - 1] + span.col - 1
-
-    if region is None:
-        return offset(function.open), offset(function.close) + 1
-    if region.kind == "nest":
-        return _nest_extent(source, function, region, offset(Span(path, region.begin.line, 1)))
-    if region.kind == "block":
-        return offset(region.begin), offset(source.closing(region.begin)) + 1
-    return min(starts[region.begin.line], len(text)), starts[region.end.line - 1]
-
-
-def _nest_extent(source: Preprocessed, function: s.Function, region: Region, line: int) -> tuple[int, int]:
-    """Return the offsets of a loop; ``line`` is that of the line in which it begins with its directives.
-
-    Raises UnsupportedError for a loop that a macro makes.
-    """
-    path = function.open.file
-    body = layout(path, source.sources[path], source.tokens, function.open)
-    token = None if body is None else body.find(region.end, ("for", "while", "do"))
-    run = None if body is None or token is None else body.run(token, token)
-    if body is not None and run is not None:
-        start, end = body.start(run.tokens[0]), body.end(run.tokens[1])
-        if start is not None and end is not None:
-            return start if len(region.items) == 1 else line, end
-    raise UnsupportedError("this loop, which comes from a macro, cannot be a codelet: choose its function", region.end)

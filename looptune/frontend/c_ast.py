@@ -14,8 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from typing import Any
 
+from looptune.core.errors import ParseError
 from looptune.core.source import NOWHERE, Span
 from looptune.frontend.pragma import Pragma
 
@@ -312,11 +314,15 @@ class Function(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A parsed file."""
+    """A parsed file.
+
+    ``globals`` are the variables at file scope, and enumeration constants as const ints; ``skipped`` are the errors of
+    the functions and declarations that the parser cannot read and that were not needed.
+    """
 
     functions: tuple[Function, ...]
     globals: tuple[Declare, ...]
-    """Variables at file scope, and enumeration constants as const ints."""
+    skipped: tuple[ParseError, ...] = ()
 
 
 Expr = Number | Name | Index | Unary | Binary | Ternary | Cast | Call | Assignment | Comma | Unsupported
@@ -327,33 +333,47 @@ Item = (
 )  # fmt: skip
 
 
+_NODES = (Syntax, Pointer, ArrayOf, TypeOf)
+
+
+@cache
+def _parts(kind: Any) -> tuple[str, ...]:
+    """Return the fields of a class that can hold nodes."""
+    return tuple(part.name for part in fields(kind) if part.name not in ("span", "text", "op", "macro", "c"))
+
+
 def children(node: Any) -> Iterator[Any]:
     """Yield the parts of a node in textual order, including the extents of declared types."""
-    for part in fields(node):
-        value = getattr(node, part.name)
-        for item in value if isinstance(value, tuple) else (value,):
-            if isinstance(item, Syntax | Pointer | ArrayOf | TypeOf):
-                yield item
+    for part in _parts(node.__class__):
+        value = getattr(node, part)
+        if isinstance(value, tuple):
+            yield from (item for item in value if isinstance(item, _NODES))
+        elif isinstance(value, _NODES):
+            yield value
 
 
 def walk(node: Any) -> Iterator[Any]:
     """Yield the node and all nodes below it, parents first."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(tuple(children(node))))
 
 
 def map_children(rule: Callable[[Any], Any], node: Any) -> Any:
     """Return the node with ``rule`` applied to each of its parts."""
     changed = {}
-    for part in fields(node):
-        value = getattr(node, part.name)
+    for part in _parts(node.__class__):
+        value = getattr(node, part)
         if isinstance(value, tuple):
-            new: Any = tuple(rule(v) if isinstance(v, Syntax | Pointer | ArrayOf | TypeOf) else v for v in value)
+            new: Any = tuple(rule(v) if isinstance(v, _NODES) else v for v in value)
+            if all(v is w for v, w in zip(new, value, strict=True)):
+                continue
         else:
-            new = rule(value) if isinstance(value, Syntax | Pointer | ArrayOf | TypeOf) else value
+            new = rule(value) if isinstance(value, _NODES) else value
         if new is not value:
-            changed[part.name] = new
+            changed[part] = new
     return replace(node, **changed) if changed else node
 
 

@@ -25,7 +25,7 @@ from looptune.frontend import c_ast as s
 from looptune.frontend.c_types import HEADER_TYPES, named_type
 from looptune.frontend.heap_arrays import declare_heap_arrays
 from looptune.frontend.lower_expressions import Expressions
-from looptune.frontend.parse_errors import explain, skippable_range
+from looptune.frontend.parse_errors import explain, skippable_range, unknown_type
 from looptune.frontend.pragma import Pragma, SourceText, classify, join_continued, span_over
 from looptune.frontend.symbol_table import Options, Scope
 from looptune.ir.nodes import Const, Expr
@@ -43,6 +43,7 @@ def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], 
     """
     assumed = dict(HEADER_TYPES)
     text = source.text
+    skipped: list[ParseError] = []
     while True:
         prelude = "".join(f"typedef int {name};" for name in assumed)
         parser = CParser(lexer=_Lexer)
@@ -54,12 +55,17 @@ def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], 
             if again is not None and assumed.pop(again[1], None) is not None:
                 continue
             error, at = explain(source, str(problem), parser.clex.last)
+            foreign = unknown_type(source, error, at)
+            if foreign and foreign not in assumed:
+                assumed[foreign] = ""
+                continue
             gap = skippable_range(source, at, needed)
             if gap is None or text[slice(*gap)].isspace():
                 raise error from None
+            skipped.append(error)
             text = text[: gap[0]] + re.sub(r"[^\n]", " ", text[slice(*gap)]) + text[gap[1] :]
             continue
-        return _Reader(source, dtype, assumed).file(tree)
+        return replace(_Reader(source, dtype, assumed).file(tree), skipped=tuple(skipped))
 
 
 _AGAIN = re.compile(r"Non-typedef '(\w+)' previously declared as typedef")

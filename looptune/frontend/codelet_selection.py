@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -278,7 +278,10 @@ def nest_region(body: c_ast.Block, loop: Span) -> Region:
         return end if end is not None and items[end].span == loop else None
 
     found = _find(body, (), ends)
-    assert found is not None, "the loop was found in this function"
+    if found is None:
+        around = [n for n in c_ast.walk(body) if isinstance(n, c_ast.Unsupported)]
+        what = next((n.what for n in around if any(i.span == loop for i in nests.all_loops(n))), "a statement")
+        raise UnsupportedError(f"a loop inside {what} cannot be a codelet: write its block as a function", loop)
     return _region(body, *found)
 
 
@@ -305,24 +308,24 @@ def _find(
         stop = ends(block.items, k)
         if stop is not None:
             return None if stop < 0 else (block, tuple(seen), k, stop)
-        inner: tuple[c_ast.Block, ...] = ()
         match item:
             case c_ast.Declare():
                 seen.append(item)
-            case c_ast.Block():
-                inner = (item,)
-            case c_ast.If(_, then, other):
-                inner = (then, other)
-            case c_ast.For(init, _, _, body):
-                seen += [i for i in init if isinstance(i, c_ast.Declare)]
-                inner = (body,)
-            case c_ast.While(_, body):
-                inner = (body,)
-        for part in inner:
-            found = _find(part, tuple(seen), ends)
+        own = [i for i in item.init if isinstance(i, c_ast.Declare)] if isinstance(item, c_ast.For) else []
+        for part in _blocks(item):
+            found = _find(part, (*seen, *own), ends)
             if found is not None:
                 return found
     return None
+
+
+def _blocks(item: Any) -> Iterator[c_ast.Block]:
+    """Yield the outermost blocks of a statement."""
+    if isinstance(item, c_ast.Block):
+        yield item
+        return
+    for child in c_ast.children(item):
+        yield from _blocks(child)
 
 
 def _without(tree: Any, old: c_ast.Block, new: c_ast.Block) -> Any:

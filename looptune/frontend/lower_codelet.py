@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from looptune.core.errors import UnsupportedError
@@ -90,7 +91,9 @@ class _Builder:
         self.written = assigned_names((self.function.body,) if own is None else own.items)
         self.moved: frozenset[str] = frozenset()
         env = {p.name: f"{p.name}#0" if self.is_copied(p) else p.name for p in self.function.params}
+        self.set_globals = {f"{d.name}#0": d for d in file.globals if self.is_set(d) and d.name not in env}
         env |= {d.name: f"{d.name}#0" for d in file.globals if self.is_counter(d) and d.name not in env}
+        env |= {d.name: name for name, d in self.set_globals.items()}
         self.body = resolve(self.function.body, env)
         self.region = self.part(self.body, marked)
         self.result = self.result_array() if self.region is None else ""
@@ -133,8 +136,8 @@ class _Builder:
         """Return the codelet's statements after the passes of ``normalize``."""
         declared = (*self.file.globals, *self.function.params, *_declarations(self.body))
         types = {d.name: d.type for d in declared}
-        around = Surroundings(self.file, types, self.region is None, self.pointers_read_after(), self.result,
-                              frozenset(p.name for p in self.function.params))  # fmt: skip
+        own = frozenset(p.name for p in self.function.params)
+        around = Surroundings(self.file, types, self.region is None, self.pointers_read_after(), self.result, own)
         items = self.body.items if self.region is None else self.region.items
         self.moved = frozenset(map(base, moving_pointers(items, types)))
         return normalize(items, around)
@@ -161,16 +164,18 @@ class _Builder:
         region = self.region
         items = self.items if region is None else region.items
         kinds: dict[str, c_ast.Declare] = {f"{d.name}#0": d for d in self.file.globals if self.is_counter(d)}
+        kinds |= self.set_globals
         if region is not None:
             kinds |= {d.name: d for d in region.declared if not (d.const and d.init is not None)}
             kinds |= {f"{p.name}#0": p for p in self.function.params if self.is_copied(p)}
-        read = self.read_after(kinds) & assigned_names(items)
+        read = (self.read_after(kinds) & assigned_names(items)) | self.set_globals.keys()
         counting = {n for f in c_ast.walk(c_ast.Block(items)) if isinstance(f, c_ast.For)
                     for n in assigned_names((*f.init, *(() if f.next is None else (f.next,))))}  # fmt: skip
         found: dict[str, Array] = {}
         for name, d in kinds.items():
             if name in read and isinstance(d.type, c_ast.Basic) and d.type.dtype != "void":
-                shown = f"{base(name)}_last" if name in counting or name.endswith("#0") else base(name)
+                renamed = name not in self.set_globals and (name in counting or name.endswith("#0"))
+                shown = f"{base(name)}_last" if renamed else base(name)
                 found[name] = Array(shown, d.type.dtype, (Const(1),), span=d.span)
         return found
 
@@ -200,8 +205,15 @@ class _Builder:
             return False
         return d.name not in assigned_names(_without_headers(self.function.body.items))
 
+    def is_set(self, d: c_ast.Declare) -> bool:
+        """Tell whether it is a scalar at file scope that the codelet writes, and that no pointer reaches."""
+        if not isinstance(d.type, c_ast.Basic) or d.type.dtype == "void" or d.const or d.name not in self.written:
+            return False
+        return not self.is_counter(d) and not any(d.name in address_taken(f.body) for f in self.file.functions)
+
+    @cached_property
     def once(self) -> frozenset[str]:
-        """Return the variables that are assigned in one place, which precedes every use."""
+        """The variables that are assigned in one place, which precedes every use."""
         if self.region is None:
             return singly_assigned(c_ast.Block(self.items))
         return singly_assigned(_spliced(self.body, self.region.items, self.items))
@@ -209,8 +221,9 @@ class _Builder:
     def codelet(self) -> Codelet:
         params, prologue = self.parameters()
         self.enter_counters()
+        prologue += self.enter_set_globals()
         prologue += self.surroundings()
-        statements = Statements(self.scope, self.once())
+        statements = Statements(self.scope, self.once)
         own = statements.block(self.items)
         tables = [stmt for d in self.scope.tables.values() for stmt in self.table(d)]
         body, more, replaced = close_forms((*prologue, *tables, *own, *self.epilogue(statements)), self.scope.locals)
@@ -287,15 +300,17 @@ class _Builder:
 
     def check_extents(self, p: c_ast.Declare, extents: tuple[c_ast.Expr | None, ...]) -> None:
         """Raise UnsupportedError if what stands around the codelet may change an extent after the declaration."""
-        if self.region is None:
-            return
         names = used_names(e for e in extents if e is not None)
-        changed = names & assigned_names(_without_declarations(self.region.outside.items))
-        if changed:
+        if changed := names & self.assigned_outside if names else None:
             name, array = base(min(changed)), base(p.name)
             message = (f"{name} is an extent of {array} and may have another value here than in its declaration: "
                        f"declare {array} with a variable that keeps its value")  # fmt: skip
             raise UnsupportedError(message, p.span)
+
+    @cached_property
+    def assigned_outside(self) -> frozenset[str]:
+        """The variables that the function around a part of it assigns."""
+        return frozenset() if self.region is None else assigned_names(_without_declarations(self.region.outside.items))
 
     def extent(self, exprs: Expressions, e: c_ast.Expr) -> Expr:
         """Return the extent of an array dimension.
@@ -337,6 +352,10 @@ class _Builder:
             if p.name in self.scope.globals_used:
                 raise UnsupportedError(f"{p.name} is a parameter, and a function that is called here uses the "
                                        f"{p.name} of the file: rename one of them", p.span)  # fmt: skip
+        for d in self.set_globals.values():
+            if d.name in self.scope.globals_used:
+                message = f"a function that is called here uses {d.name} of the file, which the codelet writes: "
+                raise UnsupportedError(f"{message}pass its value as an argument", d.span)
         order = [d.name for d in self.file.globals]
         found = sorted(self.scope.globals_used.items(), key=lambda item: order.index(item[0]))
         arrays = [p for p in self.outer.values() if isinstance(p, Array)]
@@ -353,9 +372,9 @@ class _Builder:
         for d in reversed(self.region.declared):
             if d.name in wanted:
                 wanted |= used_names((d,))
-        written_outside = assigned_names(_without_declarations(self.region.outside.items))
+        written_outside = self.assigned_outside
         mentioned_outside = used_names((self.region.outside,))
-        statements = Statements(self.scope, self.once())
+        statements = Statements(self.scope, self.once)
         changed = assigned_names(self.region.items)
         stored = any(_writes_memory(n) for n in c_ast.walk(self.region.outside))
         for d in (d for d in self.region.declared if d.name in wanted):
@@ -382,6 +401,17 @@ class _Builder:
                 case c_ast.Basic(dtype) if self.is_counter(d):
                     self.scope.scalars[f"{d.name}#0"] = dtype
                     self.scope.locals[f"{d.name}#0"] = Local(f"{d.name}#0", dtype, span=d.span)
+
+    def enter_set_globals(self) -> list[Stmt]:
+        """Return the assignments that give the scalars of the file which the codelet writes their first values."""
+        made: list[Stmt] = []
+        for name, d in self.set_globals.items():
+            result = self.results[name]
+            self.scope.scalars[name] = result.dtype
+            self.scope.locals[name] = Local(name, result.dtype, span=d.span)
+            first = Load(result.name, (Const(0),), result.dtype, span=d.span)
+            made.append(Assign(Var(name, result.dtype), first, name=FINAL, span=d.span))
+        return made
 
     def enters(self, d: c_ast.Declare, dtype: str) -> list[Stmt]:
         """Return a scalar with a value of its own when the scop begins."""

@@ -97,6 +97,43 @@ def _hint(source: Preprocessed) -> str:
     return f" (<{own[0]}> was not found: add its folder with -I)" if own else ""
 
 
+_KEYWORDS = frozenset({
+    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern",
+    "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed",
+    "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "_Bool",
+    "_Complex", "_Noreturn", "_Static_assert", "_Alignas", "_Alignof", "_Atomic", "_Thread_local", "asm", "typeof",
+})  # fmt: skip
+
+
+def unknown_type(source: Preprocessed, error: ParseError, at: int) -> str:
+    """Return the name that must be a type of a header that was not read for the text to be C, or "".
+
+    >>> from looptune.frontend.preprocess import preprocess
+    >>> read = preprocess("#include <mpi.h>\\nint f(void *p) { return size((MPI_Comm *)p); }", "a.c", {}, ())
+    >>> star = [t.text for t in read.tokens].index(")", 12)
+    >>> unknown_type(read, ParseError("syntax error before ')'"), star)
+    'MPI_Comm'
+    """
+    if not source.skipped:
+        return ""
+    named = re.match(r"unknown type name '(\w+)'", error.message)
+    if named is not None:
+        return _no_keyword(named[1])
+    last, here, following = (source.tokens[k].text if 0 <= k < len(source.tokens) else "" for k in (at - 1, at, at + 1))
+    begins = last in (";", "{", "}", "(", ",") and re.fullmatch(r"[A-Za-z_]\w*", here)
+    if error.message.startswith("syntax error before") and begins and re.match(r"[A-Za-z_*]", following):
+        return _no_keyword(here)
+    words = [t.text for t in source.tokens[max(0, at - 8) : at + 1]]
+    while len(words) > 1 and words[-1] == ")" and words[-2] == "*":
+        del words[-2]
+    opening, name, *closing = words[-3:] if len(words) > 2 else ("", "", "")
+    return _no_keyword(name) if opening == "(" and closing == [")"] and re.fullmatch(r"[A-Za-z_]\w*", name) else ""
+
+
+def _no_keyword(word: str) -> str:
+    return "" if word in _KEYWORDS else word
+
+
 def skippable_range(source: Preprocessed, at: int, needed: Callable[[str, str], bool]) -> tuple[int, int] | None:
     """Return the offsets of the function body or declaration around a token that parsing can skip."""
     depth = 0
@@ -105,7 +142,7 @@ def skippable_range(source: Preprocessed, at: int, needed: Callable[[str, str], 
         if token.text in "({[":
             if depth == 0 and token.text == "(" and name is None and k:
                 name = source.tokens[k - 1].text
-            if depth == 0 and token.text == "{" and source.tokens[k - 1].text == ")":
+            if depth == 0 and token.text == "{" and (k == start or source.tokens[k - 1].text == ")"):
                 opened = k
             depth += 1
         depth -= token.text in ")}]"

@@ -153,7 +153,11 @@ def _file_scope(
         declared = [d for d in globals_ if d.name == p.name]
         if not declared:
             raise _Unknown
-        if isinstance(p, Scalar) or any(isinstance(d.type, c_ast.Pointer) for d in declared):
+        if isinstance(p, Array) and isinstance(declared[0].type, c_ast.Basic):
+            element = f"*({C_TYPES[p.dtype]} *){place(p.name)}"
+            before.append(f"  {p.name} = {element};\n")
+            after.append(f"  {element} = {p.name};\n")
+        elif isinstance(p, Scalar) or any(isinstance(d.type, c_ast.Pointer) for d in declared):
             before.append(f"  {p.name} = {place(p.name)};\n")
         else:
             before.append(f"  __builtin_memcpy({p.name}, {place(p.name)}, sizeof {p.name});\n")
@@ -173,7 +177,8 @@ def _scop(
     mentioned = {base(name) for name in used_names((*region.items, *inside))} | params.keys()
     around = {d.name: d for d in run.function.params if d.name in mentioned} | {base(d.name): d for d in inside}
     left_in = run.element_arrays
-    before, after = _file_scope(run.codelet, {*around, *left_in.values()}, globals_, partial(_place, places=places))
+    own = {*around, *(array for variable, array in left_in.items() if variable in around)}
+    before, after = _file_scope(run.codelet, own, globals_, partial(_place, places=places))
     yield from before
     for name, d in around.items():
         match params.get(left_in.get(name, name)):

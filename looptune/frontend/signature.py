@@ -100,6 +100,9 @@ def _outside(p: Array | Scalar, file: c_ast.File) -> str:
         raise UsageError(f"other functions read {name} at file scope, which C that is built here does not count with: "
                          "declare the counter in the for statement")  # fmt: skip
     text = d.c[1].partition(" = ")[0]
+    if isinstance(d.type, c_ast.Basic) and isinstance(p, Array):
+        raise UsageError(f"the codelet writes {p.name} at file scope, which C that is built here does not: "
+                         f"write it through a pointer parameter, `*{p.name} = …;`")  # fmt: skip
     if isinstance(d.type, c_ast.Pointer):
         named = _typedef(text)
         return re.sub(rf"\b{named}\b", _c(d.type), text, count=1) if named else text

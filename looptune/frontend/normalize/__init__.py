@@ -15,6 +15,7 @@ from looptune.frontend.normalize.counting_conditions import move_counting
 from looptune.frontend.normalize.pointer_offsets import replace_pointers
 from looptune.frontend.normalize.results import store_result
 from looptune.frontend.normalize.side_effects import separate_effects
+from looptune.frontend.normalize.sizes import replace_sizeof
 from looptune.frontend.normalize.structured_jumps import eliminate_jumps
 from looptune.frontend.normalize.switches import replace_switches
 
@@ -65,7 +66,11 @@ def _counting(items: Items, _: Surroundings) -> Items:
     return move_counting(items)
 
 
-PASSES: tuple[Pass, ...] = (_results, _counting, _effects, _switches, _jumps, _pointers)
+def _sizes(items: Items, around: Surroundings) -> Items:
+    return replace_sizeof(items, around.types, around.parameters)
+
+
+PASSES: tuple[Pass, ...] = (_results, _counting, _effects, _sizes, _switches, _jumps, _pointers)
 
 
 def normalize(items: Items, around: Surroundings) -> Items:

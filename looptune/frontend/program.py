@@ -1,0 +1,136 @@
+"""Read a C file into a parsed program: macros and parameter values from the command line, headers, declarations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from looptune.core.errors import LooptuneError, ParseError, UsageError
+from looptune.frontend import c_ast as s
+from looptune.frontend.c_parser import parse
+from looptune.frontend.preprocess import Preprocessed, decode, is_declared, normalise_line_ends, preprocess, read_source
+from looptune.frontend.symbol_table import Options
+
+Value = str | int | float | None
+_C_NAMES = {"float32": "float", "float64": "double"}
+_POLYBENCH = {"float32": "DATA_TYPE_IS_FLOAT", "float64": "DATA_TYPE_IS_DOUBLE"}
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A parsed program text with the options under which it was read; ``known_values`` are those of parameters."""
+
+    source: Preprocessed
+    file: s.File
+    path: str
+    options: Options
+    defines: Mapping[str, str]
+    known_values: Mapping[str, int | float]
+    target: str | None
+    macros: Mapping[str, str]
+    folders: tuple[Path, ...]
+    dtype: str | None
+
+
+def read_program(
+    source: str | Path,
+    needed: Callable[[Preprocessed], Callable[[str, str], bool]],
+    *,
+    defines: Mapping[str, Value] | None = None,
+    include_dirs: Sequence[str | Path] = (),
+    dtype: str | None = None,
+    float_literals: bool = False,
+    target: str | None = None,
+) -> Program:
+    """Return the program of a C file, or of C text; see ``load``.
+
+    ``needed(source)`` returns what says of a function that cannot be parsed, by its name and text, whether that is an
+    error; other functions are skipped.
+    """
+    text, path = _read(source)
+    if not text.strip():
+        raise UsageError(f"empty file: {path}")
+    if dtype is not None and dtype not in _C_NAMES:
+        raise UsageError(f"invalid dtype {dtype}: choose float32 or float64")
+    given = {name: _define(name, value) for name, value in (defines or {}).items()}
+    values = {
+        name: number for name, v in given.items() if (number := _number(v)) is not None and is_declared(text, name)
+    }
+    macros = {name: value for name, value in given.items() if name not in values}
+    _check_values(text, macros)
+    macros |= _data_type(text, dtype, given)
+    folders = [Path(folder) for folder in include_dirs]
+    for folder in folders:
+        if not folder.is_dir():
+            raise UsageError(f"no such folder: {folder}")
+    prepared = preprocess(text, path, macros, folders)
+    try:
+        file = parse(prepared, dtype, needed(prepared))
+    except ParseError as error:
+        raise hinted(error, prepared) from None
+    return Program(
+        prepared, file, path, Options(float_literals, prepared.macros), given, values, target, macros, tuple(folders),
+        dtype,
+    )  # fmt: skip
+
+
+def _read(source: str | Path) -> tuple[str, str]:
+    if isinstance(source, str) and "\n" in source:
+        return normalise_line_ends(source), "<source>"
+    path = Path(source)
+    if path.is_dir():
+        raise UsageError(f"a folder, not a C file: {path}")
+    try:
+        data = read_source(path)
+    except ParseError as error:
+        raise UsageError(error.message) from None
+    except FileNotFoundError:
+        raise UsageError(f"no such file: {path}") from None
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    return decode(data, str(path)), str(path)
+
+
+def _define(name: str, value: Value) -> str:
+    if not re.fullmatch(r"[A-Za-z_]\w*", name):
+        raise UsageError(f"-D needs a name: {name!r} is not an identifier" if name else "-D needs a name")
+    return "1" if value is None else str(value)
+
+
+def _number(text: str) -> int | float | None:
+    try:
+        return int(text, 0)
+    except ValueError:
+        try:
+            return float(text)
+        except ValueError:
+            return None
+
+
+def _check_values(text: str, macros: Mapping[str, str]) -> None:
+    """UsageError where what was to be a parameter's value is no number: as a macro it would rename the parameter."""
+    for name, value in macros.items():
+        if re.search(rf"\b(?:int|long|unsigned|size_t|float|double)\s+{name}\s*[,)]", text):
+            raise UsageError(f"-D {name}={value}: the value of the parameter {name} must be a number")
+
+
+def _data_type(text: str, dtype: str | None, given: Mapping[str, str]) -> dict[str, str]:
+    """PolyBench's own switches for the element type, unless the user has set them."""
+    if dtype is None:
+        return {}
+    found = {}
+    if not any(name.startswith("DATA_TYPE_IS_") for name in given):
+        found[_POLYBENCH[dtype]] = "1"
+    if "DATA_TYPE" not in given and re.search(r"\bDATA_TYPE\b", text) and not is_declared(text, "DATA_TYPE"):
+        found["DATA_TYPE"] = _C_NAMES[dtype]
+    return found
+
+
+def hinted(error: LooptuneError, source: Preprocessed) -> LooptuneError:
+    """Return the error, with the header whose absence may be its cause."""
+    if not source.missing or "was not found" in error.message:
+        return error
+    message = f"{error.message} ({source.missing[0][0]} was not found: add its folder with -I)"
+    return type(error)(message, error.span, error.notes)

@@ -1,0 +1,108 @@
+"""Every loop nest of a C file, as a codelet or with the reason why it is none: what ``looptune scan`` looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from looptune.core import recursion
+from looptune.core.errors import LooptuneError, ParseError, UnsupportedError
+from looptune.core.source import Span
+from looptune.frontend import c_ast, nests
+from looptune.frontend.codelet_extent import codelet_extent
+from looptune.frontend.codelet_selection import CodeletFunction, nest_region
+from looptune.frontend.lower_codelet import build
+from looptune.frontend.program import Program, Value, read_program
+from looptune.ir.nodes import Codelet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyedNest:
+    """A loop nest: ``depth`` counts the loops that are inside each other.
+
+    ``codelet`` is None where looptune does not support the nest, for the reason ``refusal``. ``inside``: it is a part
+    of a nest that is not supported.
+    """
+
+    function: c_ast.Function
+    span: Span
+    depth: int
+    codelet: Codelet | None
+    refusal: LooptuneError | None
+    inside: bool
+
+    @property
+    def kernel(self) -> str:
+        """Return its name for --kernel."""
+        return f"{self.function.name}:{self.span.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The nests of a file in textual order: the outermost loops, and for those that are not supported the inner ones.
+
+    ``skipped`` are the errors of functions and declarations that cannot be read.
+    """
+
+    program: Program
+    nests: tuple[SurveyedNest, ...]
+
+    @property
+    def skipped(self) -> tuple[ParseError, ...]:
+        return self.program.file.skipped
+
+    @property
+    def missing(self) -> tuple[tuple[str, Span], ...]:
+        """Return the headers that were not found, with the places that name them."""
+        return self.program.source.missing
+
+    def extent(self, nest: SurveyedNest) -> tuple[int, int] | None:
+        """Return the offsets of a nest in the text of its file, or None for a loop that a macro makes."""
+        region = nest_region(nest.function.body, nest.span)
+        try:
+            return codelet_extent(self.program.source, nest.function.open.file, nest.function, region)
+        except UnsupportedError:
+            return None
+
+
+def survey(
+    path: Path, *, defines: Mapping[str, Value] | None = None, include_dirs: Sequence[str | Path] = ()
+) -> Survey:
+    """Return the loop nests of a C file.
+
+    Functions that cannot be parsed are skipped. Raises UsageError for a file that is not there or an invalid option,
+    and ParseError for a text that cannot be preprocessed.
+    """
+    recursion.raise_recursion_limit()
+    try:
+        program = read_program(path, lambda _: lambda _name, _text: False, defines=defines, include_dirs=include_dirs)
+        return Survey(program, tuple(_nests(program)))
+    except RecursionError as error:
+        raise UnsupportedError(recursion.TOO_DEEP) from error
+
+
+def _nests(program: Program) -> Iterator[SurveyedNest]:
+    for function in program.file.functions:
+        yield from _among(program, function, nests.outermost_loops(function.body), inside=False)
+
+
+def _among(
+    program: Program, function: c_ast.Function, loops: Iterable[nests.SourceLoop], inside: bool
+) -> Iterator[SurveyedNest]:
+    for loop in loops:
+        depth = _depth(loop)
+        try:
+            codelet = build(program.file, CodeletFunction(function, None, loop.span), program.options).codelet
+        except LooptuneError as error:
+            yield SurveyedNest(function, loop.span, depth, None, error, inside)
+            yield from _among(program, function, nests.outermost_loops(loop), inside=True)
+        else:
+            yield SurveyedNest(function, loop.span, depth, codelet, None, inside)
+
+
+def _depth(loop: nests.SourceLoop) -> int:
+    return 1 + max((_depth(inner) for inner in nests.outermost_loops(loop)), default=0)

@@ -1,0 +1,53 @@
+"""Every nest of a file, whatever stands around it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from looptune.frontend.survey import survey
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROGRAM = """\
+#include "missing.h"
+#include <stdio.h>
+int old(a, b) int a; what b; {
+return a; }
+#define BOTH for (int i = 0; i < 9; i++) x[i] = 1; for (int i = 0; i < 9; i++) x[i] = 2;
+void f(int n, float *x, struct other *o)
+{
+  while (o->next) {
+    for (int i = 0; i < n; i++)
+      for (int j = 0; j < n; j++) x[i * n + j] = 0;
+    puts("");
+  }
+  BOTH
+}
+int broken(void) { return 1 +; }
+"""
+
+
+def test_inner_nests_are_listed_where_the_outer_one_is_not_supported(tmp_path: Path) -> None:
+    path = tmp_path / "program.c"
+    path.write_text(PROGRAM)
+    found = survey(path)
+    assert [(n.kernel, n.depth, n.codelet is not None, n.inside) for n in found.nests] == [
+        ("f:8", 3, False, False),
+        ("f:9", 2, True, True),
+        ("f:13", 1, True, False),
+        ("f:13", 1, True, False),
+    ]
+    assert [name for name, _ in found.missing] == ["missing.h"]
+    assert {e.span.line for e in found.skipped} == {3, 15}
+
+
+def test_extents_are_those_of_the_text(tmp_path: Path) -> None:
+    path = tmp_path / "program.c"
+    path.write_text(PROGRAM)
+    found = survey(path)
+    extents = [found.extent(n) for n in found.nests]
+    assert extents[1] is not None
+    assert PROGRAM[slice(*extents[1])].startswith("for (int i = 0; i < n; i++)\n")
+    assert PROGRAM[slice(*extents[1])].endswith("x[i * n + j] = 0;")
+    assert extents[2:] == [None, None]
