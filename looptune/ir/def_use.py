@@ -234,8 +234,8 @@ def _first_uses(block: tuple[Stmt, ...], assigned: Conditional) -> tuple[set[str
                         if new and not names_in((*holds, *conditions)) & written_names((stmt,)):
                             assigned = _with_names(assigned, (*holds, *conditions), new)
                 assigned = _with_names(assigned, (), surely[0] & surely[1])
-            case While():
-                first_read |= referenced_names((stmt,)) - written
+            case While(cond, body):
+                first_read |= (names_in(cond) | _first_uses(body, kept)[0]) - written
                 assigned = kept
     return first_read, assigned
 

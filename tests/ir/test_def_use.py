@@ -9,6 +9,7 @@ import numpy as np
 from looptune.frontend import load
 from looptune.ir import interpreter
 from looptune.ir.def_use import upward_exposed_uses
+from looptune.ir.nodes import Assign, Binary, Const, Var, While
 
 STATEMENTS = (
     "t = 1;",
@@ -42,3 +43,11 @@ def test_what_is_assigned_first_is_never_read_earlier() -> None:
                 # A scalar without a value is a KeyError.
                 interpreter.Interpreter({"x": np.array([first]), "y": np.zeros(1)}, {"n": n}, None).run(block)
     assert sure > 1000
+
+
+def test_what_a_while_loop_assigns_before_each_use_is_its_own() -> None:
+    """A scalar that each pass assigns first is not exposed; one that the condition or a pass reads first is."""
+    t, z, big = Var("t", "float64"), Var("z", "float64"), Const(4.0, "float64")
+    body = (Assign(t, Binary("*", z, z)), Assign(z, t))
+    assert upward_exposed_uses((While(Binary("<", z, big), body),)) == {"z"}
+    assert upward_exposed_uses((While(Binary("<", z, big), tuple(reversed(body))),)) == {"t", "z"}
