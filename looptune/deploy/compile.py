@@ -86,6 +86,7 @@ class CompiledKernel:
         if len(args) != len(params):
             names = ", ".join(p.name for p in params)
             raise UsageError(f"{self.codelet.name} takes {len(params)} arguments ({names}), got {len(args)}")
+        args = tuple(_without_fields(p, a) for p, a in zip(params, args, strict=True))
         scalars = {p.name: scalar(p, a) for p, a in zip(params, args, strict=True) if isinstance(p, Scalar)}
         given = {p.name: (p, a) for p, a in zip(params, args, strict=True) if isinstance(p, Array)}
         placed = {name: self._placed(p, a, scalars) for name, (p, a) in given.items()}
@@ -138,6 +139,16 @@ class CompiledKernel:
             return self._machine.place(shaped), True
         direct = shaped.flags.c_contiguous and shaped.flags.writeable and np.shares_memory(shaped, array)
         return (shaped, False) if direct or not array.size else (np.array(shaped, order="C"), True)
+
+
+def _without_fields(p: Array | Scalar, given: Any) -> Any:
+    """Return a structured array as one of the parameter's type with a dimension more, in the same memory."""
+    if not isinstance(given, np.ndarray) or given.dtype.names is None or not isinstance(p, Array):
+        return given
+    size, item = given.dtype.itemsize, np.dtype(p.dtype).itemsize
+    if size % item or not given.flags.c_contiguous:
+        raise UsageError(f"{p.name} must be a contiguous array whose elements have a multiple of {item} bytes")
+    return given.view(p.dtype).reshape(*given.shape, size // item)
 
 
 def _check_apart(given: Sequence[tuple[Array, Any]]) -> None:

@@ -149,7 +149,7 @@ def _single(program: Program, chosen: CodeletFunction) -> Unit:
     known = _of_params(codelet, values)
     left_in = {} if built.region is None else {variable: array for array, variable in built.element_names.items()}
     run = reference_text.CodeletText(
-        chosen.function, codelet, built.region, part.path, part.body, {}, left_in, built.result
+        chosen.function, codelet, built.region, part.path, part.body, {}, left_in, built.result, built.fields
     )
     head = None if built.region is not None else _head(program, chosen, built)
     return Unit(codelet, known, part.path, program.source.sources[part.path],
@@ -159,6 +159,8 @@ def _single(program: Program, chosen: CodeletFunction) -> Unit:
 
 
 def _head(program: Program, chosen: CodeletFunction, built: LoweredCodelet) -> Head | str:
+    if built.has_structs:
+        return f"{chosen.function.name} uses structs, which C that is built here does not declare: pass arrays"
     try:
         return signature.head(chosen.function, built.codelet, program.file, built.result)
     except UsageError as error:
@@ -187,6 +189,11 @@ def _group(program: Program, chosen: tuple[CodeletFunction, ...], warnings: list
     )  # fmt: skip
     path = parts[0].path
     known = _of_params(codelet, {**values, **program.known_values})
+    for own in built.values():
+        if own.fields:
+            raise UnsupportedError(
+                "a struct among the parameters of a group's codelet is not accepted: pass its fields", own.codelet.span
+            )
     functions = [s.codelet_call.callee.function for s in shares]
     texts = [
         reference_text.CodeletText(f, built[f.name].codelet, None, part.path, part.body, s.params, s.elements)
@@ -231,7 +238,7 @@ def _part(program: Program, chosen: CodeletFunction, built: LoweredCodelet) -> F
         function.name, path, body, frozenset(), {}, open=function.open, region=region is not None,
         variables=built.variables, element_names=built.element_names, shadowed=built.shadowed,
         pointers=built.pointers,
-        moved=built.moved,
+        moved=built.moved, has_structs=built.has_structs,
         flags=built.flags, result=built.result,
     )  # fmt: skip
 

@@ -3,7 +3,7 @@
     Function = name, parameters (Declare), body (Block)
     Item     = Declare | Evaluate | Block | For | While | If | Switch | Case | Label | Return | Jump | PragmaItem
              | Region | Leave | Unsupported
-    Expr     = Number | Name | Index | Unary | Binary | Ternary | Cast | Call | Assignment | Comma | Unsupported
+    Expr     = Number | Name | Index | Field | Unary | Binary | Ternary | Cast | Call | Assignment | Comma | Unsupported
     Type     = Basic | Pointer | ArrayOf | TypeOf | UnsupportedType
 
 ``Region`` and ``Leave`` are what ``normalize`` makes of jumps. ``Unsupported`` is valid C that looptune does not
@@ -50,6 +50,15 @@ class Index(Syntax):
 
     base: Expr
     index: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Syntax):
+    """A field ``base.name``; of the struct to which ``base`` points, ``base->name``, where ``arrow``."""
+
+    base: Expr
+    name: str
+    arrow: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +177,16 @@ class TypeOf:
 
 
 @dataclass(frozen=True, slots=True)
+class Struct:
+    """A struct type with its fields in order; ``tag`` is unique for each declaration."""
+
+    tag: str
+    fields: tuple[tuple[str, Type], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class UnsupportedType:
-    """A struct, a function, ``long double``, a type nobody declared."""
+    """A union, a function, ``long double``, a type nobody declared."""
 
     what: str
 
@@ -325,8 +342,8 @@ class File:
     skipped: tuple[ParseError, ...] = ()
 
 
-Expr = Number | Name | Index | Unary | Binary | Ternary | Cast | Call | Assignment | Comma | Unsupported
-Type = Basic | Pointer | ArrayOf | TypeOf | UnsupportedType
+Expr = Number | Name | Index | Field | Unary | Binary | Ternary | Cast | Call | Assignment | Comma | Unsupported
+Type = Basic | Pointer | ArrayOf | Struct | TypeOf | UnsupportedType
 Item = (
     Declare | Evaluate | Block | For | While | If | Switch | Case | Label | Return | Jump | PragmaItem | Region | Leave
     | Unsupported

@@ -268,6 +268,21 @@ class _Reader:
             self.types[tag] = made
         return made
 
+    def struct(self, node: Any) -> s.Type:
+        """Return a struct type, "a struct" where its fields are not known or have no plain type."""
+        tag = f"struct {node.name}"
+        if node.decls is None:
+            return self.types.get(tag, s.UnsupportedType("a struct"))
+        made: s.Type = s.UnsupportedType("a struct with bit-fields")
+        if not any(getattr(d, "bitsize", None) is not None for d in node.decls):
+            fields = tuple((d.name, self.type(d.type)) for d in node.decls if isinstance(d, c_ast.Decl))
+            named = all(name is not None for name, _ in fields)
+            at = node.coord
+            made = s.Struct(f"{tag}@{at.line}:{at.column}", fields) if named else s.UnsupportedType("a struct")
+        if node.name is not None:
+            self.types[tag] = made
+        return made
+
     def evaluated(self, e: s.Expr) -> int | s.Expr:
         """Return the value of an integer constant expression, or the expression where it is none that is read."""
         try:
@@ -292,8 +307,10 @@ class _Reader:
                 return named_type(node.names, self.types, self.dtype)
             case c_ast.FuncDecl():
                 return s.UnsupportedType("a function pointer")
-            case c_ast.Struct() | c_ast.Union():
-                return s.UnsupportedType("a struct")
+            case c_ast.Struct():
+                return self.struct(node)
+            case c_ast.Union():
+                return s.UnsupportedType("a union")
             case _:
                 return s.UnsupportedType("this type")
 
@@ -412,6 +429,10 @@ class _Reader:
             case c_ast.Cast():
                 arg = self.expr(node.expr)
                 return s.Cast(self.type(node.to_type), arg, span=self.span(node, arg))
+            case c_ast.StructRef():
+                inner = self.expr(node.name)
+                whole = span_over(self.span(node, inner), self.span(node.field))
+                return s.Field(inner, node.field.name, node.type == "->", span=whole)
             case c_ast.FuncCall() if isinstance(node.name, c_ast.ID):
                 args = tuple(self.expr(a) for a in (node.args.exprs if node.args else ()))
                 return s.Call(node.name.name, args, span=self.span(node, *args, closing=")"))
@@ -446,8 +467,6 @@ class _Reader:
         span = self.span(node)
         parts = tuple(self.within(node))
         match node:
-            case c_ast.StructRef():
-                return s.Unsupported("a struct", "one array or scalar parameter per field", parts, span=span)
             case c_ast.CompoundLiteral():
                 return s.Unsupported("a compound literal", "a declared array", parts, span=span)
             case c_ast.FuncCall():

@@ -38,6 +38,7 @@ from looptune.frontend.name_resolution import (
 from looptune.frontend.normalize import Surroundings, normalize
 from looptune.frontend.normalize.pointer_offsets import moving_pointers
 from looptune.frontend.normalize.results import result_name
+from looptune.frontend.normalize.struct_fields import FieldVariable
 from looptune.frontend.normalize.structured_jumps import FLAG
 from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.symbol_table import Options, Scope, Storage, layout
@@ -56,6 +57,7 @@ class LoweredCodelet:
     memory: parameters of the function, and pointers that are set to anything but memory allocated for them. ``moved``
     are the pointers of the text for which it has arrays and offsets. ``result`` is the array that holds what the
     function returns, "" if it returns nothing. ``flags`` are the locals that say whether a jump was taken.
+    ``fields`` are the fields of structs that are parameters of the codelet; ``has_structs``: its text names fields.
     """
 
     codelet: Codelet
@@ -67,6 +69,8 @@ class LoweredCodelet:
     moved: frozenset[str]
     result: str = ""
     flags: frozenset[str] = frozenset()
+    fields: tuple[FieldVariable, ...] = ()
+    has_structs: bool = False
 
 
 def build(file: c_ast.File, chosen: CodeletFunction, options: Options) -> LoweredCodelet:
@@ -76,7 +80,7 @@ def build(file: c_ast.File, chosen: CodeletFunction, options: Options) -> Lowere
     held = {p.name: base(name) for name, p in builder.results.items()}
     return LoweredCodelet(
         codelet, builder.region, builder.variables, held, builder.hidden, frozenset(builder.pointers()), builder.moved,
-        builder.result, builder.flags,
+        builder.result, builder.flags, builder.fields, builder.has_structs,
     )  # fmt: skip
 
 
@@ -97,6 +101,8 @@ class _Builder:
         self.body = resolve(self.function.body, env)
         self.region = self.part(self.body, marked)
         self.result = self.result_array() if self.region is None else ""
+        self.fields: tuple[FieldVariable, ...] = ()
+        self.has_structs = False
         self.items = self.normalized_items()
         self.starred = only_dereferenced((*self.items, *self.around()))
         self.outer: dict[str, Array | Scalar] = {}
@@ -135,12 +141,40 @@ class _Builder:
     def normalized_items(self) -> tuple[c_ast.Item, ...]:
         """Return the codelet's statements after the passes of ``normalize``."""
         declared = (*self.file.globals, *self.function.params, *_declarations(self.body))
+        items = self.body.items if self.region is None else self.region.items
         types = {d.name: d.type for d in declared}
         own = frozenset(p.name for p in self.function.params)
         around = Surroundings(self.file, types, self.region is None, self.pointers_read_after(), self.result, own)
-        items = self.body.items if self.region is None else self.region.items
+        made = normalize(items, around)
         self.moved = frozenset(map(base, moving_pointers(items, types)))
-        return normalize(items, around)
+        if made.has_structs:
+            self.has_structs, self.fields = True, made.fields
+            self.retype(made.types)
+        return made.items
+
+    def retype(self, types: Mapping[str, c_ast.Type]) -> None:
+        """Give the variables from outside the types that they have without structs."""
+
+        def all_of(several: Iterable[c_ast.Declare]) -> tuple[c_ast.Declare, ...]:
+            return tuple(replace(d, type=types.get(d.name, d.type)) for d in several)
+
+        self.function = replace(self.function, params=all_of(self.function.params))
+        self.file = replace(self.file, globals=all_of(self.file.globals))
+        self.scope.file = self.file
+        if self.region is not None:
+            self.region = replace(self.region, declared=all_of(self.region.declared))
+
+    def enter_fields(self) -> None:
+        """Make the fields of structs from outside parameters."""
+        for f in self.fields:
+            d = f.declared
+            dtype, extents = layout(d.type, base(d.name), d.span)
+            if extents:
+                self.outer[d.name] = self.array(d.name, d, dtype, extents)
+                continue
+            self.outer[d.name] = Scalar(base(d.name), dtype, span=d.span)
+            self.scope.bound[d.name] = Var(base(d.name), dtype, span=d.span)
+            self.scope.fixed.add(base(d.name))
 
     def pointers_read_after(self) -> frozenset[str]:
         """Return the pointers from outside of the codelet that may be read after it."""
@@ -222,6 +256,7 @@ class _Builder:
         params, prologue = self.parameters()
         self.enter_counters()
         prologue += self.enter_set_globals()
+        self.enter_fields()
         prologue += self.surroundings()
         statements = Statements(self.scope, self.once)
         own = statements.block(self.items)
@@ -446,6 +481,7 @@ class _Builder:
     def pointers(self) -> Iterator[str]:
         """Yield the pointers among the arrays, apart from those whose memory is theirs alone."""
         yield from (p.name for p in self.function.params if not isinstance(p.type, c_ast.Basic))
+        yield from (base(f.declared.name) for f in self.fields if not isinstance(f.declared.type, c_ast.Basic))
         declared = (*self.file.globals, *(() if self.region is None else self.region.declared))
         fresh = allocated_pointers(self.body)
         yield from (base(d.name) for d in declared if isinstance(d.type, c_ast.Pointer) and d.name not in fresh)
@@ -499,7 +535,7 @@ def _without_declarations(items: Iterable[c_ast.Item]) -> tuple[Any, ...]:
 
 def _is_opaque(init: c_ast.Expr | c_ast.InitializerList) -> bool:
     return any(
-        isinstance(n, c_ast.Unsupported) or (isinstance(n, c_ast.Call) and not is_pure(n.name))
+        isinstance(n, c_ast.Unsupported | c_ast.Field) or (isinstance(n, c_ast.Call) and not is_pure(n.name))
         for n in c_ast.walk(init)
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from looptune.frontend import c_ast, math_functions
 from looptune.frontend.c_constants import number
 from looptune.frontend.loop_limits import COUNTING, convert_index
 from looptune.frontend.name_resolution import TABLE, base, resolve, singly_assigned
-from looptune.frontend.symbol_table import Scope, Storage, layout, refuse
+from looptune.frontend.symbol_table import Scope, Storage, layout, refuse, refuse_field
 from looptune.ir.c_printer import arithmetic_type
 from looptune.ir.nodes import Array, Binary, Call, Cast, Const, Expr, Load, Node, Scalar, Select, Unary, Var
 from looptune.ir.rewrite import walk
@@ -92,6 +92,8 @@ class Expressions:
                 raise refuse("an assignment inside an expression", "it as a statement of its own", e.span)
             case c_ast.Comma():
                 raise refuse("a comma expression", "its parts as statements", e.span)
+            case c_ast.Field():
+                raise refuse_field(e.span)
             case c_ast.Unsupported(what, instead):
                 raise refuse(what, instead, e.span)
             case _:
@@ -179,6 +181,8 @@ class Expressions:
                 return self.moved(op, lhs, rhs, e.span)
             case c_ast.Unsupported(what, instead):
                 raise refuse(what, instead, e.span)
+            case c_ast.Field():
+                raise refuse_field(e.span)
             case c_ast.Unary("&"):
                 raise refuse("taking an address", "the array's name and its indices", e.span)
             case c_ast.Unary("++" | "--") | c_ast.Assignment():

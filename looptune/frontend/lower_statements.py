@@ -16,7 +16,7 @@ from looptune.frontend.loop_limits import ExitTest, counter_range, nonnegative
 from looptune.frontend.lower_expressions import Expressions, cast, is_constant
 from looptune.frontend.name_resolution import OFFSET, assigned_names, base
 from looptune.frontend.pragma import LOOP_FAMILIES
-from looptune.frontend.symbol_table import Scope, Storage, layout, refuse
+from looptune.frontend.symbol_table import Scope, Storage, layout, refuse, refuse_field
 from looptune.ir.c_printer import arithmetic_type
 from looptune.ir.nodes import (
     Assign,
@@ -249,6 +249,8 @@ class Statements:
                 return (Assign(element, new, span=span),)
             case c_ast.Unsupported(what, instead):
                 raise refuse(what, instead, target.span)
+            case c_ast.Field():
+                raise refuse_field(target.span)
             case _:
                 raise refuse("this assignment", "a variable or an array element on its left", span)
 

@@ -74,7 +74,7 @@ def root_variable(expr: Any) -> str | None:
     match expr:
         case c_ast.Name(name):
             return name
-        case c_ast.Index(inner) | c_ast.Unary("*", inner) | c_ast.Cast(_, inner):
+        case c_ast.Index(inner) | c_ast.Field(inner) | c_ast.Unary("*", inner) | c_ast.Cast(_, inner):
             return root_variable(inner)
         case c_ast.Binary("+" | "-", lhs, rhs):
             found = root_variable(lhs)

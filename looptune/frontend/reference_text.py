@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 from looptune.frontend import c_ast
 from looptune.frontend.codelet_selection import Region
 from looptune.frontend.name_resolution import base, used_names
+from looptune.frontend.normalize.struct_fields import FieldVariable
 from looptune.ir.c_printer import C_TYPES
 from looptune.ir.nodes import Array, Codelet, Scalar
 
@@ -74,7 +75,8 @@ class CodeletText:
 
     ``names`` maps its own parameters to the whole codelet's names where these differ; ``element_arrays`` are those of
     its scalars that are the first element of an array of the codelet; ``result`` is the array of the codelet that holds
-    what the function returns, "" if it returns nothing.
+    what the function returns, "" if it returns nothing. ``fields`` are those of structs that are parameters of the
+    codelet.
     """
 
     function: c_ast.Function
@@ -85,6 +87,12 @@ class CodeletText:
     names: Mapping[str, str] = field(default_factory=dict)
     element_arrays: Mapping[str, str] = field(default_factory=dict)
     result: str = ""
+    fields: tuple[FieldVariable, ...] = ()
+
+    @property
+    def owners(self) -> frozenset[str]:
+        """Return the structs of which the codelet has the fields."""
+        return frozenset(base(f.owner) for f in self.fields)
 
 
 def files(
@@ -131,11 +139,47 @@ def _call(run: CodeletText, globals_: Sequence[c_ast.Declare], places: Mapping[s
         return _place(run.names.get(name, name), places)
 
     own = [d.name for d in run.function.params]
-    before, after = _file_scope(run.codelet, (*own, run.result), globals_, place)
+    held = [base(f.declared.name) for f in run.fields]
+    before, after = _file_scope(run.codelet, (*own, run.result, *held), globals_, place)
     yield from before
+    for d in run.function.params:
+        if d.name in run.owners:
+            yield _object(d)
+    stored, fetched = _fields(run, places)
+    yield from stored
     value = f"*({C_TYPES[params[run.result].dtype]} *){places[run.result]} = " if run.result else ""
-    yield f"  {value}{run.function.name}({', '.join(place(n) if n in params else '0' for n in own)});\n"
+    yield f"  {value}{run.function.name}({', '.join(_argument(run, n, place) for n in own)});\n"
+    yield from fetched
     yield from after
+
+
+def _argument(run: CodeletText, name: str, place: Callable[[str], str]) -> str:
+    if name in run.owners:
+        return name
+    return place(name) if any(p.name == name for p in run.codelet.params) else "0"
+
+
+def _object(d: c_ast.Declare) -> str:
+    """Return the declaration of a struct, or of a pointer to one, whose fields are given."""
+    if isinstance(d.type, c_ast.Pointer):
+        return f"  {d.c[0]} = __builtin_calloc(1, sizeof *{base(d.name)});\n"
+    return f"  {d.c[0]}; __builtin_memset((void *)&{base(d.name)}, 0, sizeof {base(d.name)});\n"
+
+
+def _fields(run: CodeletText, places: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """Return the lines that set the fields of structs, and those that fetch what the codelet writes into them."""
+    before, after = [], []
+    for f in run.fields:
+        place, there = _place(base(f.declared.name), places), f"{base(f.owner)}{f.path}"
+        match f.declared.type:
+            case c_ast.Pointer():
+                before.append(f"  *(void **)&{there} = {place};\n")
+            case c_ast.Basic(dtype):
+                before.append(f"  *({C_TYPES[dtype]} *)&{there} = {place};\n")
+            case _:
+                before.append(f"  __builtin_memcpy((void *)&{there}, {place}, sizeof {there});\n")
+                after.append(f"  __builtin_memcpy({place}, (void *)&{there}, sizeof {there});\n")
+    return before, after
 
 
 def _place(name: str, places: Mapping[str, str]) -> str:
@@ -177,10 +221,15 @@ def _scop(
     mentioned = {base(name) for name in used_names((*region.items, *inside))} | params.keys()
     around = {d.name: d for d in run.function.params if d.name in mentioned} | {base(d.name): d for d in inside}
     left_in = run.element_arrays
-    own = {*around, *(array for variable, array in left_in.items() if variable in around)}
+    held = {base(f.declared.name) for f in run.fields}
+    own = {*around, *held, *(array for variable, array in left_in.items() if variable in around)}
     before, after = _file_scope(run.codelet, own, globals_, partial(_place, places=places))
     yield from before
+    stored, fetched = _fields(run, places)
     for name, d in around.items():
+        if name in run.owners:
+            yield _object(d)
+            continue
         match params.get(left_in.get(name, name)):
             case Scalar():
                 yield f"  {d.c[0]} = {places[name]};\n"
@@ -192,10 +241,12 @@ def _scop(
                 yield f"  {d.c[0]} = {places[name]};\n"
             case None:
                 made = d.init is not None and any(
-                    isinstance(n, c_ast.Call | c_ast.Unsupported) for n in c_ast.walk(d.init)
+                    isinstance(n, c_ast.Call | c_ast.Unsupported | c_ast.Field) for n in c_ast.walk(d.init)
                 )
                 yield f"  {d.c[0 if made else 1]};\n"
+    yield from stored
     yield "{\n" + text[slice(*run.body)] + "\n}\n"
+    yield from fetched
     yield from after
 
 

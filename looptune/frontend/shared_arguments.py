@@ -149,7 +149,9 @@ class Variables:
         while isinstance(e, c_ast.Cast):
             e = e.arg
         names = used_names((e,))
-        if names & self.changing(caller) or any(isinstance(n, c_ast.Call | c_ast.Unsupported) for n in c_ast.walk(e)):
+        if names & self.changing(caller) or any(
+            isinstance(n, c_ast.Call | c_ast.Unsupported | c_ast.Field) for n in c_ast.walk(e)
+        ):
             return None
         match e:
             case c_ast.Name(name) if not self.is_constant(name):

@@ -21,6 +21,11 @@ def refuse(what: str, instead: str, span: Span) -> UnsupportedError:
     return UnsupportedError(f"{message}: write {instead} instead" if instead else message, span)
 
 
+def refuse_field(span: Span) -> UnsupportedError:
+    """Return the error for a field of a struct for which no pass has found an array or a scalar."""
+    return refuse("a struct", "one array or scalar parameter per field", span)
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """Options of the front end: whether float constants are float, and the macros that are defined."""
@@ -99,7 +104,7 @@ def layout(kind: c_ast.Type, name: str, span: Span) -> tuple[str, tuple[c_ast.Ex
             extent: c_ast.Expr | None = None
         case c_ast.ArrayOf(of, extent):
             dtype, rest = layout(of, name, span)
-        case c_ast.UnsupportedType("a struct"):
+        case c_ast.Struct() | c_ast.UnsupportedType("a struct"):
             raise refuse(f"a struct ({name})", "one parameter per field", span)
         case c_ast.UnsupportedType(what):
             shown = f"{name}, of type {what}," if what.isidentifier() else f"{what} ({name})"

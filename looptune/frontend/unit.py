@@ -29,7 +29,8 @@ class FunctionPart:
     codelet's locals; ``element_names`` those of variables that are arrays of one element in the codelet, by the array.
     ``shadowed`` are names of the file that mean something else somewhere in the function. ``pointers``
     are the arrays, by their names in the text, that may be the memory of others. ``moved`` are the pointers of the text
-    that the codelet does not have, because it has their arrays and offsets.
+    that the codelet does not have, because it has their arrays and offsets. ``has_structs``: the text names fields of
+    structs, for which the codelet has arrays and scalars.
     ``flags`` are the codelet's locals that say whether a jump of the text was taken. ``result`` is the array of the
     codelet that holds what the function returns, "" if it returns nothing.
     """
@@ -47,6 +48,7 @@ class FunctionPart:
     shadowed: frozenset[str] = frozenset()
     pointers: frozenset[str] = frozenset()
     moved: frozenset[str] = frozenset()
+    has_structs: bool = False
     flags: frozenset[str] = frozenset()
     result: str = ""
 

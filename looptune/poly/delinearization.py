@@ -5,7 +5,8 @@ and 0 <= e0 < n holds wherever the subscript is used, two of them are equal exac
 treated as one of two dimensions (or more: ``(i * n + j) * m + k``). Otherwise the subscript may be anything.
 
 The size may be a sum, as in ``A[(i + 1) * (n + 2) + j + 1]``. Where e0 < n does not follow from the loops, but from a
-relation of two sizes, that relation is assumed: ``A[i * lda + j]`` for ``j < m`` assumes ``m <= lda``.
+relation of two sizes, that relation is assumed: ``A[i * lda + j]`` for ``j < m`` assumes ``m <= lda``. Of an array with
+several subscripts the first one is split.
 """
 
 from __future__ import annotations
@@ -118,12 +119,12 @@ def delinearize(
     Nothing is assumed where the loops show that it is exact.
     """
     flat: dict[str, list[Access]] = {}
-    for access in (a for mine in accesses.values() for a in mine if len(a.subscripts) == 1):
+    for access in (a for mine in accesses.values() for a in mine if a.subscripts):
         flat.setdefault(access.array, []).append(access)
     found: dict[int, Access] = {}
     assumed: dict[SizeRelation, None] = {}
     for mine in flat.values():
-        if any(a.index == (None,) for a in mine):
+        if any(a.index[0] is None for a in mine):
             rows, needs = _rows_of(space, mine)
             found |= {id(a): b for a, b in rows}
             assumed |= dict.fromkeys(needs)
@@ -134,7 +135,7 @@ def _rows_of(space: Space, mine: list[Access]) -> tuple[list[tuple[Access, Acces
     todo = []
     for a in mine:
         rest = polynomial(a.subscripts[0])
-        if rest is None or not _in_scope(space, a):
+        if rest is None or None in a.index[1:] or not _in_scope(space, a):
             return [], ()
         todo.append(_Subscript(a, rest))
     for may_assume in (False, True):
@@ -152,9 +153,8 @@ def _in_scope(space: Space, a: Access) -> bool:
 
 def _as_rows(space: Space, s: _Subscript) -> Access:
     statement = space.nest.statements[s.access.statement]
-    return replace(
-        s.access, index=(_text(s.rest), *s.columns), must=statement.exact, unknown=statement.unknown
-    )  # fmt: skip
+    index = (_text(s.rest), *s.columns, *s.access.index[1:])
+    return replace(s.access, index=index, must=statement.exact, unknown=statement.unknown)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ what they compute stays the same. A pass leaves alone what it cannot rewrite: ``
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from looptune.frontend import c_ast
 from looptune.frontend.normalize.calls import Calls
@@ -16,6 +16,7 @@ from looptune.frontend.normalize.pointer_offsets import replace_pointers
 from looptune.frontend.normalize.results import store_result
 from looptune.frontend.normalize.side_effects import separate_effects
 from looptune.frontend.normalize.sizes import replace_sizeof
+from looptune.frontend.normalize.struct_fields import FieldVariable, separate_fields
 from looptune.frontend.normalize.structured_jumps import eliminate_jumps
 from looptune.frontend.normalize.switches import replace_switches
 
@@ -70,11 +71,33 @@ def _sizes(items: Items, around: Surroundings) -> Items:
     return replace_sizeof(items, around.types, around.parameters)
 
 
-PASSES: tuple[Pass, ...] = (_results, _counting, _effects, _sizes, _switches, _jumps, _pointers)
+PASSES: tuple[Pass, ...] = (_results, _counting, _effects)
+"""Those for statements that may name structs."""
+PASSES_WITHOUT_STRUCTS: tuple[Pass, ...] = (_sizes, _switches, _jumps, _pointers)
 
 
-def normalize(items: Items, around: Surroundings) -> Items:
+@dataclass(frozen=True, slots=True)
+class Normalized:
+    """Statements that ``lower_statements`` reads.
+
+    ``types`` are those of the variables, in which arrays of structs are arrays of more dimensions. ``fields`` are the
+    fields of structs from outside that are variables of their own; ``has_structs``: the statements named structs.
+    """
+
+    items: Items
+    types: Mapping[str, c_ast.Type]
+    fields: tuple[FieldVariable, ...]
+    has_structs: bool
+
+
+def normalize(items: Items, around: Surroundings) -> Normalized:
     """Return the statements after all passes. Raises UnsupportedError at what a pass has to refuse."""
     for apply in PASSES:
         items = apply(items, around)
-    return items
+    declared = {n.name: n.type for n in c_ast.walk(c_ast.Block(items)) if isinstance(n, c_ast.Declare)}
+    separated = separate_fields(items, {**around.types, **declared})
+    has_structs = separated.items is not items
+    items, around = separated.items, replace(around, types=separated.types)
+    for apply in PASSES_WITHOUT_STRUCTS:
+        items = apply(items, around)
+    return Normalized(items, separated.types, separated.outside, has_structs)

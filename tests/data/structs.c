@@ -1,0 +1,164 @@
+// px  sizes: n=9; loops: parallel
+typedef struct { float r, g, b; } px;
+void f(int n, const px *in, float *out) { for (int i = 0; i < n; i++) out[i] = 0.3f * in[i].r + 0.6f * in[i].g + 0.1f * in[i].b; }
+//----
+// complexs  sizes: n=9; loops: parallel
+typedef struct { double re, im; } cplx;
+void f(int n, const cplx *a, const cplx *b, cplx *c) { for (int i = 0; i < n; i++) { c[i].re = a[i].re * b[i].re - a[i].im * b[i].im; c[i].im = a[i].re * b[i].im + a[i].im * b[i].re; } }
+//----
+// complexlocal  sizes: n=9; loops: parallel
+typedef struct { double re, im; } cplx;
+void f(int n, cplx *a, const cplx *b) { for (int i = 0; i < n; i++) { cplx t = a[i], u; u.re = t.re - b[i].im; u.im = t.im * 2; a[i] = u; } }
+//----
+// grid  sizes: g_nx=5 g_ny=6; shapes: g_data=40 g_out=40; loops: parallel parallel
+struct grid { int nx, ny; double *data; double *out; };
+void f(struct grid *g) { for (int i = 1; i < g->nx - 1; i++) for (int j = 1; j < g->ny - 1; j++) g->out[i * g->ny + j] = 0.25 * (g->data[(i - 1) * g->ny + j] + g->data[(i + 1) * g->ny + j]); }
+//----
+// matrix  sizes: a_rows=4 a_cols=5 b_cols=3 c_cols=3; shapes: a_v=20 b_v=15 c_v=12; loops: parallel parallel reduction
+typedef struct { int rows, cols; float *v; } matrix;
+void mul(const matrix *a, const matrix *b, matrix *c) { for (int i = 0; i < a->rows; i++) for (int j = 0; j < b->cols; j++) { float s = 0; for (int k = 0; k < a->cols; k++) s += a->v[i * a->cols + k] * b->v[k * b->cols + j]; c->v[i * c->cols + j] = s; } }
+//----
+// byvalue  sizes: m_n=6; shapes: m_v=20; loops: parallel
+struct vec { int n; double *v; };
+void scale(struct vec m, double s) { for (int i = 0; i < m.n; i++) m.v[i] *= s; }
+//----
+// fieldarray  sizes: n=4; loops: parallel
+struct s { int k; float a[10]; float b[10]; };
+void f(struct s *p, int n) { for (int i = 0; i < n; i++) p->a[i] = p->b[i] + i; }
+//----
+// globalstruct  sizes: n=4 S_k=3; loops: parallel
+struct s { int k; float a[10]; float b[10]; } S;
+void f(int n) { for (int i = 0; i < n; i++) S.a[i] = S.b[i] + S.k; }
+//----
+// gccs421  sizes: n=4; loops: parallel
+struct GlobalData { __attribute__((aligned(64))) float a[100]; int pad[3]; float b[100]; } global_data;
+void f(int n) { for (int i = 0; i < n; i++) global_data.a[i] = global_data.b[i + 1]; }
+//----
+// counter  sizes: n=9; shapes: x=9; loops: reduction
+struct acc { double sum; int n; };
+void f(int n, const double *x, struct acc *a) { a->sum = 0; for (int i = 0; i < n; i++) a->sum += x[i]; a->n = n; }
+//----
+// particles  sizes: n=7 dt=0.1; loops: parallel parallel
+typedef struct { double pos[3]; double vel[3]; double mass; } part;
+void step(int n, part *p, double dt) { for (int i = 0; i < n; i++) for (int d = 0; d < 3; d++) p[i].pos[d] += dt * p[i].vel[d] / p[i].mass; }
+//----
+// nbody  sizes: n=7; loops: parallel reduction
+typedef struct { float x, y, z, vx, vy, vz; } body;
+#include <math.h>
+void force(int n, body *p, float dt) { for (int i = 0; i < n; i++) { float fx = 0, fy = 0, fz = 0; for (int j = 0; j < n; j++) { float dx = p[j].x - p[i].x, dy = p[j].y - p[i].y, dz = p[j].z - p[i].z; float d = dx * dx + dy * dy + dz * dz + 1e-9f; float inv = 1.0f / sqrtf(d); fx += dx * inv * inv * inv; fy += dy * inv; fz += dz * inv; } p[i].vx += dt * fx; p[i].vy += dt * fy; p[i].vz += dt * fz; } }
+//----
+// nested  sizes: n=7; loops: parallel
+typedef struct { float x, y; } v2; typedef struct { v2 a, b; } seg;
+void len(int n, const seg *s, float *o) { for (int i = 0; i < n; i++) { float dx = s[i].b.x - s[i].a.x, dy = s[i].b.y - s[i].a.y; o[i] = dx * dx + dy * dy; } }
+//----
+// nestedcopy  sizes: n=7; loops: parallel
+typedef struct { float x, y; } v2; typedef struct { v2 a, b; } seg;
+void swap(int n, seg *s) { for (int i = 0; i < n; i++) { v2 t = s[i].a; s[i].a = s[i].b; s[i].b = t; } }
+//----
+// walkstruct  sizes: n=7; shapes: p=7x3 o=7; loops: parallel
+typedef struct { unsigned char r, g, b; } rgb;
+void gray(int n, const rgb *p, unsigned char *o) { while (n--) { *o++ = (p->r * 77 + p->g * 150 + p->b * 29) >> 8; p++; } }
+//----
+// ptrtoelem  sizes: n=7; loops: parallel
+typedef struct { double x, y, z; } v3;
+void norm(int n, v3 *p) { for (int i = 0; i < n; i++) { v3 *q = &p[i]; double l = q->x + q->y + q->z; q->x /= l; q->y /= l; q->z /= l; } }
+//----
+// onetype  sizes: n=7; loops: parallel
+struct cell { double u; int flag; double v; };
+void f(int n, struct cell *c) { for (int i = 0; i < n; i++) c[i].u = c[i].v * 2; }
+//----
+// intfield  sizes: n=7; loops: parallel
+struct cell { double u; int flag; short k; double v; };
+void f(int n, struct cell *c, int *o) { for (int i = 0; i < n; i++) o[i] = c[i].flag + 1; }
+//----
+// twod  sizes: n=4; loops: parallel parallel
+struct px { float r, g; };
+void f(int n, struct px a[4][5], float o[4][5]) { for (int i = 0; i < n; i++) for (int j = 0; j < 5; j++) o[i][j] = a[i][j].r + a[i][j].g; }
+//----
+// localarr  sizes: n=4; loops: parallel parallel
+struct px { float r, g; };
+void f(int n, const float *a, float *o) { for (int i = 0; i < n; i++) { struct px t[3]; for (int k = 0; k < 3; k++) { t[k].r = a[i] + k; t[k].g = a[i] * k; } o[i] = t[0].r + t[1].g + t[2].r; } }
+//----
+// init  sizes: n=4; loops: parallel
+struct v { float x, y, z; };
+void f(int n, const float *a, float *o) { for (int i = 0; i < n; i++) { struct v t = { a[i], 2, a[i] + 1 }; o[i] = t.x * t.y + t.z; } }
+//----
+// cells  sizes: g_n=5; shapes: g_c=5x2; loops: parallel
+struct c { float u, v; }; struct g { int n; struct c *c; };
+void f(struct g *g) { for (int i = 0; i < g->n; i++) g->c[i].u = g->c[i].v; }
+//----
+// scopstruct  sizes: g_n=5; shapes: g_v=9; loops: parallel
+struct g { int n; float *v; };
+float h(struct g *g) { float s = 0;
+#pragma scop
+for (int i = 0; i < g->n; i++) g->v[i] = i;
+#pragma endscop
+return g->v[0]; }
+//----
+// rowfield  sizes: g_n=5 g_m=4; shapes: g_v=20; loops: parallel parallel
+struct g { int n, m; float *v; };
+void h(struct g *g) { for (int i = 0; i < g->n; i++) { float *r = g->v + i * g->m; for (int j = 0; j < g->m; j++) r[j] += j; } }
+//----
+// nested2  sizes: n=5; shapes: c_g=2 c_v=9; loops: parallel
+struct g { float a, b; }; struct ctx { struct g *g; float *v; };
+void h(struct ctx *c, int n) { for (int i = 0; i < n; i++) c->v[i] = c->g->a * i + c->g->b; }
+//----
+// innerobj  sizes: n=5 c_g_k=3; shapes: c_v=9; loops: parallel
+struct g { float a, b; int k; }; struct ctx { struct g g; float *v; };
+void h(struct ctx *c, int n) { for (int i = 0; i < n; i++) c->v[i] = c->g.a * i + c->g.b + c->g.k; }
+//----
+// alias  sizes: n=5 b_n=4; shapes: a_v=9 b_v=9; loops: parallel
+struct g { int n; float *v; };
+void h(struct g *a, struct g *b, int n) { for (int i = 0; i < n; i++) a->v[i] = b->v[i] + b->n; }
+//----
+// alias2  sizes: n=5; shapes: a_v=9 x=9; loops: parallel
+struct g { int n; float *v; };
+void h(struct g *a, struct g *b, float *x, int n) { a->n = 3; for (int i = 0; i < n; i++) x[i] = b->n; }
+//----
+// image  sizes: im_w=5 im_h=4 im_stride=7; shapes: im_data=30 out_data=30; loops: parallel parallel
+typedef struct { int w, h, stride; unsigned char *data; } image;
+void invert(const image *im, image *out) { for (int y = 0; y < im->h; y++) { const unsigned char *s = im->data + y * im->stride; unsigned char *d = out->data + y * im->stride; for (int x = 0; x < im->w; x++) d[x] = 255 - s[x]; } }
+//----
+// soa  sizes: p_n=9; shapes: p_x=9 p_y=9 p_vx=9 p_vy=9; loops: parallel
+struct parts { int n; double *x, *y, *vx, *vy; };
+void step(struct parts *p, double dt) { for (int i = 0; i < p->n; i++) { p->x[i] += dt * p->vx[i]; p->y[i] += dt * p->vy[i]; } }
+//----
+// cmul  sizes: n=9; loops: reduction
+typedef struct { float re, im; } c32;
+static inline c32 unused(c32 a) { return a; }
+void dot(int n, const c32 *a, const c32 *b, float *r) { float sr = 0, si = 0; for (int i = 0; i < n; i++) { sr += a[i].re * b[i].re - a[i].im * b[i].im; si += a[i].re * b[i].im + a[i].im * b[i].re; } r[0] = sr; r[1] = si; }
+//----
+// edges  sizes: m=6; shapes: e=6x2 d=20; loops: reduction
+struct edge { int src, dst; };
+void deg(int m, const struct edge *e, int *d) { for (int i = 0; i < m; i++) { d[e[i].src]++; d[e[i].dst]++; } }
+//----
+// heat2  sizes: n=6; shapes: g=36x2; loops: sequential sequential parallel
+typedef struct { double old, new; } cell;
+void step(int n, cell *g) { for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++) g[i * n + j].new = 0.25 * (g[(i - 1) * n + j].old + g[(i + 1) * n + j].old + g[i * n + j - 1].old + g[i * n + j + 1].old); for (int i = 0; i < n * n; i++) g[i].old = g[i].new; }
+//----
+// ptrwalk2  sizes: n=6; loops: reduction
+typedef struct { double x, y; } pt;
+void sum(int n, const pt *p, double *o) { double s = 0; for (const pt *q = p; q < p + n; q++) s += q->x * q->y; *o = s; }
+//----
+// matrix44  sizes: n=3; loops: parallel parallel reduction
+typedef struct { float m[4][4]; } mat; typedef struct { float v[4]; } vec;
+void xf(int n, const mat *a, const vec *x, vec *y) { for (int i = 0; i < n; i++) for (int r = 0; r < 4; r++) { float s = 0; for (int c = 0; c < 4; c++) s += a->m[r][c] * x[i].v[c]; y[i].v[r] = s; } }
+//----
+// matrices  sizes: n=3; loops: parallel parallel reduction
+typedef struct { float m[4][4]; } mat; typedef struct { float v[4]; } vec;
+void xf(int n, const mat *a, const vec *x, vec *y) { for (int i = 0; i < n; i++) for (int r = 0; r < 4; r++) { float s = 0; for (int c = 0; c < 4; c++) s += a[i].m[r][c] * x[i].v[c]; y[i].v[r] = s; } }
+//----
+// pixels  sizes: w=5 h=4; shapes: p=20x3 o=20; loops: parallel parallel
+typedef struct { float r, g, b; } px;
+void f(int w, int h, const px *p, float *o) { for (int y = 0; y < h; y++) for (int x = 0; x < w; x++) o[y * w + x] = p[y * w + x].r + p[y * w + x].b; }
+//----
+// pixelsinplace  sizes: w=5 h=4 s=7; shapes: p=40x3; loops: parallel parallel
+typedef struct { float r, g, b; } px;
+void f(int w, int h, int s, px *p) { for (int y = 0; y < h; y++) for (int x = 0; x < w; x++) { px *q = p + y * s + x; q->r = q->g * 2; } }
+//----
+// interleaved  sizes: w=5 h=4; shapes: a=20x2; loops: parallel parallel
+void f(int w, int h, float a[][2]) { for (int y = 0; y < h; y++) for (int x = 0; x < w; x++) a[y * w + x][0] = a[y * w + x][1]; }
+//----
+// heat3  sizes: n=6; shapes: g=36x2; loops: parallel parallel
+typedef struct { double old, new; } cell;
+void step(int n, cell *g) { for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++) g[i * n + j].new = 0.25 * (g[(i - 1) * n + j].old + g[(i + 1) * n + j].old + g[i * n + j - 1].old + g[i * n + j + 1].old); }

@@ -1,0 +1,82 @@
+"""Structs: the same results as gcc, fields as arrays and scalars."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import looptune
+from looptune.core.errors import LooptuneError
+from looptune.deploy.source_to_source import transform
+from looptune.frontend import load
+from looptune.ir.c_printer import declaration
+from looptune.ir.nodes import Array
+from tests.helpers.against_gcc import difference, verdicts
+from tests.helpers.gcc_programs import Program, programs
+from tests.helpers.paths import TESTS
+
+gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+
+PIXELS = """typedef struct { float r, g, b; } px;
+void f(int n, px *in) {
+  for (int i = 0; i < n; i++)
+    in[i].r = in[i].g + in[i].b;
+}
+"""
+GRID = """struct grid { int n; double *data; double sum; };
+void f(struct grid *g) {
+  g->sum = 0;
+  for (int i = 0; i < g->n; i++)
+    g->sum += g->data[i];
+}
+"""
+
+
+@gcc
+@pytest.mark.parametrize("program", programs(TESTS / "data" / "structs.c"), ids=lambda p: p.name)
+def test_structs_compute_what_gcc_computes(program: Program, tmp_path: Path) -> None:
+    assert difference(program.text, program.sizes, tmp_path, program.shapes) is None
+    assert [*verdicts(load(program.text).codelet).values()] == program.loops
+
+
+@pytest.mark.parametrize(
+    ("text", "params"),
+    [
+        (PIXELS, ["n", "float in[][3]"]),
+        (GRID, ["double g_sum[1]", "double g_data[]", "g_n"]),
+        (PIXELS.replace("float r, g, b;", "int id; float r, g, b;").replace("+ in[i].b", ""), ["n", "float in[][4]"]),
+    ],
+)
+def test_fields_are_columns_or_parameters(text: str, params: list[str]) -> None:
+    found = load(text).codelet.params
+    assert [declaration(p) if isinstance(p, Array) else p.name for p in found] == params
+
+
+def test_a_structured_array_is_passed_as_it_is() -> None:
+    kernel = looptune.compile(PIXELS, target="numba-cpu")
+    pixels = np.zeros(5, dtype=[("r", "f4"), ("g", "f4"), ("b", "f4")])
+    pixels["g"], pixels["b"] = 1, np.arange(5)
+    kernel(5, pixels)
+    assert pixels["r"].tolist() == [1, 2, 3, 4, 5]
+
+
+def test_the_same_field_of_two_pointers_may_be_one_place() -> None:
+    """A field that one struct's pointer writes is no constant of another pointer to such a struct."""
+    text = """struct g { int n; };
+void h(struct g *a, struct g *b, int *x) { a->n = 3; for (int i = 0; i < 9; i++) x[i] = b->n; }
+"""
+    assert {"a_n", "b_n"} <= {p.name for p in load(text).codelet.params if isinstance(p, Array)}
+
+
+def test_structs_are_not_written_back(tmp_path: Path) -> None:
+    file = tmp_path / "f.c"
+    file.write_text(PIXELS)
+    assert transform(file) == PIXELS
+    with pytest.raises(LooptuneError, match="fields of structs, which are not written back"):
+        transform(file, ["loop i: unroll 4"])
+    head = load(PIXELS).head
+    assert isinstance(head, str)
+    assert head.startswith("f uses structs")

@@ -1,9 +1,0 @@
-/* expect:
-FILE:7:28: a struct (p) is not accepted in a codelet: write one parameter per field instead
-  void f(int n, struct point p[n], double x[n]) {
-                             ^
-*/
-struct point { double x, y; };
-void f(int n, struct point p[n], double x[n]) {
-  for (int i = 0; i < n; i++) x[i] = p[i];
-}
