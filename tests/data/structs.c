@@ -162,3 +162,48 @@ void f(int w, int h, float a[][2]) { for (int y = 0; y < h; y++) for (int x = 0;
 // heat3  sizes: n=6; shapes: g=36x2; loops: parallel parallel
 typedef struct { double old, new; } cell;
 void step(int n, cell *g) { for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++) g[i * n + j].new = 0.25 * (g[(i - 1) * n + j].old + g[(i + 1) * n + j].old + g[i * n + j - 1].old + g[i * n + j + 1].old); }
+//----
+// inlptr  sizes: n=6; loops: parallel
+typedef struct { double x, y; } pt;
+static void mv(pt *p, double d) { p->x += d; p->y -= d; }
+void f(int n, pt *p) { for (int i = 0; i < n; i++) mv(&p[i], 0.5); }
+//----
+// inlval  sizes: n=6; loops: parallel
+typedef struct { double x, y; } pt;
+static double nrm(pt p) { return p.x * p.x + p.y; }
+void f(int n, pt *p, double *o) { for (int i = 0; i < n; i++) o[i] = nrm(p[i]); }
+//----
+// inlret  sizes: n=6; loops: parallel
+typedef struct { double re, im; } c;
+static c mul(c a, c b) { c r; r.re = a.re * b.re - a.im * b.im; r.im = a.re * b.im + a.im * b.re; return r; }
+void f(int n, c *p, c *o) { for (int i = 0; i < n; i++) o[i] = mul(p[i], o[i]); }
+//----
+// inlarr  sizes: n=6 m=4; loops: parallel parallel
+static void row(float *d, const float *s, int n) { for (int i = 0; i < n; i++) *d++ = *s++ * 2; }
+void f(int n, int m, float *a, float *b) { for (int i = 0; i < n; i++) row(a + i * m, b + i * m, m); }
+//----
+// condk  sizes: n=6; shapes: a=40 b=40; loops: sequential
+void f(int n, int *a, int *b) { int k = 0; for (int i = 0; i < n; i++) { if (b[i] > 4) a[k++] = b[i]; } a[30] = k; }
+//----
+// pk  sizes: n=6; shapes: a=40 b=40; loops: parallel
+void f(int n, int *a, int *b) { int k = 0; for (int i = 0; i < n; i++) a[k++] = b[i] + *b; a[30] = k; }
+//----
+// brk  sizes: n=6; shapes: a=40 b=40; loops: sequential
+void f(int n, int *a, int *b) { int *p = a; while (n--) { if (*b > 100) break; *p++ = *b++; } a[30] = n; }
+//----
+// inlval2  sizes: n=6; loops: parallel
+typedef struct { double x, y; } pt;
+static double nrm(pt p) { return p.x * p.x + p.y; }
+void f(int n, pt *p, double *o) { for (int i = 0; i < n; i++) { pt t = p[i]; t.x += 1; o[i] = nrm(t) + nrm(p[0]); } }
+//----
+// inlret2  sizes: n=6; loops: parallel
+typedef struct { double re, im; } c;
+static c mk(double a, double b) { c r = { a, b }; return r; }
+static c add(c a, c b) { return mk(a.re + b.re, a.im + b.im); }
+static c mul(c a, c b) { c r; r.re = a.re * b.re - a.im * b.im; r.im = a.re * b.im + a.im * b.re; return r; }
+void f(int n, c *p, c *o) { for (int i = 0; i < n; i++) o[i] = add(mul(p[i], o[i]), p[0]); }
+//----
+// inlptr2  sizes: n=6; loops: parallel reduction
+typedef struct { float v[3]; } v3;
+static float dot(const v3 *a, const v3 *b) { float s = 0; for (int k = 0; k < 3; k++) s += a->v[k] * b->v[k]; return s; }
+void f(int n, v3 *p, float *o) { for (int i = 0; i < n; i++) o[i] = dot(&p[i], p + i); }

@@ -13,6 +13,7 @@ from looptune.ir.rewrite import rewrite, walk_stmts
 from looptune.runtime.c_reference import CReference
 from looptune.runtime.problem_sizes import Problem, problem
 from looptune.schedule.analysis import Analysis, ScheduledTree
+from looptune.schedule.parallel_loops import unprivatizable_locals
 from tests.helpers import threaded_interpreter
 from tests.helpers.cross_check import off
 
@@ -58,7 +59,14 @@ def _problem(codelet: Codelet, values: Values, shapes: Shapes) -> Problem:
 
 
 def _in_parallel(codelet: Codelet) -> Codelet:
-    parallel = {number for number, kind in verdicts(codelet).items() if kind == "parallel"}
+    """Return the codelet with the loops parallel that threads may run with their own copies of what is private."""
+    analysis = Analysis(codelet)
+    tree = ScheduledTree(analysis, codelet.body, analysis.model.order())
+    parallel: set[int] = set()
+    for loop in (f for f in walk_stmts(codelet.body) if isinstance(f, Loop)):
+        verdict = tree.verdict(loop)
+        if verdict.kind == "parallel" and not unprivatizable_locals(loop, analysis, verdict.private, set()):
+            parallel.add(loop.number)
 
     def rule(n: Node) -> Node | None:
         return replace(n, mode="parallel") if isinstance(n, Loop) and n.number in parallel else None

@@ -47,7 +47,7 @@ class Calls:
         if function is None:
             return False
         pointers = any(
-            not isinstance(p.type, c_ast.Basic) and not isinstance(a, c_ast.Name)
+            isinstance(p.type, c_ast.Struct) or (not isinstance(p.type, c_ast.Basic) and not isinstance(a, c_ast.Name))
             for p, a in zip(function.params, call.args, strict=False)
         )
         return pointers or not self.is_expression(function, ())
@@ -113,7 +113,7 @@ class Calls:
             self.types[d.name] = d.type
         items = tuple(_dereferenced(item, scalars) for item in body.items)
         value: c_ast.Name | None = None
-        if isinstance(function.result, c_ast.Basic) and function.result.dtype != "void":
+        if isinstance(function.result, c_ast.Basic | c_ast.Struct) and function.result != c_ast.Basic("void"):
             value = c_ast.Name(f"{function.name}#{mark}", span=call.span)
             start = (*start, c_ast.Declare(value.name, function.result, span=call.span))
             self.types[value.name] = function.result
@@ -135,6 +135,8 @@ class Calls:
             raise ParseError(f"{call.name} takes {want} argument{'s' * (want != 1)}, not {len(call.args)}", call.span)
         match function.result:
             case c_ast.Basic(dtype) if dtype != "void" or not wants_value:
+                return
+            case c_ast.Struct():
                 return
             case c_ast.UnsupportedType("long double" as wide):
                 raise refuse(wide, "double", function.span)

@@ -146,6 +146,8 @@ class _Separator:
                     self.note(node if isinstance(node, c_ast.Field) else node.value)
                 if isinstance(node, c_ast.Assignment):
                     self.note(node.target)
+                if isinstance(node, c_ast.Declare) and isinstance(node.init, c_ast.Expr):
+                    self.note(node.init)
         for name, kind in list(self.types.items()):
             if name not in self.objects:
                 self.types[name] = self.retyped(kind)
