@@ -242,6 +242,9 @@ def _in_tiles(found: Patterns) -> Iterator[str]:
                 parts = [*_staged(fit, outer, inner, "tile 16", read), f"{_all(p.loop for p in fit)}: rfactor {{2, 4}}"]
                 if found.legal(parts):
                     yield "\n".join([*first, *parts, "codelet: grid blocksize {16x8, 16x16}", *packed])
+    if products and found.legal(_register_tiles(products)):
+        lines = ["for gpu", *found.lines, *_batches(found, products), *_register_tiles(products)]
+        yield "\n".join([*lines, "codelet: grid blocksize {32x4, 32x8, 64x4}"])
     halved = [
         p for p in products if found.legal([f"loop {loop_label(p.outer)}: fold", *_staged([p], *HALVED, half=True)])
     ]
@@ -251,6 +254,15 @@ def _in_tiles(found: Patterns) -> Iterator[str]:
         yield "\n".join([*first, *_staged(halved, *HALVED, half=True), *last])
         split = f"{_all(p.loop for p in halved)}: {{ | rfactor {{2, 4}} }}"
         yield "\n".join([*first, *_staged(halved, *SHARED, half=True), split, *last])
+
+
+def _register_tiles(products: Sequence[ReductionPattern]) -> list[str]:
+    """Return a tile of registers for each thread, without one in shared memory: its loops need not run as one.
+
+    In a triangle, the threads of a block have sums of different lengths.
+    """
+    return [f"{_all(p.outer for p in products)}: unroll {{4, 8}}, jam",
+            f"{_all(p.inner for p in products)}: unroll {{2, 4}}, split, jam"]  # fmt: skip
 
 
 def _batches(found: Patterns, products: Sequence[ReductionPattern]) -> list[str]:
