@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:28: wavefront takes loop names (syntax: wavefront LOOP[:FACTOR], LOOP[:FACTOR] [, ...])
+FILE:7:28: wavefront takes loop names (syntax: wavefront LOOP[:FACTOR], LOOP[:FACTOR] [, ...] [, tile SIZE, SIZE [, ...]])
     #pragma hmppcg wavefront 2, j
                              ^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: wavefront takes at least two loops (syntax: wavefront LOOP[:FACTOR], LOOP[:FACTOR] [, ...])
+FILE:7:18: wavefront takes at least two loops (syntax: wavefront LOOP[:FACTOR], LOOP[:FACTOR] [, ...] [, tile SIZE, SIZE [, ...]])
     #pragma hmppcg wavefront i
                    ^^^^^^^^^^^
 */

@@ -12,7 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from looptune.frontend.directive_parser import sum_terms
-from looptune.ir.nodes import Assign, If, Loop, Stmt, While
+from looptune.ir.nodes import Assign, Codelet, If, Loop, Stmt, While
 from looptune.ir.rewrite import rewrite_stmts, walk, walk_stmts
 from looptune.poly.affine import name
 from looptune.poly.isl_limits import IslLimitExceeded
@@ -73,9 +73,9 @@ class GeneratedTransform(Transform):
         return made
 
 
-def _numbered(nest: LoopNest, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+def numbered(codelet: Codelet, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """Return the body with a number of its own for each loop that has no counterpart in the text."""
-    used = (f.number for f in walk(nest.codelet.body) if isinstance(f, (Loop, While)))
+    used = (f.number for f in walk(codelet.body) if isinstance(f, (Loop, While)))
     free = count(max(used, default=0) + 1)
 
     def rule(stmt: Stmt) -> Stmt | None:
@@ -143,7 +143,7 @@ def generate(
     DirectiveError where isl gives up, or where the file has a directive for a loop that is there no more.
     """
     try:
-        body = _numbered(nest, nest.generate(times, single))
+        body = numbered(nest.codelet, nest.generate(times, single))
         order = site.queries.times_of(site.loop_context.codelet, site.loop, body)
     except IslLimitExceeded as reason:
         raise site.refuse(f"{directive}: the loops are too complex to generate: {reason}") from None
