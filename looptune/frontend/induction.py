@@ -248,7 +248,8 @@ class _Closer:
                 step = steps[name]
             case _:
                 return None
-        if [*step] != [()] or name not in known:
+        wraps = isinstance(factors[0], Cast) and self.dtypes[name] not in ("int32", "int64")
+        if [*step] != [()] or name not in known or wraps:
             return None
         closing = -factor * step[()]
         rest = {m: c for m, c in gap.items() if m not in moving}
