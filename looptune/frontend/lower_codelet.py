@@ -36,7 +36,7 @@ from looptune.frontend.name_resolution import (
     used_names_outside_unsupported,
 )
 from looptune.frontend.normalize import Surroundings, normalize
-from looptune.frontend.normalize.pointer_offsets import moving_pointers
+from looptune.frontend.normalize.pointer_offsets import moving_pointers, points_into
 from looptune.frontend.normalize.results import result_name
 from looptune.frontend.normalize.struct_fields import FieldVariable
 from looptune.frontend.normalize.structured_jumps import FLAG
@@ -141,8 +141,8 @@ class _Builder:
     def normalized_items(self) -> tuple[c_ast.Item, ...]:
         """Return the codelet's statements after the passes of ``normalize``."""
         declared = (*self.file.globals, *self.function.params, *_declarations(self.body))
-        items = self.body.items if self.region is None else self.region.items
         types = {d.name: d.type for d in declared}
+        items = self.body.items if self.region is None else (*self.pointers_before(types), *self.region.items)
         own = frozenset(p.name for p in self.function.params)
         around = Surroundings(self.file, types, self.region is None, self.pointers_read_after(), self.result, own)
         made = normalize(items, around)
@@ -151,6 +151,27 @@ class _Builder:
             self.has_structs, self.fields = True, made.fields
             self.retype(made.types)
         return made.items
+
+    def pointers_before(self, types: Mapping[str, c_ast.Type]) -> Iterator[c_ast.Declare]:
+        """Yield the declarations around the codelet that make a pointer a part of an array that is visible in it.
+
+        The codelet then has that array and an offset, and not two arrays that overlap.
+        """
+        region = self.region
+        assert region is not None, "only a part of a function has surroundings"
+        changed = frozenset(_set_names(region.outside)) | address_taken(region.outside)
+        wanted = used_names(region.items)
+        moved = moving_pointers(region.items, types)
+        kept: list[c_ast.Declare] = []
+        for d in reversed(region.declared):
+            if d.name not in wanted or d.name in changed or d.static or not isinstance(d.init, c_ast.Expr):
+                continue
+            if d.name in moved and may_repeat(self.body, region.items, d.name):
+                continue
+            if not used_names((d.init,)) & changed and points_into(d.type, d.init, types):
+                kept.append(d)
+                wanted |= used_names((d.init,))
+        yield from reversed(kept)
 
     def retype(self, types: Mapping[str, c_ast.Type]) -> None:
         """Give the variables from outside the types that they have without structs."""
@@ -531,6 +552,14 @@ def _without_headers(items: Iterable[c_ast.Item]) -> tuple[Any, ...]:
 def _without_declarations(items: Iterable[c_ast.Item]) -> tuple[Any, ...]:
     """Return what the statements do, declarations apart, ``for`` headers included."""
     return tuple(n for item in items for n in c_ast.walk(item) if isinstance(n, c_ast.Assignment | c_ast.Unary))
+
+
+def _set_names(node: c_ast.Block) -> Iterator[str]:
+    """Yield the variables that are assigned outside of declarations."""
+    for n in c_ast.walk(node):
+        match n:
+            case c_ast.Assignment(_, c_ast.Name(name)) | c_ast.Unary("++" | "--", c_ast.Name(name)):
+                yield name
 
 
 def _is_opaque(init: c_ast.Expr | c_ast.InitializerList) -> bool:

@@ -138,10 +138,10 @@ void f(int n, double *a) { double *p = a; for (int i = 0; i < n; i++) for (int j
 // both  sizes: n=6; shapes: a=40 b=40; loops: parallel
 void f(int n, int *a, int *b) { int k = 0; for (int i = 0; i < n; i++) { if (b[i] > 4) { a[k] = 1; k++; } else { a[k] = 2; k++; } } a[30] = k; }
 //----
-// pad  sizes: h=4 w=5 p=2; shapes: d=40 s=40; loops: sequential sequential
+// pad  sizes: h=4 w=5 p=2; shapes: d=40 s=40; loops: parallel parallel
 void f(int h, int w, int p, float *d, const float *s) { for (int y = 0; y < h; y++) { for (int x = 0; x < w; x++) *d++ = *s++; d += p; } }
 //----
-// pad2  sizes: h=4 w=5 p=7; shapes: d=40 s=40; loops: sequential sequential
+// pad2  sizes: h=4 w=5 p=7; shapes: d=40 s=40; loops: parallel parallel
 void f(int h, int w, int p, float *d, const float *s) { for (int y = 0; y < h; y++) { for (int x = 0; x < w; x++) d[x] = s[x]; d += p; s += p; } }
 //----
 // empty  sizes: h=4 w=-3 p=7; shapes: d=40 s=40; loops: sequential sequential
@@ -170,3 +170,45 @@ void f(int n, char *d, const char *s) { char *e = d + n; while (e > d) *--e = *s
 //----
 // dotwhile  sizes: n=7; shapes: a=20 b=20 r=1; loops: 
 void f(int n, const double *a, const double *b, double *r) { const double *e = a + n; double s = 0; do { s += *a++ * *b++; } while (a != e); *r = s; }
+//----
+// scopinit  sizes: n=6; shapes: a=60 b=60; loops: parallel
+void h(int n, float *a, float *b) { float *p = a + 3; const float *q = b;
+#pragma scop
+ for (int i = 0; i < n; i++) p[i] = q[i] + b[0];
+#pragma endscop
+}
+//----
+// scopinit2  sizes: n=6; shapes: a=60 b=60; loops: parallel
+void h(int n, float *a, float *b) { float *p = a + 3; const float *q = b;
+#pragma scop
+ for (int i = 0; i < n; i++) *p++ = *q++ + b[0];
+#pragma endscop
+}
+//----
+// scoprows  sizes: n=6 t=3; shapes: a=60; loops: parallel
+void h(int n, int t, double *a) { double *cur = a + t * n, *prev = &a[(t - 1) * n];
+#pragma scop
+ for (int i = 1; i < n; i++) cur[i] = prev[i - 1] + a[i];
+#pragma endscop
+}
+//----
+// scopover  sizes: n=6; shapes: a=60; loops: sequential
+void h(int n, double *a) { double *cur = a + 1;
+#pragma scop
+ for (int i = 0; i < n; i++) cur[i] = a[i] * 2;
+#pragma endscop
+}
+//----
+// scoploop  sizes: n=4; shapes: a=60 cur=60; loops: parallel
+void h(int n, double *a) { for (int t = 0; t < 3; t++) { double *cur = a + t * n;
+#pragma scop
+ for (int i = 0; i < n; i++) cur[i] = a[i] * 2;
+#pragma endscop
+ } }
+//----
+// scopreset  sizes: n=4; shapes: p=60 a=60; loops: parallel
+void h(int n, double *a) { double *p = a; for (int t = 0; t < 3; t++) { p = p + n;
+#pragma scop
+ for (int i = 0; i < n; i++) p[i] = i * 2;
+#pragma endscop
+ } }

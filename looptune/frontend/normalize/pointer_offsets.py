@@ -13,7 +13,7 @@ array is one variable for each setting, where no path leads from one of them int
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -47,7 +47,7 @@ def replace_pointers(items: Items, types: Mapping[str, c_ast.Type], read_after: 
         )
     items = separate_steps(items, moving)
     items, copies = split_ranges(items, moving)
-    rewriter = _Rewriter({**types, **{copy: types[name] for copy, name in copies.items()}})
+    rewriter = _Rewriter({**types, **{copy: types[name] for copy, name in copies.items()}}, types)
     rewriter.find_arrays(items, moving | copies.keys())
     return rewriter.entered(rewriter.block(items))
 
@@ -65,6 +65,24 @@ def moving_pointers(items: Items, types: Mapping[str, c_ast.Type]) -> set[str]:
                     if isinstance(types.get(name), c_ast.Pointer):
                         found.add(name)
     return found - static
+
+
+def points_into(kind: c_ast.Type, value: c_ast.Expr, types: Mapping[str, c_ast.Type]) -> bool:
+    """Tell whether a pointer of this type is set to a place in an array of numbers: ``a``, ``a + e`` or ``&a[e]``."""
+    match value:
+        case c_ast.Unary("&", c_ast.Index(c_ast.Name(array), index)) | c_ast.Binary("+", c_ast.Name(array), index):
+            if any(
+                isinstance(n, c_ast.Index | c_ast.Call | c_ast.Unary | c_ast.Unsupported) for n in c_ast.walk(index)
+            ):
+                return False
+        case c_ast.Name(array):
+            pass
+        case _:
+            return False
+    match kind, types.get(array):
+        case c_ast.Pointer(c_ast.Basic(to)), c_ast.Pointer(c_ast.Basic(of)) | c_ast.ArrayOf(c_ast.Basic(of)):
+            return to == of
+    return False
 
 
 def _first_set(items: Items, name: str) -> Span:
@@ -121,6 +139,7 @@ class _NoPart(Exception):
 @dataclass(slots=True)
 class _Rewriter:
     types: Mapping[str, c_ast.Type]
+    originals: Collection[str]
     places: dict[str, _Place] = field(default_factory=dict)
     open: set[str] = field(default_factory=set)
     serial: int = 0
@@ -134,7 +153,7 @@ class _Rewriter:
         for name, value, span in _settings(items, moving):
             sources[name].append((value, span))
         for name in sorted(moving):
-            if name not in declared and "~" not in name:
+            if name not in declared and name in self.originals:
                 # what the caller passes, or what the statements before have set
                 sources[name].insert(0, (c_ast.Name(name), NOWHERE))
         self.open = {name for name in moving if sources[name]}
@@ -142,6 +161,9 @@ class _Rewriter:
             done = [name for name in sorted(self.open) if self.place(name, sources[name])]
             if not done:
                 break
+        for name in sorted(self.open):
+            if name not in self.originals:
+                raise refuse(f"the pointer {base(name)}", "the array it points to and an index", sources[name][0][1])
         self.open = set()
 
     def place(self, name: str, sources: Sequence[tuple[c_ast.Expr, Span]]) -> bool:

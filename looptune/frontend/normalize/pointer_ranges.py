@@ -1,7 +1,7 @@
 """The ranges in which a pointer variable points into one array: each becomes a variable of its own.
 
     p = a; for (…) *p++ = 0;               p = a; for (…) *p++ = 0;
-    p = b; for (…) *p++ = 1;      ==>      p~1 = b; for (…) *p~1++ = 1;
+    p = b; for (…) *p++ = 1;      ==>      q = b; for (…) *q++ = 1;
 
 A range begins where the variable is set in every case, or with a loop or condition that sets it before each use.
 """
@@ -90,7 +90,7 @@ class _Splitter:
         return tuple(made)
 
     def copy(self, name: str) -> str:
-        new = f"{name}~{len(self.copies) + 1}"
+        new = f"{name}#~{len(self.copies) + 1}"
         self.copies[new] = name
         return new
 
