@@ -39,7 +39,7 @@ INNER = {
     "backends": ("base early_stop openmp", "codegen", "cuda opencl numba_cpu", "numba_cuda", ""),
     "tune": ("job incumbent", "space", "store", "execution", "measure", "strategies", "formats", "replay", "results",
              "cost_model", "session", ""),
-    "report": ("", "check", "figures", "site"),
+    "report": ("", "check", "figures", "site", "scan"),
 }  # fmt: skip
 """The order inside of a package, low to high; "" is every other module of its own folder. A name imports from those
 before it."""
@@ -62,12 +62,13 @@ OWNERS = {
     "distributed": ("tune.execution",),
     "tornado": ("tune.execution",),
     "dask": (),
+    "pebble": ("report.scan",),
 }
 
 OPTIONAL = ("PIL", "matplotlib", "optuna", "pyatf")
 """Of the extras ``plot``, ``pictures`` and ``search``."""
 
-COMMANDS = ("cli.main", "cli.build", "cli.db", "cli.export", "cli.predict", "cli.report", "cli.run")
+COMMANDS = ("cli.main", "cli.build", "cli.db", "cli.export", "cli.predict", "cli.report", "cli.run", "cli.scan")
 """Each imports what a command needs when it runs."""
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

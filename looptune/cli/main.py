@@ -44,6 +44,7 @@ from looptune.cli.options import (
 from looptune.cli.predict import predict
 from looptune.cli.report import report
 from looptune.cli.run import RESUMES, STOPPED, run
+from looptune.cli.scan import scan
 from looptune.core import recursion
 from looptune.core.errors import LooptuneError, UsageError
 from looptune.core.settings import DATABASE
@@ -375,7 +376,7 @@ def doctor() -> int:
 
 
 for part in (
-    run, check, predict, transform, emit, report, build, export, database, replay, devices, doctor,
+    run, scan, check, predict, transform, emit, report, build, export, database, replay, devices, doctor,
 ):  # fmt: skip
     cli.add_command(part)
 

@@ -37,8 +37,9 @@ class SurveyedNest:
 
     @property
     def kernel(self) -> str:
-        """Return its name for --kernel."""
-        return f"{self.function.name}:{self.span.line}"
+        """Return its name for --kernel: the function's where the codelet is the whole function."""
+        whole = self.codelet is not None and self.codelet.name == self.function.name
+        return self.function.name if whole else f"{self.function.name}:{self.span.line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,23 @@ def survey(
 
 def _nests(program: Program) -> Iterator[SurveyedNest]:
     for function in program.file.functions:
-        yield from _among(program, function, nests.outermost_loops(function.body), inside=False)
+        loops = tuple(nests.outermost_loops(function.body))
+        found = list(_among(program, function, loops, inside=False))
+        whole = _whole(program, function) if len(loops) == 1 and found[0].codelet is None else None
+        yield from found if whole is None else [whole]
+
+
+def _whole(program: Program, function: c_ast.Function) -> SurveyedNest | None:
+    """Return the only nest of a function as the codelet that the function is, or None if it is none.
+
+    A nest that a ``return`` leaves is supported only together with its function.
+    """
+    (loop,) = nests.outermost_loops(function.body)
+    try:
+        codelet = build(program.file, CodeletFunction(function, None), program.options).codelet
+    except LooptuneError:
+        return None
+    return SurveyedNest(function, loop.span, _depth(loop), codelet, None, inside=False)
 
 
 def _among(

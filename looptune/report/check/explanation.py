@@ -150,7 +150,7 @@ def explain(
     judged.sort(key=lambda j: (j.span.file != unit.path, j.span.file, j.span.line, j.span.col))
     runs = _runs(done, sizes, integers <= sizes.keys())
     found = legal_space(analysis) if everything else None
-    loops = tuple(_loops(analysis))
+    loops = tuple(loop_facts(analysis))
     vectors = vectorised_sums(unit.codelet, lower(done.codelet)) if reassociate else ()
     outside = out_of_bounds_accesses(analysis.model)
     rests = find_assumptions(unit, outside, undecided_accesses(analysis.model), analysis.model.assumed, done.assumed)
@@ -160,8 +160,8 @@ def explain(
     )  # fmt: skip
 
 
-def _loops(analysis: Analysis) -> Iterator[LoopFacts]:
-    """Yield the loops in textual order."""
+def loop_facts(analysis: Analysis) -> Iterator[LoopFacts]:
+    """Yield what is found about each loop, in textual order."""
     for loop, depth in _nested(analysis.codelet.body, 0):
         match loop:
             case Loop():

@@ -75,12 +75,13 @@ def _loops(loops: Sequence[LoopFacts], colour: bool) -> Iterator[str]:
     yield f"  {'loop'.ljust(number + 2 + width)}  {'line':>{line}}"
     for f, head in zip(loops, heads, strict=True):
         opening = f"  {f.number:>{number}}  {head.ljust(width)}  {f.span.line:>{line}}  "
-        yield f"{opening}{_word(f.kind, 10, colour)}  {_because(f)}"
+        yield f"{opening}{_word(f.kind, 10, colour)}  {because(f)}"
         if f.reason is not None:
-            yield from (f"{' ' * (len(opening) + 2)}{end}" for end in _ends(f.reason.dependence, f.span))
+            yield from (f"{' ' * (len(opening) + 2)}{end}" for end in dependence_ends(f.reason.dependence, f.span))
 
 
-def _because(f: LoopFacts) -> str:
+def because(f: LoopFacts) -> str:
+    """Return what follows a loop's verdict: private copies, sums, the dependence or what cannot be analysed."""
     own = [f"own {', '.join(f.private)}"] if f.private else []
     match f.kind:
         case "parallel":
@@ -101,7 +102,7 @@ def _because(f: LoopFacts) -> str:
     return ", ".join([*parts, *([f"when {' and '.join(given)}"] if given else [])])
 
 
-def _ends(d: Violation, loop: Span) -> Iterator[str]:
+def dependence_ends(d: Violation, loop: Span) -> Iterator[str]:
     """Yield both accesses of a dependence, aligned: iteration, effect on the element, source text and place."""
     done = DOES[d.kind]
     element = d.array + "".join(f"[{v}]" for v in (d.element if d.element is not None else ("?",)))

@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from html import escape
-from importlib.resources import files
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +24,7 @@ from looptune.report.result_table import (
     peak_texts,
     time_text,
 )
+from looptune.report.site.document import document
 from looptune.report.transfer_table import transfers
 from looptune.runtime.outcome import Timed
 from looptune.runtime.timing import ratio_text
@@ -66,23 +64,16 @@ class Picture:
 
 def page(studies: Sequence[KernelStudy], pictures: Sequence[Picture], notes: Sequence[str]) -> str:
     """Return the page; ``notes`` say what is not on it, and why."""
-    script = files("looptune.report.site").joinpath("page.js").read_text()
-    style = files("looptune.report.site").joinpath("page.css").read_text()
-    allowed = b64encode(sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; script-src 'sha256-{allowed}'; style-src 'unsafe-inline'; img-src data:"
     title = f"looptune on {best_table.devices(studies)}"
-    return "\n".join([
-        "<!doctype html>", '<html lang="en">', "<head>", '<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">', '<link rel="icon" href="data:,">',
-        f"<title>{escape(title)}</title>", f"<style>{style}</style>", "</head>", "<body>", *_head(studies, title),
+    body = [
+        *_head(studies, title),
         "<main>", *_tables(studies), *_figures(pictures, notes), *_versions(studies), *_winners(studies), "</main>",
         "<footer><p>Times are medians; transfers are not included. Best configurations, speed-ups and verdicts are "
         "from the finals, figures of versions from the screening.</p></footer>",
         '<aside id="detail" role="tooltip" hidden></aside>',
         f'<script type="application/json" id="data">{_embedded({"versions": versions(studies)})}</script>',
-        f"<script>{script}</script>", "</body>", "</html>", "",
-    ])  # fmt: skip
+    ]  # fmt: skip
+    return document(title, body, ("tables.js", "page.js"))
 
 
 def _embedded(value: Any) -> str:

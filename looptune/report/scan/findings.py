@@ -1,0 +1,236 @@
+"""Analyse every loop nest of a program, several files side by side, none of them for longer than a limit.
+
+    sources of a program ─▶ survey of each ─▶ analysis of each nest ─▶ NestFinding
+
+A file is one task. If a task exceeds the limit or its process ends, each nest of the file becomes a task of its own, so
+that one nest that cannot be analysed in time does not hide the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import TimeoutError as OverTime
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from pebble import ProcessExpired, ProcessPool
+
+from looptune.core.errors import LooptuneError
+from looptune.core.source import location
+from looptune.frontend.survey import Survey, survey
+from looptune.ir import operation_count
+from looptune.ir.nodes import Array, Codelet, Scalar
+from looptune.ir.simplify import is_integer
+from looptune.poly.footprint import elements
+from looptune.report.check.explanation import Kind, loop_facts
+from looptune.report.check.text import because, dependence_ends
+from looptune.schedule.analysis import Analysis
+
+if TYPE_CHECKING:
+    from looptune.frontend.survey import SurveyedNest
+    from looptune.report.scan.sources import Source
+
+Verdict = Literal["parallel", "reduction", "sequential", "unknown", "not supported", "stopped"]
+
+SIZE = 500
+"""The value of a size that the text does not give, for the arithmetic intensity."""
+LIMIT_S = 60.0
+"""Seconds after which the analysis of a nest is stopped."""
+FILE_LIMIT_S = 300.0
+"""Seconds after which the nests of a file are analysed one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopFinding:
+    """A loop of a nest: its verdict, and for one that is not parallel the reason."""
+
+    variable: str
+    line: int
+    depth: int
+    verdict: Kind
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How often a nest ran and its time, in seconds and as a share of the program's."""
+
+    runs: int
+    seconds: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class NestFinding:
+    """A loop nest of a program.
+
+    ``number`` is its place among the nests of ``source``, the file that was read; ``path`` is the file in which its
+    text stands; ``kernel`` is its name for --kernel. ``reason`` says why it is not parallel, not supported, or was
+    stopped. ``intensity``: floating-point operations for each byte that has to be moved, at sizes of ``SIZE``.
+    ``inside``: it is a part of a nest that is not supported.
+    """
+
+    source: str
+    number: int
+    path: str
+    line: int
+    column: int
+    function: str
+    kernel: str
+    depth: int
+    verdict: Verdict
+    loops: tuple[LoopFinding, ...]
+    reason: str
+    intensity: float | None
+    inside: bool
+    profile: Profile | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileFindings:
+    """The nests of a file; ``problems`` are messages about what cannot be read, ``missing`` headers not found."""
+
+    path: str
+    nests: tuple[NestFinding, ...]
+    problems: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+def scan(sources: Sequence[Source], workers: int, done: Callable[[int], None] = lambda _: None) -> list[FileFindings]:
+    """Return the findings about each file, in the order of the files; ``done`` is told how many are ready.
+
+    A nest of a header that several files include is listed once.
+    """
+    found: list[FileFindings] = []
+    with ProcessPool(max_workers=max(1, workers)) as pool:
+        tasks = [pool.schedule(_file, args=(source,), timeout=FILE_LIMIT_S) for source in sources]
+        for k, (source, task) in enumerate(zip(sources, tasks, strict=True)):
+            found.append(_result(task) or _nest_by_nest(pool, source))
+            done(k + 1)
+    return _once(found)
+
+
+def _result(task: Any) -> Any:
+    """Return what a task computed, or None if it was stopped or its process ended."""
+    try:
+        return task.result()
+    except (OverTime, ProcessExpired):
+        return None
+
+
+def _nest_by_nest(pool: ProcessPool, source: Source) -> FileFindings:
+    path = str(source.path)
+    listed: FileFindings | None = _result(pool.schedule(_listed, args=(source,), timeout=FILE_LIMIT_S))
+    if listed is None:
+        return FileFindings(
+            path, (), (f"{path}: the file took more than {FILE_LIMIT_S:g} s to read and is skipped",), ()
+        )
+    tasks = [pool.schedule(_one, args=(source, k), timeout=LIMIT_S) for k in range(len(listed.nests))]
+    return replace(listed, nests=tuple(_result(t) or n for t, n in zip(tasks, listed.nests, strict=True)))
+
+
+def _once(found: Sequence[FileFindings]) -> list[FileFindings]:
+    seen: set[tuple[str, int, int]] = set()
+    kept = []
+    for file in found:
+        own = [n for n in file.nests if (n.path, n.line, n.column) not in seen]
+        seen |= {(n.path, n.line, n.column) for n in own}
+        kept.append(replace(file, nests=tuple(own)))
+    return kept
+
+
+# -- in a worker ----------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=4)
+def _survey(source: Source) -> Survey:
+    return survey(source.path, defines=dict(source.defines), include_dirs=source.include_dirs)
+
+
+def _file(source: Source) -> FileFindings:
+    return _findings(source, _finding)
+
+
+def _listed(source: Source) -> FileFindings:
+    """Return the nests as they are shown if their analysis is stopped."""
+    return _findings(source, _stopped)
+
+
+def _one(source: Source, number: int) -> NestFinding:
+    return _finding(source, number, _survey(source).nests[number])
+
+
+def _findings(source: Source, of: Callable[[Source, int, SurveyedNest], NestFinding]) -> FileFindings:
+    path = str(source.path)
+    try:
+        read = _survey(source)
+    except LooptuneError as error:
+        return FileFindings(path, (), (str(error),), ())
+    nests = tuple(of(source, k, nest) for k, nest in enumerate(read.nests))
+    return FileFindings(path, nests, tuple(map(str, read.skipped)), tuple(name for name, _ in read.missing))
+
+
+def _stopped(source: Source, number: int, nest: SurveyedNest) -> NestFinding:
+    reason = f"the analysis took more than {LIMIT_S:g} s"
+    return _made(source, number, nest, "stopped", (), reason, None)
+
+
+def _finding(source: Source, number: int, nest: SurveyedNest) -> NestFinding:
+    if nest.codelet is None:
+        assert nest.refusal is not None, "what is no codelet has a reason"
+        at = location(nest.refusal.span, nest.span)
+        return _made(source, number, nest, "not supported", (), f"{nest.refusal.message}, {at}", None)
+    try:
+        analysis = Analysis(nest.codelet)
+        loops = tuple(_loops(analysis))
+        return _made(source, number, nest, _verdict(loops), loops, _reasons(loops), _intensity(analysis))
+    except LooptuneError as error:
+        return _made(source, number, nest, "not supported", (), error.message, None)
+
+
+def _made(
+    source: Source, number: int, nest: SurveyedNest, verdict: Verdict, loops: tuple[LoopFinding, ...], reason: str,
+    intensity: float | None,
+) -> NestFinding:  # fmt: skip
+    at = nest.span
+    return NestFinding(str(source.path), number, at.file, at.line, at.col, nest.function.name, nest.kernel, nest.depth,
+                       verdict, loops, reason, intensity, nest.inside)  # fmt: skip
+
+
+def _loops(analysis: Analysis) -> Iterator[LoopFinding]:
+    for f in loop_facts(analysis):
+        reason = because(f)
+        if f.reason is not None:
+            reason = "; ".join(
+                (reason, *(" ".join(end.split()) for end in dependence_ends(f.reason.dependence, f.span)))
+            )
+        yield LoopFinding(f.var, f.span.line, f.depth, f.kind, reason)
+
+
+def _verdict(loops: Sequence[LoopFinding]) -> Verdict:
+    """Return the best verdict on a loop; "unknown" if none is parallel and one cannot be analysed."""
+    kinds = {f.verdict for f in loops}
+    order: tuple[Kind, ...] = ("parallel", "reduction", "unknown", "sequential")
+    return next(kind for kind in order if kind in kinds)
+
+
+def _reasons(loops: Sequence[LoopFinding]) -> str:
+    return "\n".join(f"{f.variable}: {f.reason}" for f in loops if f.reason and f.verdict != "parallel")
+
+
+def _intensity(analysis: Analysis) -> float | None:
+    """Return the floating-point operations for each byte of the elements that are accessed, or None if unknown."""
+    codelet: Codelet = analysis.codelet
+    sizes = {p.name: SIZE for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
+    operations = operation_count.count(codelet.body, sizes)
+    itemsize = {p.name: np.dtype(p.dtype).itemsize for p in codelet.params if isinstance(p, Array)}
+    touched = sum(count * itemsize[name] for name, count in elements(analysis.model, sizes).items())
+    return operations / touched if operations and touched else None
+
+
+def hottest_first(files: Sequence[FileFindings]) -> list[NestFinding]:
+    """Return all nests: the hottest first if the program was profiled, else in the order of the text."""
+    nests = [n for file in files for n in file.nests]
+    return sorted(nests, key=lambda n: -n.profile.seconds if n.profile is not None else 0.0)

@@ -1,0 +1,159 @@
+"""Every loop nest of a program in one table."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from looptune.core.errors import UsageError
+from looptune.report.scan import findings, text
+from looptune.report.scan.findings import FileFindings
+from looptune.report.scan.profile import profiled
+from looptune.report.scan.sources import Source, sources
+
+PROGRAM = """\
+#include <stdio.h>
+#include "sizes.h"
+static double A[N][N], x[N];
+static int find(double v) { for (int i = 0; i < N; i++) if (x[i] > v) return i; return -1; }
+int main(int argc, char **argv)
+{
+  for (int t = 0; t < argc; t++) {
+    printf("step %d\\n", t);
+#pragma looptune parallel
+    for (int i = 0; i < N; i++)
+      for (int j = 0; j < N; j++) A[i][j] = 2 * A[i][j] + 1;
+    for (int i = 1; i < N; i++) x[i] = x[i - 1] + A[i][i];
+  }
+  return find(2) < 0;
+}
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include/sizes.h").write_text("#define N 100\n")
+    (tmp_path / "src").mkdir()
+    path = tmp_path / "src/program.c"
+    path.write_text(PROGRAM)
+    return path
+
+
+def found(*paths: Path) -> list[FileFindings]:
+    return findings.scan(sources(paths, {}, ()), 1)
+
+
+def test_each_nest_has_its_verdict_and_reason(program: Path) -> None:
+    (file,) = found(program.parents[1])
+    assert [(n.kernel, n.depth, n.verdict, n.inside) for n in file.nests] == [
+        ("find", 1, "sequential", False),
+        ("main:7", 3, "not supported", False),
+        ("main:10", 2, "parallel", True),
+        ("main:12", 1, "sequential", True),
+    ]
+    assert file.nests[1].reason == "a call of printf is not accepted in a codelet: write its statements instead, 8:5"
+    assert file.nests[3].reason.startswith("i: flow on x; (i=1) writes x[1] ")
+    assert [(f.variable, f.verdict) for f in file.nests[2].loops] == [("i", "parallel"), ("j", "parallel")]
+    # two operations, an element of eight bytes: A is read and written
+    assert file.nests[2].intensity == pytest.approx(2 / 8)
+
+
+def test_the_table_has_a_command_that_tunes(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(program.parents[1])
+    shown = text.text(found(program.parents[1]))
+    assert "4 loop nests in 1 file: 1 parallel, 2 sequential, 1 not supported" in shown
+    assert "looptune run src/program.c --kernel main:10 --sweep" in shown
+    assert "<script>" in text.page(found(program), "<Loops>")
+    assert "&lt;Loops&gt;" in text.page(found(program), "<Loops>")
+
+
+def test_a_missing_header_is_named_and_hides_nothing_else(program: Path) -> None:
+    (file,) = found(program)
+    assert file.missing == ("sizes.h",)
+    assert {n.verdict for n in file.nests} == {"not supported"}
+
+
+def test_a_compilation_database_has_the_folders_and_macros(program: Path) -> None:
+    database = program.parents[1] / "compile_commands.json"
+    command = "cc -DN=7 -Iinclude -O3 -c -o program.o src/program.c"
+    database.write_text(json.dumps([
+        {"directory": str(database.parent), "file": "src/program.c", "command": command},
+        {"directory": str(database.parent), "file": "other.cpp", "command": "c++ -c other.cpp"},
+    ]))  # fmt: skip
+    (source,) = sources((database,), {}, ())
+    assert source.path == program
+    assert source.defines == (("N", "7"),)
+    assert program.parents[1] / "include" in source.include_dirs
+    assert source.flags[0] == "-DN=7"
+    assert source.flags[-1] == "-O3"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("absent.c", None, "no such file"),
+        ("empty", "", "no .c file in"),
+        ("compile_commands.json", "{}", "is no compilation database"),
+        ("compile_commands.json", "[", "cannot read"),
+    ],
+)
+def test_what_is_no_program_is_refused(name: str, content: str | None, message: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    if content is not None and path.suffix:
+        path.write_text(content)
+    elif content is not None:
+        path.mkdir()
+    with pytest.raises(UsageError, match=message):
+        sources((path,), {}, ())
+
+
+def test_a_nest_that_takes_too_long_hides_no_other(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = findings._loops
+
+    def loops(analysis: object) -> object:
+        names = [n.name for n in analysis.codelet.params]  # type: ignore[attr-defined]
+        if "A" in names and "x" not in names:
+            time.sleep(60)
+        return slow(analysis)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(findings, "_loops", loops)
+    monkeypatch.setattr(findings, "LIMIT_S", 2.0)
+    monkeypatch.setattr(findings, "FILE_LIMIT_S", 3.0)
+    (file,) = found(program.parents[1])
+    assert [n.verdict for n in file.nests] == ["sequential", "not supported", "stopped", "sequential"]
+
+
+def test_a_profile_counts_the_runs_of_each_nest(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(program.parent)
+    given = sources((program.parents[1],), {}, ())
+    files, times = profiled(given, findings.scan(given, 1), ["a", "b"], ())
+    assert times.exit_code == 0
+    runs = {n.kernel: n.profile.runs for n in files[0].nests if n.profile is not None}
+    assert runs == {"find": 1, "main:7": 1, "main:10": 3, "main:12": 3}
+    profiles = [n.profile for n in files[0].nests if n.profile is not None]
+    assert all(0 <= p.share <= 1 and p.seconds >= 0 for p in profiles)
+    assert profiles[1].seconds >= profiles[2].seconds
+
+
+def test_a_program_that_does_not_build_is_refused(program: Path) -> None:
+    given = [Source(program)]
+    with pytest.raises(UsageError, match=r"program.c does not compile with timers: .*sizes.h"):
+        profiled(given, findings.scan(given, 1), (), ())
+
+
+@pytest.mark.parametrize("options", [(), ("--json",), ("--html", "scan.html"), ("--profile",)])
+def test_the_command(options: tuple[str, ...], program: Path) -> None:
+    where = program.parents[1]
+    words = ["looptune", "scan", ".", *options]
+    done = subprocess.run(["python", "-m", *words], cwd=where, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "main" in done.stdout
+    if options == ("--json",):
+        assert json.loads(done.stdout)["nests"][2]["command"] == "looptune run src/program.c --kernel main:10 --sweep"
+    if options == ("--html", "scan.html"):
+        assert "looptune run src/program.c" in (where / "scan.html").read_text()
