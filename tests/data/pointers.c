@@ -212,3 +212,11 @@ void h(int n, double *a) { double *p = a; for (int t = 0; t < 3; t++) { p = p + 
  for (int i = 0; i < n; i++) p[i] = i * 2;
 #pragma endscop
  } }
+//----
+// scopread  sizes: n=6; shapes: a=60; loops: parallel
+float h(int n, float *a) { float *p = a + 3;
+#pragma scop
+ for (int i = 0; i < n; i++) p[i] = p[i] + a[0];
+#pragma endscop
+ return p[2];
+}

@@ -207,3 +207,13 @@ void f(int n, c *p, c *o) { for (int i = 0; i < n; i++) o[i] = add(mul(p[i], o[i
 typedef struct { float v[3]; } v3;
 static float dot(const v3 *a, const v3 *b) { float s = 0; for (int k = 0; k < 3; k++) s += a->v[k] * b->v[k]; return s; }
 void f(int n, v3 *p, float *o) { for (int i = 0; i < n; i++) o[i] = dot(&p[i], p + i); }
+//----
+// sizedfield  sizes: n=4; loops: parallel parallel
+#define W 8
+struct s { float a[W + 2]; float b[(W / 2)]; };
+void f(struct s *p, int n) { for (int k = 0; k < n; k++) for (int i = 0; i < 4; i++) p[k].a[i] = p[k].b[i] + i; }
+//----
+// sizedfield2  sizes: n=4; loops: parallel parallel parallel
+#define W 8
+struct s { int m[2][W / 2][3]; };
+void f(struct s *p, int n) { for (int k = 0; k < n; k++) for (int i = 0; i < W / 2; i++) for (int j = 0; j < 3; j++) p[k].m[1][i][j] = p[k].m[0][i][j] + i; }

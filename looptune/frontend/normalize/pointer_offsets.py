@@ -41,10 +41,11 @@ def replace_pointers(items: Items, types: Mapping[str, c_ast.Type], read_after: 
     if not moving:
         return items
     for name in sorted(moving & read_after):
-        raise UnsupportedError(
-            f"the pointer {base(name)} is set here and read afterwards: write the array and an index instead",
-            _first_set(items, name),
-        )
+        at = _first_set(items, name)
+        if at is not None:
+            raise UnsupportedError(
+                f"the pointer {base(name)} is set here and read afterwards: write the array and an index instead", at
+            )
     items = separate_steps(items, moving)
     items, copies = split_ranges(items, moving)
     rewriter = _Rewriter({**types, **{copy: types[name] for copy, name in copies.items()}}, types)
@@ -85,13 +86,14 @@ def points_into(kind: c_ast.Type, value: c_ast.Expr, types: Mapping[str, c_ast.T
     return False
 
 
-def _first_set(items: Items, name: str) -> Span:
+def _first_set(items: Items, name: str) -> Span | None:
+    """Return the place where a pointer is first set or moved, its declaration apart."""
     for top in items:
         for node in c_ast.walk(top):
             match node:
                 case c_ast.Assignment(_, c_ast.Name(own)) | c_ast.Unary("++" | "--", c_ast.Name(own)) if own == name:
                     return node.span
-    raise AssertionError(f"{name} is not set")
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from looptune.core.errors import UnsupportedError
 from looptune.frontend import c_ast
 from looptune.frontend.name_resolution import base
 from looptune.frontend.symbol_table import refuse
+from looptune.ir.simplify import evaluate
 
 if TYPE_CHECKING:
     from looptune.core.source import Span
@@ -469,9 +470,9 @@ def _size(kind: c_ast.Type) -> int | None:
             return _BYTES.get(dtype)
         case c_ast.Pointer():
             return _POINTER_BYTES
-        case c_ast.ArrayOf(of, c_ast.Number(text)) if text.isdecimal():
-            size = _size(of)
-            return None if size is None else int(text) * size
+        case c_ast.ArrayOf(of, extent):
+            size, count = _size(of), None if extent is None else _constant(extent)
+            return None if size is None or count is None else count * size
         case c_ast.Struct(_, fields):
             end = 0
             for _, inner in fields:
@@ -481,6 +482,18 @@ def _size(kind: c_ast.Type) -> int | None:
                 end = -(-end // align) * align + size
             align = _alignment(kind)
             return None if align is None else -(-end // align) * align
+    return None
+
+
+def _constant(e: c_ast.Expr) -> int | None:
+    """Return the value of a constant expression, None where it is anything but numbers and operators."""
+    match e:
+        case c_ast.Number(text):
+            digits = text.rstrip("uUlL")
+            return int(digits) if digits.isdecimal() and (digits == "0" or digits[0] != "0") else None
+        case c_ast.Binary("+" | "-" | "*" | "/" as op, lhs, rhs):
+            a, b = _constant(lhs), _constant(rhs)
+            return None if a is None or b is None else evaluate(op, a, b)
     return None
 
 
