@@ -268,10 +268,13 @@ class _Builder:
 
     @cached_property
     def once(self) -> frozenset[str]:
-        """The variables that are assigned in one place, which precedes every use."""
+        """The variables that are assigned in one place, which precedes every use, also that of a result at the end."""
         if self.region is None:
-            return singly_assigned(c_ast.Block(self.items))
-        return singly_assigned(_spliced(self.body, self.region.items, self.items))
+            body = c_ast.Block(self.items)
+        else:
+            body = _spliced(self.body, self.region.items, self.items)
+        at_top = {n.target.name for n in map(_assignment, self.items) if n is not None}
+        return singly_assigned(body) - (self.results.keys() - at_top)
 
     def codelet(self) -> Codelet:
         params, prologue = self.parameters()
@@ -552,6 +555,14 @@ def _without_headers(items: Iterable[c_ast.Item]) -> tuple[Any, ...]:
 def _without_declarations(items: Iterable[c_ast.Item]) -> tuple[Any, ...]:
     """Return what the statements do, declarations apart, ``for`` headers included."""
     return tuple(n for item in items for n in c_ast.walk(item) if isinstance(n, c_ast.Assignment | c_ast.Unary))
+
+
+def _assignment(item: c_ast.Item) -> Any:
+    """Return the assignment to a variable that a statement is, or None."""
+    match item:
+        case c_ast.Evaluate(c_ast.Assignment("", c_ast.Name()) as found):
+            return found
+    return None
 
 
 def _set_names(node: c_ast.Block) -> Iterator[str]:

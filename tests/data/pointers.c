@@ -220,3 +220,8 @@ float h(int n, float *a) { float *p = a + 3;
 #pragma endscop
  return p[2];
 }
+//----
+// last  sizes: k7=1; loops: sequential sequential
+int au;
+void a8(int k7) { int xo; for (xo = 0; xo < 2; ++xo) { int dd; for (dd = 0; dd < 2; ++dd) au = !!k7 ? xo : 0; } }
+int get(void) { return au; }
