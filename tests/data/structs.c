@@ -217,3 +217,48 @@ void f(struct s *p, int n) { for (int k = 0; k < n; k++) for (int i = 0; i < 4; 
 #define W 8
 struct s { int m[2][W / 2][3]; };
 void f(struct s *p, int n) { for (int k = 0; k < n; k++) for (int i = 0; i < W / 2; i++) for (int j = 0; j < 3; j++) p[k].m[1][i][j] = p[k].m[0][i][j] + i; }
+//----
+// mixswap  sizes: n=6; loops: parallel
+struct p { double x, y; };
+void f(int n, struct p *a, struct p *b) { for (int i = 0; i < n; i++) { struct p t = a[i]; a[i] = b[n - 1 - i]; b[n - 1 - i] = t; } }
+//----
+// localcopy  sizes: n=6; loops: sequential
+struct p { double x, y; };
+void f(int n, struct p *a) { struct p last = a[0]; for (int i = 1; i < n; i++) { struct p t = a[i]; a[i].x += last.x; a[i].y -= last.y; last = t; } }
+//----
+// selfassign  sizes: n=6; loops: parallel
+struct p { double x, y; };
+void f(int n, struct p *a) { for (int i = 0; i < n; i++) { struct p t; t.x = a[i].y; t.y = a[i].x; a[i] = t; } }
+//----
+// boolfield  sizes: n=6; loops: parallel
+struct cell { unsigned char a, b, c, d; };
+void f(int n, struct cell *c) { for (int i = 0; i < n; i++) { c[i].a = c[i].b + c[i].c; c[i].d++; c[i].b <<= 1; } }
+//----
+// incr  sizes: n=6; loops: reduction
+struct acc { long n; long m; };
+void f(int n, struct acc *c, const long *x) { for (int i = 0; i < n; i++) { c->n++; c->m += x[i]; } }
+//----
+// twoacc  sizes: n=6; loops: reduction
+struct acc { long n; long m; };
+void f(int n, struct acc *c, struct acc *d, const long *x) { for (int i = 0; i < n; i++) { c->n += d->m + x[i]; } d->m = 3; }
+//----
+// rowobj  sizes: n=5 m_rows=5 m_cols=4; shapes: m_d=20 v=4 o=5; loops: parallel reduction
+typedef struct { int rows, cols; double *d; } M;
+static double at(const M *m, int i, int j) { return m->d[i * m->cols + j]; }
+void mv(int n, const M *m, const double *v, double *o) { for (int i = 0; i < m->rows; i++) { double s = 0; for (int j = 0; j < m->cols; j++) s += at(m, i, j) * v[j]; o[i] = s; } }
+//----
+// walkpart  sizes: n=6; loops: parallel parallel
+typedef struct { float x[3], v[3]; } P;
+void f(int n, P *p, float dt) { for (P *e = p + n; p != e; p++) { float *x = p->x; const float *v = p->v; for (int d = 0; d < 3; d++) x[d] += dt * v[d]; } }
+//----
+// sizeofs  sizes: n=6; loops: parallel
+typedef struct { float x[3], v[3]; } P;
+void f(int n, P *p, int *o) { for (int i = 0; i < n; i++) { o[i] = sizeof(float) + i; p[i].x[0] = 1; } }
+//----
+// globalarr  sizes: n=6; loops: parallel
+struct { int a, b; } tab[10]; int s[10];
+void f(int n) { for (int i = 0; i < n; i++) { tab[i].a = tab[i].b + s[i]; } }
+//----
+// globalobj  sizes: n=6; loops: parallel
+struct { int n; float v[10]; } st;
+void f(int n) { for (int i = 0; i < n; i++) st.v[i] *= 2; st.n = n; }

@@ -47,7 +47,7 @@ class Calls:
         if function is None:
             return False
         pointers = any(
-            isinstance(p.type, c_ast.Struct) or (not isinstance(p.type, c_ast.Basic) and not isinstance(a, c_ast.Name))
+            _has_struct(p.type) or (not isinstance(p.type, c_ast.Basic) and not isinstance(a, c_ast.Name))
             for p, a in zip(function.params, call.args, strict=False)
         )
         return pointers or not self.is_expression(function, ())
@@ -302,6 +302,13 @@ def _returned(items: Items, value: c_ast.Name | None, region: str) -> Items:
             case _:
                 made.append(item)
     return tuple(made)
+
+
+def _has_struct(kind: c_ast.Type) -> bool:
+    match kind:
+        case c_ast.Pointer(inner) | c_ast.ArrayOf(inner):
+            return _has_struct(inner)
+    return isinstance(kind, c_ast.Struct)
 
 
 def _returns(items: Sequence[Any]) -> bool:
