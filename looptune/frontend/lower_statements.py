@@ -225,7 +225,7 @@ class Statements:
                 return self.store(op[0], target, c_ast.Number("1", span=e.span), e.span)
             case c_ast.Cast(c_ast.Basic("void"), c_ast.Name() | c_ast.Number()) | c_ast.Name() | c_ast.Number():
                 return ()
-            case c_ast.Call(name):
+            case c_ast.Call(name) if self.scope.function(name) is None:
                 raise refuse(f"a call of {name}", "its statements", e.span)
             case _:
                 self.exprs.value(e)
@@ -339,6 +339,8 @@ class Statements:
 
     def counted(self, item: c_ast.For, head: Header, directives: tuple[Directive, ...]) -> tuple[Stmt, ...] | None:
         """Return a counted loop, or None if its types or the directions of its limits do not permit one."""
+        if item.until and any(limit.op == "!=" for limit in head.limits):
+            return None  # a jump may end it before it comes to its limit, past which it may begin
         own = self.scope.scalars.get(head.var)
         if own is None or not is_integer(own) or own == "bool":
             return None

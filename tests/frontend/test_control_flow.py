@@ -59,6 +59,14 @@ found:
 end:
   r[2] = i * 100 + j;
 }""",
+    "a counter after goto": """
+void f(int n, int a[n]) {
+  int i = -1;
+  while (++i < n) if (a[i] > 5) goto out;
+  i = 100;
+out:
+  a[1] = i;
+}""",
     "goto as a loop": """
 void f(int n, int a[n]) {
   int i = 0;
@@ -70,6 +78,28 @@ again:
     i++;
     goto again;
   }
+  a[0] = i;
+}""",
+    "a counter that passes its limit": """
+void f(int n, int a[n]) {
+  int x = n, fuel = 30;
+  while (++x) { if (--fuel < 0) break; a[x % n]++; }
+  a[0] = x;
+  for (int i = 5; i != 3; i++) { if (i == n - 1) break; a[i] += 2; }
+}""",
+    "labels in a loop of goto": """
+void f(int n, int a[n]) {
+  int i;
+  for (i = 0; i < 3; i++) a[i]++;
+  i = 0;
+loop:
+  if (i >= n) goto done;
+  if (a[i] < 0) goto skip;
+  a[i] *= 3;
+skip:
+  i++;
+  goto loop;
+done:
   a[0] = i;
 }""",
     "cleanup by goto": """
@@ -269,6 +299,29 @@ void f(int n, int m, double *restrict a, const double *restrict b) {
     for (int j = 0; j < m; j++) { if (b[j] < 0) break; a[i * m + j] = 2 * b[j]; }
 }"""
     assert modes(text) == ["parallel", "sequential"]
+
+
+def test_scalars_of_a_while_loop_are_private() -> None:
+    """What each iteration of a while loop sets before it reads it belongs to the iteration of the loop around."""
+    text = """
+void f(int n, double *o) {
+  for (int i = 0; i < n; i++) { double z = o[i]; while (z < 4.0) { double t = z * z + 1; z = t; } o[i] = z; }
+}"""
+    assert modes(text) == ["parallel", "while"]
+
+
+def test_a_search_leaves_the_loops_around_parallel() -> None:
+    """The value of a counter at a break, and the value of a function that returns from a loop, are private."""
+    text = """
+static int steps(double c, int most) {
+  double z = 0;
+  for (int k = 0; k < most; k++) { if (z > 4) return k; z = z * z + c; }
+  return most;
+}
+void f(int n, int *restrict a, int *restrict b) {
+  for (int i = 0; i < n; i++) { int k; for (k = 0; k < 9; k++) if (a[k] == i) break; a[i] = k; b[i] = steps(i, 50); }
+}"""
+    assert modes(text.replace("a[k] == i", "b[i] == k")) == ["parallel", "sequential", "sequential"]
 
 
 def test_many_jumps_do_not_multiply_the_text() -> None:

@@ -115,7 +115,6 @@ class Calls:
         value: c_ast.Name | None = None
         if isinstance(function.result, c_ast.Basic | c_ast.Struct) and function.result != c_ast.Basic("void"):
             value = c_ast.Name(f"{function.name}#{mark}", span=call.span)
-            start = (*start, c_ast.Declare(value.name, function.result, span=call.span))
             self.types[value.name] = function.result
         region = f"call{number}"
         items = _returned(items, value, region)
@@ -123,6 +122,10 @@ class Calls:
             items = items[:-1]
         if any(isinstance(n, c_ast.Leave) and n.name == region for n in c_ast.walk(c_ast.Block(items))):
             items = (c_ast.Region(region, items, span=call.span),)
+        if value is not None:
+            # Set before a loop that may return, so that iterations of a loop around do not share it.
+            first = c_ast.Number("0", span=call.span) if len(items) == 1 and c_ast.has_loop(items[0]) else None
+            start = (*start, c_ast.Declare(value.name, function.result, first, span=call.span))
         body_calls = replace(self, stack=(*self.stack, function.name))
         done = (*start, _Called(items, body_calls, span=call.span))
         return done, value if wants_value else None

@@ -112,7 +112,9 @@ class _Marker:
         head = loop_header(item) if isinstance(item, c_ast.For) else None
         if head is None or head.declared is not None or not _may_leave(item):
             return False
-        return self.whole is None or head.var in live_after(self.whole, (item,), frozenset())
+        if self.whole is None or any(isinstance(n, c_ast.Jump) and n.word == "goto" for n in c_ast.walk(item)):
+            return True
+        return head.var in live_after(self.whole, (item,), frozenset())
 
     def labels(self, items: Items) -> Items:
         """Put what a ``goto`` to one of the labels among the statements leaves into a region."""
@@ -131,7 +133,7 @@ class _Marker:
         if backward:
             number = next(self.numbers)
             again, out = f"again{number}", f"break{number}"
-            body = _to(after[: backward[-1] + 1], label.name, again)
+            body = self.labels(_to(after[: backward[-1] + 1], label.name, again))
             inner: Items = (c_ast.Region(again, (*body, c_ast.Leave(out, word, span=label.span))),)
             loop = c_ast.While(c_ast.Number("1", span=label.span), c_ast.Block(inner), span=label.span)
             after = (c_ast.Region(out, (loop,)), *after[backward[-1] + 1 :])
@@ -334,7 +336,9 @@ class _Elimination:
         kept = c_ast.Evaluate(_set(last, var, span), span=span)
         body = _preceded(body, self.clears[before:], kept)
         back = c_ast.Block((c_ast.Evaluate(_set(var, last, span), span=span),))
-        declared = c_ast.Declare(last, c_ast.TypeOf(c_ast.Name(var, span=span)), span=span)
+        # Its first value is never read, which shows that iterations of a loop around do not share it.
+        first = c_ast.Number("0", span=span)
+        declared = c_ast.Declare(last, c_ast.TypeOf(c_ast.Name(var, span=span)), first, span=span)
         loop = replace(item, body=replace(item.body, items=body), until=(*item.until, self.flag))
         not_on = c_ast.Unary("!", self.test(span), span=span)
         return (declared, loop, c_ast.If(not_on, back, c_ast.Block(()), span=span))
