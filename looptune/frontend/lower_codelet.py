@@ -144,9 +144,12 @@ class _Builder:
         types = {d.name: d.type for d in declared}
         items = self.body.items if self.region is None else (*self.pointers_before(types), *self.region.items)
         own = frozenset(p.name for p in self.function.params)
-        around = Surroundings(self.file, types, self.region is None, self.pointers_read_after(), self.result, own)
+        moved = moving_pointers(items, types)
+        calls = any(isinstance(n, c_ast.Call) for item in items for n in c_ast.walk(item))
+        read_after = self.pointers_read_after() if moved or calls else frozenset()
+        around = Surroundings(self.file, types, self.region is None, read_after, self.result, own)
         made = normalize(items, around)
-        self.moved = frozenset(map(base, moving_pointers(items, types)))
+        self.moved = frozenset(map(base, moved))
         if made.has_structs:
             self.has_structs, self.fields = True, made.fields
             self.retype(made.types)
