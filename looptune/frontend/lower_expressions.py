@@ -322,7 +322,7 @@ class Expressions:
             refused = math_functions.refusal(e)
             if refused is not None:
                 raise refused
-            raise refuse(f"a call of {e.name}", "its statements, or a function that only returns an expression", e.span)
+            raise undefined_function(e.name, e.span)
         self.count(e, want)
         constant = math_functions.constant(e.name)
         if constant is not None:
@@ -383,6 +383,12 @@ class Expressions:
                     break
         message = f"{e.name} cannot be inlined: write it as one return of an expression, or its statements here"
         raise UnsupportedError(message, e.span)
+
+
+def undefined_function(name: str, span: Span) -> UnsupportedError:
+    """Return the error for a call of a function that no target can compute, as its definition is not there."""
+    message = f"{name}, which is not defined in this program, cannot be called in a codelet"
+    return UnsupportedError(f"{message}: define it in this file or in a header of it, or leave the call out", span)
 
 
 def node_count(e: Expr, known: dict[int, tuple[Expr, int]]) -> int:

@@ -13,7 +13,7 @@ from looptune.frontend.directive_parser import is_cut, parse_pragma
 from looptune.frontend.finalize import FINAL
 from looptune.frontend.loop_headers import CanonicalLoop, Header, Limit, canonicalize, loop_header
 from looptune.frontend.loop_limits import ExitTest, counter_range, nonnegative
-from looptune.frontend.lower_expressions import Expressions, cast, is_constant
+from looptune.frontend.lower_expressions import Expressions, cast, is_constant, undefined_function
 from looptune.frontend.name_resolution import OFFSET, assigned_names, base
 from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.symbol_table import Scope, Storage, layout, refuse, refuse_field
@@ -226,7 +226,7 @@ class Statements:
             case c_ast.Cast(c_ast.Basic("void"), c_ast.Name() | c_ast.Number()) | c_ast.Name() | c_ast.Number():
                 return ()
             case c_ast.Call(name) if self.scope.function(name) is None:
-                raise refuse(f"a call of {name}", "its statements", e.span)
+                raise undefined_function(name, e.span)
             case _:
                 self.exprs.value(e)
                 return ()

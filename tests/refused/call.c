@@ -1,5 +1,5 @@
 /* expect:
-FILE:9:5: a call of printf is not accepted in a codelet: write its statements instead
+FILE:9:5: printf, which is not defined in this program, cannot be called in a codelet: define it in this file or in a header of it, or leave the call out
       printf("%f", x[i]);
       ^^^^^^^^^^^^^^^^^^
 */

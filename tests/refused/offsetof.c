@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:38: a call of offsetof is not accepted in a codelet: write its statements, or a function that only returns an expression instead
+FILE:8:38: offsetof, which is not defined in this program, cannot be called in a codelet: define it in this file or in a header of it, or leave the call out
     for (int i = 0; i < n; i++) x[i] = offsetof(struct pair, b);
                                        ^^^^^^^^^^^^^^^^^^^^^^^^
 */
