@@ -131,6 +131,20 @@ def test_a_nest_that_takes_too_long_hides_no_other(program: Path, monkeypatch: p
     assert [n.verdict for n in file.nests] == ["sequential", "not supported", "stopped", "sequential"]
 
 
+def test_an_error_of_ours_in_one_nest_hides_no_other(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = findings._intensity
+
+    def fails(analysis: object) -> float | None:
+        if analysis.codelet.name == "main_12":  # type: ignore[attr-defined]
+            raise KeyError("lost")
+        return whole(analysis)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(findings, "_intensity", fails)
+    (file,) = found(program.parents[1])
+    assert [n.verdict for n in file.nests] == ["sequential", "not supported", "parallel", "stopped"]
+    assert file.nests[3].reason == "the analysis failed, which is an error in looptune: KeyError: 'lost'"
+
+
 def test_a_profile_counts_the_runs_of_each_nest(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(program.parent)
     given = sources((program.parents[1],), {}, ())

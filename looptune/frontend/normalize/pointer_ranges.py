@@ -48,7 +48,7 @@ def _exposed(items: Iterable[Any], name: str) -> bool:
     for item in items:
         if is_set(item, name):
             return False
-        if _mentions(item, name) and _reads_first(item, name):
+        if _reads_first(item, name):
             return True
     return False
 
@@ -67,7 +67,7 @@ def _reads_first(item: Any, name: str) -> bool:
             around = [*init, *(e for e in (cond, step) if e is not None)]
             return any(_mentions(part, name) for part in around) or _exposed(body.items, name)
         case _:
-            return True
+            return _mentions(item, name)
 
 
 def _is_compound(item: Any) -> bool:

@@ -107,28 +107,35 @@ def scan(sources: Sequence[Source], workers: int, done: Callable[[int], None] = 
     with ProcessPool(max_workers=max(1, workers)) as pool:
         tasks = [pool.schedule(_file, args=(source,), timeout=FILE_LIMIT_S) for source in sources]
         for k, (source, task) in enumerate(zip(sources, tasks, strict=True)):
-            found.append(_result(task) or _nest_by_nest(pool, source))
+            found.append(_result(task)[0] or _nest_by_nest(pool, source))
             done(k + 1)
     return _once(found)
 
 
-def _result(task: Any) -> Any:
-    """Return what a task computed, or None if it was stopped or its process ended."""
+def _result(task: Any) -> tuple[Any, str]:
+    """Return what a task computed, or None and the reason why it computed nothing."""
     try:
-        return task.result()
-    except (OverTime, ProcessExpired):
-        return None
+        return task.result(), ""
+    except OverTime:
+        return None, f"the analysis took more than {LIMIT_S:g} s"
+    except ProcessExpired:
+        return None, "the process of the analysis ended"
+    except Exception as error:
+        # an error of ours in one nest must not hide the others
+        return None, f"the analysis failed, which is an error in looptune: {type(error).__name__}: {error}"
 
 
 def _nest_by_nest(pool: ProcessPool, source: Source) -> FileFindings:
     path = str(source.path)
-    listed: FileFindings | None = _result(pool.schedule(_listed, args=(source,), timeout=FILE_LIMIT_S))
+    listed, why = _result(pool.schedule(_listed, args=(source,), timeout=FILE_LIMIT_S))
     if listed is None:
-        return FileFindings(
-            path, (), (f"{path}: the file took more than {FILE_LIMIT_S:g} s to read and is skipped",), ()
-        )
+        return FileFindings(path, (), (f"{path}: {why}",), ())
     tasks = [pool.schedule(_one, args=(source, k), timeout=LIMIT_S) for k in range(len(listed.nests))]
-    return replace(listed, nests=tuple(_result(t) or n for t, n in zip(tasks, listed.nests, strict=True)))
+    nests: list[NestFinding] = []
+    for nest, task in zip(listed.nests, tasks, strict=True):
+        found, why = _result(task)
+        nests.append(found or replace(nest, reason=why))
+    return FileFindings(path, tuple(nests), listed.problems, listed.missing)
 
 
 def _once(found: Sequence[FileFindings]) -> list[FileFindings]:
@@ -173,8 +180,7 @@ def _findings(source: Source, of: Callable[[Source, int, SurveyedNest], NestFind
 
 
 def _stopped(source: Source, number: int, nest: SurveyedNest) -> NestFinding:
-    reason = f"the analysis took more than {LIMIT_S:g} s"
-    return _made(source, number, nest, "stopped", (), reason, None)
+    return _made(source, number, nest, "stopped", (), "", None)
 
 
 def _finding(source: Source, number: int, nest: SurveyedNest) -> NestFinding:

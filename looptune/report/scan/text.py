@@ -96,7 +96,7 @@ def _table(nests: Sequence[NestFinding], *, short: bool = False, options: Sequen
     columns += [
         Column("place", "nest", "code"), Column("function", "function"), Column("loops", "loops"),
         Column("parallel", "parallel, + sums"), Column("verdict", "verdict"),
-        Column("intensity", "FLOP/byte", "number"), Column("reason", "why not parallel", "prose"),
+        Column("intensity", "FLOP/byte", "number"), Column("reason", "why not parallel"),
     ]  # fmt: skip
     columns += [] if short else [Column("command", "command", "code")]
     rows = (tuple(_cells(n, profiled, short, options)) for n in nests)
