@@ -161,6 +161,12 @@ def _single(program: Program, chosen: CodeletFunction) -> Unit:
 def _head(program: Program, chosen: CodeletFunction, built: LoweredCodelet) -> Head | str:
     if built.has_structs:
         return f"{chosen.function.name} uses structs, which C that is built here does not declare: pass arrays"
+    own = {p.name for p in chosen.function.params}
+    for d in program.file.globals:
+        if d.name in built.moved - own and isinstance(d.type, s.Pointer) and not d.static:
+            return (
+                f"{chosen.function.name} sets the pointer {d.name}, which C that is built here does not: make it static"
+            )
     try:
         return signature.head(chosen.function, built.codelet, program.file, built.result)
     except UsageError as error:

@@ -49,3 +49,11 @@ def test_transform_does_not_leave_a_pointer_behind_that_the_text_still_reads(tmp
     file.write_text(MOVED % "*p = 1;")
     with pytest.raises(LooptuneError, match="p, which these statements move, is used outside of them"):
         transform(file, kernel="f")
+
+
+def test_c_that_is_built_does_not_leave_out_a_pointer_that_other_files_may_read() -> None:
+    text = "double b[9], *p;\nvoid f(void) { p = &b[3]; for (int i = 0; i < 5; i++) p[i] = 1; }\n"
+    head = load(text).head
+    assert isinstance(head, str)
+    assert head.startswith("f sets the pointer p")
+    assert not isinstance(load(text.replace("double", "static double")).head, str)
