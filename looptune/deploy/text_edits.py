@@ -244,6 +244,10 @@ class _Splicer:
         places = [k for stmt in old for n in walk(stmt) if (k := self.token(n)) is not None]
         span = next((s.span for s in old if s.span.line), NOWHERE)
         run = self.layout.run(min(places), max(places)) if places else None
+        if run is None and self.is_called(span):
+            raise _NotLocal(
+                "this loop stands in a function that is called here: transform that function with --kernel", span
+            )
         if run is None:
             raise _NotLocal(f"{self.layout.macro(span)} makes this loop and others, and cannot be written back: "
                          "expand it, as gcc -E -P does", span)  # fmt: skip
@@ -265,6 +269,12 @@ class _Splicer:
         text = self.text(run, old, new, start, around)
         head = [e for e in head if e.end <= start]
         return [*head, Edit(start, end, text + self.kept_lines(start, end))]
+
+    def is_called(self, span: Span) -> bool:
+        """Tell whether a place of the file is outside of the text of the codelet."""
+        lines = self.layout.text.split("\n")[: max(0, span.line - 1)]
+        at = sum(len(line) + 1 for line in lines) + span.col - 1
+        return span.file == self.part.path and not self.part.body[0] <= at < self.part.body[1]
 
     def token(self, n: object) -> int | None:
         words = {Loop: ("for", "while", "do"), While: ("for", "while", "do"), If: ("if",), Assign: ()}.get(type(n))

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from looptune.core.errors import UnsupportedError
+from looptune.deploy.source_to_source import transform
 from looptune.frontend import load
 from looptune.ir.nodes import Loop, While
 from looptune.ir.rewrite import walk
@@ -329,3 +331,44 @@ def test_many_jumps_do_not_multiply_the_text() -> None:
     jumps = "".join(f"if (a[i] > {k}) {{ if (a[i] > 9) {{ a[i]--; continue; }} a[i] += {k}; }}\n" for k in range(60))
     codelet = load(f"void f(int n, int *a) {{ for (int i = 0; i < n; i++) {{ {jumps} }} }}\n").codelet
     assert sum(1 for _ in walk(codelet.body)) < 5000
+
+
+LEFT = """
+static void add(int n, int *restrict b, const int *restrict a, int k) { for (int i = 0; i < n; i++) b[i] += a[i] * k; }
+void f(int n, const int *restrict a, int *restrict b) {
+  add(n, b, a, 3);
+  for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) { if (a[j] > a[i]) break; b[i]++; }
+  for (int i = 0; i < n; i++) { b[0] += a[i]; if (a[i] > 8) return; }
+  b[1] = 77;
+}
+"""
+
+
+def test_transform_writes_loops_that_a_break_leaves(tmp_path: Path) -> None:
+    """The text with its loops rewritten computes what it did."""
+    (tmp_path / "f.c").write_text(LEFT)
+    new = transform(tmp_path / "f.c", ["loop 2: unroll 2"])
+    codelet = load(LEFT).codelet
+    for seed in range(3):
+        given = cross_check.arguments(codelet, {"n": 9, "a": 9, "b": 9}, seed)
+        folders = [tmp_path / f"{name}{seed}" for name in ("old", "new")]
+        for folder in folders:
+            folder.mkdir()
+        want, got = (
+            cross_check.by_gcc(t, codelet, given, folder) for t, folder in zip((LEFT, new), folders, strict=True)
+        )
+        assert cross_check.off(want, got) is None
+
+
+@pytest.mark.parametrize(
+    ("loop", "why"),
+    [
+        (1, "this loop stands in a function that is called here: transform that function with --kernel"),
+        (4, "a jump leaves these statements, and what follows them depends on it: write if"),
+    ],
+)
+def test_transform_refuses_what_the_text_cannot_say(loop: int, why: str, tmp_path: Path) -> None:
+    """A loop of another function, and one after which a flag decides."""
+    (tmp_path / "f.c").write_text(LEFT)
+    with pytest.raises(UnsupportedError, match=why):
+        transform(tmp_path / "f.c", [f"loop {loop}: unroll 2"])
