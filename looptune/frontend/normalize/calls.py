@@ -36,6 +36,8 @@ class Calls:
     types: dict[str, c_ast.Type]
     parameters: frozenset[str]
     stack: tuple[str, ...] = ()
+    stored: dict[str, frozenset[str]] = field(default_factory=dict)
+    expressions: dict[str, bool] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def function(self, name: str) -> c_ast.Function | None:
@@ -50,7 +52,9 @@ class Calls:
             _has_struct(p.type) or (not isinstance(p.type, c_ast.Basic) and not isinstance(a, c_ast.Name))
             for p, a in zip(function.params, call.args, strict=False)
         )
-        return pointers or not self.is_expression(function, ())
+        if function.name not in self.expressions:
+            self.expressions[function.name] = self.is_expression(function, ())
+        return pointers or not self.expressions[function.name]
 
     def among(self, e: Any) -> bool:
         """Tell whether a call that is replaced by statements is in the expression."""
@@ -71,28 +75,36 @@ class Calls:
         if effects or not _returns(function.body.items):
             return False
         called = {n.name for n in nodes if isinstance(n, c_ast.Call)} - {function.name}
-        found = (self.function(name) for name in called)
-        return all(self.is_expression(f, (*around, function.name)) for f in found if f is not None)
+        found = [f for f in map(self.function, called) if f is not None]
+        for f in found:
+            if f.name not in self.expressions:
+                self.expressions[f.name] = self.is_expression(f, (*around, function.name))
+        return all(self.expressions[f.name] for f in found)
 
     def written(self, call: c_ast.Call) -> frozenset[str]:
         """Return the variables and arrays around the call that the function may write."""
-        return self._written(call, ())
-
-    def _written(self, call: c_ast.Call, around: tuple[str, ...]) -> frozenset[str]:
         function = self.function(call.name)
-        if function is None or function.name in around:
+        if function is None:
             return frozenset()
-        body = resolve(function.body, {})
-        names = _stored(body, function.params)
-        for n in c_ast.walk(body):
-            if isinstance(n, c_ast.Call):
-                names |= self._written(n, (*around, function.name))
-        found = {n for n in names if "#" not in n and n not in {p.name for p in function.params}}
+        stored = self._stored_by(function)
+        found = {n for n in stored if n not in {p.name for p in function.params}}
         for p, arg in zip(function.params, call.args, strict=False):
             root = root_variable(arg.arg if isinstance(arg, c_ast.Unary) and arg.op == "&" else arg)
-            if p.name in names and not isinstance(p.type, c_ast.Basic) and root is not None:
+            if p.name in stored and not isinstance(p.type, c_ast.Basic) and root is not None:
                 found.add(root)
         return frozenset(found)
+
+    def _stored_by(self, function: c_ast.Function) -> frozenset[str]:
+        """Return the parameters whose elements a function may set, and the variables of the file that it may set."""
+        if function.name not in self.stored:
+            self.stored[function.name] = frozenset()  # of a function that calls itself, which is refused
+            body = resolve(function.body, {})
+            names = _stored(body, function.params)
+            for n in c_ast.walk(body):
+                if isinstance(n, c_ast.Call):
+                    names |= self.written(n)
+            self.stored[function.name] = frozenset(n for n in names if "#" not in n)
+        return self.stored[function.name]
 
     def inlined(self, call: c_ast.Call, wants_value: bool) -> tuple[Items, c_ast.Expr | None]:
         """Return the statements of a call, and its value if it is wanted.
