@@ -23,6 +23,7 @@ from looptune.frontend.program import Program, Value, hinted, read_program
 from looptune.frontend.reference_text import Excerpt
 from looptune.frontend.shared_arguments import Variables, keys
 from looptune.frontend.unit import FunctionPart, PragmaChoices, Unit, choices_of
+from looptune.frontend.worksharing import worksharing_loops
 from looptune.ir.nodes import Array, Assign, Codelet, Directive, If, Loop, Node, Scalar, Var, While
 from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.simplify import is_integer, wrap
@@ -155,7 +156,8 @@ def _single(program: Program, chosen: CodeletFunction) -> Unit:
     return Unit(codelet, known, part.path, program.source.sources[part.path],
                 (replace(part, statements=statements),), program.defines,
                 sources=program.source.sources, known_values=program.known_values, prepared=program.source,
-                excerpt=_excerpt(program, [run], codelet), head=head)  # fmt: skip
+                excerpt=_excerpt(program, [run], codelet), head=head,
+                worksharing=worksharing_loops(chosen.function.body))  # fmt: skip
 
 
 def _head(program: Program, chosen: CodeletFunction, built: LoweredCodelet) -> Head | str:

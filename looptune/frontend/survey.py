@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from looptune.core import recursion
@@ -25,7 +25,7 @@ class SurveyedNest:
     """A loop nest: ``depth`` counts the loops that are inside each other.
 
     ``codelet`` is None where looptune does not support the nest, for the reason ``refusal``. ``inside``: it is a part
-    of a nest that is not supported.
+    of a nest that is not supported. ``names`` are the text's names of the codelet's variables, where they differ.
     """
 
     function: c_ast.Function
@@ -34,6 +34,7 @@ class SurveyedNest:
     codelet: Codelet | None
     refusal: LooptuneError | None
     inside: bool
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def kernel(self) -> str:
@@ -101,24 +102,26 @@ def _whole(program: Program, function: c_ast.Function) -> SurveyedNest | None:
     """
     (loop,) = nests.outermost_loops(function.body)
     try:
-        codelet = build(program.file, CodeletFunction(function, None), program.options).codelet
+        return _supported(program, CodeletFunction(function, None), loop, inside=False)
     except LooptuneError:
         return None
-    return SurveyedNest(function, loop.span, _depth(loop), codelet, None, inside=False)
 
 
 def _among(
     program: Program, function: c_ast.Function, loops: Iterable[nests.SourceLoop], inside: bool
 ) -> Iterator[SurveyedNest]:
     for loop in loops:
-        depth = _depth(loop)
         try:
-            codelet = build(program.file, CodeletFunction(function, None, loop.span), program.options).codelet
+            yield _supported(program, CodeletFunction(function, None, loop.span), loop, inside)
         except LooptuneError as error:
-            yield SurveyedNest(function, loop.span, depth, None, error, inside)
+            yield SurveyedNest(function, loop.span, _depth(loop), None, error, inside)
             yield from _among(program, function, nests.outermost_loops(loop), inside=True)
-        else:
-            yield SurveyedNest(function, loop.span, depth, codelet, None, inside)
+
+
+def _supported(program: Program, chosen: CodeletFunction, loop: nests.SourceLoop, inside: bool) -> SurveyedNest:
+    built = build(program.file, chosen, program.options)
+    names = {**built.element_names, **built.variables}
+    return SurveyedNest(chosen.function, loop.span, _depth(loop), built.codelet, None, inside, names)
 
 
 def _depth(loop: nests.SourceLoop) -> int:

@@ -10,6 +10,7 @@ from looptune.frontend.preprocess import Preprocessed
 from looptune.frontend.reference_text import Excerpt
 from looptune.frontend.signature import Head
 from looptune.frontend.source_layout import Layout, layout
+from looptune.frontend.worksharing import WorksharingLoop
 from looptune.ir.nodes import Codelet, Directive, Loop, Node, While
 from looptune.ir.rewrite import rewrite, walk
 
@@ -72,7 +73,8 @@ class Unit:
     message with its line and a caret. ``sources`` are all files read, by path; ``known_values`` those of ``defines``
     that are values of parameters, not macros. ``excerpt``: the text as it can be compiled and called. ``prepared`` is
     the preprocessed text. ``head`` is the declaration of the function that is the codelet, or the reason why there is
-    none; None if the codelet is a part of a function, or several functions.
+    none; None if the codelet is a part of a function, or several functions. ``worksharing`` are the loops of its
+    function that OpenMP or OpenACC pragmas run in parallel.
     """
 
     codelet: Codelet
@@ -88,6 +90,15 @@ class Unit:
     excerpt: Excerpt | None = field(default=None, compare=False, repr=False)
     prepared: Preprocessed | None = field(default=None, repr=False, compare=False)
     head: Head | str | None = field(default=None, repr=False, compare=False)
+    worksharing: tuple[WorksharingLoop, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Return the names in the text of the codelet's locals and of the scalars that it leaves in arrays."""
+        found: dict[str, str] = {}
+        for part in self.parts:
+            found |= {**part.element_names, **part.variables}
+        return found
 
     @property
     def body(self) -> tuple[int, int]:

@@ -116,7 +116,7 @@ def test_what_is_no_program_is_refused(name: str, content: str | None, message: 
 
 
 def test_a_nest_that_takes_too_long_hides_no_other(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = findings._loops
+    slow = findings.loop_facts
 
     def loops(analysis: object) -> object:
         names = [n.name for n in analysis.codelet.params]  # type: ignore[attr-defined]
@@ -124,7 +124,7 @@ def test_a_nest_that_takes_too_long_hides_no_other(program: Path, monkeypatch: p
             time.sleep(60)
         return slow(analysis)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(findings, "_loops", loops)
+    monkeypatch.setattr(findings, "loop_facts", loops)
     monkeypatch.setattr(findings, "LIMIT_S", 2.0)
     monkeypatch.setattr(findings, "FILE_LIMIT_S", 3.0)
     (file,) = found(program.parents[1])

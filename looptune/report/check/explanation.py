@@ -27,6 +27,7 @@ from looptune.poly.legality import Reduction
 from looptune.poly.out_of_bounds import OutOfBounds, out_of_bounds_accesses, undecided_accesses
 from looptune.poly.reassociation import ReorderedReduction
 from looptune.poly.scop import Unanalysable
+from looptune.report.check.races import Race, races
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.schedule.assumptions import find_assumptions
@@ -104,7 +105,8 @@ class Explanation:
     """The findings about a codelet; ``permitted`` is there only if everything was asked for.
 
     ``vectors``: the sums of floats that a CPU's compiler may take in any order. ``assumes``: the assumptions as
-    sentences; ``assumption_summary``: the same in short; ``out_of_bounds``: the accesses outside of their arrays.
+    sentences; ``assumption_summary``: the same in short; ``out_of_bounds``: the accesses outside of their arrays;
+    ``races``: what is wrong with the loops that pragmas of OpenMP or OpenACC run in parallel.
     """
 
     codelet: str
@@ -119,10 +121,11 @@ class Explanation:
     assumes: tuple[str, ...] = ()
     out_of_bounds: tuple[OutOfBounds, ...] = ()
     assumption_summary: tuple[tuple[str, str], ...] = ()
+    races: tuple[Race, ...] = ()
 
     @property
     def refused(self) -> bool:
-        return any(d.judgement == "refused" for d in self.directives)
+        return bool(self.races) or any(d.judgement == "refused" for d in self.directives)
 
 
 def explain(
@@ -156,7 +159,7 @@ def explain(
     rests = find_assumptions(unit, outside, undecided_accesses(analysis.model), analysis.model.assumed, done.assumed)
     return Explanation(
         unit.codelet.name, unit.path, sizes, reassociate, loops, tuple(judged), runs, found, vectors, rests.sentences(),
-        tuple(x for x in outside if x.always), rests.summary(),
+        tuple(x for x in outside if x.always), rests.summary(), races(unit.worksharing, loops, unit.names),
     )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ def record(e: Explanation) -> Json:
         "refused": e.refused,
         "loops": [_loop(f) for f in e.loops],
         "directives": [_directive(d) for d in e.directives],
+        "races": [{"pragma": r.title, **_at(r.span), "message": r.what} for r in e.races],
         "vectorised_sums": [{"op": s.op, "variable": s.variable, **_at(s.span)} for s in e.vectors],
         "runs": _runs(e.runs),
         "permitted": None if e.permitted is None else _permitted(e.permitted),

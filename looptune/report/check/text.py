@@ -18,6 +18,7 @@ from looptune.schedule.messages import vectorised_sums_note
 
 if TYPE_CHECKING:
     from looptune.report.check.explanation import CheckedDirective, Explanation, LoopFacts
+    from looptune.report.check.races import Race
     from looptune.schedule.legal_space import LegalSpace, Permutation
 
 _COLOURS = {
@@ -34,6 +35,8 @@ def text(e: Explanation, *, colour: bool = False) -> str:
     lines = [f"{e.codelet}  {e.path}{strict}", "", *_loops(e.loops, colour)]
     if e.directives:
         lines += ["", *_directives(e.directives, colour)]
+    if e.races:
+        lines += ["", *_races(e.races)]
     *picture, summary = e.runs.outline
     lines += ["", f"  runs as {summary}", *(f"    {line}" for line in picture)]
     lines += [f"  {vectorised_sums_note(e.vectors)}"] if e.vectors else []
@@ -54,6 +57,13 @@ def _assumed(brief: Sequence[tuple[str, str]]) -> Iterator[str]:
         opening = f"    {kind.ljust(width)}  "
         yield from textwrap.wrap(what, WIDTH, initial_indent=opening, subsequent_indent=" " * len(opening),
                                  break_long_words=False, break_on_hyphens=False)  # fmt: skip
+
+
+def _races(races: Sequence[Race]) -> Iterator[str]:
+    for race in races:
+        yield f"  {race.title} ({location(race.span, race.loop)})  data race: {race.what}"
+        if race.reason is not None:
+            yield from (f"    {end}" for end in dependence_ends(race.reason.dependence, race.loop))
 
 
 def _word(word: str, width: int, colour: bool) -> str:

@@ -8,7 +8,7 @@ that one nest that cannot be analysed in time does not hide the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import TimeoutError as OverTime
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -20,11 +20,13 @@ from pebble import ProcessExpired, ProcessPool
 from looptune.core.errors import LooptuneError
 from looptune.core.source import location
 from looptune.frontend.survey import Survey, survey
+from looptune.frontend.worksharing import worksharing_loops
 from looptune.ir import operation_count
 from looptune.ir.nodes import Array, Codelet, Scalar
 from looptune.ir.simplify import is_integer
 from looptune.poly.footprint import elements
-from looptune.report.check.explanation import Kind, loop_facts
+from looptune.report.check.explanation import Kind, LoopFacts, loop_facts
+from looptune.report.check.races import races
 from looptune.report.check.text import because, dependence_ends
 from looptune.schedule.analysis import Analysis
 
@@ -69,7 +71,7 @@ class NestFinding:
     ``number`` is its place among the nests of ``source``, the file that was read; ``path`` is the file in which its
     text stands; ``kernel`` is its name for --kernel. ``reason`` says why it is not parallel, not supported, or was
     stopped. ``intensity``: floating-point operations for each byte that has to be moved, at sizes of ``SIZE``.
-    ``inside``: it is a part of a nest that is not supported.
+    ``inside``: it is a part of a nest that is not supported. ``races`` are those of its OpenMP or OpenACC pragmas.
     """
 
     source: str
@@ -85,6 +87,7 @@ class NestFinding:
     reason: str
     intensity: float | None
     inside: bool
+    races: tuple[str, ...] = ()
     profile: Profile | None = None
 
 
@@ -190,8 +193,11 @@ def _finding(source: Source, number: int, nest: SurveyedNest) -> NestFinding:
         return _made(source, number, nest, "not supported", (), f"{nest.refusal.message}, {at}", None)
     try:
         analysis = Analysis(nest.codelet)
-        loops = tuple(_loops(analysis))
-        return _made(source, number, nest, _verdict(loops), loops, _reasons(loops), _intensity(analysis))
+        facts = tuple(loop_facts(analysis))
+        loops = tuple(map(_loop, facts))
+        found = _made(source, number, nest, _verdict(loops), loops, _reasons(loops), _intensity(analysis))
+        wrong = races(worksharing_loops(nest.function.body), facts, nest.names)
+        return replace(found, races=tuple(f"{r.title}, line {r.span.line}: {r.what}" for r in wrong))
     except LooptuneError as error:
         return _made(source, number, nest, "not supported", (), error.message, None)
 
@@ -205,14 +211,11 @@ def _made(
                        verdict, loops, reason, intensity, nest.inside)  # fmt: skip
 
 
-def _loops(analysis: Analysis) -> Iterator[LoopFinding]:
-    for f in loop_facts(analysis):
-        reason = because(f)
-        if f.reason is not None:
-            reason = "; ".join(
-                (reason, *(" ".join(end.split()) for end in dependence_ends(f.reason.dependence, f.span)))
-            )
-        yield LoopFinding(f.var, f.span.line, f.depth, f.kind, reason)
+def _loop(f: LoopFacts) -> LoopFinding:
+    reason = because(f)
+    if f.reason is not None:
+        reason = "; ".join((reason, *(" ".join(end.split()) for end in dependence_ends(f.reason.dependence, f.span))))
+    return LoopFinding(f.var, f.span.line, f.depth, f.kind, reason)
 
 
 def _verdict(loops: Sequence[LoopFinding]) -> Verdict:

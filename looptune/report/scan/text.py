@@ -114,7 +114,8 @@ def _cells(n: NestFinding, profiled: bool, short: bool, options: Sequence[str]) 
     yield ", ".join(f.variable + "+" * (f.verdict == "reduction") for f in n.loops if f.verdict in _TUNABLE) or "-"
     yield n.verdict
     yield f"{n.intensity:.2f}" if n.intensity is not None else "-"
-    yield _shortened(n.reason) if short else n.reason
+    reason = "\n".join((*(f"data race: {race}" for race in n.races), *((n.reason,) if n.reason else ())))
+    yield _shortened(reason) if short else reason
     if not short:
         yield command(n, options) if n.verdict in _TUNABLE else ""
 
