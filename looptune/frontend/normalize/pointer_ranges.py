@@ -39,35 +39,61 @@ def is_set(item: Any, name: str) -> bool:
             return False
 
 
-def _mentions(item: Any, name: str) -> bool:
-    return name in used_names((item,)) or is_set(item, name)
+@dataclass(slots=True)
+class _Uses:
+    """Where variables are read: the names in each statement are collected once."""
 
+    known: dict[int, tuple[Any, frozenset[str]]] = field(default_factory=dict)
+    first: dict[tuple[int, str], bool] = field(default_factory=dict)
 
-def _exposed(items: Iterable[Any], name: str) -> bool:
-    """Tell whether the statements may read the variable before they set it."""
-    for item in items:
-        if is_set(item, name):
-            return False
-        if _reads_first(item, name):
-            return True
-    return False
+    def names(self, node: Any) -> frozenset[str]:
+        """Return the names that a statement or an expression uses."""
+        if not (_is_compound(node)):
+            return used_names((node,))
+        held = self.known.get(id(node))
+        if held is None:
+            # with the node, so that no other gets its identity
+            held = self.known[id(node)] = (node, frozenset().union(*map(self.names, c_ast.children(node))))
+        return held[1]
 
+    def mentions(self, item: Any, name: str) -> bool:
+        return name in self.names(item) or is_set(item, name)
 
-def _reads_first(item: Any, name: str) -> bool:
-    match item:
-        case c_ast.Block(items):
-            return _exposed(items, name)
-        case c_ast.If(cond, then, other):
-            return _mentions(cond, name) or _exposed(then.items, name) or _exposed(other.items, name)
-        case c_ast.While(cond, body):
-            return _mentions(cond, name) or _exposed(body.items, name)
-        case c_ast.For(init, cond, step, body):
-            if _begins_with_set(item, name):
+    def exposed(self, items: Iterable[Any], name: str) -> bool:
+        """Tell whether the statements may read the variable before they set it."""
+        for item in items:
+            if is_set(item, name):
                 return False
-            around = [*init, *(e for e in (cond, step) if e is not None)]
-            return any(_mentions(part, name) for part in around) or _exposed(body.items, name)
-        case _:
-            return _mentions(item, name)
+            if self.reads_first(item, name):
+                return True
+        return False
+
+    def reads_first(self, item: Any, name: str) -> bool:
+        """Tell whether a statement may read the variable before it sets it."""
+        if not self.mentions(item, name):
+            return False
+        if not _is_compound(item):
+            return True
+        key = (id(item), name)
+        if key not in self.first:
+            self.first[key] = self.reads_inside(item, name)
+        return self.first[key]
+
+    def reads_inside(self, item: Any, name: str) -> bool:
+        match item:
+            case c_ast.Block(items):
+                return self.exposed(items, name)
+            case c_ast.If(cond, then, other):
+                return self.mentions(cond, name) or self.exposed(then.items, name) or self.exposed(other.items, name)
+            case c_ast.While(cond, body):
+                return self.mentions(cond, name) or self.exposed(body.items, name)
+            case c_ast.For(init, cond, step, body):
+                if _begins_with_set(item, name):
+                    return False
+                around = [*init, *(e for e in (cond, step) if e is not None)]
+                return any(self.mentions(part, name) for part in around) or self.exposed(body.items, name)
+            case _:
+                return True
 
 
 def _is_compound(item: Any) -> bool:
@@ -77,11 +103,12 @@ def _is_compound(item: Any) -> bool:
 @dataclass(slots=True)
 class _Splitter:
     copies: dict[str, str] = field(default_factory=dict)
+    uses: _Uses = field(default_factory=_Uses)
 
     def block(self, items: Items, name: str) -> Items:
         """Return the statements, at whose end the variable is not read, with its ranges renamed."""
         made: list[c_ast.Item] = []
-        for first, span in enumerate(_spans(items, name)):
+        for first, span in enumerate(_spans(items, name, self.uses)):
             mine = items[span.start : span.stop]
             if span.whole:
                 made += (self.inside(item, name) for item in mine)
@@ -118,14 +145,14 @@ class _Span:
     whole: bool
 
 
-def _spans(items: Items, name: str) -> list[_Span]:
+def _spans(items: Items, name: str, uses: _Uses) -> list[_Span]:
     found = [_Span(0, 0, False, False)]
     for k, item in enumerate(items):
         if is_set(item, name) or _begins_with_set(item, name):
             found.append(_Span(k, k + 1, True, False))
-        elif not _mentions(item, name):
+        elif not uses.mentions(item, name):
             found[-1].stop = k + 1
-        elif _is_compound(item) and not _reads_first(item, name):
+        elif _is_compound(item) and not uses.reads_first(item, name):
             found.append(_Span(k, k + 1, True, True))
         else:
             # a loop or condition before may have left the variable as it was

@@ -55,11 +55,11 @@ def not_read(files: Sequence[FileFindings]) -> str:
 
 def command(nest: NestFinding, options: Sequence[str] = ()) -> str:
     """Return the command that tunes a nest."""
-    words = ["looptune", "run", shown(nest.source), "--kernel", nest.kernel, *options, "--sweep"]
+    words = ["looptune", "run", relative_path(nest.source), "--kernel", nest.kernel, *options, "--sweep"]
     return " ".join(map(shlex.quote, words))
 
 
-def shown(path: str) -> str:
+def relative_path(path: str) -> str:
     """Return a path relative to the working directory if it is inside."""
     absolute, here = Path(path).resolve(), Path.cwd()
     return str(absolute.relative_to(here)) if absolute.is_relative_to(here) else path
@@ -108,7 +108,7 @@ def _cells(n: NestFinding, profiled: bool, short: bool, options: Sequence[str]) 
         ran = n.profile is not None and n.profile.runs > 0
         yield f"{100 * n.profile.share:.1f}%" if n.profile is not None and ran else "-"
         yield time_text(n.profile.seconds * 1e6) if n.profile is not None and ran else "-"
-    yield f"{'  ' * n.inside}{shown(n.path)}:{n.line}"
+    yield f"{'  ' * n.inside}{relative_path(n.path)}:{n.line}"
     yield n.function
     yield " ".join(f.variable for f in n.loops) if n.loops else f"{n.depth} deep"
     yield ", ".join(f.variable + "+" * (f.verdict == "reduction") for f in n.loops if f.verdict in _TUNABLE) or "-"
