@@ -44,6 +44,7 @@ def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], 
     assumed = dict(HEADER_TYPES)
     text = source.text
     skipped: list[ParseError] = []
+    own: set[str] = set()
     while True:
         prelude = "".join(f"typedef int {name};" for name in assumed)
         parser = CParser(lexer=_Lexer)
@@ -53,10 +54,11 @@ def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], 
         except SyntaxProblem as problem:
             again = _AGAIN.search(str(problem))
             if again is not None and assumed.pop(again[1], None) is not None:
+                own.add(again[1])
                 continue
             error, at = explain(source, str(problem), parser.clex.last)
             foreign = unknown_type(source, error, at)
-            if foreign and foreign not in assumed:
+            if foreign and foreign not in (*assumed, *own):
                 assumed[foreign] = ""
                 continue
             gap = skippable_range(source, at, needed)

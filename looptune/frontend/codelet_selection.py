@@ -278,10 +278,7 @@ def nest_region(body: c_ast.Block, loop: Span) -> Region:
         return end if end is not None and items[end].span == loop else None
 
     found = _find(body, (), ends)
-    if found is None:
-        around = [n for n in c_ast.walk(body) if isinstance(n, c_ast.Unsupported)]
-        what = next((n.what for n in around if any(i.span == loop for i in nests.all_loops(n))), "a statement")
-        raise UnsupportedError(f"a loop inside {what} cannot be a codelet: write its block as a function", loop)
+    assert found is not None, "a loop of the function is a statement of one of its blocks"
     return _region(body, *found)
 
 

@@ -188,7 +188,7 @@ void f(int n, int *a, int *b) { int k = 0; for (int i = 0; i < n; i++) { if (b[i
 // pk  sizes: n=6; shapes: a=40 b=40; loops: parallel
 void f(int n, int *a, int *b) { int k = 0; for (int i = 0; i < n; i++) a[k++] = b[i] + *b; a[30] = k; }
 //----
-// brk  sizes: n=6; shapes: a=40 b=40; loops: sequential
+// brk  sizes: n=6; shapes: a=40 b=40; loops:
 void f(int n, int *a, int *b) { int *p = a; while (n--) { if (*b > 100) break; *p++ = *b++; } a[30] = n; }
 //----
 // inlval2  sizes: n=6; loops: parallel

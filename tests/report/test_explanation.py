@@ -228,7 +228,7 @@ DIRECTIVE = {"directive": str, "loop": int, "piece": int, "variable": str, **AT,
              "message": str, "notes": list, "suggestions": list}  # fmt: skip
 KERNEL = {"name": str, "axes": list, "team": list, "extents": list, "parts": str, "block": list, "host_loops": list}
 TOP = {"codelet": str, "file": str, "sizes": dict, "strict_float": bool, "refused": bool, "loops": list,
-       "directives": list, "vectorised_sums": list, "runs": dict, "permitted": dict,
+       "directives": list, "races": list, "vectorised_sums": list, "runs": dict, "permitted": dict,
        "assumes": list, "leaves": list}  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from looptune.ir.interpreter import Interpreter
 from looptune.ir.nodes import Assign, Codelet, Expr, If, Load, Loop, Stmt, Var
 from looptune.ir.rewrite import walk
 from looptune.poly.legality import Violation
-from looptune.report.check.explanation import LoopFacts
+from looptune.report.check.loop_facts import LoopFacts
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines

@@ -173,7 +173,7 @@ class _Separator:
             return
         kinds = [leaf for _, leaf in _leaves(at.kind)] if isinstance(at.kind, c_ast.Struct) else [_leaf(at.kind)]
         for leaf in kinds:
-            if not isinstance(leaf, c_ast.Basic):
+            if not isinstance(leaf, c_ast.Basic) or leaf.dtype not in _BYTES:
                 continue
             have = self.elements.setdefault(at.tag.tag, leaf.dtype)
             if have != leaf.dtype:

@@ -8,7 +8,8 @@ if TYPE_CHECKING:
     from looptune.core.source import Span
     from looptune.poly.carried_dependence import Reason
     from looptune.poly.out_of_bounds import OutOfBounds
-    from looptune.report.check.explanation import CheckedDirective, ExecutionOutline, Explanation, LoopFacts
+    from looptune.report.check.explanation import CheckedDirective, ExecutionOutline, Explanation
+    from looptune.report.check.loop_facts import LoopFacts
     from looptune.schedule.legal_space import LegalSpace
 
 Json = dict[str, Any]

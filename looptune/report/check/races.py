@@ -12,7 +12,7 @@ from looptune.poly.carried_dependence import Reason
 
 if TYPE_CHECKING:
     from looptune.frontend.worksharing import WorksharingLoop
-    from looptune.report.check.explanation import LoopFacts
+    from looptune.report.check.loop_facts import LoopFacts
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from looptune.poly.legality import DOES, Violation
 from looptune.schedule.messages import vectorised_sums_note
 
 if TYPE_CHECKING:
-    from looptune.report.check.explanation import CheckedDirective, Explanation, LoopFacts
+    from looptune.report.check.explanation import CheckedDirective, Explanation
+    from looptune.report.check.loop_facts import LoopFacts
     from looptune.report.check.races import Race
     from looptune.schedule.legal_space import LegalSpace, Permutation
 

@@ -25,7 +25,7 @@ from looptune.ir import operation_count
 from looptune.ir.nodes import Array, Codelet, Scalar
 from looptune.ir.simplify import is_integer
 from looptune.poly.footprint import elements
-from looptune.report.check.explanation import Kind, LoopFacts, loop_facts
+from looptune.report.check.loop_facts import Kind, LoopFacts, loop_facts
 from looptune.report.check.races import races
 from looptune.report.check.text import because, dependence_ends
 from looptune.schedule.analysis import Analysis

@@ -1,0 +1,78 @@
+"""What the analysis finds about each loop of a codelet: parallel, a reduction, sequential, or unknown, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from looptune.core.source import Span
+from looptune.ir.nodes import If, Loop, Stmt, While
+from looptune.poly.carried_dependence import Reason
+from looptune.poly.legality import Reduction
+from looptune.poly.scop import Unanalysable
+from looptune.schedule.directives.base import statement_names
+from looptune.schedule.parallel_loops import unprivatizable_locals
+
+if TYPE_CHECKING:
+    from looptune.schedule.analysis import Analysis
+
+Kind = Literal["parallel", "reduction", "sequential", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopFacts:
+    """What the analysis found about a loop; ``depth`` counts the loops around it; ``var`` is "while" for a while loop.
+
+    ``private``: the locals of which each iteration needs a copy. ``reason``: why it is sequential; ``unknown``: what
+    cannot be analysed. ``shared``: locals of which threads cannot have copies, so that the loop runs in order.
+    """
+
+    number: int
+    var: str
+    depth: int
+    span: Span
+    kind: Kind
+    reductions: tuple[Reduction, ...] = ()
+    private: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+    reason: Reason | None = None
+    unknown: Unanalysable | None = None
+
+
+def loop_facts(analysis: Analysis) -> Iterator[LoopFacts]:
+    """Yield what is found about each loop, in textual order."""
+    for loop, depth in _nested(analysis.codelet.body, 0):
+        match loop:
+            case Loop():
+                yield _loop(analysis, loop, depth)
+            case While():
+                about = Unanalysable("a while loop", loop.span)
+                yield LoopFacts(loop.number, "while", depth, loop.span, "unknown", unknown=about)
+
+
+def _nested(body: Sequence[Stmt], depth: int) -> Iterator[tuple[Loop | While, int]]:
+    for stmt in body:
+        match stmt:
+            case (Loop() | While()) as loop:
+                yield loop, depth
+                yield from _nested(loop.body, depth + 1)
+            case If(_, then, other):
+                yield from _nested((*then, *other), depth)
+
+
+def _loop(analysis: Analysis, loop: Loop, depth: int) -> LoopFacts:
+    names, at, model = statement_names(loop.body), 2 * depth + 1, analysis.model
+    verdict = analysis.verdict(names, at, model.order())
+    kind: Kind = verdict.kind
+    reason = unknown = None
+    if kind == "sequential":
+        reason = analysis.explain_sequential(names, at)
+        about = reason.dependence.because
+        if about is not None and not about.condition:
+            kind, reason, unknown = "unknown", None, about
+    sums = {(r.op, r.variable): r for r in reversed(verdict.reductions if kind == "reduction" else ())}
+    shared = unprivatizable_locals(loop, analysis, verdict.private) if kind == "parallel" else []
+    private = tuple(sorted(verdict.private.difference(shared)))
+    return LoopFacts(loop.number, loop.var, depth, loop.span, kind, tuple(reversed(sums.values())), private,
+                     tuple(shared), reason, unknown)  # fmt: skip
