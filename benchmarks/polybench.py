@@ -198,12 +198,16 @@ def table(rows: Sequence[Row], options: argparse.Namespace, libraries: Mapping[s
         bound = "> " if gpu and row.kernel == "floyd-warshall" and ppcg else ""
         cells = [
             row.kernel, _us(tuned), f"{_us(low)} .. {_us(high)}" if low and high else "",
-            f"{bound}{_us(beside)}", f"{bound}{beside / tuned:.3g}x" if beside and tuned else "",
+            f"{bound}{_us(beside)}", f"{bound}{_ratio(beside / tuned)}" if beside and tuned else "",
             *([_us(libraries.get(row.kernel))] if gpu else []), str(row.record.get("versions", {}).get("timed", 0)),
             f"{row.wall_s:.0f}", row.why or _slower(tuned, beside),
         ]  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
     return lines
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:,.0f}x" if ratio >= 100 else f"{ratio:.3g}x"
 
 
 def _us(value: float | None) -> str:

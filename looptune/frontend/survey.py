@@ -25,7 +25,8 @@ class SurveyedNest:
     """A loop nest: ``depth`` counts the loops that are inside each other.
 
     ``codelet`` is None where looptune does not support the nest, for the reason ``refusal``. ``inside``: it is a part
-    of a nest that is not supported. ``names`` are the text's names of the codelet's variables, where they differ.
+    of a nest that is not supported. ``names`` are the text's names of the codelet's variables, where they differ;
+    ``flags`` its variables that say whether a jump was taken.
     """
 
     function: c_ast.Function
@@ -35,6 +36,7 @@ class SurveyedNest:
     refusal: LooptuneError | None
     inside: bool
     names: Mapping[str, str] = field(default_factory=dict)
+    flags: frozenset[str] = frozenset()
 
     @property
     def kernel(self) -> str:
@@ -121,7 +123,7 @@ def _among(
 def _supported(program: Program, chosen: CodeletFunction, loop: nests.SourceLoop, inside: bool) -> SurveyedNest:
     built = build(program.file, chosen, program.options)
     names = {**built.element_names, **built.variables}
-    return SurveyedNest(chosen.function, loop.span, _depth(loop), built.codelet, None, inside, names)
+    return SurveyedNest(chosen.function, loop.span, _depth(loop), built.codelet, None, inside, names, built.flags)
 
 
 def _depth(loop: nests.SourceLoop) -> int:

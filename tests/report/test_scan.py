@@ -60,6 +60,7 @@ def test_each_nest_has_its_verdict_and_reason(program: Path) -> None:
         "printf, which is not defined in this program, cannot be called in a codelet: define it in this file or in a "
     )
     assert file.nests[1].reason == f"{reason}header of it, or leave the call out, 8:5"
+    assert file.nests[0].reason == "i: a jump may end it early, 4:71"
     assert file.nests[3].reason.startswith("i: flow on x; (i=1) writes x[1] ")
     assert [(f.variable, f.verdict) for f in file.nests[2].loops] == [("i", "parallel"), ("j", "parallel")]
     # two operations, an element of eight bytes: A is read and written

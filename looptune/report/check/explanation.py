@@ -128,7 +128,7 @@ def explain(
     judged.sort(key=lambda j: (j.span.file != unit.path, j.span.file, j.span.line, j.span.col))
     runs = _runs(done, sizes, integers <= sizes.keys())
     found = legal_space(analysis) if everything else None
-    loops = tuple(loop_facts(analysis))
+    loops = tuple(loop_facts(analysis, {flag for part in unit.parts for flag in part.flags}))
     vectors = vectorised_sums(unit.codelet, lower(done.codelet)) if reassociate else ()
     outside = out_of_bounds_accesses(analysis.model)
     rests = find_assumptions(unit, outside, undecided_accesses(analysis.model), analysis.model.assumed, done.assumed)

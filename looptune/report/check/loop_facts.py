@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -26,6 +26,7 @@ class LoopFacts:
 
     ``private``: the locals of which each iteration needs a copy. ``reason``: why it is sequential; ``unknown``: what
     cannot be analysed. ``shared``: locals of which threads cannot have copies, so that the loop runs in order.
+    ``left_at``: the jump that may end the loop early, where it is sequential for that reason.
     """
 
     number: int
@@ -38,14 +39,18 @@ class LoopFacts:
     shared: tuple[str, ...] = ()
     reason: Reason | None = None
     unknown: Unanalysable | None = None
+    left_at: Span | None = None
 
 
-def loop_facts(analysis: Analysis) -> Iterator[LoopFacts]:
-    """Yield what is found about each loop, in textual order."""
+def loop_facts(analysis: Analysis, flags: Collection[str] = ()) -> Iterator[LoopFacts]:
+    """Yield what is found about each loop, in textual order.
+
+    ``flags`` are the locals that say whether a jump of the text was taken.
+    """
     for loop, depth in _nested(analysis.codelet.body, 0):
         match loop:
             case Loop():
-                yield _loop(analysis, loop, depth)
+                yield _loop(analysis, loop, depth, flags)
             case While():
                 about = Unanalysable("a while loop", loop.span)
                 yield LoopFacts(loop.number, "while", depth, loop.span, "unknown", unknown=about)
@@ -61,7 +66,7 @@ def _nested(body: Sequence[Stmt], depth: int) -> Iterator[tuple[Loop | While, in
                 yield from _nested((*then, *other), depth)
 
 
-def _loop(analysis: Analysis, loop: Loop, depth: int) -> LoopFacts:
+def _loop(analysis: Analysis, loop: Loop, depth: int, flags: Collection[str]) -> LoopFacts:
     names, at, model = statement_names(loop.body), 2 * depth + 1, analysis.model
     verdict = analysis.verdict(names, at, model.order())
     kind: Kind = verdict.kind
@@ -74,5 +79,6 @@ def _loop(analysis: Analysis, loop: Loop, depth: int) -> LoopFacts:
     sums = {(r.op, r.variable): r for r in reversed(verdict.reductions if kind == "reduction" else ())}
     shared = unprivatizable_locals(loop, analysis, verdict.private) if kind == "parallel" else []
     private = tuple(sorted(verdict.private.difference(shared)))
+    left_at = reason.dependence.source if reason is not None and reason.dependence.array in flags else None
     return LoopFacts(loop.number, loop.var, depth, loop.span, kind, tuple(reversed(sums.values())), private,
-                     tuple(shared), reason, unknown)  # fmt: skip
+                     tuple(shared), reason, unknown, left_at)  # fmt: skip

@@ -47,7 +47,11 @@ def _races(p: WorksharingLoop, facts: Mapping[Span, LoopFacts], names: Mapping[s
         f = facts.get(span)
         if f is None:
             continue
-        if f.reason is not None and _named(f.reason.dependence.array, names) not in p.private | p.reductions:
+        if (
+            f.reason is not None
+            and f.left_at is None
+            and _named(f.reason.dependence.array, names) not in p.private | p.reductions
+        ):
             array = _named(f.reason.dependence.array, names)
             yield Race(p.title, place, span, f"two iterations access {array}, of which one writes", f.reason)
         for r in f.reductions if f.kind == "reduction" else ():

@@ -87,7 +87,7 @@ def _loops(loops: Sequence[LoopFacts], colour: bool) -> Iterator[str]:
     for f, head in zip(loops, heads, strict=True):
         opening = f"  {f.number:>{number}}  {head.ljust(width)}  {f.span.line:>{line}}  "
         yield f"{opening}{_word(f.kind, 10, colour)}  {because(f)}"
-        if f.reason is not None:
+        if f.reason is not None and f.left_at is None:
             yield from (f"{' ' * (len(opening) + 2)}{end}" for end in dependence_ends(f.reason.dependence, f.span))
 
 
@@ -106,6 +106,8 @@ def because(f: LoopFacts) -> str:
             assert f.unknown is not None, "what is unknown has a reason"
             return f"{f.unknown}, {location(f.unknown.span, f.span)}"
     assert f.reason is not None, "a sequential loop has a reason"
+    if f.left_at is not None:
+        return f"a jump may end it early, {location(f.left_at, f.span)}"
     d, others = f.reason.dependence, [a for a in f.reason.arrays if a != f.reason.dependence.array]
     also = f" (also {', '.join(others)})" if others else ""
     parts = [f"{d.kind} on {d.array}{also}", *([] if f.reason.value else ["no value flows"])]

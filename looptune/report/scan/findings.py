@@ -193,7 +193,7 @@ def _finding(source: Source, number: int, nest: SurveyedNest) -> NestFinding:
         return _made(source, number, nest, "not supported", (), f"{nest.refusal.message}, {at}", None)
     try:
         analysis = Analysis(nest.codelet)
-        facts = tuple(loop_facts(analysis))
+        facts = tuple(loop_facts(analysis, nest.flags))
         loops = tuple(map(_loop, facts))
         found = _made(source, number, nest, _verdict(loops), loops, _reasons(loops), _intensity(analysis))
         wrong = races(worksharing_loops(nest.function.body), facts, nest.names)
@@ -213,7 +213,7 @@ def _made(
 
 def _loop(f: LoopFacts) -> LoopFinding:
     reason = because(f)
-    if f.reason is not None:
+    if f.reason is not None and f.left_at is None:
         reason = "; ".join((reason, *(" ".join(end.split()) for end in dependence_ends(f.reason.dependence, f.span))))
     return LoopFinding(f.var, f.span.line, f.depth, f.kind, reason)
 
