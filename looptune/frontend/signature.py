@@ -66,7 +66,7 @@ def head(function: c_ast.Function, codelet: Codelet, file: c_ast.File, returned:
         p = params.get(d.name)
         if not d.name:
             raise UsageError(f"{function.name} has a parameter without a name: write one")
-        if not d.c[0] or isinstance(_leaf(d.type), c_ast.UnsupportedType):
+        if not d.c[0] or isinstance(_leaf(d.type), c_ast.UnsupportedType | c_ast.Struct):
             raise UsageError(f"{function.name} takes {d.name}, whose type C that is built here cannot name")
         if isinstance(p, Array) and len(p.shape) != _rank(d.type) and _rank(d.type) > 1:
             raise UsageError(f"{function.name} takes {d.name}, a pointer to a whole array: "

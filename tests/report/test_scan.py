@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -119,11 +120,11 @@ def test_what_is_no_program_is_refused(name: str, content: str | None, message: 
 def test_a_nest_that_takes_too_long_hides_no_other(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = findings.loop_facts
 
-    def loops(analysis: object) -> object:
+    def loops(analysis: object, flags: object) -> object:
         names = [n.name for n in analysis.codelet.params]  # type: ignore[attr-defined]
         if "A" in names and "x" not in names:
             time.sleep(60)
-        return slow(analysis)  # type: ignore[arg-type]
+        return slow(analysis, flags)  # type: ignore[arg-type]
 
     monkeypatch.setattr(findings, "loop_facts", loops)
     monkeypatch.setattr(findings, "LIMIT_S", 2.0)
@@ -168,7 +169,7 @@ def test_a_program_that_does_not_build_is_refused(program: Path) -> None:
 def test_the_command(options: tuple[str, ...], program: Path) -> None:
     where = program.parents[1]
     words = ["looptune", "scan", ".", *options]
-    done = subprocess.run(["python", "-m", *words], cwd=where, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-m", *words], cwd=where, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "main" in done.stdout
     if options == ("--json",):

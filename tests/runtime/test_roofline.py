@@ -251,7 +251,8 @@ WORK = [
      0, 0, "float32"),
     ("void f(int n, float x[n], float y[n]) { for (int i = 0; i < n; i++) y[i] = i < 3 ? x[i] * 2.0f : 0.0f; }",
      0, 40, "float32"),
-    ("void f(int n, float x[n]) { int i = 0; while (i < n) { x[i] = x[i] * 2.0f; i = i + 1; } }", 0, 0, "float32"),
+    ("void f(int n, int k[n], float x[n]) { int i = 0; while (i < n) { x[i] = x[i] * 2.0f; i = i + k[i]; } }",
+     0, 0, "float32"),
     # half of a square whose other half is the same, the factor of its sums apart: two for each term of 55 sums, the
     # factor, and of 45 of them the factor again
     ("void f(int n, float a, float A[n][n], float C[n][n]) { for (int i = 0; i < n; i++) for (int j = 0; j < n; j++)"
