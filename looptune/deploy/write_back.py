@@ -33,6 +33,9 @@ def write_back(unit: Unit, codelet: Codelet, usual: Annotations, warn: Warn) -> 
     """
     found: dict[str, tuple[Edit, ...]] = {}
     for part, before, after in _versions(unit, codelet):
+        if part.bare:
+            message = "a scop outside of every function cannot be transformed in its file: write a function around it"
+            raise UnsupportedError(message, _first_place(unit.codelet))
         if part.write_back_error and not is_unchanged(before, after, usual):
             raise UnsupportedError(
                 f"{part.function} cannot be written back: {part.write_back_error}; transform it alone with "
@@ -47,6 +50,10 @@ def write_back(unit: Unit, codelet: Codelet, usual: Annotations, warn: Warn) -> 
             raise UnsupportedError(f"{part.function} runs twice and its two runs are transformed differently: give "
                                    "both the same directives", unit.codelet.span)  # fmt: skip
     return tuple(edit for made in found.values() for edit in made)
+
+
+def _first_place(codelet: Codelet) -> Span:
+    return next((s.span for s in codelet.body if s.span.line), codelet.span)
 
 
 def _versions(unit: Unit, codelet: Codelet) -> Iterator[tuple[FunctionPart, Version, Version]]:

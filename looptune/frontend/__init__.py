@@ -248,6 +248,7 @@ def _part(program: Program, chosen: CodeletFunction, built: LoweredCodelet) -> F
         pointers=built.pointers,
         moved=built.moved, has_structs=built.has_structs,
         flags=built.flags, result=built.result,
+        bare=function.name in program.bare,
     )  # fmt: skip
 
 

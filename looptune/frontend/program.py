@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from looptune.core.errors import LooptuneError, ParseError, UsageError
+from looptune.frontend import bare_scops
 from looptune.frontend import c_ast as s
 from looptune.frontend.c_parser import parse
 from looptune.frontend.preprocess import Preprocessed, decode, is_declared, normalise_line_ends, preprocess, read_source
@@ -20,7 +21,10 @@ _POLYBENCH = {"float32": "DATA_TYPE_IS_FLOAT", "float64": "DATA_TYPE_IS_DOUBLE"}
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A parsed program text with the options under which it was read; ``known_values`` are those of parameters."""
+    """A parsed program text with the options under which it was read; ``known_values`` are those of parameters.
+
+    ``bare`` are the functions that were written around scops outside of functions.
+    """
 
     source: Preprocessed
     file: s.File
@@ -32,6 +36,7 @@ class Program:
     macros: Mapping[str, str]
     folders: tuple[Path, ...]
     dtype: str | None
+    bare: frozenset[str] = frozenset()
 
 
 def read_program(
@@ -65,15 +70,26 @@ def read_program(
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"no such folder: {folder}")
-    prepared = preprocess(text, path, macros, folders)
-    try:
-        file = parse(prepared, dtype, needed(prepared))
-    except ParseError as error:
-        raise hinted(error, prepared) from None
+    prepared, file = _parsed(bare_scops.wrapped(text, {}), path, macros, folders, dtype, needed)
+    bare = bare_scops.bare_scops(text)
+    if bare:
+        heads = {line: bare_scops.undeclared(file, line) for line in bare}
+        prepared, file = _parsed(bare_scops.wrapped(text, heads), path, macros, folders, dtype, needed)
     return Program(
         prepared, file, path, Options(float_literals, prepared.macros), given, values, target, macros, tuple(folders),
-        dtype,
+        dtype, frozenset(map(bare_scops.function_name, bare)),
     )  # fmt: skip
+
+
+def _parsed(
+    text: str, path: str, macros: Mapping[str, str], folders: Sequence[Path], dtype: str | None,
+    needed: Callable[[Preprocessed], Callable[[str, str], bool]],
+) -> tuple[Preprocessed, s.File]:  # fmt: skip
+    prepared = preprocess(text, path, macros, folders)
+    try:
+        return prepared, parse(prepared, dtype, needed(prepared))
+    except ParseError as error:
+        raise hinted(error, prepared) from None
 
 
 def _read(source: str | Path) -> tuple[str, str]:

@@ -32,7 +32,8 @@ class FunctionPart:
     are the arrays, by their names in the text, that may be the memory of others. ``moved`` are the pointers of the text
     that the codelet does not have, because it has their arrays and offsets. ``has_structs``: the text names fields of
     structs, for which the codelet has arrays and scalars.
-    ``flags`` are the codelet's locals that say whether a jump of the text was taken. ``result`` is the array of the
+    ``flags`` are the codelet's locals that say whether a jump of the text was taken. ``bare``: a scop outside of every
+    function, around which one was written. ``result`` is the array of the
     codelet that holds what the function returns, "" if it returns nothing.
     """
 
@@ -51,6 +52,7 @@ class FunctionPart:
     moved: frozenset[str] = frozenset()
     has_structs: bool = False
     flags: frozenset[str] = frozenset()
+    bare: bool = False
     result: str = ""
 
 

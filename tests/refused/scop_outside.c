@@ -5,4 +5,3 @@ FILE:6:9: this scop is not inside a function: write one around it, with the arra
 */
 #pragma scop
 for (int i = 0; i < 9; i++) a[i] = i;
-#pragma endscop

@@ -1,0 +1,69 @@
+"""Scops that stand outside of every function."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from looptune.core.errors import LooptuneError
+from looptune.deploy.source_to_source import transform
+from looptune.frontend import load
+from looptune.ir.nodes import Array
+from tests.helpers.against_gcc import difference
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXT = """\
+#include <math.h>
+#define N 40
+double A[N][N], B[N][N];
+/* { a comment } */
+#pragma scop
+for (i = 0; i < N; i++)
+  for (j = 0; j < M; j++) {
+    A[i][j] = B[j][i] * alpha + x[i];
+    if (A[i][j] > best) best = A[i][j];
+  }
+#pragma endscop
+void g(void) { }
+#pragma scop
+for (t = 0; t < T; t++)
+  for (i = 1; i < n - 1; i++) u[i] = (u[i - 1] + u[i + 1]) * 0.5;
+#pragma endscop
+"""
+
+
+def test_what_is_not_declared_is_declared_by_its_use() -> None:
+    first, second = (load(TEXT, kernel=k).codelet.params for k in ("scop_5", "scop_13"))
+    assert {p.name: p.dtype for p in first} == {
+        "M": "int32", "alpha": "float64", "x": "float64", "A": "float64", "B": "float64", "best": "float64",
+    }  # fmt: skip
+    assert [(p.name, p.dtype, isinstance(p, Array)) for p in second] == [
+        ("T", "int32", False), ("n", "int32", False), ("u", "float64", True),
+    ]  # fmt: skip
+    assert [p.name for p in load(TEXT, kernel="scop_5").codelet.params if isinstance(p, Array)][-1] == "best"
+
+
+def test_they_compute_what_gcc_computes(tmp_path: Path) -> None:
+    assert difference(TEXT, {"M": 7, "alpha": 1.5}, tmp_path, {"x": (40,)}, "scop_5") is None
+    assert difference(TEXT, {"T": 3, "n": 9}, tmp_path, {"u": (9,)}, "scop_13") is None
+
+
+def test_places_are_those_of_the_file() -> None:
+    unit = load(TEXT, kernel="scop_13")
+    assert unit.codelet.body[0].span.line == 14
+    assert unit.codelet.body[0].span.text == "for (t = 0; t < T; t++)"
+
+
+def test_a_matrix_has_to_be_declared() -> None:
+    with pytest.raises(LooptuneError, match="C is not declared"):
+        load("#pragma scop\nfor (i = 0; i < n; i++) C[i][i] = 1;\n#pragma endscop\n")
+
+
+def test_their_file_is_not_transformed(tmp_path: Path) -> None:
+    path = tmp_path / "nest.c"
+    path.write_text("#pragma scop\nfor (i = 0; i < n; i++) a[i] = 1;\n#pragma endscop\n")
+    with pytest.raises(LooptuneError, match="a scop outside of every function cannot be transformed"):
+        transform(path, ["loop i: unroll 2"])
