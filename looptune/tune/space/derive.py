@@ -23,7 +23,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import permutations, product, takewhile
+from itertools import pairwise, permutations, product, takewhile
 from typing import TYPE_CHECKING
 
 from looptune.ir.def_use import written_names
@@ -168,7 +168,8 @@ def _tiled_waves(found: Patterns) -> Iterator[str]:
     """Yield waves of tiles for perfect nests without a parallel loop; each tile is one thread's."""
     for outer in (f for f in found.body if isinstance(f, Loop)):
         band = _band(outer)
-        if not 2 <= len(band) <= WAVED or any(map(found.parallel, band)) or band[-1].body != _innermost(band):
+        perfect = all(f.body == (inner,) for f, inner in pairwise(band)) and band[-1].body == _innermost(band)
+        if not perfect or not 2 <= len(band) <= WAVED or any(map(found.parallel, band)):
             continue
         skewed = _skew(found, band)
         if skewed is None:
