@@ -40,7 +40,7 @@ test: $(VENV)/test.stamp
 # The random programs are other ones each time; the seed that is printed makes the same ones again.
 test-wide: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal -m "wide and not long"
-	$(BIN)/python -m tests.differential --cases 200
+	$(BIN)/python -m tests.differential --cases 100
 
 test-all: test test-wide
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal -m long

@@ -279,7 +279,7 @@ def sizes_of(codelet: object) -> dict[str, int | float]:
 
 def test_programs_compute_what_gcc_computes(tmp_path: Path) -> None:
     """The interpreter, the C that is printed, and CUDA C on a processor."""
-    assert all_targets.wrong(cases(PROGRAMS, all_targets.QUICK, 6), tmp_path) == []
+    assert all_targets.wrong(cases(PROGRAMS, all_targets.QUICK, 2), tmp_path) == []
 
 
 @pytest.mark.wide

@@ -55,6 +55,7 @@ def given(dtype: str) -> cross_check.Arguments:
             "r": np.zeros((18, n), dtype), "c": np.zeros((18, n), np.int64)}  # fmt: skip
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("kind", "dtype"), [("double", "float64"), ("float", "float32")])
 def test_functions_are_those_of_gcc(kind: str, dtype: str, tmp_path: Path) -> None:
     """Values, NaNs, infinities and zeros of every function that the table added to the plain ones."""
@@ -89,6 +90,7 @@ void f(int n, unsigned a[n], unsigned long b[n], int r[9][n])
 """
 
 
+@pytest.mark.wide
 def test_functions_of_bits(tmp_path: Path) -> None:
     """Numbers of ones and of zeros, in 32 and in 64 bits."""
     a = np.array([1, 2, 3, 255, 2**31, 2**32 - 1, 0xF0F0, 12345678], np.uint32)
