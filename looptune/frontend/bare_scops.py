@@ -70,8 +70,13 @@ class Declarations:
 
 
 def undeclared(file: c_ast.File, line: int) -> Declarations:
-    """Return the declarations that the scop which begins in a line lacks."""
-    function = next(f for f in file.functions if f.name == function_name(line))
+    """Return the declarations that the scop which begins in a line lacks.
+
+    There are none if the scop is in a comment, in a part of the file that a condition leaves out, or cannot be parsed.
+    """
+    function = next((f for f in file.functions if f.name == function_name(line)), None)
+    if function is None:
+        return Declarations()
     uses = _Uses()
     uses.visit(function.body)
     known = {d.name for d in file.globals} | {n.name for n in c_ast.walk(function.body) if isinstance(n, c_ast.Declare)}

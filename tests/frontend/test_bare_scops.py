@@ -67,3 +67,10 @@ def test_their_file_is_not_transformed(tmp_path: Path) -> None:
     path.write_text("#pragma scop\nfor (i = 0; i < n; i++) a[i] = 1;\n#pragma endscop\n")
     with pytest.raises(LooptuneError, match="a scop outside of every function cannot be transformed"):
         transform(path, ["loop i: unroll 2"])
+
+
+@pytest.mark.parametrize(("before", "after"), [("#if 0\n", "#endif\n"), ("/*\n", "*/\n")])
+def test_one_that_is_not_compiled_is_none(before: str, after: str) -> None:
+    scop = "#pragma scop\nfor (i = 0; i < n; i++) a[i] = 1;\n#pragma endscop\n"
+    text = f"{before}{scop}{after}void f(int n, double *a) {{ for (int i = 0; i < n; i++) a[i] = 2; }}\n"
+    assert load(text).codelet.name == "f"
