@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:47: goto out leads into a block, or to no label: write a loop or an if instead
+FILE:8:47: goto out leads into a block, out of what is compiled, or to no label: write a loop or an if instead
     for (int i = 0; i < n; i++) { if (x[i] > 2) goto out; x[i] = 1; }
                                                 ^^^^
 */
