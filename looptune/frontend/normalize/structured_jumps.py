@@ -230,7 +230,8 @@ def _eliminated(items: Items) -> Items:
             case c_ast.Region(name, inner):
                 done += _Elimination(name).region(_eliminated(inner), item.span)
             case c_ast.Jump("goto", label):
-                message = f"goto {base(label)} leads into a block, out of what is compiled, or to no label: write a loop or an if instead"
+                where = "into a block, out of what is compiled, or to no label"
+                message = f"goto {base(label)} leads {where}: write a loop or an if instead"
                 raise UnsupportedError(message, item.span)
             case c_ast.Jump(word):
                 raise UnsupportedError(f"this {word} leaves the part of the function that is compiled", item.span)
