@@ -76,6 +76,9 @@ def measurer(journal: Path, seconds: float) -> Callable[[Any, Incumbent | None],
                 lost.append(text)
                 raise RuntimeError("CUDA_ERROR_ILLEGAL_ADDRESS")
         first, _, more = text.removeprefix("loop k: ").partition(" ")
+        if first == "reduced":
+            us, _, more = more.partition(" ")
+            return NextStep(f"loop k: {more}", None, float(us))
         if first in ("again", "later"):
             return NextStep(more if more == "slowly" else f"loop k: {more}", timed(50.0) if first == "again" else None)
         found = re.search(r"unroll (\d+)", text)

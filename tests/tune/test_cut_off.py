@@ -233,6 +233,16 @@ def test_a_guess_that_fails_holds_nothing_back(tmp_path: Path) -> None:
     assert [("best=None" in line) for line in ran(lab, "measure")] == [True, True]
 
 
+@pytest.mark.wide
+def test_the_guess_that_is_fastest_at_reduced_sizes_runs_first_at_the_users(tmp_path: Path) -> None:
+    lab = FakeLab(tmp_path / "journal")
+    guesses = [Configuration((f"loop k: reduced {us} unroll {n}",)) for us, n in ((9, 4), (5, 8), (7, 16))]
+    run(lab, tmp_path, parse("loop k: illegal", "s"), first=(Configuration(()),), guesses=guesses)
+    measured = ran(lab, "measure")
+    assert [("reduced" in line, "best=None" in line) for line in measured[:4]] == [(True, True)] * 3 + [(False, True)]
+    assert "unroll 8" in measured[3]
+
+
 def rounds(base_us: float, seed: int, noise: float) -> tuple[float, ...]:
     rng = random.Random(seed)
     return tuple(base_us * (1 + noise * rng.random()) for _ in range(60))

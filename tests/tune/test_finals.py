@@ -153,6 +153,34 @@ def test_the_plainest_of_the_fastest_will_probably_win(prepared: PreparedRun, tm
         assert replace(kernel, screened_us=us, role="ablation").likely_winners == ()
 
 
+def test_the_times_of_the_screening_stand_where_no_round_is_possible(prepared: PreparedRun, tmp_path: Path) -> None:
+    """The winner is proved and written all the same."""
+    text, place = "loop i: unroll 2", Asked(rounds=3)
+    with Store.open(tmp_path / "db") as store:
+        kernel = replace(match(prepared, store, text), screened_us={text: 9e6}, screening_stands=True)
+        (found,) = finals.run([kernel], place, 1).finals
+    assert place.lineups == []
+    assert found.us == {text: (9e6,)}
+    assert [*found.proofs] == [*found.sources] == [text]
+
+
+def test_a_cpu_waits_for_the_original_loops_no_longer_than_a_budget_allows(tmp_path: Path) -> None:
+    """Where they may take longer, versions are verified at sizes that show how fast they are."""
+    (tmp_path / "f.c").write_text(
+        "void f(int n, float A[n][n]) { for (int t = 0; t < n; t++)"
+        " for (int i = 1; i < n; i++) for (int j = 1; j < n; j++) A[i][j] += A[i - 1][j] * A[i][j - 1]; }"
+    )
+    request = TuningRequest(tmp_path / "f.c", defines={"n": "2000"}, target="numba-cpu", sweep=True, budget="40s")
+    job = prepare(request).job
+    assert (job.reference_s, job.screens) == (10.0, True)
+    assert job.prime_problem is not None
+    assert job.prime_problem.values == {"n": 251}
+    small = prepare(replace(request, defines={"n": "100"})).job
+    assert (small.reference_s, small.screens) == (10.0, False)
+    unlimited = prepare(replace(request, budget=None)).job
+    assert (unlimited.reference_s, unlimited.screens) == (None, False)
+
+
 def test_finals_of_several_kernels_are_run_together(tmp_path: Path) -> None:
     """Those that are known are not run again; what each took for all is shared out."""
     kernels = []

@@ -28,11 +28,13 @@ class PreparedVersion:
 class NextStep:
     """The next step of a version that has been run: ``task`` is to be built and measured as well.
 
-    ``previous``: the outcome of the version if the step fails; None if there is none yet.
+    ``previous``: the outcome of the version if the step fails; None if there is none yet. ``reduced_us``: its time at
+    reduced sizes, None if it did not run there.
     """
 
     task: Any
     previous: Outcome | None = None
+    reduced_us: float | None = None
 
 
 class Lab(Protocol):

@@ -287,7 +287,7 @@ class MeasuringDevice:
         endless = self.endless(step, against) if checked is None and step.timed is None else None
         if endless is not None:
             return endless
-        if step.at_edge_sizes or step.plans.codelet is None:
+        if step.at_edge_sizes or (step.plans.codelet is None and checked is None):
             wrong = next(
                 (w for edge in self.edge_checks if (w := edge.run(self.backend.load(built.binary)).wrong)), None
             )
@@ -295,12 +295,13 @@ class MeasuringDevice:
                 return self.wrong_result(wrong)
         if step.at_edge_sizes and step.timed is not None:
             return step.timed
-        if self.prime_check is not None and (step.at_prime_sizes or step.plans.codelet is None):
+        one_plan = step.plans.codelet is None
+        if self.prime_check is not None and (step.at_prime_sizes or (one_plan and checked is None)):
             checked = self.prime_check.run(self.backend.load(built.binary))
             if checked.wrong is not None:
                 return self.wrong_result(checked.wrong)
-        if step.at_prime_sizes and checked is not None:
-            return self.next_step(built, checked, against)
+            if step.at_prime_sizes or self.job.screens:
+                return self.next_step(built, checked, against)
         outcome = self.at_the_users_sizes(built.binary, PrimeSizeRun() if checked is None else checked, best, against)
         unchecked = checked is None and self.prime_check is not None
         if unchecked and isinstance(outcome, Timed) and is_promising(outcome.median_us, against):
@@ -331,7 +332,7 @@ class MeasuringDevice:
             launches = count(step.plans.timed.steps, self.integers)
             facts = (*_facts(built.binary), *_took(checked.took_s, 0.0))
             return screened_out(checked.us, checked.sizes, against, launches, facts)
-        return NextStep(pickle_value(replace(step, at_prime_sizes=False, checked=checked)))
+        return NextStep(pickle_value(replace(step, at_prime_sizes=False, checked=checked)), reduced_us=checked.us)
 
     def _hopeless(self, plan: Plan, checked: PrimeSizeRun, against: Incumbent) -> bool:
         assert checked.us is not None, "a version without a time is not compared"

@@ -52,7 +52,8 @@ class _Open:
 
     ``answer``: what the store or the pool has said of it, None before. ``same_as``: the open one with its key or
     source, whose cost will be its own. ``previous``: its outcome where what is still to be built fails; ``took_s`` in
-    measuring processes until then. ``is_repeat``: its measurement is repeated, after it timed out.
+    measuring processes until then; ``reduced_us``: its time at reduced sizes. ``is_repeat``: its measurement is
+    repeated, after it timed out.
     """
 
     configuration: Configuration
@@ -67,6 +68,7 @@ class _Open:
     built: Any = None
     previous: Outcome | None = None
     took_s: float = 0.0
+    reduced_us: float | None = None
     is_repeat: bool = False
 
     def __post_init__(self) -> None:
@@ -325,18 +327,27 @@ class Coordinator:
     def _next_built(self) -> _Open | None:
         """Return the version that is measured next, None to wait for one that the others are compared with.
 
-        As long as nothing has a time, that is the first guess that has not failed: without a time to compare with, a
-        slow version is not stopped. Where all guesses have failed, whatever is built is measured, the default last.
+        As long as nothing has a time, that is a guess that has not failed: without a time to compare with, a slow
+        version is not stopped. Where all guesses have failed, whatever is built is measured, the default last.
         """
         alone = self._best() is None and len(self._in_flight) + len(self._waiting) > 1
-        open_guesses = (o for o in self._opened if o.configuration.text in self._guesses and not o.is_settled)
-        guess = next(open_guesses, None) if alone else None
+        guess = self._next_guess() if alone else None
         later = self._later if alone else ()
         fit = (o for o in self._built if (o is guess if guess is not None else o.configuration.text not in later))
         opened = next(fit, None)
         if opened is not None:
             self._built.remove(opened)
         return opened
+
+    def _next_guess(self) -> _Open | None:
+        """Return the guess that is measured first, None without any.
+
+        Of those that have run at reduced sizes, that is the fastest there, once all have: a version may take minutes
+        at the user's sizes, of which nothing else has a part in the meantime.
+        """
+        guesses = [o for o in self._opened if o.configuration.text in self._guesses and not o.is_settled]
+        unknown = [o for o in guesses if o.reduced_us is None]
+        return next(iter(unknown), None) or min(guesses, key=lambda o: o.reduced_us or math.inf, default=None)
 
     def _claim(self, opened: _Open) -> Row | None:
         """Return the row that is in the way, None for none; a version of which there is more to measure has its own."""
@@ -406,7 +417,8 @@ class Coordinator:
     def _receive_measured(self, opened: _Open, reply: Reply) -> None:
         opened.took_s += time.monotonic() - self._measuring.pop(opened.key)
         match reply:
-            case TaskResult(NextStep(task, so_far)):
+            case TaskResult(NextStep(task, so_far, reduced_us)):
+                opened.reduced_us = reduced_us
                 # Kept, or given up until it is built: in between it must not look like a crash.
                 if so_far is None:
                     self._store.abandon(opened.key)

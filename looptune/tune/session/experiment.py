@@ -186,13 +186,15 @@ def _on_one_core(prepared: PreparedRun, lab: KernelBuilder, budget: Budget) -> t
 
 
 def _guesses(prepared: PreparedRun, lab: KernelBuilder, budget: Budget) -> tuple[Configuration, ...]:
-    """Return the versions that are measured before the default of which one thread of a GPU executes a nest.
+    """Return the versions that are measured before a default of which one thread executes a nest.
 
     They are the first of the first sections: a derived space begins with parallel orders. The default may take minutes,
-    and it is cut off once it is far slower than the first of these that has a time.
+    and it is cut off once it is far slower than the first of these that has a time. On a CPU, that matters only if the
+    time is limited.
     """
     few = budget.count is not None and budget.count < FEW
-    if not prepared.request.sweep or not prepared.job.target.specializes_sizes or few:
+    endless = prepared.job.target.specializes_sizes or budget.seconds is not None
+    if not prepared.request.sweep or not endless or few:
         return ()
     try:
         default = plans_of(prepared.job, lab.scheduled(prepared.annotated).codelet, "").timed

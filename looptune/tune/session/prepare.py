@@ -225,13 +225,17 @@ def prepare_all(request: TuningRequest, executor: Executor = HERE) -> tuple[Prep
     budget = given if given is not None else Budget() if target.specializes_sizes else CPU_BUDGET
     finals_s = request.finals_s if budget.seconds is None else min(request.finals_s, budget.seconds / FINALS_SHARE)
     text, why = text_of(unit, CACHE, request.floats)
+    limited = target.specializes_sizes or budget.seconds is not None
+    heavy = _heavy(unit, size)
     # At these sizes nothing but the text can say what is right.
-    large = screening_sizes(unit.codelet, size) if target.specializes_sizes and text is not None else None
+    large = None
+    if text is not None and limited and (heavy or target.specializes_sizes):
+        large = screening_sizes(unit.codelet, size)
     job = Job(
         unit.codelet, size, prime_sizes(unit.codelet, size) if large is None else large, target, CACHE, request.seed,
-        request.floats.reorder, screens=large is not None and _heavy(unit, size), cuts=request.early_stop,
+        request.floats.reorder, screens=large is not None and heavy, cuts=request.early_stop,
         finals_s=finals_s, finals_end=budget.seconds is not None, text=text,
-        reference_s=_reference_s(budget) if target.specializes_sizes else None,
+        reference_s=_reference_s(budget) if limited else None,
         edge_problems=edge_sizes(unit.codelet, size),
     )  # fmt: skip
     context = _context(request, unit, job, models[0].facts)
