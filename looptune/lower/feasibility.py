@@ -3,6 +3,7 @@
     split        iterations can be distributed to blocks      see ``lower/passes/split_reduction``
     overlap      steps can be computed in one launch          see ``lower/passes/temporal_tiling``
     persistent   launches can be merged                       see ``check``
+    tensor       tensor cores can compute the sums            see ``lower/passes/warp_tiles``
 
 ``schedule`` calls it once no directive is left. All launches of a loop can be merged if the host runs the loop, it
 contains nests for threads, and their blocks have the same size if any of their threads wait.
@@ -24,9 +25,10 @@ from looptune.lower.host_loops import (
     outermost_loops_where,
     persistent_blocks,
 )
+from looptune.lower.machine import Machine
 from looptune.lower.mapping import FROM
-from looptune.lower.passes import split_reduction, temporal_tiling
-from looptune.lower.pipeline import lower
+from looptune.lower.passes import split_reduction, temporal_tiling, warp_tiles
+from looptune.lower.pipeline import lower, plan_after
 from looptune.lower.plan import HostLoop, Kernel, host_loops, kernels_in
 from looptune.lower.staged_tiles import staging_loops
 from looptune.lower.temporal_tiles import OVERLAP
@@ -45,6 +47,8 @@ def first_infeasible(codelet: Codelet, *, tiles: bool) -> tuple[str, InfeasibleD
         temporal_tiling.check(codelet, tiles=tiles)
         name = PERSISTENT
         check(codelet)
+        name = warp_tiles.NAME
+        warp_tiles.check(codelet, lambda: plan_after(codelet, Machine(blocks=True), warp_tiles.BEFORE))
     except InfeasibleDirective as no:
         return name, no
     return None

@@ -113,6 +113,10 @@ def _kernel(plan: Plan, kernel: Kernel, indent: str) -> Iterator[str]:
     elif kernel.team is not None and kernel.team.phases:
         yield from _team(kernel, plan, indent)
     else:
+        if kernel.warp_tiles is not None:
+            shape = kernel.warp_tiles.shape
+            said = f"{shape.rows} x {shape.columns} sums, its warps {shape.warp_rows} x {shape.warp_columns}"
+            yield f"{indent}// tensor cores: a block has {said}"
         yield from _text(kernel, _under_axes(kernel), plan, indent)
 
 

@@ -40,6 +40,7 @@ from looptune.lower.passes.thread_scalars import keep_in_scalars
 from looptune.lower.passes.thread_teams import divide_into_phases
 from looptune.lower.passes.tile_copies import make_copies
 from looptune.lower.passes.unswitch import unswitch_kernel
+from looptune.lower.passes.warp_tiles import make_warp_tiles
 from looptune.lower.plan import FinishedPlan, Kernel, Plan, with_kernels
 
 if TYPE_CHECKING:
@@ -110,6 +111,10 @@ PASSES = (
     Pass("scalar-replacement",
          "holds array elements in registers; it needs the sums at their final places",
          _each(keep_in_scalars)),
+    Pass("warp-tiles",
+         "gives sums of products to tensor cores; it needs the sums in registers, and the blocks that it makes decide "
+         "the grid",
+         make_warp_tiles),
     Pass("kernel-parameters",
          "finds the parameters of kernels; it needs all names in their bodies",
          _each(find_parameters)),

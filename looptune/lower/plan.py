@@ -38,6 +38,7 @@ from looptune.lower.machine import Machine
 from looptune.lower.team import Team
 from looptune.lower.temporal_tiles import TemporalBody, TemporalTile
 from looptune.lower.tiles import SharedTiles
+from looptune.lower.warp_tiles import WarpTiles
 from looptune.schedule.directives.reduction_simplification import SharedSum
 
 ARRIVED = "arrived__"
@@ -60,7 +61,8 @@ class Kernel:
     execute, with a barrier of all blocks after each; it has no body. ``packing``: the launched grid, if idle blocks are
     left out. ``no_contraction``: its compiler must not contract products of floats with sums, see
     ``lower.fp_contraction``. ``tiles``: what its threads do in place of ``body`` if blocks copy tiles to shared memory;
-    ``time_body``: the same with a ``time_tile``; ``serial``: what a core of a CPU does, including the loops of its
+    ``time_body``: the same with a ``time_tile``; ``warp_tiles``: the same if tensor cores compute its sums, and then a
+    block has more iterations than threads; ``serial``: what a core of a CPU does, including the loops of its
     axes. ``positions`` and ``values``: variables that passes made and that are set once: indices of arrays, in 32
     unsigned bits, and others.
     """
@@ -82,6 +84,7 @@ class Kernel:
     no_contraction: bool = False
     tiles: SharedTiles | None = None
     time_body: TemporalBody | None = None
+    warp_tiles: WarpTiles | None = None
     serial: tuple[Stmt, ...] = ()
     positions: frozenset[str] = frozenset()
     values: frozenset[str] = frozenset()
@@ -115,7 +118,9 @@ class Kernel:
         return self.axes if self.z_axis is None else (self.z_axis, *self.axes)
 
     def threads(self, dimension: Dimension) -> int:
-        """Return how many threads a block has along a dimension, each with an iteration of its own there."""
+        """Return how many iterations of its own a block has along a dimension: one for each thread, or each sum."""
+        if self.warp_tiles is not None:
+            return (self.warp_tiles.shape.columns, self.warp_tiles.shape.rows, 1)["xyz".index(dimension)]
         return 1 if self.time_tile is not None else (*self.block, 1)["xyz".index(dimension)]
 
     @property
@@ -442,4 +447,5 @@ def grid_function(kernel: Kernel) -> Callable[[Mapping[str, int]], Blocks | None
 def vector_copied_arrays(plan: Plan) -> tuple[str, ...]:
     """Return the arrays from which tiles are copied 16 bytes at a time."""
     tiles = (t for kernel in plan.kernels if kernel.tiles is not None for t in kernel.tiles.tiles)
-    return tuple(sorted({t.array for t in tiles if t.vector > 1}))
+    strips = (a for kernel in plan.kernels if kernel.warp_tiles is not None for a in kernel.warp_tiles.vector_arrays)
+    return tuple(sorted({*(t.array for t in tiles if t.vector > 1), *strips}))

@@ -4,6 +4,7 @@ a thread on its own         the kernel's body
 a block with tiles          the body of its tiles, and the copies that fill them
 a team                      its phases
 several steps at a time     the steps of a block inside all bounds, then those of others
+products of warps           none: it is complete when they are made
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ Body = tuple[Stmt, ...]
 
 def map_thread_code(kernel: Kernel, rule: Callable[[Body], Body]) -> Kernel:
     """Return the kernel with ``rule`` applied to each run of statements, whatever is known of variables there."""
+    if kernel.warp_tiles is not None:
+        return kernel
     if kernel.time_body is not None:
         body = kernel.time_body
         interior = None if body.interior is None else _map_steps(body.interior, rule)
@@ -102,6 +105,8 @@ class ThreadWalk:
 
     def _rewritten(self) -> Kernel:
         kernel = self.kernel
+        if kernel.warp_tiles is not None:
+            return kernel
         if kernel.time_body is not None:
             return replace(kernel, time_body=self._temporal(kernel.time_body))
         self._axes()

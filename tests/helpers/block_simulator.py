@@ -104,6 +104,7 @@ class Float:
 
     def __init__(self, name: str) -> None:
         self.dtype = np.dtype(name)
+        self.itemsize = self.dtype.itemsize
 
     def __call__(self, value: Any) -> Any:
         exact = value if not isinstance(value, int) else np.uint64(value) if value >= 2**63 else np.int64(value)

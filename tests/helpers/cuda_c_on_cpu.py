@@ -20,7 +20,9 @@ from looptune.lower.plan import Plan
 from tests.helpers.cross_check import C_SCALARS, Arguments, arrays, copied
 
 GXX = shutil.which("g++")
-_LAUNCH = re.compile(r"(\w+)<<<(dim3\(.*?\)), (dim3\([\d, ]*\)), 0, stream>>>\((.*)\);")
+_LAUNCH = re.compile(r"(\w+)<<<(dim3\(.*?\)), (dim3\([\d, ]*\)), \d+, stream>>>\((.*)\);")
+_MMA = re.compile(r'asm volatile\("mma\.sync\.aligned\.m(\d+)n(\d+)k(\d+)\.row\.col\.f64[^;]*;".*?\);', re.DOTALL)
+_DYNAMIC = re.compile(r"extern __shared__ (.*)\[\];")
 _TOGETHER = re.compile(r"launch_together\((\d+), (\d+), stream, (\w+), (.*)\);")
 _COPY = re.compile(r'asm volatile\("cp\.async\.c.\.shared\.global .*?, (\d+), %2;"\s*: : [^;]*;')
 
@@ -59,6 +61,9 @@ def _portable(text: str, number: int) -> str:
     text = _TOGETHER.sub(r"launch_at_once(\1, \2, [&] { \3(\4); });", text)
     text = re.sub(r'asm volatile\("red\.release[^;]*;".*?;', "*arrived += 1;", text)
     text = re.sub(r'asm volatile\("ld\.acquire[^;]*;".*?;', "look_again(); seen = *arrived;", text)
+    text = _MMA.sub(r"multiply_of_warp<\1, \2, \3>(sums, left, right);", text)
+    text = _DYNAMIC.sub(r"static \1[1 << 15];", text)
+    text = re.sub(r"cudaFuncSetAttribute\(.*?\); ", "", text)
     text = _COPY.sub(r"copy_later(to, from, \1, there);", text)
     text = re.sub(r'asm volatile\("cp\.async\.commit_group;".*', "commit_copies();", text)
     return re.sub(r'asm volatile\("cp\.async\.wait_group (\d);".*', r"await_copies(\1);", text)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -66,6 +67,41 @@ class Ahead:
         return {**copies, "begin_copies": self.begin, **{f"await_copies_{n}": self.awaited(n) for n in range(4)}}
 
 
+def of_lanes(text: str) -> dict[str, object]:
+    """What the operations of warps do in one thread, each by its name: a lane reads all that its sums need."""
+    return {name: made for name in re.findall(r"^def (\w+)\(typingctx", text, re.MULTILINE) if (made := lane(name))}
+
+
+def lane(name: str) -> Callable[..., None] | None:
+    """Of lane (g, q), the sums in row g + 8 * (x div 2) and column 2 * q + x mod 2 of each 16 x 8 of its warp."""
+    kind, *numbers = name.partition("_")[0], *map(int, re.findall(r"\d+", name))
+    own = lambda: divmod(Thread.running.thread_id % 32, 4)  # noqa: E731
+
+    def held(rows: int, columns: int, g: int, q: int) -> list[tuple[int, int]]:
+        blocks = ((i, j) for i in range(0, rows, 16) for j in range(0, columns, 8))
+        return [(i + g + 8 * (x // 2), j + 2 * q + x % 2) for i, j in blocks for x in range(4)]
+
+    def multiply(sums: np.ndarray, strips: np.ndarray, a: int, b: int) -> None:
+        rows, columns, strip, _, _, _, a0, a1, b0, b1 = numbers
+        g, q = own()
+        for x, (i, j) in enumerate(held(rows, columns, g, q)):
+            left, right = a - g * a0 - q * a1 + i * a0, b - g * b0 - q * b1 + j * b0
+            for k in range(strip):
+                sums[x] += strips[left + k * a1] * strips[right + k * b1]
+
+    def store(sums: np.ndarray, strips: np.ndarray, place: int) -> None:
+        rows, columns, *_, pitch = numbers
+        g, q = own()
+        for x, (i, j) in enumerate(held(rows, columns, g, q)):
+            strips[place - g * pitch - 2 * q + i * pitch + j] = sums[x]
+
+    def clear(sums: np.ndarray) -> None:
+        sums[:] = 0
+
+    found: dict[str, Callable[..., None]] = {"multiply": multiply, "store": store, "clear": clear}
+    return found.get(kind) if numbers else None
+
+
 def wrapped(self: types.Integer, value: object) -> np.integer:
     """``uint32(value)`` as a GPU converts; NumPy raises where a Python integer does not fit."""
     number = int(value) % 2**self.bitwidth  # type: ignore[call-overload]
@@ -78,7 +114,7 @@ types.Integer.cast_python_value = wrapped
 def run(program: Emitted) -> dict[str, np.ndarray]:
     module: dict[str, object] = {"__name__": program.name}
     exec(compile(program.source.replace(", alignment=16", ""), program.name, "exec"), module)
-    module |= {"math": Math(), "copy_16_bytes": copy_16_bytes, **Ahead().names()}
+    module |= {"math": Math(), "copy_16_bytes": copy_16_bytes, **Ahead().names(), **of_lanes(program.source)}
     type(cuda.to_device(np.zeros(1))).__cuda_array_interface__ = {"data": (0, False)}
     given = {n: cuda.to_device(a) if isinstance(a, np.ndarray) else a for n, a in program.arguments.items()}
     with np.errstate(all="ignore"):

@@ -201,6 +201,7 @@ APPLIES: dict[str, tuple[Machine, str, tuple[str, ...]]] = {
     "temporal-tiling": (GPU, STEPS, ("loop t: overlap 2",)),
     "thread-teams": (GPU, SHARED, ("loop j: parallel",)),
     "scalar-replacement": (GPU, PRODUCT, ()),
+    "warp-tiles": (GPU, PRODUCT.replace("float", "double"), ("loop k: tensor",)),
     "kernel-parameters": (GPU, PRODUCT, ()),
     "grid-compaction": (GPU, TRIANGLE, ("loop 1: gridify(i, j)", "codelet: pack")),
     "host-launches": (NO_BARRIER, STEPS, ("loop t: persistent 2",)),

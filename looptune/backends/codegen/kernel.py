@@ -11,9 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from looptune.backends.codegen import block_swizzle, grid_barrier, memory_ops, shared_tiles, team, temporal_tiles
+from looptune.backends.codegen import (
+    block_swizzle,
+    grid_barrier,
+    memory_ops,
+    shared_tiles,
+    team,
+    temporal_tiles,
+    warp_tiles,
+)
 from looptune.core.errors import ResourceError
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Const, Loop
@@ -26,6 +35,7 @@ from looptune.lower.tiles import FIRST, THREAD
 
 if TYPE_CHECKING:
     from looptune.backends.codegen.writer import KernelWriter
+    from looptune.lower.fragments import Fragment
 
 MAX_THREADS = 1024
 """Threads per block, on every GPU since compute capability 2.0."""
@@ -35,6 +45,11 @@ MOST_ELEMENTS = 2**31
 """Of an array: places are counted in 32 bits, and what is added to them stays below as much again."""
 MAX_SHARED_BYTES = 48 * 1024
 """Per block, where a kernel does not ask for more."""
+DYNAMIC_BYTES = MappingProxyType(
+    {80: 163, 86: 99, 87: 163, 89: 99, 90: 227, 100: 227, 103: 227, 110: 227, 120: 99, 121: 99}
+)
+"""KiB per block that a launch can ask for, by compute capability (CUDA C++ Programming Guide)."""
+MOST_DYNAMIC_BYTES = max(DYNAMIC_BYTES.values()) * 1024
 
 
 def kernel_lines(plan: FinishedPlan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
@@ -51,6 +66,8 @@ def kernel_lines(plan: FinishedPlan, kernel: Kernel, writer: KernelWriter) -> It
     yield from block_swizzle.emit_block_index(kernel, writer, "    ")
     if kernel.time_tile is not None:
         yield from temporal_tiles.emit_temporal_body(kernel, writer)
+    elif kernel.warp_tiles is not None:
+        yield from warp_tiles.emit_warp_body(kernel, kernel.warp_tiles, writer, dynamic_shared_bytes(kernel) > 0)
     else:
         yield from _threads(kernel, writer)
     writer.coordinates = launched
@@ -117,7 +134,21 @@ def shared_bytes(kernel: Kernel) -> int:
         return sum(shared_bytes(k) for k in kernels_in(kernel.steps))
     if kernel.time_tile is not None:
         return temporal_tiles.shared_bytes(kernel)
+    if kernel.warp_tiles is not None:
+        return kernel.warp_tiles.shared_bytes
     return team.shared_bytes(kernel) + (0 if kernel.tiles is None else tiles.shared_bytes(kernel.tiles.tiles))
+
+
+def dynamic_shared_bytes(kernel: Kernel) -> int:
+    """Return the bytes of shared memory that a launch has to ask for, or 0 where the kernel declares what it needs."""
+    needed = 0 if kernel.warp_tiles is None else kernel.warp_tiles.shared_bytes
+    return needed if needed > MAX_SHARED_BYTES else 0
+
+
+def launched_block(kernel: Kernel) -> tuple[int, ...]:
+    """Return the threads along each dimension, and along z and the bytes of shared memory if a launch asks for some."""
+    dynamic = dynamic_shared_bytes(kernel)
+    return (*kernel.block, 1, dynamic) if dynamic else kernel.block
 
 
 def check_limits(plan: FinishedPlan) -> None:
@@ -125,11 +156,15 @@ def check_limits(plan: FinishedPlan) -> None:
     check_elements(plan)
     for k in plan.compiled_kernels:
         _check(k.name, k.block[0] * k.block[1], "threads", MAX_THREADS)
+        if k.warp_tiles is not None and k.no_contraction:
+            raise ResourceError(f"{k.name}: tensor cores round a product and its sum once, and here products are not "
+                                "contracted: leave the directive out, or --fp-contract off")  # fmt: skip
         if k.steps and k.blocks_per_sm * k.block[0] > MAX_THREADS_AT_ONCE:
             most = MAX_THREADS_AT_ONCE // k.block[0]
             raise ResourceError(f"{k.name} has {k.block[0]} threads per block: persistent {most} at most, for a "
                                 f"multiprocessor runs {MAX_THREADS_AT_ONCE}")  # fmt: skip
-        _check(k.name, shared_bytes(k), "bytes of shared memory", MAX_SHARED_BYTES)
+        most = MAX_SHARED_BYTES if k.warp_tiles is None else MOST_DYNAMIC_BYTES
+        _check(k.name, shared_bytes(k), "bytes of shared memory", most)
 
 
 def check_elements(plan: Plan) -> None:
@@ -151,10 +186,29 @@ def check_capability(plan: Plan, arch: str) -> None:
     if capability < grid_barrier.LEAST_CAPABILITY and any(k.steps for k in plan.compiled_kernels):
         raise ResourceError(f"persistent needs sm_{grid_barrier.LEAST_CAPABILITY}, this is {arch}: leave it out")
     for k in plan.kernels:
+        if k.warp_tiles is not None:
+            check_tensor_cores(k, k.warp_tiles.shape.fragment, capability)
         ahead = any(staged_tiles(f).buffers > 1 for f in staging_loops(walk(k.body)))
         if ahead and capability < memory_ops.LEAST_CAPABILITY:
             raise ResourceError(f"{k.name} prefetches tiles, which needs sm_{memory_ops.LEAST_CAPABILITY}, "
                                 f"this is {arch}: stage with one buffer")  # fmt: skip
+
+
+def refuse_tensor_cores(plan: Plan, target: str) -> None:
+    """Raise ResourceError if a kernel needs tensor cores: ``target`` has no access to them."""
+    found = next((k for k in plan.kernels if k.warp_tiles is not None), None)
+    if found is not None:
+        raise ResourceError(f"{found.name} needs tensor cores, which {target} cannot use: leave the directive out for "
+                            "this target, or use numba-cuda or cuda-c")  # fmt: skip
+
+
+def check_tensor_cores(kernel: Kernel, fragment: Fragment, capability: int) -> None:
+    """Raise ResourceError if the device has no such instruction, or less shared memory than a launch asks for."""
+    if capability < fragment.capability:
+        raise ResourceError(f"{kernel.name} multiplies {fragment.name} elements at once, which needs "
+                            f"sm_{fragment.capability}, this is sm_{capability}")  # fmt: skip
+    most = next((kib for known, kib in sorted(DYNAMIC_BYTES.items(), reverse=True) if known <= capability), 48)
+    _check(kernel.name, shared_bytes(kernel), "bytes of shared memory", most * 1024)
 
 
 def _check(kernel: str, needed: int, what: str, most: int) -> None:

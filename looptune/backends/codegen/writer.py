@@ -20,6 +20,7 @@ from looptune.lower.addresses import address_parts
 
 if TYPE_CHECKING:
     from looptune.lower.plan import Dimension, FinishedPlan
+    from looptune.lower.warp_tiles import WarpProduct, WarpTiles
 
 Within = Callable[[str], Iterator[str]]
 """The lines of a block at an indentation."""
@@ -128,6 +129,22 @@ class TargetSyntax(ABC):
     @abstractmethod
     def wait_group(self, groups: int) -> tuple[str, ...]:
         """Return the lines that wait until at most ``groups`` groups of copies have not arrived."""
+
+    def dynamic_shared(self, name: str, dtype: str) -> str:
+        """Return the declaration of the shared array whose size the launch says; only for CUDA."""
+        raise NotImplementedError
+
+    def clear_sums(self, sums: str, count: int) -> str:
+        """Return the statement that sets the sums of a lane to zero; only for CUDA."""
+        raise NotImplementedError
+
+    def multiply_strips(self, tiles: WarpTiles, product: WarpProduct, sums: str, left: str, right: str) -> str:
+        """Return the statement that adds the product of two strips, which begin at ``left`` and ``right``, to sums."""
+        raise NotImplementedError
+
+    def store_sums(self, tiles: WarpTiles, sums: str, place: str) -> str:
+        """Return the statement that stores the sums of a lane to shared memory; only for CUDA."""
+        raise NotImplementedError
 
     @property
     @abstractmethod

@@ -15,8 +15,11 @@ from looptune.backends.codegen.c import CWriter, close_braces, list_lines
 from looptune.backends.codegen.c_host import host_writer, steps
 from looptune.backends.codegen.grid_barrier import CUDA_LAUNCH, CUDA_LEAVE, CUDA_MEET, LEAVE, MEET, TOGETHER
 from looptune.backends.codegen.identifiers import CUDA_NAMES, avoid_reserved
+from looptune.backends.codegen.kernel import dynamic_shared_bytes
+from looptune.backends.codegen.matrix_ops import StripProduct, clear_name, store_name
 from looptune.backends.codegen.memory_ops import aligned
 from looptune.backends.codegen.register_limits import launch_bounds, max_registers
+from looptune.backends.cuda import matrix_functions
 from looptune.core.escape import comment
 from looptune.ir import c_printer
 from looptune.ir.nodes import Array, Binary, Expr
@@ -24,6 +27,7 @@ from looptune.lower.fp_contraction import is_product
 from looptune.lower.plan import ARRIVED, Dimension, FinishedPlan, Kernel, Plan
 from looptune.lower.signature import extent_names, scalar_type
 from looptune.lower.tiles import WIDE
+from looptune.lower.warp_tiles import TILES, WarpProduct, WarpTiles
 
 _SPECIAL = MappingProxyType({
     ("float32", "nan"): "__int_as_float(0x7fc00000)", ("float32", "inf"): "__int_as_float(0x7f800000)",
@@ -139,6 +143,22 @@ class CudaCWriter(CWriter):
     def wait_group(self, groups: int) -> tuple[str, ...]:
         return (self._order(f"await_copies_{groups}", f"cp.async.wait_group {groups}"),)
 
+    def dynamic_shared(self, name: str, dtype: str) -> str:
+        return f"extern __shared__ __align__({WIDE}) {self.types[dtype]} {name}[];"
+
+    def clear_sums(self, sums: str, count: int) -> str:
+        self.functions |= matrix_functions.clear(count)
+        return f"{clear_name(count)}({sums});"
+
+    def multiply_strips(self, tiles: WarpTiles, product: WarpProduct, sums: str, left: str, right: str) -> str:
+        made = StripProduct.of(tiles, product)
+        self.functions |= matrix_functions.multiply(made)
+        return f"{made.name}({sums}, &{TILES}[{left}], &{TILES}[{right}]);"
+
+    def store_sums(self, tiles: WarpTiles, sums: str, place: str) -> str:
+        self.functions |= matrix_functions.store(tiles)
+        return f"{store_name(tiles)}({sums}, &{TILES}[{place}]);"
+
     @property
     def grid_width(self) -> str:
         return "gridDim.x"
@@ -217,5 +237,10 @@ def _launched(kernel: Kernel, plan: Plan, blocks: Sequence[str], writer: CWriter
     if kernel.steps:
         return f"{TOGETHER}({kernel.blocks_per_sm}, {kernel.block[0]}, stream, {', '.join([kernel.name, *args])});"
     grid = ", ".join(b if b == "1" else f"(unsigned int){b}" for b in blocks)
-    block = ", ".join(str(n) for n in kernel.block)
-    return f"{kernel.name}<<<dim3({grid}), dim3({block}), 0, stream>>>({', '.join(args)});"
+    block, shared = ", ".join(str(n) for n in kernel.block), dynamic_shared_bytes(kernel)
+    allowed = (
+        f"cudaFuncSetAttribute({kernel.name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {shared}); "
+        if shared
+        else ""
+    )
+    return f"{allowed}{kernel.name}<<<dim3({grid}), dim3({block}), {shared}, stream>>>({', '.join(args)});"

@@ -38,6 +38,14 @@ def max_cooperative_blocks(entry: Any, threads: int, each: int) -> tuple[int, in
     return each * multiprocessors, int(check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(entry, threads, 0)))
 
 
+def allow_shared(entry: Any, count: int) -> None:
+    """Let launches of a kernel ask for so many bytes of shared memory; ``entry`` may be a kernel of a library."""
+    most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    device = check(driver.cuCtxGetDevice())
+    if driver.cuKernelSetAttribute(most, count, driver.CUkernel(int(entry)), device)[0] != SUCCESS:
+        check(driver.cuFuncSetAttribute(entry, most, count))
+
+
 class Memory:
     """Device memory that is freed with this object."""
 

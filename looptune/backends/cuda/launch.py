@@ -19,7 +19,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from cuda.bindings import driver
 
-from looptune.backends.cuda.driver import MAX_BLOCKS_Y, SUCCESS, WORD, Graph, Memory, check, max_cooperative_blocks
+from looptune.backends.cuda.driver import (
+    MAX_BLOCKS_Y,
+    SUCCESS,
+    WORD,
+    Graph,
+    Memory,
+    allow_shared,
+    check,
+    max_cooperative_blocks,
+)
 
 FEW = 8
 """Launches whose parameters are all kept in memory."""
@@ -78,9 +87,14 @@ class ParameterBlock:
     def __init__(
         self, kernel: LoadedKernel, block: Sequence[int], args: Sequence[Any], pointers_only: bool = False
     ) -> None:
-        """Lay out the arguments of ``kernel``; ``pointers_only``: an array is its pointer, as in C."""
+        """Lay out the arguments of ``kernel``; ``pointers_only``: an array is its pointer, as in C.
+
+        ``block``: its threads along x, y and z, and then the bytes of shared memory that the launch asks for.
+        """
         self.kernel, self.pointers_only = kernel, pointers_only
-        self.block = (*block, 1, 1)[:3]
+        self.block, self.shared = (*block[:3], 1, 1)[:3], (*block[3:], 0)[0]
+        if self.shared:
+            allow_shared(kernel.function, self.shared)
         self.blocks = 0
         lengths = [ARRAY_WORDS if "[" in t and not pointers_only else 1 for t in kernel.types]
         self.memory = (ctypes.c_int64 * max(1, sum(lengths)))()
@@ -149,7 +163,7 @@ class ParameterBlock:
                 f"{self.kernel.name} needs {needed} blocks along {along}, the limit is {MAX_BLOCKS_Y}"
             )  # fmt: skip
         return driver.cuLaunchKernel, (
-            self.kernel.function, int(x), int(y), int(z), *self.block, 0, stream, self.at, 0
+            self.kernel.function, int(x), int(y), int(z), *self.block, self.shared, stream, self.at, 0
         )  # fmt: skip
 
     def _cooperative(self, each: int) -> int:

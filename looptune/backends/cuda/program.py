@@ -23,6 +23,7 @@ from cuda.core import Device, ObjectCode
 from numba import types
 
 from looptune.backends.base import Binary, PartialRun, Program, TimeLimit
+from looptune.backends.codegen.kernel import launched_block
 from looptune.backends.codegen.memory_ops import aligned, unaligned
 from looptune.backends.codegen.python import ident, numba_type
 from looptune.backends.cuda.driver import MOST_ELEMENTS, check
@@ -121,7 +122,7 @@ class PlanLauncher(Launcher):
         self.frames = {
             k.name: ParameterBlock(
                 LoadedKernel(k.name, program.entries[k.name], parameter_types(self.plan, k)),
-                k.block,
+                launched_block(k),
                 [self.scratch.get(name) or given.get(name, name) for name in (*k.arrays, *k.scalars)],
                 program.convention.pointers_only,
             )

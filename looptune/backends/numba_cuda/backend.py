@@ -19,8 +19,14 @@ from numba import cuda
 from numba.cuda.cudadrv import nvrtc
 
 from looptune.backends.base import Backend, Binary, header
-from looptune.backends.codegen import grid_barrier, memory_ops
-from looptune.backends.codegen.kernel import check_capability, check_limits, kernel_lines
+from looptune.backends.codegen import grid_barrier, matrix_ops, memory_ops
+from looptune.backends.codegen.kernel import (
+    check_capability,
+    check_limits,
+    dynamic_shared_bytes,
+    kernel_lines,
+    launched_block,
+)
 from looptune.backends.codegen.memory_ops import ALIGNED, ALIGNED_TEXT, COPY, COPY_TEXT, aligned, unaligned
 from looptune.backends.codegen.persistent import persistent_lines
 from looptune.backends.codegen.python import HELPERS, LEVEL, host_steps, ident, imported_types
@@ -61,6 +67,23 @@ _AT_ONCE = f'''\
 def {AT_ONCE}(each):
     """So many on every multiprocessor; one in Numba's simulator, where blocks cannot wait for each other."""
     return each * getattr(cuda.get_current_device(), "MULTIPROCESSOR_COUNT", 0) or 1
+
+'''
+
+WITH_SHARED = "with_shared_bytes"
+_WITH_SHARED = f'''\
+def {WITH_SHARED}(kernel, grid, block, stream, count):
+    """The launch of a kernel that asks for so many bytes of shared memory, which its code is told to allow."""
+    launch = kernel[grid, block, stream, count]
+
+    def allow(made, _):
+        from cuda.bindings import driver
+
+        most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        driver.cuFuncSetAttribute(driver.CUfunction(int(made._codelibrary.get_cufunc().handle)), most, count)
+
+    getattr(launch, "pre_launch_callbacks", []).append(allow)
+    return launch
 
 '''
 
@@ -136,6 +159,7 @@ class NumbaCuda(Backend):
         host = HostWriter(plan, set())
         steps = list(_host(plan, host))
         helpers = [f"{host_helper(h)}\n" for h in sorted(host.used)]
+        helpers += [_WITH_SHARED] if any(map(dynamic_shared_bytes, plan.kernels)) else []
         helpers += [_AT_ONCE] if any(k.steps for k in plan.compiled_kernels) else []
         return "\n".join([header(plan, self.name), opening, *kernels.values(), *helpers, *steps]) + "\n"
 
@@ -202,7 +226,7 @@ def _kernels(plan: FinishedPlan) -> tuple[tuple[str, ...], tuple[str, ...], dict
     copying = [COPY_TEXT] if any(f"{COPY}(" in text for text in kernels.values()) else []
     copying += [ALIGNED_TEXT] if any(f"{ALIGNED}(" in text for text in kernels.values()) else []
     copying += [PRODUCT_TEXT] if any(f"{PRODUCT}(" in text for text in kernels.values()) else []
-    copying += memory_ops.helpers(kernels.values())
+    copying += [*memory_ops.helpers(kernels.values()), *matrix_ops.helpers(kernels.values())]
     meeting = [grid_barrier.NUMBA] if any(k.steps for k in plan.compiled_kernels) else []
     imports = [
         f"from numba import cuda, {', '.join(imported_types(plan))}",
@@ -271,6 +295,8 @@ def _indexed(plan: Plan, kernel: Kernel, grid: str, block: tuple[int, ...]) -> s
     args = [ident(n) for n in kernel.arrays]
     args += [f"np.{scalar_type(plan, n)}({ident(n)})" for n in kernel.scalars]
     grid = f"{AT_ONCE}({grid})" if kernel.steps else grid
+    if len(block) > 3:
+        return f"{WITH_SHARED}({kernel.name}, {grid}, {block[:2]}, stream, {block[3]})({', '.join(args)})"
     return f"{kernel.name}[{grid}, {block}, stream]({', '.join(args)})"
 
 
@@ -303,5 +329,5 @@ def _launch(kernel: Kernel, writer: CudaWriter, indent: str, spelled: Spelled) -
         yield f"{indent}if min(grid) > 0:"
         indent += "    "
     place = "grid" if along else "(1,)"
-    block = kernel.block if len(kernel.axes) == 2 or kernel.block[1] > 1 else kernel.block[:1]
+    block = launched_block(kernel) if len(kernel.axes) == 2 or kernel.block[1] > 1 else kernel.block[:1]
     yield f"{indent}{spelled(kernel, place, block)}"

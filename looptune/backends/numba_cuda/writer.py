@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from looptune.backends.codegen import grid_barrier, memory_ops
+from looptune.backends.codegen import grid_barrier, matrix_ops, memory_ops
 from looptune.backends.codegen.python import HELPERS, LEVEL, SPELLED, UNLIMITED, Writer, ident, numba_type, parenthesise
 from looptune.backends.codegen.writer import KernelWriter, Within
 from looptune.backends.numba_cuda import uncontracted_products
@@ -19,9 +19,12 @@ from looptune.ir.def_use import continuing_condition
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Binary, Const, Expr, Load, Loop, Stmt, Var
 from looptune.lower.fp_contraction import is_product
+from looptune.lower.tiles import WIDE
+from looptune.lower.warp_tiles import TILES
 
 if TYPE_CHECKING:
     from looptune.lower.plan import Dimension, FinishedPlan
+    from looptune.lower.warp_tiles import WarpProduct, WarpTiles
 
 HOST = "host_"
 """What the names of helpers open with that the launching function calls."""
@@ -109,6 +112,19 @@ class NumbaSpelling(KernelWriter):
 
     def wait_group(self, groups: int) -> tuple[str, ...]:
         return (f"{memory_ops.wait_group_name(groups)}()",)
+
+    def dynamic_shared(self, name: str, dtype: str) -> str:
+        return f"{name} = cuda.shared.array(0, {numba_type(dtype)}, alignment={WIDE})"
+
+    def clear_sums(self, sums: str, count: int) -> str:
+        return f"{matrix_ops.clear_name(count)}({sums})"
+
+    def multiply_strips(self, tiles: WarpTiles, product: WarpProduct, sums: str, left: str, right: str) -> str:
+        name = matrix_ops.StripProduct.of(tiles, product).name
+        return f"{name}({sums}, {TILES}, uint32({left}), uint32({right}))"
+
+    def store_sums(self, tiles: WarpTiles, sums: str, place: str) -> str:
+        return f"{matrix_ops.store_name(tiles)}({sums}, {TILES}, {place})"
 
     @property
     def grid_width(self) -> str:

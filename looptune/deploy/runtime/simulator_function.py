@@ -38,7 +38,9 @@ class Simulated(Function):
     def _launch(self, kernel: Any, grid: Sequence[int] | int, block: Sequence[int], *args: Any) -> None:
         named = zip(self.tuned.signatures[kernel], args, strict=True)
         blocks = 1 if isinstance(grid, int) else grid  # one runs at a time
-        kernel[blocks, block](*(a if "[" in t else np.dtype(t).type(a) for t, a in named))
+        kernel[blocks, tuple(block[:3]), 0, (*block[3:], 0)[0]](
+            *(a if "[" in t else np.dtype(t).type(a) for t, a in named)
+        )
 
     def device(self) -> Device:
         return Device("simulator", 0, "")

@@ -20,6 +20,7 @@ def find_parameters(kernel: Kernel, plan: Plan) -> Kernel:
     codelet, body = plan.codelet, kernel.body
     spares = set() if kernel.time_tile is None else {a for pair in kernel.time_tile.spares for a in pair}
     used = spares | referenced_names(body) | referenced_names(tuple(replace(a, body=()) for a in kernel.loops))
+    used |= set() if kernel.warp_tiles is None else names_in(tuple(o.within for o in kernel.warp_tiles.operands))
     bound = {f.var for f in (*kernel.loops, *walk(body)) if isinstance(f, Loop)}
     own = {v.name for v in kernel.locals}
     in_memory = device_arrays(codelet, plan.device_locals)

@@ -38,6 +38,7 @@ from looptune.schedule.directives.skew import Skew
 from looptune.schedule.directives.splitat import SplitAt
 from looptune.schedule.directives.stage import Stage
 from looptune.schedule.directives.swizzle import Swizzle
+from looptune.schedule.directives.tensor import Tensor
 from looptune.schedule.directives.tile import Tile
 from looptune.schedule.directives.unroll import Unroll
 from looptune.schedule.directives.vectorize import Vectorize
@@ -67,6 +68,7 @@ ALL: tuple[type[Transform], ...] = (
     Parallel,
     NoParallel,
     RFactor,
+    Tensor,
     Factor,
     Gridify,
     Grid,

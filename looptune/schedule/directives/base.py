@@ -45,12 +45,13 @@ class Example:
     """An example of a directive: ``code`` is the body of a C function, ``after`` the body that it becomes.
 
     ``refused`` is a part of the message where the directive is refused. The function has the parameters of ``ARRAYS``
-    and ``int n, m``, as far as the code uses them.
+    and ``int n, m``, as far as the code uses them; the elements of arrays are of type ``dtype``.
     """
 
     code: str
     after: str = ""
     refused: str = ""
+    dtype: str = "float"
 
     def program(self, directive: str) -> str:
         """Return the complete C file, with the directive before the first loop unless the code places it."""
@@ -60,7 +61,7 @@ class Example:
         arrays = [name for name in ARRAYS if re.search(rf"\b{name}\b", code)]
         extents = "".join(ARRAYS[name] for name in arrays)
         params = [f"int {size}" for size in "nm" if size in extents or re.search(rf"\b{size}\b", code)]
-        params += [f"float {name}" + "".join(f"[{size}]" for size in ARRAYS[name]) for name in arrays]
+        params += [f"{self.dtype} {name}" + "".join(f"[{size}]" for size in ARRAYS[name]) for name in arrays]
         return f"void f({', '.join(params)})\n{{\n  {code}\n}}\n"
 
 

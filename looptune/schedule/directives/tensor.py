@@ -1,0 +1,177 @@
+"""Tensor: the tensor cores of a GPU compute a matrix product, a small product of matrices for each warp at a time.
+
+    for i in 0..n:                                  each block: 64 x 64 elements of C, each warp: 32 x 32 of them
+      for j in 0..m:                        ==>       for strips of 16 of k: the strips of A and B, in shared memory
+        C[i][j] *= beta                                 each warp: sums += strip of A * strip of B, by tensor cores
+        for k in 0..l:                                each element: C[i][j] *= beta; C[i][j] += sum
+          C[i][j] += A[i][k] * B[k][j]
+
+    tensor                   double: every product and sum is rounded as IEEE 754 prescribes, in another order
+    tensor, warp 64x32       the elements of a warp; ``block`` are those of a block, ``strip`` the values of k
+    tensor, stages 3         strips in shared memory at a time: one that is multiplied, and those on their way
+
+Legal when: the loop carries only sums, each of products of which one factor depends on the row and one on the column;
+not under --no-reassociate, since the terms are added in another order. The two loops of the grid are around it, its
+bounds do not depend on them, and the kernel writes nothing that the products read. Gain: twice the multiplications of
+double precision a second on GPUs that have such cores, with fewer instructions. Cost: shared memory; blocks at the
+edges compute elements that do not exist.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from looptune.core.errors import DirectiveError
+from looptune.ir.nodes import Annotation, Arg, Directive, Loop
+from looptune.schedule.directives.base import (
+    DirectiveSite,
+    Example,
+    Rewrite,
+    Transform,
+    positive,
+    statement_names,
+    unknown_argument,
+)
+
+Sides = tuple[int, int]
+DEFAULT_BLOCK, DEFAULT_WARP, DEFAULT_STRIP, DEFAULT_STAGES = (64, 64), (32, 32), 16, 4
+MOST_SIDE, MOST_STRIP, MOST_STAGES = 256, 64, 8
+ROWS, COLUMNS = 16, 8
+"""The elements of the product that one instruction computes."""
+MOST_WARPS = 32
+WORDS = ("block", "warp", "strip", "stages")
+
+
+@dataclass(frozen=True, slots=True)
+class TensorTile(Annotation):
+    """Annotation of a loop whose sums of products tensor cores compute; ``inherited`` by the kernel."""
+
+    word: ClassVar = "tensor"
+    inherited: ClassVar = True
+
+    block: Sides = DEFAULT_BLOCK
+    warp: Sides = DEFAULT_WARP
+    strip: int = DEFAULT_STRIP
+    stages: int = DEFAULT_STAGES
+
+    def pragma(self) -> str:
+        return f"#pragma looptune {self.text}"
+
+    @property
+    def text(self) -> str:
+        """Return the directive with all that it says."""
+        block, warp = ("x".join(map(str, sides)) for sides in (self.block, self.warp))
+        return f"tensor, block {block}, warp {warp}, strip {self.strip}, stages {self.stages}"
+
+    def of_points(self) -> None:
+        """Return None: the strips are the directive's own."""
+
+
+@dataclass(frozen=True)
+class Tensor(Transform):
+    name: ClassVar = "tensor"
+    syntax: ClassVar = "tensor [, block ROWSxCOLUMNS] [, warp ROWSxCOLUMNS] [, strip NUMBER] [, stages NUMBER]"
+    stage: ClassVar = "mode"
+    requires_reduction: ClassVar = True
+
+    tile: TensorTile
+
+    @classmethod
+    def parse(cls, directive: Directive) -> Self:
+        said: dict[str, Arg] = {}
+        for arg in directive.args:
+            if arg.key not in WORDS:
+                raise unknown_argument(cls, arg, WORDS)
+            said[arg.key] = arg
+        block = _sides(said["block"], "block", (ROWS, COLUMNS)) if "block" in said else DEFAULT_BLOCK
+        default = (min(DEFAULT_WARP[0], block[0]), min(DEFAULT_WARP[1], block[1]))
+        warp = _sides(said["warp"], "warp", (ROWS, COLUMNS)) if "warp" in said else default
+        at = said.get("warp", said.get("block"))
+        span = directive.span if at is None else at.span
+        if block[0] % warp[0] or block[1] % warp[1]:
+            raise DirectiveError(
+                f"tensor: a block of {_by(block)} elements is not divided into warps of {_by(warp)}", span
+            )
+        warps = block[0] // warp[0] * (block[1] // warp[1])
+        if warps > MOST_WARPS:
+            raise DirectiveError(f"tensor: a block has {warps} warps, the limit is {MOST_WARPS}", span)
+        strip = _number(said["strip"], "the strip", 16, MOST_STRIP) if "strip" in said else DEFAULT_STRIP
+        if strip % 16:
+            raise DirectiveError(f"tensor: the strip must be a multiple of 16, got {strip}", said["strip"].span)
+        stages = _number(said["stages"], "the number of stages", 2, MOST_STAGES) if "stages" in said else DEFAULT_STAGES
+        return cls(TensorTile(block, warp, strip, stages), span=directive.span)
+
+    def parallel(self, loop: Loop) -> tuple[Loop, ...]:
+        return (loop,)
+
+    def regrouped_statements(self, loop: Loop) -> frozenset[str]:
+        return statement_names(loop.body)
+
+    def apply(self, site: DirectiveSite) -> Rewrite:
+        return Rewrite((site.loop.annotated(self.tile),))
+
+
+def _by(sides: Sides) -> str:
+    return "x".join(map(str, sides))
+
+
+def _sides(arg: Arg, what: str, unit: Sides) -> Sides:
+    """Return the rows and columns of ``block 64x64``, multiples of what an instruction computes."""
+    match arg.values:
+        case (int(rows), int(columns)) if rows > 0 < columns and not (rows % unit[0] or columns % unit[1]):
+            if max(rows, columns) > MOST_SIDE:
+                raise DirectiveError(f"tensor: {what} {_by((rows, columns))}: a side is at most {MOST_SIDE}", arg.span)
+            return rows, columns
+    given = "x".join(map(str, arg.values)) or "nothing"
+    raise DirectiveError(f"tensor: {what} needs rows that are a multiple of {unit[0]} and columns that are one of "
+                         f"{unit[1]}, such as 64x64, got {given}", arg.span)  # fmt: skip
+
+
+def _number(arg: Arg, what: str, least: int, most: int) -> int:
+    number = positive(arg, what)
+    if not least <= number <= most:
+        raise DirectiveError(f"tensor: {what} must be {least} to {most}, got {number}", arg.span)
+    return number
+
+
+_LOOPS = "for (int i = 0; i < n; i++)\n    for (int j = 0; j < n; j++)\n      #pragma hmppcg {}\n      "
+_PRODUCT = "for (int k = 0; k < m; k++)\n        G[i][j] += D[i][k] * F[k][j];"
+_COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"
+
+
+def _example(text: str, loop: str = _PRODUCT, refused: str = "", dtype: str = "double") -> Example:
+    return Example(_LOOPS.format(text) + loop, refused=refused, dtype=dtype)
+
+
+Tensor.examples = {
+    "tensor": replace(_example("tensor"), after="""\
+#pragma hmppcg parallel
+for (int i = 0; i < n; i++) {
+  #pragma hmppcg parallel
+  for (int j = 0; j < n; j++) {
+    #pragma hmppcg noParallel
+    #pragma looptune tensor, block 64x64, warp 32x32, strip 16, stages 4
+    for (int k = 0; k < m; k++) {
+      G[i][j] += D[i][k] * F[k][j];
+    }
+  }
+}"""),
+    "Tensor": _example("Tensor", refused="it adds products of doubles, and here is a float32", dtype="float"),
+    "TENSOR": Example(_COPY, refused="loop i reduces nothing"),
+    "tensor, stages 3": _example("tensor, stages 3", "for (int k = 0; k < m; k++)\n        G[i][j] += D[i][k];",
+                                 "a term is no product of a factor with i and one with j"),
+    "tensor, stages 2": _example("tensor, stages 2", "for (int k = 0; k <= i; k++)\n        G[i][j] += E[k] * D[i][k];",
+                                 "its bounds depend on i, a loop of the grid"),
+    "tensor, strip 32": _example("tensor, strip 32",
+        "for (int k = 0; k < m; k++)\n        G[i][j] *= D[i][k] * F[k][j];",
+                                 "it does more than to add products"),
+    "tensor, block 32x32, warp 48x16": _example("tensor, block 32x32, warp 48x16",
+                                                refused="not divided into warps of 48x16"),
+    "tensor, block 60x32": _example("tensor, block 60x32", refused="needs rows that are a multiple of 16"),
+    "tensor, block 256x256, warp 16x8": _example("tensor, block 256x256, warp 16x8",
+                                                 refused="a block has 512 warps, the limit is 32"),
+    "tensor, strip 24": _example("tensor, strip 24", refused="the strip must be a multiple of 16, got 24"),
+    "tensor, stages 9": _example("tensor, stages 9", refused="the number of stages must be 2 to 8, got 9"),
+    "tensor, rows 4": _example("tensor, rows 4", refused="tensor has no argument 'rows'"),
+}  # fmt: skip

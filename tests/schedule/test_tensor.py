@@ -1,0 +1,142 @@
+"""``tensor``: what the blocks compute is what the loops do, at any size; lanes hold every element once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from looptune.backends.codegen.kernel import check_limits, dynamic_shared_bytes
+from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError, ResourceError
+from looptune.frontend import load
+from looptune.ir.specialize import specialize
+from looptune.lower.fragments import DOUBLE, BlockShape, Fragment, checked
+from looptune.lower.machine import Machine
+from looptune.lower.pipeline import finish, lower
+from looptune.lower.plan_check import prove_plan
+from looptune.runtime import targets
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
+from tests.helpers import cross_check, cuda_c_on_cpu, kernel_cases
+from tests.helpers.tensor_cases import CASES, CORR, GEMM, HEAD, SMALL, UPDATE
+
+simulator = pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-cuda")
+compiler = pytest.mark.skipif(cuda_c_on_cpu.GXX is None, reason="needs g++")
+TOLERANCE = 1e-12
+SOME = {name: replace(CASES[name], sizes=CASES[name].sizes[:1])
+        for name in ("a product", "two products of a triangle", "a grid of three dimensions")}  # fmt: skip
+
+
+@compiler
+def test_what_the_loops_give(tmp_path: Path) -> None:
+    """In CUDA C, the lanes of a warp as threads that lend each other what they hold."""
+    assert not kernel_cases.wrong_in_c(SOME, tmp_path, (True,), TOLERANCE)
+
+
+@pytest.mark.wide
+@compiler
+def test_what_the_loops_give_at_other_sizes(tmp_path: Path) -> None:
+    assert not kernel_cases.wrong_in_c(CASES, tmp_path, (True, False), TOLERANCE)
+
+
+@pytest.mark.wide
+@simulator
+@pytest.mark.parametrize("constant", [True, False])
+def test_what_the_loops_give_in_numba(tmp_path: Path, constant: bool) -> None:
+    assert not kernel_cases.wrong_in_numba(CASES, tmp_path, constant, TOLERANCE)
+
+
+@simulator
+def test_it_compiles() -> None:
+    """Both backends make instructions of the shape, spill nothing, and need as many registers within a tenth."""
+    from looptune.backends.cuda.cuda_c import CudaC
+    from looptune.backends.numba_cuda.backend import NumbaCuda
+
+    case = CASES["a factor apart"]
+    plan = kernel_cases.planned(case.text, case.lines, case.sizes[1])
+    for backend in (CudaC("sm_90"), NumbaCuda("sm_90")):
+        assert "mma.sync.aligned.m16n8k16" in backend.ptx(plan)
+        assert backend.build(plan).resources[0].local_bytes == 0
+        with pytest.raises(ResourceError, match="16x8x16 elements at once, which needs sm_90, this is sm_80"):
+            type(backend)("sm_80").build(plan)
+
+
+@pytest.mark.parametrize("shape", [DOUBLE, Fragment(8, 8, 4), Fragment(16, 8, 4), Fragment(16, 8, 8)])
+def test_lanes_hold_every_element_once(shape: Fragment) -> None:
+    """For the shapes of the instruction, and for blocks of several warps; a strip has to be whole instructions."""
+    block = BlockShape(shape, 64, 48, 32, 16, 32)
+    assert checked(block)
+    assert not checked(replace(block, strip=30))
+    assert not checked(replace(block, warp_columns=20))
+
+
+def test_the_blocks_are_proved() -> None:
+    """What threads do with the elements of a block covers the loops, idle blocks included."""
+    for name in ("a product", "columns, idle blocks"):
+        case = CASES[name]
+        codelet = load(case.text).codelet
+        done = schedule(Analysis(codelet), parse_lines(case.lines)).codelet
+        known = {**case.sizes[0], "n": 200}
+        assert prove_plan(codelet, lower(specialize(done, known), blocks=True), known).verdict == "proved"
+
+
+REFUSED = {
+    "float": (GEMM.replace("double", "float"), "it adds products of doubles, and here is a float32"),
+    "bounds": (GEMM.replace("k < l", "k <= j"), "its bounds depend on j, a loop of the grid"),
+    "no product": (GEMM.replace("* B[k][j]", ""), "a term is no product of a factor with i and one with j"),
+    "a factor of both": (GEMM.replace("B[k][j]", "B[k][j] * (i + j)"), "a factor depends on both i and j"),
+    "a local": (HEAD + " double t = 1; if (i > 3) t = C[i][j]; "
+                "for (int k = 0; k < l; k++) C[i][j] += t * A[i][k] * B[k][j]; } }\n",
+                "it uses t, which its thread computes"),
+    "one loop": (GEMM.replace("for (int j = 0; j < m; j++)", "").replace("[j]", "[0]"),
+                 "it needs two parallel loops around it, and its grid has 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_product_is_refused(name: str) -> None:
+    text, why = REFUSED[name]
+    with pytest.raises(LooptuneError, match=why):
+        kernel_cases.planned(text, (SMALL,))
+
+
+def test_other_directives_and_targets_are_refused(tmp_path: Path) -> None:
+    """Each with what to leave out."""
+    for line, why in (("loop k: stage A", "leave out stage"), ("loop k: tile 8", "leave out what unrolls or tiles it")):
+        with pytest.raises(DirectiveError, match=why):
+            kernel_cases.planned(GEMM, (SMALL, line))
+    with pytest.raises(IllegalTransform, match="--no-reassociate"):
+        schedule(Analysis(load(GEMM).codelet, reassociate=False), parse_lines((SMALL,)))
+    done = schedule(Analysis(load(GEMM).codelet), parse_lines((SMALL,))).codelet
+    for target, blocks, why in (("numba-cpu", False, "leave it out for this target"),
+                                ("opencl", True, "which opencl cannot use")):  # fmt: skip
+        with pytest.raises(LooptuneError, match=why):
+            targets.emit(target, lower(done, blocks=blocks), tmp_path)
+    off = finish(lower(done, blocks=True), Machine(blocks=True, contract="off"))
+    with pytest.raises(ResourceError, match="products are not contracted"):
+        check_limits(off)
+
+
+def test_more_shared_memory_than_a_kernel_declares() -> None:
+    """Is asked for by the launch, up to what the device has."""
+    large = "loop k: tensor, block 128x128, warp 64x32, stages {}"
+    plans = [kernel_cases.planned(GEMM, (large.format(stages),)) for stages in (2, 4, 7)]
+    asked = [dynamic_shared_bytes(plan.kernels[0]) for plan in plans]
+    assert asked == [128 * 130 * 8, 4 * (128 * 20 + 16 * 132) * 8, 7 * (128 * 20 + 16 * 132) * 8]
+    with pytest.raises(ResourceError, match=f"needs {asked[2]} bytes of shared memory per block, the limit is 232448"):
+        check_limits(finish(plans[2], Machine(blocks=True)))
+    assert [dynamic_shared_bytes(kernel_cases.planned(text, (SMALL, *more)).kernels[0]) for text, more in
+            ((UPDATE, ()), (CORR, ("loop i: gridify(i, j)",)))] == [0, 0]  # fmt: skip
+
+
+def test_half_a_warp_reads_from_different_banks() -> None:
+    """Four rows at four places each, 8 bytes apart or a pitch: 16 banks of 8 bytes."""
+    for case in CASES.values():
+        tiles = kernel_cases.planned(case.text, case.lines).kernels[0].warp_tiles
+        assert tiles is not None
+        for o in tiles.operands:
+            banks = {(g * o.side_stride + q * o.step_stride) % 16 for g, q in product(range(4), range(4))}
+            assert len(banks) == 16
