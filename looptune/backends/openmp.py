@@ -10,11 +10,11 @@ them: a compiler vectorises the innermost loop. A scalar of a loop that is decla
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from looptune.ir.c_printer import C_TYPES, declaration
 from looptune.ir.c_printer import body as body_of
-from looptune.ir.c_printer import function
 from looptune.ir.def_use import locals_declared_in, names_in, referenced_names, target_name, written_names
 from looptune.ir.nodes import (
     Array,
@@ -37,11 +37,14 @@ if TYPE_CHECKING:
     from looptune.frontend.signature import Head
 
 
-def text(codelet: Codelet, head: Head | None = None, front: str = "", opening: str = "") -> str:
+def text(
+    codelet: Codelet, head: Head | None = None, front: str = "", opening: str = "", tables: Collection[str] = ()
+) -> str:
     """Return the function with the headers that it needs.
 
     All loops' modes are decided, and parallel loops accumulate into scalars, see ``lower.passes.openmp_scalars``.
-    ``head`` is its declaration in the file, ``front`` stands before it, and it begins with ``opening``.
+    ``head`` is its declaration in the file, ``front`` stands before it, and it begins with ``opening``. ``tables`` are
+    the arrays of rank 2 that are pointers to pointers.
     """
     used = referenced_names(codelet.body)
     shared = {id(loop) for loop in _shared(codelet.body)}
@@ -58,10 +61,15 @@ def text(codelet: Codelet, head: Head | None = None, front: str = "", opening: s
     names_ = tuple(p.name for p in codelet.params) if head is None else head.names
     opening += "".join(f"  (void){n};\n" for n in names_ if n not in used | names_in(_bounds(codelet)))
     declared_ = "" if head is None else "".join(f"{line}\n" for line in head.before)
-    signature = function(codelet).partition("\n")[0] if head is None else head.text
+    signature = _signature(codelet, tables) if head is None else head.text
     start = f"  {head.start}\n" if head is not None and head.start else ""
     end = f"  {head.end}\n" if head is not None and head.end else ""
     return f"{before}{front}{declared_}{signature}\n{{\n{start}{opening}{body_of(codelet, marks=marks)}\n{end}}}\n"
+
+
+def _signature(codelet: Codelet, tables: Collection[str]) -> str:
+    params = (f"{C_TYPES[p.dtype]} **{p.name}" if p.name in tables else declaration(p) for p in codelet.params)
+    return f"void {codelet.name}({', '.join(params)})"
 
 
 def _bounds(codelet: Codelet) -> tuple[Expr, ...]:

@@ -3,6 +3,7 @@
     #ifdef LOOPTUNE_CHECK
       f_check(n >= 0, "n is negative");
       f_check(f_apart(x, 8.0 * n, y, 8.0 * n), "x and y overlap");
+      f_check(f_rows_apart(1, a, n, 8.0 * m, a, n, 8.0 * m), "rows of a overlap");
       f_check((double)n * m - 1 <= 2147483647.0, "i * m + j overflows");
     #endif
 
@@ -25,7 +26,7 @@ from looptune.ir.nodes import Array, Codelet, Loop, Scalar, Unary
 from looptune.ir.rewrite import walk_stmts
 from looptune.poly import array_extent
 from looptune.runtime.size_relations import size_relations
-from looptune.schedule.assumptions import may_overflow, may_overlap
+from looptune.schedule.assumptions import may_overflow, may_overlap, rows_may_overlap
 
 if TYPE_CHECKING:
     from looptune.frontend import Unit
@@ -51,6 +52,7 @@ def call_checks(unit: Unit) -> CallChecks:
     if not checks:
         return CallChecks()
     apart = _APART.format(name=name) if any("_apart(" in line for line in checks) else ""
+    apart += _ROWS_APART.format(name=name) if any("_rows_apart(" in line for line in checks) else ""
     front = f"#ifdef {MACRO}\n{_FRONT.format(name=name, function=codelet.name)}{apart}#endif\n\n"
     return CallChecks(front, f"#ifdef {MACRO}\n{''.join(f'  {line}' + chr(10) for line in checks)}#endif\n")
 
@@ -75,6 +77,16 @@ static int {name}_apart(const void *a, double a_bytes, const void *b, double b_b
   return x < y ? (double)(y - x) >= a_bytes : (double)(x - y) >= b_bytes;
 }}
 """
+_ROWS_APART = """
+static int {name}_rows_apart(int same, const void *const *a, double a_rows, double a_bytes,
+  const void *const *b, double b_rows, double b_bytes)
+{{
+  for (long r = 0; r < a_rows; r++)
+    for (long s = 0; s < (same ? r : b_rows); s++)
+      if (!{name}_apart(a[r], a_bytes, b[s], b_bytes)) return 0;
+  return 1;
+}}
+"""
 
 
 def _sizes(codelet: Codelet, name: str) -> Iterator[str]:
@@ -97,21 +109,34 @@ def _relations(codelet: Codelet, name: str) -> Iterator[str]:
 
 
 def _overlaps(unit: Unit, name: str) -> Iterator[str]:
-    bytes_ = {a: text for x in unit.codelet.params if isinstance(x, Array)
-              for a, text in [(x.name, _bytes(unit.codelet, x))] if text}  # fmt: skip
     arrays = [p for p in unit.codelet.params if isinstance(p, Array)]
+    factors = {p.name: found for p in arrays if (found := _factors(unit.codelet, p))}
+    bytes_ = {a: " * ".join(found) for a, found in factors.items()}
     pairs = may_overlap(unit)
     if unit.head is None:
         # All arrays are parameters then, those at file scope too.
         pairs = tuple((p.name, q.name) for p, q in combinations(arrays, 2) if p.io != "in" or q.io != "in")
-    for p, q in pairs:
+
+    def table(p: str) -> str:
+        if p not in unit.rows:
+            return f"(const void *const[]){{{p}}}, 1, {bytes_[p]}"
+        size, rows, *row = factors[p]
+        return f"(const void *const *){p}, {rows}, {' * '.join([size, *row])}"
+
+    for p, q in (*((p, p) for p in rows_may_overlap(unit)), *pairs):
         if p in bytes_ and q in bytes_:
-            said = f'"{p} and {q} overlap"'
-            yield f"{name}_check({name}_apart({p}, {bytes_[p]}, {q}, {bytes_[q]}), {said});"
+            said = f'"rows of {p} overlap"' if p == q else f'"{p} and {q} overlap"'
+            if {p, q} & unit.rows.keys():
+                yield f"{name}_check({name}_rows_apart({int(p == q)}, {table(p)}, {table(q)}), {said});"
+            else:
+                yield f"{name}_check({name}_apart({p}, {bytes_[p]}, {q}, {bytes_[q]}), {said});"
 
 
-def _bytes(codelet: Codelet, p: Array) -> str:
-    """Return what the text declares, or what the loops surely reach; "" where neither is known."""
+def _factors(codelet: Codelet, p: Array) -> list[str]:
+    """Return the bytes of an element and the extents, as the text declares or the loops surely reach them.
+
+    Empty where one is not known.
+    """
     sizes = array_extent.sizes_of(codelet)
     polys: list[Poly | None] = [None if e is None else array_extent.polynomial(e, sizes) for e in p.shape]
     if p.shape[0] is None:
@@ -120,9 +145,9 @@ def _bytes(codelet: Codelet, p: Array) -> str:
     for poly in polys:
         text = None if poly is None else _c(poly)
         if text is None:
-            return ""
+            return []
         factors.append(f"({text})" if poly is not None and len(poly) > 1 else text)
-    return " * ".join(factors)
+    return factors
 
 
 def _reached(codelet: Codelet, name: str, sizes: frozenset[str]) -> Poly | None:

@@ -60,7 +60,9 @@ def text(request: ModuleRequest, device: Device, sizes: Mapping[str, int]) -> st
     lines += [f"With -D{MACRO} it looks at a call, and aborts where that does not hold.", ""] if checks.body else []
     lines += [*said, *_measured(best, match, analysis), "", f"Made by: {request.command}"]
     comment = "\n".join(f"   {line}".rstrip() for line in comment_lines(lines)).lstrip()
-    return f"/* {comment}\n*/\n{openmp.text(accumulate_in_scalars(codelet), head, checks.before, checks.body)}"
+    return (
+        f"/* {comment}\n*/\n{openmp.text(accumulate_in_scalars(codelet), head, checks.before, checks.body, unit.rows)}"
+    )
 
 
 def _wrapped(assumes: Sequence[str]) -> Iterator[str]:
@@ -79,6 +81,9 @@ def _declared(unit: Unit) -> tuple[Head | None, list[str]]:
         raise UsageError(unit.head)
     name = Path(unit.path).name
     if unit.head is None:
+        deep = next((name for name, dimensions in unit.rows.items() if dimensions != (1,)), None)
+        if deep is not None:
+            raise UsageError(f"the rows of {deep} consist of pointers, which C that is built here does not check")
         what = f"a part of {unit.parts[0].function}" if len(unit.parts) == 1 else "several functions"
         return None, [
             f"A function of its own with parameters of its own: in {name} it is {what}.",

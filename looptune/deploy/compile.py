@@ -24,6 +24,7 @@ from looptune.core.settings import DATABASE
 from looptune.deploy.best_kernel import BestKernel, SelectedPlan
 from looptune.deploy.best_versions import best_versions
 from looptune.deploy.runtime.lookup import Device, Match
+from looptune.deploy.runtime.row_arguments import Rows, check_overlaps
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Array, Codelet, Scalar
 from looptune.ir.simplify import is_integer, wrap
@@ -61,7 +62,8 @@ class CompiledKernel:
     ``reordered`` names the sums of floats that are added up in another order than C's, by a directive or in the vectors
     of a CPU. With ``config="best"`` it stays empty, and the database decides at each call's sizes what runs, and
     ``match`` says how well that fits: at first for the sizes known when it was compiled, then for those of the last
-    call. None: it was not asked.
+    call. None: it was not asked. ``rows`` are the parameters that are arrays of pointers in C: for these an array may
+    be larger than the loops need, or a list of its rows.
     """
 
     codelet: Codelet
@@ -74,6 +76,7 @@ class CompiledKernel:
     match: Match | None = None
     reordered: tuple[str, ...] = ()
     _best: BestKernel | None = field(default=None, repr=False)
+    rows: frozenset[str] = frozenset()
     _reached: dict[tuple[int, ...], dict[str, Reach]] = field(default_factory=dict, repr=False)
 
     @property
@@ -89,6 +92,8 @@ class CompiledKernel:
         args = tuple(_without_fields(p, a) for p, a in zip(params, args, strict=True))
         scalars = {p.name: scalar(p, a) for p, a in zip(params, args, strict=True) if isinstance(p, Scalar)}
         given = {p.name: (p, a) for p, a in zip(params, args, strict=True) if isinstance(p, Array)}
+        held_rows = self._rows(given, scalars)
+        given |= {name: (given[name][0], rows.array) for name, rows in held_rows.items()}
         placed = {name: self._placed(p, a, scalars) for name, (p, a) in given.items()}
         _check_apart(tuple(given.values()))
         check_relations(self.codelet, scalars)
@@ -100,6 +105,23 @@ class CompiledKernel:
             held, copied = placed[name]
             if copied and p.io != "in":
                 array[...] = self._machine.fetch(held).reshape(array.shape)
+        for name, rows in held_rows.items():
+            if given[name][0].io != "in":
+                rows.write_back()
+
+    def _rows(self, given: Mapping[str, tuple[Array, Any]], scalars: Mapping[str, int | float]) -> dict[str, Rows]:
+        """Return the rows of what is an array of pointers in C. Raises UsageError if they do not fit or overlap."""
+        try:
+            held = {
+                name: Rows(name, array, p.dtype, extents_of(p, scalars), written=p.io != "in")
+                for name, (p, array) in given.items()
+                if name in self.rows and isinstance(array, np.ndarray | list | tuple)
+            }
+            arrays = {name: array for name, (_, array) in given.items()}
+            check_overlaps(held, arrays, [p.name for p, _ in given.values() if p.io != "in"])
+        except (TypeError, ValueError) as error:
+            raise UsageError(str(error)) from None
+        return held
 
     def _check_reach(self, given: Mapping[str, tuple[Array, Any]], sizes: Mapping[str, int]) -> None:
         """Raise UsageError if an array lacks elements that the loops certainly access at these sizes."""
@@ -229,7 +251,7 @@ def compile(
     binary = backend.build(planned)
     return CompiledKernel(
         done.codelet, binary.source, note, planned, made_for.name, backend.load(binary), machine,
-        reordered=_reordered(unit.codelet, done, planned, made_for, floats),
+        reordered=_reordered(unit.codelet, done, planned, made_for, floats), rows=frozenset(unit.rows),
     )  # fmt: skip
 
 
@@ -261,6 +283,7 @@ def _best_kernel(unit: Unit, target: Target, db: Path, floats: Floats) -> Compil
         None,
         (),
         best,
+        rows=frozenset(unit.rows),
     )
     kernel.match = chosen.match if whole else None
     return kernel

@@ -19,6 +19,7 @@ COMMON = (
     "looptune.runtime.tolerance",
     f"{RUNTIME}.lookup",
     f"{RUNTIME}.arguments",
+    f"{RUNTIME}.row_arguments",
     "looptune.runtime.array_reach",
     "looptune.runtime.c_compiler",
     "looptune.runtime.c_program",

@@ -286,12 +286,19 @@ def _function(unit: Unit, name: str, default: str, original: str, *, gpu: bool) 
         array, written = isinstance(p, Array), isinstance(p, Array) and p.io != "in"
         kinds["array" if array else "whole" if is_integer(p.dtype) else "real"].append(own[p.name])
         more = f", array=True, written={written}" if array else ""
+        more += ", rows=True" if p.name in unit.rows else ""
         declared.append(f"    Parameter({python_literal(p.name)}, {python_literal(p.dtype)}{more}),\n")
     given = ", ".join(tuple_text(names) for names in kinds.values())
     stream = ", stream" if gpu else ""
     made = "(Simulated if config.ENABLE_CUDASIM else Gpu)(TUNED)" if gpu else "Host(TUNED)"
     last = ", stream=None, check=False" if gpu else ", check=False"
     whole, quoted = ", ".join(kinds["whole"]), [python_literal(text) for text in (name, default)]
+    called = f"""    if check:
+        CALL.checked({given}{stream})
+    else:
+        CALL({given}{stream})"""
+    if unit.rows:
+        called = f"    CALL.by_rows({given}{stream}, check=check)"
     return f'''
 PARAMETERS = (
 {"".join(declared)})
@@ -310,10 +317,7 @@ CALL = {made}
 
 def {name}({", ".join(own.values())}, *{last}):
     """See the module; arrays are updated in place. TypeError and ValueError name the parameter that does not fit."""
-    if check:
-        CALL.checked({given}{stream})
-    else:
-        CALL({given}{stream})
+{called}
 
 
 def match({whole}):

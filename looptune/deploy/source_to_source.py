@@ -22,7 +22,7 @@ from looptune.lower.listing import print_plan
 from looptune.lower.pipeline import lower, plan_after
 from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
-from looptune.schedule.assumptions import may_overlap
+from looptune.schedule.assumptions import may_overlap, rows_may_overlap
 from looptune.schedule.directive_lines import current_text, renamed_words
 
 if TYPE_CHECKING:
@@ -125,8 +125,8 @@ def _loaded(
 def _apart(unit: Unit, done: ScheduleResult) -> str:
     """Return which arrays must not overlap for the directives to be correct, or "" if none or if C says so already."""
     moved = any(s.proof == "proved" for s in done.steps)
-    pairs = ", ".join(f"{p} and {q}" for p, q in may_overlap(unit)) if moved else ""
-    return f"these do not overlap: {pairs}" if pairs else ""
+    apart = [f"{p} and {q}" for p, q in may_overlap(unit)] + [f"the rows of {a}" for a in rows_may_overlap(unit)]
+    return f"these do not overlap: {', '.join(apart)}" if moved and apart else ""
 
 
 def _head(unit: Unit, lines: Sequence[str], done: ScheduleResult) -> str:

@@ -150,7 +150,17 @@ def _single(program: Program, chosen: CodeletFunction) -> Unit:
     known = _of_params(codelet, values)
     left_in = {} if built.region is None else {variable: array for array, variable in built.element_names.items()}
     run = reference_text.CodeletText(
-        chosen.function, codelet, built.region, part.path, part.body, {}, left_in, built.result, built.fields
+        chosen.function,
+        codelet,
+        built.region,
+        part.path,
+        part.body,
+        {},
+        left_in,
+        built.result,
+        built.fields,
+        built.rows,
+        built.row_lengths,
     )
     head = None if built.region is not None else _head(program, chosen, built)
     return Unit(codelet, known, part.path, program.source.sources[part.path],
@@ -163,6 +173,9 @@ def _single(program: Program, chosen: CodeletFunction) -> Unit:
 def _head(program: Program, chosen: CodeletFunction, built: LoweredCodelet) -> Head | str:
     if built.has_structs:
         return f"{chosen.function.name} uses structs, which C that is built here does not declare: pass arrays"
+    refused = _unchecked_rows(built)
+    if refused:
+        return f"{chosen.function.name} takes {refused}: pass one array"
     own = {p.name for p in chosen.function.params}
     for d in program.file.globals:
         if d.name in built.moved - own and isinstance(d.type, s.Pointer) and not d.static:
@@ -173,6 +186,16 @@ def _head(program: Program, chosen: CodeletFunction, built: LoweredCodelet) -> H
         return signature.head(chosen.function, built.codelet, program.file, built.result)
     except UsageError as error:
         return error.message
+
+
+def _unchecked_rows(built: LoweredCodelet) -> str:
+    """Return an array of pointers whose rows C that is built here cannot check, and why; "" if there is none."""
+    for name, dimensions in built.rows.items():
+        if dimensions != (1,):
+            return f"{name}, whose rows consist of pointers, which C that is built here does not check"
+    for name in sorted(built.row_lengths):
+        return f"{name.partition('_row')[0]}, the length of whose rows does not follow from its parameters"
+    return ""
 
 
 def _group(program: Program, chosen: tuple[CodeletFunction, ...], warnings: list[str]) -> Unit:
@@ -201,6 +224,11 @@ def _group(program: Program, chosen: tuple[CodeletFunction, ...], warnings: list
         if own.fields:
             raise UnsupportedError(
                 "a struct among the parameters of a group's codelet is not accepted: pass its fields", own.codelet.span
+            )
+        if own.rows:
+            raise UnsupportedError(
+                f"{min(own.rows)}, an array of pointers, is not accepted in a group of codelets: write one array",
+                own.codelet.span,
             )
     functions = [s.codelet_call.callee.function for s in shares]
     texts = [
@@ -247,7 +275,7 @@ def _part(program: Program, chosen: CodeletFunction, built: LoweredCodelet) -> F
         variables=built.variables, element_names=built.element_names, shadowed=built.shadowed,
         pointers=built.pointers,
         moved=built.moved, has_structs=built.has_structs,
-        flags=built.flags, result=built.result,
+        flags=built.flags, result=built.result, rows=built.rows,
         bare=function.name in program.bare,
     )  # fmt: skip
 

@@ -38,3 +38,19 @@ def named_type(names: Sequence[str], types: Mapping[str, c_ast.Type], dtype: str
     if known is None:
         return c_ast.UnsupportedType(" ".join(names))
     return c_ast.Basic(dtype if dtype is not None and known.startswith("float") else known)
+
+
+def pointer_dimensions(kind: c_ast.Type) -> tuple[int, ...]:
+    """Return the dimensions of an array, but for the first, whose elements a table of pointers leads to.
+
+    >>> pointer_dimensions(c_ast.Pointer(c_ast.Pointer(c_ast.Basic("float32"))))
+    (1,)
+    """
+    found: list[int] = []
+    depth = 0
+    while isinstance(kind, c_ast.Pointer | c_ast.ArrayOf):
+        if depth and isinstance(kind, c_ast.Pointer):
+            found.append(depth)
+        kind = kind.to if isinstance(kind, c_ast.Pointer) else kind.of
+        depth += 1
+    return tuple(found)

@@ -16,6 +16,7 @@ from functools import reduce
 from typing import Any
 
 from looptune.frontend import c_ast
+from looptune.frontend.c_types import pointer_dimensions
 
 ALLOCATE = ("malloc", "__builtin_malloc")
 _ALSO_ALLOCATE = ("calloc", "__builtin_calloc", "aligned_alloc", "_mm_malloc", "memalign", "valloc", "alloca")
@@ -47,6 +48,40 @@ def allocated_pointers(body: c_ast.Block) -> frozenset[str]:
             case c_ast.Assignment(op, c_ast.Name(name), value):
                 (fresh if not op and _allocates(value) else others).add(name)
     return frozenset(fresh - others)
+
+
+def allocated_rows(body: c_ast.Block) -> frozenset[str]:
+    """Return the local arrays of pointers that are only ever set to memory that was just allocated, each with its own.
+
+    No other function gets such an array, and no other variable is set to it. The names are unique.
+    """
+    declared = {n.name for n in c_ast.walk(body) if isinstance(n, c_ast.Declare) and _has_rows(n)}
+    fresh: set[str] = set()
+    others: set[str] = set()
+
+    def visit(node: Any) -> None:
+        match node:
+            case c_ast.Index(c_ast.Name(name), index) if name in declared:
+                visit(index)
+            case c_ast.Assignment(op, c_ast.Name(name) | c_ast.Index(c_ast.Name(name), _), value) if name in declared:
+                (fresh if not op and _allocates(value) else others).add(name)
+                visit(value)
+            case c_ast.Call(called, (c_ast.Name(name),)) if called in FREE:
+                pass
+            case c_ast.SizeOf():
+                pass
+            case c_ast.Name(name):
+                others.add(name)
+            case _:
+                for child in c_ast.children(node):
+                    visit(child)
+
+    visit(body)
+    return frozenset((fresh & declared) - others)
+
+
+def _has_rows(d: c_ast.Declare) -> bool:
+    return bool(pointer_dimensions(d.type)) and not d.static and (d.init is None or _allocates(d.init))
 
 
 def _allocates(value: object) -> bool:

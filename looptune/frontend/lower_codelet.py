@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from looptune.core.errors import UnsupportedError
 from looptune.frontend import c_ast, hmpp
+from looptune.frontend.c_types import pointer_dimensions
 from looptune.frontend.codelet_selection import CodeletFunction, Region, nest_region, region
 from looptune.frontend.directive_parser import parse_pragma
 from looptune.frontend.finalize import (
@@ -20,12 +21,11 @@ from looptune.frontend.finalize import (
     restore_names,
     scalars_in,
 )
-from looptune.frontend.heap_arrays import allocated_pointers
+from looptune.frontend.heap_arrays import allocated_pointers, allocated_rows
 from looptune.frontend.induction import close_forms
 from looptune.frontend.liveness import address_taken, live_after, live_before, may_repeat
 from looptune.frontend.lower_expressions import Expressions
 from looptune.frontend.lower_statements import Statements
-from looptune.frontend.math_functions import is_pure
 from looptune.frontend.name_resolution import (
     assigned_names,
     base,
@@ -41,6 +41,18 @@ from looptune.frontend.normalize.results import result_name
 from looptune.frontend.normalize.struct_fields import FieldVariable
 from looptune.frontend.normalize.structured_jumps import FLAG
 from looptune.frontend.pragma import LOOP_FAMILIES
+from looptune.frontend.row_pointers import with_row_extents
+from looptune.frontend.statement_facts import (
+    declarations_in,
+    is_opaque,
+    reads_memory,
+    set_names,
+    spliced,
+    variable_assignment,
+    without_declarations,
+    without_headers,
+    writes_memory,
+)
 from looptune.frontend.symbol_table import Options, Scope, Storage, layout
 from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, Load, Local, Scalar, Stmt, Var
 from looptune.ir.simplify import is_integer
@@ -58,6 +70,8 @@ class LoweredCodelet:
     are the pointers of the text for which it has arrays and offsets. ``result`` is the array that holds what the
     function returns, "" if it returns nothing. ``flags`` are the locals that say whether a jump was taken.
     ``fields`` are the fields of structs that are parameters of the codelet; ``has_structs``: its text names fields.
+    ``rows`` are the arrays that consist of pointers, with the dimensions to which these lead; ``row_lengths`` are the
+    parameters that say how long rows are, where this does not follow from others.
     """
 
     codelet: Codelet
@@ -71,6 +85,8 @@ class LoweredCodelet:
     flags: frozenset[str] = frozenset()
     fields: tuple[FieldVariable, ...] = ()
     has_structs: bool = False
+    rows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    row_lengths: frozenset[str] = frozenset()
 
 
 def build(file: c_ast.File, chosen: CodeletFunction, options: Options) -> LoweredCodelet:
@@ -80,7 +96,7 @@ def build(file: c_ast.File, chosen: CodeletFunction, options: Options) -> Lowere
     held = {p.name: base(name) for name, p in builder.results.items()}
     return LoweredCodelet(
         codelet, builder.region, builder.variables, held, builder.hidden, frozenset(builder.pointers()), builder.moved,
-        builder.result, builder.flags, builder.fields, builder.has_structs,
+        builder.result, builder.flags, builder.fields, builder.has_structs, builder.rows, builder.row_lengths,
     )  # fmt: skip
 
 
@@ -106,6 +122,8 @@ class _Builder:
         self.items = self.normalized_items()
         self.starred = only_dereferenced((*self.items, *self.around()))
         self.outer: dict[str, Array | Scalar] = {}
+        self.rows: dict[str, tuple[int, ...]] = {}
+        self.row_lengths: frozenset[str] = frozenset()
         self.results = self.live_out_scalars()
         self.variables: Mapping[str, str] = {}
         self.hidden: frozenset[str] = frozenset()
@@ -140,7 +158,7 @@ class _Builder:
 
     def normalized_items(self) -> tuple[c_ast.Item, ...]:
         """Return the codelet's statements after the passes of ``normalize``."""
-        declared = (*self.file.globals, *self.function.params, *_declarations(self.body))
+        declared = (*self.file.globals, *self.function.params, *declarations_in(self.body))
         types = {d.name: d.type for d in declared}
         items = self.body.items if self.region is None else (*self.pointers_before(types), *self.region.items)
         own = frozenset(p.name for p in self.function.params)
@@ -162,7 +180,7 @@ class _Builder:
         """
         region = self.region
         assert region is not None, "only a part of a function has surroundings"
-        changed = frozenset(_set_names(region.outside)) | address_taken(region.outside)
+        changed = frozenset(set_names(region.outside)) | address_taken(region.outside)
         wanted = used_names(region.items)
         moved = moving_pointers(region.items, types)
         kept: list[c_ast.Declare] = []
@@ -192,7 +210,7 @@ class _Builder:
         """Make the fields of structs from outside parameters."""
         for f in self.fields:
             d = f.declared
-            dtype, extents = layout(d.type, base(d.name), d.span)
+            dtype, extents = layout(d.type, base(d.name), d.span, rows=True)
             if extents:
                 self.outer[d.name] = self.array(d.name, d, dtype, extents)
                 continue
@@ -261,7 +279,7 @@ class _Builder:
         """
         if not isinstance(d.type, c_ast.Basic) or not is_integer(d.type.dtype) or d.name not in self.written:
             return False
-        return d.name not in assigned_names(_without_headers(self.function.body.items))
+        return d.name not in assigned_names(without_headers(self.function.body.items))
 
     def is_set(self, d: c_ast.Declare) -> bool:
         """Tell whether it is a scalar at file scope that the codelet writes, and that no pointer reaches."""
@@ -275,8 +293,8 @@ class _Builder:
         if self.region is None:
             body = c_ast.Block(self.items)
         else:
-            body = _spliced(self.body, self.region.items, self.items)
-        at_top = {n.target.name for n in map(_assignment, self.items) if n is not None}
+            body = spliced(self.body, self.region.items, self.items)
+        at_top = {n.target.name for n in map(variable_assignment, self.items) if n is not None}
         return singly_assigned(body) - (self.results.keys() - at_top)
 
     def codelet(self) -> Codelet:
@@ -294,14 +312,20 @@ class _Builder:
         body, _ = remove_dead_finals(body, frozenset())
         body = remove_empty_conditions(body)
         results = (*self.results.values(), *self.returned())
-        every = (*self.needed(params, body), *self.globals_used(), *self.outside_scalars(body), *results)
-        hiding = {p.name for p in self.function.params} | _declared(self.function.body)
+        every: Sequence[Array | Scalar] = (
+            *self.needed(params, body),
+            *self.globals_used(),
+            *self.outside_scalars(body),
+            *results,
+        )
+        hiding = {p.name for p in self.function.params} | {d.name for d in declarations_in(self.function.body)}
         tables_hidden = [name for name in self.scope.tables if base(name) in hiding]
         names = restore_names(body, self.scope.locals, (p.name for p in every), tables_hidden)
         stmts, locals_, self.variables = names.stmts, names.locals, names.of_text
         self.flags = frozenset(new for old, new in names.renamed.items() if old.startswith(FLAG))
         self.hidden = frozenset(hiding & self.scope.globals_used.keys())
         stmts = number_loops(stmts)
+        every, self.row_lengths = with_row_extents(every, stmts)
         directives = tuple(parse_pragma(p) for p in self.function.pragmas if p.family in LOOP_FAMILIES)
         codelet = Codelet(
             self.function.name if self.chosen.nest is None else f"{self.function.name}_{self.chosen.nest.line}",
@@ -319,7 +343,7 @@ class _Builder:
         mentioned = used_names_outside_unsupported(self.items)
         for p in self.function.params:
             try:
-                dtype, extents = layout(p.type, p.name, p.span)
+                dtype, extents = layout(p.type, p.name, p.span, rows=True)
             except UnsupportedError:
                 if p.name in mentioned:
                     raise
@@ -351,14 +375,19 @@ class _Builder:
 
     def array(self, key: str, p: c_ast.Declare, dtype: str, extents: tuple[c_ast.Expr | None, ...]) -> Array:
         """Return an array under its own name; a pointer used as ``*x`` only is the thing it points to."""
-        starred = key in self.starred and isinstance(p.type, c_ast.Pointer)
+        self.note_rows(p)
+        starred = key in self.starred and isinstance(p.type, c_ast.Pointer) and base(p.name) not in self.rows
         if starred:
             extents = extents[1:] if len(extents) > 1 else (c_ast.Number("1"),)
-        self.scope.arrays[key] = Storage(base(p.name), dtype, len(extents), starred)
+        self.scope.arrays[key] = Storage(base(p.name), dtype, len(extents), starred, base(p.name) in self.rows)
         self.check_extents(p, extents)
         exprs = Expressions(self.scope)
         shape = tuple(None if e is None else self.extent(exprs, e) for e in extents)
         return Array(base(p.name), dtype, shape, span=p.span)
+
+    def note_rows(self, p: c_ast.Declare) -> None:
+        if dimensions := pointer_dimensions(p.type):
+            self.rows[base(p.name)] = dimensions
 
     def check_extents(self, p: c_ast.Declare, extents: tuple[c_ast.Expr | None, ...]) -> None:
         """Raise UnsupportedError if what stands around the codelet may change an extent after the declaration."""
@@ -372,7 +401,7 @@ class _Builder:
     @cached_property
     def assigned_outside(self) -> frozenset[str]:
         """The variables that the function around a part of it assigns."""
-        return frozenset() if self.region is None else assigned_names(_without_declarations(self.region.outside.items))
+        return frozenset() if self.region is None else assigned_names(without_declarations(self.region.outside.items))
 
     def extent(self, exprs: Expressions, e: c_ast.Expr) -> Expr:
         """Return the extent of an array dimension.
@@ -420,6 +449,8 @@ class _Builder:
                 raise UnsupportedError(f"{message}pass its value as an argument", d.span)
         order = [d.name for d in self.file.globals]
         found = sorted(self.scope.globals_used.items(), key=lambda item: order.index(item[0]))
+        for name, _ in found:
+            self.note_rows(next(d for d in self.file.globals if d.name == name))
         arrays = [p for p in self.outer.values() if isinstance(p, Array)]
         return [p for _, p in found] + arrays
 
@@ -438,13 +469,13 @@ class _Builder:
         mentioned_outside = used_names((self.region.outside,))
         statements = Statements(self.scope, self.once)
         changed = assigned_names(self.region.items)
-        stored = any(_writes_memory(n) for n in c_ast.walk(self.region.outside))
+        stored = any(writes_memory(n) for n in c_ast.walk(self.region.outside))
         for d in (d for d in self.region.declared if d.name in wanted):
-            dtype, extents = layout(d.type, base(d.name), d.span)
+            dtype, extents = layout(d.type, base(d.name), d.span, rows=True)
             opaque = d.init is not None and (
-                _is_opaque(d.init)
+                is_opaque(d.init)
                 or bool(set(used_names((d.init,))) & written_outside)
-                or (stored and _reads_memory(d.init))
+                or (stored and reads_memory(d.init))
             )
             stays = (d.static and not d.const) or (
                 d.name in changed and may_repeat(self.body, self.region.items, d.name)
@@ -510,8 +541,11 @@ class _Builder:
         yield from (p.name for p in self.function.params if not isinstance(p.type, c_ast.Basic))
         yield from (base(f.declared.name) for f in self.fields if not isinstance(f.declared.type, c_ast.Basic))
         declared = (*self.file.globals, *(() if self.region is None else self.region.declared))
-        fresh = allocated_pointers(self.body)
-        yield from (base(d.name) for d in declared if isinstance(d.type, c_ast.Pointer) and d.name not in fresh)
+        fresh, rows = allocated_pointers(self.body), allocated_rows(self.body)
+        for d in declared:
+            dimensions = pointer_dimensions(d.type)
+            if (dimensions or isinstance(d.type, c_ast.Pointer)) and d.name not in (rows if dimensions else fresh):
+                yield base(d.name)
 
     def epilogue(self, statements: Statements) -> list[Stmt]:
         """Return the assignments that store the scalars whose values leave the codelet."""
@@ -520,81 +554,3 @@ class _Builder:
             value = statements.exprs.value(c_ast.Name(name, span=result.span))
             made.append(Assign(Load(result.name, (Const(0),), result.dtype), value, span=result.span))
         return made
-
-
-def _spliced(tree: Any, old: tuple[c_ast.Item, ...], new: tuple[c_ast.Item, ...]) -> Any:
-    """Return the tree with ``new`` where ``old``, successive statements of one block, stand."""
-    if isinstance(tree, c_ast.Block) and old:
-        for k, item in enumerate(tree.items):
-            if item is old[0]:
-                return replace(tree, items=(*tree.items[:k], *new, *tree.items[k + len(old) :]))
-    return c_ast.map_children(lambda part: _spliced(part, old, new), tree)
-
-
-def _declarations(body: c_ast.Block) -> tuple[c_ast.Declare, ...]:
-    return tuple(n for n in c_ast.walk(body) if isinstance(n, c_ast.Declare))
-
-
-def _declared(body: c_ast.Block) -> set[str]:
-    return {d.name for d in _declarations(body)}
-
-
-def _without_headers(items: Iterable[c_ast.Item]) -> tuple[Any, ...]:
-    """Return the statements with every ``for`` reduced to its body."""
-    found: list[Any] = []
-    for item in items:
-        match item:
-            case c_ast.Block(items_of):
-                found += _without_headers(items_of)
-            case c_ast.For(_, _, _, body) | c_ast.While(_, body):
-                found += _without_headers(body.items)
-            case c_ast.If(_, then, other):
-                found += _without_headers((*then.items, *other.items))
-            case _:
-                found.append(item)
-    return tuple(found)
-
-
-def _without_declarations(items: Iterable[c_ast.Item]) -> tuple[Any, ...]:
-    """Return what the statements do, declarations apart, ``for`` headers included."""
-    return tuple(n for item in items for n in c_ast.walk(item) if isinstance(n, c_ast.Assignment | c_ast.Unary))
-
-
-def _assignment(item: c_ast.Item) -> Any:
-    """Return the assignment to a variable that a statement is, or None."""
-    match item:
-        case c_ast.Evaluate(c_ast.Assignment("", c_ast.Name()) as found):
-            return found
-    return None
-
-
-def _set_names(node: c_ast.Block) -> Iterator[str]:
-    """Yield the variables that are assigned outside of declarations."""
-    for n in c_ast.walk(node):
-        match n:
-            case c_ast.Assignment(_, c_ast.Name(name)) | c_ast.Unary("++" | "--", c_ast.Name(name)):
-                yield name
-
-
-def _is_opaque(init: c_ast.Expr | c_ast.InitializerList) -> bool:
-    return any(
-        isinstance(n, c_ast.Unsupported | c_ast.Field) or (isinstance(n, c_ast.Call) and not is_pure(n.name))
-        for n in c_ast.walk(init)
-    )  # fmt: skip
-
-
-def _reads_memory(init: c_ast.Expr | c_ast.InitializerList) -> bool:
-    return any(isinstance(n, c_ast.Index) or (isinstance(n, c_ast.Unary) and n.op == "*") for n in c_ast.walk(init))
-
-
-def _writes_memory(node: Any) -> bool:
-    """Something else than a variable may change: an array's element, or whatever a function that is called reaches."""
-    match node:
-        case c_ast.Assignment(_, c_ast.Name()):
-            return False
-        case c_ast.Assignment() | c_ast.Unary("++" | "--", c_ast.Index() | c_ast.Unary("*")):
-            return True
-        case c_ast.Call(name):
-            return not is_pure(name)
-        case _:
-            return False

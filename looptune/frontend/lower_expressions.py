@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from looptune.core.errors import ParseError, UnsupportedError
 from looptune.frontend import c_ast, math_functions
 from looptune.frontend.c_constants import number
+from looptune.frontend.c_types import pointer_dimensions
 from looptune.frontend.loop_limits import COUNTING, convert_index
 from looptune.frontend.name_resolution import TABLE, base, resolve, singly_assigned
 from looptune.frontend.symbol_table import Scope, Storage, layout, refuse, refuse_field
@@ -121,7 +122,7 @@ class Expressions:
     def global_value(self, e: c_ast.Name, declared: c_ast.Declare) -> Expr | None:
         """Return a scalar at file scope: its value if it is const, or else a new parameter. Arrays enter the scope."""
         scope = self.scope
-        dtype, extents = layout(declared.type, e.name, e.span)
+        dtype, extents = layout(declared.type, e.name, e.span, rows=True)
         if extents:
             self.borrow_array(declared, dtype, extents)
             return None
@@ -140,7 +141,7 @@ class Expressions:
             scope.arrays[name] = Storage(own, dtype, len(extents))
             scope.tables[own] = replace(declared, name=own)
             return
-        scope.arrays[name] = Storage(name, dtype, len(extents))
+        scope.arrays[name] = Storage(name, dtype, len(extents), rows=bool(pointer_dimensions(declared.type)))
         if name in scope.globals_used:
             return
         inner = Expressions(scope.inner(name))
@@ -155,7 +156,7 @@ class Expressions:
         declared = scope.variable(name.name)
         if declared is None:
             raise scope.undeclared(name)
-        dtype, extents = layout(declared.type, name.name, name.span)
+        dtype, extents = layout(declared.type, name.name, name.span, rows=True)
         if extents:
             self.borrow_array(declared, dtype, extents)
         return scope.arrays.get(name.name)
@@ -237,6 +238,9 @@ class Expressions:
             indices = (Const(0),)
         if offset is not None or len(indices) != storage.rank:
             shown, want = base(storage.name), storage.rank
+            if storage.rows and len(indices) < want:
+                pointer = f"{shown}{'[…]' * len(indices)}, a pointer to a row of {shown},"
+                raise refuse(f"{pointer} as a value or a target", "its elements", e.span)
             plural = "index" if want == 1 else "indices"
             raise ParseError(f"{shown} has {want} {plural}, not {len(indices)}", e.span)
         return Load(storage.name, indices, storage.dtype, span=e.span)

@@ -2,7 +2,7 @@
 
     void f(int n, double A[n]) { … }            the text as it is, and at its end
 
-    void looptune_entry(void **s, void **a) { f(*(int *)s[0], a[0]); }
+    void looptune_entry(void **s, void **a, …) { f(*(int *)s[0], a[0]); }
 
 A scop becomes a function of its own, in the place of the function around it, whose preprocessor lines stay:
 
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -27,8 +27,9 @@ from looptune.frontend import c_ast
 from looptune.frontend.codelet_selection import Region
 from looptune.frontend.name_resolution import base, used_names
 from looptune.frontend.normalize.struct_fields import FieldVariable
-from looptune.ir.c_printer import C_TYPES
-from looptune.ir.nodes import Array, Codelet, Scalar
+from looptune.ir.c_printer import C_TYPES, expression_text
+from looptune.ir.nodes import Array, Codelet, Node, Scalar, Var
+from looptune.ir.rewrite import rewrite
 
 if TYPE_CHECKING:
     from looptune.core.source import Span
@@ -76,7 +77,8 @@ class CodeletText:
     ``names`` maps its own parameters to the whole codelet's names where these differ; ``element_arrays`` are those of
     its scalars that are the first element of an array of the codelet; ``result`` is the array of the codelet that holds
     what the function returns, "" if it returns nothing. ``fields`` are those of structs that are parameters of the
-    codelet.
+    codelet. ``rows`` are the arrays that consist of pointers, with the dimensions to which these lead; ``row_lengths``
+    are the parameters of the codelet that say how long rows are, which the text does not have.
     """
 
     function: c_ast.Function
@@ -88,11 +90,18 @@ class CodeletText:
     element_arrays: Mapping[str, str] = field(default_factory=dict)
     result: str = ""
     fields: tuple[FieldVariable, ...] = ()
+    rows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    row_lengths: frozenset[str] = frozenset()
 
     @property
     def owners(self) -> frozenset[str]:
         """Return the structs of which the codelet has the fields."""
         return frozenset(base(f.owner) for f in self.fields)
+
+    @property
+    def parameters_outside(self) -> frozenset[str]:
+        """Return the parameters of the codelet that are no variables of the text."""
+        return self.row_lengths.union(base(f.declared.name) for f in self.fields)
 
 
 def files(
@@ -104,13 +113,16 @@ def files(
     scalars, arrays = parameters(whole)
     places = {p.name: f"looptune_a[{k}]" for k, p in enumerate(arrays)}
     places |= {p.name: f"*({C_TYPES[p.dtype]} *)looptune_s[{k}]" for k, p in enumerate(scalars)}
+    tables = _tables(whole, runs[0].rows, places)
+    places |= {name: f"{_TABLE}{name}" for name in runs[0].rows}
     region = runs[0].region
     try:
         if region is None:
-            texts[main] += "\n" + _entry(line for run in runs for line in _call(run, globals_, places))
+            texts[main] += "\n" + _entry(tables, (line for run in runs for line in _call(run, globals_, places)))
         else:
             path = runs[0].path
-            texts[path] = _in_place(texts[path], runs[0], _entry(_scop(runs[0], region, texts[path], globals_, places)))
+            lines = _scop(runs[0], region, texts[path], globals_, places)
+            texts[path] = _in_place(texts[path], runs[0], _entry(tables, lines))
     except _Unknown:
         return None
     return texts
@@ -126,8 +138,47 @@ def parameters(codelet: Codelet) -> tuple[tuple[Scalar, ...], tuple[Array, ...]]
     return scalars, tuple(p for p in codelet.params if isinstance(p, Array))
 
 
-def _entry(lines: Iterable[str]) -> str:
-    return f"void {ENTRY}(void *const *looptune_s, void *const *looptune_a)\n{{\n{''.join(lines)}}}\n"
+def _entry(tables: Mapping[str, str], lines: Iterable[str]) -> str:
+    """Return the entry; ``tables`` are the tables of pointers that it makes, each with its value."""
+    takes = "void *const *looptune_s, void *const *looptune_a, const unsigned long long *looptune_bytes"
+    made = "".join(f"  void **{name} = {value};\n" for name, value in tables.items())
+    freed = "".join(f"  __builtin_free({name});\n" for name in tables)
+    return f"{_TABLES if tables else ''}void {ENTRY}({takes})\n{{\n{made}{''.join(lines)}{freed}}}\n"
+
+
+_TABLE = "looptune_rows_"
+_TABLES = """static void **looptune_table(void *first, unsigned long long bytes, unsigned long long row)
+{
+  const unsigned long long count = row ? bytes / row : 0;
+  void **table = __builtin_malloc((count + 4096) * sizeof *table);
+  if (!table) __builtin_abort();
+  for (unsigned long long k = 0; k < count + 4096; k++) table[k] = (char *)first + (k < count ? k * row : 0);
+  return table;
+}
+"""
+"""Pointers to rows of no elements are read too: those after the last one lead to the first row."""
+
+
+def _tables(codelet: Codelet, rows: Mapping[str, tuple[int, ...]], places: Mapping[str, str]) -> dict[str, str]:
+    """Return the tables of pointers for the arrays that consist of pointers, those that others lead to first."""
+    made: dict[str, str] = {}
+
+    def rule(n: Node) -> Node | None:
+        return replace(n, name=f"({places[n.name]})") if isinstance(n, Var) else None
+
+    def elements(p: Array, start: int, end: int, of: str) -> str:
+        extents = [expression_text(rewrite(rule, e)) for e in p.shape[start:end] if e is not None]
+        return "".join(f"(unsigned long long)({e}) * " for e in extents) + f"sizeof({of})"
+
+    _, arrays = parameters(codelet)
+    for k, p in enumerate(arrays):
+        first, bytes_, of, end = f"looptune_a[{k}]", f"looptune_bytes[{k}]", C_TYPES[p.dtype], len(p.shape)
+        for dimension in reversed(rows.get(p.name, ())):
+            row = elements(p, dimension, end, of)
+            name = f"{_TABLE}{p.name}{f'_{dimension}' if dimension > rows[p.name][0] else ''}"
+            made[name] = f"looptune_table({first}, {bytes_}, {row})"
+            first, bytes_, of, end = name, f"({row} ? {bytes_} / ({row}) * sizeof(void *) : 0)", "void *", dimension
+    return made
 
 
 def _call(run: CodeletText, globals_: Sequence[c_ast.Declare], places: Mapping[str, str]) -> Iterator[str]:
@@ -139,8 +190,7 @@ def _call(run: CodeletText, globals_: Sequence[c_ast.Declare], places: Mapping[s
         return _place(run.names.get(name, name), places)
 
     own = [d.name for d in run.function.params]
-    held = [base(f.declared.name) for f in run.fields]
-    before, after = _file_scope(run.codelet, (*own, run.result, *held), globals_, place)
+    before, after = _file_scope(run.codelet, (*own, run.result, *run.parameters_outside), globals_, place)
     yield from before
     for d in run.function.params:
         if d.name in run.owners:
@@ -221,8 +271,7 @@ def _scop(
     mentioned = {base(name) for name in used_names((*region.items, *inside))} | params.keys()
     around = {d.name: d for d in run.function.params if d.name in mentioned} | {base(d.name): d for d in inside}
     left_in = run.element_arrays
-    held = {base(f.declared.name) for f in run.fields}
-    own = {*around, *held, *(array for variable, array in left_in.items() if variable in around)}
+    own = {*around, *run.parameters_outside, *(array for variable, array in left_in.items() if variable in around)}
     before, after = _file_scope(run.codelet, own, globals_, partial(_place, places=places))
     yield from before
     stored, fetched = _fields(run, places)

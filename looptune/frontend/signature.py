@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from looptune.core.errors import UsageError
 from looptune.frontend import c_ast
-from looptune.frontend.c_types import HEADER_TYPES
+from looptune.frontend.c_types import HEADER_TYPES, pointer_dimensions
 from looptune.ir.c_printer import C_TYPES, declaration
 from looptune.ir.nodes import Array, Codelet, Scalar
 
@@ -103,7 +103,7 @@ def _outside(p: Array | Scalar, file: c_ast.File) -> str:
     if isinstance(d.type, c_ast.Basic) and isinstance(p, Array):
         raise UsageError(f"the codelet writes {p.name} at file scope, which C that is built here does not: "
                          f"write it through a pointer parameter, `*{p.name} = …;`")  # fmt: skip
-    if isinstance(d.type, c_ast.Pointer):
+    if isinstance(d.type, c_ast.Pointer) or pointer_dimensions(d.type):
         named = _typedef(text)
         return re.sub(rf"\b{named}\b", _c(d.type), text, count=1) if named else text
     kept = [word for word in re.split(rf"\b{p.name}\b", text)[0].split() if word in ("const", "volatile")]

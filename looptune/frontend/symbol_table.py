@@ -36,12 +36,16 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """An array with ``rank`` indices; a ``starred`` one is a pointer that the text uses only as ``*x``."""
+    """An array with ``rank`` indices.
+
+    A ``starred`` one is a pointer that the text uses only as ``*x``; one with ``rows`` consists of pointers to rows.
+    """
 
     name: str
     dtype: str
     rank: int
     starred: bool = False
+    rows: bool = False
 
 
 @dataclass(slots=True)
@@ -89,10 +93,11 @@ class Scope:
         return ParseError(f"{base(name.name)} is not declared{hint}", name.span)
 
 
-def layout(kind: c_ast.Type, name: str, span: Span) -> tuple[str, tuple[c_ast.Expr | None, ...]]:
+def layout(kind: c_ast.Type, name: str, span: Span, *, rows: bool = False) -> tuple[str, tuple[c_ast.Expr | None, ...]]:
     """Return the element type and the extents of a variable, outermost first.
 
-    The extent of a pointer is None; scalars have no extents. Raises UnsupportedError for types without a layout.
+    The extent of a pointer is None; scalars have no extents. ``rows``: an array may consist of pointers to its rows.
+    Raises UnsupportedError for types without a layout.
     """
     match kind:
         case c_ast.Basic("void"):
@@ -100,15 +105,15 @@ def layout(kind: c_ast.Type, name: str, span: Span) -> tuple[str, tuple[c_ast.Ex
         case c_ast.Basic(dtype):
             return dtype, ()
         case c_ast.Pointer(to):
-            dtype, rest = layout(to, name, span)
+            dtype, rest = layout(to, name, span, rows=rows)
             extent: c_ast.Expr | None = None
         case c_ast.ArrayOf(of, extent):
-            dtype, rest = layout(of, name, span)
+            dtype, rest = layout(of, name, span, rows=rows)
         case c_ast.Struct() | c_ast.UnsupportedType("a struct"):
             raise refuse(f"a struct ({name})", "one parameter per field", span)
         case c_ast.UnsupportedType(what):
             shown = f"{name}, of type {what}," if what.isidentifier() else f"{what} ({name})"
             raise refuse(shown, "float, double or an integer type", span)
-    if rest and rest[0] is None:
+    if rest and rest[0] is None and not rows:
         raise refuse(f"{name}, an array of pointers,", f"an array with all its extents, such as {name}[n][m],", span)
     return dtype, (extent, *rest)

@@ -34,7 +34,8 @@ class FunctionPart:
     structs, for which the codelet has arrays and scalars.
     ``flags`` are the codelet's locals that say whether a jump of the text was taken. ``bare``: a scop outside of every
     function, around which one was written. ``result`` is the array of the
-    codelet that holds what the function returns, "" if it returns nothing.
+    codelet that holds what the function returns, "" if it returns nothing. ``rows`` are the arrays that consist of
+    pointers, with the dimensions to which these lead.
     """
 
     function: str
@@ -54,6 +55,7 @@ class FunctionPart:
     flags: frozenset[str] = frozenset()
     bare: bool = False
     result: str = ""
+    rows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,11 @@ class Unit:
         for part in self.parts:
             found |= {**part.element_names, **part.variables}
         return found
+
+    @property
+    def rows(self) -> Mapping[str, tuple[int, ...]]:
+        """Return the arrays that consist of pointers, with the dimensions to which these lead."""
+        return self.parts[0].rows
 
     @property
     def body(self) -> tuple[int, int]:

@@ -61,7 +61,7 @@ MAIN = """
 #include <sys/prctl.h>
 #endif
 
-void ENTRY(void *const *scalars, void *const *arrays);
+void ENTRY(void *const *scalars, void *const *arrays, const unsigned long long *bytes);
 
 /* number[0]: scalars, [1]: arrays, [2]: runs, [3..]: nanoseconds of each run; then where each scalar and array begins,
    the bytes of each array, and where its contents before a run are, 0 where it is not restored. */
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
     for (unsigned long long k = 0; k < arrays; k++)
       if (kept[k]) memcpy(places[scalars + k], base + kept[k], bytes[k]);
     clock_gettime(CLOCK_MONOTONIC, &start);
-    ENTRY(places, places + scalars);
+    ENTRY(places, places + scalars, bytes);
     clock_gettime(CLOCK_MONOTONIC, &end);
     number[3 + run] = (end.tv_sec - start.tv_sec) * 1000000000LL + end.tv_nsec - start.tv_nsec;
   }
@@ -113,9 +113,10 @@ class Text(NamedTuple):
     """The C text to compile.
 
     ``files``: by path below a folder of their own; the first is compiled. ``entry``: the function, which takes the
-    addresses of ``scalars``, each with its type, and of ``arrays``, in this order. ``macros`` are given with -D, and
-    ``types`` are lines before the text. ``folders`` of includes: below the folder of the files, and elsewhere or "".
-    ``contracts``: a product and a sum may round once; ``literals``: constants without a suffix are float.
+    addresses of ``scalars``, each with its type, and of ``arrays``, in this order, and the bytes of each array.
+    ``macros`` are given with -D, and ``types`` are lines before the text. ``folders`` of includes: below the folder of
+    the files, and elsewhere or "". ``contracts``: a product and a sum may round once; ``literals``: constants without a
+    suffix are float.
     """
 
     files: tuple[tuple[str, str], ...]

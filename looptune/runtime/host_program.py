@@ -27,7 +27,7 @@ import numpy as np
 
 from looptune.core import cache_folder
 from looptune.core.errors import UsageError
-from looptune.ir.c_printer import C_TYPES
+from looptune.ir.c_printer import C_TYPES, expression_text
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Array, Assign, Scalar
 from looptune.ir.rewrite import walk
@@ -85,6 +85,16 @@ static void get(void *at, unsigned long long bytes)
   }
 }
 
+/* The rows to which a table of pointers leads, and then the pointers: of those that the table does not have, zeros. */
+static void put_rows(const void *const *table, unsigned long long row, unsigned long long bytes)
+{
+  static const char zeros[4096];
+  unsigned long long rows = row ? bytes / row : 0, held = room(table, rows * sizeof *table) / sizeof *table;
+  for (unsigned long long r = 0; r < rows; r++)
+    put(r < held ? table[r] : zeros, row, r < held ? room(table[r], row) : 0);
+  put((const char *)table, rows * sizeof *table, held * sizeof *table);
+}
+
 void looptune_hook(int which, int scalars, const unsigned long long *bytes, int arrays, const void *const *at)
 {
   static int calls[] = {CALLS};
@@ -98,7 +108,8 @@ void looptune_hook(int which, int scalars, const unsigned long long *bytes, int 
   for (int k = 0; k < arrays; k++) {
     unsigned long long place[2] = {(unsigned long long)(size_t)at[scalars + k], room(at[scalars + k], extent[k])};
     put((const char *)place, sizeof place, sizeof place);
-    put(at[scalars + k], extent[k], place[1]);
+    if (bytes[scalars + k]) put_rows(at[scalars + k], bytes[scalars + k], extent[k]);
+    else put(at[scalars + k], extent[k], place[1]);
   }
   get(&more, 1);
   if (!more) _exit(0);
@@ -110,11 +121,13 @@ void looptune_hook(int which, int scalars, const unsigned long long *bytes, int 
 class ArrayAllocation:
     """The address at which an array of the program begins, and the bytes from there that belong to its allocation.
 
-    Only bytes that the loops may access count; all of them if the allocation is not known.
+    Only bytes that the loops may access count; all of them if the allocation is not known. Of an array of pointers,
+    ``rows`` are the addresses of its rows.
     """
 
     address: int
     bytes: int
+    rows: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +144,7 @@ class _Hook:
     """A function of the codelet's.
 
     ``parts[c]`` is what its call number c is, and the function's own names of all that any of them takes from it, with
-    their types.
+    their types. ``rows`` are the bytes of the rows of arrays that consist of pointers, as C text.
     """
 
     path: str
@@ -140,6 +153,7 @@ class _Hook:
     scalars: Mapping[str, str]
     arrays: tuple[str, ...]
     element_names: Mapping[str, str]
+    rows: Mapping[str, str] = field(default_factory=dict)
 
 
 class _Outside(UsageError):
@@ -249,8 +263,22 @@ def _hooks(unit: Unit, taken: Sequence[Mapping[str, str]]) -> tuple[_Hook, ...]:
         params = {own: types[name] for k in parts for own, name in taken[k].items()}
         scalars = {own: p.dtype for own, p in params.items() if isinstance(p, Scalar)}
         held = {array: variable for k in parts for array, variable in unit.parts[k].element_names.items()}
-        found.append(_Hook(path, at, parts, scalars, tuple(own for own in params if own not in scalars), held))
+        arrays = tuple(own for own in params if own not in scalars)
+        found.append(_Hook(path, at, parts, scalars, arrays, held, _rows(unit, params)))
     return tuple(found)
+
+
+def _rows(unit: Unit, params: Mapping[str, Array | Scalar]) -> dict[str, str]:
+    """Return the bytes of the rows of arrays that consist of pointers. Raises UsageError for more than two levels."""
+    found = {}
+    for own, p in params.items():
+        dimensions = unit.rows.get(p.name, ())
+        if isinstance(p, Array) and dimensions:
+            if dimensions != (1,):
+                raise UsageError(f"the rows of {own} consist of pointers: give the inputs with --data", p.span)
+            extents = (f"(unsigned long long)({expression_text(e)}) * " for e in p.shape[1:] if e is not None)
+            found[own] = f"{''.join(extents)}sizeof({C_TYPES[p.dtype]})"
+    return found
 
 
 def _conversation(
@@ -275,7 +303,10 @@ def _conversation(
                 address, room = np.frombuffer(link.read(16), np.uint64)
                 if own in held:
                     link.read_into(held[own])
-                    arrays[mine[own]], places[mine[own]] = held[own], ArrayAllocation(int(address), int(room))
+                    rows = np.zeros(len(held[own]) if own in hook.rows and held[own].size else 0, np.uint64)
+                    link.read_into(rows)
+                    found = ArrayAllocation(int(address), int(room), tuple(rows.tolist()) if own in hook.rows else None)
+                    arrays[mine[own]], places[mine[own]] = held[own], found
             link.write(bytes([any(waiting)]))
     except (PipeClosed, PipeTimeout) as stop:
         missing = " and ".join(unit.parts[k].function for k in sorted(k for left in waiting for k in left))
@@ -398,6 +429,7 @@ def _mirrored(path: Path, folder: Path) -> Path:
 def _call(number: int, hook: _Hook) -> str:
     """One line of C: a block that hands the addresses of the parameters to ``looptune_hook``."""
     sizes = "".join(f"{np.dtype(dtype).itemsize}," for dtype in hook.scalars.values())
+    sizes += "".join(f"{hook.rows.get(own, '0')}," for own in hook.arrays)
     # a copy, because a parameter may be a register variable
     addresses = "".join(f"&({C_TYPES[dtype]}){{{own}}}," for own, dtype in hook.scalars.items())
     addresses += "".join(

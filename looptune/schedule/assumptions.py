@@ -1,6 +1,7 @@
 """The assumptions that a codelet makes about its callers, as text.
 
-no overlap     in C two pointers may point to one memory, and another order might then leave other values
+no overlap     in C two pointers may point to one memory, and another order might then leave other values; so may two
+               rows of an array of pointers
 extents        arrays contain what the loops access; some subscripts are inside only at some sizes or for some data
 sizes          relations of sizes on which the analysis of subscripts such as ``i * lda + j`` rests
 overflow       subscripts and bounds are assumed to fit their types
@@ -35,7 +36,7 @@ class Assumptions:
     ``disjoint_pairs``: pairs of arrays that do not overlap; ``disjoint_arrays``: written arrays that overlap no other
     array; ``extents``: the extents of each array; ``in_bounds``: sentences that say which subscripts are inside their
     arrays; ``no_overflow``: expressions that do not overflow; ``relations``: relations of sizes; ``more``: further
-    sentences.
+    sentences; ``disjoint_rows``: arrays of pointers whose rows do not overlap.
     """
 
     disjoint_pairs: tuple[tuple[str, str], ...]
@@ -45,11 +46,13 @@ class Assumptions:
     no_overflow: tuple[str, ...]
     relations: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
+    disjoint_rows: tuple[str, ...] = ()
 
     def sentences(self) -> tuple[str, ...]:
         """Return each assumption as a sentence."""
         pairs = ", ".join(f"{p} and {q}" for p, q in self.disjoint_pairs)
         found = [f"these do not overlap: {pairs}"] if pairs else []
+        found += [f"the rows of {name} do not overlap" for name in self.disjoint_rows]
         found += [f"the arrays are at least as large as {self._extents()}"] if self.extents else []
         found += [f"the sizes are such that {', '.join(self.relations)}"] if self.relations else []
         found += [*self.in_bounds, "no signed integer overflows in a subscript or a bound"]
@@ -62,6 +65,7 @@ class Assumptions:
         apart = [f"{_listed(self.disjoint_arrays)} with any other array"] if self.disjoint_arrays else []
         apart += [f"{_listed([q for p, q in rest if p == first])} with {first}" for first in dict(rest)]
         found = [("no overlap", f"of {', '.join(_few(apart))}")] if apart else []
+        found += [("no overlap", f"of the rows of {_listed(self.disjoint_rows)}")] if self.disjoint_rows else []
         found += [("reached", self._extents())] if self.extents else []
         found += [("sizes", ", ".join(self.relations))] if self.relations else []
         found += [("inside", "; ".join(_few(self.in_bounds)))] if self.in_bounds else []
@@ -97,8 +101,14 @@ def find_assumptions(
     inside += [f"the accessed extent of {a} does not follow from the sizes" for a in sorted(open_)]
     return Assumptions(
         pairs, anything, reached, tuple(dict.fromkeys(inside)), may_overflow(codelet),
-        tuple(map(str, relations)), tuple(more),
+        tuple(map(str, relations)), tuple(more), rows_may_overlap(unit),
     )  # fmt: skip
+
+
+def rows_may_overlap(unit: Unit) -> tuple[str, ...]:
+    """Return the written arrays of pointers of which C allows two rows to be the same memory."""
+    written = {p.name for p in unit.codelet.params if isinstance(p, Array) and p.io != "in"}
+    return tuple(name for name in unit.rows if name in unit.parts[0].pointers and name in written)
 
 
 def may_overlap(unit: Unit) -> tuple[tuple[str, str], ...]:
@@ -106,11 +116,12 @@ def may_overlap(unit: Unit) -> tuple[tuple[str, str], ...]:
     scalars = {name for part in unit.parts for name in part.element_names}
     arrays = [p for p in unit.codelet.params if isinstance(p, Array) and p.name not in scalars]
     pointers = _pointers(unit)
+    unique = {p.name for p in arrays if _restrict(unit.text, p.name)} - unit.rows.keys()
     return tuple(
         (p.name, q.name)
         for p, q in combinations(arrays, 2)
         if p.io != "in" or q.io != "in"
-        if {p.name, q.name} & pointers and not any(_restrict(unit.text, x.name) for x in (p, q))
+        if {p.name, q.name} & pointers and not {p.name, q.name} & unique
     )
 
 

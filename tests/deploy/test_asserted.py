@@ -22,6 +22,10 @@ DECLARED = "void f(int n, float A[n][n + 1], float x[n]) { for (int i = 0; i < n
 GUARDED = (
     "void f(int n, int *x, const int *y) { for (int i = 0; i < n; i++) { x[i] = 1; if (i + 1 < n) x[i + 1] = y[i]; } }"
 )
+ROWS = (
+    "void f(int n, int m, float **a, float *b)"
+    " { for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) a[i][j] = b[j]; }"
+)
 
 
 def made(folder: Path, text: str) -> str:
@@ -55,6 +59,9 @@ def compiled(folder: Path, text: str, main: str, *flags: str) -> Path:
         (DECLARED, "static float A[40]; f(4, (float (*)[5])A, A + 20);", ""),
         (DECLARED, "static float A[40]; f(4, (float (*)[5])A, A + 19);", "f: A and x overlap"),
         (GUARDED, "static int A[20]; f(10, A, A + 10);", ""),
+        (ROWS, "static float A[9], *a[] = {A, A + 3}; f(2, 3, a, A + 6);", ""),
+        (ROWS, "static float A[9], *a[] = {A, A + 2}; f(2, 3, a, A + 6);", "f: rows of a overlap"),
+        (ROWS, "static float A[9], *a[] = {A + 3, A}; f(2, 3, a, A + 5);", "f: a and b overlap"),
     ],
 )  # fmt: skip
 def test_a_call_is_looked_at(tmp_path: Path, text: str, main: str, said: str) -> None:

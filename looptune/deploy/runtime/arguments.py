@@ -19,12 +19,16 @@ import numpy as np
 
 
 class Parameter(NamedTuple):
-    """A parameter of the codelet; ``array`` is False for a scalar, ``written``: the kernels change the array."""
+    """A parameter of the codelet; ``array`` is False for a scalar, ``written``: the kernels change the array.
+
+    ``rows``: in C it is an array of pointers to rows.
+    """
 
     name: str
     dtype: str
     array: bool = False
     written: bool = False
+    rows: bool = False
 
 
 class DeviceBuffer(NamedTuple):

@@ -12,6 +12,7 @@ import numpy as np
 from looptune.deploy.runtime.arguments import Parameter, Shape, integer
 from looptune.deploy.runtime.independent import independent
 from looptune.deploy.runtime.lookup import Device, Match, look_up, warned
+from looptune.deploy.runtime.row_arguments import Rows, check_overlaps
 from looptune.runtime.array_reach import Reach, array_reaches, too_short_message
 from looptune.runtime.c_program import NoReference, Text
 from looptune.runtime.tolerance import RoundingEstimate, compare, perturb_by_ulp
@@ -88,6 +89,25 @@ class Function(ABC):
         self(ints, floats, arrays, stream)
         after = [self.copied(p, a, s, stream) for p, a, s in zip(self.arrays, arrays, shapes, strict=True)]
         verify(self.tuned, values, tuple(map(float, floats)), before, after)
+
+    def by_rows(
+        self, ints: tuple[Any, ...], floats: tuple[Any, ...], arrays: tuple[Any, ...], stream: Any = None,
+        *, check: bool = False,
+    ) -> None:  # fmt: skip
+        """Call the function with arrays or lists of rows for what is an array of pointers in C."""
+        shapes = self.shapes(self.values(ints))
+        given = dict(zip((p.name for p in self.arrays), arrays, strict=True))
+        held = {
+            p.name: Rows(p.name, given[p.name], p.dtype, shape, written=p.written)
+            for p, shape in zip(self.arrays, shapes, strict=True)
+            if p.rows and isinstance(given[p.name], np.ndarray | list | tuple)
+        }
+        check_overlaps(held, given, [p.name for p in self.arrays if p.written])
+        given |= {name: rows.array for name, rows in held.items()}
+        (self.checked if check else self)(ints, floats, tuple(given.values()), stream)
+        for p in self.arrays:
+            if p.written and p.name in held:
+                held[p.name].write_back()
 
     def values(self, ints: tuple[Any, ...]) -> tuple[int, ...]:
         return tuple(integer(p, given) for p, given in zip(self.integers, ints, strict=True))

@@ -48,7 +48,8 @@ def in_c(text: Text, names: Sequence[str], otherwise: Callable[[], Callable[...,
         values = [np.array(held[name], dtype) for name, dtype in text.scalars]
         scalars = (ctypes.c_void_p * (len(values) + 1))(*(v.ctypes.data for v in values))
         arrays = (ctypes.c_void_p * (len(text.arrays) + 1))(*(held[name].ctypes.data for name in text.arrays))
-        entry(scalars, arrays)
+        bytes_ = (ctypes.c_ulonglong * (len(text.arrays) + 1))(*(held[name].nbytes for name in text.arrays))
+        entry(scalars, arrays, bytes_)
 
     return call
 

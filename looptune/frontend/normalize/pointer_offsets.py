@@ -78,12 +78,24 @@ def points_into(kind: c_ast.Type, value: c_ast.Expr, types: Mapping[str, c_ast.T
                 return False
         case c_ast.Name(array):
             pass
+        case c_ast.Index(c_ast.Name(array), c_ast.Name() | c_ast.Number()):
+            return kind == _row(types.get(array))
         case _:
             return False
     match kind, types.get(array):
         case c_ast.Pointer(c_ast.Basic(to)), c_ast.Pointer(c_ast.Basic(of)) | c_ast.ArrayOf(c_ast.Basic(of)):
             return to == of
     return False
+
+
+def _row(kind: c_ast.Type | None) -> c_ast.Type | None:
+    """Return the type of a pointer to the elements of a row, None where an array has no rows of numbers."""
+    match kind:
+        case c_ast.Pointer(row) | c_ast.ArrayOf(row):
+            match row:
+                case c_ast.Pointer(c_ast.Basic() as of) | c_ast.ArrayOf(c_ast.Basic() as of):
+                    return c_ast.Pointer(of)
+    return None
 
 
 def _first_set(items: Items, name: str) -> Span | None:
@@ -257,7 +269,7 @@ class _Rewriter:
     def row(self, at: _Value) -> _Value:
         """Return the address of the first element of the row that an address denotes."""
         match at.to, at.rows:
-            case c_ast.ArrayOf(of), ():
+            case c_ast.ArrayOf(of) | c_ast.Pointer(of), ():
                 return _Value(at.array, (*at.prefix, at.offset), _ZERO, of)
             case c_ast.ArrayOf(of), (_, *rest):
                 return _Value(at.array, at.prefix, at.offset, of, tuple(rest))

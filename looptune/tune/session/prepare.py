@@ -6,7 +6,7 @@ import math
 import os
 import shlex
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -305,20 +305,37 @@ def _check_passed(codelet: Codelet, recorded: RecordedCall) -> None:
     ends: list[tuple[int, int, Array]] = []
     for p in (p for p in codelet.params if isinstance(p, Array) and p.name in recorded.allocations):
         place, item, mine = recorded.allocations[p.name], np.dtype(p.dtype).itemsize, reach.get(p.name)
+        if place.rows is not None:
+            row = recorded.arrays[p.name][0].nbytes if len(recorded.arrays[p.name]) else 0
+            ends += [(start, start + row, p) for start in place.rows if start]
+            continue
         if place.bytes < recorded.arrays[p.name].nbytes:
             wrong = too_short_message(p.name, place.bytes // item, mine)
             if wrong is not None:
                 raise UsageError(f"as the program calls {codelet.name}, {wrong}", p.span)
         items = place.bytes // item if mine is None or p.name not in whole else mine.most + 1
         ends.append((place.address, place.address + items * item, p))
-    for k, (start, end, p) in enumerate(ends):
-        for first, last, q in ends[:k]:
-            if (p.io != "in" or q.io != "in") and start < last and first < end:
+    _check_ends(codelet, sorted(ends, key=lambda e: e[:2]))
+
+
+def _check_ends(codelet: Codelet, ends: Sequence[tuple[int, int, Array]]) -> None:
+    """Raise UsageError if two pieces of memory, in the order of their addresses, overlap and one is written."""
+    before: list[tuple[int, Array]] = []
+    for start, end, p in ends:
+        before = [(last, q) for last, q in before if last > start]
+        for _, q in before:
+            if start < end and (p.io != "in" or q.io != "in"):
                 one, other = (p, q) if p.io != "in" else (q, p)
+                what = (
+                    f"two rows of {p.name} overlap"
+                    if p is q
+                    else f"{one.name}, which is written, overlaps {other.name}"
+                )
                 raise UsageError(
-                    f"as the program calls {codelet.name}, {one.name}, which is written, overlaps {other.name}: "
-                    "looptune assumes that arrays do not overlap, so pass a copy of one of them", one.span
+                    f"as the program calls {codelet.name}, {what}: looptune assumes that arrays do not overlap, so "
+                    "pass a copy of one of them", one.span
                 )  # fmt: skip
+        before.append((end, p))
 
 
 def _may_leave(codelet: Codelet, size: Problem) -> Iterator[str]:
