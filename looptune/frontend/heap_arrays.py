@@ -108,7 +108,7 @@ def _items(items: tuple[c_ast.Item, ...], arrays: frozenset[str]) -> Iterator[c_
     for item in items:
         match item:
             case c_ast.Declare(name, c_ast.Pointer(element), init, static=False) if init is not None:
-                count = _count(name, element, init)
+                count = allocated_count(name, element, init)
                 arrays = arrays - {name} if count is None else arrays | {name}
                 yield (
                     item
@@ -120,14 +120,17 @@ def _items(items: tuple[c_ast.Item, ...], arrays: frozenset[str]) -> Iterator[c_
                 yield item
             case c_ast.Evaluate(c_ast.Call(called, (c_ast.Name(name),))) if called in FREE and name in arrays:
                 pass
-            case c_ast.If(cond, then, c_ast.Block(())) if _is_null(cond) in arrays and _ends(then):
+            case c_ast.If() if isinstance(tested := null_check(item), c_ast.Name) and tested.name in arrays:
                 pass
             case _:
                 yield _declared(item, arrays)
 
 
-def _count(name: str, element: c_ast.Type, init: object) -> c_ast.Expr | None:
-    """Return how many ``element``s are allocated for the pointer ``name``, None where ``init`` does not say so."""
+def allocated_count(name: str, element: c_ast.Type, init: object, depth: int = 1) -> c_ast.Expr | None:
+    """Return how many ``element``s are allocated for the pointer ``name``, None where ``init`` does not say so.
+
+    With a ``depth`` of 2 they are allocated for a row to which ``name`` has a pointer.
+    """
     match _uncast(init):
         case c_ast.Call(called, (size,)) if called in ALLOCATE:
             factors = tuple(_factors(size))
@@ -138,7 +141,7 @@ def _count(name: str, element: c_ast.Type, init: object) -> c_ast.Expr | None:
     match sizes:
         case [c_ast.ArrayOf(of, extent)] if of == element and not others:
             return extent
-        case [of] if _is_element(of, name) or _left(others, of, element):
+        case [of] if _is_element(of, name, depth) or _left(others, of, element):
             return reduce(lambda a, b: c_ast.Binary("*", a, b, span=a.span), others or [c_ast.Number("1")])
     return None
 
@@ -164,24 +167,28 @@ def _factors(e: c_ast.Expr) -> Iterator[c_ast.Expr]:
             yield e
 
 
-def _is_element(e: object, name: str) -> bool:
-    """Tell whether an expression is ``*name`` or ``name[0]``."""
+def _is_element(e: object, name: str, depth: int) -> bool:
+    """Tell whether an expression is an element of ``name``, such as ``*name``; of a row of it where ``depth`` is 2."""
     match e:
-        case c_ast.Unary("*", c_ast.Name(pointer)) | c_ast.Index(c_ast.Name(pointer), c_ast.Number("0")):
-            return pointer == name
+        case c_ast.Unary("*", inner) | c_ast.Index(inner, _) if depth:
+            return _is_element(inner, name, depth - 1)
+        case c_ast.Name(pointer):
+            return pointer == name and not depth
     return False
 
 
-def _is_null(cond: c_ast.Expr) -> str:
-    """Return the name that a condition compares with a null pointer, or ""."""
-    match cond:
-        case c_ast.Unary("!", c_ast.Name(name)):
-            return name
-        case c_ast.Binary("==", c_ast.Name(name), null) if _uncast(null) in _NULL:
-            return name
-        case c_ast.Binary("==", null, c_ast.Name(name)) if _uncast(null) in _NULL:
-            return name
-    return ""
+def null_check(item: c_ast.If) -> c_ast.Expr | None:
+    """Return what an ``if`` compares with a null pointer, where it only ends the program; None for any other."""
+    if item.other.items or not _ends(item.then):
+        return None
+    match item.cond:
+        case c_ast.Unary("!", inner):
+            return inner
+        case c_ast.Binary("==", inner, null) if _uncast(null) in _NULL:
+            return inner
+        case c_ast.Binary("==", null, inner) if _uncast(null) in _NULL:
+            return inner
+    return None
 
 
 _NULL: Collection[object] = (c_ast.Number("0"), c_ast.Name("NULL"))

@@ -46,3 +46,21 @@ void f(int n, double **a, double **l) { for (int i = 0; i < n; i++) for (int j =
 //----
 // first_row  sizes: n=5; loops: parallel
 void f(int n, float **out, const float *x) { for (int i = 0; i < n; i++) (*out)[i] = 2 * x[i]; }
+//----
+// allocated_rows  sizes: n=4 m=5; loops: parallel parallel parallel parallel
+#include <stdlib.h>
+void f(int n, int m, double *x, double *y) { double **t = malloc(n * sizeof *t);
+  for (int i = 0; i < n; i++) t[i] = (double *)malloc(m * sizeof(double));
+  for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) t[i][j] = x[j] * i;
+  for (int i = 1; i < n; i++) for (int j = 0; j < m; j++) y[i * m + j] = t[i][j] + t[i - 1][j];
+  for (int i = 0; i < n; i++) free(t[i]);
+  free(t); }
+//----
+// allocated_later  sizes: n=4; loops: parallel parallel parallel
+#include <stdlib.h>
+void f(int n, double *x) { double **t, **u, *v; int i; t = (double **)malloc(n * sizeof(double *)); u = malloc(sizeof *u * n); v = malloc(n * sizeof *v);
+  if (t == NULL) exit(1);
+  for (i = 0; i < n; ++i) { t[i] = malloc(3 * sizeof **t); u[i] = malloc(sizeof *u[i] * 3); if (!u[i]) abort(); for (int k = 0; k < 3; k++) t[i][k] = u[i][k] = k + x[i]; v[i] = x[i] * 2; }
+  for (int i = 0; i < n; i++) x[i] = t[i][2] + u[i][1] + v[i];
+  for (i = 0; i < n; i++) free(t[i]); x[0] += i; for (i = 0; i < n; i++) free(u[i]);
+  free(t); free(u); free(v); }

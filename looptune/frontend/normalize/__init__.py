@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from looptune.frontend import c_ast
+from looptune.frontend.normalize.allocations import declare_allocated
 from looptune.frontend.normalize.calls import Calls
 from looptune.frontend.normalize.counting_conditions import move_counting
 from looptune.frontend.normalize.pointer_offsets import replace_pointers
@@ -51,6 +52,10 @@ def _pointers(items: Items, around: Surroundings) -> Items:
     return replace_pointers(items, {**around.types, **declared}, around.read_after)
 
 
+def _allocations(items: Items, around: Surroundings) -> Items:
+    return declare_allocated(items, [f.name for f in around.file.functions]) if around.is_body else items
+
+
 def _effects(items: Items, around: Surroundings) -> Items:
     return separate_effects(items, Calls(around.file, dict(around.types), around.parameters))
 
@@ -71,7 +76,7 @@ def _sizes(items: Items, around: Surroundings) -> Items:
     return replace_sizeof(items, around.types, around.parameters)
 
 
-PASSES: tuple[Pass, ...] = (_results, _counting, _effects)
+PASSES: tuple[Pass, ...] = (_allocations, _results, _counting, _effects)
 """Those for statements that may name structs."""
 PASSES_WITHOUT_STRUCTS: tuple[Pass, ...] = (_sizes, _switches, _jumps, _pointers)
 
