@@ -65,10 +65,6 @@ class Fragment:
         return lane // QUADS + GROUPS * (register // 2), 2 * (lane % QUADS) + register % 2
 
 
-DOUBLE = Fragment(16, 8, 16)
-"""In double precision, on devices of compute capability 9.0 and later."""
-
-
 @dataclass(frozen=True, slots=True)
 class BlockShape:
     """How a block is divided: ``rows`` x ``columns`` sums into warps, a warp into instructions, ``strip`` steps each.

@@ -73,26 +73,27 @@ def of_lanes(text: str) -> dict[str, object]:
 
 
 def lane(name: str) -> Callable[..., None] | None:
-    """Of lane (g, q), the sums in row g + 8 * (x div 2) and column 2 * q + x mod 2 of each 16 x 8 of its warp."""
+    """Of lane (g, q), the sums in row g + 8 * (x div 2) and column 2 * q + x mod 2 of each m x 8 of its warp."""
     kind, *numbers = name.partition("_")[0], *map(int, re.findall(r"\d+", name))
     own = lambda: divmod(Thread.running.thread_id % 32, 4)  # noqa: E731
 
-    def held(rows: int, columns: int, g: int, q: int) -> list[tuple[int, int]]:
-        blocks = ((i, j) for i in range(0, rows, 16) for j in range(0, columns, 8))
-        return [(i + g + 8 * (x // 2), j + 2 * q + x % 2) for i, j in blocks for x in range(4)]
+    def held(g: int, q: int) -> list[tuple[int, int]]:
+        rows, columns, m = *numbers[:2], numbers[2 if kind == "store" else 3]
+        blocks = ((i, j) for i in range(0, rows, m) for j in range(0, columns, 8))
+        return [(i + g + 8 * (x // 2), j + 2 * q + x % 2) for i, j in blocks for x in range(m // 4)]
 
     def multiply(sums: np.ndarray, strips: np.ndarray, a: int, b: int) -> None:
-        rows, columns, strip, _, _, _, a0, a1, b0, b1 = numbers
+        strip, _, _, _, a0, a1, b0, b1 = numbers[2:]
         g, q = own()
-        for x, (i, j) in enumerate(held(rows, columns, g, q)):
+        for x, (i, j) in enumerate(held(g, q)):
             left, right = a - g * a0 - q * a1 + i * a0, b - g * b0 - q * b1 + j * b0
             for k in range(strip):
                 sums[x] += strips[left + k * a1] * strips[right + k * b1]
 
     def store(sums: np.ndarray, strips: np.ndarray, place: int) -> None:
-        rows, columns, *_, pitch = numbers
+        pitch = numbers[-1]
         g, q = own()
-        for x, (i, j) in enumerate(held(rows, columns, g, q)):
+        for x, (i, j) in enumerate(held(g, q)):
             strips[place - g * pitch - 2 * q + i * pitch + j] = sums[x]
 
     def clear(sums: np.ndarray) -> None:

@@ -58,10 +58,12 @@ CASES = {
     "a product": Case(GEMM, (SMALL,), sizes((37, 41, 19), (48, 34, 50), (1, 1, 1))),
     "a factor apart": Case(GEMM, ("loop k: tensor, block 32x16, warp 32x8, stages 3, strip 32", "loop k: factor"),
                            sizes((37, 18, 34), (32, 16, 64))),
-    "a difference": Case(LOCAL, ("loop k: tensor, block 16x32, warp 16x8, stages 3",), sizes((17, 33, 18))),
-    "two products of a triangle": Case(SYR2K, ("loop i: gridify(i, j)", "loop k: tensor, block 64x32, warp 32x16"),
+    "a difference": Case(LOCAL, ("loop k: tensor, block 16x32, warp 8x16, stages 3, shape 8x8x4",),
+                         sizes((17, 33, 18))),
+    "two products of a triangle": Case(
+        SYR2K, ("loop i: gridify(i, j)", "loop k: tensor, block 64x32, warp 32x16, shape 16x8x8"),
                                        ({"n": 45, "l": 33},)),
     "columns, idle blocks": Case(CORR, ("loop i: gridify(i, j)", "codelet: pack", SMALL), ({"n": 23, "m": 70},)),
-    "an array of its own": Case(UPDATE, (SMALL,), ({"n": 45, "l": 7},)),
+    "an array of its own": Case(UPDATE, (f"{SMALL}, shape 16x8x4",), ({"n": 45, "l": 7},)),
     "a grid of three dimensions": Case(BATCH, ("loop r: gridify(r, q, p)", SMALL), sizes((2, 21, 26))),
 }  # fmt: skip

@@ -12,7 +12,7 @@ from looptune.backends.codegen.kernel import check_limits, dynamic_shared_bytes
 from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError, ResourceError
 from looptune.frontend import load
 from looptune.ir.specialize import specialize
-from looptune.lower.fragments import DOUBLE, BlockShape, Fragment, checked
+from looptune.lower.fragments import BlockShape, Fragment, checked
 from looptune.lower.machine import Machine
 from looptune.lower.pipeline import finish, lower
 from looptune.lower.plan_check import prove_plan
@@ -20,6 +20,7 @@ from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
+from looptune.schedule.directives.tensor import SHAPES
 from tests.helpers import cross_check, cuda_c_on_cpu, kernel_cases
 from tests.helpers.tensor_cases import CASES, CORR, GEMM, HEAD, SMALL, UPDATE
 
@@ -64,10 +65,10 @@ def test_it_compiles() -> None:
             type(backend)("sm_80").build(plan)
 
 
-@pytest.mark.parametrize("shape", [DOUBLE, Fragment(8, 8, 4), Fragment(16, 8, 4), Fragment(16, 8, 8)])
-def test_lanes_hold_every_element_once(shape: Fragment) -> None:
+@pytest.mark.parametrize("shape", SHAPES)
+def test_lanes_hold_every_element_once(shape: tuple[int, int, int]) -> None:
     """For the shapes of the instruction, and for blocks of several warps; a strip has to be whole instructions."""
-    block = BlockShape(shape, 64, 48, 32, 16, 32)
+    block = BlockShape(Fragment(*shape), 64, 48, 32, 16, 32)
     assert checked(block)
     assert not checked(replace(block, strip=30))
     assert not checked(replace(block, warp_columns=20))

@@ -364,3 +364,17 @@ def test_a_derived_space_is_for_the_device(gpu: bool, other: str) -> None:
     space = find_space(path, None, unit, Analysis(unit.codelet), gpu=gpu)
     assert space.sections
     assert all(section.device != other for section in space.sections)
+
+
+@pytest.mark.parametrize(("name", "lines"), [
+    ("gemm", ("loop 3: factor",)),
+    ("syrk", ("loop 3: fold", "loop 3: gridify(i, j)", "loop 5: factor", "codelet: pack")),
+    ("covar", ("loop 1: gridify(i, j)", "loop 5: gridify(j1, j2)", "codelet: pack")),
+])  # fmt: skip
+def test_products_of_doubles_are_first_for_tensor_cores(name: str, lines: tuple[str, ...]) -> None:
+    """Large blocks first, with what takes factors apart and makes triangles a grid; of floats there is none."""
+    first = next(s for s in derive(Analysis(load(POLYBENCH / f"{name}.c", dtype="float64").codelet)).split("\nor\n")
+                 if "for gpu" in s)  # fmt: skip
+    assert {*lines, "codelet: launchbounds 2"} <= {*first.splitlines()}
+    assert "tensor, block 64x128, warp 32x32, stages 3" in first
+    assert "tensor" not in derive(Analysis(load(POLYBENCH / f"{name}.c", dtype="float32").codelet))

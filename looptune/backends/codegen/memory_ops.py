@@ -33,19 +33,17 @@ def {name}(typingctx, to, at, source, place, there):
     where they are not ``there``, and then ``place`` may be any."""
 
     def emit(context, builder, signature, args):
-        def where(k):
+        def where(k, space, kind):
             array = context.make_array(signature.args[k])(context, builder, args[k])
             place = builder.gep(array.data, [builder.zext(args[k + 1], ir.IntType(64))])
-            return builder.ptrtoint(place, ir.IntType(64))
+            return builder.ptrtoint(builder.addrspacecast(place, ir.PointerType(place.type.pointee, space)), kind)
 
-        count = ir.IntType(32)
+        count, far = ir.IntType(32), ir.IntType(64)
         read = builder.select(args[4], ir.Constant(count, {width}), ir.Constant(count, 0))
-        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(64), ir.IntType(64), count])
-        text = (
-            "{{ .reg .u64 to, from; cvta.to.shared.u64 to, $0; cvta.to.global.u64 from, $1; "
-            "cp.async.{cache}.shared.global [to], [from], {width}, $2; }}"
-        )
-        builder.call(ir.InlineAsm(kind, text, "l,l,r,~{{memory}}", True), [where(0), where(2), read])
+        kind = ir.FunctionType(ir.VoidType(), [count, far, count])
+        text = "cp.async.{cache}.shared.global [$0], [$1], {width}, $2;"
+        places = [where(0, 3, count), where(2, 1, far)]
+        builder.call(ir.InlineAsm(kind, text, "r,l,r,~{{memory}}", True), [*places, read])
         return context.get_dummy_value()
 
     return types.void(to, types.uint64, source, types.uint64, types.boolean), emit

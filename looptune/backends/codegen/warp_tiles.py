@@ -113,11 +113,11 @@ class _Emission:
         at = indent + "    "
         yield from (at + line for line in writer.wait_group(tiles.stages - 2))
         yield at + writer.barrier
-        yield from begin(at)
         for product in tiles.products:
             left, right = (f"{buffer} * {tiles.buffer} + {PLACE}{tiles.operands.index(o)}"
                            for o in (product.left, product.right))  # fmt: skip
             yield at + writer.multiply_strips(tiles, product, f"{SUMS}{product.sum}", left, right)
+        yield from begin(at)  # while the last products are being computed
         yield at + writer.set(following, buffer)
         yield at + writer.set(buffer, f"({buffer} + 1) % {tiles.stages}", "uint32")
         yield at + writer.set(f"{loop.var}{FIRST}", f"{loop.var}{FIRST} + {step}", kind)
@@ -171,7 +171,9 @@ class _Emission:
     def copied(self, operand: StripOperand, place: str) -> Iterator[str]:
         """Yield the copy of an element, or of a vector, or the store of a computed factor."""
         writer = self.writer
-        there = [self.within(operand.axis), self.within(self.tiles.loop), *map(writer.condition, operand.within)]
+        inside = [(operand.axis, operand.side), (self.tiles.loop, self.tiles.shape.strip)]
+        there = [self.within(loop) for loop, count in inside if not _whole(loop, count)]
+        there += map(writer.condition, operand.within)
         width = operand.vector * ITEM
         if operand.load is not None and width in memory_ops.WIDTHS:
             source = writer.name(operand.load.array), writer.global_index(operand.load.index[0])
@@ -180,10 +182,12 @@ class _Emission:
         yield writer.declare("uint32", TARGET.name, place)
         writer.bind(TARGET.name, True)
         target = Load(TILES, (TARGET,), self.tiles.dtype)
-        yield writer.if_(writer.both(*there))
-        yield from writer.statement(Assign(target, operand.value), "    ")
-        yield writer.else_()
-        yield from writer.statement(Assign(target, Const(0.0, self.tiles.dtype)), "    ")
+        if there:
+            yield writer.if_(writer.both(*there))
+        yield from writer.statement(Assign(target, operand.value), "    " * bool(there))
+        if there:
+            yield writer.else_()
+            yield from writer.statement(Assign(target, Const(0.0, self.tiles.dtype)), "    ")
         writer.unbind(TARGET.name)
 
     def elements(self, indent: str) -> Iterator[str]:
@@ -219,3 +223,11 @@ class _Emission:
         row = f"{writer.quotient(warp, str(shape.wide))} * {shape.warp_rows}"
         row = f"({row} + {writer.quotient(f'{SLOT} % {LANES}', str(QUADS))}) * {self.tiles.sum_pitch}"
         return f"{row} + {warp} % {shape.wide} * {shape.warp_columns} + {SLOT} % {QUADS} * 2"
+
+
+def _whole(loop: Loop, count: int) -> bool:
+    """Return whether the iterations of a loop are a multiple of a number."""
+    match loop.lo, loop.hi:
+        case Const(int(lo)), Const(int(hi)):
+            return (hi - lo) % (count * loop.step) == 0
+    return False

@@ -37,7 +37,7 @@ from looptune.ir.nodes import (
 )
 from looptune.ir.rewrite import rewrite, rewrite_stmts, substitute, walk, walk_stmts
 from looptune.ir.simplify import add, mul
-from looptune.lower.fragments import DOUBLE, BlockShape, checked
+from looptune.lower.fragments import BlockShape, Fragment, checked
 from looptune.lower.host_loops import outermost_loops_where
 from looptune.lower.passes.flat_arrays import flat_index
 from looptune.lower.plan import Kernel, Plan, host_loops, kernels_in, with_kernels
@@ -132,7 +132,7 @@ class _Tiling:
         self.check_values(loop, terms, before)
         said = loop.annotation(TensorTile)
         assert said is not None, "a directive asks for it"
-        shape = BlockShape(DOUBLE, *said.block, *said.warp, said.strip)
+        shape = BlockShape(Fragment(*said.shape), *said.block, *said.warp, said.strip)
         assert checked(shape), f"{shape} does not compute each term once"
         products, buffer, targets = self.products(terms, loop, shape)
         negative = tuple(all(t.negative for t in terms if t.target == target) for target in targets)

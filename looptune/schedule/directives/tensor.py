@@ -19,6 +19,7 @@ edges compute elements that do not exist.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -37,10 +38,10 @@ from looptune.schedule.directives.base import (
 Sides = tuple[int, int]
 DEFAULT_BLOCK, DEFAULT_WARP, DEFAULT_STRIP, DEFAULT_STAGES = (64, 64), (32, 32), 16, 4
 MOST_SIDE, MOST_STRIP, MOST_STAGES = 256, 64, 8
-ROWS, COLUMNS = 16, 8
-"""The elements of the product that one instruction computes."""
+SHAPES = ((16, 8, 16), (16, 8, 8), (16, 8, 4), (8, 8, 4))
+"""Rows, columns and steps that one instruction computes; the last one also on devices of compute capability 8.0."""
 MOST_WARPS = 32
-WORDS = ("block", "warp", "strip", "stages")
+WORDS = ("block", "warp", "strip", "stages", "shape")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class TensorTile(Annotation):
     warp: Sides = DEFAULT_WARP
     strip: int = DEFAULT_STRIP
     stages: int = DEFAULT_STAGES
+    shape: tuple[int, int, int] = SHAPES[0]
 
     def pragma(self) -> str:
         return f"#pragma looptune {self.text}"
@@ -62,7 +64,8 @@ class TensorTile(Annotation):
     def text(self) -> str:
         """Return the directive with all that it says."""
         block, warp = ("x".join(map(str, sides)) for sides in (self.block, self.warp))
-        return f"tensor, block {block}, warp {warp}, strip {self.strip}, stages {self.stages}"
+        shape = f", shape {_by(self.shape)}" if self.shape != SHAPES[0] else ""
+        return f"tensor, block {block}, warp {warp}, strip {self.strip}, stages {self.stages}{shape}"
 
     def of_points(self) -> None:
         """Return None: the strips are the directive's own."""
@@ -71,7 +74,9 @@ class TensorTile(Annotation):
 @dataclass(frozen=True)
 class Tensor(Transform):
     name: ClassVar = "tensor"
-    syntax: ClassVar = "tensor [, block ROWSxCOLUMNS] [, warp ROWSxCOLUMNS] [, strip NUMBER] [, stages NUMBER]"
+    syntax: ClassVar = (
+        "tensor [, block ROWSxCOLUMNS] [, warp ROWSxCOLUMNS] [, strip NUMBER] [, stages NUMBER] [, shape MxNxK]"
+    )
     stage: ClassVar = "mode"
     requires_reduction: ClassVar = True
 
@@ -84,9 +89,10 @@ class Tensor(Transform):
             if arg.key not in WORDS:
                 raise unknown_argument(cls, arg, WORDS)
             said[arg.key] = arg
-        block = _sides(said["block"], "block", (ROWS, COLUMNS)) if "block" in said else DEFAULT_BLOCK
+        shape = _shape(said["shape"]) if "shape" in said else SHAPES[0]
+        block = _sides(said["block"], "block", shape[:2]) if "block" in said else DEFAULT_BLOCK
         default = (min(DEFAULT_WARP[0], block[0]), min(DEFAULT_WARP[1], block[1]))
-        warp = _sides(said["warp"], "warp", (ROWS, COLUMNS)) if "warp" in said else default
+        warp = _sides(said["warp"], "warp", shape[:2]) if "warp" in said else default
         at = said.get("warp", said.get("block"))
         span = directive.span if at is None else at.span
         if block[0] % warp[0] or block[1] % warp[1]:
@@ -100,7 +106,7 @@ class Tensor(Transform):
         if strip % 16:
             raise DirectiveError(f"tensor: the strip must be a multiple of 16, got {strip}", said["strip"].span)
         stages = _number(said["stages"], "the number of stages", 2, MOST_STAGES) if "stages" in said else DEFAULT_STAGES
-        return cls(TensorTile(block, warp, strip, stages), span=directive.span)
+        return cls(TensorTile(block, warp, strip, stages, shape), span=directive.span)
 
     def parallel(self, loop: Loop) -> tuple[Loop, ...]:
         return (loop,)
@@ -112,7 +118,14 @@ class Tensor(Transform):
         return Rewrite((site.loop.annotated(self.tile),))
 
 
-def _by(sides: Sides) -> str:
+def _shape(arg: Arg) -> tuple[int, int, int]:
+    found = next((shape for shape in SHAPES if shape == arg.values), None)
+    if found is None:
+        raise DirectiveError(f"tensor: the shapes are {', '.join(map(_by, SHAPES))}", arg.span)
+    return found
+
+
+def _by(sides: Sequence[int]) -> str:
     return "x".join(map(str, sides))
 
 
@@ -173,5 +186,7 @@ for (int i = 0; i < n; i++) {
                                                  refused="a block has 512 warps, the limit is 32"),
     "tensor, strip 24": _example("tensor, strip 24", refused="the strip must be a multiple of 16, got 24"),
     "tensor, stages 9": _example("tensor, stages 9", refused="the number of stages must be 2 to 8, got 9"),
+    "tensor, shape 8x8x8": _example("tensor, shape 8x8x8",
+                                    refused="the shapes are 16x8x16, 16x8x8, 16x8x4, 8x8x4"),
     "tensor, rows 4": _example("tensor, rows 4", refused="tensor has no argument 'rows'"),
 }  # fmt: skip

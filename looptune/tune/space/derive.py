@@ -30,7 +30,7 @@ from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Loop, While
 from looptune.ir.rewrite import walk
 from looptune.schedule.binding import identity, loop_label
-from looptune.tune.space import forms
+from looptune.tune.space import forms, matrix_units
 from looptune.tune.space.patterns import Patterns, ReductionPattern, outermost
 
 if TYPE_CHECKING:
@@ -283,6 +283,7 @@ def _in_tiles(found: Patterns) -> Iterator[str]:
     products = [s for s in found.sums if s.product]
     first = ["for gpu", *found.lines, *_batches(found, products)]
     first += _beside(found, [s for s in found.sums if not s.product])
+    yield from matrix_units.sections(found, products, first)
     for outer, inner, strip, read, blocks in STAGED:
         fit = [p for p in products if found.legal(_staged([p], outer, inner, strip, read))]
         if fit:

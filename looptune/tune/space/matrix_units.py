@@ -1,0 +1,57 @@
+"""Sections of a derived space for products in double precision whose sums the tensor cores of a GPU compute.
+
+each product                       blocks of 64 x 128 and of 64 x 64, and small ones for few sums
+each of which half is enough       the same of its triangle
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from looptune.ir.nodes import Assign
+from looptune.ir.rewrite import walk_stmts
+from looptune.schedule.binding import loop_label
+
+if TYPE_CHECKING:
+    from looptune.ir.nodes import Stmt
+    from looptune.tune.space.patterns import Patterns, ReductionPattern
+
+TILES = (
+    ("tensor, block 64x128, warp 32x32, stages 3", ("codelet: launchbounds 2", "codelet: { | swizzle 8 }")),
+    ("tensor, {block 64x64, warp 32x32 | block 32x32, warp 16x16}, stages {4, 3}", ()),
+)
+"""The fastest on an H200 for large products, two blocks on a multiprocessor; and smaller ones."""
+PACK = "codelet: pack"
+
+
+def sections(found: Patterns, products: Sequence[ReductionPattern], first: Sequence[str]) -> Iterator[str]:
+    """Yield the sections; ``first`` are the lines that they begin with."""
+    doubles = [p for p in products if all(_is_double(s) for s in walk_stmts(p.loop.body))]
+    for half in (True, False):
+        made = [(p, own) for p in doubles if (own := _before(found, p, half)) is not None]
+        if not made:
+            continue
+        lines = [line for _, own in made for line in own]
+        packed = [PACK] if half or any(p.triangular for p, _ in made) else []
+        loops = ", ".join(dict.fromkeys(loop_label(p.loop) for p, _ in made))
+        for tiles, more in TILES:
+            yield "\n".join([*first, *lines, f"loop {loops}: {tiles}", *more, *packed])
+
+
+def _is_double(stmt: Stmt) -> bool:
+    return isinstance(stmt, Assign) and stmt.target.dtype == "float64"
+
+
+def _before(found: Patterns, product: ReductionPattern, half: bool) -> list[str] | None:
+    """Return what a product needs besides the directive for tensor cores, or None where that is illegal.
+
+    Of a triangle, both loops are the grid's. A common factor is taken out, so that strips are copied as they are.
+    """
+    loop, outer = loop_label(product.loop), loop_label(product.outer)
+    grid = [f"loop {outer}: gridify({product.outer.var}, {product.inner.var})"]
+    lines = [f"loop {outer}: fold", *grid] if half else grid if product.triangular else []
+    for apart in ([f"loop {loop}: factor"], []):
+        if found.legal([*lines, *apart, f"loop {loop}: tensor"]):
+            return [*lines, *apart]
+    return None
