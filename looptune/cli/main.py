@@ -114,7 +114,12 @@ def check(
     from looptune.tune.space.derive import derive
 
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
-    unit = load(file, defines=defines, **options)
+    try:
+        unit = load(file, defines=defines, **options)
+    except LooptuneError as error:
+        if derived or directives or config or everything:
+            raise
+        return _check_nests(file, options["kernel"], error, not no_reassociate, as_json, defines, options)
     lines = "\n".join((*directives, *directives_of_config(config))).splitlines()
     for message in (*unit.warnings, *renamed_words(unit.codelet, lines)):
         warn(message)
@@ -130,6 +135,27 @@ def check(
     else:
         click.echo(loops.text(found, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ), nl=False)
     return 1 if found.refused else 0
+
+
+def _check_nests(
+    file: Path, kernel: str | None, why: LooptuneError, reassociate: bool, as_json: bool, defines: Any,
+    options: dict[str, Any],
+) -> int:  # fmt: skip
+    """Print the analysis of the nests of a file that is not one codelet. Raises ``why`` if none can be analysed."""
+    from looptune.report.check.nests import nests_record, nests_text, report
+
+    try:
+        found = report(file, kernel, reassociate, defines=defines, include_dirs=options["include_dirs"])
+    except LooptuneError:
+        raise why from None
+    if not any(n.loops for n in found):
+        raise why
+    warn(str(why))
+    if as_json:
+        click.echo(json.dumps(nests_record(file, found), indent=1))
+    else:
+        click.echo(nests_text(found, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
+    return 0
 
 
 @command(

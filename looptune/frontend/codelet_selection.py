@@ -25,12 +25,14 @@ class CodeletFunction:
     """A function that is a codelet, or that contains one.
 
     ``directive`` is its ``hmpp codelet`` line, if it has one; ``nest`` the place of the loop that is the codelet, None
-    if that is the function or a part that its pragmas mark.
+    if that is the function or a part that its pragmas mark. ``analysed_only``: it is not compiled, so that calls of the
+    C library with effects, and jumps out of it, only have to be described.
     """
 
     function: c_ast.Function
     directive: hmpp.Hmpp | None
     nest: Span | None = None
+    analysed_only: bool = False
 
     @property
     def label(self) -> str:

@@ -126,8 +126,7 @@ class _Builder:
         self.row_lengths: frozenset[str] = frozenset()
         self.results = self.live_out_scalars()
         self.variables: Mapping[str, str] = {}
-        self.hidden: frozenset[str] = frozenset()
-        self.flags: frozenset[str] = frozenset()
+        self.hidden = self.flags = frozenset[str]()
 
     def result_array(self) -> str:
         """Return the name of the array that holds what the function returns, or ""."""
@@ -165,7 +164,8 @@ class _Builder:
         moved = moving_pointers(items, types)
         calls = any(isinstance(n, c_ast.Call) for item in items for n in c_ast.walk(item))
         read_after = self.pointers_read_after() if moved or calls else frozenset()
-        around = Surroundings(self.file, types, self.region is None, read_after, self.result, own)
+        around = Surroundings(self.file, types, self.region is None, read_after, self.result, own,
+                              self.chosen.analysed_only)  # fmt: skip
         made = normalize(items, around)
         self.moved = frozenset(map(base, moved))
         if made.has_structs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from looptune.core import recursion
@@ -13,6 +13,7 @@ from looptune.frontend import c_ast, nests
 from looptune.frontend.codelet_extent import codelet_extent
 from looptune.frontend.codelet_selection import CodeletFunction, nest_region
 from looptune.frontend.lower_codelet import build
+from looptune.frontend.normalize.library_effects import with_states
 from looptune.frontend.program import Program, Value, read_program
 from looptune.ir.nodes import Codelet
 
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
 class SurveyedNest:
     """A loop nest: ``depth`` counts the loops that are inside each other.
 
-    ``codelet`` is None where looptune does not support the nest, for the reason ``refusal``. ``inside``: it is a part
-    of a nest that is not supported. ``names`` are the text's names of the codelet's variables, where they differ;
-    ``flags`` its variables that say whether a jump was taken.
+    ``codelet`` is None where looptune does not support the nest, for the reason ``refusal``; where there are both, it
+    can be analysed and not compiled, and nests inside it that can be compiled, at the places ``inner``, are nests of
+    their own. ``inside``: it is a part of a nest that is not compiled. ``names`` are the text's names of the codelet's
+    variables, where they differ; ``flags`` its variables that say whether a jump was taken.
     """
 
     function: c_ast.Function
@@ -37,6 +39,7 @@ class SurveyedNest:
     inside: bool
     names: Mapping[str, str] = field(default_factory=dict)
     flags: frozenset[str] = frozenset()
+    inner: frozenset[Span] = frozenset()
 
     @property
     def kernel(self) -> str:
@@ -93,7 +96,7 @@ def _nests(program: Program) -> Iterator[SurveyedNest]:
     for function in program.file.functions:
         loops = tuple(nests.outermost_loops(function.body))
         found = list(_among(program, function, loops, inside=False))
-        whole = _whole(program, function) if len(loops) == 1 and found[0].codelet is None else None
+        whole = _whole(program, function) if len(loops) == 1 and found[0].refusal is not None else None
         yield from found if whole is None else [whole]
 
 
@@ -110,14 +113,31 @@ def _whole(program: Program, function: c_ast.Function) -> SurveyedNest | None:
 
 
 def _among(
-    program: Program, function: c_ast.Function, loops: Iterable[nests.SourceLoop], inside: bool
+    program: Program, function: c_ast.Function, loops: Iterable[nests.SourceLoop], inside: bool, analysed: bool = False
 ) -> Iterator[SurveyedNest]:
+    """Yield the nests of which the loops are the outermost; ``analysed``: only those that can be compiled."""
     for loop in loops:
         try:
             yield _supported(program, CodeletFunction(function, None, loop.span), loop, inside)
         except LooptuneError as error:
-            yield SurveyedNest(function, loop.span, _depth(loop), None, error, inside)
-            yield from _among(program, function, nests.outermost_loops(loop), inside=True)
+            found = None if analysed else _analysed(program, function, loop, error, inside)
+            whole = analysed or (found is not None and found.codelet is not None)
+            inner = list(_among(program, function, nests.outermost_loops(loop), True, whole))
+            if found is not None:
+                yield replace(found, inner=frozenset(n.span for n in inner))
+            yield from inner
+
+
+def _analysed(
+    program: Program, function: c_ast.Function, loop: nests.SourceLoop, refusal: LooptuneError, inside: bool
+) -> SurveyedNest:
+    """Return a nest that cannot be compiled, for the reason ``refusal``, analysed if that is possible."""
+    around = replace(program, file=with_states(program.file))
+    try:
+        found = _supported(around, CodeletFunction(function, None, loop.span, analysed_only=True), loop, inside)
+    except LooptuneError as error:
+        return SurveyedNest(function, loop.span, _depth(loop), None, error, inside)
+    return replace(found, refusal=refusal)
 
 
 def _supported(program: Program, chosen: CodeletFunction, loop: nests.SourceLoop, inside: bool) -> SurveyedNest:

@@ -30,6 +30,7 @@ class Surroundings:
 
     ``read_after``: the pointers from outside whose value may be read after the statements. ``result`` is the array in
     which a whole body stores what it returns, "" if it returns nothing. ``parameters`` are those of the function.
+    ``analysed_only``: nothing is compiled, so that a jump out of the statements may end them.
     """
 
     file: c_ast.File
@@ -38,6 +39,7 @@ class Surroundings:
     read_after: frozenset[str] = frozenset()
     result: str = ""
     parameters: frozenset[str] = frozenset()
+    analysed_only: bool = False
 
 
 Pass = Callable[[Items, Surroundings], Items]
@@ -57,7 +59,7 @@ def _allocations(items: Items, around: Surroundings) -> Items:
 
 
 def _effects(items: Items, around: Surroundings) -> Items:
-    return separate_effects(items, Calls(around.file, dict(around.types), around.parameters))
+    return separate_effects(items, Calls(around.file, dict(around.types), around.parameters, around.analysed_only))
 
 
 def _switches(items: Items, around: Surroundings) -> Items:
@@ -65,7 +67,7 @@ def _switches(items: Items, around: Surroundings) -> Items:
 
 
 def _jumps(items: Items, around: Surroundings) -> Items:
-    return eliminate_jumps(items, around.is_body)
+    return eliminate_jumps(items, around.is_body, may_leave=around.analysed_only)
 
 
 def _counting(items: Items, _: Surroundings) -> Items:

@@ -18,6 +18,7 @@ from typing import Any
 from looptune.core.errors import ParseError, UnsupportedError
 from looptune.frontend import c_ast
 from looptune.frontend.name_resolution import base, resolve, root_variable
+from looptune.frontend.normalize.library_effects import has_model, modelled
 from looptune.frontend.symbol_table import refuse
 
 Items = tuple[c_ast.Item, ...]
@@ -30,11 +31,13 @@ class Calls:
     """Inlines the functions of a file.
 
     ``types`` are those of the variables around the calls, ``parameters`` the names of the codelet's own parameters.
+    ``analysed_only``: calls of the C library with effects become statements that have these effects.
     """
 
     file: c_ast.File
     types: dict[str, c_ast.Type]
     parameters: frozenset[str]
+    analysed_only: bool = False
     stack: tuple[str, ...] = ()
     stored: dict[str, frozenset[str]] = field(default_factory=dict)
     expressions: dict[str, bool] = field(default_factory=dict)
@@ -47,7 +50,7 @@ class Calls:
         """Tell whether the call is replaced by statements."""
         function = self.function(call.name)
         if function is None:
-            return False
+            return self.analysed_only and has_model(call.name)
         pointers = any(
             _has_struct(p.type) or (not isinstance(p.type, c_ast.Basic) and not isinstance(a, c_ast.Name))
             for p, a in zip(function.params, call.args, strict=False)
@@ -112,7 +115,9 @@ class Calls:
         Raises UnsupportedError for a function that calls itself, and for arguments that do not fit its parameters.
         """
         function = self.function(call.name)
-        assert function is not None, "asked before"
+        if function is None:
+            items, result = modelled(call, self.kind)
+            return items, result if wants_value else None
         number = next(self.numbers)
         if number > _MOST:
             raise UnsupportedError(f"more than {_MOST:,} calls are inlined here: write loops", call.span)

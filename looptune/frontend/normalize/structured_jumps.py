@@ -32,17 +32,24 @@ FLAG = "on#f"
 _LAST = "#last"
 
 
-def eliminate_jumps(items: Items, is_body: bool, numbers: Iterator[int] | None = None) -> Items:
+def eliminate_jumps(
+    items: Items, is_body: bool, numbers: Iterator[int] | None = None, *, may_leave: bool = False
+) -> Items:
     """Return the statements without jumps. ``is_body``: they are a whole function, so that ``return`` ends them.
+
+    ``may_leave``: so does every jump out of them.
 
     Raises UnsupportedError for a ``return`` from a part of a function and a ``goto`` that leads into a block.
     """
     jumps = c_ast.Jump | c_ast.Return | c_ast.Label | c_ast.Region
     if not any(isinstance(n, jumps) for n in c_ast.walk(c_ast.Block(items))):
         return items
-    marker = _Marker(count(1) if numbers is None else numbers, c_ast.Block(items) if is_body else None)
+    whole = c_ast.Block(items) if is_body else None
+    marker = _Marker(count(1) if numbers is None else numbers, whole, is_body or may_leave)
     marked = marker.block(items)
-    if is_body:
+    if may_leave:
+        marked = _outward(marked)
+    if is_body or may_leave:
         marked = (c_ast.Region("return", marked),)
     return _finished(_eliminated(marked))
 
@@ -66,11 +73,12 @@ def _finished(items: Items) -> Items:
 class _Marker:
     """Replaces jumps by ``Leave``, and puts what they leave into regions.
 
-    ``whole`` is the function, None where the statements are a part of one.
+    ``whole`` is the function, None where the statements are a part of one. ``returns``: a ``return`` ends them.
     """
 
     numbers: Iterator[int]
     whole: c_ast.Block | None
+    returns: bool
 
     def block(self, items: Items) -> Items:
         return self.labels(tuple(self.item(item) for item in items))
@@ -80,7 +88,7 @@ class _Marker:
             case c_ast.For() | c_ast.While():
                 return self.loop(item)
             case c_ast.Return():
-                if self.whole is None:
+                if not self.returns:
                     message = "a return from a part of a function is not accepted: make the part a function of its own"
                     raise UnsupportedError(message, item.span)
                 return c_ast.Leave("return", "return", span=item.span)
@@ -206,6 +214,15 @@ def _left(item: Any, word: str, name: str) -> Any:
 
 def _goes(node: Any, label: str) -> bool:
     return any(isinstance(n, c_ast.Jump) and n.word == "goto" and n.label == label for n in c_ast.walk(node))
+
+
+def _outward(items: Items) -> Items:
+    """Return the statements with every ``goto`` to a label that is not among them as ``Leave``."""
+    nodes = list(c_ast.walk(c_ast.Block(items)))
+    own = {n.name for n in nodes if isinstance(n, c_ast.Label)}
+    for label in {n.label for n in nodes if isinstance(n, c_ast.Jump) and n.word == "goto"} - own:
+        items = _to(items, label, "return")
+    return items
 
 
 def _to(items: Items, label: str, name: str) -> Items:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from looptune.core.source import Span
     from looptune.poly.carried_dependence import Reason
     from looptune.poly.out_of_bounds import OutOfBounds
@@ -23,7 +25,7 @@ def record(e: Explanation) -> Json:
         "sizes": dict(e.sizes),
         "strict_float": not e.reassociate,
         "refused": e.refused,
-        "loops": [_loop(f) for f in e.loops],
+        "loops": loop_records(e.loops),
         "directives": [_directive(d) for d in e.directives],
         "races": [{"pragma": r.title, **_at(r.span), "message": r.what} for r in e.races],
         "vectorised_sums": [{"op": s.op, "variable": s.variable, **_at(s.span)} for s in e.vectors],
@@ -32,6 +34,11 @@ def record(e: Explanation) -> Json:
         "assumes": list(e.assumes),
         "leaves": [_leaves(x) for x in e.out_of_bounds],
     }
+
+
+def loop_records(loops: Sequence[LoopFacts]) -> list[Json]:
+    """Return the loops as JSON objects."""
+    return [_loop(f) for f in loops]
 
 
 def _leaves(x: OutOfBounds) -> Json:

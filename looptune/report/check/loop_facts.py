@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from looptune.core.source import Span
-from looptune.ir.nodes import If, Loop, Stmt, While
+from looptune.frontend.normalize.library_effects import STATES
+from looptune.ir.nodes import Assign, If, Load, Loop, Stmt, While
+from looptune.ir.rewrite import walk
 from looptune.poly.carried_dependence import Reason
 from looptune.poly.legality import Reduction
 from looptune.poly.scop import Unanalysable
@@ -25,8 +27,10 @@ class LoopFacts:
     """What the analysis found about a loop; ``depth`` counts the loops around it; ``var`` is "while" for a while loop.
 
     ``private``: the locals of which each iteration needs a copy. ``reason``: why it is sequential; ``unknown``: what
-    cannot be analysed. ``shared``: locals of which threads cannot have copies, so that the loop runs in order.
-    ``left_at``: the jump that may end the loop early, where it is sequential for that reason.
+    cannot be analysed. A while loop is sequential without either: each iteration decides whether there is a next one.
+    ``shared``: locals of which threads cannot have copies, so that the loop runs in order.
+    ``left_at``: the jump that may end the loop early, where it is sequential for that reason; ``ordered_at``: the call
+    that has to happen in the order of the iterations.
     """
 
     number: int
@@ -40,6 +44,7 @@ class LoopFacts:
     reason: Reason | None = None
     unknown: Unanalysable | None = None
     left_at: Span | None = None
+    ordered_at: Span | None = None
 
 
 def loop_facts(analysis: Analysis, flags: Collection[str] = ()) -> Iterator[LoopFacts]:
@@ -52,8 +57,7 @@ def loop_facts(analysis: Analysis, flags: Collection[str] = ()) -> Iterator[Loop
             case Loop():
                 yield _loop(analysis, loop, depth, flags)
             case While():
-                about = Unanalysable("a while loop", loop.span)
-                yield LoopFacts(loop.number, "while", depth, loop.span, "unknown", unknown=about)
+                yield LoopFacts(loop.number, "while", depth, loop.span, "sequential")
 
 
 def _nested(body: Sequence[Stmt], depth: int) -> Iterator[tuple[Loop | While, int]]:
@@ -74,6 +78,9 @@ def _loop(analysis: Analysis, loop: Loop, depth: int, flags: Collection[str]) ->
     if kind == "sequential":
         reason = analysis.explain_sequential(names, at)
         about = reason.dependence.because
+        ordered = _ordered_call(loop)
+        if ordered is not None:
+            return LoopFacts(loop.number, loop.var, depth, loop.span, kind, reason=reason, ordered_at=ordered)
         if about is not None and not about.condition:
             kind, reason, unknown = "unknown", None, about
     sums = {(r.op, r.variable): r for r in reversed(verdict.reductions if kind == "reduction" else ())}
@@ -82,3 +89,12 @@ def _loop(analysis: Analysis, loop: Loop, depth: int, flags: Collection[str]) ->
     left_at = reason.dependence.source if reason is not None and reason.dependence.array in flags else None
     return LoopFacts(loop.number, loop.var, depth, loop.span, kind, tuple(reversed(sums.values())), private,
                      tuple(shared), reason, unknown, left_at)  # fmt: skip
+
+
+def _ordered_call(loop: Loop) -> Span | None:
+    """Return the first call in the loop that reads or changes what is outside of the program."""
+    for node in walk(loop.body):
+        match node:
+            case Assign(Load(array)) if array in STATES:
+                return node.span
+    return None

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -33,7 +34,7 @@ WIDTH = 110
 def text(e: Explanation, *, colour: bool = False) -> str:
     """Return the explanation as text; with ``colour``, verdicts have terminal colours."""
     strict = "" if e.reassociate else "  sums in their order"
-    lines = [f"{e.codelet}  {e.path}{strict}", "", *_loops(e.loops, colour)]
+    lines = [f"{e.codelet}  {e.path}{strict}", "", *loop_lines(e.loops, colour)]
     if e.directives:
         lines += ["", *_directives(e.directives, colour)]
     if e.races:
@@ -75,7 +76,8 @@ def _word(word: str, width: int, colour: bool) -> str:
 # -- loops -----------------------------------------------------------------------------------------------------------
 
 
-def _loops(loops: Sequence[LoopFacts], colour: bool) -> Iterator[str]:
+def loop_lines(loops: Sequence[LoopFacts], colour: bool) -> Iterator[str]:
+    """Yield the table of the loops with their verdicts."""
     if not loops:
         yield "  no loop"
         return
@@ -87,7 +89,7 @@ def _loops(loops: Sequence[LoopFacts], colour: bool) -> Iterator[str]:
     for f, head in zip(loops, heads, strict=True):
         opening = f"  {f.number:>{number}}  {head.ljust(width)}  {f.span.line:>{line}}  "
         yield f"{opening}{_word(f.kind, 10, colour)}  {because(f)}"
-        if f.reason is not None and f.left_at is None:
+        if f.reason is not None and f.left_at is None and f.ordered_at is None:
             yield from (f"{' ' * (len(opening) + 2)}{end}" for end in dependence_ends(f.reason.dependence, f.span))
 
 
@@ -105,7 +107,10 @@ def because(f: LoopFacts) -> str:
         case "unknown":
             assert f.unknown is not None, "what is unknown has a reason"
             return f"{f.unknown}, {location(f.unknown.span, f.span)}"
-    assert f.reason is not None, "a sequential loop has a reason"
+    if f.reason is None:
+        return "each iteration decides whether there is a next one"
+    if f.ordered_at is not None:
+        return f"it calls {_function(f.ordered_at)} in this order, {location(f.ordered_at, f.span)}"
     if f.left_at is not None:
         return f"a jump may end it early, {location(f.left_at, f.span)}"
     d, others = f.reason.dependence, [a for a in f.reason.arrays if a != f.reason.dependence.array]
@@ -113,6 +118,12 @@ def because(f: LoopFacts) -> str:
     parts = [f"{d.kind} on {d.array}{also}", *([] if f.reason.value else ["no value flows"])]
     given = [*([_listed(d.sizes)] if d.sizes else []), *([f"the {d.because.what} holds"] if d.because else [])]
     return ", ".join([*parts, *([f"when {' and '.join(given)}"] if given else [])])
+
+
+def _function(call: Span) -> str:
+    """Return the function's name at the place of its call."""
+    found = re.match(r"\w+", call.text[call.col - 1 :])
+    return "a function" if found is None else found[0]
 
 
 def dependence_ends(d: Violation, loop: Span) -> Iterator[str]:

@@ -26,6 +26,7 @@ from looptune.ir.nodes import Array, Codelet, Scalar
 from looptune.ir.simplify import is_integer
 from looptune.poly.footprint import elements
 from looptune.report.check.loop_facts import Kind, LoopFacts, loop_facts
+from looptune.report.check.nests import own_loops
 from looptune.report.check.races import races
 from looptune.report.check.text import because, dependence_ends
 from looptune.schedule.analysis import Analysis
@@ -71,7 +72,9 @@ class NestFinding:
     ``number`` is its place among the nests of ``source``, the file that was read; ``path`` is the file in which its
     text stands; ``kernel`` is its name for --kernel. ``reason`` says why it is not parallel, not supported, or was
     stopped. ``intensity``: floating-point operations for each byte that has to be moved, at sizes of ``SIZE``.
-    ``inside``: it is a part of a nest that is not supported. ``races`` are those of its OpenMP or OpenACC pragmas.
+    ``inside``: it is a part of a nest that is not compiled. ``obstacle``: why it cannot be compiled, "" if it can; the
+    nests inside that can be are nests of their own, whose loops it does not list. ``races`` are those of its OpenMP or
+    OpenACC pragmas.
     """
 
     source: str
@@ -87,6 +90,7 @@ class NestFinding:
     reason: str
     intensity: float | None
     inside: bool
+    obstacle: str = ""
     races: tuple[str, ...] = ()
     profile: Profile | None = None
 
@@ -187,15 +191,14 @@ def _stopped(source: Source, number: int, nest: SurveyedNest) -> NestFinding:
 
 
 def _finding(source: Source, number: int, nest: SurveyedNest) -> NestFinding:
+    refusal = "" if nest.refusal is None else f"{nest.refusal.message}, {location(nest.refusal.span, nest.span)}"
     if nest.codelet is None:
-        assert nest.refusal is not None, "what is no codelet has a reason"
-        at = location(nest.refusal.span, nest.span)
-        return _made(source, number, nest, "not supported", (), f"{nest.refusal.message}, {at}", None)
+        return _made(source, number, nest, "not supported", (), refusal, None)
     try:
         analysis = Analysis(nest.codelet)
         facts = tuple(loop_facts(analysis, nest.flags))
-        loops = tuple(map(_loop, facts))
-        found = _made(source, number, nest, _verdict(loops), loops, _reasons(loops), _intensity(analysis))
+        loops = tuple(map(_loop, own_loops(facts, nest)))
+        found = _made(source, number, nest, _verdict(loops), loops, _reasons(loops), _intensity(analysis), refusal)
         wrong = races(worksharing_loops(nest.function.body), facts, nest.names)
         return replace(found, races=tuple(f"{r.title}, line {r.span.line}: {r.what}" for r in wrong))
     except LooptuneError as error:
@@ -204,16 +207,16 @@ def _finding(source: Source, number: int, nest: SurveyedNest) -> NestFinding:
 
 def _made(
     source: Source, number: int, nest: SurveyedNest, verdict: Verdict, loops: tuple[LoopFinding, ...], reason: str,
-    intensity: float | None,
+    intensity: float | None, obstacle: str = "",
 ) -> NestFinding:  # fmt: skip
     at = nest.span
     return NestFinding(str(source.path), number, at.file, at.line, at.col, nest.function.name, nest.kernel, nest.depth,
-                       verdict, loops, reason, intensity, nest.inside)  # fmt: skip
+                       verdict, loops, reason, None if obstacle else intensity, nest.inside, obstacle)  # fmt: skip
 
 
 def _loop(f: LoopFacts) -> LoopFinding:
     reason = because(f)
-    if f.reason is not None and f.left_at is None:
+    if f.reason is not None and f.left_at is None and f.ordered_at is None:
         reason = "; ".join((reason, *(" ".join(end.split()) for end in dependence_ends(f.reason.dependence, f.span))))
     return LoopFinding(f.var, f.span.line, f.depth, f.kind, reason)
 

@@ -33,9 +33,13 @@ def text(files: Sequence[FileFindings], options: Sequence[str] = ()) -> str:
     if not nests:
         return "no loop\n"
     lines = [_table(nests, short=True).text(), "", f"{summary(files)}", f"{_INTENSITY}"]
-    best = next((n for n in nests if n.verdict in _TUNABLE), None)
+    best = next((n for n in nests if _is_tunable(n)), None)
     lines += [f"to tune the first that is parallel: {command(best, options)}"] if best is not None else []
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _is_tunable(nest: NestFinding) -> bool:
+    return nest.verdict in _TUNABLE and not nest.obstacle
 
 
 def summary(files: Sequence[FileFindings]) -> str:
@@ -83,8 +87,7 @@ def record(files: Sequence[FileFindings], options: Sequence[str] = ()) -> dict[s
     """Return the findings as a JSON object; docs/scan.md lists the fields."""
     return {
         "nests": [
-            {**asdict(n), "command": command(n, options) if n.verdict in _TUNABLE else None}
-            for n in hottest_first(files)
+            {**asdict(n), "command": command(n, options) if _is_tunable(n) else None} for n in hottest_first(files)
         ],
         "files": [{"path": f.path, "problems": list(f.problems), "missing": list(f.missing)} for f in files],
     }
@@ -114,10 +117,12 @@ def _cells(n: NestFinding, profiled: bool, short: bool, options: Sequence[str]) 
     yield ", ".join(f.variable + "+" * (f.verdict == "reduction") for f in n.loops if f.verdict in _TUNABLE) or "-"
     yield n.verdict
     yield f"{n.intensity:.2f}" if n.intensity is not None else "-"
-    reason = "\n".join((*(f"data race: {race}" for race in n.races), *((n.reason,) if n.reason else ())))
+    races = (f"data race: {race}" for race in n.races)
+    limits = (f"cannot be compiled: {n.obstacle}",) if n.obstacle else ()
+    reason = "\n".join((*races, *((n.reason,) if n.reason else ()), *limits))
     yield _shortened(reason) if short else reason
     if not short:
-        yield command(n, options) if n.verdict in _TUNABLE else ""
+        yield command(n, options) if _is_tunable(n) else ""
 
 
 def _shortened(reason: str) -> str:

@@ -1,0 +1,192 @@
+"""Calls of the C library that do more than compute a number, as statements on what they change: for analysis only.
+
+    printf("%d\\n", a[i]);       input_output[0] = input_output[0] * 3 + a[i];
+    x = rand();                 random_numbers[0] = random_numbers[0] * 3;  x = random_numbers[0];
+    scanf("%d", &n);            input_output[0] = input_output[0] * 3 + n;  n = input_output[0];
+
+``input_output`` and ``random_numbers`` stand for everything outside of the program that such calls read and change. A
+loop with a call of them carries a dependence on one, so that it is found to be sequential; loops without such a call
+are analysed as if it were not there. The statements read and write at least what the call does, and compute something
+else: they are never compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from looptune.frontend import c_ast
+from looptune.frontend.symbol_table import refuse
+
+if TYPE_CHECKING:
+    from looptune.core.source import Span
+
+Kinds = Callable[[str], "c_ast.Type | None"]
+"""The type of a variable, None if it is not known."""
+
+INPUT_OUTPUT = "input_output"
+RANDOM_NUMBERS = "random_numbers"
+STATES = (INPUT_OUTPUT, RANDOM_NUMBERS)
+"""The arrays of one element that stand for what the calls change."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Effect:
+    """What a function changes: a state, and the memory that its first argument or all of them point to."""
+
+    state: str
+    result: str = "int32"
+    writes: Literal["nothing", "first", "all"] = "nothing"
+
+
+def _of(names: str, effect: _Effect) -> dict[str, _Effect]:
+    return dict.fromkeys(names.split(), effect)
+
+
+_EFFECTS: Mapping[str, _Effect] = {
+    **_of("printf fprintf vprintf vfprintf puts fputs putchar putc fputc putchar_unlocked perror fflush ferror feof "
+          "clearerr rewind fseek fclose getchar getc fgetc getchar_unlocked ungetc exit abort _exit assert usleep "
+          "sleep system", _Effect(INPUT_OUTPUT)),
+    **_of("scanf fscanf sscanf", _Effect(INPUT_OUTPUT, writes="all")),
+    **_of("sprintf snprintf vsprintf vsnprintf fgets gets", _Effect(INPUT_OUTPUT, writes="first")),
+    **_of("fread", _Effect(INPUT_OUTPUT, "uint64", writes="first")),
+    **_of("fwrite", _Effect(INPUT_OUTPUT, "uint64")),
+    **_of("clock time ftell", _Effect(INPUT_OUTPUT, "int64")),
+    **_of("omp_get_wtime MPI_Wtime", _Effect(INPUT_OUTPUT, "float64")),
+    **_of("gettimeofday clock_gettime getrusage", _Effect(INPUT_OUTPUT, writes="all")),
+    **_of("rand srand srandom srand48", _Effect(RANDOM_NUMBERS)),
+    **_of("random lrand48 mrand48", _Effect(RANDOM_NUMBERS, "int64")),
+    **_of("drand48", _Effect(RANDOM_NUMBERS, "float64")),
+    **_of("rand_r", _Effect(RANDOM_NUMBERS, writes="all")),
+    **_of("erand48", _Effect(RANDOM_NUMBERS, "float64", writes="all")),
+}  # fmt: skip
+
+
+def has_model(name: str) -> bool:
+    """Tell whether the function is one of the C library's whose effects are described here."""
+    return name in _EFFECTS
+
+
+def with_states(file: c_ast.File) -> c_ast.File:
+    """Return the file with the variables that stand for what is outside of the program."""
+    kind = c_ast.ArrayOf(c_ast.Basic("int64"), c_ast.Number("1"))
+    return replace(file, globals=(*file.globals, *(c_ast.Declare(name, kind) for name in STATES)))
+
+
+def modelled(call: c_ast.Call, kind_of: Kinds) -> tuple[tuple[c_ast.Item, ...], c_ast.Expr]:
+    """Return the statements of a call, and its value.
+
+    Raises UnsupportedError where it writes memory that is not a variable's or an array's.
+    """
+    effect = _EFFECTS[call.name]
+    span = call.span
+    state = c_ast.Index(c_ast.Name(effect.state, span=span), c_ast.Number("0", span=span), span=span)
+    model = _Model(kind_of, state)
+    total: c_ast.Expr = c_ast.Binary("*", state, c_ast.Number("3", span=span), span=span)
+    for arg in call.args:
+        for read in model.read(arg):
+            total = c_ast.Binary("+", total, read, span=span)
+    items: list[c_ast.Item] = [_stored(state, total, span)]
+    written = {"nothing": (), "first": call.args[:1], "all": call.args}[effect.writes]
+    items += [_stored(target, state, span) for arg in written for target in model.written(arg)]
+    return tuple(items), c_ast.Cast(c_ast.Basic(effect.result), state, span=span)
+
+
+def _stored(target: c_ast.Expr, value: c_ast.Expr, span: Span) -> c_ast.Evaluate:
+    return c_ast.Evaluate(c_ast.Assignment("", target, value, span=span), span=span)
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """Finds what arguments read and write; ``somewhere`` is an index of which nothing is known."""
+
+    kind_of: Kinds
+    somewhere: c_ast.Expr
+
+    def read(self, e: object) -> Iterator[c_ast.Expr]:
+        """Yield numbers that together read what an argument and the memory it points to may hold."""
+        kind = self.kind(e)
+        match kind, e:
+            case c_ast.Basic("void"), _:
+                return
+            case c_ast.Basic(), _:
+                yield e  # type: ignore[misc]  # what has a type is an expression
+            case _, c_ast.Unary("&", arg):
+                yield from self.read(arg)
+            case c_ast.Pointer() | c_ast.ArrayOf(), c_ast.Name():
+                yield from self.element(e, kind)
+            case _, c_ast.Syntax():
+                for part in c_ast.children(e):
+                    yield from self.read(part)
+
+    def written(self, e: c_ast.Expr) -> Iterator[c_ast.Expr]:
+        """Yield the variables, and elements of arrays, that the function may set through an argument."""
+        kind = self.kind(e)
+        match kind, e:
+            case c_ast.Basic() | c_ast.UnsupportedType(), _:
+                return
+            case _, c_ast.Unsupported():
+                return
+            case _, c_ast.Unary("&", arg):
+                match self.kind(arg):
+                    case c_ast.Basic():
+                        yield arg
+                        return
+                    case None | c_ast.UnsupportedType():
+                        return
+            case c_ast.Pointer() | c_ast.ArrayOf(), c_ast.Name():
+                found = list(self.element(e, kind))
+                if found or _is_foreign(kind):
+                    yield from found
+                    return
+            case c_ast.Pointer() | c_ast.ArrayOf(), c_ast.Binary("+" | "-", c_ast.Name() as array, _):
+                yield from self.written(array)
+                return
+        raise refuse("the memory that this call writes", "an array's name", e.span)
+
+    def element(self, e: c_ast.Expr, kind: c_ast.Type | None) -> Iterator[c_ast.Expr]:
+        while isinstance(kind, c_ast.Pointer | c_ast.ArrayOf):
+            e = c_ast.Index(e, self.somewhere, span=e.span)
+            kind = kind.to if isinstance(kind, c_ast.Pointer) else kind.of
+        if isinstance(kind, c_ast.Basic) and kind.dtype != "void":
+            yield e
+
+    def kind(self, e: object) -> c_ast.Type | None:
+        """Return the type of an expression as far as it is known: that of a number is any type of numbers."""
+        match e:
+            case c_ast.Name(name):
+                return self.kind_of(name)
+            case c_ast.Number():
+                return c_ast.Basic("int32")
+            case c_ast.Cast(kind):
+                return kind
+            case c_ast.Index(base) | c_ast.Unary("*", base):
+                match self.kind(base):
+                    case c_ast.Pointer(to):
+                        return to
+                    case c_ast.ArrayOf(of):
+                        return of
+            case c_ast.Field(base, name, arrow):
+                whole = self.kind(base)
+                inner = whole.to if arrow and isinstance(whole, c_ast.Pointer) else whole
+                return dict(inner.fields).get(name) if isinstance(inner, c_ast.Struct) else None
+            case c_ast.Unary("-" | "+" | "~" | "!" | "++" | "--", arg):
+                return self.kind(arg)
+            case c_ast.Binary(_, lhs, rhs):
+                kinds = (self.kind(lhs), self.kind(rhs))
+                return next((k for k in kinds if not isinstance(k, c_ast.Basic)), kinds[0])
+            case c_ast.Ternary(_, then, other):
+                return self.kind(then) if self.kind(other) is not None else None
+            case c_ast.Assignment(_, target):
+                return self.kind(target)
+            case c_ast.Call():
+                return c_ast.Basic("float64")
+        return None
+
+
+def _is_foreign(kind: c_ast.Type | None) -> bool:
+    """Tell whether a pointer's target has a type that no codelet reads, such as FILE."""
+    while isinstance(kind, c_ast.Pointer | c_ast.ArrayOf):
+        kind = kind.to if isinstance(kind, c_ast.Pointer) else kind.of
+    return isinstance(kind, c_ast.UnsupportedType)
