@@ -38,6 +38,12 @@ def address_taken(function: c_ast.Block) -> Names:
     )  # fmt: skip
 
 
+def file_addresses(function: c_ast.Function) -> Names:
+    """Return the variables of the file whose address a function takes."""
+    own = (*function.params, *(n for n in c_ast.walk(function.body) if isinstance(n, c_ast.Declare)))
+    return address_taken(function.body) - {d.name for d in own}
+
+
 def may_repeat(function: c_ast.Block, region: Sequence[c_ast.Item], name: str) -> bool:
     """Tell whether the region can run again without a new execution of the declaration of ``name``.
 

@@ -23,7 +23,7 @@ from looptune.frontend.finalize import (
 )
 from looptune.frontend.heap_arrays import allocated_pointers, allocated_rows
 from looptune.frontend.induction import close_forms
-from looptune.frontend.liveness import address_taken, live_after, live_before, may_repeat
+from looptune.frontend.liveness import address_taken, file_addresses, live_after, live_before, may_repeat
 from looptune.frontend.lower_expressions import Expressions
 from looptune.frontend.lower_statements import Statements
 from looptune.frontend.name_resolution import (
@@ -36,6 +36,7 @@ from looptune.frontend.name_resolution import (
     used_names_outside_unsupported,
 )
 from looptune.frontend.normalize import Surroundings, normalize
+from looptune.frontend.normalize.calls import written_by_calls
 from looptune.frontend.normalize.pointer_offsets import moving_pointers, points_into
 from looptune.frontend.normalize.results import result_name
 from looptune.frontend.normalize.struct_fields import FieldVariable
@@ -108,7 +109,9 @@ class _Builder:
         self.scope = Scope(file, options)
         marked = chosen.directive is not None
         own = self.part(self.function.body, marked)
-        self.written = assigned_names((self.function.body,) if own is None else own.items)
+        items = self.function.body.items if own is None else own.items
+        self.by_calls = written_by_calls(file, items)
+        self.written = assigned_names(items) | self.by_calls
         self.moved: frozenset[str] = frozenset()
         env = {p.name: f"{p.name}#0" if self.is_copied(p) else p.name for p in self.function.params}
         self.set_globals = {f"{d.name}#0": d for d in file.globals if self.is_set(d) and d.name not in env}
@@ -165,7 +168,7 @@ class _Builder:
         calls = any(isinstance(n, c_ast.Call) for item in items for n in c_ast.walk(item))
         read_after = self.pointers_read_after() if moved or calls else frozenset()
         around = Surroundings(self.file, types, self.region is None, read_after, self.result, own,
-                              self.chosen.analysed_only)  # fmt: skip
+                              {base(n): n for n in self.set_globals}, self.chosen.analysed_only)  # fmt: skip
         made = normalize(items, around)
         self.moved = frozenset(map(base, moved))
         if made.has_structs:
@@ -279,13 +282,13 @@ class _Builder:
         """
         if not isinstance(d.type, c_ast.Basic) or not is_integer(d.type.dtype) or d.name not in self.written:
             return False
-        return d.name not in assigned_names(without_headers(self.function.body.items))
+        return d.name not in assigned_names(without_headers(self.function.body.items)) | self.by_calls
 
     def is_set(self, d: c_ast.Declare) -> bool:
         """Tell whether it is a scalar at file scope that the codelet writes, and that no pointer reaches."""
         if not isinstance(d.type, c_ast.Basic) or d.type.dtype == "void" or d.const or d.name not in self.written:
             return False
-        return not self.is_counter(d) and not any(d.name in address_taken(f.body) for f in self.file.functions)
+        return not self.is_counter(d) and not any(d.name in file_addresses(f) for f in self.file.functions)
 
     @cached_property
     def once(self) -> frozenset[str]:
@@ -443,10 +446,7 @@ class _Builder:
             if p.name in self.scope.globals_used:
                 raise UnsupportedError(f"{p.name} is a parameter, and a function that is called here uses the "
                                        f"{p.name} of the file: rename one of them", p.span)  # fmt: skip
-        for d in self.set_globals.values():
-            if d.name in self.scope.globals_used:
-                message = f"a function that is called here uses {d.name} of the file, which the codelet writes: "
-                raise UnsupportedError(f"{message}pass its value as an argument", d.span)
+        assert not {d.name for d in self.set_globals.values()} & self.scope.globals_used.keys(), "they have copies"
         order = [d.name for d in self.file.globals]
         found = sorted(self.scope.globals_used.items(), key=lambda item: order.index(item[0]))
         for name, _ in found:

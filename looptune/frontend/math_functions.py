@@ -2,7 +2,7 @@
 
     sqrt(x), sqrtf(x), __builtin_sqrt(x)     a Call, which every target computes
     isnan(x), fdim(x, y), lround(x)          an expression of others
-    frexp(x, &e), j0(x), sqrtl(x)            refused, because it writes through a pointer or not all targets have it
+    remquo(x, y, &q), j0(x), sqrtl(x)        refused, because it writes through a pointer or not all targets have it
 
 ``TABLE`` is what docs/c.md shows.
 """
@@ -160,7 +160,7 @@ def _bits(name: str, x: Expr) -> Expr:
 _OF_BITS = ("clz", "ctz", "ffs", "parity", "popcount")
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("j0", "j1", "jn", "y0", "y1", "yn"), "which not all targets compute,"),
-    **dict.fromkeys(("frexp", "modf", "remquo", "sincos"), "which writes through a pointer,"),
+    "remquo": "which writes through a pointer,",
     "nexttoward": "which takes a long double,", "fpclassify": "whose constants differ between C libraries,",
 }  # fmt: skip
 """The rest of math.h, with the reason."""

@@ -10,12 +10,12 @@ from looptune.core import recursion
 from looptune.core.errors import LooptuneError, ParseError, UnsupportedError
 from looptune.core.source import Span
 from looptune.frontend import c_ast, nests
+from looptune.frontend.analysed_file import analysed_file
 from looptune.frontend.codelet_extent import codelet_extent
 from looptune.frontend.codelet_selection import CodeletFunction, nest_region
 from looptune.frontend.lower_codelet import build
-from looptune.frontend.normalize.library_effects import with_states
 from looptune.frontend.program import Program, Value, read_program
-from looptune.ir.nodes import Codelet
+from looptune.ir.nodes import Codelet, While
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,8 +26,9 @@ class SurveyedNest:
     """A loop nest: ``depth`` counts the loops that are inside each other.
 
     ``codelet`` is None where looptune does not support the nest, for the reason ``refusal``; where there are both, it
-    can be analysed and not compiled, and nests inside it that can be compiled, at the places ``inner``, are nests of
-    their own. ``inside``: it is a part of a nest that is not compiled. ``names`` are the text's names of the codelet's
+    can be analysed and not compiled. Of such a nest, and of a loop that cannot be counted, the nests inside it that
+    can be compiled, at the places ``inner``, are nests of their own. ``inside``: it is one of these, or part of a nest
+    that is not supported. ``names`` are the text's names of the codelet's
     variables, where they differ; ``flags`` its variables that say whether a jump was taken.
     """
 
@@ -93,11 +94,22 @@ def survey(
 
 
 def _nests(program: Program) -> Iterator[SurveyedNest]:
-    for function in program.file.functions:
+    analysed = replace(program, file=analysed_file(program.file))
+    for function, twin in zip(program.file.functions, analysed.file.functions, strict=True):
         loops = tuple(nests.outermost_loops(function.body))
-        found = list(_among(program, function, loops, inside=False))
+        found = list(_among(_Pair(program, function, analysed, twin), loops, inside=False))
         whole = _whole(program, function) if len(loops) == 1 and found[0].refusal is not None else None
         yield from found if whole is None else [whole]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A function of a program, and the same one of the program as it is analysed where it cannot be compiled."""
+
+    program: Program
+    function: c_ast.Function
+    analysed: Program
+    twin: c_ast.Function
 
 
 def _whole(program: Program, function: c_ast.Function) -> SurveyedNest | None:
@@ -113,30 +125,37 @@ def _whole(program: Program, function: c_ast.Function) -> SurveyedNest | None:
 
 
 def _among(
-    program: Program, function: c_ast.Function, loops: Iterable[nests.SourceLoop], inside: bool, analysed: bool = False
+    pair: _Pair, loops: Iterable[nests.SourceLoop], inside: bool, analysed: bool = False
 ) -> Iterator[SurveyedNest]:
     """Yield the nests of which the loops are the outermost; ``analysed``: only those that can be compiled."""
     for loop in loops:
         try:
-            yield _supported(program, CodeletFunction(function, None, loop.span), loop, inside)
+            found = _supported(pair.program, CodeletFunction(pair.function, None, loop.span), loop, inside)
         except LooptuneError as error:
-            found = None if analysed else _analysed(program, function, loop, error, inside)
-            whole = analysed or (found is not None and found.codelet is not None)
-            inner = list(_among(program, function, nests.outermost_loops(loop), True, whole))
-            if found is not None:
-                yield replace(found, inner=frozenset(n.span for n in inner))
-            yield from inner
+            if analysed:
+                yield from _among(pair, nests.outermost_loops(loop), True, analysed=True)
+                continue
+            found = _analysed(pair, loop, error, inside)
+        if found.refusal is None and not _is_while(found):
+            yield found
+            continue
+        inner = list(_among(pair, nests.outermost_loops(loop), True, found.codelet is not None))
+        yield replace(found, inner=frozenset(n.span for n in inner))
+        yield from inner
 
 
-def _analysed(
-    program: Program, function: c_ast.Function, loop: nests.SourceLoop, refusal: LooptuneError, inside: bool
-) -> SurveyedNest:
+def _is_while(nest: SurveyedNest) -> bool:
+    """Tell whether the outermost loop cannot be counted: the nests inside it are more than it is."""
+    return nest.codelet is not None and any(isinstance(s, While) for s in nest.codelet.body)
+
+
+def _analysed(pair: _Pair, loop: nests.SourceLoop, refusal: LooptuneError, inside: bool) -> SurveyedNest:
     """Return a nest that cannot be compiled, for the reason ``refusal``, analysed if that is possible."""
-    around = replace(program, file=with_states(program.file))
+    chosen = CodeletFunction(pair.twin, None, loop.span, analysed_only=True)
     try:
-        found = _supported(around, CodeletFunction(function, None, loop.span, analysed_only=True), loop, inside)
+        found = _supported(pair.analysed, chosen, loop, inside)
     except LooptuneError as error:
-        return SurveyedNest(function, loop.span, _depth(loop), None, error, inside)
+        return SurveyedNest(pair.function, loop.span, _depth(loop), None, error, inside)
     return replace(found, refusal=refusal)
 
 

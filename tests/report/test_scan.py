@@ -53,14 +53,15 @@ def test_each_nest_has_its_verdict_and_reason(program: Path) -> None:
     (file,) = found(program.parents[1])
     assert [(n.kernel, n.depth, n.verdict, n.inside) for n in file.nests] == [
         ("find", 1, "sequential", False),
-        ("main:7", 3, "not supported", False),
+        ("main:7", 3, "sequential", False),
         ("main:10", 2, "parallel", True),
         ("main:12", 1, "sequential", True),
     ]
     reason = (
         "printf, which is not defined in this program, cannot be called in a codelet: define it in this file or in a "
     )
-    assert file.nests[1].reason == f"{reason}header of it, or leave the call out, 8:5"
+    assert file.nests[1].obstacle == f"{reason}header of it, or leave the call out, 8:5"
+    assert [(f.variable, f.reason) for f in file.nests[1].loops] == [("t", "it calls printf in this order, 8:5")]
     assert file.nests[0].reason == "i: a jump may end it early, 4:71"
     assert file.nests[3].reason.startswith("i: flow on x; (i=1) writes x[1] ")
     assert [(f.variable, f.verdict) for f in file.nests[2].loops] == [("i", "parallel"), ("j", "parallel")]
@@ -68,10 +69,59 @@ def test_each_nest_has_its_verdict_and_reason(program: Path) -> None:
     assert file.nests[2].intensity == pytest.approx(2 / 8)
 
 
+LIBRARY = """\
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+double A[9][9], x[9];
+static int next(void) { static int last = 1; return last = last * 5 % 7; }
+static void fail(const char *why) { fprintf(stderr, "%s\\n", why); exit(1); }
+int main(int argc, char **argv) {
+  char line[80], word[9][80];
+  FILE *in = fopen(argv[1], "r");
+  for (int i = 0; i < 9; i++) for (int j = 0; j < 9; j++) A[i][j] = (double) rand() / RAND_MAX;
+  for (int i = 0; i < 9; i++) { if (fgets(line, 80, in) == NULL) fail("no line"); sscanf(line, "%lf", &x[i]); }
+  for (int i = 0; i < 9; i++) { double s = 0; for (int j = 0; j < 9; j++) s += A[i][j]; printf("%f", s); }
+  for (int i = 0; i < 9; i++) if (x[i] < 0) return 1;
+  for (int i = 0; i < 9; i++) if (x[i] < 1) goto out;
+  for (int i = 0; i < 9; i++) x[i] = next();
+  for (int i = 0; i < 9; i++) x[i] = atof(argv[2]) + strlen(line);
+  for (int i = 0; i < 9; i++) { strcpy(word[i], line); strcat(line, word[i]); }
+  for (int i = 0; i < 9; i++) sprintf(argv[i], "%d", i);
+  while (x[0] > 1) { for (int i = 0; i < 9; i++) x[i] *= 0.5; }
+out:
+  return 0;
+}
+"""
+
+
+def test_a_nest_that_cannot_be_compiled_is_analysed(tmp_path: Path) -> None:
+    """Calls with effects have an order, jumps end a nest; the nests inside that can be compiled stand alone."""
+    path = tmp_path / "library.c"
+    path.write_text(LIBRARY)
+    (file,) = found(path)
+    said = [(n.line, n.verdict, n.reason.partition(";")[0].partition("\n")[0], bool(n.obstacle)) for n in file.nests]
+    assert said == [
+        (10, "sequential", "i: it calls rand in this order, 10:78", True),
+        (11, "sequential", "i: it calls fgets in this order, 11:37", True),
+        (12, "sequential", "i: it calls printf in this order, 12:89", True),
+        (12, "reduction", "j: + of s_2", False),
+        (13, "sequential", "i: a jump may end it early, 13:45", True),
+        (14, "sequential", "i: a jump may end it early, 14:45", True),
+        (15, "sequential", "i: flow on last_of_next_2", True),
+        (16, "parallel", "", True),
+        (17, "unknown", "i: the element of line that this call accesses cannot be analysed, 17:56", True),
+        (18, "not supported", "argv, an array of pointers, is not accepted in a codelet: write an array with all its "
+                              "extents, such as argv[n][m], instead, 7:26", False),
+        (19, "sequential", "while: each iteration decides whether there is a next one", False),
+        (19, "parallel", "", False),
+    ]  # fmt: skip
+
+
 def test_the_table_has_a_command_that_tunes(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(program.parents[1])
     shown = text.text(found(program.parents[1]))
-    assert "4 loop nests in 1 file: 1 parallel, 2 sequential, 1 not supported" in shown
+    assert "4 loop nests in 1 file: 1 parallel, 3 sequential" in shown
     assert "looptune run src/program.c --kernel main:10 --sweep" in shown
     assert "<script>" in text.page(found(program), "<Loops>")
     assert "&lt;Loops&gt;" in text.page(found(program), "<Loops>")
@@ -130,7 +180,7 @@ def test_a_nest_that_takes_too_long_hides_no_other(program: Path, monkeypatch: p
     monkeypatch.setattr(findings, "LIMIT_S", 2.0)
     monkeypatch.setattr(findings, "FILE_LIMIT_S", 3.0)
     (file,) = found(program.parents[1])
-    assert [n.verdict for n in file.nests] == ["sequential", "not supported", "stopped", "sequential"]
+    assert [n.verdict for n in file.nests] == ["sequential", "sequential", "stopped", "sequential"]
 
 
 def test_an_error_of_ours_in_one_nest_hides_no_other(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +193,7 @@ def test_an_error_of_ours_in_one_nest_hides_no_other(program: Path, monkeypatch:
 
     monkeypatch.setattr(findings, "_intensity", fails)
     (file,) = found(program.parents[1])
-    assert [n.verdict for n in file.nests] == ["sequential", "not supported", "parallel", "stopped"]
+    assert [n.verdict for n in file.nests] == ["sequential", "sequential", "parallel", "stopped"]
     assert file.nests[3].reason == "the analysis failed, which is an error in looptune: KeyError: 'lost'"
 
 

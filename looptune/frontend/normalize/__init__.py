@@ -7,7 +7,7 @@ what they compute stays the same. A pass leaves alone what it cannot rewrite: ``
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from looptune.frontend import c_ast
 from looptune.frontend.normalize.allocations import declare_allocated
@@ -30,6 +30,7 @@ class Surroundings:
 
     ``read_after``: the pointers from outside whose value may be read after the statements. ``result`` is the array in
     which a whole body stores what it returns, "" if it returns nothing. ``parameters`` are those of the function.
+    ``set_globals`` are the names here of the file's scalars that are written.
     ``analysed_only``: nothing is compiled, so that a jump out of the statements may end them.
     """
 
@@ -39,6 +40,7 @@ class Surroundings:
     read_after: frozenset[str] = frozenset()
     result: str = ""
     parameters: frozenset[str] = frozenset()
+    set_globals: Mapping[str, str] = field(default_factory=dict)
     analysed_only: bool = False
 
 
@@ -59,7 +61,9 @@ def _allocations(items: Items, around: Surroundings) -> Items:
 
 
 def _effects(items: Items, around: Surroundings) -> Items:
-    return separate_effects(items, Calls(around.file, dict(around.types), around.parameters, around.analysed_only))
+    return separate_effects(
+        items, Calls(around.file, dict(around.types), around.parameters, around.set_globals, around.analysed_only)
+    )
 
 
 def _switches(items: Items, around: Surroundings) -> Items:

@@ -18,6 +18,7 @@ from typing import Any
 from looptune.core.errors import ParseError, UnsupportedError
 from looptune.frontend import c_ast
 from looptune.frontend.name_resolution import base, resolve, root_variable
+from looptune.frontend.normalize.library_calls import LibraryCalls, is_library_call
 from looptune.frontend.normalize.library_effects import has_model, modelled
 from looptune.frontend.symbol_table import refuse
 
@@ -31,12 +32,14 @@ class Calls:
     """Inlines the functions of a file.
 
     ``types`` are those of the variables around the calls, ``parameters`` the names of the codelet's own parameters.
+    ``renamed`` are the names around the calls of the file's scalars that the codelet writes.
     ``analysed_only``: calls of the C library with effects become statements that have these effects.
     """
 
     file: c_ast.File
     types: dict[str, c_ast.Type]
     parameters: frozenset[str]
+    renamed: Mapping[str, str] = field(default_factory=dict)
     analysed_only: bool = False
     stack: tuple[str, ...] = ()
     stored: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -50,7 +53,7 @@ class Calls:
         """Tell whether the call is replaced by statements."""
         function = self.function(call.name)
         if function is None:
-            return self.analysed_only and has_model(call.name)
+            return is_library_call(call) or (self.analysed_only and has_model(call.name))
         pointers = any(
             _has_struct(p.type) or (not isinstance(p.type, c_ast.Basic) and not isinstance(a, c_ast.Name))
             for p, a in zip(function.params, call.args, strict=False)
@@ -68,6 +71,8 @@ class Calls:
         if function.name in around:
             return True  # it calls itself, which is refused where it is lowered
         if not isinstance(function.result, c_ast.Basic) or function.result.dtype == "void":
+            return False
+        if self.read(function):
             return False
         nodes = list(c_ast.walk(function.body))
         effects = any(
@@ -90,12 +95,25 @@ class Calls:
         if function is None:
             return frozenset()
         stored = self._stored_by(function)
-        found = {n for n in stored if n not in {p.name for p in function.params}}
+        found = {self.renamed.get(n, n) for n in stored if n not in {p.name for p in function.params}}
         for p, arg in zip(function.params, call.args, strict=False):
             root = root_variable(arg.arg if isinstance(arg, c_ast.Unary) and arg.op == "&" else arg)
             if p.name in stored and not isinstance(p.type, c_ast.Basic) and root is not None:
                 found.add(root)
         return frozenset(found)
+
+    def global_writes(self, call: c_ast.Call) -> frozenset[str]:
+        """Return the variables of the file that the function may write, apart from those it gets as arguments."""
+        function = self.function(call.name)
+        return frozenset() if function is None else self._stored_by(function) - {p.name for p in function.params}
+
+    def read(self, function: c_ast.Function) -> frozenset[str]:
+        """Return the file's scalars written by the codelet that the statements of a function name."""
+        if not self.renamed:
+            return frozenset()
+        body = resolve(function.body, {p.name: f"{p.name}#" for p in function.params})
+        return frozenset(self.renamed[n.name] for n in c_ast.walk(body)
+                         if isinstance(n, c_ast.Name) and n.name in self.renamed)  # fmt: skip
 
     def _stored_by(self, function: c_ast.Function) -> frozenset[str]:
         """Return the parameters whose elements a function may set, and the variables of the file that it may set."""
@@ -116,6 +134,8 @@ class Calls:
         """
         function = self.function(call.name)
         if function is None:
+            if is_library_call(call):
+                return LibraryCalls(self.kind, self.types, self.parameters, self.numbers).statements(call, wants_value)
             items, result = modelled(call, self.kind)
             return items, result if wants_value else None
         number = next(self.numbers)
@@ -124,7 +144,7 @@ class Calls:
         self._check(function, call, wants_value)
         mark = f"c{number}_"
         start, env, scalars = self._arguments(function, call, mark)
-        body = resolve(function.body, env, mark)
+        body = resolve(_with_pointer_sizes(function), {**self.renamed, **env}, mark)
         self._check_names(function, body, call)
         for d in (n for n in c_ast.walk(body) if isinstance(n, c_ast.Declare)):
             self.types[d.name] = d.type
@@ -193,6 +213,9 @@ class Calls:
                     case c_ast.Unary("&", c_ast.Name(variable) as scalar) if self.is_scalar(variable):
                         scalars[name] = scalar
                         continue
+            if self.analysed_only and isinstance(arg, c_ast.Unsupported) and arg.what == "a string":
+                self.types[name] = c_ast.UnsupportedType(arg.what)
+                continue
             kind = c_ast.Pointer(p.type.of) if isinstance(p.type, c_ast.ArrayOf) else p.type
             self.types[name] = kind
             start.append(c_ast.Declare(name, kind, arg, span=arg.span if arg.span.line else call.span))
@@ -230,6 +253,14 @@ class Calls:
                 raise UnsupportedError(f"{function.name} takes {p.name} with other extents than {base(array)} has: "
                                        "declare both alike", call.span)  # fmt: skip
         return True
+
+
+def written_by_calls(file: c_ast.File, items: Items) -> frozenset[str]:
+    """Return the scalars of the file that the functions called in the statements write."""
+    scalars = {d.name for d in file.globals if isinstance(d.type, c_ast.Basic)}
+    calls = Calls(file, {}, frozenset())
+    called = [n for item in items for n in c_ast.walk(item) if isinstance(n, c_ast.Call)]
+    return frozenset(n for call in called for n in calls.global_writes(call) if n in scalars)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +355,19 @@ def _returned(items: Items, value: c_ast.Name | None, region: str) -> Items:
             case _:
                 made.append(item)
     return tuple(made)
+
+
+def _with_pointer_sizes(function: c_ast.Function) -> c_ast.Block:
+    """Return the body with the size of each parameter that is a pointer, also where it is declared as an array."""
+    pointers = {p.name for p in function.params if not isinstance(p.type, c_ast.Basic | c_ast.Struct)}
+
+    def rule(node: Any) -> Any:
+        if isinstance(node, c_ast.SizeOf) and isinstance(node.of, c_ast.Name) and node.of.name in pointers:
+            return c_ast.Number("8UL", span=node.span)
+        return c_ast.map_children(rule, node)
+
+    found: c_ast.Block = rule(function.body)
+    return found
 
 
 def _has_struct(kind: c_ast.Type) -> bool:

@@ -13,7 +13,7 @@ else: they are never compiled.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from looptune.frontend import c_ast
@@ -33,7 +33,10 @@ STATES = (INPUT_OUTPUT, RANDOM_NUMBERS)
 
 @dataclass(frozen=True, slots=True)
 class _Effect:
-    """What a function changes: a state, and the memory that its first argument or all of them point to."""
+    """What a function changes: a state, and the memory that its first argument or all of them point to.
+
+    Without a state it depends on nothing but its arguments and the memory they point to.
+    """
 
     state: str
     result: str = "int32"
@@ -55,6 +58,12 @@ _EFFECTS: Mapping[str, _Effect] = {
     **_of("clock time ftell", _Effect(INPUT_OUTPUT, "int64")),
     **_of("omp_get_wtime MPI_Wtime", _Effect(INPUT_OUTPUT, "float64")),
     **_of("gettimeofday clock_gettime getrusage", _Effect(INPUT_OUTPUT, writes="all")),
+    **_of("atoi strcmp strncmp strcasecmp memcmp isdigit isalpha isspace isalnum isupper islower toupper tolower",
+          _Effect("")),
+    **_of("atol strtol", _Effect("", "int64")),
+    **_of("atof strtod", _Effect("", "float64")),
+    **_of("strlen", _Effect("", "uint64")),
+    **_of("strcpy strncpy strcat strncat", _Effect("", writes="first")),
     **_of("rand srand srandom srand48", _Effect(RANDOM_NUMBERS)),
     **_of("random lrand48 mrand48", _Effect(RANDOM_NUMBERS, "int64")),
     **_of("drand48", _Effect(RANDOM_NUMBERS, "float64")),
@@ -68,12 +77,6 @@ def has_model(name: str) -> bool:
     return name in _EFFECTS
 
 
-def with_states(file: c_ast.File) -> c_ast.File:
-    """Return the file with the variables that stand for what is outside of the program."""
-    kind = c_ast.ArrayOf(c_ast.Basic("int64"), c_ast.Number("1"))
-    return replace(file, globals=(*file.globals, *(c_ast.Declare(name, kind) for name in STATES)))
-
-
 def modelled(call: c_ast.Call, kind_of: Kinds) -> tuple[tuple[c_ast.Item, ...], c_ast.Expr]:
     """Return the statements of a call, and its value.
 
@@ -81,16 +84,18 @@ def modelled(call: c_ast.Call, kind_of: Kinds) -> tuple[tuple[c_ast.Item, ...], 
     """
     effect = _EFFECTS[call.name]
     span = call.span
-    state = c_ast.Index(c_ast.Name(effect.state, span=span), c_ast.Number("0", span=span), span=span)
+    zero = c_ast.Number("0", span=span)
+    state = c_ast.Index(c_ast.Name(effect.state or INPUT_OUTPUT, span=span), zero, span=span)
     model = _Model(kind_of, state)
     total: c_ast.Expr = c_ast.Binary("*", state, c_ast.Number("3", span=span), span=span)
     for arg in call.args:
         for read in model.read(arg):
             total = c_ast.Binary("+", total, read, span=span)
-    items: list[c_ast.Item] = [_stored(state, total, span)]
+    value = state if effect.state else total
+    items: list[c_ast.Item] = [_stored(state, total, span)] if effect.state else []
     written = {"nothing": (), "first": call.args[:1], "all": call.args}[effect.writes]
-    items += [_stored(target, state, span) for arg in written for target in model.written(arg)]
-    return tuple(items), c_ast.Cast(c_ast.Basic(effect.result), state, span=span)
+    items += [_stored(target, value, span) for arg in written for target in model.written(arg)]
+    return tuple(items), c_ast.Cast(c_ast.Basic(effect.result), value, span=span)
 
 
 def _stored(target: c_ast.Expr, value: c_ast.Expr, span: Span) -> c_ast.Evaluate:
@@ -114,8 +119,14 @@ class _Model:
                 yield e  # type: ignore[misc]  # what has a type is an expression
             case _, c_ast.Unary("&", arg):
                 yield from self.read(arg)
-            case c_ast.Pointer() | c_ast.ArrayOf(), c_ast.Name():
-                yield from self.element(e, kind)
+            case _, c_ast.Index(base, index) if _is_text(self.kind(base)):
+                yield from self.read(index)
+            case c_ast.Pointer() | c_ast.ArrayOf(), c_ast.Name() | c_ast.Index() | c_ast.Field():
+                if not _is_text(kind):
+                    yield from self.element(e, kind)
+            case c_ast.Pointer(), c_ast.Binary("+" | "-", array, offset):
+                yield from self.read(array)
+                yield from self.read(offset)
             case _, c_ast.Syntax():
                 for part in c_ast.children(e):
                     yield from self.read(part)
@@ -140,9 +151,14 @@ class _Model:
                 if found or _is_foreign(kind):
                     yield from found
                     return
-            case c_ast.Pointer() | c_ast.ArrayOf(), c_ast.Binary("+" | "-", c_ast.Name() as array, _):
+            case c_ast.Pointer() | c_ast.ArrayOf(), c_ast.Binary("+" | "-", array, _):
                 yield from self.written(array)
                 return
+            case c_ast.Pointer() | c_ast.ArrayOf(), c_ast.Index() | c_ast.Field():
+                found = list(self.element(e, kind))
+                if found:
+                    yield from found
+                    return
         raise refuse("the memory that this call writes", "an array's name", e.span)
 
     def element(self, e: c_ast.Expr, kind: c_ast.Type | None) -> Iterator[c_ast.Expr]:
@@ -190,3 +206,8 @@ def _is_foreign(kind: c_ast.Type | None) -> bool:
     while isinstance(kind, c_ast.Pointer | c_ast.ArrayOf):
         kind = kind.to if isinstance(kind, c_ast.Pointer) else kind.of
     return isinstance(kind, c_ast.UnsupportedType)
+
+
+def _is_text(kind: c_ast.Type | None) -> bool:
+    """Tell whether it is a list of strings, such as ``argv``, which no codelet changes."""
+    return isinstance(kind, c_ast.Pointer) and isinstance(kind.to, c_ast.Pointer)

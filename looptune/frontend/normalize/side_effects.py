@@ -422,9 +422,14 @@ class _Order:
                     found = found.joined(self.check(part))
                 return found
             case c_ast.Call() if self.calls.is_inlined(e):
-                return self.unordered(e.args, e.span).joined(_Touched(by_calls=self.calls.written(e)))
+                return self.unordered(e.args, e.span).joined(self.called(e))
             case _:
                 return self.unordered(c_ast.children(e), e.span)
+
+    def called(self, call: c_ast.Call) -> _Touched:
+        function = self.calls.function(call.name)
+        reads = frozenset[str]() if function is None else self.calls.read(function)
+        return _Touched(reads, by_calls=self.calls.written(call))
 
     def unordered(self, parts: Iterable[Any], span: Span) -> _Touched:
         found = _Touched()

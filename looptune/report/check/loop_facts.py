@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from looptune.core.source import Span
@@ -82,13 +82,22 @@ def _loop(analysis: Analysis, loop: Loop, depth: int, flags: Collection[str]) ->
         if ordered is not None:
             return LoopFacts(loop.number, loop.var, depth, loop.span, kind, reason=reason, ordered_at=ordered)
         if about is not None and not about.condition:
-            kind, reason, unknown = "unknown", None, about
+            kind, reason, unknown = "unknown", None, _named(about)
     sums = {(r.op, r.variable): r for r in reversed(verdict.reductions if kind == "reduction" else ())}
     shared = unprivatizable_locals(loop, analysis, verdict.private) if kind == "parallel" else []
     private = tuple(sorted(verdict.private.difference(shared)))
     left_at = reason.dependence.source if reason is not None and reason.dependence.array in flags else None
     return LoopFacts(loop.number, loop.var, depth, loop.span, kind, tuple(reversed(sums.values())), private,
                      tuple(shared), reason, unknown, left_at)  # fmt: skip
+
+
+def _named(about: Unanalysable) -> Unanalysable:
+    """Return what cannot be analysed in words of the text, where it is the element that a call accesses."""
+    for state in STATES:
+        if about.what.startswith(f"subscript {state}[0] of "):
+            array = about.what.rpartition(" of ")[2]
+            return replace(about, what=f"the element of {array} that this call accesses")
+    return about
 
 
 def _ordered_call(loop: Loop) -> Span | None:

@@ -116,7 +116,10 @@ def because(f: LoopFacts) -> str:
     d, others = f.reason.dependence, [a for a in f.reason.arrays if a != f.reason.dependence.array]
     also = f" (also {', '.join(others)})" if others else ""
     parts = [f"{d.kind} on {d.array}{also}", *([] if f.reason.value else ["no value flows"])]
-    given = [*([_listed(d.sizes)] if d.sizes else []), *([f"the {d.because.what} holds"] if d.because else [])]
+    given = [
+        *([_listed(d.sizes)] if d.sizes else []),
+        *([f"the {d.because.what} holds"] if d.because else []),
+    ]
     return ", ".join([*parts, *([f"when {' and '.join(given)}"] if given else [])])
 
 

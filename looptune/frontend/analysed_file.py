@@ -1,0 +1,47 @@
+"""A file as it is analysed where it cannot be compiled: static locals and the state of the C library at file scope.
+
+int next(void) {                          static int last_of_next = 1;
+  static int last = 1;           ─▶       int next(void) { return last_of_next = last_of_next * 5; }
+  return last = last * 5;
+}
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from looptune.frontend import c_ast
+from looptune.frontend.normalize.library_effects import STATES
+
+
+def analysed_file(file: c_ast.File) -> c_ast.File:
+    """Return the file with static locals at file scope, and the variables of ``library_effects``."""
+    functions: list[c_ast.Function] = []
+    found = list(file.globals)
+    for function in file.functions:
+        statics = {d.name: replace(d, name=f"{d.name}_of_{function.name}") for d in _statics(function)}
+        found += statics.values()
+        functions.append(replace(function, body=_without(function.body, statics)) if statics else function)
+    state = c_ast.ArrayOf(c_ast.Basic("int64"), c_ast.Number("1"))
+    found += (c_ast.Declare(name, state) for name in STATES)
+    return replace(file, functions=tuple(functions), globals=tuple(found))
+
+
+def _statics(function: c_ast.Function) -> Iterator[c_ast.Declare]:
+    """Yield the static variables whose names mean nothing else in the function."""
+    declared = [*function.params, *(n for n in c_ast.walk(function.body) if isinstance(n, c_ast.Declare))]
+    times = Counter(d.name for d in declared)
+    yield from (d for d in declared if d.static and not d.const and times[d.name] == 1)
+
+
+def _without(node: Any, statics: Mapping[str, c_ast.Declare]) -> Any:
+    match node:
+        case c_ast.Name(name) if name in statics:
+            return replace(node, name=statics[name].name)
+        case c_ast.Block(items):
+            kept = (i for i in items if not (isinstance(i, c_ast.Declare) and i.name in statics))
+            return replace(node, items=tuple(_without(i, statics) for i in kept))
+    return c_ast.map_children(lambda part: _without(part, statics), node)
