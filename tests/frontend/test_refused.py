@@ -56,7 +56,6 @@ OTHERWISE: Mapping[str, str] = {
     "\0 is not a constant": "for a parser that lets a malformed constant pass; pycparser does not",
     "several characters in one": "likewise",
     "more characters than an int has bytes": "likewise",
-    "the memory that this call writes": "of nests that are only analysed: test_scan",
     "\0 may change \0, which bounds it": "jam: the front end makes such a loop a while, which jam refuses first",
     "this nest, on which \0, cannot be analysed": "when isl gives up is no matter of one file: test_isl_limits",
     "the bounds of its loops are too complex to analyse": "likewise",

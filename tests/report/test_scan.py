@@ -111,8 +111,7 @@ def test_a_nest_that_cannot_be_compiled_is_analysed(tmp_path: Path) -> None:
         (15, "sequential", "i: flow on last_of_next_2", True),
         (16, "parallel", "", True),
         (17, "unknown", "i: the element of line that this call accesses cannot be analysed, 17:56", True),
-        (18, "not supported", "argv, an array of pointers, is not accepted in a codelet: write an array with all its "
-                              "extents, such as argv[n][m], instead, 7:26", False),
+        (18, "sequential", "i: it calls sprintf in this order, 18:31", True),
         (19, "sequential", "while: each iteration decides whether there is a next one", False),
         (19, "parallel", "", False),
     ]  # fmt: skip
