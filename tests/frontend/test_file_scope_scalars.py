@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from looptune.core.errors import LooptuneError
 from looptune.frontend import load
 from looptune.ir.nodes import Array
 from tests.helpers.against_gcc import difference
