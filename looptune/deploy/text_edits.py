@@ -79,9 +79,6 @@ def find_edits(
     if is_unchanged(before, after, usual):
         return ()
     where = before.body[0].span
-    if part.has_structs:
-        raise UnsupportedError("these loops use fields of structs, which are not written back: write one array for "
-                               "each field", where)  # fmt: skip
     if layout is None:
         raise UnsupportedError("a macro makes this function, which cannot be written back: "
                                "expand it, as gcc -E -P does", where)  # fmt: skip

@@ -42,6 +42,9 @@ def write_back(unit: Unit, codelet: Codelet, usual: Annotations, warn: Warn) -> 
                 f"--kernel {part.function}",
                 unit.codelet.span,
             )
+        refused = _not_written(part)
+        if refused and not is_unchanged(before, after, usual):
+            raise UnsupportedError(refused, before.body[0].span)
         defined = unit.prepared.defined if unit.prepared is not None else ()
         made = () if part.write_back_error else find_edits(part, unit.layout(part), before, after, usual, defined, warn)
         if made and part.path != unit.path:
@@ -50,6 +53,15 @@ def write_back(unit: Unit, codelet: Codelet, usual: Annotations, warn: Warn) -> 
             raise UnsupportedError(f"{part.function} runs twice and its two runs are transformed differently: give "
                                    "both the same directives", unit.codelet.span)  # fmt: skip
     return tuple(edit for made in found.values() for edit in made)
+
+
+def _not_written(part: FunctionPart) -> str:
+    """Return what the codelet does not have as the text has it, "" if there is nothing."""
+    if part.has_structs:
+        return "these loops use fields of structs, which are not written back: write one array for each field"
+    if part.has_swaps:
+        return "these loops swap pointers, which is not written back: write one loop for each array that is written"
+    return ""
 
 
 def _first_place(codelet: Codelet) -> Span:

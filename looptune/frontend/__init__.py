@@ -275,7 +275,7 @@ def _part(program: Program, chosen: CodeletFunction, built: LoweredCodelet) -> F
         variables=built.variables, element_names=built.element_names, shadowed=built.shadowed,
         pointers=built.pointers,
         moved=built.moved, has_structs=built.has_structs,
-        flags=built.flags, result=built.result, rows=built.rows,
+        flags=built.flags, result=built.result, rows=built.rows, has_swaps=built.has_swaps,
         bare=function.name in program.bare,
     )  # fmt: skip
 

@@ -72,7 +72,8 @@ class LoweredCodelet:
     function returns, "" if it returns nothing. ``flags`` are the locals that say whether a jump was taken.
     ``fields`` are the fields of structs that are parameters of the codelet; ``has_structs``: its text names fields.
     ``rows`` are the arrays that consist of pointers, with the dimensions to which these lead; ``row_lengths`` are the
-    parameters that say how long rows are, where this does not follow from others.
+    parameters that say how long rows are, where this does not follow from others. ``has_swaps``: its text swaps
+    pointers in a loop.
     """
 
     codelet: Codelet
@@ -88,6 +89,7 @@ class LoweredCodelet:
     has_structs: bool = False
     rows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     row_lengths: frozenset[str] = frozenset()
+    has_swaps: bool = False
 
 
 def build(file: c_ast.File, chosen: CodeletFunction, options: Options) -> LoweredCodelet:
@@ -98,6 +100,7 @@ def build(file: c_ast.File, chosen: CodeletFunction, options: Options) -> Lowere
     return LoweredCodelet(
         codelet, builder.region, builder.variables, held, builder.hidden, frozenset(builder.pointers()), builder.moved,
         builder.result, builder.flags, builder.fields, builder.has_structs, builder.rows, builder.row_lengths,
+        builder.has_swaps,
     )  # fmt: skip
 
 
@@ -121,7 +124,7 @@ class _Builder:
         self.region = self.part(self.body, marked)
         self.result = self.result_array() if self.region is None else ""
         self.fields: tuple[FieldVariable, ...] = ()
-        self.has_structs = False
+        self.has_structs = self.has_swaps = False
         self.items = self.normalized_items()
         self.starred = only_dereferenced((*self.items, *self.around()))
         self.outer: dict[str, Array | Scalar] = {}
@@ -171,6 +174,7 @@ class _Builder:
                               {base(n): n for n in self.set_globals}, self.chosen.analysed_only)  # fmt: skip
         made = normalize(items, around)
         self.moved = frozenset(map(base, moved))
+        self.has_swaps = made.has_swaps
         if made.has_structs:
             self.has_structs, self.fields = True, made.fields
             self.retype(made.types)

@@ -35,7 +35,8 @@ class FunctionPart:
     ``flags`` are the codelet's locals that say whether a jump of the text was taken. ``bare``: a scop outside of every
     function, around which one was written. ``result`` is the array of the
     codelet that holds what the function returns, "" if it returns nothing. ``rows`` are the arrays that consist of
-    pointers, with the dimensions to which these lead.
+    pointers, with the dimensions to which these lead. ``has_swaps``: the text swaps pointers in a loop, which the
+    codelet does not.
     """
 
     function: str
@@ -56,6 +57,7 @@ class FunctionPart:
     bare: bool = False
     result: str = ""
     rows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    has_swaps: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,41 @@ def test_one_variable_for_two_arrays_is_one_variable_for_each_range() -> None:
     assert arrays == {"n", "a", "b"}
 
 
+@gcc
+@pytest.mark.parametrize("program", programs(TESTS / "data" / "pointer_swaps.c"), ids=lambda p: p.name)
+def test_swapped_pointers_compute_what_gcc_computes(program: Program, tmp_path: Path) -> None:
+    """After an odd number of swaps, and after none."""
+    for sizes in (program.sizes, {**program.sizes, "T": 0} if "T" in program.sizes else program.sizes):
+        assert difference(program.text, sizes, tmp_path, program.shapes) is None
+    assert [*verdicts(load(program.text).codelet).values()] == program.loops
+
+
+SWAPPED = """double *cur, *next;
+void f(int n) {
+  for (int t = 0; t < %s; t++) {
+    for (int i = 1; i < n; i++)
+      next[i] = cur[i - 1];
+    double *tmp = cur; cur = next; next = tmp;
+  }
+}
+double g(void) { return cur[0]; }
+"""
+
+
+def test_pointers_that_other_code_reads_are_what_they_were(tmp_path: Path) -> None:
+    """The number of swaps has to be a multiple of two; such loops are not written back."""
+    file = tmp_path / "f.c"
+    file.write_text(SWAPPED % "6")
+    assert {"cur", "next"} <= {p.name for p in load(file, kernel="f").codelet.params}
+    assert transform(file, kernel="f") == file.read_text()
+    with pytest.raises(LooptuneError, match="these loops swap pointers, which is not written back"):
+        transform(file, ["loop 2: unroll 2"], kernel="f")
+    for steps in ("n", "7"):
+        file.write_text(SWAPPED % steps)
+        with pytest.raises(LooptuneError, match="the pointer cur is set here and read afterwards"):
+            load(file, kernel="f")
+
+
 MOVED = """void f(int n, float *a, float *b) {
   float *p = a;
   #pragma hmppcg unroll 4

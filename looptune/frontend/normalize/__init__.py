@@ -14,6 +14,7 @@ from looptune.frontend.normalize.allocations import declare_allocated
 from looptune.frontend.normalize.calls import Calls
 from looptune.frontend.normalize.counting_conditions import move_counting
 from looptune.frontend.normalize.pointer_offsets import replace_pointers
+from looptune.frontend.normalize.pointer_swaps import replace_swaps
 from looptune.frontend.normalize.results import store_result
 from looptune.frontend.normalize.side_effects import separate_effects
 from looptune.frontend.normalize.sizes import replace_sizeof
@@ -51,9 +52,17 @@ def _results(items: Items, around: Surroundings) -> Items:
     return store_result(items, around.result) if around.result else items
 
 
+def _swaps(items: Items, around: Surroundings) -> Items:
+    return replace_swaps(items, _types(items, around), around.read_after)
+
+
 def _pointers(items: Items, around: Surroundings) -> Items:
+    return replace_pointers(items, _types(items, around), around.read_after)
+
+
+def _types(items: Items, around: Surroundings) -> dict[str, c_ast.Type]:
     declared = {n.name: n.type for n in c_ast.walk(c_ast.Block(items)) if isinstance(n, c_ast.Declare)}
-    return replace_pointers(items, {**around.types, **declared}, around.read_after)
+    return {**around.types, **declared}
 
 
 def _allocations(items: Items, around: Surroundings) -> Items:
@@ -84,7 +93,7 @@ def _sizes(items: Items, around: Surroundings) -> Items:
 
 PASSES: tuple[Pass, ...] = (_allocations, _results, _counting, _effects)
 """Those for statements that may name structs."""
-PASSES_WITHOUT_STRUCTS: tuple[Pass, ...] = (_sizes, _switches, _jumps, _pointers)
+PASSES_WITHOUT_STRUCTS: tuple[Pass, ...] = (_sizes, _switches, _jumps, _swaps, _pointers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,23 +101,27 @@ class Normalized:
     """Statements that ``lower_statements`` reads.
 
     ``types`` are those of the variables, in which arrays of structs are arrays of more dimensions. ``fields`` are the
-    fields of structs from outside that are variables of their own; ``has_structs``: the statements named structs.
+    fields of structs from outside that are variables of their own; ``has_structs``: the statements named structs;
+    ``has_swaps``: they swapped pointers in a loop.
     """
 
     items: Items
     types: Mapping[str, c_ast.Type]
     fields: tuple[FieldVariable, ...]
     has_structs: bool
+    has_swaps: bool = False
 
 
 def normalize(items: Items, around: Surroundings) -> Normalized:
     """Return the statements after all passes. Raises UnsupportedError at what a pass has to refuse."""
     for apply in PASSES:
         items = apply(items, around)
-    declared = {n.name: n.type for n in c_ast.walk(c_ast.Block(items)) if isinstance(n, c_ast.Declare)}
-    separated = separate_fields(items, {**around.types, **declared})
+    separated = separate_fields(items, _types(items, around))
     has_structs = separated.items is not items
     items, around = separated.items, replace(around, types=separated.types)
+    has_swaps = False
     for apply in PASSES_WITHOUT_STRUCTS:
-        items = apply(items, around)
-    return Normalized(items, separated.types, separated.outside, has_structs)
+        made = apply(items, around)
+        has_swaps = has_swaps or (apply is _swaps and made is not items)
+        items = made
+    return Normalized(items, separated.types, separated.outside, has_structs, has_swaps)
