@@ -206,6 +206,11 @@ class Plan:
         """Return the kernels to compile; a persistent loop is one kernel, in place of those in it."""
         return tuple(kernels_in(self.steps, fused=True))
 
+    @property
+    def emulates_floats(self) -> bool:
+        """Return whether sums of floats are computed by products of parts of them, see ``lower.warp_tiles``."""
+        return any(k.warp_tiles is not None and k.warp_tiles.split for k in self.kernels)
+
     def array(self, name: str) -> Array | Local:
         """Return the array of this name: one in device memory, or one of which each thread has a copy."""
         return next(

@@ -74,13 +74,18 @@ class WarpTiles:
     body: tuple[Stmt, ...]
 
     @property
+    def split(self) -> bool:
+        """Return whether factors are split into parts, whose products are added."""
+        return self.dtype == "float32"
+
+    @property
     def threads(self) -> int:
         return self.shape.warps * LANES
 
     @property
     def sum_pitch(self) -> int:
         """Return how far rows of sums are apart in shared memory."""
-        return self.shape.columns + 2
+        return self.shape.columns + WIDE // np.dtype(self.dtype).itemsize
 
     @property
     def elements(self) -> int:

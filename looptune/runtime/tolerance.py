@@ -98,6 +98,14 @@ def widening(expected: Mapping[str, np.ndarray], terms: int, doubt: RoundingEsti
     return ", ".join(found)
 
 
+def relative_error(exact: np.ndarray, got: np.ndarray) -> float:
+    """Return the largest error of an element, relative to it and the median of the array; 0 where one is not finite."""
+    finite = np.abs(np.where(np.isfinite(exact), exact, 0).astype(np.float64))
+    nonzero = finite[finite > 0]
+    scale = float(np.median(nonzero)) if nonzero.size else 1.0
+    return float(np.max(_error(exact, got) / (finite + scale), initial=0.0))
+
+
 def _error(expected: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Return the difference of two results, 0 where one is not finite."""
     with np.errstate(invalid="ignore"):

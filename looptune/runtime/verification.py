@@ -15,7 +15,7 @@ import numpy as np
 from looptune.core.errors import UsageError
 from looptune.ir.nodes import Array, Call, Cast, Codelet, Const, Load, Local, Node, Scalar, Var
 from looptune.ir.rewrite import rewrite, substitute
-from looptune.runtime.tolerance import RoundingEstimate, compare, tolerance, widening
+from looptune.runtime.tolerance import RoundingEstimate, compare, relative_error, tolerance, widening
 
 OUTSIDE = "outside of it"
 """What the message about a write beside an array ends with."""
@@ -45,6 +45,21 @@ class ReferenceComparison:
             self.widened = widening(self.expected, self.terms, self._known)
             suspect = self._suspect(got)
         return compare(suspect, got, terms=self.terms, doubt=self._known) if suspect else None
+
+    def errors(self, got: Mapping[str, np.ndarray]) -> tuple[float, float] | None:
+        """Return the largest error of a result, and that of the original loops with fused multiply-adds.
+
+        Both are relative to the loops in double: to an element and the median of its array, as in ``tolerance``. None
+        if these were not run.
+        """
+        if self._known is None:
+            self._known, self._allowed = self.doubt(), {}
+        doubles = {name: a for name, a in self._known.wider.items() if a.dtype.kind == "f" and name in self.expected}
+        pairs = [(a, got[name], self._known.contracted.get(name, self.expected[name])) for name, a in doubles.items()]
+        if not pairs:
+            return None
+        own, loops = zip(*((relative_error(w, a), relative_error(w, b)) for w, a, b in pairs), strict=True)
+        return max(own), max(loops)
 
     def _suspect(self, got: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {name: want for name, want in self.expected.items() if not self._passes(name, want, got.get(name))}

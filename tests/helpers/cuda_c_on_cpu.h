@@ -95,12 +95,20 @@ static inline void await_copies(size_t left) {
 }
 /* What a warp does together, all warps of a block at the same time: lanes lend each other what they hold, by the
    fragments of the PTX ISA, written down apart from the code that makes the kernels. */
-template <int M, int N, int K> static void multiply_of_warp(double *sums, const double *left, const double *right) {
+static inline unsigned int rounded_to_tf32(float x) {
+    unsigned int bits;
+    memcpy(&bits, &x, 4);
+    return (bits & 0x7f800000) == 0x7f800000 ? bits : (bits + 0x1000) & 0xffffe000;
+}
+static inline float __uint_as_float(unsigned int bits) { float x; memcpy(&x, &bits, 4); return x; }
+static inline double as_factor(double x) { return x; }
+static inline double as_factor(unsigned int x) { return __uint_as_float(x); }
+template <int M, int N, int K, class T, class F> static void multiply_of_warp(T *sums, const F *left, const F *right) {
     static double a[32][M][K], b[32][K][N];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = lane / 4, quad = lane % 4;
     for (int r = 0; r < M * K / 32; r++)
-        a[warp][M == 16 && r % 2 ? group + 8 : group][quad + (M == 16 ? r / 2 : r) * 4] = left[r];
-    for (int r = 0; r < K * N / 32; r++) b[warp][quad + r * 4][group] = right[r];
+        a[warp][M == 16 && r % 2 ? group + 8 : group][quad + (M == 16 ? r / 2 : r) * 4] = as_factor(left[r]);
+    for (int r = 0; r < K * N / 32; r++) b[warp][quad + r * 4][group] = as_factor(right[r]);
     __syncthreads();
     for (int r = 0; r < M * N / 32; r++)
         for (int k = 0; k < K; k++) sums[r] = fma(a[warp][r < 2 ? group : group + 8][k], b[warp][k][quad * 2 + (r & 1)], sums[r]);

@@ -21,7 +21,8 @@ from tests.helpers.cross_check import C_SCALARS, Arguments, arrays, copied
 
 GXX = shutil.which("g++")
 _LAUNCH = re.compile(r"(\w+)<<<(dim3\(.*?\)), (dim3\([\d, ]*\)), \d+, stream>>>\((.*)\);")
-_MMA = re.compile(r'asm volatile\("mma\.sync\.aligned\.m(\d+)n(\d+)k(\d+)\.row\.col\.f64[^;]*;".*?\);', re.DOTALL)
+_MMA = re.compile(r'asm volatile\("mma\.sync\.aligned\.m(\d+)n(\d+)k(\d+)\.row\.col\.f[^;]*;".*?\);', re.DOTALL)
+_PART = re.compile(r'asm\("cvt\.rna\.tf32\.f32 .*?" : "=r"\((.*?)\) : "f"\((.*)\)\);')
 _DYNAMIC = re.compile(r"extern __shared__ (.*)\[\];")
 _TOGETHER = re.compile(r"launch_together\((\d+), (\d+), stream, (\w+), (.*)\);")
 _COPY = re.compile(r'asm volatile\("cp\.async\.c.\.shared\.global .*?, (\d+), %2;"\s*: : [^;]*;')
@@ -62,6 +63,7 @@ def _portable(text: str, number: int) -> str:
     text = re.sub(r'asm volatile\("red\.release[^;]*;".*?;', "*arrived += 1;", text)
     text = re.sub(r'asm volatile\("ld\.acquire[^;]*;".*?;', "look_again(); seen = *arrived;", text)
     text = _MMA.sub(r"multiply_of_warp<\1, \2, \3>(sums, left, right);", text)
+    text = _PART.sub(r"\1 = rounded_to_tf32(\2);", text)
     text = _DYNAMIC.sub(r"static \1[1 << 15];", text)
     text = re.sub(r"cudaFuncSetAttribute\(.*?\); ", "", text)
     text = _COPY.sub(r"copy_later(to, from, \1, there);", text)

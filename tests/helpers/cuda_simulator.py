@@ -87,11 +87,12 @@ def lane(name: str) -> Callable[..., None] | None:
         g, q = own()
         for x, (i, j) in enumerate(held(g, q)):
             left, right = a - g * a0 - q * a1 + i * a0, b - g * b0 - q * b1 + j * b0
-            for k in range(strip):
-                sums[x] += strips[left + k * a1] * strips[right + k * b1]
+            with np.errstate(over="ignore"):
+                terms = [np.float64(strips[left + k * a1]) * np.float64(strips[right + k * b1]) for k in range(strip)]
+                sums[x] += sums.dtype.type(sum(terms))
 
     def store(sums: np.ndarray, strips: np.ndarray, place: int) -> None:
-        pitch = numbers[-1]
+        pitch = numbers[-2]
         g, q = own()
         for x, (i, j) in enumerate(held(g, q)):
             strips[place - g * pitch - 2 * q + i * pitch + j] = sums[x]

@@ -65,5 +65,10 @@ CASES = {
                                        ({"n": 45, "l": 33},)),
     "columns, idle blocks": Case(CORR, ("loop i: gridify(i, j)", "codelet: pack", SMALL), ({"n": 23, "m": 70},)),
     "an array of its own": Case(UPDATE, (f"{SMALL}, shape 16x8x4",), ({"n": 45, "l": 7},)),
+    "floats": Case(GEMM.replace("double", "float"), ("loop k: tensor tf32x3, block 32x32, warp 16x16, stages 2",),
+                   sizes((37, 41, 19), (48, 34, 50), (1, 1, 1))),
+    "floats by columns": Case(CORR.replace("double", "float"), (
+        "loop i: gridify(i, j)", "loop k: tensor tf32x3, block 32x64, warp 32x32, stages 3, shape 16x8x4"),
+        ({"n": 48, "m": 72}, {"n": 23, "m": 70})),
     "a grid of three dimensions": Case(BATCH, ("loop r: gridify(r, q, p)", SMALL), sizes((2, 21, 26))),
 }  # fmt: skip

@@ -260,3 +260,13 @@ def test_a_judge_asks_once_and_only_in_doubt() -> None:
     for by, passes in ((0.02, True), (0.1, False), (0.03, True)):
         assert (judge.wrong({"x": want["x"] + np.float32(by)}) is None) == passes
     assert asked == [1]
+
+
+def test_errors_are_measured_from_the_loops_in_double() -> None:
+    """Of a result and of the loops with fused multiply-adds, relative to an element and the median; floats only."""
+    exact = np.array([1.0, 2.0, 3.0])
+    want = {"x": np.array([1, 2, 3 + 4e-6], np.float32), "n": np.array([1, 2])}
+    doubt = RoundingEstimate({}, {"x": exact}, {"x": np.array([1, 2 + 3e-6, 3])})
+    judge = ReferenceComparison(want, 10, lambda: doubt)
+    assert judge.errors({"x": np.array([1 + 1.5e-6, 2, 3]), "n": want["n"]}) == pytest.approx((5e-7, 7.5e-7), rel=1e-6)
+    assert ReferenceComparison(want, 10, lambda: RoundingEstimate({}, {})).errors(want) is None

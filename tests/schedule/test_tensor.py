@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from looptune.backends.codegen.kernel import check_limits, dynamic_shared_bytes
@@ -27,6 +28,9 @@ from tests.helpers.tensor_cases import CASES, CORR, GEMM, HEAD, SMALL, UPDATE
 simulator = pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-cuda")
 compiler = pytest.mark.skipif(cuda_c_on_cpu.GXX is None, reason="needs g++")
 TOLERANCE = 1e-12
+ROUNDED = 1e-6
+FLOATS = {name: case for name, case in CASES.items() if name.startswith("floats")}
+DOUBLES = {name: case for name, case in CASES.items() if name not in FLOATS}
 SOME = {name: replace(CASES[name], sizes=CASES[name].sizes[:1])
         for name in ("a product", "two products of a triangle", "a grid of three dimensions")}  # fmt: skip
 
@@ -40,14 +44,31 @@ def test_what_the_loops_give(tmp_path: Path) -> None:
 @pytest.mark.wide
 @compiler
 def test_what_the_loops_give_at_other_sizes(tmp_path: Path) -> None:
-    assert not kernel_cases.wrong_in_c(CASES, tmp_path, (True, False), TOLERANCE)
+    assert not kernel_cases.wrong_in_c(DOUBLES, tmp_path, (True, False), TOLERANCE)
+    assert not kernel_cases.wrong_in_c(FLOATS, tmp_path, (True, False), ROUNDED)
 
 
 @pytest.mark.wide
 @simulator
 @pytest.mark.parametrize("constant", [True, False])
 def test_what_the_loops_give_in_numba(tmp_path: Path, constant: bool) -> None:
-    assert not kernel_cases.wrong_in_numba(CASES, tmp_path, constant, TOLERANCE)
+    assert not kernel_cases.wrong_in_numba(DOUBLES, tmp_path, constant, TOLERANCE)
+    assert not kernel_cases.wrong_in_numba(FLOATS, tmp_path, constant, ROUNDED)
+
+
+@compiler
+def test_floats_that_are_not_finite(tmp_path: Path) -> None:
+    """The parts of an infinity are none: such sums are those of the loop, as are sums of what is near the greatest."""
+    case = FLOATS["floats"]
+    codelet, sizes = load(case.text).codelet, {"n": 5, "m": 6, "l": 20}
+    given = cross_check.arguments(codelet, sizes)
+    a, b = given["A"], given["B"]
+    a[0, 3], a[1, 2], a[2, 5], b[7, 1], b[8, 2] = np.inf, np.nan, 3.4028e38, -np.inf, 1e-45
+    want = cross_check.interpreted(codelet, given)
+    made = cuda_c_on_cpu.Case("f", kernel_cases.planned(case.text, case.lines, sizes), codelet, given)
+    found = cuda_c_on_cpu.run([made], tmp_path)["f"]["C"]
+    np.testing.assert_array_equal(np.isfinite(found), np.isfinite(want["C"]))
+    np.testing.assert_allclose(found, want["C"], rtol=1e-6, atol=1e-6)
 
 
 @simulator
@@ -134,10 +155,11 @@ def test_more_shared_memory_than_a_kernel_declares() -> None:
 
 
 def test_half_a_warp_reads_from_different_banks() -> None:
-    """Four rows at four places each, 8 bytes apart or a pitch: 16 banks of 8 bytes."""
+    """Four rows at four places each, 8 bytes apart or a pitch: 16 banks of 8 bytes; of floats a warp, from 32 of 4."""
     for case in CASES.values():
         tiles = kernel_cases.planned(case.text, case.lines).kernels[0].warp_tiles
         assert tiles is not None
         for o in tiles.operands:
-            banks = {(g * o.side_stride + q * o.step_stride) % 16 for g, q in product(range(4), range(4))}
-            assert len(banks) == 16
+            groups, count = (8, 32) if tiles.split else (4, 16)
+            banks = {(g * o.side_stride + q * o.step_stride) % count for g, q in product(range(groups), range(4))}
+            assert len(banks) == count

@@ -32,43 +32,48 @@ class StripProduct:
     strip: int
     left: tuple[int, int]
     right: tuple[int, int]
+    split: bool = False
 
     @classmethod
     def of(cls, tiles: WarpTiles, product: WarpProduct) -> Self:
         left, right = ((o.side_stride, o.step_stride) for o in (product.left, product.right))
         shape = tiles.shape
-        return cls(shape.fragment, shape.warp_rows, shape.warp_columns, shape.strip, left, right)
+        return cls(shape.fragment, shape.warp_rows, shape.warp_columns, shape.strip, left, right, tiles.split)
 
     @property
     def name(self) -> str:
         sides = f"{self.warp_rows}x{self.warp_columns}x{self.strip}"
         strides = "_".join(map(str, (*self.left, *self.right)))
-        return f"multiply_{sides}_by_{self.fragment.name}_{strides}"
+        return f"multiply_{'parts_' * self.split}{sides}_by_{self.fragment.name}_{strides}"
 
     @classmethod
     def named(cls, name: str) -> Self | None:
         """Return the product of this name, or None."""
-        found = re.fullmatch(r"multiply_(\d+)x(\d+)x(\d+)_by_(\d+)x(\d+)x(\d+)_(\d+)_(\d+)_(\d+)_(\d+)", name)
+        found = re.fullmatch(
+            r"multiply_(?:parts_)?(\d+)x(\d+)x(\d+)_by_(\d+)x(\d+)x(\d+)_(\d+)_(\d+)_(\d+)_(\d+)", name
+        )
         if found is None:
             return None
         rows, columns, strip, m, n, k, *strides = map(int, found.groups())
-        return cls(Fragment(m, n, k), rows, columns, strip, (strides[0], strides[1]), (strides[2], strides[3]))
+        return cls(Fragment(m, n, k), rows, columns, strip, (strides[0], strides[1]), (strides[2], strides[3]),
+                   "parts" in name)  # fmt: skip
 
 
-def clear_name(count: int) -> str:
+def clear_name(count: int, dtype: str) -> str:
     """Return the name of the function that sets so many sums to zero."""
-    return f"clear_{count}_sums"
+    return f"clear_{count}_sums_{dtype}"
 
 
 def store_name(tiles: WarpTiles) -> str:
     """Return the name of the function that stores the sums of a lane to shared memory."""
     shape = tiles.shape
-    return f"store_{shape.warp_rows}x{shape.warp_columns}_by_{shape.fragment.name}_{tiles.sum_pitch}"
+    return f"store_{shape.warp_rows}x{shape.warp_columns}_by_{shape.fragment.name}_{tiles.sum_pitch}_{tiles.dtype}"
 
 
-def instruction(f: Fragment) -> str:
+def instruction(f: Fragment, split: bool) -> str:
     """Return the PTX instruction."""
-    return f"mma.sync.aligned.m{f.rows}n{f.columns}k{f.steps}.row.col.f64.f64.f64.f64"
+    kinds = "f32.tf32.tf32.f32" if split else "f64.f64.f64.f64"
+    return f"mma.sync.aligned.m{f.rows}n{f.columns}k{f.steps}.row.col.{kinds}"
 
 
 _CLEAR = '''\
@@ -79,7 +84,7 @@ def {name}(typingctx, sums):
     def emit(context, builder, signature, args):
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
         for k in range({count}):
-            builder.store(ir.Constant(ir.DoubleType(), 0.0), builder.gep(data, [ir.Constant(ir.IntType(64), k)]))
+            builder.store(ir.Constant(ir.{number}(), 0.0), builder.gep(data, [ir.Constant(ir.IntType(64), k)]))
         return context.get_dummy_value()
 
     return types.void(sums), emit
@@ -126,6 +131,60 @@ def {name}(typingctx, sums, strips, a, b):
 
     return types.void(sums, strips, types.uint64, types.uint64), emit
 '''
+_PARTS = '''\
+@intrinsic
+def {name}(typingctx, sums, strips, a, b):
+    """The product of two strips of ``strips`` is added to the sums of a lane; its elements begin at ``a`` and ``b``.
+
+    A factor is the sum of two parts of 11 bits. The three largest products of parts are added on their own, and their
+    sum to the float, since the cores truncate sums."""
+
+    def emit(context, builder, signature, args):
+        number, bits, far = ir.FloatType(), ir.IntType(32), ir.IntType(64)
+        held, read = (context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 1))
+        left, right = (builder.gep(read, [builder.zext(args[k], far)]) for k in (2, 3))
+
+        def at(data, place):
+            return builder.gep(data, [ir.Constant(far, place)])
+
+        part = ir.InlineAsm(ir.FunctionType(bits, [number]), "cvt.rna.tf32.f32 $0, $1;", "=r,f", False)
+
+        def parts(data, place):
+            value = builder.load(at(data, place))
+            high = builder.call(part, [value])
+            return high, builder.call(part, [builder.fsub(value, builder.bitcast(high, number))])
+
+        names = iter("$" + str(k) for k in range({all}))
+        d, l, r, c = ("{{" + ", ".join(next(names) for _ in range(k)) + "}}" for k in ({s}, {l}, {r}, {s}))
+        text = "{instruction} " + ", ".join((d, l, r, c)) + ";"
+        kind = ir.FunctionType(ir.LiteralStructType([number] * {s}), [bits] * ({l} + {r}) + [number] * {s})
+        multiply = ir.InlineAsm(kind, text, ",".join(["=f"] * {s} + ["r"] * ({l} + {r}) + ["f"] * {s}), True)
+        steps = range(0, {strip}, {steps})
+        rows = [
+            [
+                [
+                    parts(left, ({m} * i + {groups} * (x % {upper})) * {a0} + (k + {quads} * (x // {upper})) * {a1})
+                    for x in range({l})
+                ]
+                for k in steps
+            ]
+            for i in range({high})
+        ]
+        for j in range({wide}):
+            columns = [[parts(right, {n} * j * {b0} + (k + {quads} * x) * {b1}) for x in range({r})] for k in steps]
+            for i in range({high}):
+                added = [ir.Constant(number, 0.0)] * {s}
+                for one, other in zip(rows[i], columns):
+                    for p, q in ((1, 0), (0, 1), (0, 0)):
+                        found = builder.call(multiply, [*(x[p] for x in one), *(x[q] for x in other), *added])
+                        added = [builder.extract_value(found, x) for x in range({s})]
+                for x in range({s}):
+                    place = at(held, (i * {wide} + j) * {s} + x)
+                    builder.store(builder.fadd(builder.load(place), added[x]), place)
+        return context.get_dummy_value()
+
+    return types.void(sums, strips, types.uint64, types.uint64), emit
+'''
 _STORE = '''\
 @intrinsic
 def {name}(typingctx, sums, strips, place):
@@ -150,7 +209,7 @@ def {name}(typingctx, sums, strips, place):
 def helpers(kernels: Iterable[str]) -> Iterator[str]:
     """Yield the device functions that kernels in Numba's Python use."""
     text = "\n".join(kernels)
-    for name in sorted(set(re.findall(r"\b(?:clear|multiply|store)_\d\w*(?=\()", text))):
+    for name in sorted(set(re.findall(r"\b(?:clear|multiply|multiply_parts|store)_\d\w*(?=\()", text))):
         yield numba_text(name)
 
 
@@ -158,11 +217,12 @@ def numba_text(name: str) -> str:
     """Return the device function of this name."""
     product = StripProduct.named(name)
     if product is not None:
-        return _MULTIPLY.format(name=name, **constants(product))
+        return (_PARTS if product.split else _MULTIPLY).format(name=name, **constants(product))
     numbers = tuple(map(int, re.findall(r"\d+", name)))
     if name.startswith("clear_"):
-        return _CLEAR.format(name=name, count=numbers[0])
-    rows, columns, m, n, k, pitch = numbers
+        number = {"float64": "DoubleType", "float32": "FloatType"}[name.rpartition("_")[2]]
+        return _CLEAR.format(name=name, count=numbers[0], number=number)
+    rows, columns, m, n, k, pitch, _ = numbers
     f = Fragment(m, n, k)
     return _STORE.format(name=name, high=rows // m, wide=columns // n, s=f.sum_registers, m=m, n=n, groups=GROUPS,
                          pitch=pitch)  # fmt: skip
@@ -176,6 +236,6 @@ def constants(product: StripProduct) -> dict[str, object]:
         "m": f.rows, "n": f.columns, "steps": f.steps, "strip": product.strip, "high": high, "wide": wide,
         "l": f.left_registers, "r": f.right_registers, "s": f.sum_registers, "upper": f.rows // GROUPS,
         "groups": GROUPS, "quads": QUADS, "a0": product.left[0], "a1": product.left[1], "b0": product.right[0],
-        "b1": product.right[1], "instruction": instruction(f), "count": high * wide * f.sum_registers,
+        "b1": product.right[1], "instruction": instruction(f, product.split), "count": high * wide * f.sum_registers,
         "all": 2 * f.sum_registers + f.left_registers + f.right_registers,
     }  # fmt: skip

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from looptune.backends.codegen import memory_ops
 from looptune.backends.codegen.writer import KernelWriter
 from looptune.ir.intervals import never_negative
@@ -24,8 +26,6 @@ from looptune.lower.warp_tiles import COLUMN, ROW, TILES, StripOperand, WarpTile
 
 SLOT, SUMS, PLACE, ELEMENT, COPY = "slot", "sums__tile", "place__tile", "element__tile", "copy__tile"
 TARGET = Var("target__tile", "uint32")
-ITEM = 8
-"""Bytes of an element."""
 
 
 def emit_warp_body(kernel: Kernel, tiles: WarpTiles, writer: KernelWriter, dynamic: bool) -> Iterator[str]:
@@ -54,7 +54,7 @@ class _Emission:
             yield indent + self.first(dim, axis)
         for number in range(tiles.sums):
             yield indent + writer.local_array(f"{SUMS}{number}", tiles.shape.sums, tiles.dtype)
-            yield indent + writer.clear_sums(f"{SUMS}{number}", tiles.shape.sums)
+            yield indent + writer.clear_sums(f"{SUMS}{number}", tiles.shape.sums, tiles.dtype)
         for number, operand in enumerate(tiles.operands):
             yield indent + writer.declare("uint32", f"{PLACE}{number}", self.lane_place(operand))
         yield from self.strips(indent)
@@ -174,7 +174,7 @@ class _Emission:
         inside = [(operand.axis, operand.side), (self.tiles.loop, self.tiles.shape.strip)]
         there = [self.within(loop) for loop, count in inside if not _whole(loop, count)]
         there += map(writer.condition, operand.within)
-        width = operand.vector * ITEM
+        width = operand.vector * np.dtype(self.tiles.dtype).itemsize
         if operand.load is not None and width in memory_ops.WIDTHS:
             source = writer.name(operand.load.array), writer.global_index(operand.load.index[0])
             yield writer.copy_async(width, (TILES, writer.unsigned(place)), source, there)

@@ -134,7 +134,7 @@ class TargetSyntax(ABC):
         """Return the declaration of the shared array whose size the launch says; only for CUDA."""
         raise NotImplementedError
 
-    def clear_sums(self, sums: str, count: int) -> str:
+    def clear_sums(self, sums: str, count: int, dtype: str) -> str:
         """Return the statement that sets the sums of a lane to zero; only for CUDA."""
         raise NotImplementedError
 

@@ -146,9 +146,9 @@ class CudaCWriter(CWriter):
     def dynamic_shared(self, name: str, dtype: str) -> str:
         return f"extern __shared__ __align__({WIDE}) {self.types[dtype]} {name}[];"
 
-    def clear_sums(self, sums: str, count: int) -> str:
-        self.functions |= matrix_functions.clear(count)
-        return f"{clear_name(count)}({sums});"
+    def clear_sums(self, sums: str, count: int, dtype: str) -> str:
+        self.functions |= matrix_functions.clear(count, dtype)
+        return f"{clear_name(count, dtype)}({sums});"
 
     def multiply_strips(self, tiles: WarpTiles, product: WarpProduct, sums: str, left: str, right: str) -> str:
         made = StripProduct.of(tiles, product)

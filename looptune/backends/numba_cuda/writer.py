@@ -116,8 +116,8 @@ class NumbaSpelling(KernelWriter):
     def dynamic_shared(self, name: str, dtype: str) -> str:
         return f"{name} = cuda.shared.array(0, {numba_type(dtype)}, alignment={WIDE})"
 
-    def clear_sums(self, sums: str, count: int) -> str:
-        return f"{matrix_ops.clear_name(count)}({sums})"
+    def clear_sums(self, sums: str, count: int, dtype: str) -> str:
+        return f"{matrix_ops.clear_name(count, dtype)}({sums})"
 
     def multiply_strips(self, tiles: WarpTiles, product: WarpProduct, sums: str, left: str, right: str) -> str:
         name = matrix_ops.StripProduct.of(tiles, product).name

@@ -117,6 +117,7 @@ class _Tiling:
     kernel: Kernel
     plan: Plan
     conditional: bool = False
+    dtype: str = "float64"
     known: Mapping[str, Expr] = field(default_factory=dict)
     """The values of locals that are computed once, before the loop."""
 
@@ -129,15 +130,16 @@ class _Tiling:
         before = self.preceding(loop)
         self.known = self.values(before)
         terms = tuple(t for stmt in loop.body for t in self.terms(stmt, loop))
-        self.check_values(loop, terms, before)
         said = loop.annotation(TensorTile)
         assert said is not None, "a directive asks for it"
+        self.dtype = "float32" if said.split else "float64"
+        self.check_values(loop, terms, before)
         shape = BlockShape(Fragment(*said.shape), *said.block, *said.warp, said.strip)
         assert checked(shape), f"{shape} does not compute each term once"
         products, buffer, targets = self.products(terms, loop, shape)
         negative = tuple(all(t.negative for t in terms if t.target == target) for target in targets)
         tiles = WarpTiles(
-            shape, said.stages, "float64", replace(loop, body=()), products, buffer, len(targets), (),
+            shape, said.stages, self.dtype, replace(loop, body=()), products, buffer, len(targets), (),
         )  # fmt: skip
         tiles = replace(tiles, body=self.epilogue(loop, targets, negative, tiles))
         return replace(kernel, block=(tiles.threads, 1), warp_tiles=tiles)
@@ -218,8 +220,9 @@ class _Tiling:
             if isinstance(stmt, Assign) and target_name(stmt.target) in used and stmt.target not in targets | kept:
                 raise InfeasibleDirective(loop, f"{target_name(stmt.target)} is written before it and read in it")
         for dtype in sorted({n.dtype for t in terms for n in (t.target, *t.factors)}):
-            if dtype != "float64":
-                raise InfeasibleDirective(loop, f"it adds products of doubles, and here is a {dtype}")
+            if dtype != self.dtype:
+                kinds = ("doubles", "; tf32x3 is for floats") if self.dtype == "float64" else ("floats", "")
+                raise InfeasibleDirective(loop, f"it adds products of {kinds[0]}, and here is a {dtype}{kinds[1]}")
 
     def products(
         self, terms: Sequence[_Term], loop: Loop, shape: BlockShape
@@ -250,7 +253,7 @@ class _Tiling:
             if len(on) > 1:
                 raise InfeasibleDirective(loop, f"a factor depends on both {self.row.var} and {self.column.var}")
             (columns if self.column.var in on else rows).append(factor)
-        one = Const(1.0, "float64")
+        one = Const(1.0, self.dtype)
         rows, columns = rows or [one] * _single(self.row), columns or [one] * _single(self.column)
         of_row = _single(self.row) or any(self.row.var in names_in(f) for f in rows)
         if not columns or not of_row:
@@ -268,13 +271,13 @@ class _Tiling:
         places, constant = affine_terms(flat.index[0]) if isinstance(flat, Load) else ({}, 0)
         along = not _adjacent(places, axis) or _adjacent(places, loop)
         minor, length = (loop, strip) if along else (axis, side)
-        lanes = WIDE // np.dtype("float64").itemsize
+        lanes = WIDE // np.dtype(self.dtype).itemsize
         vector = lanes if plain is not None and _adjacent(places, minor) and not constant % lanes else 1
         others = (k for t, k in places.items() if t != Var(minor.var, minor.dtype))
         if any(k % lanes for k in others) or not _even(minor, lanes):
             vector = 1
         within = tuple(c for n in loads for c in self.inside(n, loop)) if self.conditional else ()
-        return StripOperand(axis, flat, plain, side, along, _pitch(length), offset, vector, within)
+        return StripOperand(axis, flat, plain, side, along, _pitch(length, self.dtype, along), offset, vector, within)
 
     def flat(self, n: Node) -> Node | None:
         return Load(n.array, (flat_index(n, self.plan),), n.dtype) if isinstance(n, Load) and len(n.index) > 1 else None
@@ -296,11 +299,16 @@ class _Tiling:
         def rule(stmt: Stmt) -> tuple[Stmt, ...] | None:
             return tuple(added) if isinstance(stmt, Loop) and stmt.annotation(TensorTile) is not None else None
 
-        added = []
-        for number, (target, minus) in enumerate(zip(targets, negative, strict=True)):
-            row = add(mul(ROW, Const(tiles.sum_pitch)), Const(number * tiles.shape.rows * tiles.sum_pitch))
-            found = Load(TILES, (add(row, COLUMN),), tiles.dtype)
-            added.append(Assign(target, Binary("-" if minus else "+", target, found)))
+        row, size = mul(ROW, Const(tiles.sum_pitch)), tiles.shape.rows * tiles.sum_pitch
+        places = (add(add(row, Const(n * size)), COLUMN) for n in range(len(targets)))
+        sums = [Load(TILES, (place,), tiles.dtype) for place in places]
+        added: list[Stmt] = [
+            Assign(target, Binary("-" if minus else "+", target, found))
+            for target, minus, found in zip(targets, negative, sums, strict=True)
+        ]
+        if tiles.dtype == "float32":  # a part of what is not finite is no number: such sums are those of the loop
+            finite = reduce(lambda a, b: Binary("&&", a, b), [Binary("==", found, found) for found in sums])
+            added = [If(finite, tuple(added), (loop.without(TensorTile),))]
         made: tuple[Stmt, ...] = rewrite(self.flat, rewrite_stmts(rule, self.kernel.body))
         return made
 
@@ -352,9 +360,11 @@ def _single(axis: Loop) -> bool:
     return False
 
 
-def _pitch(length: int) -> int:
-    """Return how far rows are apart, so that the lanes of half a warp read from different banks of shared memory.
+def _pitch(length: int, dtype: str, along: bool) -> int:
+    """Return how far rows are apart, so that lanes that read at the same time read from different banks.
 
-    They read four rows at four places each, of 8 bytes; there are 16 such banks.
+    Of doubles, half a warp reads four rows at four places each, from 16 banks of 8 bytes; of floats, a warp reads eight
+    rows at four places each, or four rows at eight places, from 32 banks.
     """
-    return next(n for n in range(length, length + 16) if n % 16 in (4, 12))
+    period, fitting = (16, (4, 12)) if dtype == "float64" else (8, (4,)) if along else (32, (8, 24))
+    return next(n for n in range(length, length + period + 1) if n % period in fitting)

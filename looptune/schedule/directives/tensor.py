@@ -8,6 +8,8 @@
 
     tensor                   double: every product and sum is rounded as IEEE 754 prescribes, in another order
     tensor, warp 64x32       the elements of a warp; ``block`` are those of a block, ``strip`` the values of k
+    tensor tf32x3            float: the sums of three products of parts of the factors, on cores that multiply 11 bits;
+                             each strip's sums are added to floats, so that errors are no larger than those of floats
     tensor, stages 3         strips in shared memory at a time: one that is multiplied, and those on their way
 
 Legal when: the loop carries only sums, each of products of which one factor depends on the row and one on the column;
@@ -42,6 +44,9 @@ SHAPES = ((16, 8, 16), (16, 8, 8), (16, 8, 4), (8, 8, 4))
 """Rows, columns and steps that one instruction computes; the last one also on devices of compute capability 8.0."""
 MOST_WARPS = 32
 WORDS = ("block", "warp", "strip", "stages", "shape")
+SPLIT = "tf32x3"
+"""Products of floats, by three products of their parts of 11 bits each."""
+SPLIT_SHAPES = SHAPES[1:3]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,7 @@ class TensorTile(Annotation):
     strip: int = DEFAULT_STRIP
     stages: int = DEFAULT_STAGES
     shape: tuple[int, int, int] = SHAPES[0]
+    split: bool = False
 
     def pragma(self) -> str:
         return f"#pragma looptune {self.text}"
@@ -64,8 +70,10 @@ class TensorTile(Annotation):
     def text(self) -> str:
         """Return the directive with all that it says."""
         block, warp = ("x".join(map(str, sides)) for sides in (self.block, self.warp))
-        shape = f", shape {_by(self.shape)}" if self.shape != SHAPES[0] else ""
-        return f"tensor, block {block}, warp {warp}, strip {self.strip}, stages {self.stages}{shape}"
+        usual = SPLIT_SHAPES[0] if self.split else SHAPES[0]
+        shape = f", shape {_by(self.shape)}" if self.shape != usual else ""
+        word = f"tensor {SPLIT}" if self.split else "tensor"
+        return f"{word}, block {block}, warp {warp}, strip {self.strip}, stages {self.stages}{shape}"
 
     def of_points(self) -> None:
         """Return None: the strips are the directive's own."""
@@ -75,7 +83,8 @@ class TensorTile(Annotation):
 class Tensor(Transform):
     name: ClassVar = "tensor"
     syntax: ClassVar = (
-        "tensor [, block ROWSxCOLUMNS] [, warp ROWSxCOLUMNS] [, strip NUMBER] [, stages NUMBER] [, shape MxNxK]"
+        "tensor [tf32x3] [, block ROWSxCOLUMNS] [, warp ROWSxCOLUMNS] [, strip NUMBER] [, stages NUMBER] "
+        "[, shape MxNxK]"
     )
     stage: ClassVar = "mode"
     requires_reduction: ClassVar = True
@@ -86,10 +95,11 @@ class Tensor(Transform):
     def parse(cls, directive: Directive) -> Self:
         said: dict[str, Arg] = {}
         for arg in directive.args:
-            if arg.key not in WORDS:
-                raise unknown_argument(cls, arg, WORDS)
+            if arg.key not in (*WORDS, SPLIT):
+                raise unknown_argument(cls, arg, (*WORDS, SPLIT))
             said[arg.key] = arg
-        shape = _shape(said["shape"]) if "shape" in said else SHAPES[0]
+        shapes = SPLIT_SHAPES if SPLIT in said else SHAPES
+        shape = _shape(said["shape"], shapes) if "shape" in said else shapes[0]
         block = _sides(said["block"], "block", shape[:2]) if "block" in said else DEFAULT_BLOCK
         default = (min(DEFAULT_WARP[0], block[0]), min(DEFAULT_WARP[1], block[1]))
         warp = _sides(said["warp"], "warp", shape[:2]) if "warp" in said else default
@@ -106,7 +116,7 @@ class Tensor(Transform):
         if strip % 16:
             raise DirectiveError(f"tensor: the strip must be a multiple of 16, got {strip}", said["strip"].span)
         stages = _number(said["stages"], "the number of stages", 2, MOST_STAGES) if "stages" in said else DEFAULT_STAGES
-        return cls(TensorTile(block, warp, strip, stages, shape), span=directive.span)
+        return cls(TensorTile(block, warp, strip, stages, shape, SPLIT in said), span=directive.span)
 
     def parallel(self, loop: Loop) -> tuple[Loop, ...]:
         return (loop,)
@@ -118,10 +128,10 @@ class Tensor(Transform):
         return Rewrite((site.loop.annotated(self.tile),))
 
 
-def _shape(arg: Arg) -> tuple[int, int, int]:
-    found = next((shape for shape in SHAPES if shape == arg.values), None)
+def _shape(arg: Arg, shapes: Sequence[tuple[int, int, int]]) -> tuple[int, int, int]:
+    found = next((shape for shape in shapes if shape == arg.values), None)
     if found is None:
-        raise DirectiveError(f"tensor: the shapes are {', '.join(map(_by, SHAPES))}", arg.span)
+        raise DirectiveError(f"tensor: the shapes are {', '.join(map(_by, shapes))}", arg.span)
     return found
 
 

@@ -373,6 +373,9 @@ class MeasuringDevice:
         wrong = self.wrong()
         if wrong is not None:
             return self.wrong_result(wrong)
+        emulated = self.emulation(binary.plan)
+        if isinstance(emulated, WrongResult):
+            return emulated
         verified = time.monotonic()
         times = self.timed(sample, first_us, ran is not None, None if best is None else best.us)
         s = summary(times)
@@ -381,7 +384,24 @@ class MeasuringDevice:
             return WrongResult(bad)
         own = Incumbent(s.median_us, checked.us, checked.sizes, with_pace(ran, s.median_us))
         facts = (*_facts(binary), *_took(verified - start, time.monotonic() - verified), *own.facts)
-        return self._verified(Timed(times, s.median_us, s.q1_us, s.q3_us, "", facts), checked)
+        made = self._verified(Timed(times, s.median_us, s.q1_us, s.q3_us, "", facts), checked)
+        return replace(made, verified=emulated + made.verified)
+
+    def emulation(self, plan: Plan) -> str | WrongResult:
+        """Return what is said of a version that emulates floats: its largest error, and that of the original loops.
+
+        It is wrong where its own is larger; "" for any other version.
+        """
+        if not plan.emulates_floats:
+            return ""
+        judge = self.comparison.judge
+        found = judge.errors({name: self.machine.fetch(self.arrays[name]) for name in judge.expected})
+        if found is None:
+            return "emulated floats, whose error was not measured; "
+        own, loops = (f"{error:.2g}" for error in found)
+        if found[0] > found[1]:
+            return WrongResult(f"emulated floats: the largest error is {own}, and that of the loops {loops}")
+        return f"emulated floats: the largest error is {own}, that of the loops {loops}; "
 
     def _verified(self, outcome: Timed, checked: PrimeSizeRun) -> Timed:
         """Return the outcome with a description of its verification and with the seconds at prime sizes."""
