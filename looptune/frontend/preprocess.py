@@ -264,7 +264,7 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
         where = self.line_span(*self.lastdirective.origin[:2])
         if is_malformed:
             raise ParseError('#include needs "file" or <file>', where)
-        if not is_system_include:
+        if not is_system_include and not self.has("__has_include", includepath):
             self.missing.append((includepath, where))
         self.skipped.append(includepath)
         raise pcpp.OutputDirective(pcpp.Action.IgnoreAndRemove)

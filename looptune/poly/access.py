@@ -15,7 +15,7 @@ from looptune.core.source import Span
 from looptune.ir.c_printer import expression_text
 from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Codelet, Expr, Load, Scalar, Var
-from looptune.ir.rewrite import substitute, walk
+from looptune.ir.rewrite import walk
 from looptune.poly.domain import IterationDomains, Statement, Unanalysable
 from looptune.poly.reduction import Accumulation, accumulation
 
@@ -106,7 +106,7 @@ def _access(
             )
     certain = statement.exact and None not in index
     span = node.span if node.span.line else statement.assign.span
-    values = tuple(substitute(e, nest.known) for e in subscripts)
+    values = tuple(map(nest.named_terms, subscripts))
     op, exact = (None, False) if into is None else (into.op, into.exact)
     return Access(statement.name, array, index, write, certain, span, source_text(node), unknown, op, values, exact)
 

@@ -10,11 +10,11 @@ An ``if`` is split into what must be true and what must be false for a branch to
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from looptune.ir.nodes import Binary, Expr, Load, Node, Unary, Var
-from looptune.ir.rewrite import rewrite, substitute
+from looptune.ir.rewrite import rewrite
 from looptune.poly.affine import NOTHING, Least, condition_to_isl, name
 
 
@@ -52,13 +52,11 @@ def conjuncts(cond: Expr, wanted: bool) -> Iterator[tuple[Expr, bool]]:
             yield cond, wanted
 
 
-def affine_part(
-    cond: Expr, wanted: bool, known: Mapping[str, Expr], scope: Collection[str], least: Least = NOTHING
-) -> tuple[str, bool]:
+def affine_part(cond: Expr, wanted: bool, scope: Collection[str], least: Least = NOTHING) -> tuple[str, bool]:
     """Return the affine part of a condition as isl text, and whether that is the whole condition.
 
-    ``wanted`` is the value that it shall have; ``scope`` has the isl names that the text may use; ``known`` maps
-    variables to their values. See ``condition_to_isl``.
+    ``wanted`` is the value that it shall have; ``scope`` has the isl names that the text may use. See
+    ``condition_to_isl``.
     """
 
     def hide(n: Node) -> Node | None:
@@ -67,4 +65,4 @@ def affine_part(
                 return Load(var, (), dtype)
         return None
 
-    return condition_to_isl(rewrite(hide, substitute(cond, known)), wanted, least)
+    return condition_to_isl(rewrite(hide, cond), wanted, least)

@@ -5,8 +5,9 @@ and 0 <= e0 < n holds wherever the subscript is used, two of them are equal exac
 treated as one of two dimensions (or more: ``(i * n + j) * m + k``). Otherwise the subscript may be anything.
 
 The size may be a sum, as in ``A[(i + 1) * (n + 2) + j + 1]``. Where e0 < n does not follow from the loops, but from a
-relation of two sizes, that relation is assumed: ``A[i * lda + j]`` for ``j < m`` assumes ``m <= lda``. Of an array with
-several subscripts the first one is split.
+relation of two sizes, that relation is assumed: ``A[i * lda + j]`` for ``j < m`` assumes ``m <= lda``, and so is the
+least value of a stride: ``A[i * inc]`` assumes ``1 <= inc``. Nothing is assumed for arrays that are only read. Of an
+array with several subscripts the first one is split.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ def _rows_of(space: Space, mine: list[Access]) -> tuple[list[tuple[Access, Acces
         if rest is None or None in a.index[1:] or not _in_scope(space, a):
             return [], ()
         todo.append(_Subscript(a, rest))
-    for may_assume in (False, True):
+    for may_assume in (False, True) if any(a.write for a in mine) else (False,):
         splitter = _Splitter(space, may_assume)
         done = splitter.split(todo)
         if done is not None:
@@ -247,16 +248,19 @@ class _Splitter:
         return isl.Set(f"{self.space.prefix}{{ : {_text(relation.lower)} <= {_text(relation.upper)} }}")
 
     def needed(self, access: Access, column: Polynomial, size: Polynomial) -> SizeRelation | None:
-        """Return the relation of sizes by which the column is below the size, None where that is no relation of two."""
+        """Return the relation of sizes by which the column is below the size.
+
+        None where that is neither a relation of two sizes nor a least value of one.
+        """
         loops = tuple(f for f in self.space.nest.statements[access.statement].loops if isinstance(f, Loop))
         sizes = frozenset(p for p in self.space.nest.parameters if not p.endswith("_"))
         names = sizes | {f.var for f in loops if name(f.var) == f.var}
         if not all(f in sizes for m in size for f in m) or not all(f in names for m in column for f in m):
             return None
         top = array_extent.bound(_expression(column), loops, sizes)
-        if top is None or not any(top) or any(len(m) > 1 or m[0].startswith("(") for m in top if m):
+        if top is None or any(len(m) > 1 or m[0].startswith("(") for m in top if m):
             return None
-        return SizeRelation(top, size) if len({m for m in (*top, *size) if m}) > 1 else None
+        return SizeRelation(top, size) if not any(top) or len({m for m in (*top, *size) if m}) > 1 else None
 
 
 def _divided(p: Polynomial, size: Polynomial) -> tuple[Polynomial, Polynomial] | None:

@@ -12,7 +12,7 @@ move an ``if`` as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from looptune.core.source import Span
@@ -26,6 +26,7 @@ from looptune.ir.nodes import (
     Const,
     Expr,
     If,
+    Load,
     Local,
     Loop,
     Node,
@@ -39,6 +40,7 @@ from looptune.ir.rewrite import substitute, walk
 from looptune.ir.simplify import is_integer
 from looptune.poly.affine import Least, constant, lower_bound, name, to_isl
 from looptune.poly.data_conditions import DataCondition, affine_part, conjuncts
+from looptune.poly.opaque_terms import OpaqueTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,8 @@ class IterationDomains:
     ``context``: the extents of arrays are not negative; C demands more of a variable length array, but programs do call
     with n = 0. Nothing is concluded from the bounds of the arrays, because programs do run over a row's end into the
     next row. ``known`` are locals that stand for an affine value. ``ranges`` holds, by loop, the condition to reach it
-    and the condition to run at all. ``least`` has a constant that a size is never below, where one is known.
+    and the condition to run at all. ``least`` has a constant that a size is never below, where one is known. ``terms``
+    are those parameters that stand for an expression.
     """
 
     parameters: tuple[str, ...]
@@ -128,19 +131,26 @@ class IterationDomains:
     unknown: tuple[Unanalysable, ...]
     ranges: tuple[tuple[Loop, tuple[str, ...], str, str | None], ...]
     least: Least
+    terms: OpaqueTerms
 
     def affine(self, e: Expr, dims: tuple[str, ...]) -> str | None:
         """Return ``e`` as isl text over ``dims`` and the parameters, or None if it depends on anything else."""
-        return _affine(e, self.known, {*dims, *self.parameters})
+        return _affine(e, self.known, {*dims, *self.parameters}, self.terms)
+
+    def named_terms(self, e: Expr) -> Expr:
+        """Return ``e`` with locals that stand for a value replaced by it, and quotients of sizes by their names."""
+        return self.terms.replaced(substitute(e, self.known), products=False)
 
     def condition(self, e: Expr, wanted: bool, dims: tuple[str, ...]) -> tuple[str, bool]:
         """Return a condition, as isl text, that holds wherever ``e`` is true (or false), and whether it is exact."""
-        return affine_part(e, wanted, self.known, {*dims, *self.parameters})
+        return affine_part(self.terms.replaced(substitute(e, self.known)), wanted, {*dims, *self.parameters})
 
 
-def _affine(e: Expr, known: Mapping[str, Expr], scope: set[str], least: Least | None = None) -> str | None:
-    value = substitute(e, known)
-    if any(name(v) not in scope for v in names_in(value)):
+def _affine(
+    e: Expr, known: Mapping[str, Expr], scope: Collection[str], terms: OpaqueTerms, least: Least | None = None
+) -> str | None:
+    value = terms.replaced(substitute(e, known))
+    if any(name(v) not in scope and v not in terms.found for v in names_in(value)):
         return None
     return to_isl(value) if least is None else to_isl(value, least)
 
@@ -150,31 +160,37 @@ def scan(codelet: Codelet) -> IterationDomains:
     scalars = [p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)]
     assigned = written_names(codelet.body)
     parameters = tuple(p for p in scalars if p not in assigned)
-    known = _known_values(codelet, set(parameters))
+    terms = OpaqueTerms(parameters)
+    known = _known_values(codelet, set(parameters), terms)
     scope = {name(p) for p in parameters}
+    for load in (n for n in walk(codelet.body) if isinstance(n, Load)):
+        for subscript in load.index:
+            terms.replaced(substitute(subscript, known), products=False)
+            terms.replaced(substitute(subscript, known))
     context: list[str] = []
     least: dict[str, int] = {}
     for extent in _extents(codelet):
-        affine = _affine(extent, known, scope)
+        affine = _affine(extent, known, scope, terms)
         if affine is not None and constant(extent) is None:
             context.append(f"{affine} >= 0")
         match substitute(extent, known):
             case Var(var) if var in parameters:
                 least[var] = 0
-    walker = _Walker(known, used_names=_taken(codelet))
+    walker = _Walker(known, terms, used_names=_taken(codelet))
     top = _Place(scope=frozenset(scope), least=least)
     walker.block(codelet.body, top)
     length = max((len(s.time) for s in walker.statements), default=1)
     statements = {s.name: replace(s, time=s.time + ("0",) * (length - len(s.time))) for s in walker.statements}
     unknown = _collected(walker.unknown)
     return IterationDomains(
-        tuple(name(p) for p in parameters),
+        (*map(name, parameters), *terms.found),
         tuple(dict.fromkeys(context)),
         known,
         statements,
         unknown,
         tuple(walker.ranges),
         least,
+        replace(terms, open=False),
     )
 
 
@@ -206,7 +222,7 @@ def _collected(unknown: list[tuple[Unanalysable, str]]) -> tuple[Unanalysable, .
     return tuple(replace(u, statements=frozenset(names)) for u, names in found.items())
 
 
-def _known_values(codelet: Codelet, parameters: set[str]) -> dict[str, Expr]:
+def _known_values(codelet: Codelet, parameters: set[str], terms: OpaqueTerms) -> dict[str, Expr]:
     """Integer locals assigned once, from an affine value, before every use in the block that assigns them."""
     integers = {v.name for v in codelet.locals if not v.shape and is_integer(v.dtype)}
     times: dict[str, int] = {}
@@ -226,7 +242,7 @@ def _known_values(codelet: Codelet, parameters: set[str]) -> dict[str, Expr]:
                 case Assign(Var(target), value) if target in candidates:
                     later = sum(isinstance(n, Var) and n.name == target for n in walk(body[k + 1 :]))
                     whole = substitute(value, known)
-                    if later == uses[target] - 1 and names_in(whole) <= scope and to_isl(whole) is not None:
+                    if later == uses[target] - 1 and names_in(whole) <= scope and to_isl(terms.replaced(whole)):
                         known[target] = whole
                 case Loop(var, _, _, inner):
                     visit(inner, scope | {var})
@@ -267,6 +283,7 @@ class _Place:
 @dataclass(slots=True)
 class _Walker:
     known: Mapping[str, Expr]
+    terms: OpaqueTerms
     used_names: set[str]
     statements: list[Statement] = field(default_factory=list)
     unknown: list[tuple[Unanalysable, str]] = field(default_factory=list)
@@ -336,7 +353,8 @@ class _Walker:
         """Inside an ``if``: the affine parts of its condition hold, the others may be either way."""
         domain, asked = list(place.domain), list(place.data_conditions)
         for part, wanted in conjuncts(cond, taken):
-            holds, exact = affine_part(part, wanted, self.known, place.scope, place.least)
+            whole = self.terms.replaced(substitute(part, self.known))
+            holds, exact = affine_part(whole, wanted, {*place.scope, *self.terms.found}, place.least)
             if not exact:
                 here = " and ".join(f"({c})" for c in domain)
                 asked.append(DataCondition(part, wanted, len(place.loops), start, here, place.ifs, cond))
@@ -349,7 +367,7 @@ class _Walker:
         )  # fmt: skip
 
     def affine(self, e: Expr, place: _Place) -> str | None:
-        return _affine(e, self.known, set(place.scope), place.least)
+        return _affine(e, self.known, place.scope, self.terms, place.least)
 
 
 def _span(e: Expr, around: While) -> Span:

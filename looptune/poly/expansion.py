@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import islpy as isl
 
+from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Array, Assign, Cast, Codelet, Const, Expr, Load, Loop, Node, Scalar, Stmt, Var, While
 from looptune.ir.rewrite import map_blocks, rewrite, walk, walk_stmts
 from looptune.ir.simplify import add, div, fold, max_of, mul, sub
@@ -189,7 +190,7 @@ class Expansion:
     def copy_index(self, loop: Loop) -> CopyIndex | None:
         """Return the copies along a loop, or None where its bounds are not made of sizes alone."""
         sizes = {*self.model.parameters}
-        bounds = [_in_sizes(e, sizes) for e in (loop.lo, loop.hi)]
+        bounds = [self._isl(e) is not None and names_in(e) <= sizes for e in (loop.lo, loop.hi)]
         counted = {loop.dtype, *(p.dtype for p in self._sizes.values())}
         dtype = "int32" if counted == {"int32"} else "int64"
         lo, hi = (fold(Cast(dtype, e)) if fixed else self._extreme(loop, end, dtype) for e, fixed, end in
@@ -203,20 +204,23 @@ class Expansion:
         return CopyIndex(loop, lo, trips if self._positive(lo, hi) else max_of(trips, Const(1, dtype)), stride, dtype)
 
     @property
-    def _sizes(self) -> dict[str, Var]:
-        """Return the sizes by isl's names."""
+    def _sizes(self) -> dict[str, Expr]:
+        """Return the sizes, and the terms that are sizes to isl, by isl's names."""
         sizes = (p for p in self.codelet.params if isinstance(p, Scalar) and p.name in self.model.parameters)
-        return {name(p.name): Var(p.name, p.dtype) for p in sizes}
+        return {**{name(p.name): Var(p.name, p.dtype) for p in sizes}, **self.model.space.nest.terms.found}
+
+    def _isl(self, e: Expr) -> str | None:
+        return to_isl(self.model.space.nest.terms.replaced(e))
 
     def _positive(self, lo: Expr, hi: Expr) -> bool:
         space = self.model.space
-        return bool(space.context().is_subset(isl.Set(f"{space.prefix}{{ : {to_isl(lo)} < {to_isl(hi)} }}")))
+        return bool(space.context().is_subset(isl.Set(f"{space.prefix}{{ : {self._isl(lo)} < {self._isl(hi)} }}")))
 
     def _extreme(self, loop: Loop, end: str, dtype: str) -> Expr | None:
         """Return the smallest value of a loop, or the number after its greatest one, where it is a sum of sizes."""
         space = self.model.space
         place = next((r for r in space.nest.ranges if r[0] is loop), None)
-        bounds = [to_isl(e) for e in (loop.lo, loop.hi)]
+        bounds = [self._isl(e) for e in (loop.lo, loop.hi)]
         if place is None or None in bounds:
             return None
         _, dims, domain, _ = place
@@ -227,11 +231,7 @@ class Expansion:
         return _sum_of_sizes(found, self._sizes, dtype, end == "hi")
 
 
-def _in_sizes(e: Expr, sizes: set[str]) -> bool:
-    return to_isl(e) is not None and all(n.name in sizes for n in walk(e) if isinstance(n, Var))
-
-
-def _sum_of_sizes(found: isl.PwAff, sizes: Mapping[str, Var], dtype: str, after: bool) -> Expr | None:
+def _sum_of_sizes(found: isl.PwAff, sizes: Mapping[str, Expr], dtype: str, after: bool) -> Expr | None:
     """Return a value that is one sum of multiples of sizes, plus 1 where it is that ``after`` it; else None."""
     pieces: list[isl.Aff] = []
     found.foreach_piece(lambda _, value: pieces.append(value))

@@ -143,12 +143,13 @@ class _Within:
     dims: tuple[str, ...]
     outer: int
     enclosing_conditions: str
-    variables: Mapping[str, Var]
+    variables: Mapping[str, Expr]
 
     @staticmethod
     def of(reach: LoopContext, loops: Sequence[Loop]) -> _Within:
         dims, given = reach.place
-        variables = {name(v.name): v for v in reach.parameters}
+        variables: dict[str, Expr] = {name(v.name): v for v in reach.parameters}
+        variables |= reach.nest.terms.found
         variables |= {name(f.var): Var(f.var, f.dtype) for f in (*reach.enclosing_loops, *loops)}
         return _Within(reach.nest, (*dims, *(name(f.var) for f in loops)), len(dims), given, variables)
 
@@ -212,7 +213,7 @@ def _bounded(within: _Within, loop: Loop, whole: isl.Set, around: isl.Set, strid
         assert ends is not None, f"{loop.var} has no bounds"
         lows.append(_one(within, around, ends[0], max_of, ">="))
         highs.append(_one(within, around, ends[1], min_of, "<="))
-    outer = {within.variables[d].name for d in within.dims[:last] if d in within.variables}
+    outer = names_in(tuple(within.variables[d] for d in within.dims[:last] if d in within.variables))
     lo = _one(within, around, lows, min_of, "<=")
     hi = _one(within, around, highs, max_of, ">=")
     lo, hi = (_as_written(within, around, outer, *pair) for pair in ((lo, loop.lo), (hi, loop.hi)))
@@ -232,7 +233,7 @@ def _one(within: _Within, on: isl.Set, ends: Sequence[Expr], op: Callable[[Expr,
 
 def _as_written(within: _Within, on: isl.Set, outer: Collection[str], made: Expr, written: Expr) -> Expr:
     """Return what stands in the text, where it has the same value and names no loop further in."""
-    counters = {v.name for d, v in within.variables.items() if d in within.dims}
+    counters = names_in(tuple(v for d, v in within.variables.items() if d in within.dims))
     # Outside its iterations an unsigned bound may wrap.
     inner = counters if written.dtype.startswith("u") else counters - set(outer)
     same = not names_in(written) & inner and within.holds(on, made, "==", written)
@@ -289,7 +290,7 @@ def _quotient(within: _Within, on: isl.Set, e: Linear, by: int, dtype: str) -> E
     return made if wide == dtype else Cast(dtype, max_of(made, Const(0, wide)))
 
 
-def affine_expression(e: Linear, variables: Mapping[str, Var], dtype: str) -> Expr:
+def affine_expression(e: Linear, variables: Mapping[str, Expr], dtype: str) -> Expr:
     """Return a linear form as code.
 
     Positive terms come first, loop variables before sizes, then negative terms, then the constant.

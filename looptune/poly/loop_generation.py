@@ -217,7 +217,7 @@ class _Generator:
     templates: dict[str, tuple[Loop | None, ...]] = field(init=False)
     iterators: tuple[str, ...] = field(init=False)
     dtype: str = field(init=False)
-    variables: dict[str, Var] = field(init=False)
+    variables: dict[str, Expr] = field(init=False)
 
     def __post_init__(self) -> None:
         space = self.nest.nest
@@ -232,6 +232,7 @@ class _Generator:
         self.dtype = "int32" if counted == {"int32"} else "int64"
         self.variables = {name(p.name): Var(p.name, p.dtype) for p in sizes}
         self.variables |= {name(f.var): Var(f.var, f.dtype) for f in around}
+        self.variables |= space.terms.found
         self.templates = {c: _templates(self.nest.loops(c), m) for c, m in self.maps.items()}
 
     def run(self) -> tuple[Stmt, ...]:

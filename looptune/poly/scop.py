@@ -14,6 +14,7 @@ from functools import cached_property, partial
 
 import islpy as isl
 
+from looptune.ir.c_printer import expression_text
 from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Codelet, Loop, Scalar
 from looptune.ir.simplify import is_integer
@@ -59,10 +60,14 @@ class Scop:
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
-        """Return the integer scalar parameters that no statement assigns, by the user's names."""
+        """Return the integer scalar parameters that no statement assigns, by the user's names, and the opaque terms.
+
+        They are in the order of isl's parameters.
+        """
         assigned = written_names(self.codelet.body)
         scalars = (p for p in self.codelet.params if isinstance(p, Scalar))
-        return tuple(p.name for p in scalars if is_integer(p.dtype) and p.name not in assigned)
+        own = (p.name for p in scalars if is_integer(p.dtype) and p.name not in assigned)
+        return (*own, *map(expression_text, self.space.nest.terms.found.values()))
 
     @cached_property
     def internal_names(self) -> frozenset[str]:
@@ -73,7 +78,7 @@ class Scop:
     @cached_property
     def sizes(self) -> Mapping[str, str]:
         """Return the user's name of each isl parameter."""
-        return {name(p): p for p in self.parameters}
+        return dict(zip(self.space.nest.parameters, self.parameters, strict=True))
 
     def reads_initial_value(self, array: str, statements: Collection[str]) -> bool:
         """Return whether one of the statements may read the value that a parameter had when the codelet was called."""

@@ -76,3 +76,11 @@ def test_a_define_beats_the_files_own() -> None:
     (loop,) = load(text, defines={"N": 9}).codelet.body
     assert isinstance(loop, Loop)
     assert loop.hi == Const(9)
+
+
+def test_a_header_of_the_system_may_stand_in_quotes(tmp_path: Path) -> None:
+    (tmp_path / "f.c").write_text(
+        '#include "math.h"\n#include "own.h"\n' + nest("for (int i = 0; i < n; i++) x[i] = 1;")
+    )
+    (warning,) = load(tmp_path / "f.c").warnings
+    assert "own.h was not found and is skipped: add its folder with -I" in warning

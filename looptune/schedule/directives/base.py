@@ -154,7 +154,7 @@ class DirectiveSite:
         ``e`` may use the variables of the enclosing loops; ``inner`` maps the isl names of variables further inside to
         their values. Raises DirectiveError if ``e`` is not affine, since the loop cannot be reordered then.
         """
-        affine = to_isl(e, self.least)
+        affine = to_isl(self.queries.space.nest.terms.replaced(e), self.least)
         if affine is None:
             raise self.refuse(f"loop {self.loop.var} cannot be reordered: its bounds cannot be analysed")
         entry = {name(f.var): piece.time[2 * d + 1] for d, f in enumerate(self.enclosing_loops) if isinstance(f, Loop)}
