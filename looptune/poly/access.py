@@ -95,7 +95,7 @@ def _access(
     node: Load | Var, statement: Statement, nest: IterationDomains, *, write: bool, into: Accumulation | None = None
 ) -> Access:
     array, subscripts = (node.array, node.index) if isinstance(node, Load) else (node.name, ())
-    index = tuple(nest.affine(e, statement.dims) for e in subscripts)
+    index = tuple(nest.affine(e, statement.dims, products=False) for e in subscripts)
     unknown = statement.unknown
     for e, affine in zip(subscripts, index, strict=True):
         if affine is None:

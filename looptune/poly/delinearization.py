@@ -125,11 +125,21 @@ def delinearize(
     found: dict[int, Access] = {}
     assumed: dict[SizeRelation, None] = {}
     for mine in flat.values():
+        rows: list[tuple[Access, Access]] = []
         if any(a.index[0] is None for a in mine):
             rows, needs = _rows_of(space, mine)
-            found |= {id(a): b for a, b in rows}
             assumed |= dict.fromkeys(needs)
+        found |= {id(a): b for a, b in rows or [(a, _with_products(space, a)) for a in mine if None in a.index]}
     return {s: tuple(found.get(id(a), a) for a in mine) for s, mine in accesses.items()}, tuple(assumed)
+
+
+def _with_products(space: Space, a: Access) -> Access:
+    """Return the access with products of sizes as sizes, if it can be analysed so: ``A[n * m + i]``."""
+    statement = space.nest.statements[a.statement]
+    index = tuple(space.nest.affine(e, statement.dims) for e in a.subscripts)
+    if None in index:
+        return a
+    return replace(a, index=index, must=statement.exact, unknown=statement.unknown)
 
 
 def _rows_of(space: Space, mine: list[Access]) -> tuple[list[tuple[Access, Access]], Assumed]:

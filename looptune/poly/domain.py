@@ -133,9 +133,12 @@ class IterationDomains:
     least: Least
     terms: OpaqueTerms
 
-    def affine(self, e: Expr, dims: tuple[str, ...]) -> str | None:
-        """Return ``e`` as isl text over ``dims`` and the parameters, or None if it depends on anything else."""
-        return _affine(e, self.known, {*dims, *self.parameters}, self.terms)
+    def affine(self, e: Expr, dims: tuple[str, ...], *, products: bool = True) -> str | None:
+        """Return ``e`` as isl text over ``dims`` and the parameters, or None if it depends on anything else.
+
+        ``products`` of sizes may be parameters.
+        """
+        return _affine(e, self.known, {*dims, *self.parameters}, self.terms, products=products)
 
     def named_terms(self, e: Expr) -> Expr:
         """Return ``e`` with locals that stand for a value replaced by it, and quotients of sizes by their names."""
@@ -147,9 +150,15 @@ class IterationDomains:
 
 
 def _affine(
-    e: Expr, known: Mapping[str, Expr], scope: Collection[str], terms: OpaqueTerms, least: Least | None = None
+    e: Expr,
+    known: Mapping[str, Expr],
+    scope: Collection[str],
+    terms: OpaqueTerms,
+    least: Least | None = None,
+    *,
+    products: bool = True,
 ) -> str | None:
-    value = terms.replaced(substitute(e, known))
+    value = terms.replaced(substitute(e, known), products=products)
     if any(name(v) not in scope and v not in terms.found for v in names_in(value)):
         return None
     return to_isl(value) if least is None else to_isl(value, least)
