@@ -193,8 +193,11 @@ def _call(run: CodeletText, globals_: Sequence[c_ast.Declare], places: Mapping[s
     before, after = _file_scope(run.codelet, (*own, run.result, *run.parameters_outside), globals_, place)
     yield from before
     for d in run.function.params:
+        if any(o.name in run.owners and d.name in used_names((o.type,)) for o in run.function.params):
+            yield f"  {d.c[0]} = {place(d.name)};\n"
         if d.name in run.owners:
-            yield _object(d)
+            yield _object(d, _elements(run, d.name, "", places))
+    yield from _file_pointers(run, own, globals_, places)
     stored, fetched = _fields(run, places)
     yield from stored
     value = f"*({C_TYPES[params[run.result].dtype]} *){places[run.result]} = " if run.result else ""
@@ -209,18 +212,58 @@ def _argument(run: CodeletText, name: str, place: Callable[[str], str]) -> str:
     return place(name) if any(p.name == name for p in run.codelet.params) else "0"
 
 
-def _object(d: c_ast.Declare) -> str:
-    """Return the declaration of a struct, or of a pointer to one, whose fields are given."""
-    if isinstance(d.type, c_ast.Pointer):
-        return f"  {d.c[0]} = __builtin_calloc(1, sizeof *{base(d.name)});\n"
+def _object(d: c_ast.Declare, count: str) -> str:
+    """Return the declaration of a struct, or of a pointer to ``count`` of them, whose fields are given."""
+    if isinstance(d.type, c_ast.Pointer | c_ast.ArrayOf):
+        return f"  {d.c[0]} = __builtin_calloc({count}, sizeof *{base(d.name)});\n"
     return f"  {d.c[0]}; __builtin_memset((void *)&{base(d.name)}, 0, sizeof {base(d.name)});\n"
+
+
+def _file_pointers(
+    run: CodeletText, own: Collection[str], globals_: Sequence[c_ast.Declare], places: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield the lines that allocate structs to which pointers at file scope lead."""
+    for name in sorted(run.owners - {*own}):
+        if any(d.name == name and isinstance(d.type, c_ast.Pointer) for d in globals_):
+            yield f"  {name} = __builtin_calloc({_elements(run, name, '', places)}, sizeof *{name});\n"
+
+
+def _elements(run: CodeletText, owner: str, path: str, places: Mapping[str, str]) -> str:
+    """Return how many structs are enough for the arrays of their fields, as C text."""
+    counts = ["1"]
+    for f in run.fields:
+        if f.element and (base(f.owner), f.path) == (owner, path):
+            counts.append(_count(f, places))
+    return " + ".join(counts)
+
+
+def _first(f: FieldVariable) -> str:
+    """Return the first struct of an array, as C text."""
+    return f"{base(f.owner)}{f.path}{'[0]' * f.rank}"
+
+
+def _count(f: FieldVariable, places: Mapping[str, str]) -> str:
+    place = _place(base(f.declared.name), places)
+    return f"{place.replace('looptune_a', 'looptune_bytes')} / sizeof {_first(f)}{f.element}"
 
 
 def _fields(run: CodeletText, places: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """Return the lines that set the fields of structs, and those that fetch what the codelet writes into them."""
     before, after = [], []
+    allocated: set[str] = set()
     for f in run.fields:
         place, there = _place(base(f.declared.name), places), f"{base(f.owner)}{f.path}"
+        if f.element:
+            if f.path and there not in allocated and f.is_pointer:
+                count = _elements(run, base(f.owner), f.path, places)
+                before.append(f"  *(void **)&{there} = __builtin_calloc({count}, sizeof *{there});\n")
+                allocated.add(there)
+            own = f"(&{_first(f)})[looptune_k]{f.element}"
+            other = f"(char *){place} + looptune_k * sizeof {own}"
+            head = f"  for (unsigned long long looptune_k = 0; looptune_k < {_count(f, places)}; looptune_k++) "
+            before.append(f"{head}__builtin_memcpy((void *)&{own}, {other}, sizeof {own});\n")
+            after.append(f"{head}__builtin_memcpy({other}, (void *)&{own}, sizeof {own});\n")
+            continue
         match f.declared.type:
             case c_ast.Pointer():
                 before.append(f"  *(void **)&{there} = {place};\n")
@@ -277,7 +320,7 @@ def _scop(
     stored, fetched = _fields(run, places)
     for name, d in around.items():
         if name in run.owners:
-            yield _object(d)
+            yield _object(d, _elements(run, name, "", places))
             continue
         match params.get(left_in.get(name, name)):
             case Scalar():
@@ -293,6 +336,7 @@ def _scop(
                     isinstance(n, c_ast.Call | c_ast.Unsupported | c_ast.Field) for n in c_ast.walk(d.init)
                 )
                 yield f"  {d.c[0 if made else 1]};\n"
+    yield from _file_pointers(run, around.keys(), globals_, places)
     yield from stored
     yield "{\n" + text[slice(*run.body)] + "\n}\n"
     yield from fetched

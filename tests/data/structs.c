@@ -262,3 +262,51 @@ void f(int n) { for (int i = 0; i < n; i++) { tab[i].a = tab[i].b + s[i]; } }
 // globalobj  sizes: n=6; loops: parallel
 struct { int n; float v[10]; } st;
 void f(int n) { for (int i = 0; i < n; i++) st.v[i] *= 2; st.n = n; }
+//----
+// mixed_fields  sizes: n=7; loops: parallel
+typedef struct { int id; double x, y; float m[3]; } cell;
+void f(int n, cell *p, const cell *q) { for (int i = 0; i < n; i++) { p[i].x = q[i].y * q[i].id + q[i].m[2]; p[i].id = i; } }
+//----
+// mixed_pointers  sizes: n=7; loops: parallel parallel
+struct cell { int id; double x; float m[3]; };
+void f(int n, struct cell *p, float *o) { const struct cell *end = p + n; for (struct cell *q = p; q < end; q++) { q->x += q->id; q->m[1] = 2; } for (int i = 0; i < n; i++) { struct cell *c = &p[i]; o[i] = (*c).m[0] + c->x; } }
+//----
+// mixed_copies  sizes: n=7; loops: parallel
+struct v { float x, y; }; struct cell { short k; struct v at; double w[2]; };
+void f(int n, struct cell *p, const struct cell *q) { for (int i = 0; i < n; i++) { struct cell t = q[i]; t.at.x += t.k; t.w[1] = t.w[0] * 2; p[i] = t; } }
+//----
+// mixed_grid  sizes: n=4; loops: parallel parallel
+struct cell { char flag; double u; };
+struct cell g[4][5];
+void f(int n) { for (int i = 0; i < n; i++) for (int j = 0; j < 5; j++) if (g[i][j].flag > 3) g[i][j].u *= 2; }
+//----
+// mixed_field  sizes: g_n=5; loops: parallel
+struct cell { int flag; double u; }; struct grid { int n; struct cell *c; };
+void f(struct grid *g) { for (int i = 0; i < g->n; i++) if (g->c[i].flag > 3) g->c[i].u *= 2; }
+//----
+// mixed_local  sizes: n=5; loops: parallel parallel
+struct cell { int flag; double u; };
+void f(int n, double *o) { struct cell t[8]; for (int i = 0; i < n; i++) { t[i].flag = i % 2; t[i].u = o[i]; } for (int i = 0; i < n; i++) o[i] = t[i].flag ? t[i].u : 0; }
+//----
+// mixed_rows  sizes: n=4 m=5; loops: parallel parallel
+struct cell { int flag; double u; };
+void f(int n, int m, struct cell a[n][m], double *o) { for (int i = 0; i < n; i++) { struct cell *r = a[i]; for (int j = 0; j < m; j++) { r[j].u = r[j].flag + 1; o[i * m + j] = a[i][j].u; } } }
+//----
+// mixed_edges  sizes: m=6; shapes: d=20 e_dst=6 e_w=6; loops: reduction
+struct edge { int src, dst; float w; };
+void f(int m, const struct edge *e, float *d) { for (int i = 0; i < m; i++) d[e[i].dst] += e[i].w; }
+//----
+// mixed_calls  sizes: n=6; loops: parallel parallel
+struct body { double x[3]; int k; };
+static void move(struct body *b, double dt) { for (int d = 0; d < 3; d++) b->x[d] += dt * b->k; }
+void f(int n, struct body *b, double dt) { for (int i = 0; i < n; i++) move(&b[i], dt); }
+//----
+// mixed_scop  sizes: n=6; loops: parallel
+#include <stdlib.h>
+struct cell { int flag; double u; };
+struct cell *all;
+void f(int n) { struct cell *c = malloc(n * sizeof *c), *d = all; for (int i = 0; i < n; i++) c[i].flag = 1;
+#pragma scop
+  for (int i = 0; i < n; i++) { c[i].u = c[i].flag + all[i].u; all[i].flag = 0; }
+#pragma endscop
+  all[0].u = c[0].u; free(c); }

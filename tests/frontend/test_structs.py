@@ -55,6 +55,21 @@ def test_fields_are_columns_or_parameters(text: str, params: list[str]) -> None:
     assert [declaration(p) if isinstance(p, Array) else p.name for p in found] == params
 
 
+CELLS = """struct cell { int id; double x; float m[3]; };
+void f(int n, struct cell *p) { for (int i = 0; i < n; i++) { p[i].x += p[i].id; p[i].m[1] = 2; } }
+"""
+
+
+def test_fields_of_several_types_are_an_array_each() -> None:
+    found = [p for p in load(CELLS).codelet.params if isinstance(p, Array)]
+    assert [declaration(p) for p in found] == ["double p_x[]", "int p_id[]", "float p_m[][3]"]
+    cells = np.zeros(5, dtype=np.dtype([("id", "i4"), ("x", "f8"), ("m", "f4", 3)], align=True))
+    cells["id"] = np.arange(5)
+    looptune.compile(CELLS, target="numba-cpu")(5, cells["x"], cells["id"], cells["m"])
+    assert cells["x"].tolist() == [0, 1, 2, 3, 4]
+    assert cells["m"].tolist() == [[0, 2, 0]] * 5
+
+
 def test_a_structured_array_is_passed_as_it_is() -> None:
     kernel = looptune.compile(PIXELS, target="numba-cpu")
     pixels = np.zeros(5, dtype=[("r", "f4"), ("g", "f4"), ("b", "f4")])

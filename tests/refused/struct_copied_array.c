@@ -3,7 +3,7 @@ FILE:8:31: a copy of a struct with the field x, which is no number, is not accep
     for (int i = 0; i < n; i++) p[i] = q[i];
                                 ^^^^^^^^^^^
 */
-struct point { double x[3]; };
+struct point { double x[30]; };
 void f(int n, struct point p[n], struct point q[n]) {
   for (int i = 0; i < n; i++) p[i] = q[i];
 }

@@ -5,7 +5,8 @@
     struct { double re, im; } t;          t = a[i];          ==>    t_re = a[i][0]; t_im = a[i][1];
 
 An array of structs is read as one array with a dimension more, if the fields that are used have one type: its memory is
-the same. A struct that is one object becomes a variable for each field; one from outside of the codelet, a parameter.
+the same. If they have several types, it becomes an array for each field (``struct_arrays``). A struct that is one
+object becomes a variable for each field; one from outside of the codelet, a parameter.
 """
 
 from __future__ import annotations
@@ -16,17 +17,27 @@ from typing import TYPE_CHECKING, Any
 
 from looptune.core.errors import UnsupportedError
 from looptune.frontend import c_ast
+from looptune.frontend.c_types import pointer_dimensions
 from looptune.frontend.name_resolution import base
-from looptune.frontend.symbol_table import refuse
-from looptune.ir.simplify import evaluate
+from looptune.frontend.normalize.struct_arrays import FieldArrays
+from looptune.frontend.normalize.struct_layout import (
+    BYTES,
+    NoField,
+    constant_value,
+    element_type,
+    field_of,
+    field_type,
+    leaf_type,
+    members,
+    size_of,
+    with_leaf,
+)
+from looptune.frontend.symbol_table import layout, refuse
 
 if TYPE_CHECKING:
     from looptune.core.source import Span
 
 Items = tuple[c_ast.Item, ...]
-_BYTES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "float32": 4,
-          "int64": 8, "uint64": 8, "float64": 8}  # fmt: skip
-_POINTER_BYTES = 8
 _VOID = c_ast.Basic("void")
 
 
@@ -35,12 +46,17 @@ class FieldVariable:
     """A field of a struct that is one object, as a variable of its own; ``path`` is the text after the struct's name.
 
     ``owner`` is the struct's name; ``is_written``: a scalar that the codelet writes, which is an array of one element.
+    Where ``element`` is not empty, the variable is an array of the field of that name of each struct of an array, which
+    ``path`` names, with ``rank`` dimensions; ``is_pointer``: the text has a pointer to them.
     """
 
     declared: c_ast.Declare
     owner: str
     path: str
     is_written: bool = False
+    element: str = ""
+    rank: int = 0
+    is_pointer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +73,7 @@ def separate_fields(items: Items, types: Mapping[str, c_ast.Type]) -> SeparatedF
 
     Raises UnsupportedError where the fields of an array's structs that are used have several types.
     """
-    names = {name for name, kind in types.items() if isinstance(_leaf(kind), c_ast.Struct)}
+    names = {name for name, kind in types.items() if isinstance(leaf_type(kind), c_ast.Struct)}
     used = {n.name for top in items for n in c_ast.walk(top) if isinstance(n, c_ast.Name | c_ast.Declare)}
     if not names & used:
         return SeparatedFields(items, types)
@@ -65,15 +81,9 @@ def separate_fields(items: Items, types: Mapping[str, c_ast.Type]) -> SeparatedF
     separator.choose_types(items)
     made = separator.block(items)
     for node in (n for top in made for n in c_ast.walk(top)):
-        if isinstance(node, c_ast.Name) and isinstance(_leaf(separator.types.get(node.name, _VOID)), c_ast.Struct):
+        if isinstance(node, c_ast.Name) and isinstance(leaf_type(separator.types.get(node.name, _VOID)), c_ast.Struct):
             raise refuse(f"this use of the struct {base(node.name)}", "its fields", node.span)
-    return SeparatedFields(made, separator.types, tuple(separator.outside.values()))
-
-
-def _leaf(kind: c_ast.Type) -> c_ast.Type:
-    while isinstance(kind, c_ast.Pointer | c_ast.ArrayOf):
-        kind = kind.to if isinstance(kind, c_ast.Pointer) else kind.of
-    return kind
+    return SeparatedFields(made, separator.types, separator.fields_outside(items))
 
 
 def _objects(items: Items, types: Mapping[str, c_ast.Type]) -> frozenset[str]:
@@ -99,10 +109,6 @@ def _other_uses(node: Any) -> set[str]:
         case c_ast.Name(name):
             return {name}
     return set().union(*map(_other_uses, c_ast.children(node)))
-
-
-class _NoField(Exception):
-    """An expression is no field that can be read as an array's element or a variable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,77 +138,120 @@ class _Separator:
     written: frozenset[str] = frozenset()
     local_objects: set[str] = field(default_factory=set)
     originals: dict[str, c_ast.Type] = field(init=False)
+    arrays: FieldArrays = field(init=False)
 
     def __post_init__(self) -> None:
         self.originals = dict(self.types)
+        self.arrays = FieldArrays(self.types, self.node, self.array_of_object)
+
+    def array_of_object(self, e: c_ast.Field) -> str:
+        at = self.place(e)
+        if at.tag is not None:
+            raise NoField
+        return self.field_variable(at, e.span).declared.name
+
+    def fields_outside(self, items: Items) -> tuple[FieldVariable, ...]:
+        """Return the fields of structs from outside of the statements."""
+        inside = {n.name for top in items for n in c_ast.walk(top) if isinstance(n, c_ast.Declare)}
+        found = {name: f for name, f in self.outside.items() if not self.arrays.of(name)}
+        for (name, path), new in self.arrays.made.items():
+            if name in inside:
+                continue
+            kind = self.types[name]
+            of = self.outside.get(name, FieldVariable(c_ast.Declare(name, kind), name, ""))
+            declared = c_ast.Declare(new, self.types[new], span=of.declared.span)
+            _, extents = layout(with_leaf(kind, c_ast.Basic("int8")), "", of.declared.span, rows=True)
+            found[new] = replace(
+                of, declared=declared, element="." + ".".join(path), rank=len(extents),
+                is_pointer=isinstance(kind, c_ast.Pointer),
+            )  # fmt: skip
+        return tuple(found.values())
 
     # -- types --------------------------------------------------------------------------------------
 
     def choose_types(self, items: Items) -> None:
         """Choose the element type of each struct that is in an array: that of the fields that are used."""
         self.written = frozenset(_written_objects(items))
-        for top in items:
-            for node in c_ast.walk(top):
-                if isinstance(node, c_ast.Field) or (isinstance(node, c_ast.Assignment) and not node.op):
-                    self.note(node if isinstance(node, c_ast.Field) else node.value)
-                if isinstance(node, c_ast.Assignment):
-                    self.note(node.target)
-                if isinstance(node, c_ast.Declare) and isinstance(node.init, c_ast.Expr):
-                    self.note(node.init)
+        used: dict[str, dict[tuple[str, ...], tuple[c_ast.Type, c_ast.Expr]]] = {}
+        for at, e in self.places(items):
+            assert at.tag is not None, "only those in arrays are yielded"
+            nested = "[]" in at.path
+            for path, kind in members(at.kind if nested else field_type(at.tag, at.path), at.path):
+                dtype = leaf_type(kind)
+                if isinstance(dtype, c_ast.Basic) and dtype.dtype in BYTES:
+                    used.setdefault(at.tag.tag, {}).setdefault(path, (kind, e))
+        for tag, fields in used.items():
+            dtypes = dict.fromkeys(_dtype(kind) for kind, _ in fields.values())
+            if len(dtypes) == 1:
+                self.elements[tag] = next(iter(dtypes))
+                continue
+            tables = any(pointer_dimensions(k) and _is_of(k, tag) for k in self.types.values())
+            if tables or any("[]" in path or _has_pointer(kind) for path, (kind, _) in fields.items()):
+                first, second, *_ = dtypes
+                where = next(e for kind, e in fields.values() if _dtype(kind) == second)
+                raise UnsupportedError(
+                    f"fields of types {first} and {second} of an array of structs: write one array for each field",
+                    where.span,
+                )
+            self.arrays.paths[tag] = {path: kind for path, (kind, _) in fields.items()}
         for name, kind in list(self.types.items()):
             if name not in self.objects:
                 self.types[name] = self.retyped(kind)
 
+    def places(self, items: Items) -> Iterator[tuple[_Place, c_ast.Expr]]:
+        """Yield the fields of structs in arrays that are used, and these structs where they are copied."""
+        nodes = [n for top in items for n in c_ast.walk(top)]
+        inner = {id(n.base) for n in nodes if isinstance(n, c_ast.Field)}
+        for node in nodes:
+            match node:
+                case c_ast.Field() if id(node) not in inner:
+                    found: tuple[Any, ...] = (node,)
+                case c_ast.Assignment(op, target, value):
+                    found = (target,) if op else (value, target)
+                case c_ast.Declare(_, _, init) if isinstance(init, c_ast.Expr):
+                    found = (init,)
+                case _:
+                    continue
+            for e in found:
+                try:
+                    at = self.place(e)
+                except NoField:
+                    continue
+                if at.tag is not None:
+                    yield at, e
+
     def retyped(self, kind: c_ast.Type) -> c_ast.Type:
         """Return the type of an array of structs as that of an array with a dimension more."""
-        leaf = _leaf(kind)
+        leaf = leaf_type(kind)
         if not isinstance(leaf, c_ast.Struct) or leaf.tag not in self.elements:
             return kind
         dtype = self.elements[leaf.tag]
-        size = _size(leaf)
-        if size is None or size % _BYTES[dtype]:
+        size = size_of(leaf)
+        if size is None or size % BYTES[dtype]:
             return kind
-        return _with_leaf(kind, c_ast.ArrayOf(c_ast.Basic(dtype), c_ast.Number(str(size // _BYTES[dtype]))))
-
-    def note(self, e: c_ast.Expr) -> None:
-        try:
-            at = self.place(e)
-        except _NoField:
-            return
-        if at.tag is None:
-            return
-        kinds = [leaf for _, leaf in _leaves(at.kind)] if isinstance(at.kind, c_ast.Struct) else [_leaf(at.kind)]
-        for leaf in kinds:
-            if not isinstance(leaf, c_ast.Basic) or leaf.dtype not in _BYTES:
-                continue
-            have = self.elements.setdefault(at.tag.tag, leaf.dtype)
-            if have != leaf.dtype:
-                raise UnsupportedError(
-                    f"fields of types {have} and {leaf.dtype} of an array of structs: write one array for each field",
-                    e.span,
-                )
+        return with_leaf(kind, c_ast.ArrayOf(c_ast.Basic(dtype), c_ast.Number(str(size // BYTES[dtype]))))
 
     # -- places -------------------------------------------------------------------------------------
 
     def kind(self, e: Any) -> c_ast.Type:
-        """Return the type of an lvalue or a pointer. Raises _NoField for other expressions."""
+        """Return the type of an lvalue or a pointer. Raises NoField for other expressions."""
         match e:
             case c_ast.Name(name) if name in self.originals:
                 return self.originals[name]
             case c_ast.Index(inner, _) | c_ast.Unary("*", inner):
-                return _element(self.kind(inner))
+                return element_type(self.kind(inner))
             case c_ast.Unary("&", inner):
                 return c_ast.Pointer(self.kind(inner))
             case c_ast.Binary("+" | "-", lhs, rhs):
                 try:
                     return self.kind(lhs)
-                except _NoField:
+                except NoField:
                     return self.kind(rhs)
             case c_ast.Cast(c_ast.Pointer() as to, _):
                 return to
             case c_ast.Field():
                 return self.place(e).kind
-        raise _NoField
+        raise NoField
 
     def place(self, e: Any) -> _Place:
         """Return where a struct, a field of one, or an element of a field that is an array is."""
@@ -213,7 +262,7 @@ class _Separator:
             case c_ast.Index(inner, index):
                 try:
                     at = self.place(inner)
-                except _NoField:
+                except NoField:
                     return self.struct(e)
                 return self.element(at, index) if isinstance(at.kind, c_ast.ArrayOf) else self.struct(e)
         return self.struct(e)
@@ -225,7 +274,7 @@ class _Separator:
                 at = self.place(e)
                 if isinstance(at.kind, c_ast.Struct):
                     return at
-                raise _NoField
+                raise NoField
             case c_ast.Unary("*", c_ast.Unary("&", inner)):
                 return self.struct(inner)
             case c_ast.Name(name) if name in self.objects and isinstance(self.originals[name], c_ast.Struct):
@@ -233,11 +282,11 @@ class _Separator:
             case c_ast.Unary("*", c_ast.Name(name)) | c_ast.Index(c_ast.Name(name), c_ast.Number("0")) if (
                 name in self.objects
             ):
-                return _Place(_element(self.originals[name]), owner=name)
+                return _Place(element_type(self.originals[name]), owner=name)
             case c_ast.Index(inner, index):
                 try:
                     at = self.place(inner)
-                except _NoField:
+                except NoField:
                     pass
                 else:
                     if isinstance(at.kind, c_ast.ArrayOf) and isinstance(at.kind.of, c_ast.Struct):
@@ -245,32 +294,35 @@ class _Separator:
         kind = self.kind(e)
         if isinstance(kind, c_ast.Struct):
             return _Place(kind, row=e, tag=kind)
-        raise _NoField
+        raise NoField
 
     def member(self, at: _Place, name: str) -> _Place:
         assert isinstance(at.kind, c_ast.Struct), "it has fields"
-        found = _field(at.kind, name)
+        found = field_of(at.kind, name)
         if found is None:
-            raise _NoField
+            raise NoField
         kind, start = found
         if at.tag is None:
             return replace(at, kind=kind, path=(*at.path, name))
-        return replace(at, kind=kind, offset=_plus(at.offset, start, self.unit(at.tag)))
+        offset = _plus(at.offset, start, self.unit(at.tag))
+        return replace(at, kind=kind, path=(*at.path, name), offset=offset)
 
     def element(self, at: _Place, index: c_ast.Expr) -> _Place:
         assert isinstance(at.kind, c_ast.ArrayOf), "it has elements"
         if at.tag is None:
-            if isinstance(_leaf(at.kind), c_ast.Struct):
-                raise _NoField
+            if isinstance(leaf_type(at.kind), c_ast.Struct):
+                raise NoField
             return replace(at, kind=at.kind.of, index=(*at.index, index))
-        size = _size(at.kind.of)
+        size = size_of(at.kind.of)
         if size is None:
-            raise _NoField
-        return replace(at, kind=at.kind.of, offset=_scaled(at.offset, index, size, self.unit(at.tag)))
+            raise NoField
+        path = (*at.path, "[]") if isinstance(leaf_type(at.kind), c_ast.Struct) else at.path
+        offset = _scaled(at.offset, index, size, self.unit(at.tag))
+        return replace(at, kind=at.kind.of, path=path, index=(*at.index, index), offset=offset)
 
     def unit(self, tag: c_ast.Struct) -> int:
         """Return the bytes of an element; 1 before it is chosen."""
-        return _BYTES[self.elements[tag.tag]] if tag.tag in self.elements else 1
+        return BYTES[self.elements[tag.tag]] if tag.tag in self.elements else 1
 
     # -- statements and expressions -----------------------------------------------------------------
 
@@ -278,7 +330,17 @@ class _Separator:
         return tuple(made for item in items for made in self.item(item))
 
     def item(self, item: Any) -> Iterator[Any]:
+        try:
+            several = self.arrays.statement(item)
+        except NoField:
+            raise refuse("this pointer to structs", "an array and an index", item.span) from None
         match item:
+            case _ if several is not None:
+                yield from several
+            case c_ast.For(init, _, step) if self.arrays.paths:
+                begins = tuple(made for part in init for made in self.item(part))
+                rest = c_ast.map_children(self.node, replace(item, init=(), next=None))
+                yield replace(rest, init=begins, next=None if step is None else self.step(step))
             case c_ast.Declare(name, c_ast.Struct() as kind, init) if name in self.objects:
                 yield from self.declared(item, kind, init)
             case c_ast.Declare(name) if self.types.get(name) not in (None, item.type):
@@ -290,6 +352,10 @@ class _Separator:
             case _:
                 yield c_ast.map_children(self.node, item)
 
+    def step(self, e: c_ast.Expr) -> c_ast.Expr:
+        parts = tuple(made.expr for made in self.item(c_ast.Evaluate(e, span=e.span)))
+        return parts[0] if len(parts) == 1 else c_ast.Comma(parts, span=e.span)
+
     def node(self, node: Any) -> Any:
         match node:
             case c_ast.Block():
@@ -299,8 +365,15 @@ class _Separator:
                 return made[0] if len(made) == 1 else node
             case c_ast.Unary("&", c_ast.Index() | c_ast.Field() | c_ast.Unary("*") as inner) if self.is_struct(inner):
                 return replace(node, arg=c_ast.map_children(self.node, inner))
+            case c_ast.Unary("&", c_ast.Field() as inner) if self.is_column(inner):
+                what = f"the address of {inner.name}, a field of an array of structs with fields of several types,"
+                raise refuse(what, "the array and an index", node.span)
             case c_ast.Field() | c_ast.Index():
                 return self.read(node)
+            case c_ast.For() if self.arrays.paths:
+                return next(self.item(node))
+            case c_ast.Binary() if (compared := self.arrays.compared(node)) is not None:
+                return compared
             case _:
                 return c_ast.map_children(self.node, node)
 
@@ -308,7 +381,7 @@ class _Separator:
         """Return a field, or an element of one, without the struct."""
         try:
             at = self.place(e)
-        except _NoField:
+        except NoField:
             return c_ast.map_children(self.node, e)
         if isinstance(at.kind, c_ast.Struct):
             raise refuse("a struct as a value", "its fields", e.span)
@@ -317,6 +390,14 @@ class _Separator:
     def at(self, at: _Place, span: Span, e: Any) -> Any:
         if at.tag is None:
             return self.variable(at, span)
+        if at.tag.tag in self.arrays.paths and at.row is not None:
+            try:
+                found = self.arrays.column(at.row, at.path)
+            except NoField:
+                return c_ast.map_children(self.node, e)
+            for index in at.index:
+                found = c_ast.Index(found, self.node(index), span=span)
+            return found
         if at.row is None or at.tag.tag not in self.elements or not _is_whole(at.offset):
             return c_ast.map_children(self.node, e)
         row = c_ast.map_children(self.node, at.row)
@@ -343,12 +424,8 @@ class _Separator:
             return self.variables[key]
         kind = self.originals[at.owner]
         first = "->" if isinstance(kind, c_ast.Pointer) else "."
-        whole: c_ast.Type = _element(kind) if isinstance(kind, c_ast.Pointer) else kind
-        for name in at.path:
-            found = _field(whole, name) if isinstance(whole, c_ast.Struct) else None
-            assert found is not None, "the path is one of fields"
-            whole, _ = found
-        whole = self.retyped(whole)
+        whole: c_ast.Type = element_type(kind) if isinstance(kind, c_ast.Pointer) else kind
+        whole = self.retyped(field_type(whole, at.path))
         inside = at.owner in self.local_objects
         is_written = not inside and isinstance(whole, c_ast.Basic) and self.is_written(at.owner, at.path)
         taken = {base(n) for n in self.types}
@@ -376,7 +453,7 @@ class _Separator:
     def declared(self, item: c_ast.Declare, kind: c_ast.Struct, init: Any) -> Iterator[Any]:
         """Yield the variables for the fields of a struct that is declared here."""
         self.local_objects.add(item.name)
-        paths = [path for path, leaf in _members(kind, ())]
+        paths = [path for path, leaf in members(kind, ())]
         for path in paths:
             made = self.field_variable(_Place(kind, owner=item.name, path=path), item.span)
             yield made.declared
@@ -395,28 +472,71 @@ class _Separator:
             return
         yield from self.copied(target, init, item.span)
 
+    def is_column(self, e: c_ast.Field) -> bool:
+        """Tell whether a field is an element of an array that has no other fields."""
+        try:
+            at = self.place(e)
+        except NoField:
+            return False
+        return at.tag is not None and at.tag.tag in self.arrays.paths
+
     def is_struct(self, e: Any) -> bool:
         try:
             return isinstance(self.place(e).kind, c_ast.Struct)
-        except _NoField:
+        except NoField:
             return False
 
     def copied(self, target: Any, value: Any, span: Span) -> Iterator[Any]:
         """Yield a copy of a struct as copies of its fields."""
         try:
             to, of = self.place(target), self.place(value)
-        except _NoField:
+        except NoField:
             raise refuse("this value of a struct", "its fields one by one", span) from None
         assert isinstance(to.kind, c_ast.Struct), "it has fields"
-        for path, leaf in _members(to.kind, ()):
-            if not isinstance(leaf, c_ast.Basic):
-                what = f"a copy of a struct with the field {'.'.join(path)}, which is no number,"
-                raise refuse(what, "its fields one by one", span)
+        for path, leaf in members(to.kind, ()):
             new, old = to, of
             for name in path:
                 new, old = self.member(new, name), self.member(old, name)
-            new_expr, old_expr = self.at(new, span, target), self.at(old, span, value)
-            yield c_ast.Evaluate(c_ast.Assignment("", new_expr, old_expr, span=span), span=span)
+            count = _copied_elements(leaf)
+            if count is None:
+                what = f"a copy of a struct with the field {'.'.join(path)}, which is no number,"
+                raise refuse(what, "its fields one by one", span)
+            for k in range(count) if isinstance(leaf, c_ast.ArrayOf) else [None]:
+                index = c_ast.Number(str(k), span=span)
+                a, b = (new, old) if k is None else (self.element(new, index), self.element(old, index))
+                copy = c_ast.Assignment("", self.at(a, span, target), self.at(b, span, value), span=span)
+                yield c_ast.Evaluate(copy, span=span)
+
+
+_MOST_COPIED = 16
+
+
+def _copied_elements(kind: c_ast.Type) -> int | None:
+    """Return how many elements a field has that is copied element by element, None where it is not."""
+    match kind:
+        case c_ast.Basic():
+            return 1
+        case c_ast.ArrayOf(c_ast.Basic(), extent) if extent is not None:
+            count = constant_value(extent)
+            return count if count is not None and count <= _MOST_COPIED else None
+    return None
+
+
+def _dtype(kind: c_ast.Type) -> str:
+    leaf = leaf_type(kind)
+    assert isinstance(leaf, c_ast.Basic), "only numbers are used"
+    return leaf.dtype
+
+
+def _is_of(kind: c_ast.Type, tag: str) -> bool:
+    leaf = leaf_type(kind)
+    return isinstance(leaf, c_ast.Struct) and leaf.tag == tag
+
+
+def _has_pointer(kind: c_ast.Type) -> bool:
+    while isinstance(kind, c_ast.ArrayOf):
+        kind = kind.of
+    return isinstance(kind, c_ast.Pointer)
 
 
 def _written_objects(items: Items) -> Iterator[str]:
@@ -432,94 +552,6 @@ def _written_objects(items: Items) -> Iterator[str]:
                     match target:
                         case c_ast.Name(name) | c_ast.Unary("*", c_ast.Name(name)) | c_ast.Index(c_ast.Name(name), _):
                             yield ".".join((name, *path))
-
-
-def _element(kind: c_ast.Type) -> c_ast.Type:
-    match kind:
-        case c_ast.Pointer(to) | c_ast.ArrayOf(to):
-            return to
-    raise _NoField
-
-
-def _with_leaf(kind: c_ast.Type, leaf: c_ast.Type) -> c_ast.Type:
-    match kind:
-        case c_ast.Pointer(to):
-            return c_ast.Pointer(_with_leaf(to, leaf))
-        case c_ast.ArrayOf(of, extent):
-            return c_ast.ArrayOf(_with_leaf(of, leaf), extent)
-    return leaf
-
-
-def _members(kind: c_ast.Type, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], c_ast.Type]]:
-    """Yield the fields that are no structs, each with its path."""
-    if not isinstance(kind, c_ast.Struct):
-        yield path, kind
-        return
-    for name, inner in kind.fields:
-        yield from _members(inner, (*path, name))
-
-
-def _leaves(kind: c_ast.Type) -> Iterator[tuple[tuple[str, ...], c_ast.Type]]:
-    return ((path, _leaf(inner)) for path, inner in _members(kind, ()))
-
-
-def _size(kind: c_ast.Type) -> int | None:
-    """Return the bytes of a type, None where they are not known."""
-    match kind:
-        case c_ast.Basic(dtype):
-            return _BYTES.get(dtype)
-        case c_ast.Pointer():
-            return _POINTER_BYTES
-        case c_ast.ArrayOf(of, extent):
-            size, count = _size(of), None if extent is None else _constant(extent)
-            return None if size is None or count is None else count * size
-        case c_ast.Struct(_, fields):
-            end = 0
-            for _, inner in fields:
-                size, align = _size(inner), _alignment(inner)
-                if size is None or align is None:
-                    return None
-                end = -(-end // align) * align + size
-            align = _alignment(kind)
-            return None if align is None else -(-end // align) * align
-    return None
-
-
-def _constant(e: c_ast.Expr) -> int | None:
-    """Return the value of a constant expression, None where it is anything but numbers and operators."""
-    match e:
-        case c_ast.Number(text):
-            digits = text.rstrip("uUlL")
-            return int(digits) if digits.isdecimal() and (digits == "0" or digits[0] != "0") else None
-        case c_ast.Binary("+" | "-" | "*" | "/" as op, lhs, rhs):
-            a, b = _constant(lhs), _constant(rhs)
-            return None if a is None or b is None else evaluate(op, a, b)
-    return None
-
-
-def _alignment(kind: c_ast.Type) -> int | None:
-    match kind:
-        case c_ast.ArrayOf(of, _):
-            return _alignment(of)
-        case c_ast.Struct(_, fields):
-            found = [_alignment(inner) for _, inner in fields]
-            return None if None in found or not found else max(a for a in found if a is not None)
-    return _size(kind)
-
-
-def _field(kind: c_ast.Struct, name: str) -> tuple[c_ast.Type, int] | None:
-    """Return the type of a field and the bytes before it, None where there is none of this name."""
-    at = 0
-    known = True
-    for own, inner in kind.fields:
-        size, align = _size(inner), _alignment(inner)
-        if known and align is not None:
-            at = -(-at // align) * align
-        if own == name:
-            return inner, at if known and align is not None else -1
-        known = known and size is not None
-        at += size if size is not None else 0
-    return None
 
 
 def _plus(offset: c_ast.Expr, start: int, unit: int) -> c_ast.Expr:

@@ -1,0 +1,124 @@
+"""The layout of structs: where the fields are, how large they are, and which types arrays of structs lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from looptune.frontend import c_ast
+from looptune.ir.simplify import evaluate
+
+BYTES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "float32": 4,
+         "int64": 8, "uint64": 8, "float64": 8}  # fmt: skip
+POINTER_BYTES = 8
+
+
+class NoField(Exception):
+    """An expression is no field that can be read as an array's element or a variable."""
+
+
+def leaf_type(kind: c_ast.Type) -> c_ast.Type:
+    """Return the type of the elements of an array of any rank, or that to which pointers lead."""
+    while isinstance(kind, c_ast.Pointer | c_ast.ArrayOf):
+        kind = kind.to if isinstance(kind, c_ast.Pointer) else kind.of
+    return kind
+
+
+def element_type(kind: c_ast.Type) -> c_ast.Type:
+    """Return the type of an element. Raises NoField for a type that has none."""
+    match kind:
+        case c_ast.Pointer(to) | c_ast.ArrayOf(to):
+            return to
+    raise NoField
+
+
+def with_leaf(kind: c_ast.Type, leaf: c_ast.Type) -> c_ast.Type:
+    """Return an array type with another type of its elements."""
+    match kind:
+        case c_ast.Pointer(to):
+            return c_ast.Pointer(with_leaf(to, leaf))
+        case c_ast.ArrayOf(of, extent):
+            return c_ast.ArrayOf(with_leaf(of, leaf), extent)
+    return leaf
+
+
+def members(kind: c_ast.Type, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], c_ast.Type]]:
+    """Yield the fields that are no structs, each with its path."""
+    if not isinstance(kind, c_ast.Struct):
+        yield path, kind
+        return
+    for name, inner in kind.fields:
+        yield from members(inner, (*path, name))
+
+
+def leaves(kind: c_ast.Type) -> Iterator[tuple[tuple[str, ...], c_ast.Type]]:
+    """Yield the fields with the types of their elements."""
+    return ((path, leaf_type(inner)) for path, inner in members(kind, ()))
+
+
+def size_of(kind: c_ast.Type) -> int | None:
+    """Return the bytes of a type, None where they are not known."""
+    match kind:
+        case c_ast.Basic(dtype):
+            return BYTES.get(dtype)
+        case c_ast.Pointer():
+            return POINTER_BYTES
+        case c_ast.ArrayOf(of, extent):
+            size, count = size_of(of), None if extent is None else constant_value(extent)
+            return None if size is None or count is None else count * size
+        case c_ast.Struct(_, fields):
+            end = 0
+            for _, inner in fields:
+                size, align = size_of(inner), alignment(inner)
+                if size is None or align is None:
+                    return None
+                end = -(-end // align) * align + size
+            align = alignment(kind)
+            return None if align is None else -(-end // align) * align
+    return None
+
+
+def constant_value(e: c_ast.Expr) -> int | None:
+    """Return the value of a constant expression, None where it is anything but numbers and operators."""
+    match e:
+        case c_ast.Number(text):
+            digits = text.rstrip("uUlL")
+            return int(digits) if digits.isdecimal() and (digits == "0" or digits[0] != "0") else None
+        case c_ast.Binary("+" | "-" | "*" | "/" as op, lhs, rhs):
+            a, b = constant_value(lhs), constant_value(rhs)
+            return None if a is None or b is None else evaluate(op, a, b)
+    return None
+
+
+def alignment(kind: c_ast.Type) -> int | None:
+    """Return the bytes at a multiple of which a type begins, None where they are not known."""
+    match kind:
+        case c_ast.ArrayOf(of, _):
+            return alignment(of)
+        case c_ast.Struct(_, fields):
+            found = [alignment(inner) for _, inner in fields]
+            return None if None in found or not found else max(a for a in found if a is not None)
+    return size_of(kind)
+
+
+def field_of(kind: c_ast.Struct, name: str) -> tuple[c_ast.Type, int] | None:
+    """Return the type of a field and the bytes before it, None where there is none of this name."""
+    at = 0
+    known = True
+    for own, inner in kind.fields:
+        size, align = size_of(inner), alignment(inner)
+        if known and align is not None:
+            at = -(-at // align) * align
+        if own == name:
+            return inner, at if known and align is not None else -1
+        known = known and size is not None
+        at += size if size is not None else 0
+    return None
+
+
+def field_type(kind: c_ast.Type, path: Iterable[str]) -> c_ast.Type:
+    """Return the type of a field of a struct, which a path of names leads to."""
+    for name in path:
+        found = field_of(kind, name) if isinstance(kind, c_ast.Struct) else None
+        assert found is not None, "the path is one of fields"
+        kind, _ = found
+    return kind
