@@ -22,6 +22,7 @@ from pycparser.c_parser import ParseError as SyntaxProblem
 from looptune.core.errors import ParseError, UnsupportedError
 from looptune.core.source import Span
 from looptune.frontend import c_ast as s
+from looptune.frontend.c_constants import character, integer
 from looptune.frontend.c_types import HEADER_TYPES, named_type
 from looptune.frontend.heap_arrays import declare_heap_arrays
 from looptune.frontend.lower_expressions import Expressions
@@ -70,6 +71,8 @@ def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], 
         return replace(_Reader(source, dtype, assumed).file(tree), skipped=tuple(skipped))
 
 
+_MOST_PARTS = 65_536
+"""Parts of an initialiser list with named elements."""
 _AGAIN = re.compile(r"Non-typedef '(\w+)' previously declared as typedef")
 """A variable or function of the file that is named like a type of a header."""
 
@@ -222,17 +225,35 @@ class _Reader:
         if node.name is None:
             self.inner.append(CGenerator().visit(node))
             return ()
-        init = None if node.init is None else self.initialiser(node.init)
+        flat = isinstance(kind, s.ArrayOf) and isinstance(kind.of, s.Basic)
+        init = None if node.init is None else self.initialiser(node.init, flat=flat)
         static = "static" in node.storage
         const = "const" in node.quals or "constexpr" in node.storage
         return (s.Declare(node.name, kind, init, static, const, c=_written(node), span=self.span(node)),)
 
-    def initialiser(self, node: Any) -> s.Expr | s.InitializerList:
+    def in_order(self, exprs: Sequence[Any]) -> tuple[s.Expr | s.InitializerList, ...]:
+        """Return the parts of an initialiser list, with zeros before those that name an element further on."""
+        found: list[s.Expr | s.InitializerList] = []
+        for e in exprs:
+            named = e.name if isinstance(e, c_ast.NamedInitializer) else []
+            if [type(n) for n in named] == [c_ast.ArrayDesignator] and isinstance(named[0].expr, c_ast.Constant):
+                text, span = named[0].expr.value, self.span(named[0].expr)
+                place = int((character if text.startswith("'") else integer)(text, span).value)
+                if len(found) <= place < _MOST_PARTS:
+                    found += [s.Number("0", span=span)] * (place - len(found))
+                    found.append(self.initialiser(e.expr))
+                    continue
+            found.append(self.initialiser(e))
+        return tuple(found)
+
+    def initialiser(self, node: Any, *, flat: bool = False) -> s.Expr | s.InitializerList:
+        """Return what a variable is initialised with; ``flat``: it is an array of numbers."""
         if isinstance(node, c_ast.NamedInitializer):
             inner = self.initialiser(node.expr)
             return s.Unsupported("a designated initialiser", "the values in order, zeros included", (), span=inner.span)
         if isinstance(node, c_ast.InitList):
-            parts = tuple(self.initialiser(e) for e in node.exprs or ())
+            exprs = node.exprs or ()
+            parts = self.in_order(exprs) if flat else tuple(self.initialiser(e) for e in exprs)
             return s.InitializerList(parts, span=self.span(node))
         return self.expr(node)
 
@@ -355,6 +376,8 @@ class _Reader:
     def item(self, node: Any) -> tuple[s.Item, ...]:
         span = self.span(node)
         match node:
+            case c_ast.Decl() if isinstance(node.type, c_ast.FuncDecl):
+                return ()
             case c_ast.Decl():
                 return self.declare(node)
             case c_ast.DeclList():

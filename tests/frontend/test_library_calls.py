@@ -63,3 +63,20 @@ def test_memory_and_parts_of_numbers_are_those_of_the_library(n: int, tmp_path: 
 
 def test_a_function_that_is_called_may_write_scalars_of_the_file(tmp_path: Path) -> None:
     assert difference(GLOBALS, {"n": 20}, tmp_path, kernel="f") is None
+
+
+def test_named_elements_of_an_array_stand_at_their_places(tmp_path: Path) -> None:
+    text = """\
+float scale(float *, int);
+void f(int n, int m, int *out, float *a) {
+  static const unsigned char map[96] = {['A'] = 'a', 'b', 'c', [0x50] = 3};
+  const int t[] = {1, [4] = 7, 9};
+  for (int i = 0; i < n; i++) {
+    float scale(float *, int);
+    out[i] = map[i % 96] + t[i % 6];
+    a[i * m + 2] = scale(a, i) + out[i];
+  }
+}
+float scale(float *p, int k) { return 2 * p[k]; }
+"""
+    assert difference(text, {"n": 100, "m": 3}, tmp_path, {"a": (400,), "out": (100,)}, kernel="f") is None

@@ -74,7 +74,11 @@ _EFFECTS: Mapping[str, _Effect] = {
 
 def has_model(name: str) -> bool:
     """Tell whether the function is one of the C library's whose effects are described here."""
-    return name in _EFFECTS
+    return _plain(name) in _EFFECTS
+
+
+def _plain(name: str) -> str:
+    return name.removeprefix("__builtin_")
 
 
 def modelled(call: c_ast.Call, kind_of: Kinds) -> tuple[tuple[c_ast.Item, ...], c_ast.Expr]:
@@ -82,7 +86,7 @@ def modelled(call: c_ast.Call, kind_of: Kinds) -> tuple[tuple[c_ast.Item, ...], 
 
     Raises UnsupportedError where it writes memory that is not a variable's or an array's.
     """
-    effect = _EFFECTS[call.name]
+    effect = _EFFECTS[_plain(call.name)]
     span = call.span
     zero = c_ast.Number("0", span=span)
     state = c_ast.Index(c_ast.Name(effect.state or INPUT_OUTPUT, span=span), zero, span=span)
