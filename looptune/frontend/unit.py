@@ -36,7 +36,8 @@ class FunctionPart:
     function, around which one was written. ``result`` is the array of the
     codelet that holds what the function returns, "" if it returns nothing. ``rows`` are the arrays that consist of
     pointers, with the dimensions to which these lead. ``has_swaps``: the text swaps pointers in a loop, which the
-    codelet does not.
+    codelet does not. ``scalar_fields`` are the fields of structs, as the text reads them through pointers, that are
+    scalars of the codelet.
     """
 
     function: str
@@ -58,6 +59,7 @@ class FunctionPart:
     result: str = ""
     rows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     has_swaps: bool = False
+    scalar_fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,8 @@ class Assumptions:
     ``disjoint_pairs``: pairs of arrays that do not overlap; ``disjoint_arrays``: written arrays that overlap no other
     array; ``extents``: the extents of each array; ``in_bounds``: sentences that say which subscripts are inside their
     arrays; ``no_overflow``: expressions that do not overflow; ``relations``: relations of sizes; ``more``: further
-    sentences; ``disjoint_rows``: arrays of pointers whose rows do not overlap.
+    sentences; ``disjoint_rows``: arrays of pointers whose rows do not overlap; ``constant_fields``: scalar fields of
+    structs, which no array that is written contains.
     """
 
     disjoint_pairs: tuple[tuple[str, str], ...]
@@ -47,12 +48,15 @@ class Assumptions:
     relations: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
     disjoint_rows: tuple[str, ...] = ()
+    constant_fields: tuple[str, ...] = ()
 
     def sentences(self) -> tuple[str, ...]:
         """Return each assumption as a sentence."""
         pairs = ", ".join(f"{p} and {q}" for p, q in self.disjoint_pairs)
         found = [f"these do not overlap: {pairs}"] if pairs else []
         found += [f"the rows of {name} do not overlap" for name in self.disjoint_rows]
+        fields = _listed(self.constant_fields) if self.constant_fields else ""
+        found += [f"no array that is written contains {fields}"] if fields else []
         found += [f"the arrays are at least as large as {self._extents()}"] if self.extents else []
         found += [f"the sizes are such that {', '.join(self.relations)}"] if self.relations else []
         found += [*self.in_bounds, "no signed integer overflows in a subscript or a bound"]
@@ -66,6 +70,8 @@ class Assumptions:
         apart += [f"{_listed([q for p, q in rest if p == first])} with {first}" for first in dict(rest)]
         found = [("no overlap", f"of {', '.join(_few(apart))}")] if apart else []
         found += [("no overlap", f"of the rows of {_listed(self.disjoint_rows)}")] if self.disjoint_rows else []
+        fields = _listed(self.constant_fields) if self.constant_fields else ""
+        found += [("no overlap", f"of {fields} with an array that is written")] if fields else []
         found += [("reached", self._extents())] if self.extents else []
         found += [("sizes", ", ".join(self.relations))] if self.relations else []
         found += [("inside", "; ".join(_few(self.in_bounds)))] if self.in_bounds else []
@@ -101,8 +107,16 @@ def find_assumptions(
     inside += [f"the accessed extent of {a} does not follow from the sizes" for a in sorted(open_)]
     return Assumptions(
         pairs, anything, reached, tuple(dict.fromkeys(inside)), may_overflow(codelet),
-        tuple(map(str, relations)), tuple(more), rows_may_overlap(unit),
+        tuple(map(str, relations)), tuple(more), rows_may_overlap(unit), _constant_fields(unit),
     )  # fmt: skip
+
+
+def _constant_fields(unit: Unit) -> tuple[str, ...]:
+    """Return the scalar fields of structs that a pointer to written memory may lead to."""
+    pointers = _pointers(unit)
+    if not any(isinstance(p, Array) and p.io != "in" and p.name in pointers for p in unit.codelet.params):
+        return ()
+    return tuple(field for part in unit.parts for field in part.scalar_fields)
 
 
 def rows_may_overlap(unit: Unit) -> tuple[str, ...]:

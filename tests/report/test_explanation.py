@@ -13,8 +13,10 @@ from looptune.lower.pipeline import lower
 from looptune.lower.plan import count, launches
 from looptune.report.check import json
 from looptune.report.check import text as loops
+from looptune.report.check.explanation import explain
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check
 from tests.helpers.affine_nests import CODES
 from tests.helpers.explanations import ANNOTATED, HARD, explained, integers
@@ -268,3 +270,13 @@ def test_colour_is_all_that_colour_adds() -> None:
     coloured = loops.text(found, colour=True)
     plain = "".join(part.partition("m")[2] if k else part for k, part in enumerate(coloured.split("\x1b[")))
     assert coloured != plain == loops.text(found)
+
+
+def test_scalars_that_leave_a_nest_have_the_names_of_the_text() -> None:
+    """A local has another name then, as the codelet has the text's for the array in which the scalar leaves."""
+    nest = "for (int i = 1; i < 9; i++) { s += a[i]; k = 2 * k + a[i]; }"
+    text = f"void f(double *a) {{ double s = 0, k = 1; g();\n{nest}\nh(s, k); }}\n"
+    shown = loops.text(explain(load(text, kernel="f:2"), parse_lines(["loop i: parallel"])))
+    assert "flow on k" in shown
+    assert "s_2" not in shown
+    assert "k_2" not in shown

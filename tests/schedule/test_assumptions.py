@@ -121,6 +121,16 @@ def test_the_summary_says_which_arrays_are_apart_and_what_data_decide() -> None:
     )
 
 
+def test_scalar_fields_are_in_no_array_that_is_written() -> None:
+    text = """struct g { int n, k; double *v; };
+void f(const struct g *a, double *x) { for (int i = 0; i < a->n; i++) x[i] = a->v[i] + a->k; }
+"""
+    assert "of a->n and a->k with an array that is written" in [
+        said for _, said in explain(load(text)).assumption_summary
+    ]
+    assert "a->n" not in str(explain(load(text.replace("a->", "a.").replace("*a", "a"))).assumption_summary)
+
+
 def test_what_a_formula_shows_to_be_inside_is_not_assumed() -> None:
     """A flat subscript that is not affine, whose greatest value is the last element."""
     body = "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) a[i * m + j] = 1;"

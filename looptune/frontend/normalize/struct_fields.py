@@ -58,6 +58,16 @@ class FieldVariable:
     rank: int = 0
     is_pointer: bool = False
 
+    @property
+    def text(self) -> str:
+        """Return the field as the text names it."""
+        return f"{base(self.owner)}{self.path}"
+
+    @property
+    def is_read_through_pointer(self) -> bool:
+        """Tell whether it is a scalar that the codelet does not write, of a struct that a pointer leads to."""
+        return isinstance(self.declared.type, c_ast.Basic) and self.path.startswith("->")
+
 
 @dataclass(frozen=True, slots=True)
 class SeparatedFields:

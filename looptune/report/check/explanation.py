@@ -26,6 +26,7 @@ from looptune.poly.out_of_bounds import OutOfBounds, out_of_bounds_accesses, und
 from looptune.poly.reassociation import ReorderedReduction
 from looptune.report.check.loop_facts import LoopFacts, loop_facts
 from looptune.report.check.races import Race, races
+from looptune.report.check.text_names import in_text_names
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.schedule.assumptions import find_assumptions
@@ -132,9 +133,11 @@ def explain(
     vectors = vectorised_sums(unit.codelet, lower(done.codelet)) if reassociate else ()
     outside = out_of_bounds_accesses(analysis.model)
     rests = find_assumptions(unit, outside, undecided_accesses(analysis.model), analysis.model.assumed, done.assumed)
+    wrong = races(unit.worksharing, loops, unit.names)
+    loops, checked, vectors = in_text_names((loops, tuple(judged), vectors), unit.names)
     return Explanation(
-        unit.codelet.name, unit.path, sizes, reassociate, loops, tuple(judged), runs, found, vectors, rests.sentences(),
-        tuple(x for x in outside if x.always), rests.summary(), races(unit.worksharing, loops, unit.names),
+        unit.codelet.name, unit.path, sizes, reassociate, loops, checked, runs, found, vectors, rests.sentences(),
+        tuple(x for x in outside if x.always), rests.summary(), wrong,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from looptune.core.source import Span
 from looptune.frontend.survey import SurveyedNest, survey
 from looptune.report.check import json, text
 from looptune.report.check.loop_facts import LoopFacts, loop_facts
+from looptune.report.check.text_names import in_text_names
 from looptune.schedule.analysis import Analysis
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def _reported(nest: SurveyedNest, reassociate: bool) -> NestReport:
         facts = tuple(loop_facts(Analysis(nest.codelet, reassociate), nest.flags))
     except LooptuneError as error:
         return NestReport(nest.kernel, nest.span, (), error)
-    return NestReport(nest.kernel, nest.span, own_loops(facts, nest), nest.refusal)
+    return NestReport(nest.kernel, nest.span, in_text_names(own_loops(facts, nest), nest.names), nest.refusal)
 
 
 def own_loops(facts: Sequence[LoopFacts], nest: SurveyedNest) -> tuple[LoopFacts, ...]:

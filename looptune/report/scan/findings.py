@@ -29,6 +29,7 @@ from looptune.report.check.loop_facts import Kind, LoopFacts, loop_facts
 from looptune.report.check.nests import own_loops
 from looptune.report.check.races import races
 from looptune.report.check.text import because, dependence_ends
+from looptune.report.check.text_names import in_text_names
 from looptune.schedule.analysis import Analysis
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def _finding(source: Source, number: int, nest: SurveyedNest) -> NestFinding:
     try:
         analysis = Analysis(nest.codelet)
         facts = tuple(loop_facts(analysis, nest.flags))
-        loops = tuple(map(_loop, own_loops(facts, nest)))
+        loops = tuple(map(_loop, in_text_names(own_loops(facts, nest), nest.names)))
         found = _made(source, number, nest, _verdict(loops), loops, _reasons(loops), _intensity(analysis), refusal)
         wrong = races(worksharing_loops(nest.function.body), facts, nest.names)
         return replace(found, races=tuple(f"{r.title}, line {r.span.line}: {r.what}" for r in wrong))
