@@ -40,6 +40,22 @@ void f(int n, int l, double A[n][n])
     for (int i = l; i < n; i++) for (int j = l; j < n; j++) for (int k = 0; k < l; k++) A[i][j] -= A[i][k] * A[k][j];
 }
 """
+SYMM = """
+void f(int n, int m, double A[n][n], double B[n][m], double C[n][m])
+{
+    for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) {
+        double s = 0; for (int k = 0; k < i; k++) s += B[k][j] * A[i][k];
+        C[i][j] = s * 2 + B[i][j];
+    }
+}
+"""
+TRIANGLE = """
+void f(int n, int m, double A[n][n], double B[n][m], double C[n][m])
+{
+    for (int i = 0; i < n; i++) for (int j = 0; j < m; j++)
+        for (int k = i + 1; k < n; k++) C[i][j] -= A[k][i] * B[k][j];
+}
+"""
 BATCH = """
 void f(int n, int m, int l, float A[n][m][l], double B[l][l], double C[n][m][l])
 {
@@ -64,6 +80,8 @@ CASES = {
         SYR2K, ("loop i: gridify(i, j)", "loop k: tensor, block 64x32, warp 32x16, shape 16x8x8"),
                                        ({"n": 45, "l": 33},)),
     "columns, idle blocks": Case(CORR, ("loop i: gridify(i, j)", "codelet: pack", SMALL), ({"n": 23, "m": 70},)),
+    "up to the diagonal": Case(SYMM, (SMALL,), sizes((45, 39, 0), (70, 33, 0))),
+    "from the diagonal": Case(TRIANGLE, (SMALL,), sizes((45, 39, 0), (66, 34, 0))),
     "an array of its own": Case(UPDATE, (f"{SMALL}, shape 16x8x4",), ({"n": 45, "l": 7},)),
     "floats": Case(GEMM.replace("double", "float"), ("loop k: tensor tf32x3, block 32x32, warp 16x16, stages 2",),
                    sizes((37, 41, 19), (48, 34, 50), (1, 1, 1))),

@@ -36,13 +36,13 @@ from looptune.ir.nodes import (
     Var,
 )
 from looptune.ir.rewrite import rewrite, rewrite_stmts, substitute, walk, walk_stmts
-from looptune.ir.simplify import add, mul
+from looptune.ir.simplify import add, min_of, mul, sub
 from looptune.lower.fragments import BlockShape, Fragment, checked
 from looptune.lower.host_loops import outermost_loops_where
 from looptune.lower.passes.flat_arrays import flat_index
 from looptune.lower.plan import Kernel, Plan, host_loops, kernels_in, with_kernels
 from looptune.lower.staged_tiles import staging_loops
-from looptune.lower.tiles import WIDE
+from looptune.lower.tiles import FIRST, WIDE
 from looptune.lower.warp_tiles import COLUMN, ROW, TILES, StripOperand, WarpProduct, WarpTiles
 from looptune.schedule.directives.tensor import TensorTile
 
@@ -139,7 +139,7 @@ class _Tiling:
         products, buffer, targets = self.products(terms, loop, shape)
         negative = tuple(all(t.negative for t in terms if t.target == target) for target in targets)
         tiles = WarpTiles(
-            shape, said.stages, self.dtype, replace(loop, body=()), products, buffer, len(targets), (),
+            shape, said.stages, self.dtype, self.whole(loop, shape), products, buffer, len(targets), (),
         )  # fmt: skip
         tiles = replace(tiles, body=self.epilogue(loop, targets, negative, tiles))
         return replace(kernel, block=(tiles.threads, 1), warp_tiles=tiles)
@@ -206,10 +206,8 @@ class _Tiling:
 
     def check_values(self, loop: Loop, terms: Sequence[_Term], before: tuple[Stmt, ...]) -> None:
         """Raise InfeasibleDirective where the sums would not be those of the loop if they are computed first."""
-        grid = {self.row.var, self.column.var}
-        bounds = names_in((loop.lo, loop.hi)) & grid
-        if bounds:
-            raise InfeasibleDirective(loop, f"its bounds depend on {min(bounds)}, a loop of the grid")
+        for bound in (loop.lo, loop.hi):
+            self.slope(bound, loop)
         computed = {v.name for v in self.kernel.locals} & written_names(self.kernel.body)
         used = names_in((loop.lo, loop.hi, *(f for t in terms for f in t.factors)))
         if used & computed:
@@ -223,6 +221,46 @@ class _Tiling:
             if dtype != self.dtype:
                 kinds = ("doubles", "; tf32x3 is for floats") if self.dtype == "float64" else ("floats", "")
                 raise InfeasibleDirective(loop, f"it adds products of {kinds[0]}, and here is a {dtype}{kinds[1]}")
+
+    def slope(self, bound: Expr, loop: Loop) -> tuple[Loop, int] | None:
+        """Return the loop of the grid on which a bound depends, and by how much; None if it is the same for a block.
+
+        Raises InfeasibleDirective where it is no multiple of the loop's variable and something that does not change.
+        """
+        on = [axis for axis in (self.row, self.column) if axis.var in names_in(bound)]
+        if not on:
+            return None
+        terms, _ = affine_terms(bound)
+        own = Var(on[0].var, on[0].dtype)
+        others = {name for term in terms if term != own for name in names_in(term)}
+        if len(on) > 1 or own not in terms or own.name in others or (loop.step, on[0].step) != (1, 1):
+            raise InfeasibleDirective(loop, f"its bounds depend on {on[-1].var}, a loop of the grid, in a way that "
+                                      "the strips of a block cannot follow")  # fmt: skip
+        return on[0], terms[own]
+
+    def whole(self, loop: Loop, shape: BlockShape) -> Loop:
+        """Return the header of the loop for all elements of a block: from the least start to the greatest end."""
+
+        def extreme(bound: Expr, least: bool) -> Expr:
+            found = self.slope(bound, loop)
+            if found is None:
+                return bound
+            axis, by = found
+            first = Var(axis.var + FIRST, axis.dtype)
+            side = shape.rows if axis is self.row else shape.columns
+            end = sub(axis.hi, Const(1, axis.dtype))
+            last = min_of(add(first, Const(side - 1, axis.dtype)), end)
+            return substitute(bound, {axis.var: first if (by > 0) == least else last})
+
+        return replace(loop, lo=extreme(loop.lo, True), hi=extreme(loop.hi, False), body=())
+
+    def bounded(self, axis: Loop, loop: Loop) -> Iterator[Expr]:
+        """Yield the conditions on the iterations that an element along an axis has of those of its block."""
+        counter = Var(loop.var, loop.dtype)
+        for op, bound in ((">=", loop.lo), ("<", loop.hi)):
+            found = self.slope(bound, loop)
+            if found is not None and found[0] is axis:
+                yield Binary(op, counter, bound)
 
     def products(
         self, terms: Sequence[_Term], loop: Loop, shape: BlockShape
@@ -274,10 +312,20 @@ class _Tiling:
         lanes = WIDE // np.dtype(self.dtype).itemsize
         vector = lanes if plain is not None and _adjacent(places, minor) and not constant % lanes else 1
         others = (k for t, k in places.items() if t != Var(minor.var, minor.dtype))
-        if any(k % lanes for k in others) or not _even(minor, lanes):
+        if any(k % lanes for k in others) or not _even(minor, lanes) or any(self.bounded(axis, loop)):
+            vector = 1
+        if self.conditional and plain is not None and not self.whole_rows(loads[0], lanes):
             vector = 1
         within = tuple(c for n in loads for c in self.inside(n, loop)) if self.conditional else ()
+        within = (*self.bounded(axis, loop), *within)
         return StripOperand(axis, flat, plain, side, along, _pitch(length, self.dtype, along), offset, vector, within)
+
+    def whole_rows(self, load: Load, lanes: int) -> bool:
+        """Return whether the rows of an array are multiples of a number, so that a vector exists as a whole."""
+        match self.plan.array(load.array).shape[-1]:
+            case Const(int(extent)):
+                return extent % lanes == 0
+        return False
 
     def flat(self, n: Node) -> Node | None:
         return Load(n.array, (flat_index(n, self.plan),), n.dtype) if isinstance(n, Load) and len(n.index) > 1 else None
@@ -306,7 +354,8 @@ class _Tiling:
             Assign(target, Binary("-" if minus else "+", target, found))
             for target, minus, found in zip(targets, negative, sums, strict=True)
         ]
-        if tiles.dtype == "float32":  # a part of what is not finite is no number: such sums are those of the loop
+        # A part of what is not finite is no number, nor is it times a zero beyond a bound: such sums are the loop's.
+        if tiles.split or (tiles.loop.lo, tiles.loop.hi) != (loop.lo, loop.hi):
             finite = reduce(lambda a, b: Binary("&&", a, b), [Binary("==", found, found) for found in sums])
             added = [If(finite, tuple(added), (loop.without(TensorTile),))]
         made: tuple[Stmt, ...] = rewrite(self.flat, rewrite_stmts(rule, self.kernel.body))

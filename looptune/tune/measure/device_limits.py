@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from looptune.backends.codegen.kernel import MOST_DYNAMIC_BYTES
 from looptune.schedule.directives.base import GPU_THREADS
 
 if TYPE_CHECKING:
@@ -20,14 +21,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Threads, registers and bytes of (static) shared memory a block, bytes of local memory a thread.
+    """Threads, registers and bytes of shared memory a block, bytes of local memory a thread.
 
-    The same on all GPUs since compute capability 5.0.
+    The same on all GPUs since compute capability 5.0, except for shared memory: a kernel that declares it has 48 KiB,
+    and a launch that asks for it has what the device allows, both of which backends check; this is the most of all.
     """
 
     threads: int = GPU_THREADS
     registers: int = 65536
-    shared_bytes: int = 48 * 1024
+    shared_bytes: int = MOST_DYNAMIC_BYTES
     local_bytes: int = 512 * 1024
 
 
