@@ -355,7 +355,7 @@ class _Builder:
                 if p.name in mentioned:
                     raise
                 continue
-            if extents and self.is_nest and p.name not in mentioned:
+            if extents and (self.is_nest or self.function.name == "main") and p.name not in mentioned:
                 continue
             shapes.append((p, dtype, extents))
             if not extents:
