@@ -92,6 +92,11 @@ int main(int argc, char **argv) {
 out:
   return 0;
 }
+void g(double **rows) {
+#pragma omp parallel for
+  for (int i = 0; i < 9; i++) { if (x[i] < 0) puts(""); x[i] += 1; }
+  for (int i = 0; i < 9; i++) free(rows[i]);
+}
 """
 
 
@@ -114,7 +119,10 @@ def test_a_nest_that_cannot_be_compiled_is_analysed(tmp_path: Path) -> None:
         (18, "sequential", "i: it calls sprintf in this order, 18:31", True),
         (19, "sequential", "while: each iteration decides whether there is a next one", False),
         (19, "parallel", "", False),
+        (25, "sequential", "i: it calls puts in this order, 25:47", True),
+        (26, "sequential", "i: it calls free in this order, 26:31", True),
     ]  # fmt: skip
+    assert not any(n.races for n in file.nests)
 
 
 def test_the_table_has_a_command_that_tunes(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:

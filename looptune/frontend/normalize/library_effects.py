@@ -1,12 +1,12 @@
 """Calls of the C library that do more than compute a number, as statements on what they change: for analysis only.
 
-    printf("%d\\n", a[i]);       input_output[0] = input_output[0] * 3 + a[i];
-    x = rand();                 random_numbers[0] = random_numbers[0] * 3;  x = random_numbers[0];
-    scanf("%d", &n);            input_output[0] = input_output[0] * 3 + n;  n = input_output[0];
+    printf("%d\\n", a[i]);       input_output[0] = input_output[0] * 3 + 1 + a[i];
+    x = rand();                 random_numbers[0] = random_numbers[0] * 3 + 1;  x = random_numbers[0];
+    scanf("%d", &n);            input_output[0] = input_output[0] * 3 + 1 + n;  n = input_output[0];
 
-``input_output`` and ``random_numbers`` stand for everything outside of the program that such calls read and change. A
-loop with a call of them carries a dependence on one, so that it is found to be sequential; loops without such a call
-are analysed as if it were not there. The statements read and write at least what the call does, and compute something
+``input_output``, ``random_numbers`` and ``allocated_memory`` stand for everything that such calls read and change. A
+loop with a call of them carries a dependence on one, so that it is found to be sequential; loops without such a call are
+analysed as if it were not there. The statements read and write at least what the call does, and compute something
 else: they are never compiled.
 """
 
@@ -27,7 +27,8 @@ Kinds = Callable[[str], "c_ast.Type | None"]
 
 INPUT_OUTPUT = "input_output"
 RANDOM_NUMBERS = "random_numbers"
-STATES = (INPUT_OUTPUT, RANDOM_NUMBERS)
+HEAP = "allocated_memory"
+STATES = (INPUT_OUTPUT, RANDOM_NUMBERS, HEAP)
 """The arrays of one element that stand for what the calls change."""
 
 
@@ -60,6 +61,8 @@ _EFFECTS: Mapping[str, _Effect] = {
     **_of("gettimeofday clock_gettime getrusage", _Effect(INPUT_OUTPUT, writes="all")),
     **_of("atoi strcmp strncmp strcasecmp memcmp isdigit isalpha isspace isalnum isupper islower toupper tolower",
           _Effect("")),
+    **_of("omp_get_thread_num omp_get_num_threads omp_get_max_threads omp_get_num_procs", _Effect("")),
+    **_of("free", _Effect(HEAP)),
     **_of("atol strtol", _Effect("", "int64")),
     **_of("atof strtod", _Effect("", "float64")),
     **_of("strlen", _Effect("", "uint64")),
@@ -91,8 +94,11 @@ def modelled(call: c_ast.Call, kind_of: Kinds) -> tuple[tuple[c_ast.Item, ...], 
     zero = c_ast.Number("0", span=span)
     state = c_ast.Index(c_ast.Name(effect.state or INPUT_OUTPUT, span=span), zero, span=span)
     model = _Model(kind_of, state)
+    # No reduction is of this form.
     total: c_ast.Expr = c_ast.Binary("*", state, c_ast.Number("3", span=span), span=span)
-    for arg in call.args:
+    total = c_ast.Binary("+", total, c_ast.Number("1", span=span), span=span)
+    args = call.args if effect.state != HEAP else tuple(_subscripts(call.args))
+    for arg in args:
         for read in model.read(arg):
             total = c_ast.Binary("+", total, read, span=span)
     value = state if effect.state else total
@@ -100,6 +106,11 @@ def modelled(call: c_ast.Call, kind_of: Kinds) -> tuple[tuple[c_ast.Item, ...], 
     written = {"nothing": (), "first": call.args[:1], "all": call.args}[effect.writes]
     items += [_stored(target, value, span) for arg in written for target in model.written(arg)]
     return tuple(items), c_ast.Cast(c_ast.Basic(effect.result), value, span=span)
+
+
+def _subscripts(args: tuple[c_ast.Expr, ...]) -> Iterator[c_ast.Expr]:
+    """Yield the subscripts of pointers to memory of which nothing is read."""
+    yield from (n.index for arg in args for n in c_ast.walk(arg) if isinstance(n, c_ast.Index))
 
 
 def _stored(target: c_ast.Expr, value: c_ast.Expr, span: Span) -> c_ast.Evaluate:

@@ -49,6 +49,7 @@ def _races(p: WorksharingLoop, facts: Mapping[Span, LoopFacts], names: Mapping[s
             continue
         if (
             f.reason is not None
+            and f.ordered_at is None
             and f.left_at is None
             and _named(f.reason.dependence.array, names) not in p.private | p.reductions
         ):
