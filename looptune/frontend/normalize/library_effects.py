@@ -5,8 +5,8 @@
     scanf("%d", &n);            input_output[0] = input_output[0] * 3 + 1 + n;  n = input_output[0];
 
 ``input_output``, ``random_numbers`` and ``allocated_memory`` stand for everything that such calls read and change. A
-loop with a call of them carries a dependence on one, so that it is found to be sequential; loops without such a call are
-analysed as if it were not there. The statements read and write at least what the call does, and compute something
+loop with a call of them carries a dependence on one, so that it is found to be sequential; loops without such a call
+are analysed as if it were not there. The statements read and write at least what the call does, and compute something
 else: they are never compiled.
 """
 
