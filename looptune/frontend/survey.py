@@ -78,9 +78,13 @@ class Survey:
 
 
 def survey(
-    path: Path, *, defines: Mapping[str, Value] | None = None, include_dirs: Sequence[str | Path] = ()
+    path: Path,
+    *,
+    function: str | None = None,
+    defines: Mapping[str, Value] | None = None,
+    include_dirs: Sequence[str | Path] = (),
 ) -> Survey:
-    """Return the loop nests of a C file.
+    """Return the loop nests of a C file, or of one ``function`` of it.
 
     Functions that cannot be parsed are skipped. Raises UsageError for a file that is not there or an invalid option,
     and ParseError for a text that cannot be preprocessed.
@@ -88,14 +92,16 @@ def survey(
     recursion.raise_recursion_limit()
     try:
         program = read_program(path, lambda _: lambda _name, _text: False, defines=defines, include_dirs=include_dirs)
-        return Survey(program, tuple(_nests(program)))
+        return Survey(program, tuple(_nests(program, function)))
     except RecursionError as error:
         raise UnsupportedError(recursion.TOO_DEEP) from error
 
 
-def _nests(program: Program) -> Iterator[SurveyedNest]:
+def _nests(program: Program, only: str | None) -> Iterator[SurveyedNest]:
     analysed = replace(program, file=analysed_file(program.file))
     for function, twin in zip(program.file.functions, analysed.file.functions, strict=True):
+        if only is not None and function.name != only:
+            continue
         loops = tuple(nests.outermost_loops(function.body))
         found = list(_among(_Pair(program, function, analysed, twin), loops, inside=False))
         whole = _whole(program, function) if len(loops) == 1 and found[0].refusal is not None else None

@@ -30,7 +30,7 @@ class NestReport:
 
 def report(path: Path, kernel: str | None, reassociate: bool, **options: Any) -> tuple[NestReport, ...]:
     """Return what is found about the nests of a file, or about those of ``kernel``, a function or FUNCTION:LINE."""
-    found = survey(path, **options).nests
+    found = survey(path, function=None if kernel is None else kernel.partition(":")[0], **options).nests
     return tuple(_reported(n, reassociate) for n in found if kernel is None or kernel in _names(n))
 
 
