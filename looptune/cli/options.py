@@ -27,7 +27,8 @@ STRATEGIES = (
 PASSES = (
     "split-reduction", "ping-pong-arrays", "map-loops", "temporal-tiling", "reduction-simplification", "thread-teams",
     "scalar-replacement", "warp-tiles", "kernel-parameters", "grid-compaction", "annotations", "host-launches",
-    "fp-contraction", "if-conversion", "init-fusion", "lane-registers", "shared-memory", "temporal-tile-bodies",
+    "fp-contraction", "if-conversion", "init-fusion", "lane-registers", "own-copies", "shared-memory",
+    "temporal-tile-bodies",
     "team-updates", "full-strips", "tile-copies", "local-cse", "address-split", "time-bands", "serial-nests",
     "reassociation", "unswitch",
 )  # fmt: skip

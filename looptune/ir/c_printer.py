@@ -242,7 +242,7 @@ def _statement(
             word = {"parallel": "parallel", "sequential": "noParallel", "thread": "noParallel"}.get(mode, "")
             inner = [f for f in walk(body) if isinstance(f, Loop)] if stmt.thread_axis else []
             other = next((f.var for f in inner if f.thread_axis in ("x", "y")), "")
-            if mode == "parallel" and stmt.thread_axis == "team":
+            if mode in ("parallel", "sequential") and stmt.thread_axis == "team":
                 word += ", team"
             if stmt.thread_axis == "z":
                 word = f"gridify({', '.join([var, *[f.var for f in inner if f.mode == 'parallel'][:2]])})"

@@ -75,11 +75,13 @@ from looptune.lower.plan import (
 from looptune.lower.team import (
     Team,
     has_disjoint_targets,
+    has_rows,
     has_team_directive,
     is_team_reducible,
     is_two_level_reduction,
     needs_team,
     privates_stay_local,
+    runs_in_one_block,
 )
 from looptune.lower.temporal_tiles import TemporalTile, steps_per_launch
 
@@ -92,7 +94,7 @@ FROM = "__from"
 
 MADE = (
     "__tile", "__first", "__thread", "__buffer", "__ahead", "__next", "__turn", "__number", "__band", "__all", "__pack",
-    "__point", "__core", "__spare", "__kept", "__begins", FROM, "arrived__",
+    "__point", "__own", "__core", "__spare", "__kept", "__begins", FROM, "arrived__",
 )  # fmt: skip
 """What the names of variables end with that are made from here on, numbers apart, but for those that
 ``backends.codegen.python`` tells from the program's own."""
@@ -233,7 +235,7 @@ def _whole(team: Sequence[Loop]) -> Team | None:
 def _launchable(stmt: Stmt, known: frozenset[str]) -> bool:
     """Tell whether the statement is, or holds at the host's reach, a loop whose iterations are threads."""
     match stmt:
-        case Loop() if has_team_directive(stmt):
+        case Loop() if has_team_directive(stmt) or runs_in_one_block(stmt):
             return True
         case Loop(var, lo, hi, body) if _on_host((lo, hi), known):
             return _kernel(stmt, known) is not None or any(_launchable(s, known | {var}) for s in body)
@@ -308,7 +310,7 @@ def _shared(loop: Loop, known: frozenset[str]) -> Kernel | None:
 
     The loop is ``loop`` or in it, and reduces or was given to a team.
     """
-    if has_team_directive(loop):
+    if has_team_directive(loop) or runs_in_one_block(loop):
         return _bare((), block_size(loop), (loop,), Team("xy"))
     if loop.mode != "parallel" or not privates_stay_local(loop):
         return None
@@ -338,9 +340,7 @@ def _encloses(outer: Loop, inner: Loop) -> bool:
 def _bare(axes: tuple[Loop, ...], threads: tuple[int, int], body: tuple[Stmt, ...], team: Team | None = None) -> Kernel:
     """Return a kernel whose parameters are not known yet."""
     x, y = threads
-    dimensions = len(axes) + (
-        0 if team is None else 2 if team.block_axis == "xy" and is_two_level_reduction(body) else 1
-    )
+    dimensions = len(axes) + (0 if team is None else 2 if team.block_axis == "xy" and has_rows(body) else 1)
     shape = (1, 1) if not dimensions else (x * y, 1) if dimensions == 1 else (x, y)
     return Kernel("", axes, shape, body, (), (), (), team)
 

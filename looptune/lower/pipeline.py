@@ -29,6 +29,7 @@ from looptune.lower.passes.if_conversion import if_convert
 from looptune.lower.passes.kernel_parameters import find_parameters
 from looptune.lower.passes.lane_registers import fuse_first_values, keep_lane_elements
 from looptune.lower.passes.local_cse import eliminate_in_kernel
+from looptune.lower.passes.own_copies import copy_own_elements
 from looptune.lower.passes.reduction_simplification import share_sums
 from looptune.lower.passes.serial_nests import nest_axes
 from looptune.lower.passes.shared_memory import stage_kernel
@@ -139,6 +140,10 @@ PASSES = (
     Pass("lane-registers",
          "holds elements in the registers of lanes; it needs all accesses of a team to an array",
          _each(keep_lane_elements), of="gpu", early=False),
+    Pass("own-copies",
+         "copies the elements that one thread or one block alone uses; it needs the phases of a team, and precedes the "
+         "tiles of what several threads read",
+         _each(copy_own_elements), of="gpu", early=False),
     Pass("shared-memory",
          "makes tiles in shared memory; it needs the body as threads run it, whose accesses become accesses to "
          "tiles",

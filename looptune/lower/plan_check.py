@@ -30,7 +30,7 @@ from looptune.ir.verify import verify
 from looptune.lower.partial_sums import after_combine, before_combine, inline_partial_sums
 from looptune.lower.passes.grid_compaction import is_launched
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, grid, with_kernels
-from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle
+from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle, shared_rows
 from looptune.poly.translation_validation import Proof, prove
 from looptune.schedule.directives.reduction_simplification import undo_regrouping
 
@@ -208,7 +208,7 @@ class _PlanLoops:
                     targets = {a.private.name: a.target for a in into}
                     out.append(self.shared(substitute(loop, targets), lanes if deep else (prod(lanes),)))
                 case TeamFor(loop):
-                    out.append(self.shared(loop, (prod(lanes),)))
+                    out.append(self.shared(loop, lanes if shared_rows(loop) is not None else (prod(lanes),)))
                 case TeamLoop(loop, body):
                     out.append(replace(loop, body=self.phases(body, lanes), mode="sequential"))
                 case TeamBranch(cond, then, other):
@@ -218,8 +218,8 @@ class _PlanLoops:
     def shared(self, loop: Loop, lanes: tuple[int, ...]) -> Loop:
         """Every lane runs one iteration in so many, and of those the loop directly inside likewise."""
         match loop.body:
-            case (Loop() as inner,) if len(lanes) == 2:
-                body: tuple[Stmt, ...] = (self.shared(inner, lanes[1:]),)
+            case (*ahead, Loop() as inner) if len(lanes) == 2:
+                body: tuple[Stmt, ...] = (*ahead, self.shared(inner, lanes[1:]))
             case _:
                 body = _in_order(loop.body)
         if not self.blocks:

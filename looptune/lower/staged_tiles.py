@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 
-from looptune.ir.nodes import Loop, Node
+from looptune.ir.nodes import Annotations, Loop, Node
 from looptune.schedule.directives.stage import StagedTiles
 
 _NONE = StagedTiles(())
@@ -14,6 +15,16 @@ def staged_tiles(loop: Loop) -> StagedTiles:
     """Return the tiles that a block copies before it runs the loop; none if no directive requests any."""
     said = loop.annotation(StagedTiles)
     return _NONE if said is None else said
+
+
+def without_tiles(loop: Loop, arrays: Collection[str]) -> Loop:
+    """Return the loop without these arrays among those of which it has tiles."""
+    said = staged_tiles(loop)
+    left = tuple(a for a in said.arrays if a not in arrays)
+    if left == said.arrays:
+        return loop
+    rest = replace(loop, annotations=Annotations(a for a in loop.annotations if a is not said))
+    return rest.annotated(replace(said, arrays=left)) if left else rest
 
 
 def staging_loops(nodes: Iterable[Node]) -> list[Loop]:

@@ -21,7 +21,7 @@ from typing import Literal
 
 from looptune.ir.def_use import names_in, referenced_names, written_names
 from looptune.ir.intervals import affine_terms, never_equal
-from looptune.ir.nodes import Expr, If, Load, Loop, Stmt, Var, While
+from looptune.ir.nodes import Assign, Expr, If, Load, Local, Loop, Stmt, Var, While
 from looptune.ir.rewrite import walk, walk_stmts
 from looptune.lower.accumulators import Accumulator
 
@@ -88,12 +88,13 @@ class Team:
     """The threads of a block, or of one row or column of it, that execute an iteration together.
 
     ``block_axis``: the dimension of the block; "xy" is the whole block. ``outer``: in the codelet, the loop that
-    reduces stands around the grid's loop, ``for i: for j (grid): s[j] += …``.
+    reduces stands around the grid's loop, ``for i: for j (grid): s[j] += …``. ``tiles``: arrays in shared memory.
     """
 
     block_axis: Literal["x", "y", "xy"]
     outer: bool = False
     phases: tuple[Phase, ...] = ()
+    tiles: tuple[Local, ...] = ()
 
     @property
     def trees(self) -> tuple[TeamReduce, ...]:
@@ -156,6 +157,31 @@ def is_team_reducible(loop: Loop) -> bool:
 def has_team_directive(loop: Loop) -> bool:
     """Tell whether a directive distributes the iterations of a loop without reductions over a team."""
     return loop.mode == "parallel" and loop.thread_axis == "team" and not loop.reductions
+
+
+def runs_in_one_block(loop: Loop) -> bool:
+    """Tell whether a directive has the threads of one block run a sequential loop together."""
+    return loop.mode == "sequential" and loop.thread_axis == "team"
+
+
+def shared_rows(loop: Loop) -> Loop | None:
+    """Return the loop directly in a loop of a team that the same team shares too, or None.
+
+    The threads of a whole block have the iterations of the outer one along y and those of the inner one along x. What
+    stands before the inner loop sets locals, which every thread does for itself.
+    """
+    match loop.body:
+        case (*first, Loop() as inner) if has_team_directive(loop) and has_team_directive(inner):
+            own = all(isinstance(s, Assign) and isinstance(s.target, Var) and not s.name for s in first)
+            return inner if own else None
+    return None
+
+
+def has_rows(body: tuple[Stmt, ...]) -> bool:
+    """Return whether a block of two dimensions shares two nested loops of the body."""
+    if is_two_level_reduction(body):
+        return True
+    return any(isinstance(f, Loop) and shared_rows(f) is not None for f in walk(body))
 
 
 def privates_stay_local(loop: Loop) -> bool:

@@ -18,7 +18,7 @@ from looptune.ir.intervals import Range, body_ranges
 from looptune.ir.nodes import Annotations, Assign, Const, Expr, If, Load, Loop, Stmt, Var, While
 from looptune.ir.rewrite import walk_outside_loops
 from looptune.lower.known_values import KnownValues
-from looptune.lower.team import LANE, Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle
+from looptune.lower.team import LANE, Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle, shared_rows
 from looptune.lower.temporal_tiles import ROW, StepGroup, TemporalBody, TileSteps, thread_number
 from looptune.lower.tiles import AHEAD, BUFFER, FIRST, NEXT, ONCE, THREAD, Tile, TileFill, filled_tiles
 
@@ -230,6 +230,11 @@ class ThreadWalk:
                 return TeamBranch(self.expression(cond), self._phases(then), self._phases(other))
 
     def _shared(self, loop: Loop) -> Loop:
+        team = self.kernel.team
+        inner = shared_rows(loop) if team is not None and team.block_axis == "xy" else None
+        if inner is not None:
+            x, y = self.kernel.block
+            return self.loop(loop, y, lambda: (*self.block(loop.body[:-1]), self.loop(inner, x)))
         return self.loop(loop, self.kernel.lanes if loop.mode == "parallel" else 1)
 
     def _terms(self, phase: TeamReduce) -> Loop:

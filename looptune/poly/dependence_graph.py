@@ -104,3 +104,33 @@ def max_lag(
 def _on_locals(model: Scop, private: frozenset[str], reassociate: bool) -> list[Dependence]:
     kept = [d for d in model.dependences if d.array in model.internal_names and d.array not in private]
     return [d for d in kept if not d.commutes(reassociate)]
+
+
+Piece = tuple[str, int]
+"""A statement, and the number of one of the pieces of its order."""
+
+
+def piece_graph(
+    model: Scop, order: Order, length: int, *, reassociate: bool
+) -> tuple[tuple[Piece, ...], frozenset[tuple[Piece, Piece]]]:
+    """Return the pieces of ``order`` that have instances, and the pairs of which the first must come before the second.
+
+    Only instances with equal times up to entry ``length`` count. A local counts as memory of which there is one.
+    """
+    space = model.space
+    times = {
+        (name, k): space.time(name, (SchedulePiece(p.time[:length], p.when),), length).intersect_domain(
+            space.domain(name)
+        )
+        for name, pieces in order.items()
+        for k, p in enumerate(pieces)
+    }
+    times = {node: time for node, time in times.items() if not time.is_empty()}
+    edges: set[tuple[Piece, Piece]] = set()
+    for d in (*model.constraints[reassociate], *_on_locals(model, frozenset(), reassociate)):
+        first, then = ([node for node in times if node[0] == name] for name in (d.source, d.sink))
+        for pair in ((a, b) for a in first for b in then if a != b and (a, b) not in edges):
+            together = times[pair[0]].apply_range(times[pair[1]].reverse())
+            if not d.map.intersect(together).is_empty():
+                edges.add(pair)
+    return tuple(times), frozenset(edges)

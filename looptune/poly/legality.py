@@ -36,15 +36,17 @@ def check_schedule(
     reassociate: bool = True,
     expanded: frozenset[str] = frozenset(),
     old: Order | None = None,
+    partial: bool = False,
 ) -> Violation | None:
     """Return None if the order ``new`` is legal, else a witness of a reversed dependence.
 
     ``new`` lists the statements being reordered, all those of some loop nest. Times may stop after the last dimension
     that changes: where they are equal, instances run as in ``old``, which is legal already and by default the order of
     the codelet. ``expanded`` locals get a copy per instance of ``new``, so that nothing overwrites them.
-    ``reassociate``: accumulations into one element may run in any order.
+    ``reassociate``: accumulations into one element may run in any order. ``partial``: the statements have instances
+    that are not listed, and run before or after all that are.
     """
-    change = ScheduleChange(model, new, old if old is not None else model.order(), reassociate)
+    change = ScheduleChange(model, new, old if old is not None else model.order(), reassociate, partial)
     constraints = model.constraints[reassociate]
     broken = [change.violation(d.source, d.sink, bad) for d in constraints if (bad := change.reversed(d)) is not None]
     for array in sorted(change.locals()):
@@ -58,6 +60,7 @@ class ScheduleChange:
     new: Order
     old: Order
     reassociate: bool
+    partial: bool = False
 
     def reversed(self, d: Dependence) -> isl.Map | None:
         """Return { s -> t : the dependence is there, and new(s) > new(t) }, None where that is empty."""
@@ -103,7 +106,7 @@ class ScheduleChange:
         if not mine:
             return
         flows = self.model.flows(array, reassociate=self.reassociate)
-        foreign = self.is_live_across(flows.flows) or self.model.reads_initial_value(array, self.new)
+        foreign = self.partial or self.is_live_across(flows.flows) or self.model.reads_initial_value(array, self.new)
         if not foreign and all(self.is_simultaneous(f) for f in flows.flows if f.write in self.new):
             return
         turned = ((d, bad) for d in mine if (bad := self.reversed(d)) is not None)

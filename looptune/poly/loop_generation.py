@@ -287,12 +287,25 @@ class _Generator:
         A new loop has isl's name where that is in use around it.
         """
         entry = self.iterators.index(iterator)
-        found = [t for t in (self.templates[c][entry] for c in _copies(node.for_get_body())) if t is not None]
+        counted = (self._counted(call, iterator, entry) for call in _calls(node.for_get_body()))
+        found = [loop for loop in counted if loop is not None]
         new = Loop(iterator, Const(0), Const(0), ())
         if not found:
             return new
         template = max(found, key=lambda t: sum(t.var == other.var for other in found))
         return template if template.var not in around else replace(new, span=template.span)
+
+    def _counted(self, call: isl.AstExpr, iterator: str, entry: int) -> Loop | None:
+        """Return the loop that an iterator counts for a statement.
+
+        If that differs between the pieces of the statement, it is the loop whose value the iterator is.
+        """
+        copy = call.get_op_arg(0).get_id().get_name()
+        if self.templates[copy]:
+            return self.templates[copy][entry]
+        args = (call.get_op_arg(k) for k in range(1, call.get_op_n_arg()))
+        named = (_kind(e.get_type()) == "id" and e.get_id().get_name() == iterator for e in args)
+        return next((f for f, same in zip(self.nest.loops(copy), named, strict=True) if same), None)
 
     def _assignment(self, call: isl.AstExpr, values: Mapping[str, Expr]) -> Assign:
         copy = call.get_op_arg(0).get_id().get_name()
@@ -411,13 +424,13 @@ def _id_list(names: Sequence[str]) -> isl.IdList:
     return found
 
 
-def _copies(node: isl.AstNode) -> Iterator[str]:
-    """Return the statements under a node, in the order of the text."""
-    found: list[str] = []
+def _calls(node: isl.AstNode) -> Iterator[isl.AstExpr]:
+    """Return the statements under a node, in the order of the text, as calls with the values of their loops."""
+    found: list[isl.AstExpr] = []
 
     def visit(n: isl.AstNode) -> bool:
         if _kind(n.get_type()) == "user":
-            found.append(n.user_get_expr().get_op_arg(0).get_id().get_name())
+            found.append(n.user_get_expr())
         return True
 
     node.foreach_descendant_top_down(visit)
@@ -451,6 +464,13 @@ def instance_map(original: Space, made: Space, copy: str, statement: str) -> isl
         raise GenerationError(f"which iteration of {statement} a copy runs is not affine")
     everywhere = isl.Map(f"{made.prefix}{{ {made.instance(c)} -> {s.name}[{', '.join(map(str, instance))}] }}")
     return everywhere.intersect_domain(made.domain(copy))
+
+
+def instances_run(original: Space, nest: LoopNest, statement: str) -> isl.Set:
+    """Return { statement[loops in ``original``] : the nest runs it }. GenerationError where that is not known."""
+    copies = (copy for copy, assign in nest.copies.items() if assign.name == statement)
+    maps = (instance_map(original, nest.space, copy, statement) for copy in copies)
+    return reduce(isl.Set.union, (m.range() for m in maps)).coalesce()
 
 
 def _instances(made: Space, copy: str, assign: Assign) -> isl.Map:
@@ -500,16 +520,21 @@ def _condition(basic: str) -> str:
 def _templates(loops: Sequence[Loop], times: isl.Map) -> tuple[Loop | None, ...]:
     """Return for each entry of the times the innermost loop on which it depends, each loop at most once.
 
-    Entries that depend on few loops choose first: of (2*t + i, t) the second takes t, the first i.
+    Entries that depend on few loops choose first: of (2*t + i, t) the second takes t, the first i. Returns () if that
+    is not the same for all pieces of the times.
     """
+    found = {_templates_of_piece(loops, basic) for basic in times.get_basic_maps()}
+    return found.pop() if len(found) == 1 else ()
+
+
+def _templates_of_piece(loops: Sequence[Loop], times: isl.BasicMap) -> tuple[Loop | None, ...]:
     involved: list[set[int]] = [set() for _ in range(times.dim(isl.dim_type.out))]
-    for basic in times.get_basic_maps():
-        for c in basic.get_constraints():
-            if c.is_equality():
-                mine = {k for k in range(len(loops)) if c.involves_dims(isl.dim_type.in_, k, 1)}
-                entries = [k for k in range(len(involved)) if c.involves_dims(isl.dim_type.out, k, 1)]
-                if len(entries) == 1:
-                    involved[entries[0]] |= mine
+    for c in times.get_constraints():
+        if c.is_equality():
+            mine = {k for k in range(len(loops)) if c.involves_dims(isl.dim_type.in_, k, 1)}
+            entries = [k for k in range(len(involved)) if c.involves_dims(isl.dim_type.out, k, 1)]
+            if len(entries) == 1:
+                involved[entries[0]] |= mine
     found: list[Loop | None] = [None] * len(involved)
     left = set(range(len(loops)))
     for entry in sorted(range(len(involved)), key=lambda k: (len(involved[k]), k)):

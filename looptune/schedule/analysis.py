@@ -18,7 +18,7 @@ from looptune.ir.nodes import Codelet, Loop, Stmt
 from looptune.ir.rewrite import walk_stmts
 from looptune.poly.automatic_schedule import ScheduleOptions, find_schedule
 from looptune.poly.carried_dependence import Reason, explain_sequential
-from looptune.poly.dependence_graph import Graph, graph, max_lag
+from looptune.poly.dependence_graph import Graph, Piece, graph, max_lag, piece_graph
 from looptune.poly.isl_limits import JUDGEMENT, QUESTION, Effort, IslLimitExceeded, isl_operation_limit
 from looptune.poly.legality import Verdict, Violation, check_schedule, parallel
 from looptune.poly.loop_generation import LoopNest, Times, times_of_tree
@@ -26,6 +26,7 @@ from looptune.poly.reassociation import ReorderedReduction, reductions_of, reord
 from looptune.poly.scop import Order, Scop, build, with_dependences
 from looptune.schedule.binding import enclosing_path, identity
 from looptune.schedule.directives.base import NewSchedule, Rewrite, restrict_schedule, splice, statement_names
+from looptune.schedule.pieces import order_within, shared_statements
 
 if TYPE_CHECKING:
     from looptune.poly.dataflow import Flows
@@ -106,14 +107,15 @@ class Analysis:
         other.codelet = codelet
         return other
 
-    def judge(self, new: NewSchedule, old: Order) -> Violation | None:
+    def judge(self, new: NewSchedule, old: Order, *, partial: bool = False) -> Violation | None:
+        """Return a dependence that the new order reverses, or None; ``partial``: see ``check_schedule``."""
         cut = new.truncated_order
         before = restrict_schedule(old, cut)
-        key = (tuple(cut.items()), tuple(before.items()), new.expanded)
+        key = (tuple(cut.items()), tuple(before.items()), new.expanded, partial)
         if key not in self._judged:
             self._judged[key] = self._asked(
                 lambda model: check_schedule(
-                    model, cut, reassociate=self.reassociate, expanded=new.expanded, old=before
+                    model, cut, reassociate=self.reassociate, expanded=new.expanded, old=before, partial=partial
                 ),
                 JUDGEMENT,
             )
@@ -202,6 +204,9 @@ class Analysis:
             )
         return self._graphs[key]
 
+    def piece_graph(self, order: Order, length: int) -> tuple[tuple[Piece, ...], frozenset[tuple[Piece, Piece]]]:
+        return self._asked(lambda model: piece_graph(model, order, length, reassociate=self.reassociate), JUDGEMENT)
+
 
 @dataclass(frozen=True, slots=True)
 class ScheduledTree:
@@ -215,9 +220,27 @@ class ScheduledTree:
         """Return the entry of the times that belongs to the loop."""
         return 2 * len(enclosing_path(self.body, *identity(loop))) - 1
 
+    def within(self, loop: Loop) -> Order | None:
+        """Return the order with the instances of the loop's statements that run in the loop; see ``pieces``."""
+        if not shared_statements(self.body, loop):
+            return self.order
+        known = self.analysis.prefix_cache
+        key = ("within", id(self.body), identity(loop), tuple(self.order.items()))
+        if key not in known:
+            here = enclosing_path(self.body, *identity(loop))[-1]
+            assert isinstance(here, Loop), "a loop keeps its number"
+            codelet = replace(self.analysis.codelet, body=self.body)
+            # The body is kept as well, so that no other one has its id.
+            known[key] = self.body, order_within(self.analysis.space, codelet, self.order, here)
+        found: Order | None = known[key][1]
+        return found
+
     def verdict(self, loop: Loop) -> Verdict:
-        return self.analysis.verdict(statement_names(loop.body), self.depth(loop), self.order)
+        own = self.within(loop)
+        return self.analysis.verdict(statement_names(loop.body), self.depth(loop), self.order if own is None else own)
 
     def verdict_if_reassociated(self, loop: Loop) -> Verdict:
         """Return the verdict on the loop that holds if recognised reductions may be reordered."""
-        return self.analysis.verdict_if_reassociated(statement_names(loop.body), self.depth(loop), self.order)
+        own = self.within(loop)
+        order = self.order if own is None else own
+        return self.analysis.verdict_if_reassociated(statement_names(loop.body), self.depth(loop), order)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from looptune.core.errors import DirectiveError, IllegalTransform, InfeasibleDirective, LooptuneError, UnsupportedError
 from looptune.ir.def_use import assigned_targets
-from looptune.ir.nodes import Assign, Cast, Codelet, Loop, Mode, Reduction, Stmt, While
+from looptune.ir.nodes import Cast, Codelet, Loop, Mode, Reduction, Stmt, While
 from looptune.ir.rewrite import rewrite_stmts, walk_stmts
 from looptune.ir.simplify import fold, widens
 from looptune.ir.specialize import remove_dead_code
@@ -57,6 +57,7 @@ from looptune.schedule.parallel_loops import (
     serialize_carrying_loops,
     unprivatizable_locals,
 )
+from looptune.schedule.pieces import merged, shared_statements
 from looptune.schedule.reduction_clauses import restrict_to_body
 
 if TYPE_CHECKING:
@@ -284,12 +285,12 @@ class Scheduler:
 
     def _apply(self, b: BoundDirective, loop: Loop) -> None:
         check_copies(b.transform, directive_text(b.directive), loop)
-        if loop.number in self.generated and not isinstance(b.transform, GeneratedTransform):
-            self._check_whole(b, loop)
-        site = self._site(loop, b.directive.span)
+        order = self._own_order(b, loop)
+        site = self._site(loop, b.directive.span, order)
         proof, found = check_parallel(b, loop, self.current_tree)
         new = b.transform.schedule(site)
-        refused = None if new is None else self.analysis.judge(new, self.order)
+        partial = order is not self.order
+        refused = None if new is None else self.analysis.judge(new, order, partial=partial)
         regrouped = () if self.analysis.reassociate else self.analysis.sums(b.transform.regrouped_statements(loop))
         if regrouped:
             what = f"it reorders {list_reductions(regrouped)}, whose order --no-reassociate preserves"
@@ -299,7 +300,7 @@ class Scheduler:
             other = b.transform.responsible_directive(site, refused)
             blamed = b.directive if other is None else other
             apart = b.transform.stage in ("split", "join")
-            turned = () if self.analysis.reassociate or new is None else self.analysis.reordered(new, self.order)
+            turned = () if self.analysis.reassociate or new is None else self.analysis.reordered(new, order)
             said = explain_refusal(f"{directive_text(blamed)} is illegal", refused, lines=apart)
             if turned:
                 what = f"it reorders {list_reductions(turned)}, whose order --no-reassociate preserves"
@@ -310,14 +311,17 @@ class Scheduler:
             asked = {(s.number, s.piece) for s in self.steps if s.directive.name.lower() == "parallel"}
             change = replace(
                 change,
-                body=serialize_carrying_loops(b, loop, new, change.body, self.current_tree, self.time_entries, asked),
+                body=serialize_carrying_loops(
+                    b, loop, new, change.body, replace(self.current_tree, order=order), self.time_entries, asked
+                ),
             )
-        sums = self._reordered(b, loop, new) if self.sums else ()
+        sums = self._reordered(b, loop, new, order) if self.sums else ()
         body = _placed(self.codelet.body, site.enclosing_loops, loop, change)
         if b.transform.stage == "loop":
             check_privates(b, body, self.codelet.locals, self.analysis)
         if new is not None:
-            self.order |= {**new.order, **new.also_moved}
+            moved = {**new.order, **new.also_moved}
+            self.order = merged(self.order, order, moved) if partial else self.order | moved
             self._pad()
         if b.transform.stage != "mode":
             proof = "proved"
@@ -337,23 +341,30 @@ class Scheduler:
             AppliedDirective(said, loop.var, proof, loop.number, b.directive, None, identity(loop)[1], sums, assumes)
         )
 
-    def _check_whole(self, b: BoundDirective, loop: Loop) -> None:
-        """Raise DirectiveError for a reordering of a loop whose statements also stand in another one.
+    def _own_order(self, b: BoundDirective, loop: Loop) -> Order:
+        """Return the order in which the statements of a loop run in the loop, and all others.
 
-        Times are of statements, not of their copies.
+        It is the whole order where they stand in no other loop, and for a directive that generates its nest from the
+        whole order. Raises DirectiveError for a directive that moves statements to other loops, and where the order of
+        the loop's instances is not known.
         """
-        inside = [n.name for n in walk_stmts((loop,)) if isinstance(n, Assign)]
-        everywhere = [n.name for n in walk_stmts(self.codelet.body) if isinstance(n, Assign) and n.name in inside]
-        if b.transform.stage != "mode" and len(everywhere) > len(inside):
+        apart = loop.number in self.generated and bool(shared_statements(self.codelet.body, loop))
+        if not apart or isinstance(b.transform, GeneratedTransform):
+            return self.order
+        own = None if b.transform.stage in ("split", "join") else self.current_tree.within(loop)
+        if own is None:
             said = f"{directive_text(b.directive)}: statements of loop {loop.var} also stand in a loop beside it"
             raise DirectiveError(said, b.directive.span)
+        return own
 
-    def _reordered(self, b: BoundDirective, loop: Loop, new: NewSchedule | None) -> tuple[ReorderedReduction, ...]:
+    def _reordered(
+        self, b: BoundDirective, loop: Loop, new: NewSchedule | None, order: Order
+    ) -> tuple[ReorderedReduction, ...]:
         """Return the sums that the directive reorders.
 
         It does so by its order, by regrouping terms, or by distributing them to threads.
         """
-        moved = () if new is None else self.analysis.reordered(new, self.order)
+        moved = () if new is None else self.analysis.reordered(new, order)
         moved += self.analysis.sums(b.transform.regrouped_statements(loop))
         threads = (
             parallel_reductions(self.analysis.model, self.current_tree.verdict(f)) for f in b.transform.parallel(loop)
@@ -459,7 +470,7 @@ class Scheduler:
     def find(self, loop: Id) -> Loop | While:
         return enclosing_path(self.codelet.body, *self.fused_into.get(loop, loop))[-1]
 
-    def _site(self, loop: Loop, span: Span) -> DirectiveSite:
+    def _site(self, loop: Loop, span: Span, order: Order) -> DirectiveSite:
         taken = {p.name for p in self.codelet.params} | {v.name for v in self.codelet.locals}
         taken |= {f.var for f in walk_stmts(self.codelet.body) if isinstance(f, Loop)}
         around = enclosing_path(self.codelet.body, *identity(loop))[:-1]
@@ -467,12 +478,12 @@ class Scheduler:
         inside = statement_names(loop.body)
         numbers = {f.number for f in walk_stmts((loop,)) if isinstance(f, Loop) and f.number}
         nonempty = {number for number in numbers - self.generated if self.analysis.always_runs(number)}
-        private = self.analysis.verdict(inside, depth, self.order).private if self.codelet.locals else frozenset()
+        private = self.analysis.verdict(inside, depth, order).private if self.codelet.locals else frozenset()
         private |= {copy for copy, local in self.copies.items() if local in private}
         own = tuple(v for v in self.codelet.locals if v.name in private)
         block = around[-1].body if around else self.codelet.body
         return DirectiveSite(
-            loop, self.order, depth, private, own, frozenset(taken), nonempty, self.values, span, around,
+            loop, order, depth, private, own, frozenset(taken), nonempty, self.values, span, around,
             block, frozenset(self.analysis.model.parameters), self.analysis,
             LoopContext(self.codelet, loop, tuple(f for f in around if isinstance(f, Loop))),
         )  # fmt: skip

@@ -103,7 +103,8 @@ def bind(
     kept = [g for g in given if g.rank == best[identity(g.loop), replaced_kinds(g.directive)]]
     bound = _taken_apart(_uncovered(kept))
     _exclude(bound, loops)
-    return sorted(bound, key=lambda b: b.loop)
+    place = {identity(f): k for k, f in enumerate(loops)}
+    return sorted(bound, key=lambda b: place[b.loop])
 
 
 def _uncovered(given: Sequence[_Given]) -> list[_Given]:

@@ -107,6 +107,7 @@ KINDS: Mapping[str, Callable[[Site], str]] = {
     "cut": lambda s: "cut",
     "schedule": _schedule,
     "splitat": _splitat,
+    "block": lambda s: f"block {s.number()}",
     "skew": _skew,
     "shift": lambda s: f"shift {s.nest[0]} by {s.rng.randint(-3, 5)}",
     "reverse": lambda s: "reverse",
@@ -138,7 +139,7 @@ KINDS: Mapping[str, Callable[[Site], str]] = {
 WEIGHTS = {
     "unroll": 10, "tile": 6, "permute": 4, "distribute": 4, "fuse": 3, "fullunroll": 2, "parallel": 3, "box": 3,
     "rfactor": 3, "grid": 2, "gridify": 2, "vectorize": 2, "schedule": 3, "splitat": 2, "skew": 2, "wavefront": 2,
-    "expand": 4,
+    "expand": 4, "block": 2,
 }  # fmt: skip
 
 

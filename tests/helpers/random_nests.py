@@ -31,7 +31,7 @@ KINDS = (
     "schedule", "schedule OPTIONS", "splitat VALUES", "skew INNER by AMOUNT", "shift INNER by FACTOR", "reverse",
     "wavefront ORDER", "skew INNER by AMOUNT & permute ORDER", "skew INNER by AMOUNT & tile BLOCKS",
     "expand VARIABLE", "expand VARIABLE", "expand VARIABLE & distribute", "expand VARIABLE & permute ORDER",
-    "expand VARIABLE & schedule", "expand VARIABLE & fuse",
+    "expand VARIABLE & schedule", "expand VARIABLE & fuse", "block FACTOR", "splitat VALUES & unroll FACTOR, jam",
 )  # fmt: skip
 """Every directive, its arguments to be filled in; several for one loop."""
 INSIDE = 12

@@ -25,7 +25,7 @@ BEGUN = {
                         " for (int j = 0; j < m; j++) z[k] += A[k][j]; y[k] += z[k]; } } }", [2.0]),
     "no number of its type": (ROWS % ("z[i] = 0.1;", "z[i] += A[i][j];", ""), [None]),
     "read meanwhile": (ROWS % ("y[i] = 3; x[i] = y[i];", ADD, ""), [None]),
-    "beside a use of its array": (ROWS % ("y[i] = 3; z[i] = y[n];", ADD, ""), [None]),
+    "beside a use of its array": (ROWS % ("y[i] = 3; z[i] = y[n - 1];", ADD, ""), [None]),
     "no constant": (ROWS % ("y[i] = x[i];", ADD, ""), [None]),
     "on a condition": (ROWS % ("if (x[i] > 0) y[i] = 1;", ADD, ""), [None]),
 }  # fmt: skip

@@ -192,6 +192,12 @@ void f(double s[3], double a[9]) {
 }
 """
 STAGED = ("loop k: tile 16", "loop k: stage A, B")
+COLUMNS = """\
+void f(int n, float A[8][n]) {
+  for (int j = 0; j < n; j++)
+    for (int i = 1; i < 8; i++) A[i][j] += A[i - 1][j];
+}
+"""
 NO_BARRIER = Machine(blocks=True, contract="cc", grid_barrier=False)
 ANY_ORDER = Machine(blocks=False, reorder=True)
 APPLIES: dict[str, tuple[Machine, str, tuple[str, ...]]] = {
@@ -207,6 +213,7 @@ APPLIES: dict[str, tuple[Machine, str, tuple[str, ...]]] = {
     "host-launches": (NO_BARRIER, STEPS, ("loop t: persistent 2",)),
     "fp-contraction": (GPU, SUM.format("if (A[i][0] * A[i][1] + 1 < y[i]) y[i] = 0;"), ()),
     "init-fusion": (GPU, SHARED, ("loop j: parallel",)),
+    "own-copies": (GPU, COLUMNS, ("loop j: stage A",)),
     "shared-memory": (GPU, PRODUCT, STAGED),
     "temporal-tile-bodies": (GPU, STEPS, ("loop t: overlap 2",)),
     "full-strips": (GPU, PRODUCT, STAGED),

@@ -68,6 +68,7 @@ def test_no_name_says_that_a_variable_is_not_negative(first: str) -> None:
     ("body", "elements"),
     [
         ("for (j = 0; j < m; j++) x[0] += A[0][j];", ["x[0]"]),
+        ("for (i = 0; i < n; i++) for (j = 0; j < i; j++) x[i] -= A[i][j] * x[j];", ["x[i]"]),
         ("for (i = 0; i < n; i++) for (j = 0; j < m; j++) x[i] += A[i][j] * y[j];", ["x[i]"]),
         ("for (i = 0; i < n; i++) for (j = 0; j < m; j++) { x[i] += A[i][j]; y[i] = x[i]; }", ["x[i]", "y[i]"]),
         (
@@ -92,7 +93,7 @@ def test_what_every_iteration_uses_is_kept(body: str, elements: list[str]) -> No
 @pytest.mark.parametrize(
     "body",
     [
-        "for (i = 0; i < n; i++) for (j = 0; j < i; j++) x[i] -= A[i][j] * x[j];",
+        "for (i = 0; i < n; i++) for (j = 0; j <= i; j++) x[i] -= A[i][j] * x[j];",
         "for (j = 0; j < n; j++) { x[0] += 1; x[j] *= 2; }",
         "for (j = 0; j < m; j++) if (A[0][j] > 0) x[0] += 1;",
         "for (i = 0; i < n; i++) for (j = 0; j < m; j++) { if (i > 2) x[i] += A[i][j]; if (i > 1) x[i] -= 1; }",

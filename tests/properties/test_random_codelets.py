@@ -58,8 +58,8 @@ class Judging(Analysis):
 
     last: tuple[NewSchedule | None, Order, Violation] | None = None
 
-    def judge(self, new: NewSchedule, old: Order) -> Violation | None:
-        refused = super().judge(new, old)
+    def judge(self, new: NewSchedule, old: Order, *, partial: bool = False) -> Violation | None:
+        refused = super().judge(new, old, partial=partial)
         if refused is not None:
             self.last = new, old, refused
         return refused

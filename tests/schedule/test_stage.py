@@ -96,6 +96,11 @@ def test_so_many_iterations_are_written_out(asked: str, copies: int) -> None:
     assert len(sums) == copies
 
 
+COLUMNS = """
+void f(int n, double A[n][n]) {
+  for (int j = 0; j < n; j++) for (int i = 1; i < n; i++) A[i][j] += A[i - 1][j];
+}
+"""
 REFUSED = {
     "how often it runs": (PRODUCT, ("loop k: stage A",), "the trip count of loop k is not known: tile it"),
     "threads apart": (
@@ -117,6 +122,8 @@ REFUSED = {
     "not affine": (
         "void f(int n, int p[n], double x[n], double y[n]) { for (int i = 0; i < n; i++) y[i] = x[p[i]]; }\n",
         ("loop i: stage x",), "a subscript of it is not affine"),
+    "a column of any length": (COLUMNS, ("loop j: stage A",), "how many elements it uses is not a number"),
+    "a long column": (COLUMNS.replace("i < n", "i < 80"), ("loop j: stage A",), "more than 64 elements"),
     "how long": (
         "void f(int n, double *x, double y[n]) { for (int i = 0; i < n; i++) y[i] = x[i]; }\n",
         ("loop i: stage x",), "its extent must be declared"),

@@ -15,14 +15,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from looptune.ir.def_use import names_in, referenced_names, written_names
-from looptune.ir.nodes import Assign, Expr, Loop, Stmt, Var
+from looptune.ir.nodes import Assign, Const, Expr, Local, Loop, Stmt, Var
 from looptune.ir.rewrite import walk
-from looptune.lower.team import LANE, Phase, Team, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle
+from looptune.lower.team import LANE, Phase, Team, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle, shared_rows
 
 if TYPE_CHECKING:
     from looptune.backends.codegen.writer import KernelWriter
@@ -48,7 +49,14 @@ def shared_bytes(kernel: Kernel) -> int:
     """Return the bytes of shared memory that a block needs."""
     threads, rows = kernel.block[0] * kernel.block[1], _rows(kernel)
     arrays = _arrays(kernel) if kernel.team is not None else {}
-    return sum(np.dtype(dtype).itemsize * (rows if known else threads) for dtype, known in arrays.values())
+    own = sum(np.dtype(dtype).itemsize * (rows if known else threads) for dtype, known in arrays.values())
+    tiles = kernel.team.tiles if kernel.team is not None else ()
+    return own + sum(np.dtype(t.dtype).itemsize * _size(t) for t in tiles)
+
+
+def _size(tile: Local) -> int:
+    """Return the elements of an array whose extents are constants."""
+    return prod(n.value for n in tile.shape if isinstance(n, Const) and isinstance(n.value, int))
 
 
 def _rows(kernel: Kernel) -> int:
@@ -97,6 +105,8 @@ def emit_team_body(kernel: Kernel, writer: KernelWriter, live: str) -> Iterator[
     for name, (dtype, known) in _arrays(kernel).items():
         count = _rows(kernel) if known else kernel.block[0] * kernel.block[1]
         yield "    " + writer.shared(name, count, dtype)
+    for tile in kernel.team.tiles:
+        yield "    " + writer.shared(writer.name(tile.name), _size(tile), tile.dtype)
     if any(isinstance(n, Var) and n.name == LANE for f in kernel.team.shared for n in walk(f)):
         yield "    " + writer.declare("uint32", writer.name(LANE), "lane", fits=True)
         writer.bind(LANE, True)
@@ -167,7 +177,7 @@ class _Body:
 
     def by_all(self, stmts: Iterable[Stmt]) -> _Touched:
         plain = [replace(s, reductions=()) if isinstance(s, Loop) else s for s in stmts]
-        shared = frozenset(self.kernel.arrays)
+        shared = frozenset(self.kernel.arrays) | {t.name for t in self.team.tiles}
         return _Touched(shared & referenced_names(plain), shared & written_names(plain))
 
     def uniform_condition(self, *exprs: Expr) -> _Touched:
@@ -267,7 +277,18 @@ class _Body:
     def shared(self, loop: Loop, indent: str) -> None:
         """Every so manieth iteration; all of a loop over a lane's turns."""
         lanes = self.kernel.lanes if loop.mode == "parallel" else 1
+        inner = shared_rows(loop) if self.team.block_axis == "xy" else None
+        if inner is not None:
+            self.lines += self.writer.loop(
+                loop, indent, self.writer.thread("y"), self.kernel.block[1], partial(self.row_of, loop.body[:-1], inner)
+            )
+            return
         self.lines += self.writer.loop(loop, indent, "lane" if lanes > 1 else "", lanes)
+
+    def row_of(self, first: tuple[Stmt, ...], inner: Loop, indent: str) -> Iterator[str]:
+        """Yield what a row of the block runs: statements on locals, then its share of the inner loop."""
+        yield from self.writer.block(first, indent)
+        yield from self.writer.loop(inner, indent, self.writer.thread("x"), self.kernel.block[0])
 
     def join(self, buffers: Mapping[str, Accumulator], indent: str, lanes: int, left: int) -> None:
         """Emit the combination of the sums of ``lanes`` into those of ``left`` of them, of which this lane has one."""

@@ -25,7 +25,17 @@ from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Local, Loop
 from looptune.ir.rewrite import rewrite, substitute, walk
 from looptune.ir.simplify import add, mul
 from looptune.lower.passes.init_fusion import fuse_initializers
-from looptune.lower.team import LANE, Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle, is_injective_index
+from looptune.lower.team import (
+    LANE,
+    Phase,
+    TeamBranch,
+    TeamFor,
+    TeamLoop,
+    TeamReduce,
+    TeamSingle,
+    is_injective_index,
+    shared_rows,
+)
 
 if TYPE_CHECKING:
     from looptune.lower.plan import Kernel, Plan
@@ -160,7 +170,8 @@ def _elsewhere(phases: Iterable[Phase]) -> set[str]:
                     referenced_names((loop,)) if deep else set()
                 )
             case TeamFor(loop):
-                found |= names_in((loop.lo, loop.hi))
+                rows = shared_rows(loop) is not None
+                found |= names_in((loop.lo, loop.hi)) | (referenced_names((loop,)) if rows else set())
             case TeamLoop(loop, body):
                 found |= names_in((loop.lo, loop.hi)) | _elsewhere(body)
             case TeamBranch(cond, then, other):

@@ -4,7 +4,8 @@
 
 This is done for an element whose index does not change in the loop, that every iteration uses, and that no other access
 in the loop can reach: parameters do not alias, and two indices of one array are distinct if they differ by a constant,
-or by a multiple of an upper bound of a loop variable and a constant that is less than the multiple. A loop that may not
+or by a multiple of an upper bound of a loop variable and a constant that is less than the multiple, or if the bounds of
+the loops keep them apart (``poly.disjoint``). A loop that may not
 run gets its loads and stores under ``if (lo < hi)``. An element that is used only under one condition, which the loop
 does not change, is loaded and stored under that condition.
 """
@@ -12,13 +13,14 @@ does not change, is loaded and stored under that condition.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.intervals import Range, affine_terms, always_iterates, body_ranges, has_invariant_bounds
 from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Local, Loop, Node, Select, Stmt, Var, While
 from looptune.ir.rewrite import map_blocks, rewrite, walk, walk_stmts
+from looptune.poly.disjoint import Surroundings, distinct_loops
 
 Given = tuple[Expr, ...]
 """Conditions around a statement, outermost first."""
@@ -26,15 +28,25 @@ Given = tuple[Expr, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Signs:
-    """``nonnegative``: loop variables that are 0 or more; ``positive``: what such a variable stays below."""
+    """``nonnegative``: loop variables that are 0 or more; ``positive``: what such a variable stays below.
+
+    ``around``: the loops and conditions of which these are.
+    """
 
     positive: frozenset[Expr] = frozenset()
     nonnegative: frozenset[str] = frozenset()
+    around: Surroundings = field(default_factory=Surroundings)
 
     def inside(self, loop: Loop) -> _Signs:
+        around = self.around.inside(loop)
         if not self.never_negative(loop.lo):
-            return self
-        return _Signs(self.positive | {loop.hi}, self.nonnegative | {loop.var})
+            return replace(self, around=around)
+        return _Signs(self.positive | {loop.hi}, self.nonnegative | {loop.var}, around)
+
+    def under(self, cond: Expr) -> _Signs:
+        """Return what holds under a condition on loop variables and sizes, which nothing changes."""
+        fixed = not any(isinstance(n, Load) for n in walk(cond))
+        return replace(self, around=self.around.under(cond)) if fixed else self
 
     def never_negative(self, e: Expr) -> bool:
         match e:
@@ -93,7 +105,7 @@ def replace_team_scalars(
     changed = written_names(body)
     changing = changed | {f.var for f in walk(body) if isinstance(f, Loop)}
     used = dict.fromkeys(n for n in walk(body) if isinstance(n, Load))
-    positive = reduce(_Signs.inside, around, _Signs()).positive
+    signs = reduce(_Signs.inside, around, _Signs())
     made: dict[Load, Local] = {}
     seen: set[Load] = set()
     for k, stmt in enumerate(body):
@@ -104,7 +116,7 @@ def replace_team_scalars(
                 name
                 and e not in before
                 and _stays(e, changing)
-                and _apart(e, used, positive)
+                and _apart(e, used, signs)
                 and any(n == e for s in body[k:] if not isinstance(s, Assign) for n in walk(s))
             ):
                 made[e] = Local(_fresh(f"{e.array}_r", taken), e.dtype)
@@ -133,9 +145,10 @@ def _block(
                 here = signs.inside(stmt)
                 within = (*around, stmt) if has_invariant_bounds(stmt) else around
                 loop = replace(stmt, body=_block(inner, taken, here, made, body_ranges(stmt, env), within))
-                out.extend(_loop(loop, taken, here.positive, made, always_iterates(stmt, env, around)))
-            case If(_, then, other):
-                yes, no = (_block(b, taken, signs, made, env, around) for b in (then, other))
+                out.extend(_loop(loop, taken, here, made, always_iterates(stmt, env, around)))
+            case If(cond, then, other):
+                yes = _block(then, taken, signs.under(cond), made, env, around)
+                no = _block(other, taken, signs, made, env, around)
                 out.append(replace(stmt, then=yes, other=no))
             case While(_, inner):
                 out.append(replace(stmt, body=_block(inner, taken, signs, made, {}, ())))
@@ -144,9 +157,9 @@ def _block(
     return tuple(out)
 
 
-def _loop(loop: Loop, taken: set[str], positive: frozenset[Expr], made: list[Local], sure: bool) -> tuple[Stmt, ...]:
-    """``sure``: it runs whenever it is reached."""
-    chosen = _candidates(loop, positive)
+def _loop(loop: Loop, taken: set[str], signs: _Signs, made: list[Local], sure: bool) -> tuple[Stmt, ...]:
+    """``sure``: it runs whenever it is reached; ``signs``: what holds in it."""
+    chosen = _candidates(loop, signs)
     if not chosen:
         return (loop,)
     env: dict[Load, Var] = {}
@@ -204,7 +217,7 @@ def _targets(body: tuple[Stmt, ...]) -> set[Load]:
     return {n.target for n in walk_stmts(body) if isinstance(n, Assign) and isinstance(n.target, Load)}
 
 
-def _candidates(loop: Loop, positive: frozenset[Expr]) -> list[tuple[Load, Given]]:
+def _candidates(loop: Loop, signs: _Signs) -> list[tuple[Load, Given]]:
     """Return the elements to keep in registers, in the order of their first use, with the conditions of their use.
 
     None stands for unconditional use.
@@ -214,12 +227,13 @@ def _candidates(loop: Loop, positive: frozenset[Expr]) -> list[tuple[Load, Given
     used = dict.fromkeys(n for n in walk(loop.body) if isinstance(n, Load))
     targets, stored, certain = _targets(loop.body), _certain(loop.body, _stores), _certain(loop.body, _uses)
     sometimes = _conditional(loop.body, changing)
+    inner = distinct_loops([f for f in walk(loop.body) if isinstance(f, Loop)], {f.var for f in signs.around.loops})
     chosen = []
     for element in used:
         always = element in certain and (element not in targets or element in stored)
         if not always and element not in sometimes:
             continue
-        if _stays(element, changing) and (element.array not in changed or _apart(element, used, positive)):
+        if _stays(element, changing) and (element.array not in changed or _apart(element, used, signs, inner)):
             chosen.append((element, () if always else sometimes[element]))
     return chosen
 
@@ -229,10 +243,13 @@ def _stays(element: Load, changing: set[str]) -> bool:
     return not names_in(element.index) & changing and not any(isinstance(n, Load) for n in walk(element.index))
 
 
-def _apart(element: Load, used: Iterable[Load], positive: frozenset[Expr]) -> bool:
-    """None of the others is it."""
+def _apart(element: Load, used: Iterable[Load], signs: _Signs, inner: Sequence[Loop] = ()) -> bool:
+    """None of the others is it; ``inner``: loops in which they may stand."""
     others = (o for o in used if o.array == element.array and o.index != element.index)
-    return all(never_alias(element.index, o.index, positive) for o in others)
+    return all(
+        never_alias(element.index, o.index, signs.positive) or signs.around.never_equal(element.index, o.index, inner)
+        for o in others
+    )
 
 
 def _conditional(body: tuple[Stmt, ...], changing: set[str]) -> dict[Load, Given]:

@@ -32,6 +32,7 @@ from looptune.lower.passes.loop_normalization import max_trip_count, normalize_l
 from looptune.lower.plan import Kernel, Plan
 from looptune.lower.staged_tiles import staged_arrays, staged_tiles, staging_loops
 from looptune.lower.tiles import BUFFER, FIRST, THREAD, WIDE, SharedTiles, Tile, TileFill
+from looptune.poly.disjoint import Surroundings, never_written
 
 
 def stage_tiles(kernel: Kernel, plan: Plan) -> SharedTiles | None:
@@ -141,11 +142,9 @@ class _Stager:
         tiles: list[Tile] = []
         env: dict[Load, Load] = {}
         for array in arrays:
-            if array in written_names(self.kernel.body):
-                raise _refused(loop, (array,), "the kernel writes it")
             if None in self.plan.array(array).shape:
                 raise _refused(loop, (array,), "its extent must be declared")
-            accesses = list(dict.fromkeys(n for n in walk(loop.body) if isinstance(n, Load) and n.array == array))
+            accesses = self.accesses(loop, array)
             places = [tuple(self.place(e, ranges, loop, array) for e in a.index) for a in accesses]
             for group in self.groups(places, ranges):
                 tile = self.tile(array, [places[k] for k in group], ranges)
@@ -164,6 +163,20 @@ class _Stager:
 
         done = rewrite(rule, loop)
         return done, tuple(tiles)
+
+    def accesses(self, loop: Loop, array: str) -> list[Load]:
+        """Return the accesses of the loop to an array that the tile serves: to elements that no thread writes."""
+        found = list(dict.fromkeys(n for n in walk(loop.body) if isinstance(n, Load) and n.array == array))
+        if array not in written_names(self.kernel.body):
+            return found
+        when, body = _asked(self.kernel.body)
+        axes = Surroundings(tuple(replace(f, body=()) for f in self.kernel.loops), when)
+        around = reduce(Surroundings.inside, self.around, axes)
+        apart = never_written((loop,) if loop.var else loop.body, around, body, axes, array)
+        found = [n for n in found if n.index in apart]
+        if not found:
+            raise _refused(loop, (array,), "the kernel writes it")
+        return found
 
     def ranges(self, loop: Loop) -> dict[str, tuple[Expr, int, int]]:
         """Start, step and most iterations of the loop and of those inside."""

@@ -23,6 +23,7 @@ from looptune.lower.team import (
     is_team_reducible,
     is_two_level_reduction,
     needs_team,
+    shared_rows,
 )
 
 if TYPE_CHECKING:
@@ -136,7 +137,11 @@ class _Maker:
             case Loop() if is_team_reducible(stmt):
                 return self.tree(stmt)
             case Loop(mode="parallel", reductions=()) if has_team_directive(stmt) or not needs_team(stmt.body):
-                return TeamFor(replace(stmt, body=self.promoted(stmt.body)))
+                inner = shared_rows(stmt)
+                if inner is None:
+                    return TeamFor(replace(stmt, body=self.promoted(stmt.body)))
+                row = replace(inner, body=self.promoted(inner.body))
+                return TeamFor(replace(stmt, body=(*stmt.body[:-1], row)))
             case Loop(_, _, _, body) if _divisible(body):
                 return TeamLoop(replace(stmt, body=()), self.block(body))
             case If(cond, then, other) if _divisible((*then, *other)):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from looptune.core import plugins
 from looptune.core.errors import DirectiveError
 from looptune.schedule.directives.base import Transform
+from looptune.schedule.directives.block import Block
 from looptune.schedule.directives.box import Box
 from looptune.schedule.directives.distribute import Cut, Distribute
 from looptune.schedule.directives.expand import Expand
@@ -54,6 +55,7 @@ ALL: tuple[type[Transform], ...] = (
     Distribute,
     Cut,
     SplitAt,
+    Block,
     Skew,
     Shift,
     Reverse,

@@ -31,7 +31,7 @@ from looptune.poly.scop import Order, SchedulePiece, name, to_isl
 if TYPE_CHECKING:
     from looptune.ir.nodes import Codelet
     from looptune.poly.automatic_schedule import ScheduleOptions
-    from looptune.poly.dependence_graph import Graph
+    from looptune.poly.dependence_graph import Graph, Piece
     from looptune.poly.isl_objects import Space
     from looptune.poly.legality import Violation
     from looptune.poly.loop_generation import LoopNest, Times
@@ -68,10 +68,14 @@ class Example:
 class DependenceQueries(Protocol):
     """The questions about dependences that a transform may ask; answers are cached."""
 
-    def judge(self, new: NewSchedule, old: Order) -> Violation | None: ...
+    def judge(self, new: NewSchedule, old: Order, *, partial: bool = False) -> Violation | None: ...
 
     def graph(self, names: frozenset[str], length: int, order: Order, private: frozenset[str]) -> Graph:
         """Return the statements that must precede others if the first ``length`` entries of the times are equal."""
+        ...
+
+    def piece_graph(self, order: Order, length: int) -> tuple[tuple[Piece, ...], frozenset[tuple[Piece, Piece]]]:
+        """Return the pieces of ``order`` that have instances, and which must precede others; see ``poly``."""
         ...
 
     def fusion_shift(

@@ -6,7 +6,7 @@
 
 A triangle becomes a square, so that unrolling and jamming both loops makes tiles that begin at multiples of their size,
 and all blocks of a kernel have the same form. With ``box 4`` the loop also ends at a multiple of 4, and begins at one
-if its start is a constant. Blocks without work end at once.
+if its start is a constant, or that and multiples of it. Blocks without work end at once.
 
 Legal when: always; the bounds have to be monotonic in the loops around. Gain: register tiles and shared memory for
 triangles. Cost: iterations without work, and tiles across the border that are computed only in part.
@@ -19,8 +19,9 @@ from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.bounding_box import bounds, guarded_between
+from looptune.ir.intervals import affine_terms
 from looptune.ir.nodes import Const, Directive, Loop
-from looptune.ir.simplify import add, div, mul
+from looptune.ir.simplify import add, div, mul, sub
 from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, positive, unknown_argument
 
 
@@ -46,21 +47,31 @@ class Box(Transform):
 
     def apply(self, site: DirectiveSite) -> Rewrite:
         loop = site.loop
-        found = bounds(loop, [f for f in site.enclosing_loops if isinstance(f, Loop)])
+        found = bounds(loop, _beside(site))
         if found is None:
             raise site.refuse(f"box: how far loop {loop.var} goes in all iterations of the loops around is not known")
         lo, hi = found
         if self.multiple > 1 and loop.step > 1:
             raise site.refuse(f"box {self.multiple}: loop {loop.var} has the step {loop.step}; `box` alone is for any")
         multiple = Const(self.multiple, loop.dtype)
-        match lo:
-            case Const(int(start)) if self.multiple > 1:
-                lo = Const(start // self.multiple * self.multiple, loop.dtype)
+        terms, start = affine_terms(lo)
+        if self.multiple > 1 and all(factor % self.multiple == 0 for factor in terms.values()):
+            lo = add(sub(lo, Const(start, loop.dtype)), Const(start // self.multiple * self.multiple, loop.dtype))
         if self.multiple > 1:
             hi = mul(div(add(hi, Const(self.multiple - 1, loop.dtype)), multiple), multiple)
         if self.multiple == 1 and (lo, hi) == (loop.lo, loop.hi):
             raise site.refuse(f"box: loop {loop.var} has the same bounds in every iteration of the loops around it")
         return Rewrite((guarded_between(loop, lo, hi),))
+
+
+def _beside(site: DirectiveSite) -> list[Loop]:
+    """Return the loops around whose iterations run beside each other: all from the first one that is parallel on.
+
+    A sequential loop around these is the host's, and each of its iterations has launches of its own.
+    """
+    around = [f for f in site.enclosing_loops if isinstance(f, Loop)]
+    first = next((k for k, f in enumerate((*around, site.loop)) if f.mode == "parallel"), 0)
+    return around[first:]
 
 
 _TRIANGLE = """for (int i = 0; i < n; i++)

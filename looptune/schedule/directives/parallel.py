@@ -15,8 +15,10 @@ Without either, the dependence analysis decides: a loop that carries no dependen
         A[j] /= s;
 
 With ``team``, the threads of one block share the iterations, as they do in a loop that reduces; in a loop of the grid,
-the team of each iteration shares them. Neighbouring statements that all need one block are one kernel. ``team`` has no
-effect on a CPU.
+the team of each iteration shares them. Neighbouring statements that all need one block are one kernel. Of two loops
+with ``team``, one directly in the other, a block of two dimensions shares the outer one along y and the inner along x.
+``noParallel, team`` has the threads of one block run a sequential loop together, and share the loops in it that have
+``team``. ``team`` has no effect on a CPU.
 
 Legal when: the loop carries no dependence except reductions (``+ * min max``). The terms of these get another order, so
 they are refused under --no-reassociate if that rounds differently. ``reduce(+:s)`` is compared with the result of the
@@ -36,7 +38,6 @@ from looptune.schedule.directives.base import (
     Example,
     Rewrite,
     Transform,
-    reject_arguments,
     unknown_argument,
 )
 
@@ -86,19 +87,23 @@ class Parallel(Transform):
 
 @dataclass(frozen=True)
 class NoParallel(Transform):
-    """One thread runs the iterations of a loop, one after the other."""
+    """One thread, or one block, runs the iterations of a loop, one after the other."""
 
     name: ClassVar = "noparallel"
-    syntax: ClassVar = "noParallel"
+    syntax: ClassVar = "noParallel [, team]"
     stage: ClassVar = "mode"
+
+    team: bool = False
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
-        reject_arguments(directive)
-        return cls(span=directive.span)
+        wrong = next((a for a in directive.args if a.key.lower() != "team" or a.values), None)
+        if wrong is not None:
+            raise unknown_argument(cls, wrong, ("team",))
+        return cls(bool(directive.args), span=directive.span)
 
     def apply(self, site: DirectiveSite) -> Rewrite:
-        return Rewrite((replace(site.loop, mode="sequential"),))
+        return Rewrite((replace(site.loop, mode="sequential", thread_axis="team" if self.team else ""),))
 
 
 _COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"
@@ -133,4 +138,10 @@ NoParallel.examples = {
 for (int i = 0; i < n; i++) {
   B[i] = A[i];
 }"""),
+    "noParallel, team": Example(_CHAIN, """\
+#pragma hmppcg noParallel, team
+for (int i = 1; i < n; i++) {
+  A[i] = A[i - 1];
+}"""),
+    "noParallel, teams": Example(_CHAIN, refused="noparallel has no argument 'teams'; did you mean 'team'?"),
 }  # fmt: skip

@@ -4,19 +4,19 @@
       for k in 16*o .. 16*o + 16:         ==>     A_tile[8][16], B_tile[16][32] = A[i's of the block][k's], B[k's][j's]
         C[i][j] += A[i][k] * B[k][j]              for k: C[i][j] += A_tile[i's place][k's place] * B_tile[...][...]
 
-The tile is all that the threads of a block read of the array in the loop, so the loop has to have a known trip count:
-tile it. On a loop of the grid, the tile is what they read in the whole kernel, including the halo. On a CPU, whose
-caches do this, it has no effect.
+The tile is all that the threads of a block read of the array in the loop, but for elements that the kernel may write,
+so the loop has to have a known trip count: tile it. On a loop of the grid, the tile is what they read in the whole
+kernel, including the halo. On a CPU, whose caches do this, it has no effect.
 
 ``buffers 2`` fills the tile of the next iteration of the loop around while the threads compute with the current one. In
 the tile of a ``transposed`` array the elements of a column are adjacent, so that a thread reads several rows at once.
 ``unroll 16`` writes 16 iterations of the loop as straight-line code, or the largest smaller number that divides the
 trip count.
 
-Legal when: the kernel does not write the array, the subscripts are affine, and all threads of a block reach the loop
-together. Gain: each element is read from memory once per block, 16 bytes at a time if sizes are known and rows of the
-tile begin and end at multiples of 16 bytes. Cost: shared memory and two barriers for each tile; with N buffers N times
-the memory, and one barrier; a transposed tile is copied 4 or 8 bytes at a time.
+Legal when: the kernel does not write the elements of the tile, the subscripts are affine, and all threads of a block
+reach the loop together. Gain: each element is read from memory once per block, 16 bytes at a time if sizes are known
+and rows of the tile begin and end at multiples of 16 bytes. Cost: shared memory and two barriers for each tile; with N
+buffers N times the memory, and one barrier; a transposed tile is copied 4 or 8 bytes at a time.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.def_use import written_names
-from looptune.ir.nodes import Annotation, Arg, Directive, Load
-from looptune.ir.rewrite import walk
+from looptune.ir.nodes import Annotation, Arg, Assign, Directive, Load, Loop
+from looptune.ir.rewrite import walk, walk_stmts
 from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, positive
 
 MOST_BUFFERS = 4
@@ -120,7 +120,7 @@ class Stage(Transform):
                 raise DirectiveError(
                     f"stage: loop {site.loop.var} reads no array {arg.key}; it reads {there}", arg.span
                 )
-            if arg.key in written_names(site.loop.body):
+            if arg.key in written_names(site.loop.body) and not _read_elsewhere(site.loop, arg.key):
                 raise DirectiveError(f"stage: loop {site.loop.var} writes {arg.key}", arg.span)
         flat = {n.array for n in walk(site.loop.body) if isinstance(n, Load) and len(n.index) == 1}
         line = next((a for a in self.transposed if a.key in flat), None)
@@ -130,6 +130,13 @@ class Stage(Transform):
         made = StagedTiles(arrays, self.buffers, transposed, self.copies)
         before = site.loop.annotation(StagedTiles)
         return Rewrite((site.loop.annotated(made if before is None else before.with_more(made)),))
+
+
+def _read_elsewhere(loop: Loop, array: str) -> bool:
+    """Tell whether the loop reads the array with other subscripts than it writes it with, so maybe other elements."""
+    assigns = [s for s in walk_stmts(loop.body) if isinstance(s, Assign)]
+    reads = {n for s in assigns for n in walk(s.value) if isinstance(n, Load) and n.array == array}
+    return bool(reads - {s.target for s in assigns})
 
 
 _COPY = "for (int i = 1; i < n; i++)\n    B[i] = A[i - 1] + A[i];"

@@ -23,6 +23,7 @@ from typing import ClassVar, Literal, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.def_use import referenced_names
+from looptune.ir.intervals import affine_terms
 from looptune.ir.nodes import Arg, Binary, Const, Directive, Expr, If, Local, Loop, Stmt, Var
 from looptune.ir.rewrite import renaming, rewrite, substitute
 from looptune.ir.simplify import add, div, mod, mul, sub
@@ -175,7 +176,7 @@ class Unroll(Transform):
         loop, u = site.loop, self.factor
         n = trip_count(loop)
         factor = Const(u, loop.dtype)
-        q, r = div(n, factor), mod(n, factor)
+        q, r = _divided(n, factor)
         self._check_noremainder(site, n, r)
         if u == 1:
             return Rewrite((loop,))
@@ -219,6 +220,26 @@ class Unroll(Transform):
             return tuple(s for b in bodies for s in b), (), {}
         renamed, locals_, own = _own_locals(bodies, site)
         return jam_loops(renamed, site), locals_, own
+
+
+def _divided(n: Expr, factor: Const) -> tuple[Expr, Expr]:
+    """Return the quotient and the remainder; of a sum of multiples of the factor, the remainder is 0.
+
+    >>> from looptune.ir.c_printer import expression_text
+    >>> tiles = sub(mul(Const(8), div(Var("n"), Const(8))), mul(Const(32), Var("t")))
+    >>> [expression_text(e) for e in _divided(tiles, Const(4))]
+    ['2 * (n / 8) - 8 * t', '0']
+    """
+    q, r = div(n, factor), mod(n, factor)
+    terms, constant = affine_terms(n)
+    by = int(factor.value)
+    if r == Const(0, n.dtype) or by < 2 or constant % by or any(k % by for k in terms.values()):
+        return q, r
+    q = Const(constant // by, n.dtype)
+    for term, k in terms.items():
+        part = mul(Const(abs(k) // by, n.dtype), term)
+        q = add(q, part) if k > 0 else sub(q, part)
+    return q, Const(0, n.dtype)
 
 
 def _vectors(cls: type[Unroll], directive: Directive) -> list[Arg]:

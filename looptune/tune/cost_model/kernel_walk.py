@@ -18,7 +18,7 @@ from looptune.ir.rewrite import walk
 from looptune.ir.simplify import add, is_integer, mul
 from looptune.lower import team as teams
 from looptune.lower import temporal_tiles
-from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle
+from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle, shared_rows
 from looptune.lower.tiles import Tile, filled_tiles
 from looptune.tune.cost_model.coalescing import AccessContext, Memory, count_copy, straight_line_accesses
 from looptune.tune.cost_model.instruction_costs import LOOP, chain, depth, of_segment
@@ -229,7 +229,7 @@ class _Walker:
                     )
                     level.barriers += 1 + len(list(levels(lanes)))
                 case TeamFor(loop):
-                    self.shared(loop, here, level, deep=False)
+                    self.shared(loop, here, level, deep=team.block_axis == "xy" and shared_rows(loop) is not None)
                 case TeamLoop(loop, body):
                     self.loop(loop, here, level, partial(self.phases, body))
                 case TeamBranch(cond, then, other):
@@ -241,8 +241,8 @@ class _Walker:
         """Every lane has one iteration in so many; ``deep``: of two loops, along y and x."""
         width, height = self.kernel.block
         match loop.body:
-            case (Loop() as inner,) if deep:
-                outer = lane_share(replace(loop, body=(lane_share(inner, "x", width),)), "y", height)
+            case (*first, Loop() as inner) if deep:
+                outer = lane_share(replace(loop, body=(*first, lane_share(inner, "x", width))), "y", height)
             case _:
                 team = self.kernel.team
                 assert team is not None, "lanes are a team's"

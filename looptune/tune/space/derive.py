@@ -2,6 +2,7 @@
 
     forms       copies of what iterations use one after the other, loops split where their dependences are
     products    register tiles of both parallel loops, on a GPU with tiles in shared memory, on a CPU in vector order
+    blocks      the steps of an elimination in blocks, see ``blocked``
     schedules   the orders that isl finds, where a loop of the text is sequential
     waves       waves of tiles, where every loop carries a dependence, after the smallest skew that allows them
     values      copies of scalars along nested loops, and then the orders
@@ -30,7 +31,7 @@ from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Loop, While
 from looptune.ir.rewrite import walk
 from looptune.schedule.binding import identity, loop_label
-from looptune.tune.space import forms, matrix_units
+from looptune.tune.space import blocked, forms, matrix_units
 from looptune.tune.space.patterns import Patterns, ReductionPattern, outermost
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ def derive(analysis: Analysis, seconds: float = math.inf) -> str:
          _forms(found)),
         ("Products: several rows and columns a thread, and what they read in shared memory; or the order that a CPU's "
          "vectors want.", _products(found)),
+        ("The steps of an elimination in blocks, whose updates are products.", blocked.sections(found)),
         ("Orders in which more loops are parallel than in the text.", _schedules(found)),
         ("Waves of tiles, where every loop of a nest carries a dependence.", _tiled_waves(found)),
         ("Copies of scalars, which take apart what no order could.", _values(found)),

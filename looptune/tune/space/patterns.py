@@ -21,6 +21,7 @@ from looptune.ir.def_use import names_in, written_names
 from looptune.ir.intervals import affine_terms
 from looptune.ir.nodes import Array, Assign, Expr, If, Load, Local, Loop, Stmt, Var, While
 from looptune.ir.rewrite import walk, walk_stmts
+from looptune.poly.disjoint import Surroundings, never_written
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import apply_distribution, schedule
 from looptune.schedule.binding import Id, identity, loop_label
@@ -155,8 +156,9 @@ class Patterns:
         reused = dict.fromkeys(
             n.array
             for n in reads
-            if n.array not in changed and loop.var in names_in(n.index) and not {p.var, q.var} <= names_in(n.index)
-        )
+            if loop.var in names_in(n.index) and not {p.var, q.var} <= names_in(n.index)
+            and (n.array not in changed or n.index in _never_written(p, n.array))
+        )  # fmt: skip
         across = (n.array for n in reads if p.var in names_in(n.index[:-1]) and _strides(n, loop.var))
         return ReductionPattern(
             loop, mine, contiguous, tuple(reused), tuple(a for a in dict.fromkeys(across) if a in reused)
@@ -313,6 +315,11 @@ class Patterns:
         """Return nests of two parallel loops with elements of both a row and a column."""
         bands = (band for band in self.stencils if len(band) == 2)
         return tuple((p, q) for p, q in bands if not _smooth(q, q.var))
+
+
+def _never_written(loop: Loop, array: str) -> frozenset[tuple[Expr, ...]]:
+    """Return the subscripts with which the loop reads elements of the array that none of its iterations writes."""
+    return never_written((loop,), Surroundings(), (loop,), Surroundings(), array)
 
 
 def outermost(body: Iterable[Stmt]) -> Iterator[Loop]:
