@@ -69,6 +69,10 @@ if TYPE_CHECKING:
     from looptune.tune.space.space import Configuration
 
 
+EMULATED = "emulated floats"
+"""What the description of the verification begins with of a version that emulates them."""
+
+
 def verification_text(judge: ReferenceComparison, odd: ReferenceComparison | None = None, sizes: str = "") -> str:
     """Return a description of the verification.
 
@@ -384,8 +388,7 @@ class MeasuringDevice:
             return WrongResult(bad)
         own = Incumbent(s.median_us, checked.us, checked.sizes, with_pace(ran, s.median_us))
         facts = (*_facts(binary), *_took(verified - start, time.monotonic() - verified), *own.facts)
-        made = self._verified(Timed(times, s.median_us, s.q1_us, s.q3_us, "", facts), checked)
-        return replace(made, verified=emulated + made.verified)
+        return self._verified(Timed(times, s.median_us, s.q1_us, s.q3_us, emulated, facts), checked)
 
     def emulation(self, plan: Plan) -> str | WrongResult:
         """Return what is said of a version that emulates floats: its largest error, and that of the original loops.
@@ -397,21 +400,22 @@ class MeasuringDevice:
         judge = self.comparison.judge
         found = judge.errors({name: self.machine.fetch(self.arrays[name]) for name in judge.expected})
         if found is None:
-            return "emulated floats, whose error was not measured; "
+            return f"{EMULATED}, whose error was not measured; "
         own, loops = (f"{error:.2g}" for error in found)
         if found[0] > found[1]:
-            return WrongResult(f"emulated floats: the largest error is {own}, and that of the loops {loops}")
-        return f"emulated floats: the largest error is {own}, that of the loops {loops}; "
+            return WrongResult(f"{EMULATED}: the largest error is {own}, and that of the loops {loops}")
+        return f"{EMULATED}: the largest error is {own}, that of the loops {loops}; "
 
     def _verified(self, outcome: Timed, checked: PrimeSizeRun) -> Timed:
         """Return the outcome with a description of its verification and with the seconds at prime sizes."""
         judge = self.comparison.judge
+        emulated, end, _ = outcome.verified.partition("; ") if outcome.verified.startswith(EMULATED) else ("", "", "")
         if not checked.sizes or self.prime_check is None:
-            return replace(outcome, verified=verification_text(judge))
+            return replace(outcome, verified=emulated + end + verification_text(judge))
         took = {"verify_s": checked.took_s}
         facts = tuple((name, round(float(v) + took[name], 4) if name in took else v) for name, v in outcome.facts)
         said = verification_text(judge, self.prime_check.judge, checked.sizes)
-        return replace(outcome, verified=said, facts=facts)
+        return replace(outcome, verified=emulated + end + said, facts=facts)
 
     def timed(
         self, sample: Callable[[], float], first_us: float, apart: bool, best_us: float | None

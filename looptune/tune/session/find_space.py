@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from looptune.frontend import Unit, directive_parser
 from looptune.schedule import directives
 from looptune.schedule.binding import original_loops_at
 from looptune.tune.formats import t1
-from looptune.tune.space.derive import derive
+from looptune.tune.space.derive import derive, matrix_products
 from looptune.tune.space.pragma_choices import pragma_space
 from looptune.tune.space.space import Space, parse
 
@@ -27,7 +28,8 @@ def find_space(
     """Return the space to sweep for ``file``.
 
     It is that of the space file or T1 problem ``given``, else of the file beside it, else of its pragmas, else derived
-    in about so many ``seconds``.
+    in about so many ``seconds``. For products of doubles on a GPU, that of a file beside it begins with the sections
+    for tensor cores that a derived space has.
     Raises UsageError for a file that cannot be read, ParseError and DirectiveError at a line of it.
     """
     device = "gpu" if gpu else "cpu"
@@ -45,6 +47,8 @@ def find_space(
     name = f"{path} as a space file" if problem_file else str(path)
     space = parse(t1.space_text(path, text) if problem_file else text, name)
     _check(space, analysis.codelet)
+    if given is None and gpu and (cores := matrix_products(analysis)):
+        space = replace(space, sections=(*parse(cores, "<derived>").sections, *space.sections))
     return space.on(device)
 
 

@@ -125,6 +125,13 @@ def derive(analysis: Analysis, seconds: float = math.inf) -> str:
     return "\nor\n".join(sections) + "\n"
 
 
+def matrix_products(analysis: Analysis) -> str:
+    """Return the sections of a derived space for tensor cores, as text; "" where no product is one for them."""
+    found = Patterns(analysis)
+    cores = (matrix_units.sections(f, *_products_in(f)) for f in (found, found.perfect_products))
+    return "\nor\n".join(dict.fromkeys(section for some in cores for section in some))
+
+
 def _forms(found: Patterns) -> Iterator[str]:
     """Yield what to try where variables have copies, or loops are split: then more loops are parallel."""
     for lines in (forms.expansions(found.analysis), forms.splits(found.analysis)):
@@ -280,11 +287,16 @@ def _products(found: Patterns) -> Iterator[str]:
                          f"{_all(p.inner for p in left)}: {{ | unroll {{2, 4}}, jam }}"])  # fmt: skip
 
 
-def _in_tiles(found: Patterns) -> Iterator[str]:
-    """Derive the space of products on a GPU."""
+def _products_in(found: Patterns) -> tuple[list[ReductionPattern], list[str]]:
+    """Return the products, and the lines with which sections for them on a GPU begin."""
     products = [s for s in found.sums if s.product]
     first = ["for gpu", *found.lines, *_batches(found, products)]
-    first += _beside(found, [s for s in found.sums if not s.product])
+    return products, first + _beside(found, [s for s in found.sums if not s.product])
+
+
+def _in_tiles(found: Patterns) -> Iterator[str]:
+    """Derive the space of products on a GPU."""
+    products, first = _products_in(found)
     yield from matrix_units.sections(found, products, first)
     for outer, inner, strip, read, blocks in STAGED:
         fit = [p for p in products if found.legal(_staged([p], outer, inner, strip, read))]
