@@ -37,7 +37,7 @@ class FunctionPart:
     codelet that holds what the function returns, "" if it returns nothing. ``rows`` are the arrays that consist of
     pointers, with the dimensions to which these lead. ``has_swaps``: the text swaps pointers in a loop, which the
     codelet does not. ``scalar_fields`` are the fields of structs, as the text reads them through pointers, that are
-    scalars of the codelet.
+    scalars of the codelet. ``row_lengths`` are scalars of the codelet that the text lacks, see ``row_pointers``.
     """
 
     function: str
@@ -60,6 +60,7 @@ class FunctionPart:
     rows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     has_swaps: bool = False
     scalar_fields: tuple[str, ...] = ()
+    row_lengths: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

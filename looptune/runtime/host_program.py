@@ -174,6 +174,12 @@ def record(unit: Unit, include_dirs: Sequence[Path], limit_s: float = 60.0) -> R
     if shutil.which("gcc") is None:
         raise UsageError("--inputs-from-main compiles the program with gcc, which is not installed")
     codelet = unit.codelet
+    if any(part.has_structs for part in unit.parts):
+        raise UsageError(f"{codelet.name} takes fields of structs, which --inputs-from-main does not record: "
+                         "give the inputs with --data", codelet.span)  # fmt: skip
+    if lengths := unit.parts[0].row_lengths:
+        raise UsageError(f"{min(lengths)} is no variable of the program, so that --inputs-from-main does not know it: "
+                         "give the inputs with --data", codelet.span)  # fmt: skip
     if len(unit.parts) == 1:
         return _run(unit, include_dirs, limit_s, lambda scalars: shapes(codelet, problem(codelet, scalars)))
     # an array may be as large as the largest of several codelets needs it: every scalar has to be known first

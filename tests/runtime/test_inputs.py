@@ -388,3 +388,17 @@ def test_the_program_goes_in_and_a_file_comes_out(tmp_path: Path) -> None:
         np.testing.assert_allclose(held["x"], x, rtol=1e-5)
         np.testing.assert_allclose(held["sum"], [0.5 + x.sum()], rtol=1e-5)
         np.testing.assert_array_equal(held["flags"], np.arange(1, 19, 3))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("struct g { int n; double *v; }; void f(struct g *a) { for (int i = 0; i < a->n; i++) a->v[i] = 1; }",
+         "f takes fields of structs, which --inputs-from-main does not record"),
+        ("void f(int n, double **a, int *x) { for (int i = 0; i < n; i++) a[i][x[i]] = 1; }",
+         "a_row is no variable of the program"),
+    ],
+)  # fmt: skip
+def test_what_a_program_does_not_pass_is_not_recorded(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        record(load(written(tmp_path, f"{text}\nint main(void) {{ return 0; }}\n"), kernel="f"), ())
