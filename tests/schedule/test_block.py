@@ -64,7 +64,7 @@ def function(name: str) -> str:
     return f"#include <math.h>\n{text.removeprefix('static ')}"
 
 
-LU, CHOLESKY = function("lu"), function("cholesky")
+LU, CHOLESKY, LUDCMP = map(function, ("lu", "cholesky", "ludcmp"))
 ORDERED = ("loop 1: schedule fuse:min", "loop 3: block 4")
 NESTS = {
     "lu": (LU, ORDERED, 4),
@@ -131,9 +131,12 @@ def test_a_nest_without_pieces_in_order_is_refused() -> None:
         schedule(Analysis(read(SHORTEST)), parse_lines(("loop k: block 4",)))
 
 
-def positive_definite(n: int) -> cross_check.Arguments:
-    a = np.random.default_rng(n).random((n, n))
-    return {"n": n, "A": a @ a.T + n * np.eye(n)}
+def positive_definite(text: str, n: int) -> cross_check.Arguments:
+    """Return arguments of which A is a positive definite matrix of n rows."""
+    rng = np.random.default_rng(n)
+    arrays = [p.name for p in read(text).params if p.name != "n"]
+    given = {name: rng.random((n, n) if name == "A" else n) for name in arrays}
+    return {"n": n, **given, "A": given["A"] @ given["A"].T + n * np.eye(n)}
 
 
 def derived(text: str) -> Iterator[list[str]]:
@@ -150,13 +153,14 @@ def derived(text: str) -> Iterator[list[str]]:
     ("text", "ways"),
     [pytest.param(LU, ("cuda-c",), id="lu"),
      pytest.param(CHOLESKY, ("cuda-c",), id="cholesky", marks=pytest.mark.wide),
+     pytest.param(LUDCMP, ("cuda-c",), id="ludcmp", marks=pytest.mark.wide),
      pytest.param(LU, ("simulator", "transform", "cpu"), id="lu, simulated", marks=pytest.mark.wide)],
 )  # fmt: skip
 def test_kernels_of_the_derived_form(text: str, ways: tuple[str, ...]) -> None:
     """Staged register tiles of an array that the kernel writes, and a block that runs all steps of the diagonal."""
     lines = next(derived(text))
     assert {line.partition(": ")[2] for line in lines} >= {"noParallel, team", "stage A, unroll 4"}
-    given = [positive_definite(n) for n in (1, 2, 5, 13)]
+    given = [positive_definite(text, n) for n in (1, 2, 5, 13)]
     with tempfile.TemporaryDirectory() as folder:
         found = all_targets.wrong(
             [all_targets.Case("blocked", text, given, lines, ways=ways, tolerance=1e-10)], Path(folder)

@@ -44,7 +44,7 @@ def sections(found: Patterns) -> Iterator[str]:
             line = f"loop {loop_label(loop)}: block 32"
             if start.legal([line]):
                 made = replace(start, lines=(*start.lines, line))
-                yield from _blocked(start, made, f"loop {loop_label(loop)}: ")
+                yield from _blocked(start, made, loop)
 
 
 def _starts(found: Patterns) -> Iterator[Patterns]:
@@ -65,28 +65,27 @@ def _starts(found: Patterns) -> Iterator[Patterns]:
 
 
 def _updates_itself(loop: Loop) -> bool:
-    """Tell whether a statement in three loops reads another element of the array that it writes."""
+    """Tell whether a statement in three loops reads an array that the nest writes, and not where it writes it."""
+    changed = written_names(loop.body)
     return any(
-        isinstance(s.target, Load) and any(_other(n, s.target) for n in walk(s.value))
+        isinstance(n, Load) and n.array in changed and n != s.target
         for f in walk_stmts(loop.body) if isinstance(f, Loop)
         for s in walk_stmts(f.body) if isinstance(s, Assign)
+        for n in walk(s.value)
     )  # fmt: skip
 
 
-def _other(n: object, target: Load) -> bool:
-    return isinstance(n, Load) and n.array == target.array and n.index != target.index
-
-
 def _eliminates(found: Patterns, loop: Loop) -> bool:
-    """Tell whether a sequential loop around parallel ones says which row or column of the array its steps use.
+    """Tell whether a sequential loop around parallel ones says which row or column of an array its steps use.
 
-    An element that is not of these is updated from such as are.
+    The loop writes the array, and updates elements that are not of this row or column from such as are.
     """
     if found.parallel(loop) or not any(found.parallel(f) for f in walk(loop.body) if isinstance(f, Loop)):
         return False
+    changed = written_names(loop.body)
     return any(
         isinstance(s.target, Load) and loop.var not in names_in(s.target.index)
-        and any(_other(n, s.target) and loop.var in names_in(n.index) for n in walk(s.value) if isinstance(n, Load))
+        and any(n.array in changed and loop.var in names_in(n.index) for n in walk(s.value) if isinstance(n, Load))
         for s in walk_stmts(loop.body) if isinstance(s, Assign)
     )  # fmt: skip
 
@@ -100,9 +99,10 @@ class _Pieces:
     trailing: tuple[ReductionPattern, ...]
 
 
-def _pieces(start: Patterns, made: Patterns) -> _Pieces:
-    before = {f.number for f in walk(start.body) if isinstance(f, Loop)}
-    around = next(f for f in walk(made.body) if isinstance(f, Loop) and f.number not in before)
+def _pieces(start: Patterns, made: Patterns, loop: Loop) -> _Pieces:
+    before = {f.var for f in walk(start.body) if isinstance(f, Loop)}
+    new = (f for f in walk(made.body) if isinstance(f, Loop) and f.var not in before)
+    around = next(f for f in new if f.var.startswith(f"outer_{loop.var}"))
     pieces = list(outermost(around.body))
     products = tuple(s for s in made.sums if s.product and any(s.outer is f for f in pieces))
     rest = [f for f in pieces if all(s.outer is not f for s in products)]
@@ -110,13 +110,16 @@ def _pieces(start: Patterns, made: Patterns) -> _Pieces:
     return _Pieces(alone, tuple(f for f in rest if made.parallel(f)), products)
 
 
-def _blocked(start: Patterns, made: Patterns, place: str) -> Iterator[str]:
-    """Yield the sections of a codelet with a loop in blocks; ``place`` is that of the loop, with a colon."""
-    pieces = _pieces(start, made)
+def _blocked(start: Patterns, made: Patterns, loop: Loop) -> Iterator[str]:
+    """Yield the sections of a codelet with the loop of ``start`` in blocks, which is ``made``."""
+    pieces, place = _pieces(start, made, loop), f"loop {loop_label(loop)}: "
     if not pieces.trailing:
         return
+    beside = [f"loop {loop_label(s.loop)}: parallel" for s in made.sums if not s.around]
+    beside = [line for line in beside if start.legal([line])]
     lines = _together(made, pieces.diagonal)
     lines += _copied(made, lines, (*pieces.diagonal, *pieces.panels))
+    lines += beside if made.legal([*lines, *beside]) else []
     panels = [f"{_all(pieces.panels)}: {PANELS}"] if pieces.panels else []
     for outer, inner, blocks in TILES:
         tiles = _tiles(pieces.trailing, outer, inner)
