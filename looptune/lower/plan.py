@@ -207,6 +207,11 @@ class Plan:
         return tuple(kernels_in(self.steps, fused=True))
 
     @property
+    def uses_tensor_cores(self) -> bool:
+        """Return whether tensor cores compute sums of a kernel."""
+        return any(k.warp_tiles is not None for k in self.kernels)
+
+    @property
     def emulates_floats(self) -> bool:
         """Return whether sums of floats are computed by products of parts of them, see ``lower.warp_tiles``."""
         return any(k.warp_tiles is not None and k.warp_tiles.split for k in self.kernels)

@@ -113,12 +113,15 @@ class Roofline:
     cache_bytes: int
     cold: bool
 
-    def violated_by(self, time_us: float) -> str | None:
-        """Return why no run can be as short as ``time_us``, with both rates, or None if one can."""
+    def violated_by(self, time_us: float, *, tensor_cores: bool = False) -> str | None:
+        """Return why no run can be as short as ``time_us``, with both rates, or None if one can.
+
+        With ``tensor_cores`` up to MATRIX_RATE times as many operations are possible as with multiply-adds.
+        """
         if time_us <= 0:
             return f"faster than the device: {time_us:g} us measured"
         gflops, peak = self.work.flops / time_us / 1e3, self.peaks.fma(self.work.dtype)
-        if peak is not None and gflops > peak.limit:
+        if peak is not None and gflops > peak.limit * (MATRIX_RATE if tensor_cores else 1):
             return _said(f"{gflops:,.4g} GFLOP/s", f"the FMA peak in {self.work.dtype} is {peak.best:,.4g}", peak)
         if not self.cold or not self.cache_bytes:
             return None
@@ -128,6 +131,11 @@ class Roofline:
             beside = f"besides the {self.cache_bytes / 1e6:.0f} MB that the cache holds"
             return _said(f"{rate:,.4g} GB/s {beside}", f"the memory does {memory.best:,.4g}", memory)
         return None
+
+
+MATRIX_RATE = 3
+"""Times the peak of multiply-adds: the H100's tensor cores do twice as many operations on doubles, and with three
+products of TF32 each 2.5 times as many on floats."""
 
 
 def _said(rate: str, peak: str, measured: Rate) -> str:

@@ -329,3 +329,14 @@ def test_a_comparison_learns_what_the_judge_allows(tmp_path: Path) -> None:
     assert comparison.wrong(near) is None
     assert comparison._passes("a", near["a"])
     assert comparison.wrong({"a": want["a"] + np.float32(5)}) is not None
+
+
+def test_tensor_cores_exceed_the_peak_of_multiply_adds() -> None:
+    """By up to three times; more is as impossible as before."""
+    peak = replace(ROOF, cold=False)
+    rate = peak.peaks.fma(peak.work.dtype)
+    assert rate is not None
+    fastest_us = peak.work.flops / rate.limit / 1e3
+    assert peak.violated_by(fastest_us / 2) is not None
+    assert peak.violated_by(fastest_us / 2, tensor_cores=True) is None
+    assert peak.violated_by(fastest_us / 4, tensor_cores=True) is not None

@@ -383,7 +383,8 @@ class MeasuringDevice:
         verified = time.monotonic()
         times = self.timed(sample, first_us, ran is not None, None if best is None else best.us)
         s = summary(times)
-        bad = self.impossible(s.median_us) if ran is None else self.wrong() or self.impossible(s.median_us)
+        bad = None if ran is None else self.wrong()
+        bad = bad or self.impossible(s.median_us, binary.plan.uses_tensor_cores)
         if bad is not None:
             return WrongResult(bad)
         own = Incumbent(s.median_us, checked.us, checked.sizes, with_pace(ran, s.median_us))
@@ -451,26 +452,29 @@ class MeasuringDevice:
     def integers(self) -> dict[str, int]:
         return {n: int(v) for n, v in self.job.problem.values.items() if float(v).is_integer()}
 
-    def impossible(self, time_us: float) -> str | None:
+    def impossible(self, time_us: float, tensor_cores: bool = False) -> str | None:
         """Return why the device cannot be as fast as this time, or None if it can.
 
         If a time exceeds the measured peaks, these are measured again, once, before it is called impossible.
         """
-        found = None if self.ceiling is None else self.ceiling.violated_by(time_us)
+        found = None if self.ceiling is None else self.ceiling.violated_by(time_us, tensor_cores=tensor_cores)
         if found is None or self.ceiling is None or self.peaks_remeasured:
             return found
         self.peaks_remeasured = True
         peaks = self.ceiling.peaks.best_of(peak_rates.measure(self.machine, self.backend))
         peak_rates.cache_rates(self.machine.facts, self.job.cache, peaks)
         self.ceiling = replace(self.ceiling, peaks=peaks)
-        return self.ceiling.violated_by(time_us)
+        return self.ceiling.violated_by(time_us, tensor_cores=tensor_cores)
 
     def finals(self, lineup: FinalsRequest) -> Times:
         """Time all versions, "hand-written" and, if the file has it, "library" in paired rounds."""
         samplers: dict[str, Callable[[], float]] = {}
         wrong: dict[str, str] = {}
+        cores: set[str] = set()
         for text, sealed in lineup.binaries.items():
-            samplers[text] = self.machine.sampler(self.run_of(sealed.load()), self.pairs())
+            binary = sealed.load()
+            cores |= {text} if binary.plan.uses_tensor_cores else set()
+            samplers[text] = self.machine.sampler(self.run_of(binary), self.pairs())
         if lineup.by_hand is not None:
             by_hand, wrong = self.by_hand(lineup.by_hand)
             samplers |= by_hand
@@ -481,7 +485,7 @@ class MeasuringDevice:
             samplers, lineup.seed, lineup.default, leaving, limit_s=limit_s, patience_s=patience_s, fewest=fewest
         )
         disturbed = watch.disturbance()
-        fast = {name: self.impossible(summary(us).median_us) for name, us in times.items()}
+        fast = {name: self.impossible(summary(us).median_us, name in cores) for name, us in times.items()}
         wrong |= {name: why for name, why in fast.items() if why is not None}
         return Times({name: us for name, us in times.items() if name not in wrong}, wrong, disturbed)
 

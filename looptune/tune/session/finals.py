@@ -278,7 +278,7 @@ class KernelFinals:
         """Tell whether some of these times cannot be: they were kept before it was known what the device can do."""
         ceiling = self.lab.job.ceiling
         medians = (summary(us).median_us for us in times.values())
-        return ceiling is not None and any(ceiling.violated_by(us) is not None for us in medians)
+        return ceiling is not None and any(ceiling.violated_by(us, tensor_cores=True) is not None for us in medians)
 
 
 @dataclass(frozen=True, slots=True)
