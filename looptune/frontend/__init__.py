@@ -147,7 +147,7 @@ def _single(program: Program, chosen: CodeletFunction) -> Unit:
     )
     part = _part(program, chosen, built)
     statements = frozenset(n.name for n in walk(codelet.body) if isinstance(n, Assign))
-    known = _of_params(codelet, values)
+    known = _of_params(codelet, {**program.numbers, **values})
     left_in = {} if built.region is None else {variable: array for array, variable in built.element_names.items()}
     run = reference_text.CodeletText(
         chosen.function,

@@ -23,6 +23,8 @@ _POLYBENCH = {"float32": "DATA_TYPE_IS_FLOAT", "float64": "DATA_TYPE_IS_DOUBLE"}
 class Program:
     """A parsed program text with the options under which it was read; ``known_values`` are those of parameters.
 
+    ``numbers`` are all numbers that ``defines`` gives: some are the values of parameters that the text does not name,
+    such as those that fields of structs become.
     ``bare`` are the functions that were written around scops outside of functions.
     """
 
@@ -32,6 +34,7 @@ class Program:
     options: Options
     defines: Mapping[str, str]
     known_values: Mapping[str, int | float]
+    numbers: Mapping[str, int | float]
     target: str | None
     macros: Mapping[str, str]
     folders: tuple[Path, ...]
@@ -60,9 +63,8 @@ def read_program(
     if dtype is not None and dtype not in _C_NAMES:
         raise UsageError(f"invalid dtype {dtype}: choose float32 or float64")
     given = {name: _define(name, value) for name, value in (defines or {}).items()}
-    values = {
-        name: number for name, v in given.items() if (number := _number(v)) is not None and is_declared(text, name)
-    }
+    numbers = {name: number for name, v in given.items() if (number := _number(v)) is not None}
+    values = {name: number for name, number in numbers.items() if is_declared(text, name)}
     macros = {name: value for name, value in given.items() if name not in values}
     _check_values(text, macros)
     macros |= _data_type(text, dtype, given)
@@ -76,8 +78,8 @@ def read_program(
         heads = {line: bare_scops.undeclared(file, line) for line in bare}
         prepared, file = _parsed(bare_scops.wrapped(text, heads), path, macros, folders, dtype, needed)
     return Program(
-        prepared, file, path, Options(float_literals, prepared.macros), given, values, target, macros, tuple(folders),
-        dtype, frozenset(map(bare_scops.function_name, bare)),
+        prepared, file, path, Options(float_literals, prepared.macros), given, values, numbers, target, macros,
+        tuple(folders), dtype, frozenset(map(bare_scops.function_name, bare)),
     )  # fmt: skip
 
 

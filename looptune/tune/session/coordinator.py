@@ -42,6 +42,8 @@ ASKED_AT_ONCE = 64
 AHEAD = 4
 """Configurations for each compiling process that may be prepared and built before there is a device for them: while a
 kernel's original loops still run, its versions compile."""
+FIRST_SHARE = 0.3
+"""Of a budget of time: after it, a first version is measured even if others compile on the same cores."""
 PARKED_S = 0.25
 """How often a version that another sweep is running is looked up."""
 
@@ -305,7 +307,7 @@ class Coordinator:
             self._built.extend(self._parked)
             self._parked.clear()
         while self._built and self._workers.free(self._number) and not self._out_of_time:
-            if not self._overlap and self._workers.compiling > 0:
+            if not self._overlap and self._workers.compiling > 0 and not self._is_late:
                 return
             opened = self._next_built()
             if opened is None:
@@ -323,6 +325,17 @@ class Coordinator:
                 self._look_at = time.monotonic() + PARKED_S
             else:
                 self._take(opened, other)
+
+    @property
+    def _is_late(self) -> bool:
+        """Tell whether a part of a budget of time has passed, and nothing has a time.
+
+        A version that is disturbed by compilers is better than none; the finals time it again.
+        """
+        seconds = self._budget.seconds
+        if seconds is None or self._best() is not None:
+            return False
+        return self._tally.left_s() < (1 - FIRST_SHARE) * seconds
 
     def _next_built(self) -> _Open | None:
         """Return the version that is measured next, None to wait for one that the others are compared with.
