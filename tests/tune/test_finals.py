@@ -157,7 +157,7 @@ def test_the_times_of_the_screening_stand_where_no_round_is_possible(prepared: P
     """The winner is proved and written all the same."""
     text, place = "loop i: unroll 2", Asked(rounds=3)
     with Store.open(tmp_path / "db") as store:
-        kernel = replace(match(prepared, store, text), screened_us={text: 9e6}, screening_stands=True)
+        kernel = replace(match(prepared, store, text), screened_us={text: 9e6}, screening_is_final=True)
         (found,) = finals.run([kernel], place, 1).finals
     assert place.lineups == []
     assert found.us == {text: (9e6,)}

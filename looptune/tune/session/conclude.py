@@ -138,13 +138,13 @@ def _match(prepared: PreparedRun, lab: KernelBuilder, store: Store, searched: Sw
     among = (*texts[:1], default, *texts[1:]) if known and default not in texts else texts
     among = (*among, *transfer.finalists(prepared, searched, among))
     screened_us = {row.directives: row.median_us for row in searched.timed if row.median_us}
-    stands = False
+    is_final = False
     if prepared.job.finals_end:
         among = finals.in_one_round(among, screened_us, prepared.job.finals_s)
-        stands = any(screened_us.get(text, 0.0) > prepared.job.finals_s * 1e6 for text in among[:1])
+        is_final = any(screened_us.get(text, 0.0) > prepared.job.finals_s * 1e6 for text in among[:1])
     return KernelFinals(
         lab, store, searched.sweep, prepared.model, among, default, prepared.by_hand, request.seed,
-        request.fresh, screened_us=screened_us, screening_stands=stands,
+        request.fresh, screened_us=screened_us, screening_is_final=is_final,
     )  # fmt: skip
 
 

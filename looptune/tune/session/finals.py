@@ -155,7 +155,7 @@ class KernelFinals:
 
     The versions ``texts`` and the hand-written kernels of a file take part. ``default``: the version that all are
     compared with; ``sweep``: the name of the sweep; ``role``: that of the rows stored; ``screened_us``: times from the
-    screening, where they are known. ``screening_stands``: one more run would exceed the time of the finals.
+    screening, where they are known. ``screening_is_final``: one more run would exceed the time of the finals.
     """
 
     lab: KernelBuilder
@@ -169,11 +169,11 @@ class KernelFinals:
     fresh: bool = False
     role: Role = "final"
     screened_us: Mapping[str, float] = field(default_factory=dict)
-    screening_stands: bool = False
+    screening_is_final: bool = False
 
     def earlier(self) -> Finals | None:
         """Return the earlier finals between exactly these finalists, or the screening's times where these stand."""
-        if self.screening_stands:
+        if self.screening_is_final:
             return Finals({text: (self.screened_us[text],) for text in self.texts if text in self.screened_us})
         rows = self._rows()
         found = {} if self.fresh else self.store.lookup(row.key for row in rows.values())
