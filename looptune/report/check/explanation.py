@@ -130,7 +130,7 @@ def explain(
     runs = _runs(done, sizes, integers <= sizes.keys())
     found = legal_space(analysis) if everything else None
     loops = tuple(loop_facts(analysis, {flag for part in unit.parts for flag in part.flags}))
-    vectors = vectorised_sums(unit.codelet, lower(done.codelet)) if reassociate else ()
+    vectors = _vectors(unit, done) if reassociate else ()
     outside = out_of_bounds_accesses(analysis.model)
     rests = find_assumptions(unit, outside, undecided_accesses(analysis.model), analysis.model.assumed, done.assumed)
     wrong = races(unit.worksharing, loops, unit.names)
@@ -139,6 +139,14 @@ def explain(
         unit.codelet.name, unit.path, sizes, reassociate, loops, checked, runs, found, vectors, rests.sentences(),
         tuple(x for x in outside if x.always), rests.summary(), wrong,
     )  # fmt: skip
+
+
+def _vectors(unit: Unit, done: ScheduleResult) -> tuple[ReorderedReduction, ...]:
+    """Return the sums that a CPU's compiler reorders; a version with directives for a GPU alone has none."""
+    try:
+        return vectorised_sums(unit.codelet, lower(done.codelet))
+    except LooptuneError:
+        return ()
 
 
 def _place(step: AppliedDirective) -> tuple[Span, tuple[int, int]]:
