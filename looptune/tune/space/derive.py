@@ -24,7 +24,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise, permutations, product, takewhile
+from itertools import permutations, product, takewhile
 from typing import TYPE_CHECKING
 
 from looptune.ir.def_use import written_names
@@ -32,10 +32,10 @@ from looptune.ir.nodes import Loop, While
 from looptune.ir.rewrite import walk
 from looptune.schedule.binding import identity, loop_label
 from looptune.tune.space import blocked, forms, matrix_units
-from looptune.tune.space.patterns import Patterns, ReductionPattern, outermost
+from looptune.tune.space.patterns import Patterns, ReductionPattern, band_of, outermost
+from looptune.tune.space.tiled_waves import tiled_waves
 
 if TYPE_CHECKING:
-    from looptune.ir.nodes import Stmt
     from looptune.schedule.analysis import Analysis
 
 BLOCKS = "for gpu\ncodelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x1, 32x2, 32x1}"
@@ -74,11 +74,6 @@ AT_ONCE = "overlap {2, 4, 8, 16, 32}"
 """Steps at once on a CPU, of arrays of any number of dimensions."""
 WARP = 32
 """Threads that read neighbours at once: a row of them that begins at a multiple of this begins a line of the cache."""
-WAVED, SKEWED = 3, 2
-"""Of waves of tiles: the loops of a nest at most, and the largest factor by which a loop is skewed."""
-TILES = ("{8, 4, 2}", "{4, 2, 8}"), ("{8, 16}", "{32, 64}")
-"""Iterations in a tile of the outermost loop and of the others, on a GPU and on a CPU."""
-TILE_BLOCKS = "codelet: grid blocksize {32x1, 64x1, 32x4}"
 SCHEDULES = ("parallel:outer, fuse:min", "parallel:outer", "parallel:inner, fuse:min", "parallel:inner")
 """Of an automatic schedule: most often best first."""
 DEVELOPED = 2
@@ -102,7 +97,7 @@ def derive(analysis: Analysis, seconds: float = math.inf) -> str:
          "vectors want.", _products(found)),
         ("The steps of an elimination in blocks, whose updates are products.", blocked.sections(found)),
         ("Orders in which more loops are parallel than in the text.", _schedules(found)),
-        ("Waves of tiles, where every loop of a nest carries a dependence.", _tiled_waves(found)),
+        ("Waves of tiles, where every loop of a nest carries a dependence.", tiled_waves(found)),
         ("Copies of scalars, which take apart what no order could.", _values(found)),
         ("Threads with a sequential loop each, in small blocks.", _recurrences(found)),
         ("Several time steps at once, in tiles that overlap, or in bands of rows.", _steps(found)),
@@ -171,49 +166,6 @@ def _schedules(found: Patterns) -> Iterator[str]:
     if inside:
         made = _scheduled(found, [*serial, *inside], SCHEDULES[:DEVELOPED])
         yield from (_begin(section, ("for gpu",)) for section in made if not section.startswith("for cpu"))
-
-
-def _tiled_waves(found: Patterns) -> Iterator[str]:
-    """Yield waves of tiles for perfect nests without a parallel loop; each tile is one thread's."""
-    for outer in (f for f in found.body if isinstance(f, Loop)):
-        band = _band(outer)
-        perfect = all(f.body == (inner,) for f, inner in pairwise(band)) and band[-1].body == _innermost(band)
-        if not perfect or not 2 <= len(band) <= WAVED or any(map(found.parallel, band)):
-            continue
-        skewed = _skew(found, band)
-        if skewed is None:
-            continue
-        label, names = loop_label(outer), ", ".join(f.var for f in band)
-        first, more = TILES[0], TILES[1]
-        for device, sizes, blocks in (("gpu", first, [TILE_BLOCKS]), ("cpu", more, [])):
-            tiles = ", ".join([sizes[0], *[sizes[1]] * (len(band) - 1)])
-            yield "\n".join([f"for {device}", *skewed, f"loop {label}: wavefront {names}, tile {tiles}", *blocks])
-
-
-def _innermost(band: Sequence[Loop]) -> tuple[Stmt, ...]:
-    """Return the statements of the innermost loop that are no loops."""
-    return tuple(s for s in band[-1].body if not any(isinstance(n, (Loop, While)) for n in walk(s)))
-
-
-def _skew(found: Patterns, band: Sequence[Loop]) -> list[str] | None:
-    """Return the line that skews the nest by the least multiples of outer loops with which tiles are legal, or None.
-
-    An empty list where none is needed.
-    """
-    label, moved = loop_label(band[0]), list[str]()
-    for k in range(1, len(band)):
-        inside = band[: k + 1]
-        tile = f"loop {label}: tile {', '.join(f'{f.var}:4' for f in inside)}"
-        factors = sorted(product(range(SKEWED + 1), repeat=k), key=lambda each: (sum(each), each))
-        for each in factors:
-            by = " + ".join(f.var if c == 1 else f"{c}*{f.var}" for c, f in zip(each, band, strict=False) if c)
-            skew = [*moved, f"{band[k].var} by {by}"] if by else moved
-            if found.legal([*([f"loop {label}: skew {', '.join(skew)}"] if skew else []), tile]):
-                moved = skew
-                break
-        else:
-            return None
-    return [f"loop {label}: skew {', '.join(moved)}"] if moved else []
 
 
 def _values(found: Patterns) -> Iterator[str]:
@@ -551,7 +503,7 @@ def _stencils(found: Patterns) -> Iterator[str]:
 
 def _nests(found: Patterns) -> Iterator[str]:
     for outer in outermost(found.body):
-        band = _band(outer)
+        band = band_of(outer)
         orders = list(_legal(found, band)) if 2 <= len(band) <= DEEPEST else []
         turned = [f"loop {loop_label(outer)}: permute {order}" for order in orders] if len(orders) > 1 else []
         unrolls = _unrolls(found, band[-1], ("noJam",), turned)
@@ -600,7 +552,7 @@ def _teams(found: Patterns) -> Iterator[str]:
 def _orders(found: Patterns) -> Iterator[str]:
     """Yield the orders of each nest, without unrolling its innermost loop."""
     for outer in outermost(found.body):
-        band = _band(outer)
+        band = band_of(outer)
         orders = list(_legal(found, band)) if 2 <= len(band) <= DEEPEST else []
         if len(orders) > 1:
             yield f"loop {loop_label(outer)}: permute {{{' | '.join(orders)}}}\n{SCHEDULED}"
@@ -633,14 +585,6 @@ def _unrolls(found: Patterns, loop: Loop, jams: Sequence[str], orders: Sequence[
         if fit:
             choice = f"{{{', '.join(fit)}}}" if len(fit) > 1 else fit[0]
             yield f"unroll {FACTORS}, {shape}, {ENDS}, {choice}"
-
-
-def _band(loop: Loop) -> list[Loop]:
-    """Return the loop and, as long as there is just one, the loop inside."""
-    band = [loop]
-    while len(inner := [s for s in band[-1].body if isinstance(s, Loop)]) == 1:
-        band.append(inner[0])
-    return band
 
 
 def _legal(found: Patterns, band: list[Loop]) -> Iterator[str]:

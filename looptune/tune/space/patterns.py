@@ -382,3 +382,11 @@ def _smooth(loop: Loop, var: str) -> bool:
     """In all accesses of the body, iterations of a loop are neighbours in memory, or at one place."""
     loads = [n for n in walk(loop.body) if isinstance(n, Load)]
     return all(var not in names_in(n.index) or _strides(n, var) for n in loads)
+
+
+def band_of(loop: Loop) -> list[Loop]:
+    """Return the loop and, as long as there is just one, the loop inside."""
+    band = [loop]
+    while len(inner := [s for s in band[-1].body if isinstance(s, Loop)]) == 1:
+        band.append(inner[0])
+    return band
