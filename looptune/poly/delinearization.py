@@ -23,6 +23,7 @@ from looptune.ir.simplify import is_lossless_index_cast
 from looptune.poly import array_extent
 from looptune.poly.access import Access
 from looptune.poly.affine import name, to_isl
+from looptune.poly.isl_limits import CODELET, Effort, IslLimitExceeded, isl_operation_limit
 from looptune.poly.isl_objects import Space
 
 _MOST_BASES = 3
@@ -124,13 +125,25 @@ def delinearize(
         flat.setdefault(access.array, []).append(access)
     found: dict[int, Access] = {}
     assumed: dict[SizeRelation, None] = {}
+    effort = Effort()
     for mine in flat.values():
         rows: list[tuple[Access, Access]] = []
         if any(a.index[0] is None for a in mine):
-            rows, needs = _rows_of(space, mine)
+            rows, needs = _within_limits(space, mine, effort)
             assumed |= dict.fromkeys(needs)
         found |= {id(a): b for a, b in rows or [(a, _with_products(space, a)) for a in mine if None in a.index]}
     return {s: tuple(found.get(id(a), a) for a in mine) for s, mine in accesses.items()}, tuple(assumed)
+
+
+def _within_limits(space: Space, mine: list[Access], effort: Effort) -> tuple[list[tuple[Access, Access]], Assumed]:
+    """Return ``_rows_of`` the accesses, nothing where isl needs too long for this array, or for all up to it."""
+    if effort.spent >= CODELET:
+        return [], ()
+    try:
+        with isl_operation_limit(CODELET // 2, effort):
+            return _rows_of(space, mine)
+    except IslLimitExceeded:
+        return [], ()
 
 
 def _with_products(space: Space, a: Access) -> Access:

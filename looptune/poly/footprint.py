@@ -19,6 +19,7 @@ from looptune.ir.nodes import Array, Binary, Loop, Select
 from looptune.ir.rewrite import walk
 from looptune.poly.affine import name
 from looptune.poly.coalesce import coalesce
+from looptune.poly.domain import constant_value
 from looptune.poly.isl_limits import IslLimitExceeded, isl_operation_limit
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ def elements(model: Scop, sizes: Mapping[str, int]) -> dict[str, int]:
         for access in space.accesses[statement.name]:
             if access.array in arrays and access.must and (access.write or not lazy):
                 found[access.array].append(access)
-    return {array: _count(space, mine, sizes) for array, mine in found.items()}
+    values = {term: constant_value(e, sizes) for term, e in space.nest.terms.found.items()}
+    known = {name(p): n for p, n in sizes.items()} | {term: n for term, n in values.items() if n is not None}
+    return {array: _count(space, mine, known) for array, mine in found.items()}
 
 
 def _chooses(n: object) -> bool:
@@ -60,21 +63,22 @@ def _overwritten(statement: Statement) -> bool:
     return any(isinstance(f, Loop) and is_dead_store(statement.assign, f) for f in statement.loops)
 
 
-def _at(touched: isl.Set, sizes: Mapping[str, int]) -> isl.Set:
-    for parameter, size in ((name(p), n) for p, n in sizes.items()):
+def _at(touched: isl.Set, known: Mapping[str, int]) -> isl.Set:
+    """Return the elements for values of isl's parameters."""
+    for parameter, size in known.items():
         place = touched.find_dim_by_name(isl.dim_type.param, parameter)
         if place >= 0:
             touched = touched.fix_val(isl.dim_type.param, place, isl.Val(size))
     return touched.project_out(isl.dim_type.param, 0, touched.dim(isl.dim_type.param))
 
 
-def _count(space: Space, mine: list[Access], sizes: Mapping[str, int]) -> int:
-    """0 too where there is no end of them, or isl takes too long."""
-    if not mine:
+def _count(space: Space, mine: list[Access], known: Mapping[str, int]) -> int:
+    """0 too where there is no end of them, a term of the sizes has no value, or isl takes too long."""
+    if not mine or not known.keys() >= space.nest.terms.found.keys():
         return 0
     try:
         with isl_operation_limit(MOST):
-            union = coalesce(reduce(isl.Set.union, (_at(space.touched(a).range(), sizes) for a in mine)))
+            union = coalesce(reduce(isl.Set.union, (_at(space.touched(a).range(), known) for a in mine)))
             if not union.is_bounded():
                 return 0
             count = union.make_disjoint().count_val().to_python()

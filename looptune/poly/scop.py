@@ -25,7 +25,7 @@ from looptune.poly.dataflow import Flows, flows
 from looptune.poly.delinearization import SizeRelation, delinearize
 from looptune.poly.dependence import Dependence, dependences
 from looptune.poly.domain import Statement, Unanalysable, scan
-from looptune.poly.isl_limits import CODELET, QUESTION, Effort, IslLimitExceeded, isl_operation_limit
+from looptune.poly.isl_limits import CODELET, Effort, IslLimitExceeded
 from looptune.poly.isl_objects import Order, SchedulePiece, Space, union
 
 __all__ = [
@@ -143,12 +143,7 @@ def build(codelet: Codelet, *, asked_apart: bool = False) -> Scop:
     nest = separate_conditions(scan(codelet)) if asked_apart else scan(codelet)
     storage = memory(codelet)
     named = {s.name: accesses(s, nest, storage) for s in nest.statements.values()}
-    assumed: tuple[SizeRelation, ...] = ()
-    try:
-        with isl_operation_limit(QUESTION):
-            named, assumed = delinearize(Space(nest, named), named)
-    except IslLimitExceeded:
-        pass  # their subscripts may be anything
+    named, assumed = delinearize(Space(nest, named), named)
     touched = {s: distinct_accesses(mine) for s, mine in named.items()}
     found = list(nest.unknown)
     for mine in touched.values():

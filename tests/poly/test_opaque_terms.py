@@ -10,6 +10,7 @@ import pytest
 from looptune.frontend import load
 from looptune.ir import interpreter
 from looptune.ir.nodes import Codelet
+from looptune.poly.footprint import elements
 from looptune.poly.scop import build
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -93,6 +94,12 @@ def test_a_dependence_within_a_quotient_is_found() -> None:
     product = text.replace("n / s", "n * s").replace("float a[n]", "float *a")
     assert kinds(product) == ["sequential"]
     assert kinds(product.replace("a[k - 1]", "s")) == ["parallel"]
+
+
+def test_elements_are_counted_with_the_value_of_a_quotient() -> None:
+    model = Analysis(load(LEVELS.replace("float *b", "float b[5 * n]").replace("float *a", "float a[5]")).codelet).model
+    assert elements(model, {"n": 9, "s": 2}) == {"a": 5, "b": 25}
+    assert elements(model, {"n": 9, "s": 0}) == {"a": 0, "b": 0}
 
 
 @pytest.mark.parametrize(

@@ -239,8 +239,10 @@ def _intensity(analysis: Analysis) -> float | None:
     sizes = {p.name: SIZE for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
     operations = operation_count.count(codelet.body, sizes)
     itemsize = {p.name: np.dtype(p.dtype).itemsize for p in codelet.params if isinstance(p, Array)}
-    touched = sum(count * itemsize[name] for name, count in elements(analysis.model, sizes).items())
-    return operations / touched if operations and touched else None
+    counts = elements(analysis.model, sizes)
+    if not operations or not counts or not all(counts.values()):
+        return None
+    return operations / sum(count * itemsize[name] for name, count in counts.items())
 
 
 def hottest_first(files: Sequence[FileFindings]) -> list[NestFinding]:
