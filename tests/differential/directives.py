@@ -133,6 +133,7 @@ KINDS: Mapping[str, Callable[[Site], str]] = {
     "stage": _stage,
     "overlap": lambda s: f"overlap {s.number()}{s.rng.choice(('', ', rows 2'))}",
     "persistent": lambda s: s.rng.choice(("persistent", "persistent 2")),
+    "tensor": lambda s: f"tensor{s.rng.choice(('', ', block 32x32, warp 16x16, strip 16', ', shape 8x8x4'))}",
     "nnan": lambda s: "nnan",
 }
 """A line for each directive there is; ``tests/properties/test_differential.py`` asserts that none is missing."""

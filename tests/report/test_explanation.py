@@ -33,6 +33,7 @@ GOLDEN = {
 
   runs as 1 kernel
     one thread, in the thread i, j
+  on a CPU, vectors add up +:x (6:7) in another order; --no-reassociate forbids it
 
   assumed
     no overlap  of x with any other array
@@ -84,6 +85,7 @@ GOLDEN = {
   runs as 1 kernel
     host i
       grid j: blocks of 256 threads, in the thread k
+  on a CPU, vectors add up +:B (6:9) in another order; --no-reassociate forbids it
 
   assumed
     no overlap  of B with any other array
