@@ -49,7 +49,7 @@ def _unsigned() -> None:
 
 def _legality() -> None:
     """Every order is legal."""
-    Analysis.judge = lambda self, new, old: None  # type: ignore[method-assign]
+    Analysis.judge = lambda self, new, old, **_: None  # type: ignore[method-assign]
 
 
 def _trips() -> None:
