@@ -60,8 +60,8 @@ def _trips() -> None:
 
 BUGS: Mapping[str, Bug] = {
     "parentheses": Bug("transform", _parentheses, (25, 30)),
-    "remainder": Bug("transform", _remainder, (41, 69)),
+    "remainder": Bug("transform", _remainder, (41, 42)),
     "unsigned": Bug("front", _unsigned, (5, 12, 17)),
-    "legality": Bug("interpreter", _legality, (5, 152)),
+    "legality": Bug("interpreter", _legality, (5,)),
     "trips": Bug("numba-cpu", _trips, (5, 6)),
 }
