@@ -9,11 +9,10 @@ in every model, so that models of a codelet before and after a transformation ca
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from zlib import crc32
 
-from looptune.ir.c_printer import expression_text
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Binary, Cast, Const, Expr, Unary, Var
 from looptune.ir.rewrite import walk
@@ -53,7 +52,8 @@ class OpaqueTerms:
         return all(isinstance(n, Var | Const | Binary | Unary | Cast) for n in walk(e)) and names_in(e) <= {*self.sizes}
 
     def _variable(self, e: Expr) -> Expr:
-        known = f"q{crc32(expression_text(e).encode()):08x}_"
+        # What is the same text in other types is another term.
+        known = f"q{hashlib.sha256(repr(e).encode()).hexdigest()[:16]}_"
         if self.open:
             self.found[known] = e
         return Var(known, e.dtype) if known in self.found else e

@@ -23,6 +23,7 @@ from looptune.backends.codegen import (
     temporal_tiles,
     warp_tiles,
 )
+from looptune.backends.codegen.writer import TensorCoreWriter
 from looptune.core.errors import ResourceError
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Const, Loop
@@ -67,6 +68,7 @@ def kernel_lines(plan: FinishedPlan, kernel: Kernel, writer: KernelWriter) -> It
     if kernel.time_tile is not None:
         yield from temporal_tiles.emit_temporal_body(kernel, writer)
     elif kernel.warp_tiles is not None:
+        assert isinstance(writer, TensorCoreWriter), "the plan is refused for other targets"
         yield from warp_tiles.emit_warp_body(kernel, kernel.warp_tiles, writer, dynamic_shared_bytes(kernel) > 0)
     else:
         yield from _threads(kernel, writer)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from looptune.backends.codegen import memory_ops
-from looptune.backends.codegen.writer import KernelWriter
+from looptune.backends.codegen.writer import TensorCoreWriter
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Assign, Const, Load, Loop, Var
 from looptune.lower.fragments import LANES, QUADS
@@ -28,7 +28,7 @@ SLOT, SUMS, PLACE, ELEMENT, COPY = "slot", "sums__tile", "place__tile", "element
 TARGET = Var("target__tile", "uint32")
 
 
-def emit_warp_body(kernel: Kernel, tiles: WarpTiles, writer: KernelWriter, dynamic: bool) -> Iterator[str]:
+def emit_warp_body(kernel: Kernel, tiles: WarpTiles, writer: TensorCoreWriter, dynamic: bool) -> Iterator[str]:
     """Yield the body of a kernel whose products tensor cores compute.
 
     ``dynamic``: the launch says how much shared memory there is.
@@ -40,7 +40,7 @@ def emit_warp_body(kernel: Kernel, tiles: WarpTiles, writer: KernelWriter, dynam
 class _Emission:
     kernel: Kernel
     tiles: WarpTiles
-    writer: KernelWriter
+    writer: TensorCoreWriter
 
     def lines(self, dynamic: bool) -> Iterator[str]:
         writer, tiles, indent = self.writer, self.tiles, "    "

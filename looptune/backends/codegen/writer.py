@@ -130,22 +130,6 @@ class TargetSyntax(ABC):
     def wait_group(self, groups: int) -> tuple[str, ...]:
         """Return the lines that wait until at most ``groups`` groups of copies have not arrived."""
 
-    def dynamic_shared(self, name: str, dtype: str) -> str:
-        """Return the declaration of the shared array whose size the launch says; only for CUDA."""
-        raise NotImplementedError
-
-    def clear_sums(self, sums: str, count: int, dtype: str) -> str:
-        """Return the statement that sets the sums of a lane to zero; only for CUDA."""
-        raise NotImplementedError
-
-    def multiply_strips(self, tiles: WarpTiles, product: WarpProduct, sums: str, left: str, right: str) -> str:
-        """Return the statement that adds the product of two strips, which begin at ``left`` and ``right``, to sums."""
-        raise NotImplementedError
-
-    def store_sums(self, tiles: WarpTiles, sums: str, place: str) -> str:
-        """Return the statement that stores the sums of a lane to shared memory; only for CUDA."""
-        raise NotImplementedError
-
     @property
     @abstractmethod
     def grid_width(self) -> str:
@@ -281,3 +265,23 @@ class KernelWriter(TargetSyntax):
         return (isinstance(e, Var) and e.name in self.counters) or (
             isinstance(e, Const) and e.dtype == "int32" and e.value >= 0
         )
+
+
+class TensorCoreWriter(KernelWriter):
+    """Writes kernels for devices with tensor cores as well."""
+
+    @abstractmethod
+    def dynamic_shared(self, name: str, dtype: str) -> str:
+        """Return the declaration of the shared array whose size the launch says."""
+
+    @abstractmethod
+    def clear_sums(self, sums: str, count: int, dtype: str) -> str:
+        """Return the statement that sets the sums of a lane to zero."""
+
+    @abstractmethod
+    def multiply_strips(self, tiles: WarpTiles, product: WarpProduct, sums: str, left: str, right: str) -> str:
+        """Return the statement that adds the product of two strips, which begin at ``left`` and ``right``, to sums."""
+
+    @abstractmethod
+    def store_sums(self, tiles: WarpTiles, sums: str, place: str) -> str:
+        """Return the statement that stores the sums of a lane to shared memory."""

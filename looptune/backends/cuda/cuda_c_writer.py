@@ -19,6 +19,7 @@ from looptune.backends.codegen.kernel import dynamic_shared_bytes
 from looptune.backends.codegen.matrix_ops import StripProduct, clear_name, store_name
 from looptune.backends.codegen.memory_ops import aligned
 from looptune.backends.codegen.register_limits import launch_bounds, max_registers
+from looptune.backends.codegen.writer import TensorCoreWriter
 from looptune.backends.cuda import matrix_functions
 from looptune.core.escape import comment
 from looptune.ir import c_printer
@@ -62,7 +63,7 @@ __device__ __forceinline__ void {name}()
 NAME = "cuda-c"
 
 
-class CudaCWriter(CWriter):
+class CudaCWriter(CWriter, TensorCoreWriter):
     """Writer of CUDA C."""
 
     barrier = "__syncthreads();"

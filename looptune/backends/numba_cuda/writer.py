@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from looptune.backends.codegen import grid_barrier, matrix_ops, memory_ops
 from looptune.backends.codegen.python import HELPERS, LEVEL, SPELLED, UNLIMITED, Writer, ident, numba_type, parenthesise
-from looptune.backends.codegen.writer import KernelWriter, Within
+from looptune.backends.codegen.writer import KernelWriter, TensorCoreWriter, Within
 from looptune.backends.numba_cuda import uncontracted_products
 from looptune.ir.def_use import continuing_condition
 from looptune.ir.intervals import never_negative
@@ -30,7 +30,7 @@ HOST = "host_"
 """What the names of helpers open with that the launching function calls."""
 
 
-class NumbaSpelling(KernelWriter):
+class NumbaSpelling(TensorCoreWriter):
     """The syntax of Numba's Python for a GPU."""
 
     barrier = "cuda.syncthreads()"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from looptune.frontend import c_ast
 from looptune.frontend.symbol_table import refuse
@@ -124,14 +124,14 @@ class _Model:
     kind_of: Kinds
     somewhere: c_ast.Expr
 
-    def read(self, e: object) -> Iterator[c_ast.Expr]:
+    def read(self, e: Any) -> Iterator[c_ast.Expr]:
         """Yield numbers that together read what an argument and the memory it points to may hold."""
         kind = self.kind(e)
         match kind, e:
             case c_ast.Basic("void"), _:
                 return
             case c_ast.Basic(), _:
-                yield e  # type: ignore[misc]  # what has a type is an expression
+                yield e
             case _, c_ast.Unary("&", arg):
                 yield from self.read(arg)
             case _, c_ast.Index(base, index) if _is_text(self.kind(base)):

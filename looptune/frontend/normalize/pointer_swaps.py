@@ -103,9 +103,12 @@ def _parts(item: Any) -> Iterator[Any]:
 
 def _copied(part: Any) -> tuple[str, str]:
     """Return the variable that a copy sets, and the one that it reads."""
-    if isinstance(part, c_ast.Declare):
-        return part.name, part.init.name  # type: ignore[union-attr]
-    return part.expr.target.name, part.expr.value.name
+    match part:
+        case c_ast.Declare(name=target, init=c_ast.Name(source)):
+            return target, source
+        case c_ast.Evaluate(c_ast.Assignment("", c_ast.Name(target), c_ast.Name(source))):
+            return target, source
+    raise AssertionError("it is no copy of a variable")
 
 
 def _cycles(run: c_ast.Block, types: Mapping[str, c_ast.Type]) -> dict[str, str]:
