@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 
 from looptune.core.errors import UnsupportedError
 from looptune.core.source import NOWHERE, Span
+from looptune.deploy.text_counters import Around, NotLocal, in_terms_of_the_text
 from looptune.frontend.heap_arrays import ALLOCATE, FREE
 from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.source_layout import Layout, Line, StatementRange
 from looptune.frontend.unit import FunctionPart
 from looptune.ir import c_printer
 from looptune.ir.def_use import locals_declared_in, referenced_names
-from looptune.ir.nodes import Assign, Binary, Cast, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
-from looptune.ir.rewrite import renaming, rewrite, substitute, walk
-from looptune.ir.simplify import add, div, fold, is_integer, sub
+from looptune.ir.nodes import Assign, If, Load, Local, Loop, Node, Stmt, Var, While
+from looptune.ir.rewrite import renaming, rewrite, walk
 from looptune.schedule import directives
 
 if TYPE_CHECKING:
@@ -53,17 +53,6 @@ class Version:
 
 Annotations = Mapping[int, tuple[object, ...]]
 """What directives say of each original loop, by its number."""
-Around = tuple[Loop, ...]
-"""The loops that keep their text, from the outermost in, around statements that do not."""
-
-
-class _NotLocal(Exception):
-    """What differs cannot be written in place of these statements alone."""
-
-    def __init__(self, why: str, span: Span = NOWHERE) -> None:
-        super().__init__(why)
-        self.why = why
-        self.span = span
 
 
 def find_edits(
@@ -86,7 +75,7 @@ def find_edits(
     splicer = _Splicer(part, layout, before, after, usual, lines, _macros(defined), warn)
     try:
         return tuple(splicer.aligned(before.body, after.body, ()))
-    except _NotLocal as apart:
+    except NotLocal as apart:
         raise UnsupportedError(apart.why, apart.span if apart.span.line else where) from None
 
 
@@ -212,7 +201,7 @@ class _Splicer:
         return None if run is None else run.tokens[0]
 
     def changed(self, old: tuple[Stmt, ...], new: tuple[Stmt, ...], around: Around) -> list[Edit]:
-        inner: _NotLocal | None = None
+        inner: NotLocal | None = None
         if len(old) == len(new) and all(map(self.same_but_inside, old, new)):
             try:
                 return [
@@ -221,12 +210,12 @@ class _Splicer:
                     for a, b in zip(_blocks(x), _blocks(y), strict=True)
                     for edit in self.aligned(a, b, (*around, x) if isinstance(x, Loop) else around)
                 ]
-            except _NotLocal as apart:
+            except NotLocal as apart:
                 # the whole may have what a part has not: a text of its own, names that mean one thing
                 inner = apart
         try:
             return self.replaced(old, new, around)
-        except _NotLocal as apart:
+        except NotLocal as apart:
             raise apart if inner is None else inner from None
 
     def same_but_inside(self, old: Stmt, new: Stmt) -> bool:
@@ -242,25 +231,25 @@ class _Splicer:
         span = next((s.span for s in old if s.span.line), NOWHERE)
         run = self.layout.run(min(places), max(places)) if places else None
         if run is None and self.is_called(span):
-            raise _NotLocal(
+            raise NotLocal(
                 "this loop stands in a function that is called here: transform that function with --kernel", span
             )
         if run is None:
-            raise _NotLocal(f"{self.layout.macro(span)} makes this loop and others, and cannot be written back: "
+            raise NotLocal(f"{self.layout.macro(span)} makes this loop and others, and cannot be written back: "
                          "expand it, as gcc -E -P does", span)  # fmt: skip
         run = self.with_operators(run)
         first, last = run.tokens
         inside = {n.name for n in walk(self.before.body)
                   if isinstance(n, Assign) and (k := self.token(n)) is not None and first <= k <= last}  # fmt: skip
         if not inside <= frozenset().union(*(_ids(s) for s in old)):
-            raise _NotLocal("there are statements between these that the schedule does not contain: "
+            raise NotLocal("there are statements between these that the schedule does not contain: "
                          "move them before the loops", span)  # fmt: skip
         self.check_jumps(run)
         self.check_memory(run)
         self.check_moved(run, around)
         start, end = self.layout.start(first), self.layout.end(last)
         if start is None or end is None or self.layout.tokens[first].span.file != self.part.path:
-            raise _NotLocal(_unwritten(self.layout, first), span)
+            raise NotLocal(_unwritten(self.layout, first), span)
         start, end = self.with_conditions(start, end, first, last)
         head = self.directives_before(first, start)
         text = self.text(run, old, new, start, around)
@@ -289,21 +278,21 @@ class _Splicer:
         tokens = self.layout.tokens[first : last + 1]
         for k, token in enumerate(tokens):
             if token.text == "goto" or (token.text == "return" and tokens[k + 1].text != ";"):
-                raise _NotLocal(f"this {token.text} stands among the statements that the schedule changes together: "
+                raise NotLocal(f"this {token.text} stands among the statements that the schedule changes together: "
                              "write if (…) { … } around what it skips", token.span)  # fmt: skip
 
     def check_memory(self, run: StatementRange) -> None:
-        """Raise _NotLocal where statements allocate or free an array, of which the codelet says nothing."""
+        """Raise NotLocal where statements allocate or free an array, of which the codelet says nothing."""
         if not any(v.on_heap for v in self.before.locals.values()):
             return
         first, last = run.tokens
         for token in self.layout.tokens[first : last + 1]:
             if token.text in (*ALLOCATE, *FREE):
-                raise _NotLocal(f"this {token.text} stands among the statements that the schedule changes together: "
+                raise NotLocal(f"this {token.text} stands among the statements that the schedule changes together: "
                              "move it before or after them", token.span)  # fmt: skip
 
     def check_moved(self, run: StatementRange, around: Around) -> None:
-        """Raise _NotLocal where statements move a variable that the new ones do not have, and other text reads it."""
+        """Raise NotLocal where statements move a variable that the new ones do not have, and other text reads it."""
         first, last = run.tokens
         tokens, body = self.layout.tokens, self.layout.body.statements
         heads = [k for loop in around if (k := self.token(loop)) is not None]
@@ -313,7 +302,7 @@ class _Splicer:
             moves = [k for k in places if first <= k <= last and _is_moved(tokens, k)]
             reads = [k for k in places if k > last or (least <= k < first and tokens[k + 1].text != "=")]
             if moves and reads:
-                raise _NotLocal(f"{name}, which these statements move, is used outside of them: transform the loops "
+                raise NotLocal(f"{name}, which these statements move, is used outside of them: transform the loops "
                                 "that use it together", tokens[reads[0]].span)  # fmt: skip
 
     def with_conditions(self, start: int, end: int, first: int, last: int) -> tuple[int, int]:
@@ -325,7 +314,7 @@ class _Splicer:
         for k, token in enumerate(self.layout.tokens):
             outside = not first <= k <= last and self.layout.real(k) and token.place is not None
             if outside and token.place is not None and start <= token.place[0] < end:
-                raise _NotLocal("an #if stands around a part of the statements that change: "
+                raise NotLocal("an #if stands around a part of the statements that change: "
                              "write it around whole loops", token.span)  # fmt: skip
         return start, end
 
@@ -367,8 +356,8 @@ class _Splicer:
         """Return the new statements under the names of the text."""
         new_names = referenced_names(new) & self.after.locals.keys() - self.before.locals.keys()
         if new_names & _names_outside(self.after.body, new):
-            raise _NotLocal("statements around these use the same new variable", old[0].span)
-        new, counters = _in_terms_of_the_text(new, around)
+            raise NotLocal("statements around these use the same new variable", old[0].span)
+        new, counters = in_terms_of_the_text(new, around)
         used, elsewhere = referenced_names(new), _names_outside(self.before.body, old)
         shared = {v for v in used & self.after.locals.keys() & self.before.locals.keys() if v in elsewhere}
         outer = self.outer(shared, used, old, new, counters)
@@ -392,7 +381,7 @@ class _Splicer:
         code = "\n".join(line for line in body.splitlines() if not line.lstrip().startswith("#"))
         for m in re.finditer(r"\b([A-Za-z_]\w*)(\s*\()?", code):
             if m[1] in self.macros and (m[2] is not None or not self.macros[m[1]]):
-                raise _NotLocal(
+                raise NotLocal(
                     f"{m[1]} stands in what these statements become, and is a macro too: rename one of them",
                     old[0].span,
                 )
@@ -408,24 +397,24 @@ class _Splicer:
         found = {name: self.part.element_names[name] for name in used & self.part.element_names.keys()}
         found |= {name: loop.counter.name for name, loop in counters.items() if loop.counter is not None}
         for name in sorted(used & self.part.shadowed):
-            raise _NotLocal(
+            raise NotLocal(
                 f"a variable of the function hides the {name} that a function called here uses: rename one of them",
                 old[0].span,
             )
         for name in sorted(shared):
             if name in self.part.flags:
-                raise _NotLocal(
+                raise NotLocal(
                     "a jump leaves these statements, and what follows them depends on it: write if (…) { … } around "
                     "what it skips", old[0].span,
                 )  # fmt: skip
             if name not in self.part.variables and self.before.locals[name].shape == ():
-                raise _NotLocal(
+                raise NotLocal(
                     f"statements around these compute {name}, which has no variable in the text: transform them "
                     "together",
                     old[0].span,
                 )
             if name not in self.part.variables:
-                raise _NotLocal(
+                raise NotLocal(
                     "a variable of the function hides a constant array that is used here: rename one of them",
                     old[0].span,
                 )
@@ -443,12 +432,12 @@ class _Splicer:
             alike = [n for n in (*shared, *counters) if n != name and found.get(n) == found[name]]
             hidden = self.hides(counters[name]) if name in counters else found[name] in visible
             if alike or hidden or found[name] in parameters:
-                raise _NotLocal(f"two variables of the text are called {found[name]}: rename one of them", old[0].span)
+                raise NotLocal(f"two variables of the text are called {found[name]}: rename one of them", old[0].span)
         return found
 
     def check_visible(self, names: set[str], old: tuple[Stmt, ...]) -> None:
         for name in sorted(names & {*self.part.variables.values()}):
-            raise _NotLocal(f"two variables of the text are called {name}: rename one of them", old[0].span)
+            raise NotLocal(f"two variables of the text are called {name}: rename one of them", old[0].span)
 
     def hides(self, loop: Loop) -> bool:
         """Tell whether a variable of the loop's name is declared inside of the loop."""
@@ -494,7 +483,7 @@ class _Splicer:
                 continue
             start, end = self.layout.start(piece.first_token), self.layout.end(piece.last_token)
             if start is None or end is None:
-                raise _NotLocal(_unwritten(self.layout, piece.first_token), self.layout.tokens[piece.first_token].span)
+                raise NotLocal(_unwritten(self.layout, piece.first_token), self.layout.tokens[piece.first_token].span)
             if self.layout.text[start:end].strip(" ;"):
                 kept.append(self.layout.text[start:end])
         for name in sorted(shared):
@@ -526,71 +515,6 @@ def _names_outside(body: tuple[Stmt, ...], inside: tuple[Stmt, ...]) -> set[str]
 
     visit(body)
     return found
-
-
-def _in_terms_of_the_text(stmts: tuple[Stmt, ...], around: Around) -> tuple[tuple[Stmt, ...], dict[str, Loop]]:
-    """Return the statements with the text's variables in place of loop counters.
-
-    Loops are returned by the names that stand for these variables.
-
-    A loop that the text writes ``for (k = n - 1; k >= 0; k--)`` has a counter that goes up: the ``n - 1 - counter`` of
-    its statements is ``k`` there, and any other use of the counter is of ``n - 1 - k``.
-    """
-    counters: dict[str, Loop] = {}
-    hiding: set[str] = set()
-    for loop in reversed(around):
-        name = "" if loop.counter is None else loop.counter.name
-        hidden = name in hiding
-        hiding.add(name)
-        if loop.var not in referenced_names(stmts):
-            continue
-        if not name:
-            raise _NotLocal("the loop around these statements counts with a pointer: transform it with them", loop.span)
-        if hidden:
-            raise _NotLocal(f"two variables of the text are called {name}: rename one of them", loop.span)
-        value = Var(loop.var, loop.dtype) if loop.source_value is None else loop.source_value
-        own = Var(f"{loop.var}@", value.dtype)
-        stmts = _put(stmts, value, own)
-        counter = _solved(value, loop.var, own)
-        if counter is not None:
-            stmts = substitute(stmts, {loop.var: counter})
-        elif loop.var in referenced_names(stmts):
-            raise _NotLocal(f"the loop of {name} counts differently from its text", loop.span)
-        counters[own.name] = loop
-    return stmts, counters
-
-
-def _put(stmts: tuple[Stmt, ...], value: Expr, name: Var) -> tuple[Stmt, ...]:
-    """Return the statements with the name wherever they compute the value."""
-    return rewrite(lambda n: name if n == value else None, stmts)
-
-
-def _solved(value: Expr, var: str, known: Expr) -> Expr | None:
-    """Return what ``var`` is where the ``value`` made of it is ``known``, or None where moving terms does not tell."""
-    if value.dtype != known.dtype:
-        known = fold(Cast(value.dtype, known))
-    match value:
-        case Var(name) if name == var:
-            return known
-        case Cast(arg=e) if is_integer(e.dtype):
-            return _solved(e, var, known)
-        case Binary("+" | "-" | "*" as op, lhs, rhs):
-            left, right = var in _mentioned(lhs), var in _mentioned(rhs)
-            if left == right:
-                return None
-            inner, other = (lhs, rhs) if left else (rhs, lhs)
-            match op:
-                case "+":
-                    return _solved(inner, var, sub(known, other))
-                case "-":
-                    return _solved(inner, var, add(known, other) if left else sub(other, known))
-                case "*":
-                    return _solved(inner, var, div(known, other))
-    return None
-
-
-def _mentioned(e: Expr) -> frozenset[str]:
-    return frozenset(n.name for n in walk(e) if isinstance(n, Var))
 
 
 def _macros(defined: Sequence[Span]) -> dict[str, bool]:
