@@ -114,11 +114,11 @@ Assumed = tuple[SizeRelation, ...]
 
 
 def delinearize(
-    space: Space, accesses: Mapping[str, tuple[Access, ...]]
+    space: Space, accesses: Mapping[str, tuple[Access, ...]], *, reads: bool = False
 ) -> tuple[dict[str, tuple[Access, ...]], Assumed]:
     """Return the accesses, in which subscripts of flat arrays become row and column, and what that assumes of sizes.
 
-    Nothing is assumed where the loops show that it is exact.
+    Nothing is assumed where the loops show that it is exact, and of arrays that are only read if ``reads`` is not set.
     """
     flat: dict[str, list[Access]] = {}
     for access in (a for mine in accesses.values() for a in mine if a.subscripts):
@@ -129,19 +129,22 @@ def delinearize(
     for mine in flat.values():
         rows: list[tuple[Access, Access]] = []
         if any(a.index[0] is None for a in mine):
-            rows, needs = _within_limits(space, mine, effort)
+            may_assume = reads or any(a.write for a in mine)
+            rows, needs = _within_limits(space, mine, effort, may_assume=may_assume)
             assumed |= dict.fromkeys(needs)
         found |= {id(a): b for a, b in rows or [(a, _with_products(space, a)) for a in mine if None in a.index]}
     return {s: tuple(found.get(id(a), a) for a in mine) for s, mine in accesses.items()}, tuple(assumed)
 
 
-def _within_limits(space: Space, mine: list[Access], effort: Effort) -> tuple[list[tuple[Access, Access]], Assumed]:
+def _within_limits(
+    space: Space, mine: list[Access], effort: Effort, *, may_assume: bool
+) -> tuple[list[tuple[Access, Access]], Assumed]:
     """Return ``_rows_of`` the accesses, nothing where isl needs too long for this array, or for all up to it."""
     if effort.spent >= CODELET:
         return [], ()
     try:
         with isl_operation_limit(CODELET // 2, effort):
-            return _rows_of(space, mine)
+            return _rows_of(space, mine, may_assume=may_assume)
     except IslLimitExceeded:
         return [], ()
 
@@ -155,15 +158,15 @@ def _with_products(space: Space, a: Access) -> Access:
     return replace(a, index=index, must=statement.exact, unknown=statement.unknown)
 
 
-def _rows_of(space: Space, mine: list[Access]) -> tuple[list[tuple[Access, Access]], Assumed]:
+def _rows_of(space: Space, mine: list[Access], *, may_assume: bool) -> tuple[list[tuple[Access, Access]], Assumed]:
     todo = []
     for a in mine:
         rest = polynomial(a.subscripts[0])
         if rest is None or None in a.index[1:] or not _in_scope(space, a):
             return [], ()
         todo.append(_Subscript(a, rest))
-    for may_assume in (False, True) if any(a.write for a in mine) else (False,):
-        splitter = _Splitter(space, may_assume)
+    for assume in (False, True) if may_assume else (False,):
+        splitter = _Splitter(space, assume)
         done = splitter.split(todo)
         if done is not None:
             return [(s.access, _as_rows(space, s)) for s in done], tuple(splitter.assumed)

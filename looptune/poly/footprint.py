@@ -19,25 +19,29 @@ from looptune.ir.nodes import Array, Binary, Loop, Select
 from looptune.ir.rewrite import walk
 from looptune.poly.affine import name
 from looptune.poly.coalesce import coalesce
+from looptune.poly.delinearization import delinearize
 from looptune.poly.domain import constant_value
 from looptune.poly.isl_limits import IslLimitExceeded, isl_operation_limit
+from looptune.poly.isl_objects import Space
 
 if TYPE_CHECKING:
     from looptune.poly.access import Access
     from looptune.poly.domain import Statement
-    from looptune.poly.isl_objects import Space
     from looptune.poly.scop import Scop
 
 MOST = 10**7
 """Operations of isl for one array: a second or so."""
 
 
-def elements(model: Scop, sizes: Mapping[str, int]) -> dict[str, int]:
+def elements(model: Scop, sizes: Mapping[str, int], *, assume: bool = False) -> dict[str, int]:
     """Return how many elements of each array parameter are surely read or written at these sizes.
 
-    An array without an access that surely happens has 0.
+    An array without an access that surely happens has 0. ``assume``: of arrays that are indexed by hand and only read,
+    too, no two rows overlap.
     """
     space = model.space
+    if assume:
+        space = Space(space.nest, delinearize(space, space.accesses, reads=True)[0])
     arrays = {p.name for p in model.codelet.params if isinstance(p, Array)}
     found: dict[str, list[Access]] = {array: [] for array in arrays}
     for statement in (s for s in model.statements.values() if s.exact and not _overwritten(s)):

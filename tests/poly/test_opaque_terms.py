@@ -85,6 +85,13 @@ def test_a_stride_is_assumed_to_be_one_or_more(tmp_path: Path) -> None:
     assert difference(STRIDES, {"n": 7, "incx": 2, "incy": 3}, tmp_path) is None
 
 
+def test_elements_that_are_only_read_are_counted_if_their_rows_are_assumed_to_be_apart() -> None:
+    model = Analysis(load(STRIDES).codelet).model
+    sizes = {"n": 4, "incx": 2, "incy": 3}
+    assert elements(model, sizes) == {"x": 0, "y": 4}
+    assert elements(model, sizes, assume=True) == {"x": 4, "y": 4}
+
+
 def test_a_dependence_within_a_quotient_is_found() -> None:
     """The witness names the quotient."""
     text = "void f(int n, int s, float a[n])\n{ for (int k = 1; k < n / s; k++) a[k] = a[k - 1] + 1; }"

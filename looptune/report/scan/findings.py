@@ -239,7 +239,7 @@ def _intensity(analysis: Analysis) -> float | None:
     sizes = {p.name: SIZE for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
     operations = operation_count.count(codelet.body, sizes)
     itemsize = {p.name: np.dtype(p.dtype).itemsize for p in codelet.params if isinstance(p, Array)}
-    counts = elements(analysis.model, sizes)
+    counts = elements(analysis.model, sizes, assume=True)
     if not operations or not counts or not all(counts.values()):
         return None
     return operations / sum(count * itemsize[name] for name, count in counts.items())
