@@ -216,6 +216,18 @@ def test_what_fails_takes_no_other_finals_along(tmp_path: Path) -> None:
     assert len(place.lineups) == 1
 
 
+def test_a_library_may_use_tensor_cores(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So its time may be as short as theirs; a version without them may not."""
+    binary = finals.finals_worker(prepared.job, prepared.context)("build", "")
+    bench = MeasuringDevice(prepared.job)
+    path = prepared.request.file.with_name("by_hand.py")
+    path.write_text("def library_cpu(dtype):\n    def f(n, m, A, x, y):\n        y += A @ x\n    return f\n")
+    asked = []
+    monkeypatch.setattr(MeasuringDevice, "impossible", lambda _, _us, tensor_cores: asked.append(tensor_cores))
+    assert list(bench.finals(FinalsRequest({"": binary}, path, 0, "")).us) == ["", "library"]
+    assert asked == [False, True]
+
+
 @pytest.mark.wide
 def test_a_hand_written_kernel_that_fails_is_named(prepared: PreparedRun) -> None:
     """With the line of its file; the versions, and the other kernel of the file, are timed all the same."""

@@ -478,6 +478,7 @@ class MeasuringDevice:
         if lineup.by_hand is not None:
             by_hand, wrong = self.by_hand(lineup.by_hand)
             samplers |= by_hand
+            cores |= by_hand.keys()  # looptune does not know what such a kernel, or a library, computes with
         leaving, limit_s = lineup.binaries.keys() - {lineup.default}, self.job.finals_s
         patience_s, fewest = (limit_s, 1) if self.job.finals_end else (2 * limit_s, FEWEST)
         watch = Watch()
