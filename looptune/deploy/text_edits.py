@@ -145,12 +145,16 @@ def _ids(stmt: Stmt) -> frozenset[str]:
 
 
 def _groups(
-    before: tuple[Stmt, ...], after: tuple[Stmt, ...], homes: Sequence[int | None], known: frozenset[str]
+    before: tuple[Stmt, ...],
+    after: tuple[Stmt, ...],
+    homes: Sequence[int | None],
+    known: frozenset[str],
+    new_names: frozenset[str],
 ) -> Iterator[tuple[tuple[Stmt, ...], tuple[Stmt, ...]]]:
     """Yield the shortest runs of statements that hold the same original statements, in order.
 
     Statements of one home, which is a statement of the text, stay together. What holds no statement ``known`` in the
-    text follows what is before it.
+    text follows what is before it, unless that uses none of its ``new_names``.
     """
     prefixes: dict[frozenset[str], int] = {frozenset(): 0}
     seen: frozenset[str] = frozenset()
@@ -166,12 +170,18 @@ def _groups(
     for k, stmt in enumerate(after, 1):
         held |= _ids(stmt) & known
         cut = prefixes.get(held)
-        ends = k < len(after) and _ids(after[k]) & known
+        ends = k < len(after) and (_ids(after[k]) & known or _opens(after[k], after[done:k], new_names))
         if cut is not None and cut > at and ends and not held & left[k]:
             yield before[at:cut], after[done:k]
             at, done = cut, k
     if at < len(before) or done < len(after):
         yield before[at:], after[done:]
+
+
+def _opens(stmt: Stmt, before: tuple[Stmt, ...], new_names: frozenset[str]) -> bool:
+    """Tell whether a statement is the first to use one of the new names, of those after ``before``."""
+    mine = referenced_names((stmt,)) & new_names
+    return bool(mine) and not mine & referenced_names(before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +199,9 @@ class _Splicer:
         """Return the changes of a block's statements, which stand in the loops ``around``."""
         made: list[Edit] = []
         known = frozenset().union(*map(_ids, self.before.body))
-        for old, new in _groups(before, after, [self.first_token(stmt) for stmt in before], known):
+        homes = [self.first_token(stmt) for stmt in before]
+        new_names = frozenset(self.after.locals.keys() - self.before.locals.keys())
+        for old, new in _groups(before, after, homes, known, new_names):
             if not _same(old, new, self.usual):
                 made += self.changed(old, new, around)
         return made

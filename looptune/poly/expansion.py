@@ -13,19 +13,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count
 from typing import TYPE_CHECKING
 
 import islpy as isl
 
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Array, Assign, Cast, Codelet, Const, Expr, Load, Loop, Node, Scalar, Stmt, Var, While
-from looptune.ir.rewrite import map_blocks, rewrite, walk, walk_stmts
+from looptune.ir.rewrite import rewrite, walk_stmts
 from looptune.ir.simplify import add, div, fold, max_of, mul, sub
 from looptune.poly.affine import name, to_isl
 from looptune.poly.coalesce import union_by_halves
+from looptune.poly.copy_loops import CopyLoops, extents, over_elements
 from looptune.poly.isl_objects import union
-from looptune.poly.loop_generation import LoopNest
 from looptune.poly.parameter_values import entry_statement, fresh_names, names_of, with_local_parameters
 from looptune.poly.scop import Scop, build
 from looptune.poly.witness import ViolatedDependence, Violation, find_witness
@@ -257,22 +256,16 @@ def copied_out(expansion: Expansion, copies: str, indices: Sequence[CopyIndex]) 
     last = expansion.last_copies
     if last is None:
         return ()
-    codelet, loop = expansion.codelet, expansion.loops[0]
     frame = _frame(expansion, copies, indices)
-    nest = LoopNest.of(replace(codelet, body=_with_after(codelet.body, loop, frame)), frame)
-    (copy,) = nest.copies
-    dims = nest.nest.statements[copy].dims
-    runs = last.wrap().flatten().set_tuple_name(copy)
-    time = isl.Map(f"{nest.space.prefix}{{ {copy}[{', '.join(dims)}] -> [{', '.join(dims[nest.outer :])}] }}")
-    made = nest.generate({copy: nest.within(time.intersect_domain(runs))})
-    return _named(expansion, made)
+    loops = CopyLoops(expansion.codelet, expansion.loops[0], expansion.enclosing, frame, after=True)
+    return loops.over(last.wrap().flatten())
 
 
 def _frame(expansion: Expansion, copies: str, indices: Sequence[CopyIndex]) -> Loop:
     """Return loops over all elements and all copies, around the assignment of the element of the copy."""
     codelet, span = expansion.codelet, expansion.loops[0].span
     declared = next(v for v in (*codelet.params, *codelet.locals) if v.name == expansion.variable)
-    shape = () if isinstance(declared, Scalar) else tuple(e for e in declared.shape if e is not None)
+    shape = extents(declared)
     names = fresh_names("e", len(shape) + len(indices), names_of(codelet))
     element = tuple(Var(n) for n in names[: len(shape)])
     values = tuple(Var(n, x.dtype) for n, x in zip(names[len(shape) :], indices, strict=True))
@@ -280,48 +273,13 @@ def _frame(expansion: Expansion, copies: str, indices: Sequence[CopyIndex]) -> L
     if shape:
         target = Load(declared.name, element, declared.dtype, span=span)
     index = (*(x.at(v) for x, v in zip(indices, values, strict=True)), *element)
-    source = Load(copies, index, declared.dtype, span=span)
-    made: Stmt = Assign(target, source, name=_COPY_OUT, span=span)
+    made: Stmt = Assign(target, Load(copies, index, declared.dtype, span=span), name="copy_out", span=span)
     for x, v in reversed(tuple(zip(indices, values, strict=True))):
         hi = add(x.lo, mul(Const(x.step, x.dtype), x.extent))
         made = Loop(v.name, x.lo, hi, (made,), x.step, dtype=x.dtype, span=span)
-    for v, extent in reversed(tuple(zip(element, shape, strict=True))):
-        made = Loop(v.name, Const(0), extent, (made,), span=span)
+    made = over_elements(element, shape, made)
     assert isinstance(made, Loop), "there are copies along one loop at least"
     return made
-
-
-_COPY_OUT = "copy_out"
-"""The names of the statements begin with it; those of the text are S0, S1, ..."""
-
-
-def _with_after(body: tuple[Stmt, ...], loop: Loop, new: Stmt) -> tuple[Stmt, ...]:
-    """Return ``body`` with a statement after a loop in it."""
-    k = next((k for k, s in enumerate(body) if s is loop), None)
-    if k is not None:
-        return (*body[: k + 1], new, *body[k + 1 :])
-    return tuple(map_blocks(lambda block: _with_after(block, loop, new), s) for s in body)
-
-
-def _named(expansion: Expansion, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """Return generated loops as a part of the text: numbers for the loops, names and iterations for the statements."""
-    nodes = tuple(walk(expansion.codelet.body))
-    used = {n.name for n in nodes if isinstance(n, Assign)}
-    names = (n for k in count() if (n := f"{_COPY_OUT}{k}") not in used)
-    numbers = count(1 + max(n.number for n in nodes if isinstance(n, (Loop, While))))
-
-    def visit(stmt: Stmt, around: tuple[Expr, ...]) -> Stmt:
-        match stmt:
-            case Assign():
-                return replace(stmt, name=next(names), instance=around)
-            case Loop():
-                inside = (*around, Var(stmt.var, stmt.dtype))
-                number = next(numbers)
-                return replace(stmt, number=number, body=tuple(visit(s, inside) for s in stmt.body))
-        return map_blocks(lambda block: tuple(visit(s, around) for s in block), stmt)
-
-    enclosing = tuple(Var(f.var, f.dtype) for f in expansion.enclosing if isinstance(f, Loop))
-    return tuple(visit(s, enclosing) for s in body)
 
 
 def expanded_body(expansion: Expansion, copies: str, indices: Sequence[CopyIndex]) -> Loop:

@@ -1,6 +1,6 @@
 """Apply the directives of a codelet: bind each to its loop, judge it, apply it, verify the tree, record it.
 
-    expand           first, since the dependences are found anew then
+    snapshot, expand first, since the dependences are found anew then
     distribute       before all others, which can be for the pieces
     permute …        whole nests, outermost first
     fuse             outermost first, so that inner loops can be fused as well

@@ -1,6 +1,6 @@
 """The stage ``storage``: the directives that change which variables there are, before all others.
 
-    bound ──▶ one expansion for each variable, along all loops that name it ──▶ applied ──▶ the dependences anew
+    bound ──▶ one for each variable, an expansion along all loops that name it ──▶ applied ──▶ the dependences anew
 
 ``Scheduler.expand`` applies them, and keeps the analysis of the codelet that they make for all versions of a space.
 """
@@ -16,6 +16,7 @@ from looptune.ir.rewrite import rewrite_stmts
 from looptune.ir.verify import verify
 from looptune.schedule.binding import BoundDirective, Id, enclosing_path, identity
 from looptune.schedule.directives.expand import Expand
+from looptune.schedule.directives.storage import StorageTransform
 from looptune.schedule.messages import directive_text, loop_name
 
 if TYPE_CHECKING:
@@ -46,11 +47,12 @@ def _with_private_copies(body: tuple[Stmt, ...], copies: Mapping[str, str]) -> t
 
 
 def one_by_variable(codelet: Codelet, bound: Sequence[BoundDirective]) -> list[BoundDirective]:
-    """Return the expansions, each of one variable along all loops inside each other that name it."""
-    each = [(b, v) for b in bound if isinstance(b.transform, Expand) for v in b.transform.variables]
-    found = [b for b in bound if not isinstance(b.transform, Expand)]
-    for b, variable in each:
-        named = [other.loop for other, v in each if v == variable and other.loop != b.loop]
+    """Return the directives, each for one variable; an expansion is along all loops inside each other that name it."""
+    each = [(b, t, v) for b in bound if isinstance(t := b.transform, StorageTransform) for v in t.variables]
+    found = [replace(b, transform=replace(t, variables=(v,))) for b, t, v in each if not isinstance(t, Expand)]
+    expansions = [(b, v) for b, t, v in each if isinstance(t, Expand)]
+    for b, variable in expansions:
+        named = [other.loop for other, v in expansions if v == variable and other.loop != b.loop]
         if not any(_is_inside(codelet, b.loop, loop) for loop in named):
             inner = tuple((variable, loop[0]) for loop in named if _is_inside(codelet, loop, b.loop))
             found.append(replace(b, transform=Expand((variable,), inner, span=b.transform.span)))

@@ -1,6 +1,7 @@
 """Variables that the iterations of a loop use one after the other, no value flowing between them.
 
 for i: { for j: t[j] = ...; ... = t[j] }        t: with a copy for each i (``expand``) the loop is parallel
+for i: A[i] = f(A[i], A[i + 1])                 A: with a copy from before the loop (``snapshot``) it is parallel
 """
 
 from __future__ import annotations
@@ -30,15 +31,25 @@ def reused_variables(analysis: Analysis, loop: Loop) -> Sequence[str]:
     verdict = verdict_of(analysis, loop)
     if verdict.kind == "parallel":
         return unprivatizable_locals(loop, analysis, verdict.private)
+    arrays = _in_the_way(analysis, loop, verdict)
+    return () if any(_writes_own(loop, v) for v in arrays) else arrays
+
+
+def overwritten_arrays(analysis: Analysis, loop: Loop) -> Sequence[str]:
+    """Return the arrays that make a loop sequential although no value flows, if its iterations write elements each."""
+    arrays = _in_the_way(analysis, loop, verdict_of(analysis, loop))
+    return arrays if all(_writes_own(loop, v) for v in arrays) else ()
+
+
+def _in_the_way(analysis: Analysis, loop: Loop, verdict: Verdict) -> Sequence[str]:
+    """Return what makes a loop sequential, if no value flows between its iterations."""
     if verdict.kind != "sequential":
         return ()
     try:
         reason = analysis.explain_sequential(statement_names(loop.body), _entry(analysis, loop))
     except UnsupportedError:
         return ()
-    if reason.value or reason.dependence.because is not None:
-        return ()
-    return () if any(_writes_own(loop, v) for v in reason.arrays) else reason.arrays
+    return () if reason.value or reason.dependence.because is not None else reason.arrays
 
 
 def verdict_of(analysis: Analysis, loop: Loop | While) -> Verdict:

@@ -1,7 +1,7 @@
 """Legal alternatives to a refused directive; each of them has been judged.
 
 permute k, i, j      ->  another order of the same loops
-parallel             ->  with its reduction; after ``expand``; on another loop; ``assume``, if nothing is known
+parallel             ->  with its reduction; after ``expand`` or ``snapshot``; on another loop; with ``assume``
 gridify(i, j)        ->  one of the loops
 tile i:4, j:4        ->  one of the loops
 unroll 4, jam        ->  without jam, in the order of the copies
@@ -22,7 +22,7 @@ from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.schedule.binding import enclosing_path
 from looptune.schedule.directive_lines import DirectiveLine, parse_lines
 from looptune.schedule.messages import directive_text
-from looptune.schedule.reuse import reused_variables, verdict_of
+from looptune.schedule.reuse import overwritten_arrays, reused_variables, verdict_of
 
 if TYPE_CHECKING:
     from looptune.schedule.analysis import Analysis
@@ -135,10 +135,11 @@ def _parallel(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion
         text = f"reduce({', '.join(f'{op}:{x}' for op, x in sorted(sums))})"
         yield Suggestion(f"it is legal with `{text}`", (f"loop {step.number}: parallel, {text}",))
     loop = around[-1]
-    reused = reused_variables(analysis, loop) if isinstance(loop, Loop) else ()
-    if reused:
-        lines = (f"loop {step.number}: expand {', '.join(reused)}", f"loop {step.number}: parallel")
-        yield Suggestion(f"it is legal with `expand {', '.join(reused)}`", lines)
+    for word, find in (("expand", reused_variables), ("snapshot", overwritten_arrays)):
+        names = ", ".join(find(analysis, loop)) if isinstance(loop, Loop) else ""
+        if names:
+            lines = (f"loop {step.number}: {word} {names}", f"loop {step.number}: parallel")
+            yield Suggestion(f"it is legal with `{word} {names}`", lines)
     inner = [f for f in walk(around[-1]) if isinstance(f, Loop) and f.number != step.number]
     outer = [f for f in reversed(around[:-1]) if isinstance(f, Loop)]
     free = next((f for f in (*inner, *outer) if verdict_of(analysis, f).kind == "parallel"), None)

@@ -103,6 +103,7 @@ def _expand(s: Site) -> str:
 
 KINDS: Mapping[str, Callable[[Site], str]] = {
     "expand": _expand,
+    "snapshot": lambda s: f"snapshot {', '.join(s.rng.sample(s.arrays, min(len(s.arrays), s.rng.choice((1, 1, 2)))))}",
     "distribute": lambda s: "distribute",
     "cut": lambda s: "cut",
     "schedule": _schedule,
@@ -140,7 +141,7 @@ KINDS: Mapping[str, Callable[[Site], str]] = {
 WEIGHTS = {
     "unroll": 10, "tile": 6, "permute": 4, "distribute": 4, "fuse": 3, "fullunroll": 2, "parallel": 3, "box": 3,
     "rfactor": 3, "grid": 2, "gridify": 2, "vectorize": 2, "schedule": 3, "splitat": 2, "skew": 2, "wavefront": 2,
-    "expand": 4, "block": 2,
+    "expand": 4, "snapshot": 3, "block": 2,
 }  # fmt: skip
 
 

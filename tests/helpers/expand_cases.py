@@ -127,6 +127,28 @@ void parity(unsigned char n, unsigned res[n + 64]) {
     for (short j = n - k; j < 1; j += 2) res[k + 5] = n + j;
 }
 """
+TRMM = """
+void trmm(int n, int m, double alpha, double A[n][n], double B[n][m]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++) {
+      for (int k = i + 1; k < n; k++) B[i][j] += A[k][i] * B[k][j];
+      B[i][j] = alpha * B[i][j];
+    }
+}
+"""
+OLD = """
+void old(int n, int m, float x[n], float y[n], float A[n][m], int c[n]) {
+  float t;
+  for (int k = 0; k < m; k++) {
+    for (int i = n - 2; i >= 1; i--) {
+      t = x[i - 1];
+      if (c[i] > 0) x[i] = t * x[i] + A[i][k];
+      y[i] = y[i - 1] + x[i];
+    }
+    for (int i = 0; i < n; i++) A[i][k] += A[n - 1][k] * y[i];
+  }
+}
+"""
 CASES = {
     "doitgen r q": (DOITGEN, BOTH),
     "doitgen r": (DOITGEN, BOTH[:1]),
@@ -145,6 +167,9 @@ CASES = {
     "strides": (STRIDES, ("loop i: expand y",)),
     "mixed": (MIXED, ()),
     "parity": (PARITY, ("loop j: expand res",)),
+    "trmm": (TRMM, ("loop i: snapshot B", "loop k: tile 4", "loop j: unroll 2, jam")),
+    "trmm j": (TRMM, ("loop i: snapshot B", "loop i: permute j, i")),
+    "old": (OLD, ("loop 2: snapshot x, y", "loop 2: expand t", "loop 3: snapshot A")),
 }
 """By name: the text, and its directives."""
 

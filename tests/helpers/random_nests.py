@@ -32,6 +32,7 @@ KINDS = (
     "wavefront ORDER", "skew INNER by AMOUNT & permute ORDER", "skew INNER by AMOUNT & tile BLOCKS",
     "expand VARIABLE", "expand VARIABLE", "expand VARIABLE & distribute", "expand VARIABLE & permute ORDER",
     "expand VARIABLE & schedule", "expand VARIABLE & fuse", "block FACTOR", "splitat VALUES & unroll FACTOR, jam",
+    "snapshot VARIABLE", "snapshot VARIABLE & parallel", "snapshot VARIABLE & tile BLOCKS",
 )  # fmt: skip
 """Every directive, its arguments to be filled in; several for one loop."""
 INSIDE = 12

@@ -222,6 +222,24 @@ void rows(int n, int m, float A[n][m], float B[n]) {
     assert forms.expansions(Analysis(load(row).codelet)) == ("loop 1: expand row",)
 
 
+def test_old_values_are_copied_where_later_iterations_overwrite_them() -> None:
+    """After which trmm is a product; one sequential loop of a nest is enough, and none where values flow."""
+    first = sections_of("trmm")[0]
+    assert "loop 1: snapshot B" in first
+    assert any(line.startswith("loop 3: stage A, B_old") for line in first)
+    for name in ("lu", "seidel-2d", "gemm"):
+        assert forms.snapshots(Analysis(load(POLYBENCH_C / f"{name}.c").codelet)) == ()
+
+
+@pytest.mark.wide
+def test_a_scalar_in_a_products_way_is_expanded() -> None:
+    """Both sums of symm are products then."""
+    first = sections_of("symm")[0]
+    lines = ["loop 1: expand temp2", "loop 2: expand temp2_i", "loop 1: schedule parallel:outer, fuse:min"]
+    assert set(lines) < set(first)
+    assert sum("stage B, A" in line for line in first) == 2
+
+
 @pytest.mark.sampled(9, "wide")
 @pytest.mark.parametrize("name", ["trmm", "adi", "gramschmidt", "seidel-2d", "atax"])
 def test_no_copies_where_values_flow_or_iterations_write_elements_of_their_own(name: str) -> None:

@@ -36,6 +36,7 @@ from looptune.schedule.directives.rfactor import RFactor
 from looptune.schedule.directives.schedule import Schedule
 from looptune.schedule.directives.shift import Shift
 from looptune.schedule.directives.skew import Skew
+from looptune.schedule.directives.snapshot import Snapshot
 from looptune.schedule.directives.splitat import SplitAt
 from looptune.schedule.directives.stage import Stage
 from looptune.schedule.directives.swizzle import Swizzle
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 ALL: tuple[type[Transform], ...] = (
     Expand,
+    Snapshot,
     Schedule,
     Distribute,
     Cut,

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.core.source import location
@@ -28,10 +28,11 @@ from looptune.ir.simplify import is_integer
 from looptune.poly.expansion import CopyIndex, Expansion, copied_out, expanded_body
 from looptune.poly.isl_limits import JUDGEMENT, IslLimitExceeded, isl_operation_limit
 from looptune.poly.loop_generation import GenerationError
-from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, fresh_name
+from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, fresh_name
+from looptune.schedule.directives.storage import StorageTransform
 
 if TYPE_CHECKING:
-    from looptune.ir.nodes import Arg, Directive, Node, Stmt
+    from looptune.ir.nodes import Node, Stmt
     from looptune.poly.legality import Violation
 
 
@@ -40,36 +41,16 @@ MOST_ELEMENTS = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Expand(Transform):
+class Expand(StorageTransform):
     name: ClassVar = "expand"
     syntax: ClassVar = "expand NAME [, NAME ...]"
-    stage: ClassVar = "storage"
+    noun: ClassVar = "a variable"
 
-    variables: tuple[str, ...]
     inner: tuple[tuple[str, int], ...] = ()
     """(variable, loop number) pairs: the loops inside along which the variables are expanded as well."""
 
-    @classmethod
-    def parse(cls, directive: Directive) -> Self:
-        names: list[str] = []
-        for arg in directive.args:
-            if not arg.key or arg.values:
-                raise DirectiveError(f"expand takes names of variables (syntax: {cls.syntax})", arg.span)
-            if arg.key in names:
-                raise DirectiveError(f"expand names {arg.key} twice", arg.span)
-            names.append(arg.key)
-        if not names:
-            raise DirectiveError(f"expand needs the name of a variable (syntax: {cls.syntax})", directive.span)
-        return cls(tuple(names), span=directive.span)
-
-    @classmethod
-    def is_word(cls, arg: Arg, directive: Directive) -> bool:
-        return False
-
-    def schedule(self, site: DirectiveSite) -> None:
-        """Judge the expansion. Raises DirectiveError or IllegalTransform, as a refusal."""
-        (variable,) = self.variables
-        site.generated.append(_Site(site, variable, self._loops(site, variable)).change())
+    def change(self, site: DirectiveSite, variable: str) -> Rewrite:
+        return _Site(site, variable, self._loops(site, variable)).change()
 
     def _loops(self, site: DirectiveSite, variable: str) -> tuple[Loop, ...]:
         """Return the loops along which the variable is expanded, outermost first."""
@@ -79,11 +60,6 @@ class Expand(Transform):
             if not any(f is loop for f in walk_stmts(outer.body)):
                 raise site.refuse(f"expand {variable}: loop {loop.var} is not in loop {outer.var}")
         return (site.loop, *inner)
-
-    def apply(self, site: DirectiveSite) -> Rewrite:
-        (change,) = site.generated
-        assert isinstance(change, Rewrite), "a site is for one directive"
-        return change
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,9 +96,9 @@ def derive(analysis: Analysis, seconds: float = math.inf) -> str:
         ("Products: several rows and columns a thread, and what they read in shared memory; or the order that a CPU's "
          "vectors want.", _products(found)),
         ("The steps of an elimination in blocks, whose updates are products.", blocked.sections(found)),
+        ("Copies of scalars, which take apart what no order could.", _values(found)),
         ("Orders in which more loops are parallel than in the text.", _schedules(found)),
         ("Waves of tiles, where every loop of a nest carries a dependence.", tiled_waves(found)),
-        ("Copies of scalars, which take apart what no order could.", _values(found)),
         ("Threads with a sequential loop each, in small blocks.", _recurrences(found)),
         ("Several time steps at once, in tiles that overlap, or in bands of rows.", _steps(found)),
         ("Sums along rows and beside each other, from one read.", _at_once(found)),
@@ -129,7 +129,8 @@ def matrix_products(analysis: Analysis) -> str:
 
 def _forms(found: Patterns) -> Iterator[str]:
     """Yield what to try where variables have copies, or loops are split: then more loops are parallel."""
-    for lines in (forms.expansions(found.analysis), forms.splits(found.analysis)):
+    for find in (forms.expansions, forms.snapshots, forms.splits):
+        lines = find(found.analysis)
         if lines and found.legal(lines):
             after = replace(found, lines=(*found.lines, *lines))
             if after.modes_of_statements != found.modes_of_statements:
@@ -169,11 +170,28 @@ def _schedules(found: Patterns) -> Iterator[str]:
 
 
 def _values(found: Patterns) -> Iterator[str]:
-    """Yield orders of a codelet with copies of its scalars, where no order is found without."""
-    if next(_schedules(found), None) is None:
-        values = forms.nested_expansions(found.analysis)
-        if values and found.legal(values):
-            yield from _schedules(replace(found, lines=(*found.lines, *values)))
+    """Yield orders of a codelet with copies of its scalars, where no order is found without, or more sums are products.
+
+    A scalar that adds up what a nested loop computes keeps the loop from being one of a matrix product.
+    """
+    values = forms.nested_expansions(found.analysis)
+    if values and found.legal(values):
+        after = replace(found, lines=(*found.lines, *values))
+        if next(_schedules(found), None) is None or _most_products(after) > _most_products(found):
+            yield from _schedules(after)
+
+
+def _most_products(found: Patterns) -> int:
+    """Return how many sums are products in that automatic schedule that has most of them."""
+    return max(sum(s.product for s in after.sums) for after in _in_orders(found, SCHEDULES[:DEVELOPED]))
+
+
+def _in_orders(found: Patterns, schedules: Sequence[str]) -> Iterator[Patterns]:
+    """Yield the codelet with each of the schedules of its sequential nests, and as it is where none is legal."""
+    nests = [f for f in found.body if isinstance(f, Loop) and not found.parallel(f)]
+    for words in schedules:
+        lines = [x for f in nests if found.legal([x := f"loop {loop_label(f)}: schedule {words}"])]
+        yield replace(found, lines=(*found.lines, *lines)) if lines else found
 
 
 def _scheduled(found: Patterns, nests: Sequence[Loop], schedules: Sequence[str]) -> Iterator[str]:

@@ -1,11 +1,13 @@
 """Forms of a codelet in which more of its loops are parallel, as lines of a space that are before all others.
 
     copies    for i: { for j: t[j] = ...; ... = t[j] }            loop i: expand t
+    before    for i: A[i] = f(A[i], A[i + 1])                     loop i: snapshot A
     pieces    for i: A[i] = f(A[k])                               loop i: splitat k, k + 1
     values    for i: for j: { w = A[i][j]; ...; A[i][j] = w }     loop i: expand w; loop j: expand w_i
 
 A variable is expanded along each loop that is sequential only because its iterations use the variable one after the
-other, no value flowing. A loop is split where it reaches the element that its other iterations read. A scalar that
+other, no value flowing; where each iteration writes elements of its own, the others read a copy made before the loop.
+A loop is split where it reaches the element that its other iterations read. A scalar that
 begins anew in each iteration of nested loops is expanded along all of them, so that a schedule may take them apart.
 """
 
@@ -23,7 +25,7 @@ from looptune.ir.simplify import add, sub
 from looptune.schedule.apply import schedule
 from looptune.schedule.binding import loop_label
 from looptune.schedule.directive_lines import parse_lines
-from looptune.schedule.reuse import reused_variables, verdict_of
+from looptune.schedule.reuse import overwritten_arrays, reused_variables, verdict_of
 from looptune.tune.space.patterns import outermost
 
 if TYPE_CHECKING:
@@ -39,6 +41,22 @@ def expansions(analysis: Analysis) -> tuple[str, ...]:
     for _, loop in loops_inside(analysis.codelet.body):
         variables = reused_variables(analysis, loop) if loop.number else ()
         lines += [f"loop {loop_label(loop)}: expand {', '.join(variables)}"] if variables else []
+    return tuple(lines)
+
+
+def snapshots(analysis: Analysis) -> tuple[str, ...]:
+    """Return lines that let each loop read old values from a copy, if it needs nothing else to be parallel.
+
+    Loops inside of such a loop are left out.
+    """
+    lines: list[str] = []
+    done: set[int] = set()
+    for around, loop in loops_inside(analysis.codelet.body):
+        if loop.number and not done & {f.number for f in around}:
+            arrays = overwritten_arrays(analysis, loop)
+            if arrays:
+                lines.append(f"loop {loop_label(loop)}: snapshot {', '.join(arrays)}")
+                done.add(loop.number)
     return tuple(lines)
 
 
