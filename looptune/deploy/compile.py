@@ -164,8 +164,10 @@ class CompiledKernel:
 
 
 def _without_fields(p: Array | Scalar, given: Any) -> Any:
-    """Return a structured array as one of the parameter's type with a dimension more, in the same memory."""
-    if not isinstance(given, np.ndarray) or given.dtype.names is None or not isinstance(p, Array):
+    """Return a structured or complex array as one of the parameter's type with a dimension more, in the same memory."""
+    if not isinstance(given, np.ndarray) or not isinstance(p, Array):
+        return given
+    if given.dtype.names is None and given.dtype.kind != "c":
         return given
     size, item = given.dtype.itemsize, np.dtype(p.dtype).itemsize
     if size % item or not given.flags.c_contiguous:

@@ -147,6 +147,14 @@ class SizeOf(Unsupported):
 
 
 @dataclass(frozen=True, slots=True)
+class StructLiteral(Unsupported):
+    """A compound literal of a struct, which is a variable where it can be one."""
+
+    of: Struct | None = None
+    init: InitializerList | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Basic:
     """An arithmetic type, or void."""
 

@@ -1,4 +1,4 @@
-"""Parse preprocessed text to ``c_ast.File``; only this module imports pycparser.
+"""Parse preprocessed text to ``c_ast.File``; only this module and ``c_lexer`` import pycparser.
 
 A function that pycparser cannot read (inline assembly, types of headers that are not read) is left out if it is not
 needed: the codelet, its callers, the types and the variables at file scope are needed.
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from pycparser import c_ast
 from pycparser.c_generator import CGenerator
-from pycparser.c_lexer import CLexer
 from pycparser.c_parser import CParser
 from pycparser.c_parser import ParseError as SyntaxProblem
 
@@ -23,6 +22,7 @@ from looptune.core.errors import ParseError, UnsupportedError
 from looptune.core.source import Span
 from looptune.frontend import c_ast as s
 from looptune.frontend.c_constants import character, integer
+from looptune.frontend.c_lexer import Lexer
 from looptune.frontend.c_types import HEADER_TYPES, named_type
 from looptune.frontend.heap_arrays import declare_heap_arrays
 from looptune.frontend.lower_expressions import Expressions
@@ -48,7 +48,7 @@ def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], 
     own: set[str] = set()
     while True:
         prelude = "".join(f"typedef int {name};" for name in assumed)
-        parser = CParser(lexer=_Lexer)
+        parser = CParser(lexer=Lexer)
         try:
             # the prelude stands on a line of its own: lines of the text are one off, columns are right
             tree = parser.parse(prelude + "\n" + text, "")
@@ -75,16 +75,6 @@ _MOST_PARTS = 65_536
 """Parts of an initialiser list with named elements."""
 _AGAIN = re.compile(r"Non-typedef '(\w+)' previously declared as typedef")
 """A variable or function of the file that is named like a type of a header."""
-
-
-class _Lexer(CLexer):  # type: ignore[misc]  # pycparser has no types
-    """pycparser's lexer, which remembers its last token: some complaints come without their place."""
-
-    last: Any = None
-
-    def token(self) -> Any:
-        self.last = super().token()
-        return self.last
 
 
 class _Reader:
@@ -227,6 +217,8 @@ class _Reader:
             return ()
         flat = isinstance(kind, s.ArrayOf) and isinstance(kind.of, s.Basic)
         init = None if node.init is None else self.initialiser(node.init, flat=flat)
+        if isinstance(kind, s.Struct) and isinstance(node.init, c_ast.InitList):
+            init = self.struct_values(node.init, kind)
         static = "static" in node.storage
         const = "const" in node.quals or "constexpr" in node.storage
         return (s.Declare(node.name, kind, init, static, const, c=_written(node), span=self.span(node)),)
@@ -245,6 +237,29 @@ class _Reader:
                     continue
             found.append(self.initialiser(e))
         return tuple(found)
+
+    def struct_values(self, node: Any, kind: s.Struct) -> s.InitializerList:
+        """Return the values of a struct in the order of its fields, with zeros before those that name a field."""
+        found: dict[str, s.Expr | s.InitializerList] = {}
+        types = dict(kind.fields)
+        names = list(types)
+        at = 0
+        for e in node.exprs or ():
+            named = e.name if isinstance(e, c_ast.NamedInitializer) else []
+            if [type(n) for n in named] == [c_ast.ID] and named[0].name in types:
+                at, e = names.index(named[0].name), e.expr
+            name = names[at] if at < len(names) else f"{at}"
+            of = types.get(name)
+            if isinstance(of, s.Struct) and isinstance(e, c_ast.InitList):
+                found[name] = self.struct_values(e, of)
+            else:
+                found[name] = self.initialiser(e)
+            at += 1
+        last = max((k for k, name in enumerate(names) if name in found), default=-1)
+        zero = s.Number("0", span=self.span(node))
+        blank = s.InitializerList((), span=zero.span)
+        every = [found.pop(n, zero if isinstance(types[n], s.Basic) else blank) for n in names[: last + 1]]
+        return s.InitializerList((*every, *found.values()), span=self.span(node))
 
     def initialiser(self, node: Any, *, flat: bool = False) -> s.Expr | s.InitializerList:
         """Return what a variable is initialised with; ``flat``: it is an array of numbers."""
@@ -477,6 +492,9 @@ class _Reader:
             of = self.type(node.expr) if isinstance(node.expr, c_ast.Typename) else self.expr(node.expr)
             return s.SizeOf(node.op, "the number", (), of, span=self.span(node))
         arg = self.expr(node.expr)
+        match arg:
+            case s.Cast(s.UnsupportedType("__real__" | "__imag__" as part), of) if node.op == "~":
+                return s.Field(of, part.strip("_")[:2], False, span=arg.span)
         op = node.op.removeprefix("p")
         prefix = op == node.op
         span = self.span(node, arg)
@@ -493,6 +511,10 @@ class _Reader:
         parts = tuple(self.within(node))
         match node:
             case c_ast.CompoundLiteral():
+                kind = self.type(node.type)
+                if isinstance(kind, s.Struct):
+                    init = self.struct_values(node.init, kind)
+                    return s.StructLiteral("a compound literal", "a declared struct", (), kind, init, span=span)
                 return s.Unsupported("a compound literal", "a declared array", parts, span=span)
             case c_ast.FuncCall():
                 return s.Unsupported("a call through a pointer", "the function's name", parts, span=span)

@@ -11,6 +11,7 @@ HEADER_TYPES = {
     "int8_t": "int8", "int16_t": "int16", "int32_t": "int32", "int64_t": "int64", "uint8_t": "uint8",
     "uint16_t": "uint16", "uint32_t": "uint32", "uint64_t": "uint64", "bool": "bool", "float_t": "float32",
     "double_t": "float64", "uint": "uint32", "ulong": "uint64", "ushort": "uint16",
+    "__real__": "", "__imag__": "",
     "FILE": "", "va_list": "", "time_t": "int64", "clock_t": "int64", "off_t": "int64", "wchar_t": "int32",
 }  # fmt: skip
 
@@ -30,6 +31,8 @@ def named_type(names: Sequence[str], types: Mapping[str, c_ast.Type], dtype: str
     if len(names) == 1 and names[0] in types:
         return types[names[0]]
     words = [w for w in names if w not in ("signed", "int")]
+    if "_Complex" in names:
+        return _complex_type(names, dtype)
     if "char" in names and "signed" in names:
         words = ["signed", "char"]
     order = {"unsigned": 0, "signed": 1, "long": 2, "short": 3}
@@ -38,6 +41,27 @@ def named_type(names: Sequence[str], types: Mapping[str, c_ast.Type], dtype: str
     if known is None:
         return c_ast.UnsupportedType(" ".join(names))
     return c_ast.Basic(dtype if dtype is not None and known.startswith("float") else known)
+
+
+_COMPLEX = "_Complex "
+
+
+def complex_type(dtype: str) -> c_ast.Struct:
+    """Return the type of complex numbers whose parts have this type: they lie in memory as a struct of the two."""
+    return c_ast.Struct(f"{_COMPLEX}{dtype}", (("re", c_ast.Basic(dtype)), ("im", c_ast.Basic(dtype))))
+
+
+def is_complex_type(kind: c_ast.Type | None) -> bool:
+    """Tell whether the type is one of complex numbers."""
+    return isinstance(kind, c_ast.Struct) and kind.tag.startswith(_COMPLEX)
+
+
+def _complex_type(names: Sequence[str], dtype: str | None) -> c_ast.Type:
+    of = " ".join(w for w in names if w != "_Complex")
+    known = {"": "float64", "double": "float64", "float": "float32"}.get(of)
+    return (
+        c_ast.UnsupportedType(" ".join(names)) if known is None else complex_type(dtype if dtype is not None else known)
+    )
 
 
 def pointer_dimensions(kind: c_ast.Type) -> tuple[int, ...]:

@@ -37,6 +37,7 @@ from looptune.frontend.name_resolution import (
 )
 from looptune.frontend.normalize import Surroundings, normalize
 from looptune.frontend.normalize.calls import written_by_calls
+from looptune.frontend.normalize.complex_numbers import with_parts
 from looptune.frontend.normalize.pointer_offsets import moving_pointers, points_into
 from looptune.frontend.normalize.results import result_name
 from looptune.frontend.normalize.struct_fields import FieldVariable
@@ -120,9 +121,12 @@ class _Builder:
         self.set_globals = {f"{d.name}#0": d for d in file.globals if self.is_set(d) and d.name not in env}
         env |= {d.name: f"{d.name}#0" for d in file.globals if self.is_counter(d) and d.name not in env}
         env |= {d.name: name for name, d in self.set_globals.items()}
+        self.struct_copies = tuple(self.copied_structs(env, own is None))
+        env |= {base(d.name): d.name for d in self.struct_copies}
         self.body = resolve(self.function.body, env)
         self.region = self.part(self.body, marked)
         self.result = self.result_array() if self.region is None else ""
+        self.returned: tuple[Array, ...] = ()
         self.fields: tuple[FieldVariable, ...] = ()
         self.has_structs = self.has_swaps = False
         self.items = self.normalized_items()
@@ -141,15 +145,26 @@ class _Builder:
         if name and self.chosen.directive is not None:
             message = f"{self.function.name} is a codelet of hmpp, which returns nothing: use a pointer for its value"
             raise UnsupportedError(message, self.function.span)
-        if name and isinstance(self.function.result, c_ast.Basic):
-            self.scope.arrays[name] = Storage(name, self.function.result.dtype, 1)
         return name
 
-    def returned(self) -> tuple[Array, ...]:
-        match self.function.result:
-            case c_ast.Basic(dtype) if self.result:
-                return (Array(self.result, dtype, (Const(1),), span=self.function.span),)
-        return ()
+    def enter_result(self, types: Mapping[str, c_ast.Type]) -> None:
+        """Make the array that holds what the function returns a parameter; a struct is a row of it."""
+        if self.result:
+            dtype, extents = layout(types[self.result], self.result, self.function.span)
+            self.scope.arrays[self.result] = Storage(self.result, dtype, len(extents))
+            exprs = Expressions(self.scope)
+            shape = tuple(None if e is None else self.extent(exprs, e) for e in extents)
+            self.returned = (Array(self.result, dtype, shape, span=self.function.span),)
+
+    def copied_structs(self, taken: Mapping[str, str], whole: bool) -> Iterator[c_ast.Declare]:
+        """Yield the variables for struct parameters that the codelet writes, and for constant structs of the file."""
+        for p in self.function.params:
+            if whole and isinstance(p.type, c_ast.Struct) and p.name in self.written:
+                yield c_ast.Declare(f"{p.name}#0", p.type, c_ast.Name(p.name, span=p.span), span=p.span)
+        used = used_names((self.function.body,))
+        for d in self.file.globals:
+            if isinstance(d.type, c_ast.Struct) and d.const and d.init and d.name not in taken and d.name in used:
+                yield replace(d, name=f"{d.name}#0", static=False)
 
     def part(self, body: c_ast.Block, marked: bool) -> Region | None:
         """Return the part of the function's body that is the codelet, or None if all of it is."""
@@ -165,16 +180,22 @@ class _Builder:
         """Return the codelet's statements after the passes of ``normalize``."""
         declared = (*self.file.globals, *self.function.params, *declarations_in(self.body))
         types = {d.name: d.type for d in declared}
+        types |= {d.name: d.type for d in self.struct_copies}
+        if self.result:
+            types[self.result] = c_ast.ArrayOf(self.function.result, c_ast.Number("1"))
         items = self.body.items if self.region is None else (*self.pointers_before(types), *self.region.items)
+        items = (*self.struct_copies, *items)
         own = frozenset(p.name for p in self.function.params)
         moved = moving_pointers(items, types)
         calls = any(isinstance(n, c_ast.Call) for item in items for n in c_ast.walk(item))
         read_after = self.pointers_read_after() if moved or calls else frozenset()
+        renamed = (*self.set_globals, *(d.name for d in self.struct_copies if base(d.name) not in own))
         around = Surroundings(self.file, types, self.region is None, read_after, self.result, own,
-                              {base(n): n for n in self.set_globals}, self.chosen.analysed_only)  # fmt: skip
+                              {base(n): n for n in renamed}, self.chosen.analysed_only)  # fmt: skip
         made = normalize(items, around)
         self.moved = frozenset(map(base, moved))
         self.has_swaps = made.has_swaps
+        self.enter_result(made.types)
         if made.has_structs:
             self.has_structs, self.fields = True, made.fields
             self.retype(made.types)
@@ -208,7 +229,9 @@ class _Builder:
             return tuple(replace(d, type=types.get(d.name, d.type)) for d in several)
 
         self.function = replace(self.function, params=all_of(self.function.params))
-        self.file = replace(self.file, globals=all_of(self.file.globals))
+        functions = frozenset(f.name for f in self.file.functions)
+        listed = (with_parts(d, functions) for d in self.file.globals)
+        self.file = replace(self.file, globals=all_of(listed))
         self.scope.file = self.file
         if self.region is not None:
             self.region = replace(self.region, declared=all_of(self.region.declared))
@@ -318,7 +341,7 @@ class _Builder:
         self.moved |= replaced
         body, _ = remove_dead_finals(body, frozenset())
         body = remove_empty_conditions(body)
-        results = (*self.results.values(), *self.returned())
+        results = (*self.results.values(), *self.returned)
         every: Sequence[Array | Scalar] = (
             *self.needed(params, body),
             *self.globals_used(),

@@ -35,8 +35,7 @@ def explain(source: Preprocessed, problem: str, last: Any) -> tuple[ParseError, 
 _GNU_WORDS = {
     "typeof": ("typeof", "the type"), "__typeof__": ("typeof", "the type"), "__typeof": ("typeof", "the type"),
     "__auto_type": ("__auto_type", "the type"), "asm": ("inline assembly", "C"), "__asm__": ("inline assembly", "C"),
-    "__asm": ("inline assembly", "C"), "complex": ("a complex number", "its two parts as numbers"),
-    "_Complex": ("a complex number", "its two parts as numbers"),
+    "__asm": ("inline assembly", "C"),
 }  # fmt: skip
 """Words of GNU C, and of C that is not read: what each is, and what to write in its place."""
 
@@ -60,6 +59,8 @@ def _foreign(tokens: Sequence[Token], at: int) -> tuple[str, Token] | None:
     for k in range(max(0, first - 1), min(at + 1, len(tokens))):
         if tokens[k].text == "{" and k and tokens[k - 1].text == "(":
             return "`({ … })` is GNU C: write its statements, and its value as an expression", tokens[k - 1]
+        if tokens[k].text == "complex":
+            return "complex is not declared: include <complex.h>, or write _Complex", tokens[k]
         known = _GNU_WORDS.get(tokens[k].text)
         if known is not None:
             return f"{known[0]} is not supported: write {known[1]} instead", tokens[k]

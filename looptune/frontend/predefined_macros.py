@@ -19,10 +19,15 @@ GNU = {
     "__restrict__": "restrict", "__restrict": "restrict", "__inline__": "inline", "__inline": "inline",
     "__const": "const", "__const__": "const", "__volatile__": "volatile", "__volatile": "volatile",
     "__signed__": "signed", "__signed": "signed", "__extension__": "", "__declspec(x)": "", "__forceinline": "inline",
+    "__complex__": "_Complex", "__complex": "_Complex", "__real__": "~(__real__)", "__real": "~(__real__)",
+    "__imag__": "~(__imag__)", "__imag": "~(__imag__)",
     "__thread": "", "__builtin_expect(x,y)": "(x)", "__builtin_assume_aligned(x,...)": "(x)",
     "__builtin_unreachable()": "((void)0)",
 }  # fmt: skip
-"""Spellings of GNU C, as macros."""
+"""Spellings of GNU C, as macros; ``__real__ z`` becomes a unary expression that pycparser reads."""
+COMPLEX = {"complex": "_Complex", "I": "_Complex_I"}
+"""The macros of ``complex.h``."""
+COMPLEX_HEADERS = ("complex.h", "tgmath.h")
 
 _SECONDS = 20
 

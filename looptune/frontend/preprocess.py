@@ -26,7 +26,7 @@ from looptune.core.source import Span
 from looptune.frontend.condition import evaluate_condition
 from looptune.frontend.logical_lines import splice_lines
 from looptune.frontend.pragma import Pragma, read
-from looptune.frontend.predefined_macros import GNU, predefined
+from looptune.frontend.predefined_macros import COMPLEX, COMPLEX_HEADERS, GNU, predefined
 
 _NEED_NAME = ("define", "undef", "ifdef", "ifndef", "if", "elif", "include")
 _GLUE = re.compile(r"\w\w|\+\+|--|&&|\|\||<<|>>|->|[-+*/%&|^<>=!]=|//|/\*|\.\.|##")
@@ -267,7 +267,16 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
         if not is_system_include and not self.has("__has_include", includepath):
             self.missing.append((includepath, where))
         self.skipped.append(includepath)
+        if is_system_include and includepath in COMPLEX_HEADERS:
+            self.define_complex()
         raise pcpp.OutputDirective(pcpp.Action.IgnoreAndRemove)
+
+    def define_complex(self) -> None:
+        """Define the macros of ``complex.h``, which are none of the text's own."""
+        for name, value in COMPLEX.items():
+            if name not in self.pinned:
+                super().define(f"{name} {value}")
+                self.macros[name].begun = True
 
     def on_directive_handle(self, directive: Any, toks: list[Any], ifpassthru: bool, precedingtoks: list[Any]) -> bool:
         self.lastdirective = directive

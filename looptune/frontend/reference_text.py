@@ -200,8 +200,9 @@ def _call(run: CodeletText, globals_: Sequence[c_ast.Declare], places: Mapping[s
     yield from _file_pointers(run, own, globals_, places)
     stored, fetched = _fields(run, places)
     yield from stored
-    value = f"*({C_TYPES[params[run.result].dtype]} *){places[run.result]} = " if run.result else ""
-    yield f"  {value}{run.function.name}({', '.join(_argument(run, n, place) for n in own)});\n"
+    call = f"{run.function.name}({', '.join(_argument(run, n, place) for n in own)})"
+    value = f"*(__typeof__({call}) *){places[run.result]} = " if run.result else ""
+    yield f"  {value}{call};\n"
     yield from fetched
     yield from after
 
@@ -244,7 +245,7 @@ def _first(f: FieldVariable) -> str:
 
 def _count(f: FieldVariable, places: Mapping[str, str]) -> str:
     place = _place(base(f.declared.name), places)
-    return f"{place.replace('looptune_a', 'looptune_bytes')} / sizeof {_first(f)}{f.element}"
+    return f"{place.replace('looptune_a', 'looptune_bytes')} / sizeof ({f.part}{_first(f)}{f.element})"
 
 
 def _fields(run: CodeletText, places: Mapping[str, str]) -> tuple[list[str], list[str]]:
@@ -252,13 +253,14 @@ def _fields(run: CodeletText, places: Mapping[str, str]) -> tuple[list[str], lis
     before, after = [], []
     allocated: set[str] = set()
     for f in run.fields:
-        place, there = _place(base(f.declared.name), places), f"{base(f.owner)}{f.path}"
+        place, there = _place(base(f.declared.name), places), f.text
         if f.element:
+            there = f"{base(f.owner)}{f.path}"
             if f.path and there not in allocated and f.is_pointer:
                 count = _elements(run, base(f.owner), f.path, places)
                 before.append(f"  *(void **)&{there} = __builtin_calloc({count}, sizeof *{there});\n")
                 allocated.add(there)
-            own = f"(&{_first(f)})[looptune_k]{f.element}"
+            own = f"({f.part}(&{_first(f)})[looptune_k]{f.element})"
             other = f"(char *){place} + looptune_k * sizeof {own}"
             head = f"  for (unsigned long long looptune_k = 0; looptune_k < {_count(f, places)}; looptune_k++) "
             before.append(f"{head}__builtin_memcpy((void *)&{own}, {other}, sizeof {own});\n")

@@ -310,3 +310,65 @@ void f(int n) { struct cell *c = malloc(n * sizeof *c), *d = all; for (int i = 0
   for (int i = 0; i < n; i++) { c[i].u = c[i].flag + all[i].u; all[i].flag = 0; }
 #pragma endscop
   all[0].u = c[0].u; free(c); }
+//----
+// cvec  sizes: n=6; loops: parallel parallel reduction
+typedef struct { double re, im; } complex_t;
+static inline complex_t cmul(complex_t a, complex_t b) { complex_t r; r.re = a.re*b.re - a.im*b.im; r.im = a.re*b.im + a.im*b.re; return r; }
+static inline complex_t cadd(complex_t a, complex_t b) { complex_t r = {a.re + b.re, a.im+b.im}; return r; }
+void gemm(int n, const complex_t *a, const complex_t *b, complex_t *c) {
+  for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) {
+    complex_t s = {0, 0};
+    for (int k = 0; k < n; k++) s = cadd(s, cmul(a[i*n+k], b[k*n+j]));
+    c[i*n+j] = s;
+  }
+}
+//----
+// lit  sizes: n=6; loops: parallel
+typedef struct { float x, y, z; } v3;
+static inline v3 sub(v3 a, v3 b) { return (v3){a.x - b.x, a.y - b.y, a.z - b.z}; }
+static inline v3 cross(v3 a, v3 b) { return (v3){.x = a.y * b.z - a.z * b.y, .z = a.x * b.y - a.y * b.x, .y = a.z * b.x - a.x * b.z}; }
+static inline float dot(v3 a, v3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+void f(int n, const v3 *p, const v3 *q, v3 *o, float *d) {
+  for (int i = 0; i < n; i++) {
+    v3 w = cross(sub(p[i], q[i]), (v3){1, 2});
+    o[i] = d[i] > 0 ? w : sub(w, p[i]);
+    d[i] = dot(cross(p[i], w), q[i]) + cross(w, p[i]).y;
+    o[i] = (v3){o[i].y, o[i].x, 3};
+  }
+}
+//----
+// result  sizes: n=6; loops: reduction
+typedef struct { double re, im; } z;
+static z mul(z a, z b) { z r = {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; return r; }
+z dot(int n, const z *x, const z *y) { z s = {0}; for (int i = 0; i < n; i++) { z t = mul(x[i], y[i]); s.re += t.re; s.im += t.im; } return s; }
+//----
+// ptrs  sizes: n=6; loops: parallel
+typedef struct { double re, im; } z;
+static void mul(z *r, const z *a, const z *b) { double t = a->re * b->re - a->im * b->im; r->im = a->re * b->im + a->im * b->re; r->re = t; }
+static void inc(z *r, const z *a) { r->re += a->re; r->im += a->im; }
+void f(int n, const z *x, const z *y, z *o) { for (int i = 0; i < n; i++) { z s = {0, 0}, t; mul(&t, &x[i], y + i); inc(&s, &t); mul(&s, &s, &t); o[i] = s; mul(&o[i], &o[i], &t); } }
+//----
+// pow  sizes: n=6; loops: parallel sequential
+typedef struct { double re, im; } z;
+static z power(z a, int k) { z r = {1, 0}; for (int i = 0; i < k; i++) { double t = r.re * a.re - r.im * a.im; r.im = r.re * a.im + r.im * a.re; r.re = t; if (t > 100) return a; } return r; }
+void f(int n, z *x) { for (int i = 0; i < n; i++) x[i] = power(x[i], i); }
+//----
+// nestedinit  sizes: n=6; loops: parallel
+struct in { float a, b; }; struct out { int k; struct in u; double m[3]; };
+void f(int n, float *x, double *y) { for (int i = 0; i < n; i++) { struct out o = {.u = {1, x[i]}, .m = {2, y[i]}}, p; p = o; p.u.b += p.m[1]; x[i] = p.u.b + o.k + p.m[2]; y[i] = o.m[0]; } }
+//----
+// writtenvalue  sizes: n=6 c_k=3 c_s=0.5; loops: sequential
+struct c { double s; int k; };
+void f(int n, double *x, struct c c) { for (int i = 0; i < n; i++) { c.s += 1; x[i] = c.s * c.k; } }
+//----
+// table  sizes: n=6; loops: parallel
+static const struct { double w; int at; } tab = {0.5, 1};
+static double g(double x) { return x * tab.w + tab.at; }
+void f(int n, double *x) { for (int i = 0; i < n; i++) x[i] = g(x[i]) + tab.at; }
+//----
+// byvaluemandel  sizes: n=6 most=20; loops: parallel parallel sequential
+typedef struct { double x, y; } cplx;
+static inline cplx sq(cplx a) { return (cplx){a.x * a.x - a.y * a.y, 2 * a.x * a.y}; }
+static inline cplx add(cplx a, cplx b) { a.x += b.x; a.y += b.y; return a; }
+static inline double len2(cplx a) { return a.x * a.x + a.y * a.y; }
+void f(int n, int most, int *out) { for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) { cplx c = {-2 + 3.0 * j / n, -1 + 2.0 * i / n}, z = {0, 0}; int k; for (k = 0; k < most; k++) { z = add(sq(z), c); if (len2(z) > 4) break; } out[i * n + j] = k; } }

@@ -1,5 +1,5 @@
 /* expect:
-FILE:6:8: a complex number is not supported: write its two parts as numbers instead
+FILE:6:8: complex is not declared: include <complex.h>, or write _Complex
   double complex z;
          ^^^^^^^
 */

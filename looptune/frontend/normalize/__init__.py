@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from looptune.frontend import c_ast
 from looptune.frontend.normalize.allocations import declare_allocated
 from looptune.frontend.normalize.calls import Calls
+from looptune.frontend.normalize.complex_numbers import separate_parts
+from looptune.frontend.normalize.copies import propagate_copies
 from looptune.frontend.normalize.counting_conditions import move_counting
 from looptune.frontend.normalize.pointer_offsets import replace_pointers
 from looptune.frontend.normalize.pointer_swaps import replace_swaps
@@ -75,6 +77,10 @@ def _effects(items: Items, around: Surroundings) -> Items:
     )
 
 
+def _complex(items: Items, around: Surroundings) -> Items:
+    return separate_parts(items, _types(items, around), frozenset(f.name for f in around.file.functions))
+
+
 def _switches(items: Items, around: Surroundings) -> Items:
     return replace_switches(items)
 
@@ -91,7 +97,7 @@ def _sizes(items: Items, around: Surroundings) -> Items:
     return replace_sizeof(items, around.types, around.parameters)
 
 
-PASSES: tuple[Pass, ...] = (_allocations, _results, _counting, _effects)
+PASSES: tuple[Pass, ...] = (_allocations, _results, _counting, _effects, _complex)
 """Those for statements that may name structs."""
 PASSES_WITHOUT_STRUCTS: tuple[Pass, ...] = (_sizes, _switches, _jumps, _swaps, _pointers)
 
@@ -119,9 +125,12 @@ def normalize(items: Items, around: Surroundings) -> Normalized:
     separated = separate_fields(items, _types(items, around))
     has_structs = separated.items is not items
     items, around = separated.items, replace(around, types=separated.types)
+    items = propagate_copies(items, separated.types) if has_structs else items
     has_swaps = False
     for apply in PASSES_WITHOUT_STRUCTS:
         made = apply(items, around)
         has_swaps = has_swaps or (apply is _swaps and made is not items)
         items = made
-    return Normalized(items, separated.types, separated.outside, has_structs, has_swaps)
+    used = {n.name for item in items for n in c_ast.walk(item) if isinstance(n, c_ast.Name)}
+    fields = tuple(f for f in separated.outside if f.declared.name in used)
+    return Normalized(items, separated.types, fields, has_structs, has_swaps)

@@ -18,6 +18,7 @@ from typing import Any
 from looptune.core.errors import ParseError, UnsupportedError
 from looptune.frontend import c_ast
 from looptune.frontend.name_resolution import base, resolve, root_variable
+from looptune.frontend.normalize.complex_numbers import mentions_complex
 from looptune.frontend.normalize.library_calls import LibraryCalls, is_library_call
 from looptune.frontend.normalize.library_effects import has_model, modelled
 from looptune.frontend.symbol_table import refuse
@@ -72,7 +73,7 @@ class Calls:
             return True  # it calls itself, which is refused where it is lowered
         if not isinstance(function.result, c_ast.Basic) or function.result.dtype == "void":
             return False
-        if self.read(function):
+        if self.read(function) or mentions_complex(function.body, self.types):
             return False
         nodes = list(c_ast.walk(function.body))
         effects = any(
@@ -161,7 +162,9 @@ class Calls:
             items = (c_ast.Region(region, items, span=call.span),)
         if value is not None:
             # Set before a loop that may return, so that iterations of a loop around do not share it.
-            first = c_ast.Number("0", span=call.span) if len(items) == 1 and c_ast.has_loop(items[0]) else None
+            zero = c_ast.Number("0", span=call.span)
+            blank = zero if isinstance(function.result, c_ast.Basic) else c_ast.InitializerList((), span=call.span)
+            first = blank if len(items) == 1 and c_ast.has_loop(items[0]) else None
             start = (*start, c_ast.Declare(value.name, function.result, first, span=call.span))
         body_calls = replace(self, stack=(*self.stack, function.name))
         done = (*start, _Called(items, body_calls, span=call.span))
@@ -226,7 +229,7 @@ class Calls:
         return self.types.get(base(name)) if found is None and name.endswith("#0") else found
 
     def is_scalar(self, name: str) -> bool:
-        return isinstance(self.kind(name), c_ast.Basic)
+        return isinstance(self.kind(name), c_ast.Basic | c_ast.Struct)
 
     def is_array(self, name: str) -> bool:
         return isinstance(self.kind(name), c_ast.Pointer | c_ast.ArrayOf)

@@ -10,6 +10,7 @@ from typing import Any
 from looptune.core.errors import UnsupportedError
 from looptune.frontend import c_ast
 from looptune.frontend.name_resolution import base
+from looptune.frontend.normalize.struct_layout import members
 
 RESULT = "result"
 
@@ -24,7 +25,7 @@ def result_name(function: c_ast.Function, taken: frozenset[str]) -> str:
     if not returns or (len(constants) == 1 and all(isinstance(n.value, c_ast.Number) for n in returns)):
         return ""
     match function.result:
-        case c_ast.Basic(dtype) if dtype != "void":
+        case c_ast.Basic() | c_ast.Struct() as kind if returned_dtype(kind):
             own = frozenset(
                 base(n.name) for n in c_ast.walk(function.body) if isinstance(n, c_ast.Name | c_ast.Declare)
             )
@@ -33,6 +34,13 @@ def result_name(function: c_ast.Function, taken: frozenset[str]) -> str:
         case _:
             message = f"{function.name} returns a value that is not a number: make the function void"
             raise UnsupportedError(message, returns[0].span)
+
+
+def returned_dtype(kind: c_ast.Type) -> str:
+    """Return the type of a number, or the common type of all numbers in a struct, that is returned; else ""."""
+    found = {of.dtype if isinstance(of, c_ast.Basic) else "" for of in (leaf for _, leaf in members(kind, ()))}
+    dtype = next(iter(found)) if len(found) == 1 else ""
+    return "" if dtype == "void" else dtype
 
 
 def store_result(items: tuple[c_ast.Item, ...], result: str) -> tuple[c_ast.Item, ...]:

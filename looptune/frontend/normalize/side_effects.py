@@ -21,6 +21,7 @@ from looptune.core.errors import UnsupportedError
 from looptune.frontend import c_ast
 from looptune.frontend.name_resolution import base
 from looptune.frontend.normalize.calls import Calls, calls_of
+from looptune.frontend.normalize.struct_layout import lvalue_type
 from looptune.frontend.normalize.structured_jumps import leave_loop_body
 
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ class _Effects:
 
     def has_effects(self, e: Any) -> bool:
         return any(
-            isinstance(n, c_ast.Assignment | c_ast.Comma)
+            isinstance(n, c_ast.Assignment | c_ast.Comma | c_ast.StructLiteral)
             or (isinstance(n, c_ast.Unary) and n.op in ("++", "--"))
             or (isinstance(n, c_ast.Call) and self.calls.is_inlined(n))
             for n in c_ast.walk(e)
@@ -251,8 +252,20 @@ class _Effects:
 
     def held(self, run: _Run, value: c_ast.Expr) -> tuple[Items, c_ast.Expr]:
         name = self.fresh(value.span)
-        declared = c_ast.Declare(name.name, c_ast.TypeOf(value), value, span=value.span)
+        declared = self.variable(name, value)
         return (*run.before, declared, *run.after), name
+
+    def variable(self, name: c_ast.Name, value: c_ast.Expr) -> c_ast.Declare:
+        """Return the declaration of a variable with a value."""
+        return c_ast.Declare(name.name, self.type_of(name, value), value, span=value.span)
+
+    def type_of(self, name: c_ast.Name, value: c_ast.Expr) -> c_ast.Type:
+        """Return the type of a value, which the variable of this name has."""
+        found = lvalue_type(value, self.calls.types)
+        if not isinstance(found, c_ast.Struct):
+            return c_ast.TypeOf(value)
+        self.calls.types[name.name] = found
+        return found
 
     def fresh(self, span: Span) -> c_ast.Name:
         return c_ast.Name(f"{TEMPORARY}{next(self.numbers)}", span=span)
@@ -294,6 +307,11 @@ class _Run:
                 step = c_ast.Assignment(op[0], target, c_ast.Number("1", span=e.span), span=e.span)
                 (self.before if e.prefix else self.after).append(c_ast.Evaluate(step, span=e.span))
                 return target
+            case c_ast.StructLiteral(_, _, _, c_ast.Struct() as kind, init):
+                name = self.effects.fresh(e.span)
+                self.effects.calls.types[name.name] = kind
+                self.before.append(c_ast.Declare(name.name, kind, self.of(init), span=e.span))
+                return name
             case c_ast.Comma(parts):
                 for part in parts[:-1]:
                     self.before += self.effects.statement(part)
@@ -348,7 +366,7 @@ class _Run:
             return replace(e, cond=cond)
         then, other = self.effects.run(e.then), self.effects.run(e.other)
         name = self.effects.fresh(e.span)
-        kind = c_ast.TypeOf(c_ast.Ternary(c_ast.Number("1"), then.value, other.value, span=e.span))
+        kind = self.effects.type_of(name, c_ast.Ternary(c_ast.Number("1"), then.value, other.value, span=e.span))
 
         def branch(run: _Run) -> c_ast.Block:
             stored = c_ast.Evaluate(c_ast.Assignment("", name, run.value, span=e.span), span=e.span)

@@ -23,7 +23,6 @@ from looptune.frontend.normalize.struct_arrays import FieldArrays
 from looptune.frontend.normalize.struct_layout import (
     BYTES,
     NoField,
-    constant_value,
     element_type,
     field_of,
     field_type,
@@ -32,6 +31,7 @@ from looptune.frontend.normalize.struct_layout import (
     size_of,
     with_leaf,
 )
+from looptune.frontend.normalize.struct_values import copied_elements, in_text, initial_values
 from looptune.frontend.symbol_table import layout, refuse
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ _VOID = c_ast.Basic("void")
 class FieldVariable:
     """A field of a struct that is one object, as a variable of its own; ``path`` is the text after the struct's name.
 
+    ``part`` is the operator of GNU C before it that names a part of a complex number, "" for other fields.
+
     ``owner`` is the struct's name; ``is_written``: a scalar that the codelet writes, which is an array of one element.
     Where ``element`` is not empty, the variable is an array of the field of that name of each struct of an array, which
     ``path`` names, with ``rank`` dimensions; ``is_pointer``: the text has a pointer to them.
@@ -57,16 +59,17 @@ class FieldVariable:
     element: str = ""
     rank: int = 0
     is_pointer: bool = False
+    part: str = ""
 
     @property
     def text(self) -> str:
         """Return the field as the text names it."""
-        return f"{base(self.owner)}{self.path}"
+        return f"{self.part}{base(self.owner)}{self.path}"
 
     @property
     def is_read_through_pointer(self) -> bool:
         """Tell whether it is a scalar that the codelet does not write, of a struct that a pointer leads to."""
-        return isinstance(self.declared.type, c_ast.Basic) and self.path.startswith("->")
+        return isinstance(self.declared.type, c_ast.Basic) and (self.path.startswith("->") or self.part.endswith("*"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +174,10 @@ class _Separator:
             of = self.outside.get(name, FieldVariable(c_ast.Declare(name, kind), name, ""))
             declared = c_ast.Declare(new, self.types[new], span=of.declared.span)
             _, extents = layout(with_leaf(kind, c_ast.Basic("int8")), "", of.declared.span, rows=True)
+            part, element = in_text(leaf_type(kind), path)
             found[new] = replace(
-                of, declared=declared, element="." + ".".join(path), rank=len(extents),
-                is_pointer=isinstance(kind, c_ast.Pointer),
+                of, declared=declared, element="".join(f".{name}" for name in element), rank=len(extents),
+                is_pointer=isinstance(kind, c_ast.Pointer), part=part,
             )  # fmt: skip
         return tuple(found.values())
 
@@ -357,7 +361,7 @@ class _Separator:
                 yield c_ast.map_children(self.node, replace(item, type=self.types[name]))
             case c_ast.Evaluate(c_ast.Assignment("", target, value)) if self.is_struct(target):
                 yield from self.copied(target, value, item.span)
-            case c_ast.Block():
+            case c_ast.Block() | c_ast.Region():
                 yield replace(item, items=self.block(item.items))
             case _:
                 yield c_ast.map_children(self.node, item)
@@ -433,8 +437,12 @@ class _Separator:
         if key in self.variables:
             return self.variables[key]
         kind = self.originals[at.owner]
-        first = "->" if isinstance(kind, c_ast.Pointer) else "."
-        whole: c_ast.Type = element_type(kind) if isinstance(kind, c_ast.Pointer) else kind
+        pointed = isinstance(kind, c_ast.Pointer)
+        whole: c_ast.Type = element_type(kind) if pointed else kind
+        part, path = in_text(whole, at.path)
+        shown_path = "".join(f".{name}" for name in path)
+        if pointed:
+            part, shown_path = (part, f"->{shown_path[1:]}") if path else (f"{part}*", "")
         whole = self.retyped(field_type(whole, at.path))
         inside = at.owner in self.local_objects
         is_written = not inside and isinstance(whole, c_ast.Basic) and self.is_written(at.owner, at.path)
@@ -447,7 +455,7 @@ class _Separator:
             c_ast.ArrayOf(whole, c_ast.Number("1")) if is_written else whole,
             span=span,
         )
-        made = FieldVariable(declared, at.owner, first + ".".join(at.path), is_written)
+        made = FieldVariable(declared, at.owner, shown_path, is_written, part=part)
         self.variables[key] = made
         self.types[declared.name] = declared.type
         if not inside:
@@ -463,21 +471,21 @@ class _Separator:
     def declared(self, item: c_ast.Declare, kind: c_ast.Struct, init: Any) -> Iterator[Any]:
         """Yield the variables for the fields of a struct that is declared here."""
         self.local_objects.add(item.name)
-        paths = [path for path, leaf in members(kind, ())]
-        for path in paths:
+        if isinstance(init, c_ast.Name) and init.name in self.objects and init.name not in self.local_objects:
+            for path, _ in members(kind, ()):
+                self.field_variable(_Place(kind, owner=init.name, path=path), item.span)
+        for path, _ in members(kind, ()):
             made = self.field_variable(_Place(kind, owner=item.name, path=path), item.span)
             yield made.declared
         if init is None:
             return
         target = c_ast.Name(item.name, span=item.span)
         if isinstance(init, c_ast.InitializerList):
-            values = init.parts
-            if len(values) != len(paths) or any(isinstance(v, c_ast.InitializerList) for v in values):
-                raise refuse(f"this initialiser of {base(item.name)}", "one value for each field", item.span)
-            for path, value in zip(paths, values, strict=True):
-                name = c_ast.Name(
+            for path, index, value in initial_values(kind, init, item):
+                name: c_ast.Expr = c_ast.Name(
                     self.field_variable(_Place(kind, owner=item.name, path=path), item.span).declared.name
                 )
+                name = name if index is None else c_ast.Index(name, c_ast.Number(str(index)), span=item.span)
                 yield c_ast.Evaluate(c_ast.Assignment("", name, self.node(value), span=item.span), span=item.span)
             return
         yield from self.copied(target, init, item.span)
@@ -498,6 +506,10 @@ class _Separator:
 
     def copied(self, target: Any, value: Any, span: Span) -> Iterator[Any]:
         """Yield a copy of a struct as copies of its fields."""
+        if isinstance(value, c_ast.Ternary):
+            then, other = (c_ast.Block(tuple(self.copied(target, v, span))) for v in (value.then, value.other))
+            yield c_ast.If(self.node(value.cond), then, other, span=span)
+            return
         try:
             to, of = self.place(target), self.place(value)
         except NoField:
@@ -507,7 +519,7 @@ class _Separator:
             new, old = to, of
             for name in path:
                 new, old = self.member(new, name), self.member(old, name)
-            count = _copied_elements(leaf)
+            count = copied_elements(leaf)
             if count is None:
                 what = f"a copy of a struct with the field {'.'.join(path)}, which is no number,"
                 raise refuse(what, "its fields one by one", span)
@@ -516,20 +528,6 @@ class _Separator:
                 a, b = (new, old) if k is None else (self.element(new, index), self.element(old, index))
                 copy = c_ast.Assignment("", self.at(a, span, target), self.at(b, span, value), span=span)
                 yield c_ast.Evaluate(copy, span=span)
-
-
-_MOST_COPIED = 16
-
-
-def _copied_elements(kind: c_ast.Type) -> int | None:
-    """Return how many elements a field has that is copied element by element, None where it is not."""
-    match kind:
-        case c_ast.Basic():
-            return 1
-        case c_ast.ArrayOf(c_ast.Basic(), extent) if extent is not None:
-            count = constant_value(extent)
-            return count if count is not None and count <= _MOST_COPIED else None
-    return None
 
 
 def _dtype(kind: c_ast.Type) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from looptune.frontend import c_ast
 from looptune.ir.simplify import evaluate
@@ -112,6 +112,37 @@ def field_of(kind: c_ast.Struct, name: str) -> tuple[c_ast.Type, int] | None:
             return inner, at if known and align is not None else -1
         known = known and size is not None
         at += size if size is not None else 0
+    return None
+
+
+def lvalue_type(e: c_ast.Expr, types: Mapping[str, c_ast.Type]) -> c_ast.Type | None:
+    """Return the type of an lvalue or a pointer, None for other expressions."""
+    match e:
+        case c_ast.Name(name):
+            return types.get(name)
+        case c_ast.Index(inner, _) | c_ast.Unary("*", inner):
+            return _led_to(lvalue_type(inner, types))
+        case c_ast.Unary("&", inner):
+            found = lvalue_type(inner, types)
+            return None if found is None else c_ast.Pointer(found)
+        case c_ast.Binary("+" | "-", lhs, rhs):
+            return next((k for k in (lvalue_type(lhs, types), lvalue_type(rhs, types)) if _led_to(k) is not None), None)
+        case c_ast.Cast(to, _):
+            return to
+        case c_ast.Ternary(_, then, other):
+            return next((k for k in (lvalue_type(then, types), lvalue_type(other, types)) if k is not None), None)
+        case c_ast.Field(inner, name, arrow):
+            of = lvalue_type(inner, types)
+            of = _led_to(of) if arrow else of
+            member = field_of(of, name) if isinstance(of, c_ast.Struct) else None
+            return None if member is None else member[0]
+    return None
+
+
+def _led_to(kind: c_ast.Type | None) -> c_ast.Type | None:
+    match kind:
+        case c_ast.Pointer(to) | c_ast.ArrayOf(to):
+            return to
     return None
 
 

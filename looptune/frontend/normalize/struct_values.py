@@ -1,0 +1,68 @@
+"""The values of structs: how the text names their parts, what initialises them, and which fields are copied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from looptune.frontend import c_ast
+from looptune.frontend.c_types import is_complex_type
+from looptune.frontend.name_resolution import base
+from looptune.frontend.normalize.struct_layout import constant_value, field_type
+from looptune.frontend.symbol_table import refuse
+
+if TYPE_CHECKING:
+    from looptune.core.errors import UnsupportedError
+
+_MOST_COPIED = 16
+"""Elements of an array in a struct that are copied one by one."""
+_PARTS = {"re": "__real__ ", "im": "__imag__ "}
+
+
+def in_text(kind: c_ast.Type, path: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return how the text names a field of a struct: the operator before it, and the names after the struct's."""
+    is_part = path and is_complex_type(field_type(kind, path[:-1]))
+    return (_PARTS[path[-1]], path[:-1]) if is_part else ("", path)
+
+
+def initial_values(
+    kind: c_ast.Struct, init: c_ast.InitializerList, item: c_ast.Declare
+) -> Iterator[tuple[tuple[str, ...], int | None, c_ast.Expr]]:
+    """Yield each field with its value, an element of a field that is an array with its index; what is left out is 0."""
+    zero = c_ast.Number("0", span=init.span)
+    if len(init.parts) > len(kind.fields):
+        raise _no_initialiser(item)
+    for k, (name, of) in enumerate(kind.fields):
+        value = init.parts[k] if k < len(init.parts) else None
+        listed = c_ast.InitializerList(()) if value is None else value
+        match of:
+            case c_ast.Struct() if isinstance(listed, c_ast.InitializerList):
+                yield from (((name, *path), at, e) for path, at, e in initial_values(of, listed, item))
+            case c_ast.ArrayOf() if isinstance(listed, c_ast.InitializerList):
+                count = copied_elements(of)
+                if count is None or len(listed.parts) > count:
+                    raise _no_initialiser(item)
+                for at in range(count):
+                    part = listed.parts[at] if at < len(listed.parts) else zero
+                    if isinstance(part, c_ast.InitializerList):
+                        raise _no_initialiser(item)
+                    yield (name,), at, part
+            case c_ast.Basic() if not isinstance(value, c_ast.InitializerList):
+                yield (name,), None, zero if value is None else value
+            case _:
+                raise _no_initialiser(item)
+
+
+def _no_initialiser(item: c_ast.Declare) -> UnsupportedError:
+    return refuse(f"this initialiser of {base(item.name)}", "one value for each field", item.span)
+
+
+def copied_elements(kind: c_ast.Type) -> int | None:
+    """Return how many elements a field has that is copied element by element, None where it is not."""
+    match kind:
+        case c_ast.Basic() | c_ast.Pointer():
+            return 1
+        case c_ast.ArrayOf(c_ast.Basic(), extent) if extent is not None:
+            count = constant_value(extent)
+            return count if count is not None and count <= _MOST_COPIED else None
+    return None
