@@ -12,7 +12,7 @@ support; it is refused only where the codelet needs it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any
@@ -342,12 +342,14 @@ class File:
     """A parsed file.
 
     ``globals`` are the variables at file scope, and enumeration constants as const ints; ``skipped`` are the errors of
-    the functions and declarations that the parser cannot read and that were not needed.
+    the functions and declarations that the parser cannot read and that were not needed. ``results`` are the types that
+    declared functions return.
     """
 
     functions: tuple[Function, ...]
     globals: tuple[Declare, ...]
     skipped: tuple[ParseError, ...] = ()
+    results: Mapping[str, Type] = field(default_factory=dict)
 
 
 Expr = Number | Name | Index | Field | Unary | Binary | Ternary | Cast | Call | Assignment | Comma | Unsupported

@@ -26,6 +26,7 @@ from looptune.frontend.c_lexer import Lexer
 from looptune.frontend.c_types import HEADER_TYPES, named_type
 from looptune.frontend.heap_arrays import declare_heap_arrays
 from looptune.frontend.lower_expressions import Expressions
+from looptune.frontend.normalize.sizes import replace_sizeof
 from looptune.frontend.parse_errors import explain, skippable_range, unknown_type
 from looptune.frontend.pragma import Pragma, SourceText, classify, join_continued, span_over
 from looptune.frontend.symbol_table import Options, Scope
@@ -160,11 +161,12 @@ class _Reader:
                     variables += self.declare(node)
                 case _:
                     continue
-        return s.File(_merged(functions), (*self.constants, *variables))
+        declared = replace_sizeof(tuple(variables), {d.name: d.type for d in variables}, ())
+        found = (*self.constants, *(d for d in declared if isinstance(d, s.Declare)))
+        return s.File(_merged(functions), found, (), {f.name: f.result for f in functions})
 
     def prototype(self, node: Any, marks: tuple[Pragma, ...]) -> s.Function:
-        span = self.span(node)
-        return s.Function(node.name, (), s.Basic("void"), s.Block(()), marks, span=span)
+        return s.Function(node.name, (), self.type(node.type.type), s.Block(()), marks, span=self.span(node))
 
     def function(self, node: Any, marks: tuple[Pragma, ...]) -> s.Function:
         declaration = node.decl.type
@@ -221,6 +223,8 @@ class _Reader:
             init = self.struct_values(node.init, kind)
         static = "static" in node.storage
         const = "const" in node.quals or "constexpr" in node.storage
+        if isinstance(kind, s.ArrayOf) and kind.extent is None and isinstance(init, s.InitializerList):
+            kind = replace(kind, extent=s.Number(str(len(init.parts))))
         return (s.Declare(node.name, kind, init, static, const, c=_written(node), span=self.span(node)),)
 
     def in_order(self, exprs: Sequence[Any]) -> tuple[s.Expr | s.InitializerList, ...]:

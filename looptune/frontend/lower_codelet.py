@@ -509,7 +509,9 @@ class _Builder:
             )
             if extents and (stays or d.name in mentioned_outside or isinstance(d.type, c_ast.Pointer)):
                 self.outer[d.name] = self.array(d.name, d, dtype, extents)
-            elif not extents and (stays or opaque or d.name in written_outside):
+            elif not extents and (
+                stays or opaque or d.name in written_outside or (d.init is None and d.name not in changed)
+            ):
                 prologue += self.enters(d, dtype)
             else:
                 prologue += statements.declare(d)

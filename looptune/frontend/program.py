@@ -75,8 +75,8 @@ def read_program(
     prepared, file = _parsed(bare_scops.wrapped(text, {}), path, macros, folders, dtype, needed)
     bare = bare_scops.bare_scops(text)
     if bare:
-        heads = {line: bare_scops.undeclared(file, line) for line in bare}
-        prepared, file = _parsed(bare_scops.wrapped(text, heads), path, macros, folders, dtype, needed)
+        lacking = bare_scops.wrapped(text, bare_scops.undeclared(file, bare))
+        prepared, file = _parsed(lacking, path, macros, folders, dtype, needed)
     return Program(
         prepared, file, path, Options(float_literals, prepared.macros), given, values, numbers, target, macros,
         tuple(folders), dtype, frozenset(map(bare_scops.function_name, bare)),

@@ -57,9 +57,39 @@ def test_places_are_those_of_the_file() -> None:
     assert unit.codelet.body[0].span.text == "for (t = 0; t < T; t++)"
 
 
-def test_a_matrix_has_to_be_declared() -> None:
-    with pytest.raises(LooptuneError, match="C is not declared"):
-        load("#pragma scop\nfor (i = 0; i < n; i++) C[i][i] = 1;\n#pragma endscop\n")
+FRAGMENT = """\
+#pragma scop
+for (i = max(1, n - 7); i <= min(n - 2, floord(m, 2)); i++)
+  for (j = ceild(n - 9, 2); j < n; ++(j))
+    if (!(i > 3 || j % 3 == 1) && j > 0) C[i][j] = C[i - 1][j - 1] + D[i][j][0];
+#pragma endscop
+"""
+LOOPS = """\
+int n;
+/* for (x = 0; x < n; x++) ; */
+for (i = 0; i < n; i++) { if (i > 2) v[i] = 1; else v[i] = w[i]; }
+for (i = 0; i < n; i++)
+  for (j = 0; j <= i; j++) v[i] += w[j]; /* the end */
+void f(void) { for (int i = 0; i < 3; i++) ; }
+"""
+
+
+def test_a_matrix_has_its_extents_as_parameters(tmp_path: Path) -> None:
+    """What generators of loops call is defined; each extent but the first is a parameter."""
+    unit = load(FRAGMENT)
+    shapes = {p.name: p.shape for p in unit.codelet.params if isinstance(p, Array)}
+    assert {n: [None if e is None else e.name for e in s] for n, s in shapes.items()} == {
+        "C": [None, "C_2"], "D": [None, "D_2", "D_3"],
+    }  # fmt: skip
+    for n, m in ((12, 20), (5, -3), (9, 30)):
+        sizes = {"n": n, "m": m, "C_2": 13, "D_2": 14, "D_3": 2}
+        assert difference(FRAGMENT, sizes, tmp_path, {"C": (12, 13), "D": (12, 14, 2)}) is None
+
+
+def test_loops_without_pragmas_are_scops(tmp_path: Path) -> None:
+    unit = load(LOOPS, kernel="scop_3")
+    assert [s.span.line for s in unit.codelet.body] == [3, 4]
+    assert difference(LOOPS, {"n": 7}, tmp_path, {"v": (7,), "w": (7,)}, "scop_3") is None
 
 
 def test_their_file_is_not_transformed(tmp_path: Path) -> None:

@@ -125,6 +125,46 @@ def test_a_nest_that_cannot_be_compiled_is_analysed(tmp_path: Path) -> None:
     assert not any(n.races for n in file.nests)
 
 
+OTHERS = """\
+#include <stdlib.h>
+static const int wide = sizeof(double) / sizeof(short);
+struct body { double mass, at[3]; };
+int f(int), g(), fib(int), state;
+void rotate(double *, int *, const char *);
+void show(struct body *);
+int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+int next(int n) { state = n; return n < 2 ? n : next(n - 1); }
+void h(int n, int *a, double **rows, double m[n][n], struct body *bodies, int t, void *user) {
+  for (int i = 0; i < n; i++) a[i] = f(g(a[i / 2]));
+  for (int i = 0; i < n; i++) { rotate(&m[i][i], &t, "x"); for (int j = 0; j < n; j++) m[i][j] = t; }
+  for (int i = 0; i < n; i++) { show(&bodies[i]); show(user); }
+  for (int i = 0; i < n; i++) a[i] = fib(i);
+  for (int i = 0; i < n; i++) { t = next(a[i]); if (t > state) break; }
+  for (int i = 0; i < n; i++) { rows[i] = malloc(n * wide); for (int j = 0; j < n; j++) rows[i][j] = 0; }
+  for (int i = 0;; ++i) for (int j = 0; j < n; j++) a[j] = 0;
+  for (int i = 0; g(i); i++) a[i] = 0;
+}
+"""
+
+
+def test_functions_of_other_files_and_recursive_ones_have_an_order(tmp_path: Path) -> None:
+    """They may change all memory that they are given; a loop without them is analysed as if they were not there."""
+    path = tmp_path / "others.c"
+    path.write_text(OTHERS)
+    (file,) = found(path)
+    said = [(n.line, n.verdict, n.reason.partition("\n")[0].partition(", 1")[0]) for n in file.nests if n.obstacle]
+    assert said == [
+        (10, "sequential", "i: it calls g in this order"),
+        (11, "sequential", "i: it calls rotate in this order"),
+        (12, "sequential", "i: it calls show in this order"),
+        (13, "parallel", ""),
+        (14, "sequential", "i: it calls next in this order"),
+        (15, "sequential", "i: it calls malloc in this order"),
+        (16, "sequential", "while: each iteration decides whether there is a next one"),
+        (17, "sequential", "while: each iteration decides whether there is a next one"),
+    ]
+
+
 def test_the_table_has_a_command_that_tunes(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(program.parents[1])
     shown = text.text(found(program.parents[1]))

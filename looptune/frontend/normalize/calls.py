@@ -16,11 +16,11 @@ from itertools import count
 from typing import Any
 
 from looptune.core.errors import ParseError, UnsupportedError
-from looptune.frontend import c_ast
+from looptune.frontend import c_ast, math_functions
 from looptune.frontend.name_resolution import base, resolve, root_variable
 from looptune.frontend.normalize.complex_numbers import mentions_complex
 from looptune.frontend.normalize.library_calls import LibraryCalls, is_library_call
-from looptune.frontend.normalize.library_effects import has_model, modelled
+from looptune.frontend.normalize.library_effects import OTHERS, has_model, modelled
 from looptune.frontend.symbol_table import refuse
 
 Items = tuple[c_ast.Item, ...]
@@ -34,7 +34,8 @@ class Calls:
 
     ``types`` are those of the variables around the calls, ``parameters`` the names of the codelet's own parameters.
     ``renamed`` are the names around the calls of the file's scalars that the codelet writes.
-    ``analysed_only``: calls of the C library with effects become statements that have these effects.
+    ``analysed_only``: calls of functions with effects that are not in the program become statements that have these
+    effects.
     """
 
     file: c_ast.File
@@ -45,6 +46,7 @@ class Calls:
     stack: tuple[str, ...] = ()
     stored: dict[str, frozenset[str]] = field(default_factory=dict)
     expressions: dict[str, bool] = field(default_factory=dict)
+    callees: dict[str, frozenset[str]] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def function(self, name: str) -> c_ast.Function | None:
@@ -54,7 +56,9 @@ class Calls:
         """Tell whether the call is replaced by statements."""
         function = self.function(call.name)
         if function is None:
-            return is_library_call(call) or (self.analysed_only and has_model(call.name))
+            return is_library_call(call) or (self.analysed_only and _is_modelled(call))
+        if self.is_modelled_recursion(function):
+            return True
         pointers = any(
             _has_struct(p.type) or (not isinstance(p.type, c_ast.Basic) and not isinstance(a, c_ast.Name))
             for p, a in zip(function.params, call.args, strict=False)
@@ -62,6 +66,38 @@ class Calls:
         if function.name not in self.expressions:
             self.expressions[function.name] = self.is_expression(function, ())
         return pointers or not self.expressions[function.name]
+
+    def is_modelled_recursion(self, function: c_ast.Function) -> bool:
+        """Tell whether the function calls itself, also through others, where only its effects count."""
+        return self.analysed_only and function.name in self.all_callees(function.name)
+
+    def is_pure(self, function: c_ast.Function) -> bool:
+        """Tell whether the result depends on the numbers that are passed alone, and nothing else is changed."""
+        for name in {function.name, *self.all_callees(function.name)}:
+            own = self.function(name)
+            if own is None:
+                if math_functions.argument_count(name) is None:
+                    return False
+                continue
+            named = {n.name for n in c_ast.walk(own.body) if isinstance(n, c_ast.Name)}
+            variables = {d.name for d in self.file.globals if not d.const} - {p.name for p in own.params}
+            if named & variables or not all(isinstance(p.type, c_ast.Basic) for p in own.params):
+                return False
+        return True
+
+    def all_callees(self, name: str) -> frozenset[str]:
+        """Return the functions that a function calls, and those that these call."""
+        if name not in self.callees:
+            found: set[str] = set()
+            waiting = [name]
+            while waiting:
+                function = self.function(waiting.pop())
+                if function is not None:
+                    direct = {n.name for n in c_ast.walk(function.body) if isinstance(n, c_ast.Call)}
+                    waiting += direct - found
+                    found |= direct
+            self.callees[name] = frozenset(found)
+        return self.callees[name]
 
     def among(self, e: Any) -> bool:
         """Tell whether a call that is replaced by statements is in the expression."""
@@ -108,6 +144,14 @@ class Calls:
         function = self.function(call.name)
         return frozenset() if function is None else self._stored_by(function) - {p.name for p in function.params}
 
+    def set_by(self, call: c_ast.Call) -> Iterator[c_ast.Item]:
+        """Yield the assignments of results of a call to the scalars of the file that its function writes."""
+        scalars = {d.name for d in self.file.globals if isinstance(d.type, c_ast.Basic)}
+        for name in sorted(self.global_writes(call) & scalars & self.renamed.keys()):
+            target = c_ast.Name(self.renamed[name], span=call.span)
+            value = c_ast.Index(c_ast.Name(OTHERS, span=call.span), c_ast.Number("0"), span=call.span)
+            yield c_ast.Evaluate(c_ast.Assignment("", target, value, span=call.span), span=call.span)
+
     def read(self, function: c_ast.Function) -> frozenset[str]:
         """Return the file's scalars written by the codelet that the statements of a function name."""
         if not self.renamed:
@@ -134,11 +178,12 @@ class Calls:
         Raises UnsupportedError for a function that calls itself, and for arguments that do not fit its parameters.
         """
         function = self.function(call.name)
-        if function is None:
-            if is_library_call(call):
-                return LibraryCalls(self.kind, self.types, self.parameters, self.numbers).statements(call, wants_value)
-            items, result = modelled(call, self.kind)
-            return items, result if wants_value else None
+        if function is None and is_library_call(call):
+            return LibraryCalls(self.kind, self.types, self.parameters, self.numbers).statements(call, wants_value)
+        if function is None or self.is_modelled_recursion(function):
+            pure = function is not None and self.is_pure(function)
+            items, result = modelled(call, self.kind, self.file.results.get(call.name), is_pure=pure)
+            return (*items, *self.set_by(call)), result if wants_value else None
         number = next(self.numbers)
         if number > _MOST:
             raise UnsupportedError(f"more than {_MOST:,} calls are inlined here: write loops", call.span)
@@ -256,6 +301,12 @@ class Calls:
                 raise UnsupportedError(f"{function.name} takes {p.name} with other extents than {base(array)} has: "
                                        "declare both alike", call.span)  # fmt: skip
         return True
+
+
+def _is_modelled(call: c_ast.Call) -> bool:
+    """Tell whether a call of a function that the program does not define is one of no function of numbers."""
+    known = math_functions.argument_count(call.name) is not None or math_functions.refusal(call) is not None
+    return has_model(call.name) or not known
 
 
 def written_by_calls(file: c_ast.File, items: Items) -> frozenset[str]:

@@ -1,10 +1,11 @@
-"""Calls of the C library that do more than compute a number, as statements on what they change: for analysis only.
+"""Calls with effects that no target computes, as statements on what they change: for analysis only.
 
     printf("%d\\n", a[i]);       input_output[0] = input_output[0] * 3 + 1 + a[i];
     x = rand();                 random_numbers[0] = random_numbers[0] * 3 + 1;  x = random_numbers[0];
     scanf("%d", &n);            input_output[0] = input_output[0] * 3 + 1 + n;  n = input_output[0];
 
-``input_output``, ``random_numbers`` and ``allocated_memory`` stand for everything that such calls read and change. A
+``input_output``, ``random_numbers`` and ``allocated_memory`` stand for everything that such calls of the C library read
+and change, ``other_functions`` for what functions do that the program does not define. A
 loop with a call of them carries a dependence on one, so that it is found to be sequential; loops without such a call
 are analysed as if it were not there. The statements read and write at least what the call does, and compute something
 else: they are never compiled.
@@ -13,7 +14,7 @@ else: they are never compiled.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from looptune.frontend import c_ast
@@ -22,13 +23,15 @@ from looptune.frontend.symbol_table import refuse
 if TYPE_CHECKING:
     from looptune.core.source import Span
 
+Items = tuple[c_ast.Item, ...]
 Kinds = Callable[[str], "c_ast.Type | None"]
 """The type of a variable, None if it is not known."""
 
 INPUT_OUTPUT = "input_output"
 RANDOM_NUMBERS = "random_numbers"
 HEAP = "allocated_memory"
-STATES = (INPUT_OUTPUT, RANDOM_NUMBERS, HEAP)
+OTHERS = "other_functions"
+STATES = (INPUT_OUTPUT, RANDOM_NUMBERS, HEAP, OTHERS)
 """The arrays of one element that stand for what the calls change."""
 
 
@@ -73,6 +76,7 @@ _EFFECTS: Mapping[str, _Effect] = {
     **_of("rand_r", _Effect(RANDOM_NUMBERS, writes="all")),
     **_of("erand48", _Effect(RANDOM_NUMBERS, "float64", writes="all")),
 }  # fmt: skip
+_ALLOCATE = ("malloc", "calloc", "realloc", "aligned_alloc", "memalign", "valloc")
 
 
 def has_model(name: str) -> bool:
@@ -84,16 +88,35 @@ def _plain(name: str) -> str:
     return name.removeprefix("__builtin_")
 
 
-def modelled(call: c_ast.Call, kind_of: Kinds) -> tuple[tuple[c_ast.Item, ...], c_ast.Expr]:
+def row_allocation(e: c_ast.Expr, kind_of: Kinds) -> Items | None:
+    """Return the statements of ``a[i] = malloc(n)``: the row is memory of its own. None for any other expression."""
+    match e:
+        case c_ast.Assignment("", c_ast.Index() as target, value) if isinstance(
+            _Model(kind_of, c_ast.Number("0")).kind(target), c_ast.Pointer
+        ):
+            while isinstance(value, c_ast.Cast):
+                value = value.arg
+            if isinstance(value, c_ast.Call) and value.name in _ALLOCATE:
+                args = (target.index, *value.args)
+                return modelled(c_ast.Call("free", args, span=value.span), kind_of)[0]
+    return None
+
+
+def modelled(
+    call: c_ast.Call, kind_of: Kinds, result: c_ast.Type | None = None, *, is_pure: bool = False
+) -> tuple[Items, c_ast.Expr]:
     """Return the statements of a call, and its value.
 
-    Raises UnsupportedError where it writes memory that is not a variable's or an array's.
+    A function that is not described here may write all of the memory that its arguments point into, unless it
+    ``is_pure``; ``result`` is the type that it is declared to return. Raises UnsupportedError where a call writes
+    memory that is not a variable's or an array's.
     """
-    effect = _EFFECTS[_plain(call.name)]
+    unknown = _Effect("", _number_type(result)) if is_pure else _Effect(OTHERS, _number_type(result), "all")
+    effect = _EFFECTS.get(_plain(call.name), unknown)
     span = call.span
     zero = c_ast.Number("0", span=span)
     state = c_ast.Index(c_ast.Name(effect.state or INPUT_OUTPUT, span=span), zero, span=span)
-    model = _Model(kind_of, state)
+    model = _Model(kind_of, state, effect.state == OTHERS)
     # No reduction is of this form.
     total: c_ast.Expr = c_ast.Binary("*", state, c_ast.Number("3", span=span), span=span)
     total = c_ast.Binary("+", total, c_ast.Number("1", span=span), span=span)
@@ -108,6 +131,10 @@ def modelled(call: c_ast.Call, kind_of: Kinds) -> tuple[tuple[c_ast.Item, ...], 
     return tuple(items), c_ast.Cast(c_ast.Basic(effect.result), value, span=span)
 
 
+def _number_type(kind: c_ast.Type | None) -> str:
+    return kind.dtype if isinstance(kind, c_ast.Basic) and kind.dtype != "void" else "int32"
+
+
 def _subscripts(args: tuple[c_ast.Expr, ...]) -> Iterator[c_ast.Expr]:
     """Yield the subscripts of pointers to memory of which nothing is read."""
     yield from (n.index for arg in args for n in c_ast.walk(arg) if isinstance(n, c_ast.Index))
@@ -119,10 +146,14 @@ def _stored(target: c_ast.Expr, value: c_ast.Expr, span: Span) -> c_ast.Evaluate
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """Finds what arguments read and write; ``somewhere`` is an index of which nothing is known."""
+    """Finds what arguments read and write; ``somewhere`` is an index of which nothing is known.
+
+    ``whole``: a pointer to an element may be used for all elements.
+    """
 
     kind_of: Kinds
     somewhere: c_ast.Expr
+    whole: bool = False
 
     def read(self, e: Any) -> Iterator[c_ast.Expr]:
         """Yield numbers that together read what an argument and the memory it points to may hold."""
@@ -154,6 +185,9 @@ class _Model:
                 return
             case _, c_ast.Unsupported():
                 return
+            case _ if self.whole:
+                yield from self.reachable(e, kind)
+                return
             case _, c_ast.Unary("&", arg):
                 match self.kind(arg):
                     case c_ast.Basic():
@@ -176,12 +210,43 @@ class _Model:
                     return
         raise refuse("the memory that this call writes", "an array's name", e.span)
 
+    def reachable(self, e: c_ast.Expr, kind: c_ast.Type | None) -> Iterator[c_ast.Expr]:
+        """Yield elements that together stand for all memory that a function may reach through an argument."""
+        match kind, e:
+            case c_ast.Struct() as whole, _:
+                for name, inner in whole.fields:
+                    if not isinstance(inner, c_ast.Basic):
+                        yield from self.element(c_ast.Field(e, name, False, span=e.span), inner)
+            case _, c_ast.Cast(_, arg):
+                yield from self.reachable(arg, self.kind(arg))
+            case _, c_ast.Unary("&", arg):
+                target = self.anywhere(arg)
+                yield from self.element(target, self.kind(target))
+            case _, c_ast.Binary("+" | "-", array, _):
+                yield from self.reachable(array, self.kind(array))
+            case _, c_ast.Name() | c_ast.Index() | c_ast.Field():
+                yield from self.element(e, kind)
+            case c_ast.Pointer() | c_ast.ArrayOf(), _:
+                raise refuse("the memory that this call writes", "an array's name", e.span)
+
     def element(self, e: c_ast.Expr, kind: c_ast.Type | None) -> Iterator[c_ast.Expr]:
         while isinstance(kind, c_ast.Pointer | c_ast.ArrayOf):
             e = c_ast.Index(e, self.somewhere, span=e.span)
             kind = kind.to if isinstance(kind, c_ast.Pointer) else kind.of
+        if isinstance(kind, c_ast.Struct):
+            for name, inner in kind.fields:
+                yield from self.element(c_ast.Field(e, name, False, span=e.span), inner)
         if isinstance(kind, c_ast.Basic) and kind.dtype != "void":
             yield e
+
+    def anywhere(self, e: c_ast.Expr) -> c_ast.Expr:
+        """Return an element as one of which no subscript is known."""
+        match e:
+            case c_ast.Index(base, _):
+                return replace(e, base=self.anywhere(base), index=self.somewhere)
+            case c_ast.Field(base):
+                return replace(e, base=self.anywhere(base))
+        return e
 
     def kind(self, e: object) -> c_ast.Type | None:
         """Return the type of an expression as far as it is known: that of a number is any type of numbers."""

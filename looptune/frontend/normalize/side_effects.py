@@ -21,6 +21,7 @@ from looptune.core.errors import UnsupportedError
 from looptune.frontend import c_ast
 from looptune.frontend.name_resolution import base
 from looptune.frontend.normalize.calls import Calls, calls_of
+from looptune.frontend.normalize.library_effects import row_allocation
 from looptune.frontend.normalize.struct_layout import lvalue_type
 from looptune.frontend.normalize.structured_jumps import leave_loop_body
 
@@ -59,6 +60,9 @@ class _Effects:
     def item(self, item: Any) -> Items:
         match item:
             case c_ast.Evaluate(expr):
+                allocated = row_allocation(expr, self.calls.kind) if self.calls.analysed_only else None
+                if allocated is not None:
+                    return allocated
                 return self.statement(expr) if self.has_effects(expr) else (item,)
             case c_ast.Declare(_, _, init) if isinstance(init, c_ast.Expr) and self.has_effects(init):
                 run = self.run(init)
@@ -140,6 +144,8 @@ class _Effects:
         if step is not None and not self.is_plain(step):
             body = (*leave_loop_body(body, f"next{next(self.numbers)}"), *self.statement(step))
             step = None
+        if cond is None and self.calls.analysed_only:
+            cond = c_ast.Number("1", span=item.span)
         loop = replace(item, init=(), cond=cond, next=step, body=replace(item.body, items=body))
         if all(isinstance(i, c_ast.Declare) or _is_plain_start(i) for i in init):
             return (replace(loop, init=init),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
@@ -97,7 +98,8 @@ def _named(about: Unanalysable) -> Unanalysable:
         if about.what.startswith(f"subscript {state}[0] of "):
             array = about.what.rpartition(" of ")[2]
             return replace(about, what=f"the element of {array} that this call accesses")
-    return about
+    called = re.compile(rf"(?:\(\w+\))?(?:{'|'.join(STATES)})\[0\]")
+    return replace(about, what=called.sub("what this call returns", about.what))
 
 
 def _ordered_call(loop: Loop) -> Span | None:
