@@ -123,10 +123,6 @@ void f(void) { for (int i = 0; i < N; i++) { y[i] *= beta; for (int j = 0; j < N
 #include <complex.h>
 void f(int n, double complex *x) { double *p = (double *)x; for (int i = 0; i < n; i++) { p[2 * i] += 1; p[2 * i + 1] *= 2; } for (int i = 0; i < n; i++) x[i] *= I; }
 //----
-// idx  sizes: n=6; shapes: x=6x2 y=6; loops: sequential
-#include <complex.h>
-void f(int n, const double complex *x, int *y) { for (int i = 0; i < n; i++) y[(int)(x[i] * 3)] = 1; }
-//----
 // memset  sizes: n=6; loops: parallel
 #include <complex.h>
 #include <string.h>
@@ -147,20 +143,6 @@ double g(double x) { return cabs(x + I); }
 double m(double complex z) { double a = creal(z), b = cimag(z); return a * a + b * b; }
 void f(int n, double complex *x, double *y) { for (int i = 0; i < n; i++) { x[i] *= h(y[i]); y[i] = g(y[i]) + m(x[i]) + m(y[i]) + g(x[i]); } }
 //----
-// out  sizes: n=6; loops: reduction
-#include <complex.h>
-void f(int n, const double complex *x, double complex *out) { double complex s = 0; for (int i = 0; i < n; i++) s += x[i]; *out = s; }
-//----
-// bigcond  sizes: n=6; loops: parallel
-#include <complex.h>
-void f(int n, double complex *x) { for (int i = 0; i < n; i++) while (cabs(((x[i] * x[i] + 1) * x[i] + I) * x[i] + 2) < 9) x[i] *= 2; }
-//----
-// gx  sizes: n=6 I=3; loops: parallel
-#include <complex.h>
-#define IM I
-#undef I
-void f(int n, double complex *x, int I) { for (int i = 0; i < n; i++) x[i] += _Complex_I * I; }
-//----
 // noheader  sizes: n=6 I=3; loops: parallel
 void f(int n, double _Complex *x, __complex__ float *y, int I) { for (int i = 0; i < n; i++) { __real__ x[i] += I; y[i] = x[i] * (__imag__ x[i]); } }
 //----
@@ -179,10 +161,6 @@ static void axpy(double complex *y, const double complex *x, double complex a) {
 static void both(double complex *s, double complex z) { *s = *s * z + 1; }
 void f(int n, double complex *y, const double complex *x) { for (int i = 0; i < n; i++) { double complex t = 1; axpy(&y[i], &x[i], 2 + I); both(&t, y[i]); both(&t, x[i]); y[i] = t; } }
 //----
-// swapc  sizes: n=7; loops: parallel
-#include <complex.h>
-void bitrev(int n, float complex *a) { for (int i = 0; i < n / 2; i++) { float complex t = a[i]; a[i] = a[n - 1 - i]; a[n - 1 - i] = t; } }
-//----
 // mixed  sizes: n=7; loops: parallel
 #include <complex.h>
 void f(int n, const float *a, const int *k, const long *l, const float complex *z, double complex *o, float complex *q) { for (int i = 0; i < n; i++) { o[i] = a[i] * z[i] + k[i] * z[i] - l[i] / z[i] + (z[i] - k[i]) / (2 + k[i] * k[i]); q[i] = o[i] * a[i] + 1 / (z[i] * I) + a[i] * I * k[i] / (I + 3) - (k[i] * I) / 4; } }
@@ -193,3 +171,45 @@ void f(int n, double complex *z) { for (int i = 0; i < n; i++) { if (i > 0 && z[
 //----
 // imaginary  sizes: n=6; loops: parallel
 void f(int n, double _Complex *x, float _Complex *y) { for (int i = 0; i < n; i++) { x[i] += 2.0i * x[i] - 1.0i / 3; y[i] *= 1.5fi + 2.if + 3 - x[i] * 1e-1j; if(i>3)x[i]=0; } }
+//----
+// zgemm_lda  sizes: m=4 n=3 k=5 lda=4 ldb=5 ldc=4 alpha_re=0.5 alpha_im=1.5 beta_re=0.3 beta_im=-1.0; loops: parallel parallel reduction
+#include <complex.h>
+typedef double complex zc;
+void zgemm(int m, int n, int k, zc alpha, const zc *A, int lda, const zc *B, int ldb, zc beta, zc *C, int ldc) {
+  for (int j = 0; j < n; j++)
+    for (int i = 0; i < m; i++) {
+      zc t = 0.0;
+      for (int l = 0; l < k; l++) t += A[i + l * lda] * B[l + j * ldb];
+      if (beta == 0.0) C[i + j * ldc] = alpha * t; else C[i + j * ldc] = alpha * t + beta * C[i + j * ldc];
+    }
+}
+//----
+// fftrec  sizes: n=16; shapes: a=16x2; loops: sequential sequential sequential
+#include <complex.h>
+#include <math.h>
+void fft(int n, double complex *a) {
+  for (int i = 1, j = 0; i < n; i++) { int bit = n >> 1; for (; j & bit; bit >>= 1) j ^= bit; j ^= bit; if (i < j) { double complex t = a[i]; a[i] = a[j]; a[j] = t; } }
+  for (int len = 2; len <= n; len *= 2) {
+    double ang = 2 * M_PI / len;
+    double complex wlen = cos(ang) + sin(ang) * I;
+    for (int i = 0; i < n; i += len) {
+      double complex w = 1;
+      for (int j = 0; j < len / 2; j++) { double complex u = a[i + j], v = a[i + j + len / 2] * w; a[i + j] = u + v; a[i + j + len / 2] = u - v; w *= wlen; }
+    }
+  }
+}
+//----
+// spinor  sizes: n=6; loops: parallel parallel reduction
+#include <complex.h>
+typedef struct { double complex c[3]; } su3_vec;
+typedef struct { double complex e[3][3]; } su3_mat;
+static inline su3_vec mul(const su3_mat *u, su3_vec v) { su3_vec r; for (int i = 0; i < 3; i++) { r.c[i] = 0; for (int j = 0; j < 3; j++) r.c[i] += u->e[i][j] * v.c[j]; } return r; }
+void f(int n, const su3_mat *u, const su3_vec *v, su3_vec *o) { for (int i = 0; i < n; i++) o[i] = mul(&u[i], v[i]); }
+//----
+// lu  sizes: n=5; loops: sequential parallel parallel
+#include <complex.h>
+void lu(int n, double complex A[n][n]) { for (int k = 0; k < n; k++) { for (int i = k + 1; i < n; i++) { A[i][k] /= A[k][k]; for (int j = k + 1; j < n; j++) A[i][j] -= A[i][k] * A[k][j]; } } }
+//----
+// switchc  sizes: n=6; loops: parallel
+#include <complex.h>
+void f(int n, const int *k, double complex *x) { for (int i = 0; i < n; i++) switch (k[i] & 3) { case 0: x[i] *= I; break; case 1: x[i] = -x[i]; break; default: x[i] /= I; } }

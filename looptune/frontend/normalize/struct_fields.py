@@ -28,10 +28,17 @@ from looptune.frontend.normalize.struct_layout import (
     field_type,
     leaf_type,
     members,
+    numbers,
     size_of,
     with_leaf,
 )
-from looptune.frontend.normalize.struct_values import copied_elements, in_text, initial_values
+from looptune.frontend.normalize.struct_values import (
+    copied_elements,
+    extent_of,
+    in_text,
+    initial_values,
+    written_objects,
+)
 from looptune.frontend.symbol_table import layout, refuse
 
 if TYPE_CHECKING:
@@ -185,12 +192,12 @@ class _Separator:
 
     def choose_types(self, items: Items) -> None:
         """Choose the element type of each struct that is in an array: that of the fields that are used."""
-        self.written = frozenset(_written_objects(items))
+        self.written = frozenset(written_objects(items))
         used: dict[str, dict[tuple[str, ...], tuple[c_ast.Type, c_ast.Expr]]] = {}
         for at, e in self.places(items):
             assert at.tag is not None, "only those in arrays are yielded"
             nested = "[]" in at.path
-            for path, kind in members(at.kind if nested else field_type(at.tag, at.path), at.path):
+            for path, kind in numbers(at.kind if nested else field_type(at.tag, at.path), at.path):
                 dtype = leaf_type(kind)
                 if isinstance(dtype, c_ast.Basic) and dtype.dtype in BYTES:
                     used.setdefault(at.tag.tag, {}).setdefault(path, (kind, e))
@@ -278,7 +285,7 @@ class _Separator:
                     at = self.place(inner)
                 except NoField:
                     return self.struct(e)
-                return self.element(at, index) if isinstance(at.kind, c_ast.ArrayOf) else self.struct(e)
+                return self.element(at, index) if self.has_elements(at) else self.struct(e)
         return self.struct(e)
 
     def struct(self, e: Any) -> _Place:
@@ -303,7 +310,7 @@ class _Separator:
                 except NoField:
                     pass
                 else:
-                    if isinstance(at.kind, c_ast.ArrayOf) and isinstance(at.kind.of, c_ast.Struct):
+                    if self.has_elements(at) and isinstance(element_type(at.kind), c_ast.Struct):
                         return self.element(at, index)
         kind = self.kind(e)
         if isinstance(kind, c_ast.Struct):
@@ -321,11 +328,13 @@ class _Separator:
         offset = _plus(at.offset, start, self.unit(at.tag))
         return replace(at, kind=kind, path=(*at.path, name), offset=offset)
 
+    def has_elements(self, at: _Place) -> bool:
+        """Tell whether a place is an array with places for its elements; structs in an array of an object are rows."""
+        return isinstance(at.kind, c_ast.ArrayOf) and (at.tag is not None or not isinstance(at.kind.of, c_ast.Struct))
+
     def element(self, at: _Place, index: c_ast.Expr) -> _Place:
         assert isinstance(at.kind, c_ast.ArrayOf), "it has elements"
         if at.tag is None:
-            if isinstance(leaf_type(at.kind), c_ast.Struct):
-                raise NoField
             return replace(at, kind=at.kind.of, index=(*at.index, index))
         size = size_of(at.kind.of)
         if size is None:
@@ -511,22 +520,29 @@ class _Separator:
             yield c_ast.If(self.node(value.cond), then, other, span=span)
             return
         try:
-            to, of = self.place(target), self.place(value)
+            to, _ = self.place(target), self.place(value)
         except NoField:
             raise refuse("this value of a struct", "its fields one by one", span) from None
         assert isinstance(to.kind, c_ast.Struct), "it has fields"
-        for path, leaf in members(to.kind, ()):
-            new, old = to, of
-            for name in path:
-                new, old = self.member(new, name), self.member(old, name)
-            count = copied_elements(leaf)
-            if count is None:
-                what = f"a copy of a struct with the field {'.'.join(path)}, which is no number,"
-                raise refuse(what, "its fields one by one", span)
-            for k in range(count) if isinstance(leaf, c_ast.ArrayOf) else [None]:
-                index = c_ast.Number(str(k), span=span)
-                a, b = (new, old) if k is None else (self.element(new, index), self.element(old, index))
-                copy = c_ast.Assignment("", self.at(a, span, target), self.at(b, span, value), span=span)
+        count = copied_elements(to.kind)
+        if count is None:
+            raise refuse("a copy of a struct of this size", "its fields one by one", span)
+        yield from self.copies(target, value, to.kind, span)
+
+    def copies(self, target: c_ast.Expr, value: c_ast.Expr, kind: c_ast.Type, span: Span) -> Iterator[Any]:
+        """Yield a copy of each number and pointer in a struct or array."""
+        match kind:
+            case c_ast.Struct(_, fields):
+                for name, inner in fields:
+                    a, b = (c_ast.Field(e, name, False, span=e.span) for e in (target, value))
+                    yield from self.copies(a, b, inner, span)
+            case c_ast.ArrayOf(inner):
+                for k in range(extent_of(kind)):
+                    at = c_ast.Number(str(k), span=span)
+                    old, new = c_ast.Index(target, at, span=target.span), c_ast.Index(value, at, span=value.span)
+                    yield from self.copies(old, new, inner, span)
+            case _:
+                copy = c_ast.Assignment("", self.read(target), self.read(value), span=span)
                 yield c_ast.Evaluate(copy, span=span)
 
 
@@ -545,21 +561,6 @@ def _has_pointer(kind: c_ast.Type) -> bool:
     while isinstance(kind, c_ast.ArrayOf):
         kind = kind.of
     return isinstance(kind, c_ast.Pointer)
-
-
-def _written_objects(items: Items) -> Iterator[str]:
-    """Yield ``owner.path`` of the fields that are assigned by name."""
-    for top in items:
-        for node in c_ast.walk(top):
-            match node:
-                case c_ast.Assignment(_, target) | c_ast.Unary("++" | "--" | "&", target):
-                    path: list[str] = []
-                    while isinstance(target, c_ast.Field):
-                        path.insert(0, target.name)
-                        target = target.base
-                    match target:
-                        case c_ast.Name(name) | c_ast.Unary("*", c_ast.Name(name)) | c_ast.Index(c_ast.Name(name), _):
-                            yield ".".join((name, *path))
 
 
 def _plus(offset: c_ast.Expr, start: int, unit: int) -> c_ast.Expr:

@@ -50,9 +50,14 @@ def members(kind: c_ast.Type, path: tuple[str, ...]) -> Iterator[tuple[tuple[str
         yield from members(inner, (*path, name))
 
 
-def leaves(kind: c_ast.Type) -> Iterator[tuple[tuple[str, ...], c_ast.Type]]:
-    """Yield the fields with the types of their elements."""
-    return ((path, leaf_type(inner)) for path, inner in members(kind, ()))
+def numbers(kind: c_ast.Type, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], c_ast.Type]]:
+    """Yield the fields that are no structs, also those of structs in arrays, after "[]" in their paths."""
+    for inner, of in members(kind, path):
+        leaf = leaf_type(of)
+        if isinstance(of, c_ast.ArrayOf) and isinstance(leaf, c_ast.Struct):
+            yield from numbers(leaf, (*inner, "[]"))
+        else:
+            yield inner, of
 
 
 def size_of(kind: c_ast.Type) -> int | None:

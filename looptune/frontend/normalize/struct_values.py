@@ -14,8 +14,8 @@ from looptune.frontend.symbol_table import refuse
 if TYPE_CHECKING:
     from looptune.core.errors import UnsupportedError
 
-_MOST_COPIED = 16
-"""Elements of an array in a struct that are copied one by one."""
+_MOST_COPIED = 64
+"""Numbers in a struct that are copied one by one."""
 _PARTS = {"re": "__real__ ", "im": "__imag__ "}
 
 
@@ -62,7 +62,34 @@ def copied_elements(kind: c_ast.Type) -> int | None:
     match kind:
         case c_ast.Basic() | c_ast.Pointer():
             return 1
-        case c_ast.ArrayOf(c_ast.Basic(), extent) if extent is not None:
-            count = constant_value(extent)
-            return count if count is not None and count <= _MOST_COPIED else None
-    return None
+        case c_ast.ArrayOf(of, extent) if extent is not None:
+            each, times = copied_elements(of), constant_value(extent)
+            count = None if each is None or times is None else each * times
+        case c_ast.Struct(_, fields):
+            several = [copied_elements(of) for _, of in fields]
+            count = None if None in several else sum(n for n in several if n is not None)
+        case _:
+            return None
+    return count if count is not None and count <= _MOST_COPIED else None
+
+
+def extent_of(kind: c_ast.ArrayOf) -> int:
+    """Return how many elements an array has that ``copied_elements`` has counted."""
+    count = None if kind.extent is None else constant_value(kind.extent)
+    assert count is not None, "its elements were counted"
+    return count
+
+
+def written_objects(items: tuple[c_ast.Item, ...]) -> Iterator[str]:
+    """Yield ``owner.path`` of the fields that are assigned by name."""
+    for top in items:
+        for node in c_ast.walk(top):
+            match node:
+                case c_ast.Assignment(_, target) | c_ast.Unary("++" | "--" | "&", target):
+                    path: list[str] = []
+                    while isinstance(target, c_ast.Field):
+                        path.insert(0, target.name)
+                        target = target.base
+                    match target:
+                        case c_ast.Name(name) | c_ast.Unary("*", c_ast.Name(name)) | c_ast.Index(c_ast.Name(name), _):
+                            yield ".".join((name, *path))
