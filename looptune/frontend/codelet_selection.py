@@ -131,6 +131,8 @@ def select_codelets(file: c_ast.File, kernel: str | None, path: str) -> tuple[Co
     loops = [f for f in file.functions if c_ast.has_loop(f.body)]
     without_main = [f for f in loops if f.name != "main"]
     plain = scops if scops else without_main if without_main else loops
+    if not plain and file.skipped:
+        raise file.skipped[0]
     if not plain:
         raise UsageError(f"no loop in {path}")
     if len(plain) > 1:

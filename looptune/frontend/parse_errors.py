@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from looptune.core.errors import ParseError
+from looptune.frontend import other_languages
+from looptune.frontend.other_languages import is_cxx
 
 if TYPE_CHECKING:
     from looptune.frontend.preprocess import Preprocessed, Token
@@ -26,7 +28,7 @@ def explain(source: Preprocessed, problem: str, last: Any) -> tuple[ParseError, 
     token = source.tokens[at]
     before = source.tokens[at - 1] if at else None
     message, stumbled = _message(place["what"], token, before)
-    foreign = _foreign(source.tokens, at)
+    foreign = _foreign(source.tokens, at, cxx=is_cxx(token.span.file))
     if foreign is not None:
         message, stumbled = foreign
     return ParseError(message + _hint(source), stumbled.span), at
@@ -40,14 +42,17 @@ _GNU_WORDS = {
 """Words of GNU C, and of C that is not read: what each is, and what to write in its place."""
 
 
-def _foreign(tokens: Sequence[Token], at: int) -> tuple[str, Token] | None:
+def _foreign(tokens: Sequence[Token], at: int, *, cxx: bool) -> tuple[str, Token] | None:
     """Return what stands at a token, or before it in its statement, that no standard C is.
 
-    And the token it begins with.
+    And the token it begins with. ``cxx``: in a file of C++.
     """
     first = at
     while first and tokens[first - 1].text not in (";", "{", "}"):
         first -= 1
+    of_cxx = other_languages.construct(tokens, first, at) if cxx else None
+    if of_cxx is not None:
+        return of_cxx
     here = tokens[at].text
     last = tokens[at - 1].text if at else ""
     if (last, here) == ("?", ":"):

@@ -11,7 +11,7 @@ import io
 import re
 import stat
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,6 +25,7 @@ from looptune.core.errors import ParseError, UnsupportedError, UsageError
 from looptune.core.source import Span
 from looptune.frontend.condition import evaluate_condition
 from looptune.frontend.logical_lines import splice_lines
+from looptune.frontend.other_languages import MACROS, as_c, is_cxx
 from looptune.frontend.pragma import Pragma, read
 from looptune.frontend.predefined_macros import COMPLEX, COMPLEX_HEADERS, GNU, predefined
 
@@ -139,7 +140,7 @@ def preprocess(text: str, path: str, defines: Mapping[str, str], include_dirs: S
     Raises ParseError at a malformed or ``#error`` directive and at a ``"header"`` that no folder has.
     """
     machine = _Preprocessor(text, path, defines, include_dirs)
-    machine.parse(text, path)
+    machine.parse(machine.opened, path)
     return _write(machine)
 
 
@@ -150,7 +151,8 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
         super().__init__()
         self.main = path
         self.seen_main = False
-        self.opened = text
+        self.spelled: Callable[[str], str] = as_c if is_cxx(path) else str
+        self.shown, self.opened = text, self.spelled(text)
         self.sources = {path: text}
         self.lines: dict[str, list[str]] = {}
         self.pragmas: list[Pragma] = []
@@ -160,6 +162,8 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
         self.expanding = Span(path, 1, 1)
         self.pinned: frozenset[str] = frozenset()
         self.macros.update(_begun(tuple(predefined().items())))
+        if is_cxx(path):
+            self.macros.update(_begun(tuple(MACROS.items())))
         for name, value in defines.items():
             self.define(f"{name} {value}")
         self.pinned = frozenset(defines)
@@ -181,7 +185,7 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
         file = abssource if self.seen_main else self.main
         self.seen_main = True
         source = self.opened
-        self.sources[file] = source
+        self.sources[file] = self.shown
         breaks = [0, *(m.end() for m in re.finditer("\n", source))]
         whole = splice_lines(source)
         line: list[Any] = []
@@ -257,7 +261,8 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
             data = read_source(Path(includepath))
         except ParseError as error:
             raise ParseError(error.message, self.line_span(*self.lastdirective.origin[:2])) from None
-        self.opened = decode(data, includepath)
+        self.shown = decode(data, includepath)
+        self.opened = self.spelled(self.shown)
         return io.StringIO(self.opened)
 
     def on_include_not_found(self, is_malformed: bool, is_system_include: bool, curdir: str, includepath: str) -> str:

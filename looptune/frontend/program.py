@@ -11,6 +11,7 @@ from looptune.core.errors import LooptuneError, ParseError, UsageError
 from looptune.frontend import bare_scops
 from looptune.frontend import c_ast as s
 from looptune.frontend.c_parser import parse
+from looptune.frontend.other_languages import check_language
 from looptune.frontend.preprocess import Preprocessed, decode, is_declared, normalise_line_ends, preprocess, read_source
 from looptune.frontend.symbol_table import Options
 
@@ -100,6 +101,7 @@ def _read(source: str | Path) -> tuple[str, str]:
     path = Path(source)
     if path.is_dir():
         raise UsageError(f"a folder, not a C file: {path}")
+    check_language(path)
     try:
         data = read_source(path)
     except ParseError as error:

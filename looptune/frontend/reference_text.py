@@ -27,6 +27,7 @@ from looptune.frontend import c_ast
 from looptune.frontend.codelet_selection import Region
 from looptune.frontend.name_resolution import base, used_names
 from looptune.frontend.normalize.struct_fields import FieldVariable
+from looptune.frontend.other_languages import as_compiled, is_cxx
 from looptune.ir.c_printer import C_TYPES, expression_text
 from looptune.ir.nodes import Array, Codelet, Node, Scalar, Var
 from looptune.ir.rewrite import rewrite
@@ -108,8 +109,9 @@ def files(
     source: Preprocessed, globals_: Sequence[c_ast.Declare], runs: Sequence[CodeletText], whole: Codelet
 ) -> dict[str, str] | None:
     """Return all files, with the entry in one of them, or None if the text cannot be run with these parameters."""
-    texts = dict(source.sources)
-    main = next(iter(texts))
+    main = next(iter(source.sources))
+    spelled = as_compiled if is_cxx(main) else str
+    texts = {path: spelled(text) for path, text in source.sources.items()}
     scalars, arrays = parameters(whole)
     places = {p.name: f"looptune_a[{k}]" for k, p in enumerate(arrays)}
     places |= {p.name: f"*({C_TYPES[p.dtype]} *)looptune_s[{k}]" for k, p in enumerate(scalars)}

@@ -22,7 +22,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 def difference(
-    text: str, sizes: Values, folder: Path, shapes: Shapes | None = None, kernel: str | None = None
+    text: str | Path, sizes: Values, folder: Path, shapes: Shapes | None = None, kernel: str | None = None
 ) -> str | None:
     """Return where the interpreter and gcc differ, None where they agree.
 

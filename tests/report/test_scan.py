@@ -186,8 +186,10 @@ def test_a_compilation_database_has_the_folders_and_macros(program: Path) -> Non
     database.write_text(json.dumps([
         {"directory": str(database.parent), "file": "src/program.c", "command": command},
         {"directory": str(database.parent), "file": "other.cpp", "command": "c++ -c other.cpp"},
+        {"directory": str(database.parent), "file": "other.f90", "command": "gfortran -c other.f90"},
     ]))  # fmt: skip
-    (source,) = sources((database,), {}, ())
+    source, other = sources((database,), {}, ())
+    assert other.path.name == "other.cpp"
     assert source.path == program
     assert source.defines == (("N", "7"),)
     assert program.parents[1] / "include" in source.include_dirs
@@ -199,7 +201,7 @@ def test_a_compilation_database_has_the_folders_and_macros(program: Path) -> Non
     ("name", "content", "message"),
     [
         ("absent.c", None, "no such file"),
-        ("empty", "", "no .c file in"),
+        ("empty", "", "no .c or .cpp file in"),
         ("compile_commands.json", "{}", "is no compilation database"),
         ("compile_commands.json", "[", "cannot read"),
     ],

@@ -1,4 +1,4 @@
-"""The C files of a program: given one by one, as a folder, or as the compile commands that a build system wrote."""
+"""The C and C++ files of a program: given one by one, as a folder, or as the compile commands of a build system."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from looptune.core.errors import UsageError
+from looptune.frontend.other_languages import CXX_SOURCES
 
+_SUFFIXES = CXX_SOURCES | {".c"}
 Value = str | int | float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A C file with the macros and the include folders with which it is compiled; ``flags`` are all its flags."""
+    """A file with the macros and the include folders with which it is compiled; ``flags`` are all its flags."""
 
     path: Path
     defines: tuple[tuple[str, Value], ...] = ()
@@ -25,10 +27,10 @@ class Source:
 
 
 def sources(paths: Iterable[Path], defines: Mapping[str, Value], include_dirs: Sequence[Path]) -> list[Source]:
-    """Return the C files of files, folders and ``compile_commands.json`` files, each file once.
+    """Return the C and C++ files of files, folders and ``compile_commands.json`` files, each file once.
 
-    Of a folder, these are the ``.c`` files in it and below it; the folder and the file's own folder are searched for
-    headers. Raises UsageError where there is no such file, or no C file in it.
+    Of a folder, these are the ``.c`` and ``.cpp`` files in it and below it (also ``.cc``, ``.cxx``); the folder and the
+    file's own folder are searched for headers. Raises UsageError where there is no such file, or none in the folder.
     """
     found: dict[Path, Source] = {}
     given = (tuple(defines.items()), tuple(include_dirs))
@@ -41,15 +43,20 @@ def sources(paths: Iterable[Path], defines: Mapping[str, Value], include_dirs: S
 def _sources(path: Path, defines: tuple[tuple[str, Value], ...], folders: tuple[Path, ...]) -> Iterator[Source]:
     if path.is_dir():
         files = sorted(
-            p for p in path.rglob("*.c") if not any(part.startswith(".") for part in p.parts[:-1] if part != ".")
-        )
+            p for p in path.rglob("*")
+            if p.suffix in _SUFFIXES and not any(part.startswith(".") for part in p.parts[:-1] if part != ".")
+        )  # fmt: skip
         if not files:
-            raise UsageError(f"no .c file in {path}")
+            raise UsageError(f"no .c or .cpp file in {path}")
         headers = tuple(dict.fromkeys(p.parent for p in sorted(path.rglob("*.h"))))
         for file in files:
             yield _with_folders(Source(file, defines), (*folders, file.parent, path, *headers))
     elif path.suffix == ".json":
-        yield from (_compiled(entry, path, defines, folders) for entry in _commands(path) if _is_c(entry))
+        yield from (
+            _compiled(entry, path, defines, folders)
+            for entry in _commands(path)
+            if Path(entry["file"]).suffix in _SUFFIXES
+        )
     elif path.exists():
         yield _with_folders(Source(path, defines), (*folders, path.parent))
     else:
@@ -76,10 +83,6 @@ def _commands(path: Path) -> list[dict[str, Any]]:
     return entries
 
 
-def _is_c(entry: Mapping[str, Any]) -> bool:
-    return Path(entry["file"]).suffix == ".c"
-
-
 def _compiled(
     entry: Mapping[str, Any], database: Path, defines: tuple[tuple[str, Value], ...], folders: tuple[Path, ...]
 ) -> Source:
@@ -96,7 +99,7 @@ def _compiled(
             found[word].append(words.pop(0))
         elif word[:2] in ("-D", "-I") and len(word) > 2:
             found[word[:2]].append(word[2:])
-        elif word not in ("-c", "-MD", "-MMD", "-MP") and not (word == entry["file"] or word.endswith(".c")):
+        elif word not in ("-c", "-MD", "-MMD", "-MP") and not (word == entry["file"] or Path(word).suffix in _SUFFIXES):
             flags.append(word)
     macros = (*(_macro(text) for text in found["-D"]), *defines)
     searched = [base / name for kind in ("-iquote", "-I", "-isystem") for name in found[kind]]
