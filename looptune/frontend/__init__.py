@@ -19,7 +19,8 @@ from looptune.frontend.codelet_extent import codelet_extent
 from looptune.frontend.codelet_group import Member, merge_codelets
 from looptune.frontend.hmpp import size_of
 from looptune.frontend.lower_codelet import LoweredCodelet, build
-from looptune.frontend.other_languages import MACROS, is_cxx
+from looptune.frontend.other_languages import is_cxx
+from looptune.frontend.other_languages import macros as cxx_macros
 from looptune.frontend.program import Program, Value, hinted, read_program
 from looptune.frontend.reference_text import Excerpt
 from looptune.frontend.shared_arguments import Variables, keys
@@ -248,7 +249,8 @@ def _excerpt(program: Program, parts: Sequence[reference_text.CodeletText], code
         return None
     folders = tuple(str(folder.resolve()) for folder in program.folders)
     scalars, arrays = reference_text.parameters(codelet)
-    macros = {**MACROS, **program.macros} if is_cxx(program.path) else program.macros
+    own = map(cxx_macros, source.sources.values() if is_cxx(program.path) else ())
+    macros = {name: text for found in (*own, program.macros) for name, text in found.items()}
     return Excerpt(
         texts, macros, folders, scalars, arrays, source.skipped, program.dtype, options.float_literals
     )  # fmt: skip

@@ -53,7 +53,7 @@ _OVERLOADED = MappingProxyType({
     "abs": ("(a)", "((a) <= 0 ? 0 - (a) : (a))"),
 })  # fmt: skip
 """Functions of ``std`` for integers and floats; 0 - a has the sign of |a| also where a is -0.0."""
-MACROS = MappingProxyType({
+_MACROS = MappingProxyType({
     "bool": "_Bool", "true": "1", "false": "0", "nullptr": "((void *)0)",
     **{f"std__{word}{given}": value for word, (given, value) in _OVERLOADED.items()},
     **{f"{word[:2]}_{given}": value for word, (given, value) in _OVERLOADED.items()},
@@ -64,6 +64,7 @@ _ALOUD = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n]
 """Comments and literals."""
 _WORD = r"[A-Za-z_]\w*"
 _NUMBER = r"(?:unsigned\s+|signed\s+|long\s+|short\s+)*(?:int|float|double|char|long|short|unsigned|bool|\w+_t)"
+_TYPE = rf"(?:{_NUMBER}|{_WORD})"
 _SAME_IN_C = (
     "acos|acosh|asin|asinh|atan|atan2|atanh|cbrt|ceil|copysign|cos|cosh|erf|erfc|exp|exp2|expm1|fabs|fdim|floor|fma|"
     "fmax|fmin|fmod|hypot|ldexp|lgamma|log|log10|log1p|log2|lround|nearbyint|pow|remainder|rint|round|sin|sinh|sqrt|"
@@ -76,8 +77,8 @@ _RULES: tuple[tuple[str, str], ...] = (
     (rf"\busing\s+(?:namespace\s+)?{_WORD}(?:::{_WORD})*\s*;", ""),
     (r"\bconstexpr\b", "const"),
     (rf"\bauto(?=\s+{_WORD}\s*=\s*[-+]?\d+\s*[;,])", "int"),
-    (rf"(?<=[(,])(\s*const\s+{_NUMBER}|\s*{_NUMBER}\s+const)(\s*)&(?=\s*{_WORD}\s*[,)])", r"\1\2 "),
-    (rf"(?<=[(,])(\s*(?:const\s+)?{_NUMBER}(?:\s+const)?\s*)\(\s*&(\s*{_WORD}\s*)\)(?=\s*\[)", r"\1  \2 "),
+    (rf"(?<=[(,])(\s*const\s+{_TYPE}|\s*{_TYPE}\s+const)(\s*)&(?=\s*{_WORD}\s*[,)])", r"\1\2 "),
+    (rf"(?<=[(,])(\s*(?:const\s+)?{_TYPE}(?:\s+const)?\s*)\(\s*&(\s*{_WORD}\s*)\)(?=\s*\[)", r"\1  \2 "),
     (rf"\b(?:static|reinterpret|const)_cast\s*<(\s*{_NUMBER}\s*(?:const\s*)?\**\s*)>", r"(\1)"),
     (r'\bextern\s+"C"(?!\s*\{)', ""),
     (r'\bstd::c(?:out|err|log)\b(?:"(?:\\.|[^"\\\n])*"|[^;"{}])*;', 'puts("");'),
@@ -94,8 +95,19 @@ _C_HEADERS = frozenset({
 _OPENING = re.compile(rf'\b(?:extern\s+"C"|(?:inline\s+)?namespace(?:\s+{_WORD}(?:::{_WORD})*)?)\s*\{{')
 
 
+def macros(text: str) -> dict[str, str]:
+    """Return what a C++ file begins with: the name of a struct is a type."""
+    return {**_MACROS, **{name: f"struct {name}" for name in _structs(text)}}
+
+
+def _structs(text: str) -> set[str]:
+    return {found[1] for found in _aloud(re.compile(rf"\bstruct\s+({_WORD})\s*\{{"), text)}
+
+
 def as_c(text: str) -> str:
     """Return the text of a C++ file with what C spells differently as C, each token where it was."""
+    for name in _structs(text):
+        text = _replaced(rf"\bstruct(?=\s+{name}\b)", "", text)
     for pattern, new in (*_unqualified(text), *_RULES):
         text = _replaced(pattern, new, text)
     while (opening := next(_aloud(_OPENING, text), None)) is not None:

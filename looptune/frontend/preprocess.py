@@ -25,7 +25,8 @@ from looptune.core.errors import ParseError, UnsupportedError, UsageError
 from looptune.core.source import Span
 from looptune.frontend.condition import evaluate_condition
 from looptune.frontend.logical_lines import splice_lines
-from looptune.frontend.other_languages import MACROS, as_c, is_cxx
+from looptune.frontend.other_languages import as_c, is_cxx
+from looptune.frontend.other_languages import macros as cxx_macros
 from looptune.frontend.pragma import Pragma, read
 from looptune.frontend.predefined_macros import COMPLEX, COMPLEX_HEADERS, GNU, predefined
 
@@ -163,7 +164,7 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
         self.pinned: frozenset[str] = frozenset()
         self.macros.update(_begun(tuple(predefined().items())))
         if is_cxx(path):
-            self.macros.update(_begun(tuple(MACROS.items())))
+            self.macros.update(_begun(tuple(cxx_macros(text).items())))
         for name, value in defines.items():
             self.define(f"{name} {value}")
         self.pinned = frozenset(defines)
@@ -263,6 +264,8 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
             raise ParseError(error.message, self.line_span(*self.lastdirective.origin[:2])) from None
         self.shown = decode(data, includepath)
         self.opened = self.spelled(self.shown)
+        if is_cxx(self.main):
+            self.macros.update(_begun(tuple(cxx_macros(self.shown).items())))
         return io.StringIO(self.opened)
 
     def on_include_not_found(self, is_malformed: bool, is_system_include: bool, curdir: str, includepath: str) -> str:

@@ -40,11 +40,14 @@ using hot::inner::f;
 using namespace std;
 constexpr int64_t Half = 2;
 extern "C" {
-static inline int32_t clamp(int32_t v) { return min(std::max(v, 0), 40); }
-void f(int n, const float &a, float *x, double (&w)[64])
+struct Limits { int32_t low, high; };
+static const Limits limits = {0, 40};
+typedef double real;
+static inline int32_t clamp(const Limits &l, int32_t v) { return min(std::max(v, l.low), l.high); }
+void f(int n, const float &a, float *x, real (&w)[64])
 {
     for (std::size_t i = 0; i < (std::size_t)n; i++)
-        x[i] = w[clamp((int32_t)i - 3)] / Half + std::abs((int)i - 5) + abs(a - x[i]);
+        x[i] = w[clamp(limits, (int32_t)i - 3)] / Half + std::abs((int)i - 5) + abs(a - x[i]);
 }
 }
 """,
@@ -64,11 +67,12 @@ def test_it_means_what_it_means_to_cxx(name: str, tmp_path: Path) -> None:
     x, w, n, a = rng.normal(size=50).astype(np.float32), rng.normal(size=64), 50, 0.25
     mine = {"x": x.copy(), "w": w.copy()}
     codelet = load(path, kernel="f").codelet
-    interpreter.run(codelet, mine, {"n": n, "a": a})
+    values = {"n": n, "a": a, **{p.name: v for p, v in zip(codelet.params[4:], (0, 40), strict=False)}}
+    interpreter.run(codelet, mine, values)
     ctypes.CDLL(str(library)).call(n, ctypes.c_float(a), *(ctypes.c_void_p(v.ctypes.data) for v in (x, w)))
     assert np.allclose(mine["x"], x, rtol=1e-6)
     assert np.allclose(mine["w"], w)
-    assert difference(path, {"n": n, "a": a}, tmp_path, {"x": (n,)}, kernel="f") is None
+    assert difference(path, values, tmp_path, {"x": (n,)}, kernel="f") is None
     assert Analysis(codelet).model.statements
 
 
