@@ -173,8 +173,8 @@ def _single(program: Program, chosen: CodeletFunction) -> Unit:
 
 
 def _head(program: Program, chosen: CodeletFunction, built: LoweredCodelet) -> Head | str:
-    if built.has_structs:
-        return f"{chosen.function.name} uses structs, which C that is built here does not declare: pass arrays"
+    if any(f.element for f in built.fields):
+        return f"{chosen.function.name} uses an array of structs with fields of several types: pass one array for each"
     refused = _unchecked_rows(built)
     if refused:
         return f"{chosen.function.name} takes {refused}: pass one array"
@@ -185,7 +185,7 @@ def _head(program: Program, chosen: CodeletFunction, built: LoweredCodelet) -> H
                 f"{chosen.function.name} sets the pointer {d.name}, which C that is built here does not: make it static"
             )
     try:
-        return signature.head(chosen.function, built.codelet, program.file, built.result)
+        return signature.head(chosen.function, built.codelet, program.file, built.result, built.fields)
     except UsageError as error:
         return error.message
 

@@ -338,18 +338,28 @@ class Function(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
+class TypeText:
+    """A type that the file declares under a name ("struct s", or a typedef): its declaration, and the struct's tag."""
+
+    name: str
+    text: str
+    tag: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class File:
     """A parsed file.
 
     ``globals`` are the variables at file scope, and enumeration constants as const ints; ``skipped`` are the errors of
     the functions and declarations that the parser cannot read and that were not needed. ``results`` are the types that
-    declared functions return.
+    declared functions return, ``types`` those at file scope.
     """
 
     functions: tuple[Function, ...]
     globals: tuple[Declare, ...]
     skipped: tuple[ParseError, ...] = ()
     results: Mapping[str, Type] = field(default_factory=dict)
+    types: tuple[TypeText, ...] = ()
 
 
 Expr = Number | Name | Index | Field | Unary | Binary | Ternary | Cast | Call | Assignment | Comma | Unsupported

@@ -142,6 +142,7 @@ class _Reader:
         functions: list[s.Function] = []
         variables: list[s.Declare] = []
         marks: list[Pragma] = []
+        texts: list[s.TypeText] = []
         self.own_functions = frozenset(n.decl.name for n in tree.ext if isinstance(n, c_ast.FuncDef))
         for node in tree.ext:
             match node:
@@ -154,16 +155,28 @@ class _Reader:
                     # those of the prelude say only that the name is a type
                     if node.coord.line > 1:
                         self.types[node.name] = self.type(node.type)
+                        texts.append(self.type_text(node.name, self.types[node.name], node))
                 case c_ast.Decl() if isinstance(node.type, c_ast.FuncDecl):
                     functions.append(self.prototype(node, join_continued(marks)))
                     marks = []
                 case c_ast.Decl():
                     variables += self.declare(node)
+                    texts += self.struct_texts(node)
                 case _:
                     continue
         declared = replace_sizeof(tuple(variables), {d.name: d.type for d in variables}, ())
         found = (*self.constants, *(d for d in declared if isinstance(d, s.Declare)))
-        return s.File(_merged(functions), found, (), {f.name: f.result for f in functions})
+        return s.File(_merged(functions), found, (), {f.name: f.result for f in functions}, tuple(texts))
+
+    def type_text(self, name: str, kind: s.Type, node: Any) -> s.TypeText:
+        return s.TypeText(name, CGenerator().visit(node), kind.tag if isinstance(kind, s.Struct) else "")
+
+    def struct_texts(self, node: Any) -> Iterator[s.TypeText]:
+        """Yield the struct that a declaration at file scope lists the fields of."""
+        while isinstance(node, c_ast.Decl | c_ast.TypeDecl | c_ast.PtrDecl | c_ast.ArrayDecl):
+            node = node.type
+        if isinstance(node, c_ast.Struct) and node.name is not None and node.decls is not None:
+            yield self.type_text(f"struct {node.name}", self.types[f"struct {node.name}"], node)
 
     def prototype(self, node: Any, marks: tuple[Pragma, ...]) -> s.Function:
         return s.Function(node.name, (), self.type(node.type.type), s.Block(()), marks, span=self.span(node))

@@ -9,12 +9,25 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import UsageError
 from looptune.frontend import c_ast
 from looptune.frontend.c_types import HEADER_TYPES, pointer_dimensions
+from looptune.frontend.name_resolution import base
+from looptune.frontend.struct_parameters import (
+    array_line,
+    field_lines,
+    given_name,
+    has_struct,
+    result_type,
+    type_lines,
+)
 from looptune.ir.c_printer import C_TYPES, declaration
 from looptune.ir.nodes import Array, Codelet, Scalar
+
+if TYPE_CHECKING:
+    from looptune.frontend.normalize.struct_fields import FieldVariable
 
 _WORDS = (
     "signed",
@@ -53,21 +66,34 @@ class Head:
     names: tuple[str, ...] = ()
 
 
-def head(function: c_ast.Function, codelet: Codelet, file: c_ast.File, returned: str) -> Head:
+def head(
+    function: c_ast.Function, codelet: Codelet, file: c_ast.File, returned: str, fields: tuple[FieldVariable, ...] = ()
+) -> Head:
     """Return the declaration of the function.
 
-    ``returned`` is the array that holds what it returns, "" if there is none. Raises UsageError if the codelet
-    cannot be a function with this declaration.
+    ``returned`` is the array that holds what it returns, "" if there is none; ``fields`` are those of structs that are
+    parameters of the codelet. Raises UsageError if the codelet cannot be a function with this declaration.
     """
     params = {p.name: p for p in codelet.params}
     before: dict[str, None] = {}
     headers: dict[str, None] = {}
+    structs: list[str] = []
+    lines: list[str] = []
+    listed: list[str] = []
     for d in function.params:
         p = params.get(d.name)
+        listed.append(d.c[0])
         if not d.name:
             raise UsageError(f"{function.name} has a parameter without a name: write one")
-        if not d.c[0] or isinstance(_leaf(d.type), c_ast.UnsupportedType | c_ast.Struct):
+        if not d.c[0] or isinstance(_leaf(d.type), c_ast.UnsupportedType):
             raise UsageError(f"{function.name} takes {d.name}, whose type C that is built here cannot name")
+        if has_struct(d.type):
+            structs.append(d.c[0])
+            if isinstance(p, Array):
+                given = given_name(d.name, params)
+                listed[-1] = re.sub(rf"\b{d.name}\b(?!.*\b{d.name}\b)", given, d.c[0], count=1)
+                lines.append(array_line(p, given, d.c[0]))
+            continue
         if isinstance(p, Array) and len(p.shape) != _rank(d.type) and _rank(d.type) > 1:
             raise UsageError(f"{function.name} takes {d.name}, a pointer to a whole array: "
                              f"write double {d.name}[n][m] for double (*{d.name})[n][m]")  # fmt: skip
@@ -76,15 +102,25 @@ def head(function: c_ast.Function, codelet: Codelet, file: c_ast.File, returned:
             headers[_HEADERS.get(name, "stdint.h")] = None
         elif name:
             before[f"typedef {_c(d.type)} {name};"] = None
-    own = {d.name for d in function.params}
+    own = {d.name for d in function.params} | {base(f.declared.name) for f in fields}
+    at_file = {base(f.owner) for f in fields} - {d.name for d in function.params}
     outside = [p for p in codelet.params if p.name not in own | {returned}]
-    externs = tuple(f"extern {_outside(p, file)};" for p in outside)
-    hidden = tuple(p.name for p in outside if any(d.static and d.name == p.name for d in file.globals))
+    externs = [f"extern {_outside(p, file)};" for p in outside]
+    objects = [d for d in file.globals if d.name in at_file]
+    externs += [f"extern {d.c[1].partition(' = ')[0]};" for d in objects]
+    structs += [d.c[1] for d in objects]
+    hidden = tuple(d.name for d in file.globals if d.static and d.name in at_file | {p.name for p in outside})
     result = "void" if function.result == c_ast.Basic("void") else _c(function.result)
-    listed = ", ".join(d.c[0] for d in function.params)
-    text = f"{result} {function.name}({listed if listed else 'void'})"
-    start = f"{declaration(params[returned])};" if returned else ""
+    first = [f"{declaration(params[returned])};"] if returned else []
+    lines = [*first, *lines, *field_lines(fields, params)]
     end = f"return {returned}[0];" if returned else _end(function)
+    if returned and isinstance(function.result, c_ast.Struct):
+        result = result_type(file, function.result)
+        structs.append(result)
+        end = f"{result} returned; __builtin_memcpy(&returned, {returned}, sizeof returned); return returned;"
+    text = f"{result} {function.name}({', '.join(listed) if listed else 'void'})"
+    before |= dict.fromkeys(type_lines(file, structs))
+    start = "\n  ".join(lines)
     names = tuple(d.name for d in function.params)
     return Head(text, (*before, *externs), tuple(headers), start, end, hidden, names)
 
@@ -95,6 +131,9 @@ def _outside(p: Array | Scalar, file: c_ast.File) -> str:
     Pointers are none of arrays.
     """
     d = next((d for d in file.globals if d.name == p.name), None)
+    if d is not None and has_struct(d.type):
+        raise UsageError(f"{p.name} at file scope consists of structs, for which C that is built here has no array: "
+                         "pass it as a parameter")  # fmt: skip
     if d is None:  # the last value of a counter at file scope
         name = p.name.removesuffix("_last")
         raise UsageError(f"other functions read {name} at file scope, which C that is built here does not count with: "

@@ -96,13 +96,64 @@ def test_results_are_returned(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_declared_so_is_refused(tmp_path: Path) -> None:
-    """A pointer to a whole array, a struct among the parameters."""
+    """A pointer to a whole array, a union among the parameters."""
     with pytest.raises(UsageError, match="f takes t, a pointer to a whole array"):
         unit_of("double w[40], x[40];", "void f(int n, double (*t)[40])", tmp_path, end="(*t)[0] = 1;")
     with pytest.raises(UsageError, match="f has a parameter without a name"):
         unit_of("double w[40], x[40];", "void f(int n, double)", tmp_path)
     with pytest.raises(UsageError, match="f takes s, whose type"):
-        unit_of("struct q { int x; };", "void f(int n, struct q s, double *w, double *x)", tmp_path)
+        unit_of("union q { int x; };", "void f(int n, union q s, double *w, double *x)", tmp_path)
+
+
+STRUCTS = """#include <complex.h>
+typedef double real; typedef struct { float r, g, b; } px; typedef double complex zc;
+struct grid { int n; real *data; real sum; double complex z; px fix[3]; };
+struct box { double w; } B;
+zc f(int n, const px *in, px *restrict out, struct grid *g, const zc a, zc *x, zc A[n][n], struct box b);
+"""
+USES_STRUCTS = """
+zc f(int n, const px *in, px *restrict out, struct grid *g, const zc a, zc *x, zc A[n][n], struct box b)
+{
+  zc s = 0;
+  g->sum = 0;
+  for (int i = 0; i < n; i++) { out[i].g = in[i].r * in[i].b + g->fix[1].b; g->sum += g->data[i] * b.w * B.w; }
+  for (int i = 0; i < n; i++) {
+    x[i] = a * x[i] + g->z;
+    s += conj(x[i]);
+    b.w += 1;
+    for (int j = 0; j < n; j++) A[i][j] *= a;
+  }
+  return s * b.w;
+}
+"""
+CALLS_STRUCTS = """#include <stdio.h>
+int main(void) {
+  double d[4] = {1, 2, 3, 4}; zc x[4] = {1, 2 + I, 3, 4 * I}, A[4][4] = {{I, 2}, {3}};
+  px in[4] = {{1, 2, 3}}, out[4] = {0};
+  struct grid g = {4, d, 0, 2 - I, {{0}, {0, 0, 5}}}; struct box b = {3};
+  B.w = 2;
+  zc s = f(4, in, out, &g, 1 + 2 * I, x, A, b);
+  printf("%g %g %g %g %g %g %g %g\\n", creal(s), cimag(s), g.sum, out[0].g, out[3].g, creal(x[1]), cimag(A[0][0]), b.w);
+  return 0;
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_structs_and_complex_numbers_are_parameters_and_results(tmp_path: Path) -> None:
+    (tmp_path / "f.c").write_text(STRUCTS.replace("} B;", "}; extern struct box B;") + USES_STRUCTS)
+    text = build.as_c(load(tmp_path / "f.c"), tmp_path / "none", "auto", "", default=True)
+    assert "float (*restrict out)[3] = (void *)out_given;" in text
+    (tmp_path / "made.c").write_text(text)
+    (tmp_path / "main.c").write_text(STRUCTS + CALLS_STRUCTS)
+    (tmp_path / "checked.c").write_text((tmp_path / "f.c").read_text().split("zc f(int n")[0] + text)
+    gcc = ["gcc", "-std=gnu11", "-Wall", "-Werror", "-fopenmp", "-ffp-contract=off", "-DLOOPTUNE_CHECK"]
+    subprocess.run([*gcc, "-DLOOPTUNE_TYPES_DECLARED", "-c", "checked.c"], cwd=tmp_path, check=True, timeout=60)
+    printed = []
+    for file in ("made.c", "f.c"):
+        subprocess.run([*gcc, "main.c", file, "-o", "p"], cwd=tmp_path, check=True, timeout=60)
+        printed.append(subprocess.run(["./p"], cwd=tmp_path, capture_output=True, check=True, timeout=60).stdout)
+    assert printed[0] == printed[1]
 
 
 def test_a_counter_of_the_file_that_is_read_is_refused(tmp_path: Path) -> None:
