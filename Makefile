@@ -18,7 +18,7 @@ PROCESSES ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n > 8 ? 8 : n))
 # The tests start many processes, and each would compile the modules of looptune again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run reports test test-wide test-all docs clean
+.PHONY: run reports test types units test-wide test-all docs clean
 
 run: $(VENV)/run.stamp
 	@echo "GEMM is tuned now. On two free cores of a CPU this takes about 3 minutes, on busy ones 5. Ctrl-C loses nothing:"
@@ -34,7 +34,13 @@ reports: $(VENV)/run.stamp
 test: $(VENV)/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(MAKE) --no-print-directory -j 2 types units
+
+# mypy has one process: the tests beside it have the other cores.
+types:
 	$(BIN)/mypy
+
+units:
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal
 
 # The random programs are other ones each time; the seed that is printed makes the same ones again.

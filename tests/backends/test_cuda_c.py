@@ -141,6 +141,8 @@ def test_what_the_compiler_says_is_in_the_error() -> None:
         Backend()._ptx("__global__ void f() { y = 1; }", "bad")
 
 
+@pytest.mark.sampled(2)
+@pytest.mark.sampled(6, "wide")
 @pytest.mark.parametrize("program", programs.ALL, ids=lambda p: p.name.replace(" ", "-"))
 def test_every_construct_has_a_spelling(program: programs.program.Program) -> None:
     """Control flow, all types, all functions: text with as many blocks opened as closed."""

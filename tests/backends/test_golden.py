@@ -67,6 +67,7 @@ def compare(name: str, text: str, request: pytest.FixtureRequest) -> None:
     assert text == path.read_text(), f"the emitted text differs from tests/golden/{name}"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -77,6 +78,7 @@ def test_the_default_version_is_emitted_as_before(
     compare(f"{kernel}.{target}", emitted(kernel, (), {}, target, tmp_path), request)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.sampled(20, "wide")
 @pytest.mark.parametrize("target", ["numba-cuda", "cuda-c"])
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -31,6 +31,7 @@ def ptx(name: str, *lines: str) -> str:
     return re.sub(r"_?_ZN\w+|_cudapy_smem_\d+", lambda found: names.setdefault(found[0], f"name{len(names)}"), plain)
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(60, "wide")
 @pytest.mark.parametrize(
     ("name", "lines"),

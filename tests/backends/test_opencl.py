@@ -62,6 +62,8 @@ def test_a_file_of_kernels_and_how_to_launch_them() -> None:
     assert "__kernel __attribute__((reqd_work_group_size(32, 8, 1)))\nvoid gemm_0(__global float *restrict C" in rest
 
 
+@pytest.mark.sampled(2)
+@pytest.mark.sampled(6, "wide")
 @pytest.mark.parametrize("program", programs.ALL, ids=lambda p: p.name.replace(" ", "-"))
 def test_every_construct_has_a_spelling(program: programs.program.Program) -> None:
     """No word of CUDA's is left, blocks are closed, and doubles are asked for where there are any."""

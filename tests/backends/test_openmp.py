@@ -48,6 +48,8 @@ def c_of(text: str, *lines: str) -> tuple[Codelet, str]:
     return codelet, openmp.text(accumulate_in_scalars(schedule(Analysis(codelet), parse_lines(lines)).codelet))
 
 
+@pytest.mark.sampled(2)
+@pytest.mark.sampled(6, "wide")
 @pytest.mark.parametrize(("directive", "example"), ACCEPTED)
 def test_an_example_is_what_it_was(directive: str, example: Example, tmp_path: Path) -> None:
     """Every example of every directive, at sizes that its factors divide and at sizes that they do not."""
@@ -79,6 +81,7 @@ def test_an_element_that_gets_nothing_is_not_touched(body: str) -> None:
         assert cross_check.off(want, cross_check.arrays(got)) is None, (n, m)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.sampled(6, "wide")
 @pytest.mark.parametrize("program", programs.ALL, ids=lambda p: p.name.replace(" ", "-"))
 def test_a_program_is_what_it_was(program: Program, tmp_path: Path) -> None:

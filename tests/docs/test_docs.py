@@ -132,7 +132,7 @@ def test_what_is_named_is_there(path: Path) -> None:
     assert not missing, f"{path.name}: {missing}"
 
 
-@pytest.mark.sampled(3, "wide")
+@pytest.mark.wide
 @needs_tools
 @pytest.mark.parametrize(
     "line",

@@ -98,6 +98,7 @@ def test_every_page_can_be_reached(site: Path) -> None:
     assert {f"{name}.html" for name in TITLES} - listed == {"index.html"}
 
 
+@pytest.mark.sampled(4, "wide")
 @pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize("cls", directives.ALL, ids=lambda c: c.name)
 def test_a_directive_says_what_its_page_needs(cls: type[directives.Transform]) -> None:

@@ -48,6 +48,8 @@ int main(void)
 """
 
 
+@pytest.mark.sampled(2)
+@pytest.mark.sampled(4, "wide")
 @gcc
 @pytest.mark.parametrize("program", programs(TESTS / "data" / "arrays_of_pointers.c"), ids=lambda p: p.name)
 def test_they_compute_what_gcc_computes(program: Program, tmp_path: Path) -> None:

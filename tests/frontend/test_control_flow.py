@@ -277,6 +277,7 @@ def sizes_of(codelet: object) -> dict[str, int | float]:
     return {p.name: SIZES.get(p.name, 9) for p in codelet.params}  # type: ignore[attr-defined]
 
 
+@pytest.mark.wide
 def test_programs_compute_what_gcc_computes(tmp_path: Path) -> None:
     """The interpreter, the C that is printed, and CUDA C on a processor."""
     assert all_targets.wrong(cases(PROGRAMS, all_targets.QUICK, 2), tmp_path) == []

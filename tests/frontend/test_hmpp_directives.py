@@ -28,6 +28,7 @@ SPELLINGS = (
 )  # fmt: skip
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize("line", SPELLINGS)
 @pytest.mark.parametrize("pragma", ["#pragma hmppcg ", "# pragma  hmppcg(CUDA) ", "#pragma HMPPCG(opencl) "])
 def test_every_published_spelling_is_applied(pragma: str, line: str) -> None:

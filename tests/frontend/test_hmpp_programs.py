@@ -50,6 +50,7 @@ def warnings(text: str, **options: str) -> list[str]:
 # -- one program ----------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3, "wide")
 @gcc
 @pytest.mark.parametrize("style", STYLES, ids=lambda s: s.name)
 def test_a_group_computes_what_its_program_computes(style: Style, tmp_path: Path) -> None:
@@ -96,6 +97,7 @@ def outermost(codelet: Codelet) -> list[int]:
     return [n.number for n in codelet.body if isinstance(n, Loop)]
 
 
+@pytest.mark.sampled(3, "wide")
 @gcc
 @pytest.mark.parametrize("style", [s for s in STYLES if s.name in ("map", "twice", "malformed")], ids=lambda s: s.name)
 def test_a_transformed_group_is_the_same_program(style: Style, tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from tests.helpers.paths import TESTS
 gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
 
+@pytest.mark.sampled(2)
+@pytest.mark.sampled(4, "wide")
 @gcc
 @pytest.mark.parametrize("program", programs(TESTS / "data" / "pointers.c"), ids=lambda p: p.name)
 def test_pointers_compute_what_gcc_computes(program: Program, tmp_path: Path) -> None:
@@ -30,6 +32,8 @@ def test_one_variable_for_two_arrays_is_one_variable_for_each_range() -> None:
     assert arrays == {"n", "a", "b"}
 
 
+@pytest.mark.sampled(2)
+@pytest.mark.sampled(4, "wide")
 @gcc
 @pytest.mark.parametrize("program", programs(TESTS / "data" / "pointer_swaps.c"), ids=lambda p: p.name)
 def test_swapped_pointers_compute_what_gcc_computes(program: Program, tmp_path: Path) -> None:

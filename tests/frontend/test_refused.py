@@ -89,6 +89,7 @@ def expected(path: Path) -> str:
     return found[1]
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_a_refused_file_gets_the_message_it_opens_with(path: Path) -> None:
     """The message is the expected one to the letter: place, reason, line and caret."""

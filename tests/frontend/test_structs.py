@@ -35,6 +35,8 @@ void f(struct grid *g) {
 """
 
 
+@pytest.mark.sampled(2)
+@pytest.mark.sampled(4, "wide")
 @gcc
 @pytest.mark.parametrize("program", programs(TESTS / "data" / "structs.c"), ids=lambda p: p.name)
 def test_structs_compute_what_gcc_computes(program: Program, tmp_path: Path) -> None:

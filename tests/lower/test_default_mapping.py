@@ -105,6 +105,7 @@ def dedented(text: str) -> list[str]:
     return [line.removeprefix(" " * 8) for line in text.splitlines() if line]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kernel", sorted(DEFAULT))
 def test_the_default_runs_as_hmpp_ran_it(kernel: str) -> None:
     """Host, grid and thread loops, block shapes and the number of launches at the paper's sizes."""

@@ -83,6 +83,7 @@ def test_the_command_knows_all_passes() -> None:
     assert all(p.reason for p in PASSES)
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize("machine", [GPU, CPU], ids=["gpu", "cpu"])
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.wide) if n == "gemm" else n for n in CASES])
 def test_each_pass_leaves_a_plan_of_the_same_meaning(name: str, machine: Machine) -> None:
@@ -228,6 +229,7 @@ APPLIES: dict[str, tuple[Machine, str, tuple[str, ...]]] = {
 """For most passes, a program that it changes."""
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize("name", APPLIES)
 def test_what_a_pass_changes_is_printed(name: str) -> None:
     """The text after a pass is C that looptune reads, and it is not the text after the pass before."""

@@ -123,6 +123,7 @@ def test_source_to_source(case: Case) -> None:
     assert drawn(lower(again, blocks=True)) == case.runs
 
 
+@pytest.mark.sampled(6, "wide")
 @pytest.mark.sampled(30, "wide")
 @each
 def test_cpu(case: Case, tmp_path: Path) -> None:

@@ -100,6 +100,7 @@ def test_names_in_use_are_left() -> None:
     assert {n.name for n in walk(body) if isinstance(n, Var)} == {"n", "i", "held0", "held2"}
 
 
+@pytest.mark.sampled(9, "wide")
 @pytest.mark.sampled(30, "wide")
 @pytest.mark.parametrize("name", ["with an else", "two", "two rows", "whole numbers"])
 def test_compiled(name: str, tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ LDA = """void f(int n, int m, int lda, double *a) {
 """
 
 
+@pytest.mark.sampled(2)
+@pytest.mark.sampled(4, "wide")
 @gcc
 @pytest.mark.parametrize("program", programs(TESTS / "data" / "linear_indices.c"), ids=lambda p: p.name)
 def test_linear_indices_are_analysed_and_computed_as_by_gcc(program: Program, tmp_path: Path) -> None:

@@ -115,6 +115,7 @@ def test_statements_and_loops_have_a_most() -> None:
         Analysis(unit(f"void f(int n, int a[n]) {{\n{deep}\na[i0] = 1;\n}}").codelet)
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(9, "wide")
 @pytest.mark.parametrize("called", ["g{0}(x) + g{0}(x + 1)", "g{0}(g{0}(x))", "(g{0}(x) - 1) * 3 + g{0}(x)"])
 def test_functions_that_call_functions_do_not_grow_for_ever(called: str) -> None:

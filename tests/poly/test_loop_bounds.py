@@ -65,6 +65,7 @@ def codelet(body: str) -> Codelet:
     return load(f"void f(int n, int m, {arrays})\n{{\n{body}\n}}\n").codelet
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.sampled(5, "wide")
 @pytest.mark.parametrize(("name", "line"), [case for kind in LINES.values() for case in kind])
 def test_a_nest_with_dependent_bounds_keeps_its_meaning(name: str, line: str) -> None:

@@ -109,6 +109,7 @@ def test_elements_are_counted_with_the_value_of_a_quotient() -> None:
     assert elements(model, {"n": 9, "s": 0}) == {"a": 0, "b": 0}
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize(
     ("text", "line"),
     [

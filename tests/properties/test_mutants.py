@@ -147,7 +147,7 @@ def examples(cls: type[directives.Transform]) -> Iterator[Made]:
             yield replace(made(example.program(directive)), only=only)
 
 
-@pytest.mark.sampled(7, "wide")
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "cls",
     [pytest.param(c, id=c.name, marks=pytest.mark.wide if c.name == "expand" else ()) for c in directives.ALL],

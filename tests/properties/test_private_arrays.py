@@ -48,6 +48,7 @@ LINES = (
 )  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.sampled(4, "wide")
 @pytest.mark.parametrize("line", LINES)
 @pytest.mark.parametrize("other", ["", "loop 2: tile j:3, p:4", "loop 1: unroll 2, jam", "loop 1: tile i:3"])

@@ -145,6 +145,7 @@ def test_the_page_runs_nothing_foreign(opened: Page, hostile: Path) -> None:
     assert opened.requests == [hostile.absolute().as_uri()]
 
 
+@pytest.mark.wide
 @in_browser
 def test_rows_are_drawn_as_one_scrolls(opened: Page) -> None:
     """Of thousands a few hundred at first; scrolling to the end draws more, until all are there."""

@@ -216,6 +216,7 @@ def test_what_is_no_program_is_refused(name: str, content: str | None, message: 
         sources((path,), {}, ())
 
 
+@pytest.mark.wide
 def test_a_nest_that_takes_too_long_hides_no_other(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = findings.loop_facts
 
@@ -264,6 +265,7 @@ def test_a_program_that_does_not_build_is_refused(program: Path) -> None:
         profiled(given, findings.scan(given, 1), (), ())
 
 
+@pytest.mark.sampled(4, "wide")
 @pytest.mark.parametrize("options", [(), ("--json",), ("--html", "scan.html"), ("--profile",)])
 def test_the_command(options: tuple[str, ...], program: Path) -> None:
     where = program.parents[1]

@@ -55,6 +55,7 @@ def names_by_file() -> dict[str, set[str]]:
     return {str(path.relative_to(LOOPTUNE)): named(path) for path in LOOPTUNE.rglob("*.py")}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("word", sorted(classes().keys() - {"distribute"}))
 def test_at_most_three_files_name_a_directive(word: str) -> None:
     """Its own, the pass or code generator that acts on it, and the list of all.

@@ -84,6 +84,7 @@ def outer(codelet: Codelet) -> Loop:
     return next(f for f in walk(codelet.body) if isinstance(f, Loop))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", NESTS)
 def test_pieces_beyond_the_block_are_parallel(name: str) -> None:
     """The order is proved at sizes that blocks do not divide, and each panel and update has a parallel loop outside."""
@@ -108,6 +109,7 @@ PIECES = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", PIECES)
 def test_a_directive_reorders_one_piece_alone(name: str) -> None:
     """It is judged by the instances of its piece, and what results is proved."""
@@ -151,7 +153,7 @@ def derived(text: str) -> Iterator[list[str]]:
 
 @pytest.mark.parametrize(
     ("text", "ways"),
-    [pytest.param(LU, ("cuda-c",), id="lu"),
+    [pytest.param(LU, ("cuda-c",), id="lu", marks=pytest.mark.wide),
      pytest.param(CHOLESKY, ("cuda-c",), id="cholesky", marks=pytest.mark.wide),
      pytest.param(LUDCMP, ("cuda-c",), id="ludcmp", marks=pytest.mark.wide),
      pytest.param(LU, ("simulator", "transform", "cpu"), id="lu, simulated", marks=pytest.mark.wide)],
@@ -168,6 +170,7 @@ def test_kernels_of_the_derived_form(text: str, ways: tuple[str, ...]) -> None:
     assert not found, "\n".join(found)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["trmm", "jacobi-2d", "floyd-warshall", "durbin"])
 def test_no_blocks_are_derived_where_nothing_is_eliminated(name: str) -> None:
     """A section is derived only where the trailing update is a product."""

@@ -39,6 +39,7 @@ def test_an_example_becomes_what_it_shows(directive: str, example: Example) -> N
     assert c_printer.body(transformed(codelet), indent="", pragmas="#pragma" in example.after) == example.after
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize(("directive", "example"), EXAMPLES)
 @pytest.mark.parametrize("sizes", [(7, 5), (8, 4), (1, 1), (2, 3), (16, 17)], ids=lambda s: f"n={s[0]},m={s[1]}")
 def test_an_example_keeps_its_meaning(directive: str, example: Example, sizes: tuple[int, int]) -> None:

@@ -37,6 +37,7 @@ def test_loops_and_kernels_are_proved_for_all_sizes(name: str) -> None:
         assert proof.verdict == "proved", (blocks, proof.reason)
 
 
+@pytest.mark.sampled(4, "wide")
 @pytest.mark.parametrize("name", CASES)
 def test_the_arrays_are_left_as_by_the_text(name: str) -> None:
     """Bit by bit, copies back included, and where some loops have no iteration."""
@@ -137,6 +138,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize("mutant", MUTANTS)
 @pytest.mark.parametrize("sizes", [None, {"nr": 3, "nq": 4, "np": 5}], ids=["all sizes", "some"])
 def test_the_proof_finds_a_wrong_copy(mutant: str, sizes: dict[str, int] | None) -> None:

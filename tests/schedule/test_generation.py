@@ -61,6 +61,7 @@ def loops(codelet: Codelet) -> Sequence[Loop]:
     return [f for f in walk(codelet.body) if isinstance(f, Loop)]
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize(
     ("text", "modes"),
     [

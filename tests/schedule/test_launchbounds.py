@@ -49,7 +49,7 @@ def told(*lines: str) -> list[tuple[int, ...]]:
     return [launch_bounds(k) for k in lower(done).kernels]
 
 
-@pytest.mark.sampled(3, "wide")
+@pytest.mark.wide
 @cuda
 @pytest.mark.parametrize("target", ["numba-cuda", "cuda-c"])
 @pytest.mark.parametrize(

@@ -58,6 +58,7 @@ def test_what_the_loops_give_in_numba(tmp_path: Path, constant: bool) -> None:
     assert not kernel_cases.wrong_in_numba(FLOATS, tmp_path, constant, ROUNDED)
 
 
+@pytest.mark.wide
 @compiler
 def test_floats_that_are_not_finite(tmp_path: Path) -> None:
     """The parts of an infinity are none: such sums are those of the loop, as are sums of what is near the greatest."""
@@ -107,6 +108,7 @@ def test_the_blocks_are_proved() -> None:
         assert prove_plan(codelet, lower(specialize(done, known), blocks=True), known).verdict == "proved"
 
 
+@pytest.mark.wide
 @compiler
 def test_what_a_row_does_not_read_does_not_matter(tmp_path: Path) -> None:
     """An infinity times a zero beyond the diagonal is no number: such sums are those of the loop."""

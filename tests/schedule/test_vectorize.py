@@ -50,6 +50,7 @@ def vectors(target: str, made: Plan) -> list[str]:
     return re.findall(r"(?:ld|st)\.global[.nc]*\.v\d\.\w+", targets.ptx(target, made, "sm_90"))
 
 
+@pytest.mark.sampled(9, "wide")
 @cuda
 @pytest.mark.parametrize("target", ["numba-cuda", "cuda-c"])
 def test_neighbours_are_one_access(target: str) -> None:
@@ -70,7 +71,7 @@ def test_none_where_rows_are_not_aligned(target: str) -> None:
     assert vectors(target, planned("loop 2: unroll 4, contiguous, jam")) == []
 
 
-@pytest.mark.sampled(9, "wide")
+@pytest.mark.wide
 @cuda
 @pytest.mark.parametrize("m", [64, 66, 61])
 def test_the_tail_is_done_too(m: int, tmp_path: Path) -> None:

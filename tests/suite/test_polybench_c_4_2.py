@@ -405,6 +405,7 @@ def numbers(text: str) -> np.ndarray:
     return np.array([float(word) for row in rows for word in row])
 
 
+@pytest.mark.sampled(2)
 @needs_gcc
 @pytest.mark.sampled(8, "wide")
 @programs
@@ -447,6 +448,7 @@ def test_the_codelet_computes_what_the_program_prints(tmp_path: Path, source: Pa
     np.testing.assert_allclose(have, want, rtol=DIGITS, atol=0)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.sampled(10, "wide")
 @programs
 def test_what_the_analysis_finds_of_its_loops(source: Path) -> None:

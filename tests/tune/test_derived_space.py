@@ -192,6 +192,7 @@ def test_a_product_around_a_row_becomes_one_of_tiles() -> None:
         assert all("for gpu" in section for section in sections), name
 
 
+@pytest.mark.wide
 def test_two_loops_that_are_a_triangle_have_threads_for_both() -> None:
     """As after the schedule of lu, whose step updates two triangles."""
     text = derive(Analysis(load(POLYBENCH_C / "lu.c").codelet))
@@ -203,6 +204,7 @@ def sections_of(name: str) -> list[list[str]]:
     return [section.splitlines() for section in text.split("\nor\n")]
 
 
+@pytest.mark.wide
 def test_what_iterations_use_one_after_the_other_gets_copies() -> None:
     """After which doitgen is a product for each r, in a grid of three dimensions."""
     copies = ["loop 1: expand sum", "loop 2: expand sum"]
@@ -222,6 +224,7 @@ void rows(int n, int m, float A[n][m], float B[n]) {
     assert forms.expansions(Analysis(load(row).codelet)) == ("loop 1: expand row",)
 
 
+@pytest.mark.wide
 def test_old_values_are_copied_where_later_iterations_overwrite_them() -> None:
     """After which trmm is a product; one sequential loop of a nest is enough, and none where values flow."""
     first = sections_of("trmm")[0]
@@ -259,7 +262,7 @@ def test_a_loop_is_split_where_it_reaches_what_the_others_read() -> None:
     assert forms.splits(Analysis(load(moved).codelet)) == ("loop 2: splitat k + 2, k + 3",)
 
 
-@pytest.mark.sampled(9, "wide")
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["doitgen", "floyd-warshall", "trisolv"])
 def test_all_that_is_listed_is_legal(name: str) -> None:
     """An unrolling that a dependence forbids is in no derived space."""
@@ -374,6 +377,7 @@ def test_a_derivation_out_of_time_ends_with_what_it_has() -> None:
     assert derive(analysis, 600.0) == derive(analysis)
 
 
+@pytest.mark.sampled(9, "wide")
 @pytest.mark.parametrize(("gpu", "other"), [(True, "cpu"), (False, "gpu")])
 def test_a_derived_space_is_for_the_device(gpu: bool, other: str) -> None:
     """A sweep tries no section that is written for another kind of device."""
@@ -384,6 +388,7 @@ def test_a_derived_space_is_for_the_device(gpu: bool, other: str) -> None:
     assert all(section.device != other for section in space.sections)
 
 
+@pytest.mark.sampled(9, "wide")
 @pytest.mark.parametrize(("name", "lines"), [
     ("gemm", ("loop 3: factor",)),
     ("syrk", ("loop 3: fold", "loop 3: gridify(i, j)", "loop 5: factor", "codelet: pack")),

@@ -182,6 +182,7 @@ def test_versions_with_equal_parameters_are_told_apart():
     assert parameter_table([Configuration()]).rows == ((0,),)
 
 
+@pytest.mark.wide
 @ODD
 @given(rows=row_factory.rows())
 def test_conditions_hold_of_what_was_tried_and_of_nothing_else(rows: list[Row]):

@@ -164,6 +164,7 @@ def test_the_times_of_the_screening_stand_where_no_round_is_possible(prepared: P
     assert [*found.proofs] == [*found.sources] == [text]
 
 
+@pytest.mark.wide
 def test_a_cpu_waits_for_the_original_loops_no_longer_than_a_budget_allows(tmp_path: Path) -> None:
     """Where they may take longer, versions are verified at sizes that show how fast they are."""
     (tmp_path / "f.c").write_text(
@@ -181,6 +182,7 @@ def test_a_cpu_waits_for_the_original_loops_no_longer_than_a_budget_allows(tmp_p
     assert (unlimited.reference_s, unlimited.screens) == (None, False)
 
 
+@pytest.mark.wide
 def test_finals_of_several_kernels_are_run_together(tmp_path: Path) -> None:
     """Those that are known are not run again; what each took for all is shared out."""
     kernels = []
@@ -196,6 +198,7 @@ def test_finals_of_several_kernels_are_run_together(tmp_path: Path) -> None:
     assert [[*f.proofs] for f in found] == [[""]] * 3
 
 
+@pytest.mark.wide
 def test_what_fails_takes_no_other_finals_along(tmp_path: Path) -> None:
     """The others are kept, and not run again by the command that is repeated."""
 
@@ -277,6 +280,7 @@ def test_a_tree_that_is_wrong_is_condemned(prepared: PreparedRun) -> None:
     assert (found.wrong, found.status) == ("", "asserted")
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize(
     ("directives", "order", "reassociate"),
     [
@@ -316,6 +320,7 @@ def test_loops_are_proved_where_the_plan_is_not_known(prepared: PreparedRun, mon
     assert (found.wrong, found.status) == ("", "loops proved")
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize(
     ("finals_s", "end", "most"),
     [(0.1, False, 10**8), (60.0, True, 10**8), (7.5, True, 5 * 10**7), (0.1, True, 2 * 10**7)],

@@ -113,6 +113,7 @@ def test_a_process_that_sleeps_rests_and_one_that_computes_does_not() -> None:
     assert not time_allowance.rests(2**22 + 1)
 
 
+@pytest.mark.wide
 def test_what_the_whole_machine_did_not_run_is_no_ones_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The coordinator wakes a minute late: the process that it waits for has as much of its limit left as before."""
     with Worker(sleeper, 30.0) as worker:

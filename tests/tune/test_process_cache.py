@@ -168,6 +168,7 @@ def holding(journal: Path, name: str) -> Callable[..., Any]:
     return Held(journal, name)
 
 
+@pytest.mark.wide
 def test_what_was_set_up_is_freed_before_the_next(spares: ProcessCache, tmp_path: Path) -> None:
     """So that two kernels' arrays are never on a device at once; what is asked for again is kept."""
     journal = tmp_path / "journal"

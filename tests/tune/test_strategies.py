@@ -54,6 +54,7 @@ def test_every_allowed_configuration_once(name: str, space: Space | SpaceView):
     assert strategy.ask() is None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.sampled(6, "wide")
 @pytest.mark.parametrize("cost", [bowl, holes, lambda configuration: None], ids=["bowl", "holes", "nothing runs"])
 @pytest.mark.parametrize("view", VIEWS)
