@@ -267,13 +267,8 @@ class _Builder:
 
         Under its own name, or that of a loop's variable or of a parameter with ``_last`` after it.
         """
-        region = self.region
-        items = self.items if region is None else region.items
-        kinds: dict[str, c_ast.Declare] = {f"{d.name}#0": d for d in self.file.globals if self.is_counter(d)}
-        kinds |= self.set_globals
-        if region is not None:
-            kinds |= {d.name: d for d in region.declared if not (d.const and d.init is not None)}
-            kinds |= {f"{p.name}#0": p for p in self.function.params if self.is_copied(p)}
+        items = self.items if self.region is None else self.region.items
+        kinds = self.scalars_around()
         read = (self.read_after(kinds) & assigned_names(items)) | self.set_globals.keys()
         counting = {n for f in c_ast.walk(c_ast.Block(items)) if isinstance(f, c_ast.For)
                     for n in assigned_names((*f.init, *(() if f.next is None else (f.next,))))}  # fmt: skip
@@ -284,6 +279,15 @@ class _Builder:
                 shown = f"{base(name)}_last" if renamed else base(name)
                 found[name] = Array(shown, d.type.dtype, (Const(1),), span=d.span)
         return found
+
+    def scalars_around(self) -> dict[str, c_ast.Declare]:
+        """Return the variables of the file and around a part of a function that the codelet may write."""
+        kinds: dict[str, c_ast.Declare] = {f"{d.name}#0": d for d in self.file.globals if self.is_counter(d)}
+        kinds |= self.set_globals
+        if self.region is not None:
+            kinds |= {d.name: d for d in self.region.declared if not (d.const and d.init is not None)}
+            kinds |= {f"{p.name}#0": p for p in self.function.params if self.is_copied(p)}
+        return kinds
 
     def read_after(self, kinds: Mapping[str, c_ast.Declare]) -> frozenset[str]:
         """Return the scalars that may be read once the codelet has run."""

@@ -31,7 +31,8 @@ class WorksharingLoop:
 
     ``loops`` are its place and those of the loops inside it that the pragma collapses with it. ``private`` are the
     variables of which each thread has its own, ``reductions`` those that the pragma names as reductions. ``shared``:
-    variables of loops inside it that all threads share.
+    variables of loops inside it that all threads share; ``written``: other scalars of which that is so, and that every
+    iteration sets.
     """
 
     pragma: Pragma
@@ -39,6 +40,7 @@ class WorksharingLoop:
     private: frozenset[str]
     reductions: frozenset[str]
     shared: tuple[str, ...]
+    written: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -89,9 +91,24 @@ def _made(pragma: Pragma, loop: c_ast.For, own: frozenset[str]) -> WorksharingLo
     private = own | _declared(loop) | _clause(_PRIVATE, pragma)
     counters = [name for f in all_loops(loop) if isinstance(f, c_ast.For) and f not in nest for name in _counters(f)]
     shared = [name for name in counters if name not in private] if pragma.family == "omp" else []
+    sums = _clause(_REDUCTION, pragma)
+    regional = pragma.family == "omp" and re.search(r"\bparallel\b", pragma.body.text) is not None
+    written = [n for n in _always_set(loop.body) if n not in private | sums | set(shared)] if regional else []
     return WorksharingLoop(
-        pragma, tuple(f.span for f in nest), private, _clause(_REDUCTION, pragma), tuple(dict.fromkeys(shared))
+        pragma, tuple(f.span for f in nest), private, sums, tuple(dict.fromkeys(shared)), tuple(dict.fromkeys(written))
     )
+
+
+def _always_set(block: c_ast.Block) -> Iterator[str]:
+    """Yield the variables that the statements set under no condition but that of a loop."""
+    for item in block.items:
+        match item:
+            case c_ast.Evaluate(c_ast.Assignment("", c_ast.Name(name))):
+                yield name
+            case c_ast.Block():
+                yield from _always_set(item)
+            case c_ast.For() | c_ast.While():
+                yield from _always_set(item.body)
 
 
 def _counters(loop: c_ast.For) -> frozenset[str]:

@@ -204,9 +204,11 @@ def test_coefficients_are_their_values() -> None:
 
 
 def test_a_variable_written_twice_is_no_copy() -> None:
-    """A bound that changes between loops is read where it stands."""
-    codelet = load(nest("int m = n; m = m - 1; for (int i = 0; i < m; i++) x[i] = 1;")).codelet
+    """A bound that changes under a condition is read where it stands; one that is set anew is another variable."""
+    codelet = load(nest("int m = n; if (n > 3) m = m - 1; for (int i = 0; i < m; i++) x[i] = 1;")).codelet
     assert codelet.locals == (Local("m", "int32"),)
+    codelet = load(nest("int m = n; m = m - 1; for (int i = 0; i < m; i++) x[i] = 1;")).codelet
+    assert not codelet.locals
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from looptune.frontend.normalize.calls import Calls
 from looptune.frontend.normalize.complex_numbers import separate_parts
 from looptune.frontend.normalize.copies import propagate_copies
 from looptune.frontend.normalize.counting_conditions import move_counting
+from looptune.frontend.normalize.live_ranges import split_live_ranges
 from looptune.frontend.normalize.pointer_offsets import replace_pointers
 from looptune.frontend.normalize.pointer_swaps import replace_swaps
 from looptune.frontend.normalize.results import store_result
@@ -34,6 +35,7 @@ class Surroundings:
     ``read_after``: the pointers from outside whose value may be read after the statements. ``result`` is the array in
     which a whole body stores what it returns, "" if it returns nothing. ``parameters`` are those of the function.
     ``set_globals`` are the names here of the file's scalars that are written.
+    ``live``: the scalars whose value may be read after the statements.
     ``analysed_only``: nothing is compiled, so that a jump out of the statements may end them.
     """
 
@@ -45,6 +47,7 @@ class Surroundings:
     parameters: frozenset[str] = frozenset()
     set_globals: Mapping[str, str] = field(default_factory=dict)
     analysed_only: bool = False
+    live: frozenset[str] = frozenset()
 
 
 Pass = Callable[[Items, Surroundings], Items]
@@ -93,13 +96,17 @@ def _counting(items: Items, _: Surroundings) -> Items:
     return move_counting(items)
 
 
+def _ranges(items: Items, around: Surroundings) -> Items:
+    return split_live_ranges(items, _types(items, around), around.live)
+
+
 def _sizes(items: Items, around: Surroundings) -> Items:
     return replace_sizeof(items, around.types, around.parameters)
 
 
 PASSES: tuple[Pass, ...] = (_allocations, _results, _counting, _effects, _complex)
 """Those for statements that may name structs."""
-PASSES_WITHOUT_STRUCTS: tuple[Pass, ...] = (_sizes, _switches, _jumps, _swaps, _pointers)
+PASSES_WITHOUT_STRUCTS: tuple[Pass, ...] = (_sizes, _switches, _jumps, _swaps, _pointers, _ranges)
 
 
 @dataclass(frozen=True, slots=True)

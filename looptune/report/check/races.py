@@ -40,6 +40,7 @@ def races(pragmas: Sequence[WorksharingLoop], loops: Sequence[LoopFacts], names:
 
 def _races(p: WorksharingLoop, facts: Mapping[Span, LoopFacts], names: Mapping[str, str]) -> Iterator[Race]:
     place, first = p.pragma.span, p.loops[0]
+    reported: set[str] = set()
     for name in p.shared:
         if first in facts:
             yield Race(p.title, place, first, f"all threads share the loop variable {name}: add private({name})")
@@ -54,15 +55,21 @@ def _races(p: WorksharingLoop, facts: Mapping[Span, LoopFacts], names: Mapping[s
             and _named(f.reason.dependence.array, names) not in p.private | p.reductions
         ):
             array = _named(f.reason.dependence.array, names)
+            reported.add(array)
             yield Race(p.title, place, span, f"two iterations access {array}, of which one writes", f.reason)
         for r in f.reductions if f.kind == "reduction" else ():
             variable = _named(re.sub(r"\W.*", "", r.variable), names)
+            reported.add(variable)
             if variable not in p.reductions | p.private:
                 yield Race(p.title, place, span, f"all iterations add to {variable}: add reduction({r.op}: {variable})")
         for own in (*f.private, *f.shared):
             variable = _named(own, names)
+            reported.add(variable)
             if variable not in p.private | p.reductions:
                 yield Race(p.title, place, span, f"all threads share {variable}: add private({variable})")
+    for variable in p.written:
+        if first in facts and variable not in reported:
+            yield Race(p.title, place, first, f"all threads share {variable}: add private({variable})")
 
 
 def _named(name: str, names: Mapping[str, str]) -> str:
