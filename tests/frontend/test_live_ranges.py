@@ -12,29 +12,30 @@ from tests.helpers.against_gcc import difference, verdicts
 if TYPE_CHECKING:
     from pathlib import Path
 
-HEAD = "int k; int f(int n, int m, float *a, float *b) { int c = 3, w, x, y;"
+HEAD = "int k; void f(int n, int m, float *a, float *b, int *out) { int c = 3, w, x, y;"
 FIRST = "for (y = 0; y < n; y++) for (x = 0; x < m; x++) { c = x + y * m; w = c; a[c] = b[w] + 1; }"
 SECOND = "for (y = 0; y < n; y++) for (x = 0; x < m; x++) { c = x + y * m; b[c] = a[c] * 2; }"
 BODIES = {
-    "two nests": f"{FIRST} {SECOND} return 0;",
-    "both branches": f"for (w = 0; w < 3; w++) if (w % 2) {{ {FIRST} }} else {{ {SECOND} }} return 0;",
-    "read after": f"{FIRST} {SECOND} return c;",
-    "read after the first": f"{FIRST} k = c; {SECOND} return 0;",
-    "zero iterations": "for (x = 5; x < n; x++) { c = x; a[c] = 1; } for (x = 0; x < c; x++) b[x] = c; return c;",
-    "carried": "for (x = 0; x < n; x++) { a[x] = c; c = x; b[c] = c; c = c + 1; } return 0;",
-    "set again": "for (x = 0; x < n; x++) { c = x; a[c] = 1; c = c + n; b[c] = 2; c += 1; a[c] = 3; } return c;",
-    "condition": "for (x = 0; x < n; x++) { if (b[x] > 0.5) c = x; a[x] = c; c = 2 * x; b[c] = 1; } return 0;",
-    "while": "c = 0; while (c < n) { w = c; a[w] = 1; w = w + n; b[w] = c; c++; } c = n; b[c] = 7; return w;",
-    "shadowed": "for (x = 0; x < n; x++) c = x; { int c = 2; a[c] = 1; c = 4; b[c] = c; } a[c] = 2; c = 2; b[c] = c; return 0;",
-    "global": "k = 1; a[k] = 1; for (x = 0; x < n; x++) k = n; b[k] = k; return 0;",
-    "parameter": "n = n - 1; for (x = 0; x < n; x++) a[x] = n; n = m; for (x = 0; x < n; x++) b[x] = n; return n;",
+    "two nests": f"{FIRST} {SECOND} ",
+    "both branches": f"for (w = 0; w < 3; w++) if (w % 2) {{ {FIRST} }} else {{ {SECOND} }} ",
+    "read after": f"{FIRST} {SECOND} out[0] = c;",
+    "read after the first": f"{FIRST} k = c; {SECOND} ",
+    "zero iterations": "for (x = 5; x < n; x++) { c = x; a[c] = 1; } for (x = 0; x < c; x++) b[x] = c; out[0] = c;",
+    "carried": "for (x = 0; x < n; x++) { a[x] = c; c = x; b[c] = c; c = c + 1; } ",
+    "set again": "for (x = 0; x < n; x++) { c = x; a[c] = 1; c = c + n; b[c] = 2; c += 1; a[c] = 3; } out[0] = c;",
+    "condition": "for (x = 0; x < n; x++) { if (b[x] > 0.5) c = x; a[x] = c; c = 2 * x; b[c] = 1; } ",
+    "while": "c = 0; while (c < n) { w = c; a[w] = 1; w = w + n; b[w] = c; c++; } c = n; b[c] = 7; out[0] = w;",
+    "shadowed": "for (x = 0; x < n; x++) c = x; { int c = 2; a[c] = 1; c = 4; b[c] = c; } a[c] = 2; c = 2; b[c] = c;",
+    "global": "k = 1; a[k] = 1; for (x = 0; x < n; x++) k = n; b[k] = k; ",
+    "parameter": "n = n - 1; for (x = 0; x < n; x++) a[x] = n; n = m; for (x = 0; x < n; x++) b[x] = n; out[0] = n;",
 }
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_the_result_is_that_of_gcc(body: str, tmp_path: Path) -> None:
+    shapes = {"a": (99,), "b": (99,), "k": (1,), "out": (1,)}
     for n, m in ((6, 4), (0, 3)):
-        assert difference(f"{HEAD} {body} }}\n", {"n": n, "m": m}, tmp_path, {"a": (99,), "b": (99,), "k": (1,)}) is None
+        assert difference(f"{HEAD} {body} }}\n", {"n": n, "m": m}, tmp_path, shapes) is None
 
 
 def test_nests_that_share_an_index_variable_are_parallel() -> None:
