@@ -268,8 +268,9 @@ def _in_tiles(found: Patterns) -> Iterator[str]:
     """Derive the space of products on a GPU."""
     products, first = _products_in(found)
     yield from matrix_units.sections(found, products, first)
+    even = [p for p in products if not p.uneven]
     for outer, inner, strip, read, blocks in STAGED:
-        fit = [p for p in products if found.legal(_staged([p], outer, inner, strip, read))]
+        fit = [p for p in even if found.legal(_staged([p], outer, inner, strip, read))]
         if fit:
             packed = [PACK] if any(p.triangular for p in fit) else []
             yield "\n".join([*first, *_factors(found, fit), *_staged(fit, outer, inner, strip, read),
@@ -282,7 +283,7 @@ def _in_tiles(found: Patterns) -> Iterator[str]:
         lines = ["for gpu", *found.lines, *_batches(found, products), *_register_tiles(products)]
         yield "\n".join([*lines, "codelet: grid blocksize {32x4, 32x8, 64x4}"])
     halved = [
-        p for p in products if found.legal([f"loop {loop_label(p.outer)}: fold", *_staged([p], *HALVED, half=True)])
+        p for p in even if found.legal([f"loop {loop_label(p.outer)}: fold", *_staged([p], *HALVED, half=True)])
     ]
     if halved:
         first = [*first, f"{_all(p.outer for p in halved)}: fold"]

@@ -56,6 +56,11 @@ class ReductionPattern:
         return any(n is f for f in self.around for n in self.loop.body)
 
     @property
+    def uneven(self) -> bool:
+        """Return whether the sums of a tile differ in length, so that not all threads of a block reach each strip."""
+        return bool(names_in((self.loop.lo, self.loop.hi)) & {self.outer.var, self.inner.var})
+
+    @property
     def outer(self) -> Loop:
         return self.around[-2]
 
