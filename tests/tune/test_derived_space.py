@@ -171,7 +171,11 @@ def test_scalars_that_begin_anew_are_expanded_along_all_their_loops() -> None:
 @pytest.mark.sampled(9, "wide")
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("lu", "fuse:min"), ("cholesky", "fuse:min"), ("seidel-2d", "fuse:min"), ("trmm", "fuse:min")],
+    [
+        ("lu", "fuse:min"),
+        ("cholesky", "fuse:min"),
+        ("seidel-2d", "fuse:min"),
+    ],
 )
 def test_a_nest_that_is_not_parallel_is_scheduled(name: str, words: str) -> None:
     """The first version of the space has parallel loops where the text has none, or has them farther outside."""

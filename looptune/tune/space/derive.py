@@ -282,9 +282,7 @@ def _in_tiles(found: Patterns) -> Iterator[str]:
     if products and found.legal(_register_tiles(products)):
         lines = ["for gpu", *found.lines, *_batches(found, products), *_register_tiles(products)]
         yield "\n".join([*lines, "codelet: grid blocksize {32x4, 32x8, 64x4}"])
-    halved = [
-        p for p in even if found.legal([f"loop {loop_label(p.outer)}: fold", *_staged([p], *HALVED, half=True)])
-    ]
+    halved = [p for p in even if found.legal([f"loop {loop_label(p.outer)}: fold", *_staged([p], *HALVED, half=True)])]
     if halved:
         first = [*first, f"{_all(p.outer for p in halved)}: fold"]
         last = ["codelet: grid blocksize {16x8, 16x16}", PACK]
