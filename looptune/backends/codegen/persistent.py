@@ -90,7 +90,7 @@ class _Persistent:
             own[f"block {dim}"] = f"{dim}__{BLOCK}"
             ahead = f"({writer.quotient(BLOCK, before)})" if before else BLOCK
             yield at + writer.declare("uint32", own[f"block {dim}"], f"{ahead} % {name}")
-            before = f"{before} * {name}" if before else name
+            before = f"({before} * {name})" if before else name
         yield at + writer.set(BLOCK, f"{BLOCK} + {writer.grid_width}", "uint32")
         x, y = kernel.block
         if y > 1:
