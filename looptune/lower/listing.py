@@ -133,6 +133,8 @@ def _steps_of(kernel: Kernel, indent: str) -> Iterator[str]:
     yield from (f"{indent}// load", statements((*steps.load, *steps.publish), {}, indent))
     yield indent + _head(kernel.time_tile.loop)
     for group in steps.groups:
+        for element in group.lanes:
+            yield f"{inside}{element.target} = {element.source};  // of the lane {abs(element.by)} {element.side}"
         yield from (f"{inside}// compute", statements(group.compute, {}, inside))
         yield from (f"{inside}// publish", statements(group.publish, {}, inside))
     yield f"{indent}}}"

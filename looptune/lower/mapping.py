@@ -210,16 +210,17 @@ class HostScheduler:
         Without blocks of threads it has one launch, in place. Raises DirectiveError if the loop cannot be tiled.
         """
         first, steps = Var(f"{loop.var}{FROM}", loop.dtype), steps_per_launch(loop) * loop.step
+        blocks = persistent_blocks(loop) if self.gathering else 0
         launches = []
         for back in (False, True) if self.gathering else (False,):
             lo = add(first, Const(steps * back, loop.dtype))
             some = replace(loop, lo=lo, hi=min_of(add(lo, Const(steps, loop.dtype)), loop.hi))
             try:
-                tiles = replace(tile_in_time(some, self.codelet, tiles=self.gathering), reversed=back)
+                tiles = tile_in_time(some, self.codelet, tiles=self.gathering)
             except InfeasibleDirective as no:
                 raise DirectiveError(f"overlap {steps_per_launch(loop)} of loop {loop.var}: {no}", loop.span) from None
+            tiles = replace(tiles, reversed=back, resident=blocks > 0)
             launches.append(Launch(_tiled(tiles if self.gathering else tiles.untiled)))
-        blocks = persistent_blocks(loop) if self.gathering else 0
         return HostLoop(first.name, loop.lo, loop.hi, len(launches) * steps, tuple(launches), blocks)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Literal
 
 from looptune.ir.def_use import names_in
@@ -24,9 +25,10 @@ def point(dimension: int) -> Var:
     return Var(f"p{dimension}{POINT}")
 
 
-def register(array: str, row: int) -> str:
-    """Return the name of the register that holds an array in one of the thread's rows."""
-    return f"{array}_{row}__kept"
+Cell = tuple[int, int]
+"""One of a thread's elements of each array: its row and its column among them."""
+KEPT = "__kept"
+"""What the names of registers that hold elements end with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,8 @@ class TemporalTile:
     ``spares``: each array in tiles, with the array that the next launch reads instead. ``reversed``: this launch reads
     the spare arrays. ``groups`` of nests: there is no barrier within a group. ``extents`` of space, along each
     dimension; ``halo``: how many elements at the two edges of a tile are wrong after the last step; ``shape`` of a
-    tile, in elements; ``rows``: how many consecutive elements along the outermost dimension a thread has.
+    tile, in elements; ``rows`` and ``columns``: how many consecutive elements along the outermost and the innermost
+    dimension a thread has. ``resident``: a block that has one tile in all launches keeps it, see ``exchanged``.
     """
 
     loop: Loop
@@ -69,7 +72,9 @@ class TemporalTile:
     halo: tuple[tuple[int, int], ...]
     shape: tuple[int, ...]
     rows: int
+    columns: int = 1
     reversed: bool = False
+    resident: bool = False
 
     @property
     def core(self) -> tuple[int, ...]:
@@ -93,7 +98,33 @@ class TemporalTile:
     def registers(self, codelet: Codelet) -> tuple[Local, ...]:
         """Return the registers of each thread for the arrays."""
         types = {v.name: v.dtype for v in (*codelet.params, *codelet.locals)}
-        return tuple(Local(register(a, k), types[a]) for a, _ in self.spares for k in range(self.rows))
+        return tuple(Local(self.register(a, cell), types[a]) for a, _ in self.spares for cell in self.cells)
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Return the elements of each array that a thread has, row by row."""
+        return tuple(product(range(self.rows), range(self.columns)))
+
+    def register(self, array: str, cell: Cell) -> str:
+        """Return the name of the register that holds one of the thread's elements of an array."""
+        row, column = cell
+        return f"{array}_{row}_{column}{KEPT}" if self.columns > 1 else f"{array}_{row}{KEPT}"
+
+    @property
+    def exchanged(self) -> tuple[str, ...]:
+        """Return the arrays of which a block that keeps its tile reads the halo again before each launch.
+
+        An array needs no exchange if each step first computes it anew from other arrays, wherever it is written.
+        """
+        return tuple(a for a, _ in self.spares if not self._renewed(a))
+
+    def _renewed(self, array: str) -> bool:
+        found = (nest for nest in self.nests if any(nest.uses((array,))))
+        first, *others = found
+        plain = [s for s in first.body if isinstance(s, Assign) and s.target in tuple(stored_elements((s,)))]
+        own = any(isinstance(s.target, Load) and s.target.array == array for s in plain)
+        alone = len(tuple(first.uses((array,)))) == 1 and first.whole and self.fixed
+        return own and alone and all(nest.bounds == first.bounds for nest in others if array in nest.writes)
 
     @property
     def source(self) -> Mapping[str, str]:
@@ -133,6 +164,8 @@ ALONG: tuple[tuple[Literal["x", "y", "z"], ...], ...] = (("x",), ("y", "x"), ("z
 """The dimension of the block along each dimension of space, by how many there are."""
 INSIDE = f"inside{POINT}"
 """The variable that says whether a block's tile lies within all bounds."""
+FRESH, LAST = f"fresh{POINT}", f"last{POINT}"
+"""The variables that say whether a block that may keep its tile loads all of it, and stores all of its core."""
 ROW = "row__thread"
 """The first row of the thread in the tile."""
 
@@ -155,9 +188,14 @@ def outermost_coordinate(row: int) -> Var:
     return Var(f"p0_{row}{POINT}")
 
 
+def column_coordinate(dimension: int, column: int) -> Var:
+    """Return the innermost coordinate in a column of a thread that has several."""
+    return Var(f"p{dimension}_{column}{POINT}")
+
+
 @dataclass(frozen=True, slots=True)
-class SharedRows:
-    """The elements of an array that threads read from each other: these ``rows`` of each thread.
+class SharedCells:
+    """The elements of an array that threads read from each other: these ``cells`` of each thread.
 
     ``before`` is the index of the first element, and ``count`` the number of elements allocated, so that no index is
     outside.
@@ -166,22 +204,38 @@ class SharedRows:
     name: str
     array: str
     dtype: str
-    rows: tuple[int, ...]
+    cells: tuple[Cell, ...]
     before: int
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaneElement:
+    """An element that the lane ``by`` further holds in the register ``source``; it comes to the register ``target``."""
+
+    target: str
+    source: str
+    by: int
+    dtype: str
+
+    @property
+    def side(self) -> str:
+        """Return in words where the lane is."""
+        return "before" if self.by < 0 else "behind"
 
 
 @dataclass(frozen=True, slots=True)
 class StepGroup:
     """What threads do in one step between two barriers.
 
-    They compute new elements in registers. ``waits``: they then wait until no thread reads the old ones; ``publish``
-    stores the new elements that other threads read in shared memory.
+    They compute new elements in registers, with ``lanes`` of the neighbours in their warp. ``waits``: they then wait
+    until no thread reads the old ones; ``publish`` stores the new elements that other threads read in shared memory.
     """
 
     compute: tuple[Stmt, ...]
     waits: bool
     publish: tuple[Stmt, ...]
+    lanes: tuple[LaneElement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +273,7 @@ class TemporalBody:
     step. ``interior_body``: the same as the interior, for the cost model.
     """
 
-    shared: tuple[SharedRows, ...]
+    shared: tuple[SharedCells, ...]
     inside: Expr | None
     interior: TileSteps | None
     anywhere: TileSteps

@@ -44,7 +44,7 @@ def map_thread_code(kernel: Kernel, rule: Callable[[Body], Body]) -> Kernel:
 
 
 def _map_steps(steps: TileSteps, rule: Callable[[Body], Body]) -> TileSteps:
-    groups = tuple(StepGroup(rule(g.compute), g.waits, rule(g.publish)) for g in steps.groups)
+    groups = tuple(replace(g, compute=rule(g.compute), publish=rule(g.publish)) for g in steps.groups)
     return TileSteps(rule(steps.load), rule(steps.publish), groups, rule(steps.store))
 
 
@@ -276,7 +276,8 @@ class ThreadWalk:
 
         def body() -> Body:
             groups.extend(
-                StepGroup(self.block(g.compute), g.waits, self.block(g.publish, joined=False)) for g in steps.groups
+                replace(g, compute=self.block(g.compute), publish=self.block(g.publish, joined=False))
+                for g in steps.groups
             )
             return ()
 

@@ -73,6 +73,17 @@ static inline int __syncthreads_or(int own) {
     swapcontext(&running->context, &scheduler);
     return votes;
 }
+/* What the lane ``by`` further holds, of warps of 32; all threads of a block ask at the same time. */
+template <class T> static T held_by_lane(T own, int by) {
+    static T held[1024];
+    held[threadIdx.x] = own;
+    __syncthreads();
+    T found = threadIdx.x % 32 + by < 32 ? held[threadIdx.x + by] : own;
+    __syncthreads();
+    return found;
+}
+template <class T> static T __shfl_up_sync(unsigned int, T own, int by) { return held_by_lane(own, -by); }
+template <class T> static T __shfl_down_sync(unsigned int, T own, int by) { return held_by_lane(own, by); }
 static inline size_t __cvta_generic_to_global(void *at) { return (size_t)at; }
 static inline long long atomicAdd(unsigned long long *at, unsigned long long more) { return (*at += more) - more; }
 /* What the thread looks for is another block's to do. */

@@ -62,7 +62,7 @@ class Ahead:
         return arrive
 
     def names(self) -> dict[str, object]:
-        copies: dict[str, object] = {"arrays_are_aligned": lambda: None}
+        copies: dict[str, object] = {"arrays_are_aligned": lambda: None, "array_is_aligned": lambda _: None}
         copies |= {f"copy_{width}_bytes_ahead": self.copy(width) for width in (4, 8, 16)}
         return {**copies, "begin_copies": self.begin, **{f"await_copies_{n}": self.awaited(n) for n in range(4)}}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.helpers.kernel_cases import Case, sized
+from tests.helpers.overlap_cases import CUBE, EDGES, FIELDS, LINE, WHOLE_NUMBERS
 
 STEPS = """
 void f(int steps, int n, int m, float A[n][m], float B[n][m]) {
@@ -71,7 +72,7 @@ void f(int steps, int n, int m, float A[n][m], float B[m][n], float C[n][n]) {
   }
 }
 """
-SMALL = "codelet: grid blocksize 8x4"
+SMALL, KEPT = "codelet: grid blocksize 8x4", "loop 1: persistent 8"
 CASES = {
     "steps": Case(STEPS, ("loop 1: persistent", SMALL),
                   sized((5, 30, 21), (4, 9, 40), (1, 3, 3), (0, 4, 4), (3, 2, 2))),
@@ -96,6 +97,20 @@ CASES = {
         sized((2, 17, 19))),
     "several steps at once": Case(
         STEPS, ("loop 1: overlap 2, rows 2", "loop 1: persistent", "codelet: grid blocksize 16x4"), sized((7, 30, 40))),
+    **{f"tiles are kept, {name}": Case(text, (f"loop 1: {tiles}", *more, f"codelet: grid blocksize {block}"), sizes)
+       for name, text, tiles, more, block, sizes in (
+           ("steps", STEPS, "overlap 2, rows 2, columns 2", (KEPT,), "8x4", sized((9, 21, 30), (12, 30, 17))),
+           ("in vectors", STEPS, "overlap 4, rows 4, columns 4", (KEPT, "codelet: vectorize"), "4x4",
+            sized((9, 21, 16), (11, 20, 17))),
+           ("too many", STEPS, "overlap 2, rows 2, columns 2", ("loop 1: persistent",), "8x4", sized((9, 21, 30))),
+           ("wide blocks", STEPS, "overlap 2, rows 3, columns 2", (KEPT,), "64x4", sized((7, 30, 121))),
+           ("fields", FIELDS, "overlap 2, rows 3, columns 3", (KEPT,), "8x4", sized((7, 24, 41), (5, 11, 50))),
+           ("line", LINE, "overlap 3, columns 2", (KEPT,), "8x4", sized((17, 200))),
+           ("cube", CUBE, "overlap 1, rows 8, columns 2", (KEPT,), "8x8", sized((5, 12, 11, 17))),
+           ("cube, too many", CUBE, "overlap 1, rows 6", ("loop 1: persistent",), "16x8", sized((4, 12, 11, 17))),
+           ("edges", EDGES, "overlap 2, rows 3, columns 2", (KEPT,), "8x4", sized((9, 21, 27))),
+           ("whole numbers", WHOLE_NUMBERS, "overlap 2, rows 3, columns 2", (KEPT,), "8x4", sized((9, 30, 27))),
+       )},
     "unrolled": Case(STEPS, ("loop 3: unroll 3, jam", "loop 4: unroll 2", "loop 1: persistent", SMALL),
                      sized((4, 19, 23))),
     "steps written out": Case(STEPS, ("loop 1: unroll 2", "loop 1: persistent", SMALL), sized((5, 12, 12))),

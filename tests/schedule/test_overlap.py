@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -27,7 +29,8 @@ from looptune.tune.cost_model.estimate import estimate
 from tests.helpers import cross_check, cuda_c_on_cpu
 from tests.helpers.access_trace import EVERYTHING
 from tests.helpers.kernel_cases import Sizes, planned, sized
-from tests.helpers.overlap_cases import CASES, FIELDS, LINE
+from tests.helpers.overlap_cases import CASES, EDGES, FIELDS, LINE, PLANE, SHRINKING, SMALL
+from tests.helpers.persistent_cases import STEPS
 
 simulator = pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-cuda")
 compiler = pytest.mark.skipif(cuda_c_on_cpu.GXX is None, reason="needs g++")
@@ -100,13 +103,14 @@ def stencil(seed: int) -> tuple[str, tuple[str, ...], Sizes]:
     params = ", ".join([*(f"int {s}" for s in sizes), *(f"float {a}{shape}" for a in arrays)])
     text = f"void f({params}) {{\n  for (int t = 0; t < steps; t++) {{\n" + "\n".join(nests) + "\n  }\n}\n"
     for steps in (rng.randint(1, 3), 1):
-        rows = 1 if rank == 1 else rng.randint(1, 4)
-        lines = (f"loop 1: overlap {steps}, rows {rows + 8 * (rank == 3)}", "codelet: grid blocksize 32x16")
+        rows, columns = 1 if rank == 1 else rng.randint(1, 4), rng.choice((1, 1, 2, 3)) if rank < 3 else 1
+        lines = [f"loop 1: overlap {steps}, rows {rows + 8 * (rank == 3)}, columns {columns}"]
+        lines += [*([f"loop 1: persistent {rng.choice((1, 9))}"] * rng.randint(0, 1)), "codelet: grid blocksize 32x16"]
         try:
             planned(text, lines)
         except DirectiveError:
             continue
-        return text, lines, sizes
+        return text, tuple(lines), sizes
     return stencil(seed + 1000)
 
 
@@ -160,6 +164,30 @@ def test_tiles_overlap_as_far_as_the_steps_reach(
     kernel = planned(FIELDS, lines).kernels[0]
     assert kernel.time_tile is not None
     assert (kernel.time_tile.halo, kernel.time_tile.core) == (halo, core)
+
+
+def test_what_blocks_that_keep_their_tiles_exchange() -> None:
+    """By hand: what each step first computes anew is not exchanged, unless something is read before or elsewhere."""
+    kept = ("loop 1: persistent", "codelet: grid blocksize 32x16")
+    for text, arrays in (
+        (FIELDS, {"x", "y", "z"}), (PLANE, {"A"}), (PLANE.replace("B[i][j] = A", "B[i][j] = B[i][j] + A"), {"A", "B"}),
+        (SHRINKING, {"A", "B"}), (EDGES, {"A", "B"}),
+    ):  # fmt: skip
+        tile = planned(text, ("loop 1: overlap 1, rows 4, columns 2", *kept)).kernels[0].time_tile
+        assert tile is not None
+        assert {*tile.exchanged} == arrays
+
+
+@simulator
+def test_kept_tiles_are_exchanged_in_vectors() -> None:
+    """In PTX: four floats at once, neighbours in the warp by shuffles, and no element in local memory."""
+    from looptune.backends.numba_cuda.backend import NumbaCuda
+
+    lines = ("loop 1: overlap 4, rows 4, columns 4", "loop 1: persistent", "codelet: vectorize", SMALL)
+    text = NumbaCuda().ptx(planned(STEPS, lines, {"steps": 9, "n": 40, "m": 64}))
+    found = Counter(re.findall(r"\b(ld|st)\.(?:global\.)?v4\.f32|(shfl)\.sync", text))
+    assert found == {("ld", ""): 8, ("st", ""): 8, ("", "shfl"): 8}
+    assert ".local" not in text
 
 
 def test_the_model_counts_what_a_tile_loads_and_stores() -> None:

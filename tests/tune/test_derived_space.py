@@ -352,7 +352,9 @@ void f(int steps, int n, float A[n][n], float B[n][n]) {
     assert [tuple(f.number for f in band) for band in patterns.stencils] == [(2, 3), (4, 5)]
     assert [(f.number, patterns.rank(f)) for f in patterns.steps] == [(1, 2)]
     assert patterns.sums == ()
-    assert "loop 1: overlap {2, 4, 6, 8}, rows 8" in derive(patterns.analysis)
+    text = derive(patterns.analysis)
+    assert "loop 1: overlap {2, 4, 6, 8}, rows 8" in text
+    assert "loop 1: overlap {4, 8}, rows {10, 9, 6, 5}, columns 4\nloop 1: persistent\ncodelet: vectorize" in text
 
 
 def test_it_can_be_printed() -> None:

@@ -69,7 +69,7 @@ class CValues(KernelWriter):
         if load.array in self.tiles:
             return f"{load.array}[{self.global_index(load.index[0])}]"
         (place,) = load.index
-        return f"{self.name(load.array)}[{self.global_index(place)}]"
+        return f"{self.renamed.get(load.array) or self.name(load.array)}[{self.global_index(place)}]"
 
     def long(self, e: Expr) -> str:
         return f"{int(e.value)}u" if isinstance(e, Const) else self.cast("uint64", self.unsigned_index(e, UNARY))

@@ -12,6 +12,8 @@ from __future__ import annotations
 LEAST_CAPABILITY = 70
 """Of devices that know what is released and acquired."""
 MEET, LEAVE, TOGETHER = "all_blocks_meet", "block_leaves", "launch_together"
+LANES = ("lane_before", "lane_behind")
+"""Functions of Numba that return a variable of the previous and of the next lane of the warp."""
 IMPORT = "from numba import config"
 COUNT, LOOK = "count_block", "blocks_arrived"
 _RELEASE = "red.release.gpu.global.add.u64 [at], 1;"
@@ -72,6 +74,35 @@ def {LEAVE}(arrived, met):
     """The last block to leave sets the counter back to zero."""
     if cuda.threadIdx.x == 0 and cuda.atomic.add(arrived, 0, 1) == met + cuda.gridDim.x - 1:
         arrived[0] = 0
+'''
+NUMBA_LANES = f'''\
+@cuda.jit(device=True, inline='always')
+def {LANES[0]}(value):
+    """What the previous lane of the warp calls this with; any value where there is none."""
+    return cuda.shfl_up_sync(0xffffffff, value, 1)
+
+
+@cuda.jit(device=True, inline='always')
+def {LANES[1]}(value):
+    """What the next lane of the warp calls this with; any value where there is none."""
+    return cuda.shfl_down_sync(0xffffffff, value, 1)
+
+
+if config.ENABLE_CUDASIM:  # which has no warps
+    lanes = {{}}
+
+    def lane_further(value, by):
+        lanes[cuda.threadIdx.x] = value
+        cuda.syncthreads()
+        found = lanes.get(cuda.threadIdx.x + by, value)
+        cuda.syncthreads()
+        return found
+
+    def {LANES[0]}(value):
+        return lane_further(value, -1)
+
+    def {LANES[1]}(value):
+        return lane_further(value, 1)
 '''
 CUDA_MEET = f"""\
 __device__ __forceinline__ long long {MEET}(long long *arrived, long long met)

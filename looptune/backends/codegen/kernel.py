@@ -60,7 +60,8 @@ def kernel_lines(plan: FinishedPlan, kernel: Kernel, writer: KernelWriter) -> It
     writer.no_contraction = kernel.no_contraction
     writer.positions, writer.values = kernel.positions, kernel.values
     if memory_ops.is_vectorized(kernel):
-        yield from (f"    {line}" for line in writer.aligned(kernel.arrays))
+        arrays = [writer.renamed.get(a, a) for a in kernel.arrays]
+        yield from (f"    {line}" for line in writer.aligned(arrays))
     for v in (v for v in kernel.locals if v.shape):
         yield f"    {writer.local_array(writer.name(v.name), prod(evaluate_size(e, {}) for e in v.shape), v.dtype)}"
     launched = writer.coordinates
@@ -133,7 +134,10 @@ def _even(kernel: Kernel, dim: Dimension, axis: Loop) -> bool:
 def shared_bytes(kernel: Kernel) -> int:
     """Return the bytes of shared memory that a block needs."""
     if kernel.steps:
-        return sum(shared_bytes(k) for k in kernels_in(kernel.steps))
+        made = tuple(kernels_in(kernel.steps))
+        kept = temporal_tiles.kept_tiles(made).values()
+        others = (k for k in made if k.time_tile is None or not k.time_tile.resident)
+        return sum(map(shared_bytes, (*kept, *others)))
     if kernel.time_tile is not None:
         return temporal_tiles.shared_bytes(kernel)
     if kernel.warp_tiles is not None:

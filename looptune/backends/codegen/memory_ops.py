@@ -124,6 +124,23 @@ def {ALIGNED}(typingctx):
 '''
 
 
+ALIGNED_ARRAY = "array_is_aligned"
+ALIGNED_ARRAY_TEXT = f'''\
+@intrinsic
+def {ALIGNED_ARRAY}(typingctx, array):
+    """The array, which is one of several parameters of the calling kernel, begins at a multiple of {WIDE} bytes."""
+
+    def emit(context, builder, signature, args):
+        word = ir.IntType(64)
+        place = builder.ptrtoint(context.make_array(signature.args[0])(context, builder, args[0]).data, word)
+        holds = builder.icmp_unsigned("==", builder.and_(place, ir.Constant(word, {WIDE - 1})), ir.Constant(word, 0))
+        builder.assume(holds)
+        return context.get_dummy_value()
+
+    return types.void(array), emit
+'''
+
+
 def is_vectorized(kernel: Kernel) -> bool:
     """Return whether the kernel's arrays begin at multiples of 16 bytes, so that neighbours are accessed together."""
     return kernel.annotation(VectorAccess) is not None

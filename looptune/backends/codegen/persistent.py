@@ -8,20 +8,47 @@
             the lines of the kernel
         all blocks wait for each other
 
+If there are as many blocks as tiles that overlap (``lower/passes/temporal_tile_bodies``), a block keeps its tile in
+registers from one launch to the next. ``fresh`` says that it has to load the whole tile, and ``last`` that it has to
+store the whole core: with fewer blocks always, and else in the first and the last launch of the host loop. Such
+launches come in pairs, from the arrays to their spares and back, and one text serves for both:
+
+    turn = 0
+    while k__step < n or turn == 1:
+        k = uint32(k__step);  k__step += 4
+        A_from = A__spare if turn == 1 else A
+        A_to = A if turn == 1 else A__spare
+        fresh = blocks > gridDim.x or k__step == 4;  last = blocks > gridDim.x or (turn == 1 and k__step >= n)
+        the launch
+        turn = 1 - turn
+
 The lines of a kernel are those of ``kernel``, with block and thread numbers that are computed here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from looptune.backends.codegen import block_swizzle
+from looptune.backends.codegen import block_swizzle, temporal_tiles
 from looptune.backends.codegen.kernel import shared_bytes
 from looptune.ir.nodes import Const, Expr
-from looptune.ir.simplify import max_of
-from looptune.lower.plan import ARRIVED, HostIf, HostLoop, Kernel, Launch, Plan, Step, host_loops, launched_grid
+from looptune.ir.simplify import add, max_of
+from looptune.lower.plan import (
+    ARRIVED,
+    HostIf,
+    HostLoop,
+    Kernel,
+    Launch,
+    Plan,
+    Step,
+    host_loops,
+    kernels_in,
+    launched_grid,
+)
 from looptune.lower.signature import counters, extent_names, scalar_type
+from looptune.lower.temporal_tiles import FRESH, KEPT, LAST, TemporalTile
 
 if TYPE_CHECKING:
     from looptune.backends.codegen.writer import KernelWriter
@@ -29,15 +56,23 @@ if TYPE_CHECKING:
 Body = Callable[[Kernel], Iterable[str]]
 """The lines of a kernel on its own."""
 MET, BLOCK, BLOCKS = "met__", "block__", "blocks__"
-AT = "__step"
+AT, TURN = "__step", "turn__"
 
 
 def persistent_lines(plan: Plan, kernel: Kernel, writer: KernelWriter, body: Body) -> Iterator[str]:
     """Yield the lines between the kernel's parameters and its end."""
     yield "    " + writer.declare("int64", MET, "0")
     leave, writer.leave = writer.leave, writer.leave.replace("return", "continue")
+    kept: dict[str, str] = {}
+    for resident in temporal_tiles.kept_tiles(kernels_in(kernel.steps)).values():
+        assert resident.time_tile is not None, "it has tiles"
+        assert resident.time_body is not None, "the plan is finished"
+        yield from temporal_tiles.declared_tiles(resident.time_body, writer, "    ")
+        kept |= {v.name: v.dtype for v in resident.time_tile.registers(plan.codelet)}
+    yield from ("    " + writer.declare(dtype, name, writer.zero(dtype)) for name, dtype in kept.items())
+    writer.kept = frozenset(kept)
     yield from _Persistent(plan, kernel, writer, body).steps(kernel.steps, "    ")
-    writer.leave = leave
+    writer.leave, writer.kept = leave, frozenset()
     yield "    " + writer.grid_barrier_exit(writer.name(ARRIVED), MET)
 
 
@@ -55,6 +90,8 @@ class _Persistent:
                 case Launch(kernel):
                     yield from self.launch(kernel, indent)
                     yield indent + writer.grid_barrier(writer.name(ARRIVED), MET)
+                case HostLoop(body=(Launch(Kernel(time_tile=TemporalTile(resident=True) as tile) as kernel), _)):
+                    yield from self.in_turn(step, kernel, tile, indent)
                 case HostLoop(var, lo, hi, stride, inner):
                     at = writer.name(var) + AT
                     opened, inside = writer.scope(indent)
@@ -72,8 +109,11 @@ class _Persistent:
                         yield indent + writer.else_()
                         yield from self.steps(other, indent + "    ")
 
-    def launch(self, kernel: Kernel, indent: str) -> Iterator[str]:
-        """Yield the part of every block that is this one's, one after the other."""
+    def launch(self, kernel: Kernel, indent: str, whole: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
+        """Yield the part of every block that is this one's, one after the other.
+
+        ``whole``: variables with the conditions in which they are true; they also are if there are too few blocks.
+        """
         writer = self.writer
         opened, inside = writer.scope(indent)
         yield from opened
@@ -81,6 +121,9 @@ class _Persistent:
         for name, count in zip(counts.values(), launched_grid(kernel), strict=True):
             yield inside + writer.declare("uint32", name, self.number(max_of(count, Const(0, count.dtype))))
         yield inside + writer.declare("uint32", BLOCKS, " * ".join(counts.values()) or "1")
+        few = f"{BLOCKS} > {writer.grid_width}"
+        for name, holds in whole.items():
+            yield inside + writer.declare("int32", name, writer.either(few, holds))
         yield inside + writer.declare("uint32", BLOCK, writer.block_number("x", "uint32"))
         yield inside + writer.while_(f"{BLOCK} < {BLOCKS}")
         at = inside + "    "
@@ -106,6 +149,31 @@ class _Persistent:
         writer.coordinates = {}
         if shared_bytes(kernel):
             yield inside + "    " + writer.barrier
+
+    def in_turn(self, loop: HostLoop, kernel: Kernel, tile: TemporalTile, indent: str) -> Iterator[str]:
+        """Yield a loop around launches that blocks which keep their tiles make from arrays to their spares and back."""
+        writer, at, stride = self.writer, self.writer.name(loop.var) + AT, loop.step // 2
+        opened, inside = writer.scope(indent)
+        yield from opened
+        yield inside + writer.declare("int64", at, self.number(loop.lo))
+        yield inside + writer.declare("int32", TURN, "0")
+        yield inside + writer.while_(writer.either(f"{at} < {self.number(loop.hi)}", f"{TURN} == 1"))
+        within = inside + "    "
+        yield within + writer.declare(self.kinds[loop.var], writer.name(loop.var), at)
+        yield within + writer.set(at, f"{at} + {stride}")
+        chosen: dict[str, str] = {}
+        for array, spare in tile.spares:
+            names, dtype = (writer.name(array), writer.name(spare)), self.plan.array(array).dtype
+            chosen |= {array: f"{array}_from{KEPT}", spare: f"{array}_to{KEPT}"}
+            yield within + writer.choose_array(chosen[array], dtype, f"{TURN} == 1", *reversed(names))
+            yield within + writer.choose_array(chosen[spare], dtype, f"{TURN} == 1", *names)
+        ends = f"({writer.both(f'{TURN} == 1', f'{at} >= {self.number(loop.hi)}')})"
+        begins = f"{at} == {self.number(add(loop.lo, Const(stride, loop.lo.dtype)))}"
+        writer.renamed = chosen
+        yield from self.launch(kernel, within, {FRESH: begins, LAST: ends})
+        writer.renamed = {}
+        yield within + writer.grid_barrier(writer.name(ARRIVED), MET)
+        yield within + writer.set(TURN, f"1 - {TURN}", "int32")
 
     def number(self, e: Expr) -> str:
         """``e`` in 64 signed bits."""

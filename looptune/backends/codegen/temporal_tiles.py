@@ -23,9 +23,11 @@ from looptune.lower.temporal_tiles import (
     ALONG,
     INSIDE,
     ROW,
+    SharedCells,
     TemporalBody,
     TemporalTile,
     TileSteps,
+    column_coordinate,
     first_point,
     outermost_coordinate,
     point,
@@ -47,6 +49,17 @@ def shared_bytes(kernel: Kernel) -> int:
     return sum(-(-n // ALIGNED) * ALIGNED for n in sizes)
 
 
+def kept_tiles(kernels: Iterable[Kernel]) -> dict[tuple[SharedCells, ...], Kernel]:
+    """Return the kernels whose blocks keep their tiles, one of those that share the same arrays in shared memory."""
+    found = ((k, k.time_body) for k in kernels if k.time_tile is not None and k.time_tile.resident)
+    return {body.shared: k for k, body in found if body is not None}
+
+
+def declared_tiles(body: TemporalBody, writer: KernelWriter, indent: str) -> Iterator[str]:
+    """Yield the declarations of what the threads of a block share."""
+    return (indent + writer.shared(s.name, s.count, s.dtype) for s in body.shared)
+
+
 def emit_temporal_body(kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
     """Yield the body of a kernel with temporal tiles."""
     assert kernel.time_tile is not None, "the kernel takes several steps"
@@ -63,8 +76,8 @@ class _Emission:
     def lines(self) -> Iterator[str]:
         writer, body, indent = self.writer, self.body, "    "
         writer.tiles = frozenset(s.name for s in body.shared)
-        for s in body.shared:
-            yield indent + writer.shared(s.name, s.count, s.dtype)
+        if not self.whole.resident:
+            yield from declared_tiles(body, writer, indent)
         yield from self.positions(indent)
         if body.interior is not None and body.inside is not None:
             yield indent + writer.declare("bool", INSIDE, writer.condition(body.inside))
@@ -89,6 +102,9 @@ class _Emission:
 
     def step(self, steps: TileSteps, indent: str) -> Iterator[str]:
         for group in steps.groups:
+            for element in group.lanes:
+                value = self.writer.lane_value(self.writer.name(element.source), element.by)
+                yield indent + self.writer.set(self.writer.name(element.target), value)
             yield from self.writer.block(group.compute, indent)
             if group.waits:
                 yield indent + self.writer.barrier
@@ -106,7 +122,15 @@ class _Emission:
             start = f"{writer.block_number(dim, 'int64')} * {core}"
             back = f" - {halo[0]}" if halo[0] else ""
             yield indent + writer.declare("int32", first_point(d).name, start + back)
-            mine = first_point(d).name + ("" if dim == "z" else f" + {thread_number(dim)}")
+            each = whole.columns if d == len(along) - 1 else 1
+            scaled = f" * {each}" if each > 1 else ""
+            mine = first_point(d).name + ("" if dim == "z" else f" + {thread_number(dim)}{scaled}")
+            if each > 1:
+                for k in range(each):
+                    yield indent + writer.declare(
+                        "int32", column_coordinate(d, k).name, mine + (f" + {k}" if k else "")
+                    )
+                continue
             if d:
                 yield indent + writer.declare("int32", point(d).name, mine)
                 continue

@@ -130,6 +130,14 @@ class TargetSyntax(ABC):
     def wait_group(self, groups: int) -> tuple[str, ...]:
         """Return the lines that wait until at most ``groups`` groups of copies have not arrived."""
 
+    @abstractmethod
+    def choose_array(self, name: str, dtype: str, condition: str, a: str, b: str) -> str:
+        """Return the declaration of a variable that is the array ``a`` if the condition holds, and else ``b``."""
+
+    @abstractmethod
+    def lane_value(self, name: str, by: int) -> str:
+        """Return the value of a variable in the lane ``by`` further in the warp; any value where there is none."""
+
     @property
     @abstractmethod
     def grid_width(self) -> str:
@@ -170,6 +178,10 @@ class KernelWriter(TargetSyntax):
     """Variables that are set once, to places in arrays: they hold a uint32."""
     values: frozenset[str] = frozenset()
     """Other variables that are set once."""
+    kept: frozenset[str] = frozenset()
+    """Variables of a persistent kernel that are declared before its steps."""
+    renamed: Mapping[str, str] = MappingProxyType({})
+    """Arrays with the variables that hold them, where these hold one array or another."""
 
     @abstractmethod
     def statement(self, stmt: Stmt, indent: str) -> Iterator[str]: ...

@@ -160,6 +160,12 @@ class CudaCWriter(CWriter, TensorCoreWriter):
         self.functions |= matrix_functions.store(tiles)
         return f"{store_name(tiles)}({sums}, &{TILES}[{place}]);"
 
+    def choose_array(self, name: str, dtype: str, condition: str, a: str, b: str) -> str:
+        return f"{self.types[dtype]} *{name} = {condition} ? {a} : {b};"
+
+    def lane_value(self, name: str, by: int) -> str:
+        return f"__shfl_{'up' if by < 0 else 'down'}_sync(0xffffffffu, {name}, {abs(by)})"
+
     @property
     def grid_width(self) -> str:
         return "gridDim.x"

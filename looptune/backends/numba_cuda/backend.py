@@ -27,7 +27,16 @@ from looptune.backends.codegen.kernel import (
     kernel_lines,
     launched_block,
 )
-from looptune.backends.codegen.memory_ops import ALIGNED, ALIGNED_TEXT, COPY, COPY_TEXT, aligned, unaligned
+from looptune.backends.codegen.memory_ops import (
+    ALIGNED,
+    ALIGNED_ARRAY,
+    ALIGNED_ARRAY_TEXT,
+    ALIGNED_TEXT,
+    COPY,
+    COPY_TEXT,
+    aligned,
+    unaligned,
+)
 from looptune.backends.codegen.persistent import persistent_lines
 from looptune.backends.codegen.python import HELPERS, LEVEL, host_steps, ident, imported_types
 from looptune.backends.codegen.register_limits import launch_bounds, max_registers
@@ -225,9 +234,12 @@ def _kernels(plan: FinishedPlan) -> tuple[tuple[str, ...], tuple[str, ...], dict
     helpers = [f"@cuda.jit(device=True, inline='always')\n{HELPERS[h]}" for h in sorted(writer.used)]
     copying = [COPY_TEXT] if any(f"{COPY}(" in text for text in kernels.values()) else []
     copying += [ALIGNED_TEXT] if any(f"{ALIGNED}(" in text for text in kernels.values()) else []
+    copying += [ALIGNED_ARRAY_TEXT] if any(f"{ALIGNED_ARRAY}(" in text for text in kernels.values()) else []
     copying += [PRODUCT_TEXT] if any(f"{PRODUCT}(" in text for text in kernels.values()) else []
     copying += [*memory_ops.helpers(kernels.values()), *matrix_ops.helpers(kernels.values())]
     meeting = [grid_barrier.NUMBA] if any(k.steps for k in plan.compiled_kernels) else []
+    if any(f"{lane}(" in text for text in kernels.values() for lane in grid_barrier.LANES):
+        meeting.append(grid_barrier.NUMBA_LANES)
     imports = [
         f"from numba import cuda, {', '.join(imported_types(plan))}",
         *(memory_ops.IMPORTS if copying or meeting else ()),

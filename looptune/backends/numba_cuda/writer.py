@@ -40,7 +40,8 @@ class NumbaSpelling(TensorCoreWriter):
         return ident(name)
 
     def aligned(self, arrays: Sequence[str]) -> tuple[str, ...]:
-        return (f"{memory_ops.ALIGNED}()",)
+        chosen = [a for a in arrays if a in self.renamed.values()]
+        return (f"{memory_ops.ALIGNED}()", *(f"{memory_ops.ALIGNED_ARRAY}({a})" for a in chosen))
 
     def thread(self, dimension: Dimension) -> str:
         return self.coordinates.get(f"thread {dimension}", f"cuda.threadIdx.{dimension}")
@@ -126,6 +127,12 @@ class NumbaSpelling(TensorCoreWriter):
     def store_sums(self, tiles: WarpTiles, sums: str, place: str) -> str:
         return f"{matrix_ops.store_name(tiles)}({sums}, {TILES}, {place})"
 
+    def choose_array(self, name: str, dtype: str, condition: str, a: str, b: str) -> str:
+        return f"{name} = {self.select(condition, a, b)}"
+
+    def lane_value(self, name: str, by: int) -> str:
+        return f"{grid_barrier.LANES[by > 0]}({name})"
+
     @property
     def grid_width(self) -> str:
         return "uint32(cuda.gridDim.x)"
@@ -163,7 +170,7 @@ class CudaWriter(Writer, NumbaSpelling):
         if load.array in self.tiles:
             return f"{load.array}[{self.global_index(load.index[0])}]"
         (place,) = load.index
-        return f"{ident(load.array)}[{self.global_index(place)}]"
+        return f"{self.renamed.get(load.array) or ident(load.array)}[{self.global_index(place)}]"
 
     def long(self, e: Expr) -> str:
         return f"uint64({self.unsigned_index(e)})"

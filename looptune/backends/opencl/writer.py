@@ -138,6 +138,12 @@ class OpenClWriter(CWriter):
 
     grid_barrier_exit = grid_barrier
 
+    def choose_array(self, name: str, dtype: str, condition: str, a: str, b: str) -> str:
+        raise AssertionError("only blocks that wait for each other keep their tiles")
+
+    def lane_value(self, name: str, by: int) -> str:
+        raise AssertionError("only blocks that wait for each other keep their tiles")
+
 
 def machine(contract: Contract) -> Machine:
     """Return the capabilities of OpenCL's devices, whose work groups cannot wait for each other."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from looptune.lower.plan import ARRIVED, HostIf, HostLoop, Plan, Step
+from looptune.lower.plan import ARRIVED, HostIf, HostLoop, Launch, Plan, Step
 
 if TYPE_CHECKING:
     from looptune.lower.machine import Machine
@@ -16,6 +16,8 @@ def split_persistent_launches(plan: Plan, machine: Machine) -> Plan:
 
     def made(step: Step) -> Step:
         match step:
+            case Launch(kernel) if kernel.time_tile is not None:
+                return Launch(replace(kernel, time_tile=replace(kernel.time_tile, resident=False)))
             case HostLoop(body=body):
                 return replace(step, body=tuple(map(made, body)), blocks_per_sm=0)
             case HostIf(_, then, other):

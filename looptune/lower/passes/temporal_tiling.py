@@ -104,7 +104,7 @@ def tile_in_time(loop: Loop, codelet: Codelet, *, tiles: bool) -> TemporalTile:
     """
     said = time_tile(loop)
     assert said is not None, "a directive asks for it"
-    steps, rows = said.steps, said.rows
+    steps, rows, columns = said.steps, said.rows, said.columns
     made = _Making(loop, codelet)
     nests = made.nests()
     dimensions = len(made.extents)
@@ -115,15 +115,16 @@ def tile_in_time(loop: Loop, codelet: Codelet, *, tiles: bool) -> TemporalTile:
         (max(e[d][0] for e in grown[-1].values()), max(e[d][1] for e in grown[-1].values())) for d in range(dimensions)
     )
     x, y = block_size(loop)
-    shape = ((x * y,), (y * rows, x), (rows, y, x))[dimensions - 1]
+    shape = ((x * y * columns,), (y * rows, x * columns), (rows, y, x * columns))[dimensions - 1]
     for d, (n, (before, behind)) in enumerate(zip(shape, halo, strict=True)):
         if tiles and n <= before + behind:
             along = ("x", "y", "z")[dimensions - 1 - d]
             raise InfeasibleDirective(loop, f"{steps} steps invalidate {before + behind} elements at the edges of a "
                               f"tile, which has only {n} along {along}")  # fmt: skip
     return TemporalTile(
-        loop, tuple((a, ping_pong_name(a)) for a in made.kept), tuple(_groups(nests)), made.extents, halo, shape, rows
-    )
+        loop, tuple((a, ping_pong_name(a)) for a in made.kept), tuple(_groups(nests)), made.extents, halo, shape, rows,
+        columns,
+    )  # fmt: skip
 
 
 _Edges = Mapping[str, tuple[tuple[int, int], ...]]

@@ -7,9 +7,11 @@
 
 Tiles overlap: in each step the outermost elements of a tile lack their neighbours, so that they are also computed by
 the neighbouring block. A thread holds its elements in registers; those that other threads read are in shared memory,
-too. The tile is as wide as the block; along the outermost dimension each thread has ``rows`` elements. Launches come in
-pairs, from the arrays to spare ones and back. On a CPU there are no tiles: each core computes a band of rows through
-the steps, in place, row after row, each step a few rows behind the previous one.
+too. Each thread has ``rows`` elements along the outermost dimension and ``columns`` along the innermost one. Launches
+come in pairs, from the arrays to spare ones and back. With ``persistent``, a block keeps its tile from one launch to
+the next if there are as many blocks as tiles, and only elements in the overlap are stored and loaded again. On a CPU
+there are no tiles: each core computes a band of rows through the steps, in place, row after row, each step a few rows
+behind the previous one.
 
 Legal when: the loop contains nests of parallel loops, each iteration writes at one position, and what it reads of the
 arrays that are written is at a constant distance, which determines the overlap. Gain: the arrays are read and written
@@ -20,6 +22,7 @@ arrays need memory.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
@@ -27,7 +30,8 @@ from looptune.ir.nodes import Annotation, Arg, Directive
 from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, positive, unknown_argument
 
 MOST_STEPS = 64
-MOST_ROWS = 32
+MOST = MappingProxyType({"rows": 32, "columns": 8})
+"""Of a thread's elements along the outermost and the innermost dimension."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +45,22 @@ class TimeTile(Annotation):
 
     steps: int
     rows: int
+    columns: int = 1
 
     def pragma(self) -> str:
-        return f"#pragma looptune overlap {self.steps}{f', rows {self.rows}' if self.rows > 1 else ''}"
+        several = (f", {word} {n}" for word, n in (("rows", self.rows), ("columns", self.columns)) if n > 1)
+        return f"#pragma looptune overlap {self.steps}{''.join(several)}"
 
 
 @dataclass(frozen=True)
 class Overlap(Transform):
     name: ClassVar = "overlap"
-    syntax: ClassVar = "overlap STEPS [, rows N]"
+    syntax: ClassVar = "overlap STEPS [, rows N] [, columns N]"
     stage: ClassVar = "mode"
 
     steps: int
     rows: int = 1
+    columns: int = 1
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
@@ -61,15 +68,17 @@ class Overlap(Transform):
         if steps.key or not steps.values:
             at = steps.span if directive.args else directive.span
             raise DirectiveError(f"overlap needs the number of steps per launch first (syntax: {cls.syntax})", at)
-        rows = next((a for a in others if a.key == "rows"), None)
-        unknown = next((a for a in others if a is not rows), None)
+        given = {a.key: a for a in reversed(others)}
+        unknown = next((a for a in others if a.key not in MOST or a is not given[a.key]), None)
         if unknown is not None:
-            raise unknown_argument(cls, unknown, ("rows",))
+            raise unknown_argument(cls, unknown, tuple(MOST))
         number = _at_most(steps, "the number of steps", MOST_STEPS)
-        return cls(number, 1 if rows is None else _at_most(rows, "the number of rows", MOST_ROWS), span=directive.span)
+        several = {key: _at_most(a, f"the number of {key}", MOST[key]) for key, a in given.items()}
+        return cls(number, **several, span=directive.span)
 
     def apply(self, site: DirectiveSite) -> Rewrite:
-        return Rewrite((replace(site.loop.annotated(TimeTile(self.steps, self.rows)), span=self.span),))
+        tile = TimeTile(self.steps, self.rows, self.columns)
+        return Rewrite((replace(site.loop.annotated(tile), span=self.span),))
 
 
 def _at_most(arg: Arg, what: str, most: int) -> int:
@@ -113,7 +122,8 @@ for (int t = 0; t < 100; t++) {
     "overlap 16": Example(_SUM, refused="its reads of A are not at a constant distance from its writes"),
     "overlap 2": Example(_COPY, refused="its iterations are independent, and it needs a sequential loop"),
     "overlap rows 2": Example(_COPY, refused="overlap needs the number of steps per launch first"),
-    "overlap 2, columns 2": Example(_COPY, refused="overlap has no argument 'columns'"),
+    "overlap 2, columns 9": Example(_COPY, refused="the number of columns must be at most 8, got 9"),
+    "overlap 2, lines 2": Example(_COPY, refused="overlap has no argument 'lines'"),
     "overlap": Example(_COPY, refused="overlap needs the number of steps per launch first"),
     "overlap 65": Example(_COPY, refused="the number of steps must be at most 64, got 65"),
 }  # fmt: skip

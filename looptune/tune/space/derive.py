@@ -31,7 +31,7 @@ from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Loop, While
 from looptune.ir.rewrite import walk
 from looptune.schedule.binding import identity, loop_label
-from looptune.tune.space import blocked, forms, matrix_units
+from looptune.tune.space import blocked, forms, matrix_units, time_steps
 from looptune.tune.space.patterns import Patterns, ReductionPattern, band_of, outermost
 from looptune.tune.space.tiled_waves import tiled_waves
 
@@ -64,14 +64,6 @@ SHARED = ("unroll {4, 8}, jam", "unroll 4, jam", "tile 16", "out")
 """Likewise, where several blocks may share each sum."""
 PACK = "codelet: pack"
 """Of products whose blocks are a triangle."""
-STEPS = {
-    1: (("overlap {2, 4, 8, 16}", "256x1, 512x1, 1024x1"),),
-    2: (("overlap {2, 4, 6, 8}, rows 8", "64x4, 64x8, 128x4"), ("overlap {1, 2, 3}, rows 4", "32x16, 64x8, 64x16")),
-    3: (("overlap {1, 2}, rows {6, 10}", "32x8, 32x16"),),
-}
-"""Steps of a launch and blocks, by the number of dimensions that the arrays written have."""
-AT_ONCE = "overlap {2, 4, 8, 16, 32}"
-"""Steps at once on a CPU, of arrays of any number of dimensions."""
 WARP = 32
 """Threads that read neighbours at once: a row of them that begins at a multiple of this begins a line of the cache."""
 SCHEDULES = ("parallel:outer, fuse:min", "parallel:outer", "parallel:inner, fuse:min", "parallel:inner")
@@ -100,7 +92,7 @@ def derive(analysis: Analysis, seconds: float = math.inf) -> str:
         ("Orders in which more loops are parallel than in the text.", _schedules(found)),
         ("Waves of tiles, where every loop of a nest carries a dependence.", tiled_waves(found)),
         ("Threads with a sequential loop each, in small blocks.", _recurrences(found)),
-        ("Several time steps at once, in tiles that overlap, or in bands of rows.", _steps(found)),
+        ("Several time steps at once, in tiles that overlap, or in bands of rows.", time_steps.sections(found)),
         ("Sums along rows and beside each other, from one read.", _at_once(found)),
         ("Who adds up: teams of threads, or several blocks.", _sums(found)),
         ("Several rows of a stencil a thread.", _stencils(found)),
@@ -363,16 +355,6 @@ def _tiles(product: ReductionPattern, read: str) -> str:
     if read:
         words.append(f"unroll {4 if product.triangular else 16}")
     return ", ".join(words)
-
-
-def _steps(found: Patterns) -> Iterator[str]:
-    for loop in found.steps:
-        for steps, blocks in STEPS.get(found.rank(loop), ()):
-            lines = [f"loop {loop_label(loop)}: {steps}", f"codelet: grid blocksize {{{blocks}}}"]
-            if found.legal(lines):
-                yield "\n".join(["for gpu", *lines])
-        if found.legal([f"loop {loop_label(loop)}: overlap 2"]):
-            yield f"for cpu\nloop {loop_label(loop)}: {AT_ONCE}"
 
 
 def _beside(found: Patterns, sums: Iterable[ReductionPattern]) -> list[str]:

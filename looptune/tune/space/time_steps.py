@@ -1,0 +1,79 @@
+"""Sections of a derived space for several time steps at once: tiles that overlap on a GPU, bands of rows on a CPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from looptune.ir.def_use import written_names
+from looptune.ir.nodes import Array, Local, Loop
+from looptune.ir.rewrite import walk_stmts
+from looptune.lower.passes.temporal_tiling import tile_in_time
+from looptune.lower.temporal_tiles import steps_per_launch
+from looptune.schedule.apply import schedule
+from looptune.schedule.binding import loop_label
+from looptune.schedule.directive_lines import parse_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from looptune.tune.space.patterns import Patterns
+
+STEPS = {
+    1: (("overlap {2, 4, 8, 16}", "256x1, 512x1, 1024x1"),),
+    2: (("overlap {2, 4, 6, 8}, rows 8", "64x4, 64x8, 128x4"), ("overlap {1, 2, 3}, rows 4", "32x16, 64x8, 64x16")),
+    3: (("overlap {1, 2}, rows {6, 10}", "32x8, 32x16"),),
+}
+"""Steps of a launch and blocks, by the number of dimensions that the arrays written have."""
+KEPT = {1: "128x1, 512x1", 2: "32x16"}
+"""The same where blocks keep their tiles from launch to launch, for which there have to be as many blocks as tiles."""
+KEPT_STEPS = {1: (32, 16), 2: (6, 4, 8)}
+"""Of such blocks, which have a barrier of all blocks for each launch."""
+KEPT_BYTES, VECTOR_BYTES = 320, 16
+"""Of elements that a thread of such a block has in registers, and of those that it loads and stores at once."""
+AT_ONCE = "overlap {2, 4, 8, 16, 32}"
+"""Steps at once on a CPU, of arrays of any number of dimensions."""
+
+
+def sections(found: Patterns) -> Iterator[str]:
+    """Yield sections for loops of which several iterations can be one launch, first those whose blocks keep tiles."""
+    for loop in found.steps:
+        label, rank = loop_label(loop), found.rank(loop)
+        if not found.legal([f"loop {label}: overlap 1"]):
+            continue
+        kept = [f"loop {label}: {_kept(found, loop)}", f"loop {label}: persistent", "codelet: vectorize"]
+        tried = [([f"loop {label}: {steps}"], blocks) for steps, blocks in STEPS.get(rank, ())]
+        for lines, blocks in [*([(kept, KEPT[rank])] if rank in KEPT else []), *tried]:
+            section = [*lines, f"codelet: grid blocksize {{{blocks}}}"]
+            if found.legal(section):
+                yield "\n".join(["for gpu", *section])
+        if found.legal([f"loop {label}: overlap 2"]):
+            yield f"for cpu\nloop {label}: {AT_ONCE}"
+
+
+def _kept(found: Patterns, loop: Loop) -> str:
+    """Return the directive for tiles that blocks keep, of which a thread holds in its registers what it can.
+
+    Columns are as many as one access loads, and steps such that halos are multiples of them.
+    """
+    codelet, changed = found.analysis.codelet, written_names(loop.body)
+    arrays = [v for v in (*codelet.params, *codelet.locals) if isinstance(v, (Array, Local)) and v.shape]
+    sizes, rank = [np.dtype(v.dtype).itemsize for v in arrays if v.name in changed], found.rank(loop)
+    columns = min(4, VECTOR_BYTES // max(sizes)) if rank > 1 else 2
+    reach = _reach(found, loop)
+    whole = [n for n in KEPT_STEPS.get(rank, ()) if not any(n * each % columns for each in reach)]
+    steps = f"overlap {{{', '.join(map(str, whole[:2] or KEPT_STEPS.get(rank, (1,))[:2]))}}}"
+    if rank < 2:
+        return f"{steps}, columns {columns}"
+    most = max(1, KEPT_BYTES // (columns * sum(sizes)))
+    rows = dict.fromkeys(max(1, n) for n in (most, most - 1, most * 2 // 3, most // 2))
+    return f"{steps}, rows {{{', '.join(map(str, rows))}}}, columns {columns}"
+
+
+def _reach(found: Patterns, loop: Loop) -> tuple[int, int]:
+    """Return the halo of one step along the innermost dimension."""
+    lines = (*found.lines, f"loop {loop_label(loop)}: overlap 1")
+    done = schedule(found.analysis, parse_lines(lines)).codelet
+    tiled = next(f for f in walk_stmts(done.body) if isinstance(f, Loop) and steps_per_launch(f))
+    return tile_in_time(tiled, done, tiles=False).halo[-1]
