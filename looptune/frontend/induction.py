@@ -121,7 +121,8 @@ class _Closer:
 
     def while_(self, loop: While, known: Known) -> Iterator[Stmt]:
         steps = self.steps(loop.body, known, set())
-        for name in sorted(_names(loop.cond) & steps.keys() - known.keys()):
+        stale = _stale(known, _assigned(loop.body))
+        for name in sorted(_names(loop.cond) & steps.keys() - (known.keys() - stale)):
             yield self.saved(name, known)
         counted = self.counted(loop, steps, known)
         if counted is not None:
@@ -169,9 +170,12 @@ class _Closer:
 
     def loop(self, loop: Loop, known: Known) -> Iterator[Stmt]:
         steps = self.steps(loop.body, known, {loop.var})
+        stale = _stale(known, _assigned(loop.body))
         for name, step in steps.items():
-            if name not in known and step:
+            if step and (name not in known or name in stale):
                 yield self.saved(name, known)
+            elif name in stale:
+                del known[name]
         firsts = {name: known[name] for name in steps if name in known}
         _forget(known, _assigned(loop.body))
         length = _trip_count(loop)
@@ -268,6 +272,11 @@ class _Closer:
             distance = _plus(distance, {(): 1})
         length = _expr(distance, a.dtype)
         return length if closing == 1 else div(add(length, Const(closing - 1, a.dtype)), Const(closing, a.dtype))
+
+
+def _stale(known: Known, changed: set[str]) -> set[str]:
+    """Return the variables whose values are in terms of what changes."""
+    return {n for n, v in known.items() if _names(v) & changed}
 
 
 def _forget(known: Known, changed: set[str]) -> None:

@@ -15,6 +15,7 @@ from looptune.frontend.normalize.calls import Calls
 from looptune.frontend.normalize.complex_numbers import separate_parts
 from looptune.frontend.normalize.copies import propagate_copies
 from looptune.frontend.normalize.counting_conditions import move_counting
+from looptune.frontend.normalize.do_loops import tested_first
 from looptune.frontend.normalize.live_ranges import split_live_ranges
 from looptune.frontend.normalize.pointer_offsets import replace_pointers
 from looptune.frontend.normalize.pointer_swaps import replace_swaps
@@ -92,8 +93,9 @@ def _jumps(items: Items, around: Surroundings) -> Items:
     return eliminate_jumps(items, around.is_body, may_leave=around.analysed_only)
 
 
-def _counting(items: Items, _: Surroundings) -> Items:
-    return move_counting(items)
+def _counting(items: Items, around: Surroundings) -> Items:
+    shared = {*(d.name for d in around.file.globals), *around.set_globals.values()}
+    return move_counting(tested_first(items, _types(items, around), shared))
 
 
 def _ranges(items: Items, around: Surroundings) -> Items:
