@@ -26,7 +26,7 @@ COUNTED = {
     "another break": "do { a[k] = 1; k++; if (b[k] > 50) break; } while (k < n); x = k;",
     "unsigned": "while (u < 9) { a[u] = 1; u++; } x = u;",
     "swap": "do { int *t = a; a = b; b = t; a[k] = b[k] + 1; k++; } while (k < n); x = k;",
-    "the start changes": "for (x = 0; x < 3; x++) { k = n; while (k >= 1) { k = k - 1; if (a[k] > 50) n--; b[k] = n; } }",
+    "the start changes": "for (x = 0; x < 3; x++) { k = n; while (k >= 1) { k--; if (a[k] > 50) n--; b[k] = n; } }",
 }
 OTHER = {
     "bound changes": "do { a[k] = 1; k++; if (a[k] > 40) n--; } while (k < n); x = k;",

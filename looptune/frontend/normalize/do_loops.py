@@ -90,7 +90,8 @@ class _Tests:
     def counted(self, loop: c_ast.While) -> tuple[c_ast.While, str, str, c_ast.Expr, Any] | None:
         """Return the loop with its counter, the relation to the bound, and the step; None if it has none."""
         body = loop.body
-        if any(isinstance(n, c_ast.Label) or (isinstance(n, c_ast.Jump) and n.word == "goto") for n in c_ast.walk(body)):
+        jumps = [n for n in c_ast.walk(body) if isinstance(n, c_ast.Jump | c_ast.Label)]
+        if any(isinstance(n, c_ast.Label) or n.word == "goto" for n in jumps):
             return None
         if any(n.word == "continue" for n in _own_jumps(body)):
             return None
@@ -210,9 +211,9 @@ def _without_break(item: Any, types: Mapping[str, c_ast.Type]) -> Any:
 def _stops(item: Any, types: Mapping[str, c_ast.Type]) -> c_ast.Expr | None:
     """Return the condition under which ``if (…) break;`` does not leave its loop, where it compares integers."""
     match item:
-        case c_ast.If(c_ast.Binary("<" | "<=" | ">" | ">=" | "==" | "!=" as op, lhs, rhs) as cond, then, other) if (
-            [getattr(i, "word", "") for i in then.items] == ["break"] and not other.items
-        ):
+        case c_ast.If(c_ast.Binary("<" | "<=" | ">" | ">=" | "==" | "!=" as op, lhs, rhs) as cond, then, other) if [
+            getattr(i, "word", "") for i in then.items
+        ] == ["break"] and not other.items:
             kinds = [types.get(n) for n in used_names((lhs, rhs))]
             whole = all(isinstance(k, c_ast.Basic) and k.dtype in (*_SIGNED, *_UNSIGNED) for k in kinds)
             if whole and _is_plain(lhs) and _is_plain(rhs):
