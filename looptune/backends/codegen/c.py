@@ -86,7 +86,7 @@ class CWriter(CValues):
         words = set(re.findall(r"\w+", "\n".join(body)))
         scalar = (v for v in kernel.locals if not v.shape and self.name(v.name) in words)
         variables = self.assigned | {v.name: v.dtype for v in scalar}
-        own = {name: dtype for name, dtype in variables.items() if name not in kinds and name not in self.kept}
+        own = {name: dtype for name, dtype in variables.items() if name not in kinds and name not in self.predeclared}
         flag = [f"    {self.block_flag}"] if self.asks and self.block_flag else []
         apart = [f"    {self.contraction_pragma}"] if self.contraction_pragma and kernel.no_contraction else []
         yield from (*apart, *flag, *self._declared(own), *body)

@@ -135,7 +135,7 @@ def shared_bytes(kernel: Kernel) -> int:
     """Return the bytes of shared memory that a block needs."""
     if kernel.steps:
         made = tuple(kernels_in(kernel.steps))
-        kept = temporal_tiles.kept_tiles(made).values()
+        kept = temporal_tiles.resident_kernels(made).values()
         others = (k for k in made if k.time_tile is None or not k.time_tile.resident)
         return sum(map(shared_bytes, (*kept, *others)))
     if kernel.time_tile is not None:

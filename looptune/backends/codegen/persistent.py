@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 Body = Callable[[Kernel], Iterable[str]]
 """The lines of a kernel on its own."""
 MET, BLOCK, BLOCKS = "met__", "block__", "blocks__"
-AT, TURN = "__step", "turn__"
+AT, TURN = "__step", "turn__kept"
 
 
 def persistent_lines(plan: Plan, kernel: Kernel, writer: KernelWriter, body: Body) -> Iterator[str]:
@@ -64,15 +64,15 @@ def persistent_lines(plan: Plan, kernel: Kernel, writer: KernelWriter, body: Bod
     yield "    " + writer.declare("int64", MET, "0")
     leave, writer.leave = writer.leave, writer.leave.replace("return", "continue")
     kept: dict[str, str] = {}
-    for resident in temporal_tiles.kept_tiles(kernels_in(kernel.steps)).values():
+    for resident in temporal_tiles.resident_kernels(kernels_in(kernel.steps)).values():
         assert resident.time_tile is not None, "it has tiles"
         assert resident.time_body is not None, "the plan is finished"
         yield from temporal_tiles.declared_tiles(resident.time_body, writer, "    ")
         kept |= {v.name: v.dtype for v in resident.time_tile.registers(plan.codelet)}
     yield from ("    " + writer.declare(dtype, name, writer.zero(dtype)) for name, dtype in kept.items())
-    writer.kept = frozenset(kept)
+    writer.predeclared = frozenset(kept)
     yield from _Persistent(plan, kernel, writer, body).steps(kernel.steps, "    ")
-    writer.leave, writer.kept = leave, frozenset()
+    writer.leave, writer.predeclared = leave, frozenset()
     yield "    " + writer.grid_barrier_exit(writer.name(ARRIVED), MET)
 
 

@@ -49,7 +49,7 @@ def shared_bytes(kernel: Kernel) -> int:
     return sum(-(-n // ALIGNED) * ALIGNED for n in sizes)
 
 
-def kept_tiles(kernels: Iterable[Kernel]) -> dict[tuple[SharedCells, ...], Kernel]:
+def resident_kernels(kernels: Iterable[Kernel]) -> dict[tuple[SharedCells, ...], Kernel]:
     """Return the kernels whose blocks keep their tiles, one of those that share the same arrays in shared memory."""
     found = ((k, k.time_body) for k in kernels if k.time_tile is not None and k.time_tile.resident)
     return {body.shared: k for k, body in found if body is not None}

@@ -178,7 +178,7 @@ class KernelWriter(TargetSyntax):
     """Variables that are set once, to places in arrays: they hold a uint32."""
     values: frozenset[str] = frozenset()
     """Other variables that are set once."""
-    kept: frozenset[str] = frozenset()
+    predeclared: frozenset[str] = frozenset()
     """Variables of a persistent kernel that are declared before its steps."""
     renamed: Mapping[str, str] = MappingProxyType({})
     """Arrays with the variables that hold them, where these hold one array or another."""

@@ -163,7 +163,7 @@ class ThreadCells:
             return column_coordinate(d, cell[1])
         return point(d) if d else outermost_coordinate(cell[0])
 
-    def held(self, array: str, cell: Cell) -> Var:
+    def register(self, array: str, cell: Cell) -> Var:
         """Return the register of one of the thread's elements."""
         return Var(self.whole.register(array, cell), self.plan.array(array).dtype)
 
@@ -226,7 +226,7 @@ class ThreadCells:
             shared = self.shared[array]
             for k, cell in enumerate(shared.cells):
                 at = self.place(shared, k * self.across)
-                yield Assign(Load(shared.name, (at,), shared.dtype), self.held(array, cell))
+                yield Assign(Load(shared.name, (at,), shared.dtype), self.register(array, cell))
 
 
 def first_row_position(array: str) -> Var:
@@ -317,13 +317,13 @@ class _Bodies:
 
     def zeros(self, array: str) -> Iterator[Stmt]:
         dtype = self.cells.plan.array(array).dtype
-        return (Assign(self.cells.held(array, cell), Const(0, dtype)) for cell in self.whole.cells)
+        return (Assign(self.cells.register(array, cell), Const(0, dtype)) for cell in self.whole.cells)
 
     def load(self, array: str, region: Region, flags: Flags | None) -> tuple[Stmt, ...]:
         cells, source = self.cells, self.whole.source[array]
 
         def load(cell: Cell) -> tuple[Stmt, ...]:
-            held = cells.held(array, cell)
+            held = cells.register(array, cell)
             return (Assign(held, Load(source, cells.at(cell), held.dtype)),)
 
         return self.where(cells.extents(array), load, region, flags)
@@ -340,7 +340,7 @@ class _Bodies:
         cells, target = self.cells, self.whole.target[array]
 
         def store(cell: Cell) -> tuple[Stmt, ...]:
-            held = cells.held(array, cell)
+            held = cells.register(array, cell)
             return (Assign(Load(target, cells.at(cell), held.dtype), held),)
 
         return self.where(cells.extents(array), store, region, flags)
@@ -349,7 +349,7 @@ class _Bodies:
         for array, source in self.whole.source.items():
             yield self.first_row_variables(source)
             for cell in self.whole.cells:
-                yield Assign(self.cells.held(array, cell), self.row_offset(array, source, cell))
+                yield Assign(self.cells.register(array, cell), self.row_offset(array, source, cell))
 
     def all_stores(self) -> Iterator[Stmt]:
         """Yield the rows of all arrays in turn, for they are in the core together."""
@@ -357,7 +357,7 @@ class _Bodies:
         yield from (self.first_row_variables(target) for _, target in targets)
 
         def store(cell: Cell) -> tuple[Stmt, ...]:
-            return tuple(Assign(self.row_offset(a, t, cell), self.cells.held(a, cell)) for a, t in targets)
+            return tuple(Assign(self.row_offset(a, t, cell), self.cells.register(a, cell)) for a, t in targets)
 
         yield from self.where((), store, "core")
 
@@ -533,7 +533,7 @@ def interior_body(made: ThreadCells) -> InteriorBody:
             places += [(outermost_coordinate(k).name, add(mine, Const(k))) for k in range(whole.rows)]
         else:
             places.append((point(d).name, mine))
-    loads = [Assign(made.held(a, cell), Load(source, made.at(cell), plan.array(a).dtype))
+    loads = [Assign(made.register(a, cell), Load(source, made.at(cell), plan.array(a).dtype))
              for a, source in whole.source.items() for cell in whole.cells]  # fmt: skip
     groups = tuple(
         (*(s for nest in group if nest.whole for cell in whole.cells for s in made.compute(nest, cell)),
@@ -542,7 +542,7 @@ def interior_body(made: ThreadCells) -> InteriorBody:
     )  # fmt: skip
     stores: list[Stmt] = []
     for cell in whole.cells:
-        stored = tuple(Assign(Load(t, made.at(cell), plan.array(a).dtype), made.held(a, cell))
+        stored = tuple(Assign(Load(t, made.at(cell), plan.array(a).dtype), made.register(a, cell))
                        for a, t in whole.target.items())  # fmt: skip
         asked = [c for d in range(len(along)) for c in made.core(cell, d) if c != Const(1)]
         stores += (If(conjunction(asked), stored),) if asked else stored
