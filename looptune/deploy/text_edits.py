@@ -21,7 +21,7 @@ from looptune.frontend.source_layout import Layout, Line, StatementRange
 from looptune.frontend.unit import FunctionPart
 from looptune.ir import c_printer
 from looptune.ir.def_use import locals_declared_in, referenced_names
-from looptune.ir.nodes import Assign, If, Load, Local, Loop, Node, Stmt, Var, While
+from looptune.ir.nodes import Assign, If, Load, Local, Loop, Node, Reduction, Stmt, Var, While
 from looptune.ir.rewrite import renaming, rewrite, walk
 from looptune.schedule import directives
 
@@ -463,18 +463,30 @@ class _Splicer:
     ) -> tuple[tuple[Stmt, ...], dict[str, Local]]:
         """Return the statements with their own variables renamed where they would hide one of the text."""
         bound = {n.var for n in walk(new) if isinstance(n, Loop)} | private.keys()
-        taken = referenced_names(new) | set(outer.values())
+        used = referenced_names(new)
+        texts = {name: text for name, text in self.part.texts.items() if name in used and name not in bound}
+        of_text = {*outer.values(), *(text.variable for text in texts.values())}
+        taken = used | of_text
         rename = dict(outer)
         for name in sorted(bound - outer.keys()):
-            if name in outer.values():
+            if name in of_text:
                 fresh = next(c for k in range(2, len(taken) + 3) if (c := f"{name}_{k}") not in taken)
                 taken.add(fresh)
                 rename[name] = fresh
 
         plain = renaming(rename)
+        fields = {text: name for name, text in rename.items() if not text.isidentifier()}
 
         def rule(n: Node) -> Node | tuple[Node, ...] | None:
             match n:
+                case Load(array, index) if array in texts:
+                    text = texts[array].written([c_printer.expression_text(e) for e in index])
+                    fields[text] = array
+                    return Var(text, n.dtype, span=n.span)
+                case Var(name) if name in texts and name not in rename:
+                    return replace(n, name=texts[name].written(()))
+                case Reduction(_, Var(text)) if text in fields:
+                    return Reduction(n.op, Var(fields[text], n.target.dtype), span=n.span)
                 case Load(array, _) if array in self.part.element_names:
                     return Var(rename[array], n.dtype, span=n.span)
                 case Assign(Var(a), Var(b)) if a == b:

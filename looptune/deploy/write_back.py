@@ -42,7 +42,7 @@ def write_back(unit: Unit, codelet: Codelet, usual: Annotations, warn: Warn) -> 
                 f"--kernel {part.function}",
                 unit.codelet.span,
             )
-        refused = _not_written(part)
+        refused = _not_written(part, len(unit.parts) > 1)
         if refused and not is_unchanged(before, after, usual):
             raise UnsupportedError(refused, before.body[0].span)
         defined = unit.prepared.defined if unit.prepared is not None else ()
@@ -55,10 +55,12 @@ def write_back(unit: Unit, codelet: Codelet, usual: Annotations, warn: Warn) -> 
     return tuple(edit for made in found.values() for edit in made)
 
 
-def _not_written(part: FunctionPart) -> str:
+def _not_written(part: FunctionPart, several: bool) -> str:
     """Return what the codelet does not have as the text has it, "" if there is nothing."""
-    if part.has_structs:
-        return "these loops use fields of structs, which are not written back: write one array for each field"
+    if part.has_structs and several:
+        return (
+            "these loops use fields of structs, which are not written back to a group: write one array for each field"
+        )
     if part.has_swaps:
         return "these loops swap pointers, which is not written back: write one loop for each array that is written"
     return ""

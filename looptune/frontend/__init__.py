@@ -280,7 +280,7 @@ def _part(program: Program, chosen: CodeletFunction, built: LoweredCodelet) -> F
         pointers=built.pointers,
         moved=built.moved, has_structs=built.has_structs,
         flags=built.flags, result=built.result, rows=built.rows, has_swaps=built.has_swaps,
-        row_lengths=built.row_lengths,
+        row_lengths=built.row_lengths, texts=built.texts,
         scalar_fields=tuple(f.text for f in built.fields if f.is_read_through_pointer),
         bare=function.name in program.bare,
     )  # fmt: skip

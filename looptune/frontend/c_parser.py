@@ -23,7 +23,7 @@ from looptune.core.source import Span
 from looptune.frontend import c_ast as s
 from looptune.frontend.c_constants import character, integer
 from looptune.frontend.c_lexer import Lexer
-from looptune.frontend.c_types import HEADER_TYPES, named_type
+from looptune.frontend.c_types import HEADER_TYPES, enumerated_type, named_type
 from looptune.frontend.heap_arrays import declare_heap_arrays
 from looptune.frontend.lower_expressions import Expressions
 from looptune.frontend.normalize.sizes import replace_sizeof
@@ -310,7 +310,7 @@ class _Reader:
             else:
                 following = s.Binary("+", following, s.Number("1"))
         known = [value for _, value in listed if isinstance(value, int)]
-        made = s.Basic(_enumerated_type(known))
+        made = s.Basic(enumerated_type(known))
         self.numbers = before
         for item, value in listed:
             kind = s.Basic("int32")
@@ -590,17 +590,3 @@ def _merged(functions: list[s.Function]) -> tuple[s.Function, ...]:
     for f in functions:
         marks[f.name] = marks.get(f.name, ()) + f.pragmas
     return tuple(replace(f, pragmas=marks[f.name]) for f in functions if f.close.line)
-
-
-def _enumerated_type(values: Sequence[int]) -> str:
-    """Return the type that gcc gives an enumeration.
-
-    An int, unsigned where no value is negative, or a long of the kind.
-
-    >>> _enumerated_type([0, 3]), _enumerated_type([-1, 2]), _enumerated_type([2**31, -1])
-    ('uint32', 'int32', 'int64')
-    """
-    least, most = min((0, *values)), max((0, *values))
-    if least >= 0:
-        return "uint32" if most < 2**32 else "uint64"
-    return "int32" if least >= -(2**31) and most < 2**31 else "int64"

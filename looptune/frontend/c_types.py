@@ -78,3 +78,17 @@ def pointer_dimensions(kind: c_ast.Type) -> tuple[int, ...]:
         kind = kind.to if isinstance(kind, c_ast.Pointer) else kind.of
         depth += 1
     return tuple(found)
+
+
+def enumerated_type(values: Sequence[int]) -> str:
+    """Return the type that gcc gives an enumeration.
+
+    An int, unsigned where no value is negative, or a long of the kind.
+
+    >>> enumerated_type([0, 3]), enumerated_type([-1, 2]), enumerated_type([2**31, -1])
+    ('uint32', 'int32', 'int64')
+    """
+    least, most = min((0, *values)), max((0, *values))
+    if least >= 0:
+        return "uint32" if most < 2**32 else "uint64"
+    return "int32" if least >= -(2**31) and most < 2**31 else "int64"

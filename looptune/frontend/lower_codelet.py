@@ -12,6 +12,7 @@ from looptune.frontend import c_ast, hmpp
 from looptune.frontend.c_types import pointer_dimensions
 from looptune.frontend.codelet_selection import CodeletFunction, Region, nest_region, region
 from looptune.frontend.directive_parser import parse_pragma
+from looptune.frontend.field_texts import FieldText, named_texts
 from looptune.frontend.finalize import (
     FINAL,
     array_direction,
@@ -74,7 +75,7 @@ class LoweredCodelet:
     ``fields`` are the fields of structs that are parameters of the codelet; ``has_structs``: its text names fields.
     ``rows`` are the arrays that consist of pointers, with the dimensions to which these lead; ``row_lengths`` are the
     parameters that say how long rows are, where this does not follow from others. ``has_swaps``: its text swaps
-    pointers in a loop.
+    pointers in a loop. ``texts`` say how the text writes variables that are fields of structs.
     """
 
     codelet: Codelet
@@ -91,6 +92,7 @@ class LoweredCodelet:
     rows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     row_lengths: frozenset[str] = frozenset()
     has_swaps: bool = False
+    texts: Mapping[str, FieldText] = field(default_factory=dict)
 
 
 def build(file: c_ast.File, chosen: CodeletFunction, options: Options) -> LoweredCodelet:
@@ -101,7 +103,7 @@ def build(file: c_ast.File, chosen: CodeletFunction, options: Options) -> Lowere
     return LoweredCodelet(
         codelet, builder.region, builder.variables, held, builder.hidden, frozenset(builder.pointers()), builder.moved,
         builder.result, builder.flags, builder.fields, builder.has_structs, builder.rows, builder.row_lengths,
-        builder.has_swaps,
+        builder.has_swaps, builder.texts,
     )  # fmt: skip
 
 
@@ -129,6 +131,7 @@ class _Builder:
         self.returned: tuple[Array, ...] = ()
         self.fields: tuple[FieldVariable, ...] = ()
         self.has_structs = self.has_swaps = False
+        self.texts: Mapping[str, FieldText] = {}
         self.items = self.normalized_items()
         self.starred = only_dereferenced((*self.items, *self.around()))
         self.outer: dict[str, Array | Scalar] = {}
@@ -197,7 +200,7 @@ class _Builder:
         self.has_swaps = made.has_swaps
         self.enter_result(made.types)
         if made.has_structs:
-            self.has_structs, self.fields = True, made.fields
+            self.has_structs, self.fields, self.texts = True, made.fields, made.texts
             self.retype(made.types)
         return made.items
 
@@ -356,6 +359,8 @@ class _Builder:
         tables_hidden = [name for name in self.scope.tables if base(name) in hiding]
         names = restore_names(body, self.scope.locals, (p.name for p in every), tables_hidden)
         stmts, locals_, self.variables = names.stmts, names.locals, names.of_text
+        self.texts, of_structs = named_texts(self.texts, names.renamed)
+        self.variables = {**self.variables, **of_structs}
         self.flags = frozenset(new for old, new in names.renamed.items() if old.startswith(FLAG))
         self.hidden = frozenset(hiding & self.scope.globals_used.keys())
         stmts = number_loops(stmts)

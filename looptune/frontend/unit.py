@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from looptune.core.source import NOWHERE, Span
+from looptune.frontend.field_texts import FieldText
 from looptune.frontend.preprocess import Preprocessed
 from looptune.frontend.reference_text import Excerpt
 from looptune.frontend.signature import Head
@@ -38,6 +39,7 @@ class FunctionPart:
     pointers, with the dimensions to which these lead. ``has_swaps``: the text swaps pointers in a loop, which the
     codelet does not. ``scalar_fields`` are the fields of structs, as the text reads them through pointers, that are
     scalars of the codelet. ``row_lengths`` are scalars of the codelet that the text lacks, see ``row_pointers``.
+    ``texts`` say how the text writes variables of the codelet that are fields of structs.
     """
 
     function: str
@@ -61,6 +63,7 @@ class FunctionPart:
     has_swaps: bool = False
     scalar_fields: tuple[str, ...] = ()
     row_lengths: frozenset[str] = frozenset()
+    texts: Mapping[str, FieldText] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

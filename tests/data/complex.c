@@ -123,7 +123,7 @@ void f(void) { for (int i = 0; i < N; i++) { y[i] *= beta; for (int j = 0; j < N
 #include <complex.h>
 void f(int n, double complex *x) { double *p = (double *)x; for (int i = 0; i < n; i++) { p[2 * i] += 1; p[2 * i + 1] *= 2; } for (int i = 0; i < n; i++) x[i] *= I; }
 //----
-// memset  sizes: n=6; loops: parallel
+// memset  sizes: n=6; loops: parallel parallel parallel
 #include <complex.h>
 #include <string.h>
 void f(int n, double complex *x, double complex *y) { memset(x, 0, n * sizeof(double complex)); for (int i = 0; i < n; i++) x[i] += 1 + I; memcpy(y, x, n * sizeof *x); }
@@ -213,3 +213,11 @@ void lu(int n, double complex A[n][n]) { for (int k = 0; k < n; k++) { for (int 
 // switchc  sizes: n=6; loops: parallel
 #include <complex.h>
 void f(int n, const int *k, double complex *x) { for (int i = 0; i < n; i++) switch (k[i] & 3) { case 0: x[i] *= I; break; case 1: x[i] = -x[i]; break; default: x[i] /= I; } }
+//----
+// parts  sizes: n=6; loops: parallel parallel
+#include <complex.h>
+void f(int n, double complex *x, float complex *w) { for (int i = 0; i < n; i++) { double complex z = x[i]; ((double *)&z)[0] += 1; ((double *)&x[i])[1] = ((double *)&z)[1] + ((float *)&w[i])[0]; x[i] += z; for (int k = 0; k < 2; k++) ((float *)&w[i])[k] *= 2; } }
+//----
+// numbers  sizes: n=6 dt=0.5; loops: parallel parallel
+typedef struct { float pos[3], vel[3]; } part;
+void f(int n, part *p, float dt) { for (int i = 0; i < n; i++) for (int d = 0; d < 3; d++) ((float *)&p[i])[d] += dt * ((float *)&p[i])[3 + d]; }

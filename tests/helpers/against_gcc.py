@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from looptune.deploy.source_to_source import transform
 from looptune.frontend import load
 from looptune.ir import interpreter
 from looptune.ir.nodes import Array, Codelet, Loop, Node
@@ -16,6 +17,7 @@ from looptune.schedule.analysis import Analysis, ScheduledTree
 from looptune.schedule.parallel_loops import unprivatizable_locals
 from tests.helpers import threaded_interpreter
 from tests.helpers.cross_check import off
+from tests.helpers.gcc_programs import Program
 
 Values = Mapping[str, int | float]
 Shapes = Mapping[str, tuple[int, ...]]
@@ -42,6 +44,24 @@ def difference(
         if found is not None:
             return found
     return None
+
+
+def difference_after(program: Program, lines: Sequence[str], folder: Path) -> str | None:
+    """Return where gcc's results of a program and of the text that ``transform`` makes of it differ, else None."""
+    file = folder / "f.c"
+    file.write_text(program.text)
+    unit = load(file)
+    at = _problem(unit.codelet, {**unit.values, **program.sizes}, program.shapes)
+    arrays = at.arrays(unit.codelet, 1)
+    written = sorted(p.name for p in unit.codelet.params if isinstance(p, Array) and p.io != "in")
+    made = folder / "made.c"
+    made.write_text(transform(file, lines))
+    results = []
+    for excerpt in (unit.excerpt, load(made, kernel=unit.codelet.name).excerpt):
+        assert excerpt is not None, "the text can be run"
+        results.append(CReference(excerpt).run(folder, arrays, at.values, written).arrays)
+    first, second = ({name: found[name] for name in written} for found in results)
+    return off(first, second, 1e-6)
 
 
 def verdicts(codelet: Codelet) -> dict[int, str]:

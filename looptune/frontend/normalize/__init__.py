@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from looptune.frontend import c_ast
+from looptune.frontend.field_texts import FieldText, field_texts
 from looptune.frontend.normalize.allocations import declare_allocated
 from looptune.frontend.normalize.calls import Calls
 from looptune.frontend.normalize.complex_numbers import separate_parts
@@ -117,7 +118,7 @@ class Normalized:
 
     ``types`` are those of the variables, in which arrays of structs are arrays of more dimensions. ``fields`` are the
     fields of structs from outside that are variables of their own; ``has_structs``: the statements named structs;
-    ``has_swaps``: they swapped pointers in a loop.
+    ``has_swaps``: they swapped pointers in a loop. ``texts`` say how the text writes what was fields of structs.
     """
 
     items: Items
@@ -125,13 +126,15 @@ class Normalized:
     fields: tuple[FieldVariable, ...]
     has_structs: bool
     has_swaps: bool = False
+    texts: Mapping[str, FieldText] = field(default_factory=dict)
 
 
 def normalize(items: Items, around: Surroundings) -> Normalized:
     """Return the statements after all passes. Raises UnsupportedError at what a pass has to refuse."""
     for apply in PASSES:
         items = apply(items, around)
-    separated = separate_fields(items, _types(items, around))
+    types = _types(items, around)
+    separated = separate_fields(items, types)
     has_structs = separated.items is not items
     items, around = separated.items, replace(around, types=separated.types)
     items = propagate_copies(items, separated.types) if has_structs else items
@@ -142,4 +145,5 @@ def normalize(items: Items, around: Surroundings) -> Normalized:
         items = made
     used = {n.name for item in items for n in c_ast.walk(item) if isinstance(n, c_ast.Name)}
     fields = tuple(f for f in separated.outside if f.declared.name in used)
-    return Normalized(items, separated.types, fields, has_structs, has_swaps)
+    texts = field_texts((*fields, *separated.inside), types, separated.types) if has_structs else {}
+    return Normalized(items, separated.types, fields, has_structs, has_swaps, texts)

@@ -17,6 +17,7 @@ import numpy as np
 
 from looptune.frontend import c_ast
 from looptune.frontend.name_resolution import root_variable
+from looptune.frontend.normalize.struct_layout import size_of
 from looptune.frontend.symbol_table import refuse
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 Items = tuple[c_ast.Item, ...]
 _MEMORY = ("memset", "memcpy", "memmove", "bzero")
 _NUMBERS = {"frexp": 2, "modf": 2, "sincos": 3}
+
+
+Element = c_ast.Basic | c_ast.Struct
+_ZEROS = ("0", "0x0", "'\\0'", "0x00")
 
 
 def is_library_call(call: c_ast.Call) -> bool:
@@ -105,7 +110,7 @@ class LibraryCalls:
         self.types[made.name] = kind
         return made
 
-    def whole(self, array: c_ast.Expr, size: c_ast.Expr) -> tuple[c_ast.Basic, tuple[c_ast.Expr, ...]] | None:
+    def whole(self, array: c_ast.Expr, size: c_ast.Expr) -> tuple[Element, tuple[c_ast.Expr, ...]] | None:
         """Return the element type and the extents of an array whose whole size is given, or None."""
         array, size = _plain(array), _plain(size)
         kind = self.kind_of(array.name) if isinstance(array, c_ast.Name) else None
@@ -117,9 +122,9 @@ class LibraryCalls:
         while isinstance(kind, c_ast.ArrayOf) and kind.extent is not None:
             extents.append(kind.extent)
             kind = kind.of
-        return (kind, tuple(extents)) if extents and isinstance(kind, c_ast.Basic) else None
+        return (kind, tuple(extents)) if extents and isinstance(kind, c_ast.Basic | c_ast.Struct) else None
 
-    def place(self, e: c_ast.Expr) -> tuple[c_ast.Index, c_ast.Basic]:
+    def place(self, e: c_ast.Expr) -> tuple[c_ast.Index, Element]:
         """Return the first element to which a pointer points, and its type."""
         e = _plain(e)
         zero = c_ast.Number("0", span=e.span)
@@ -131,7 +136,7 @@ class LibraryCalls:
             case _:
                 found = c_ast.Index(e, zero, span=e.span)
         kind = self.element(found)
-        if not isinstance(kind, c_ast.Basic) or kind.dtype == "void":
+        if not isinstance(kind, c_ast.Basic | c_ast.Struct) or size_of(kind) is None:
             raise refuse("memory whose elements have no known type", "a loop over an array", e.span)
         return found, kind
 
@@ -149,9 +154,9 @@ class LibraryCalls:
                 return dict(inner_kind.fields).get(name) if isinstance(inner_kind, c_ast.Struct) else None
         return None
 
-    def count(self, size: c_ast.Expr, kind: c_ast.Basic) -> c_ast.Expr:
+    def count(self, size: c_ast.Expr, kind: Element) -> c_ast.Expr:
         """Return how many elements of a type a number of bytes is."""
-        width = np.dtype(kind.dtype).itemsize
+        width = size_of(kind)
         factors = list(_factors(_plain(size)))
         for k, f in enumerate(factors):
             if isinstance(f, c_ast.SizeOf) and self.width(f) == width:
@@ -163,11 +168,11 @@ class LibraryCalls:
                     return _product([*factors[:k], whole.extent, *factors[k + 1 :]], size.span)
         if width == 1:
             return size
-        raise refuse("a number of bytes that is no multiple of sizeof", f"n * sizeof of {kind.dtype}", size.span)
+        raise refuse("a number of bytes that is no multiple of sizeof", f"n * sizeof of {_shown(kind)}", size.span)
 
     def width(self, size: c_ast.SizeOf) -> int | None:
         kind = self.element(size.of) if isinstance(size.of, c_ast.Syntax) else size.of
-        return np.dtype(kind.dtype).itemsize if isinstance(kind, c_ast.Basic) and kind.dtype != "void" else None
+        return size_of(kind) if isinstance(kind, c_ast.Basic | c_ast.Struct) else None
 
     # -- numbers --------------------------------------------------------------------------------
 
@@ -213,14 +218,23 @@ def _of_double(name: str) -> str:
     return name if name in _NUMBERS else name.removesuffix("f")
 
 
-def _filled(kind: c_ast.Basic, value: c_ast.Expr, call: c_ast.Call) -> c_ast.Expr:
+def _shown(kind: Element) -> str:
+    return kind.dtype if isinstance(kind, c_ast.Basic) else "a struct"
+
+
+def _filled(kind: Element, value: c_ast.Expr, call: c_ast.Call) -> c_ast.Expr:
     """Return the element whose bytes all have a value."""
     value = _plain(value)
     constant = value.text if isinstance(value, c_ast.Number) else ""
+    if isinstance(kind, c_ast.Struct):
+        if constant not in _ZEROS:
+            raise refuse("memset of structs to anything but 0", "a loop", call.span)
+        blank = c_ast.InitializerList((), span=value.span)
+        return c_ast.StructLiteral("a compound literal", "a declared struct", (), kind, blank, span=value.span)
     minus = isinstance(value, c_ast.Unary) and value.op == "-" and value.arg == c_ast.Number("1")
     if np.dtype(kind.dtype).itemsize == 1 and kind.dtype != "bool":
         return value
-    if constant in ("0", "0x0", "'\\0'", "0x00"):
+    if constant in _ZEROS:
         return c_ast.Number("0", span=value.span)
     if (minus or constant.lower() in ("255", "0xff")) and "int" in kind.dtype:
         return c_ast.Unary("-", c_ast.Number("1", span=value.span), span=value.span)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from looptune.frontend import c_ast
+from looptune.frontend.normalize.struct_layout import size_of
 
 _POINTER = 8
 
@@ -39,6 +40,8 @@ def _bytes(kind: c_ast.Type | None) -> int | None:
         case c_ast.ArrayOf(of, extent) if extent is not None:
             count, element = _constant(extent), _bytes(of)
             return None if count is None or element is None else count * element
+        case c_ast.Struct():
+            return size_of(kind)
     return None
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from looptune.core.errors import UnsupportedError
 from looptune.frontend import c_ast
-from looptune.frontend.c_types import pointer_dimensions
+from looptune.frontend.c_types import is_complex_type, pointer_dimensions
 from looptune.frontend.name_resolution import base
 from looptune.frontend.normalize.struct_arrays import FieldArrays
 from looptune.frontend.normalize.struct_layout import (
@@ -37,6 +37,10 @@ from looptune.frontend.normalize.struct_values import (
     extent_of,
     in_text,
     initial_values,
+    is_whole,
+    moved_offset,
+    scaled_offset,
+    sum_of,
     written_objects,
 )
 from looptune.frontend.symbol_table import layout, refuse
@@ -52,7 +56,8 @@ _VOID = c_ast.Basic("void")
 class FieldVariable:
     """A field of a struct that is one object, as a variable of its own; ``path`` is the text after the struct's name.
 
-    ``part`` is the operator of GNU C before it that names a part of a complex number, "" for other fields.
+    ``part`` is the operator of GNU C before it that names a part of a complex number, "" for other fields. ``of`` is
+    its type in the text.
 
     ``owner`` is the struct's name; ``is_written``: a scalar that the codelet writes, which is an array of one element.
     Where ``element`` is not empty, the variable is an array of the field of that name of each struct of an array, which
@@ -67,6 +72,7 @@ class FieldVariable:
     rank: int = 0
     is_pointer: bool = False
     part: str = ""
+    of: c_ast.Type | None = None
 
     @property
     def text(self) -> str:
@@ -81,11 +87,15 @@ class FieldVariable:
 
 @dataclass(frozen=True, slots=True)
 class SeparatedFields:
-    """The statements without structs, the types of all variables, and the fields of structs from outside."""
+    """The statements without structs, the types of all variables, and the fields of structs from outside.
+
+    ``inside`` are the fields of structs that the statements declare.
+    """
 
     items: Items
     types: Mapping[str, c_ast.Type]
     outside: tuple[FieldVariable, ...] = ()
+    inside: tuple[FieldVariable, ...] = ()
 
 
 def separate_fields(items: Items, types: Mapping[str, c_ast.Type]) -> SeparatedFields:
@@ -103,7 +113,8 @@ def separate_fields(items: Items, types: Mapping[str, c_ast.Type]) -> SeparatedF
     for node in (n for top in made for n in c_ast.walk(top)):
         if isinstance(node, c_ast.Name) and isinstance(leaf_type(separator.types.get(node.name, _VOID)), c_ast.Struct):
             raise refuse(f"this use of the struct {base(node.name)}", "its fields", node.span)
-    return SeparatedFields(made, separator.types, separator.fields_outside(items))
+    inside = tuple(f for f in separator.variables.values() if f.declared.name not in separator.outside)
+    return SeparatedFields(made, separator.types, separator.fields_outside(items), inside)
 
 
 def _objects(items: Items, types: Mapping[str, c_ast.Type]) -> frozenset[str]:
@@ -227,6 +238,8 @@ class _Separator:
             match node:
                 case c_ast.Field() if id(node) not in inner:
                     found: tuple[Any, ...] = (node,)
+                case c_ast.Index(c_ast.Cast(_, c_ast.Unary("&", one)), _):
+                    found = (one,)
                 case c_ast.Assignment(op, target, value):
                     found = (target,) if op else (value, target)
                 case c_ast.Declare(_, _, init) if isinstance(init, c_ast.Expr):
@@ -325,7 +338,7 @@ class _Separator:
         kind, start = found
         if at.tag is None:
             return replace(at, kind=kind, path=(*at.path, name))
-        offset = _plus(at.offset, start, self.unit(at.tag))
+        offset = moved_offset(at.offset, start, self.unit(at.tag))
         return replace(at, kind=kind, path=(*at.path, name), offset=offset)
 
     def has_elements(self, at: _Place) -> bool:
@@ -340,7 +353,7 @@ class _Separator:
         if size is None:
             raise NoField
         path = (*at.path, "[]") if isinstance(leaf_type(at.kind), c_ast.Struct) else at.path
-        offset = _scaled(at.offset, index, size, self.unit(at.tag))
+        offset = scaled_offset(at.offset, index, size, self.unit(at.tag))
         return replace(at, kind=at.kind.of, path=path, index=(*at.index, index), offset=offset)
 
     def unit(self, tag: c_ast.Struct) -> int:
@@ -391,6 +404,8 @@ class _Separator:
             case c_ast.Unary("&", c_ast.Field() as inner) if self.is_column(inner):
                 what = f"the address of {inner.name}, a field of an array of structs with fields of several types,"
                 raise refuse(what, "the array and an index", node.span)
+            case c_ast.Index(c_ast.Cast(c_ast.Pointer(c_ast.Basic(dtype)), c_ast.Unary("&", inner)), index):
+                return self.number_at(node, inner, dtype, index)
             case c_ast.Field() | c_ast.Index():
                 return self.read(node)
             case c_ast.For() if self.arrays.paths:
@@ -399,6 +414,18 @@ class _Separator:
                 return compared
             case _:
                 return c_ast.map_children(self.node, node)
+
+    def number_at(self, e: c_ast.Index, inner: c_ast.Expr, dtype: str, index: c_ast.Expr) -> Any:
+        """Return ``((double *)&s)[k]``, a number of a struct, without the struct."""
+        if not self.is_struct(inner):
+            return self.read(e)
+        at = self.place(inner)
+        if at.tag is not None and at.row is not None and self.elements.get(at.tag.tag) == dtype and is_whole(at.offset):
+            row = c_ast.map_children(self.node, at.row)
+            return c_ast.Index(row, sum_of(at.offset, self.node(index)), span=e.span)
+        if at.tag is None and is_complex_type(at.kind) and index in (c_ast.Number("0"), c_ast.Number("1")):
+            return self.read(c_ast.Field(inner, "re" if index == c_ast.Number("0") else "im", False, span=e.span))
+        return c_ast.map_children(self.node, e)
 
     def read(self, e: Any) -> Any:
         """Return a field, or an element of one, without the struct."""
@@ -421,7 +448,7 @@ class _Separator:
             for index in at.index:
                 found = c_ast.Index(found, self.node(index), span=span)
             return found
-        if at.row is None or at.tag.tag not in self.elements or not _is_whole(at.offset):
+        if at.row is None or at.tag.tag not in self.elements or not is_whole(at.offset):
             return c_ast.map_children(self.node, e)
         row = c_ast.map_children(self.node, at.row)
         match at.kind:
@@ -452,7 +479,8 @@ class _Separator:
         shown_path = "".join(f".{name}" for name in path)
         if pointed:
             part, shown_path = (part, f"->{shown_path[1:]}") if path else (f"{part}*", "")
-        whole = self.retyped(field_type(whole, at.path))
+        of = field_type(whole, at.path)
+        whole = self.retyped(of)
         inside = at.owner in self.local_objects
         is_written = not inside and isinstance(whole, c_ast.Basic) and self.is_written(at.owner, at.path)
         taken = {base(n) for n in self.types}
@@ -464,7 +492,7 @@ class _Separator:
             c_ast.ArrayOf(whole, c_ast.Number("1")) if is_written else whole,
             span=span,
         )
-        made = FieldVariable(declared, at.owner, shown_path, is_written, part=part)
+        made = FieldVariable(declared, at.owner, shown_path, is_written, part=part, of=of)
         self.variables[key] = made
         self.types[declared.name] = declared.type
         if not inside:
@@ -561,32 +589,3 @@ def _has_pointer(kind: c_ast.Type) -> bool:
     while isinstance(kind, c_ast.ArrayOf):
         kind = kind.of
     return isinstance(kind, c_ast.Pointer)
-
-
-def _plus(offset: c_ast.Expr, start: int, unit: int) -> c_ast.Expr:
-    if start < 0 or start % unit:
-        return c_ast.Name("?")
-    return _sum(offset, c_ast.Number(str(start // unit)))
-
-
-def _scaled(offset: c_ast.Expr, index: c_ast.Expr, size: int, unit: int) -> c_ast.Expr:
-    if size % unit:
-        return c_ast.Name("?")
-    count = size // unit
-    return _sum(offset, index if count == 1 else c_ast.Binary("*", index, c_ast.Number(str(count)), span=index.span))
-
-
-def _sum(a: c_ast.Expr, b: c_ast.Expr) -> c_ast.Expr:
-    match a, b:
-        case c_ast.Number("0"), _:
-            return b
-        case _, c_ast.Number("0"):
-            return a
-        case c_ast.Number(x), c_ast.Number(y):
-            return c_ast.Number(str(int(x) + int(y)))
-    return c_ast.Binary("+", a, b, span=b.span)
-
-
-def _is_whole(offset: c_ast.Expr) -> bool:
-    """Tell whether a field begins at an element."""
-    return not any(n == c_ast.Name("?") for n in c_ast.walk(offset))

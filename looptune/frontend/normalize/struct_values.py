@@ -93,3 +93,35 @@ def written_objects(items: tuple[c_ast.Item, ...]) -> Iterator[str]:
                     match target:
                         case c_ast.Name(name) | c_ast.Unary("*", c_ast.Name(name)) | c_ast.Index(c_ast.Name(name), _):
                             yield ".".join((name, *path))
+
+
+def moved_offset(offset: c_ast.Expr, start: int, unit: int) -> c_ast.Expr:
+    """Return an offset in elements of ``unit`` bytes that is ``start`` bytes further on; "?" if that is not whole."""
+    if start < 0 or start % unit:
+        return c_ast.Name("?")
+    return sum_of(offset, c_ast.Number(str(start // unit)))
+
+
+def scaled_offset(offset: c_ast.Expr, index: c_ast.Expr, size: int, unit: int) -> c_ast.Expr:
+    """Return an offset that is ``index`` times ``size`` bytes further on."""
+    if size % unit:
+        return c_ast.Name("?")
+    count = size // unit
+    return sum_of(offset, index if count == 1 else c_ast.Binary("*", index, c_ast.Number(str(count)), span=index.span))
+
+
+def sum_of(a: c_ast.Expr, b: c_ast.Expr) -> c_ast.Expr:
+    """Return the sum of two offsets."""
+    match a, b:
+        case c_ast.Number("0"), _:
+            return b
+        case _, c_ast.Number("0"):
+            return a
+        case c_ast.Number(x), c_ast.Number(y):
+            return c_ast.Number(str(int(x) + int(y)))
+    return c_ast.Binary("+", a, b, span=b.span)
+
+
+def is_whole(offset: c_ast.Expr) -> bool:
+    """Tell whether a field begins at an element."""
+    return not any(n == c_ast.Name("?") for n in c_ast.walk(offset))
