@@ -12,7 +12,8 @@ array with several subscripts the first one is split.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import islpy as isl
@@ -52,7 +53,7 @@ def polynomial(e: Expr) -> Polynomial | None:
             return _sum(polynomial(lhs), _product(polynomial(rhs), {(): 1 if op == "+" else -1}))
         case Binary("*", lhs, rhs):
             return _product(polynomial(lhs), polynomial(rhs))
-        case Binary("max" | "min"):
+        case Binary("max" | "min" | "/" | "%"):
             text = to_isl(e)
             return None if text is None else {(text,): 1}
     return None
@@ -214,7 +215,9 @@ class _Splitter:
         for s in todo:
             parts = _divided(s.rest, size)
             dims = {*self.space.nest.statements[s.access.statement].dims}
-            alone = {} if parts is None else {m: c for m, c in parts[1].items() if dims.isdisjoint(m)}
+            alone = (
+                {} if parts is None else {m: c for m, c in parts[1].items() if not any(_mentions(f, dims) for f in m)}
+            )
             if alone and alone not in found and len(found) < _MOST_BASES:
                 found.append(alone)
         yield from found
@@ -329,6 +332,11 @@ def _expression(p: Polynomial) -> Expr:
 def _without(product: tuple[str, ...], size: str) -> tuple[str, ...]:
     k = product.index(size)
     return product[:k] + product[k + 1 :]
+
+
+def _mentions(factor: str, dims: Collection[str]) -> bool:
+    """Tell whether a factor is a loop variable, or a minimum or a quotient that has one in it."""
+    return any(word in dims for word in re.findall(r"[A-Za-z_]\w*", factor))
 
 
 def _text(p: Polynomial) -> str:

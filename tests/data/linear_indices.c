@@ -64,3 +64,12 @@ void box(int w, int h, const unsigned char *s, int sw, unsigned char *d, int sd)
 //----
 // sgemv  sizes: m=4 n=5 lda=7; shapes: a=40 x=9 y=9; loops: reduction parallel
 void sgemv(int m, int n, const float *a, int lda, const float *x, float *y) { for (int j = 0; j < n; j++) { const float *c = &a[j * lda]; float t = x[j]; for (int i = 0; i < m; i++) y[i] += t * c[i]; } }
+//----
+// halves  sizes: nb=4 len=6; shapes: x=24; loops: parallel parallel
+void f(int nb, int len, double *x) { for (int s = 0; s < nb; s++) for (int k = 0; k < len / 2; k++) { double t = x[s * len + k + len / 2]; x[s * len + k + len / 2] = x[s * len + k] - t; x[s * len + k] += t; } }
+//----
+// butterflies  sizes: n=16 len=4; shapes: x=16 w=16; loops: parallel parallel
+void f(int n, int len, double *x, const double *w) { for (int s = 0; s < n; s += len) for (int k = 0; k < len / 2; k++) { double u = x[s + k], v = x[s + k + len / 2] * w[k * (n / len)]; x[s + k] = u + v; x[s + k + len / 2] = u - v; } }
+//----
+// halves meet  sizes: nb=4 len=6; shapes: x=32; loops: sequential parallel
+void f(int nb, int len, double *x) { for (int s = 0; s < nb; s++) for (int k = 0; k < len / 2; k++) x[s * (len / 2) + k] += x[(s + 1) * (len / 2) + k]; }
