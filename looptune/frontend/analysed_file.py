@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from looptune.frontend import c_ast
-from looptune.frontend.normalize.library_effects import STATES
+from looptune.frontend.normalize.library_effects import POINTERS, STATES
 
 
 def analysed_file(file: c_ast.File) -> c_ast.File:
@@ -27,6 +27,7 @@ def analysed_file(file: c_ast.File) -> c_ast.File:
         functions.append(replace(function, body=_without(function.body, statics)) if statics else function)
     state = c_ast.ArrayOf(c_ast.Basic("int64"), c_ast.Number("1"))
     found += (c_ast.Declare(name, state) for name in STATES)
+    found.append(c_ast.Declare(POINTERS, c_ast.Pointer(c_ast.Basic("int64"))))
     return replace(file, functions=tuple(functions), globals=tuple(found))
 
 

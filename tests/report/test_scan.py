@@ -143,6 +143,9 @@ void h(int n, int *a, double **rows, double m[n][n], struct body *bodies, int t,
   for (int i = 0; i < n; i++) { rows[i] = malloc(n * wide); for (int j = 0; j < n; j++) rows[i][j] = 0; }
   for (int i = 0;; ++i) for (int j = 0; j < n; j++) a[j] = 0;
   for (int i = 0; g(i); i++) a[i] = 0;
+  for (int i = 0; i < n; i++) { t = user ? a[i] : 0; if (!a || (NULL != rows && t)) break; }
+  for (int i = 1; i < n; i++) if (user == 0 && a) a[i] = a[i - 1]; else a[i] = 2;
+  for (int i = 0; i < n; i++) if (rows[i]) rows[i][0] = user != NULL ? 1 : 2;
 }
 """
 
@@ -162,6 +165,14 @@ def test_functions_of_other_files_and_recursive_ones_have_an_order(tmp_path: Pat
         (15, "sequential", "i: it calls malloc in this order"),
         (16, "sequential", "while: each iteration decides whether there is a next one"),
         (17, "sequential", "while: each iteration decides whether there is a next one"),
+        (18, "sequential", "i: a jump may end it early"),
+        (
+            19,
+            "sequential",
+            "i: flow on a, when n=3 and the condition !tested_pointers[0] && "
+            "tested_pointers[1] holds; (i=1) writes a[1] a[i] 19:51; (i=2) reads a[1] a[i - 1] 19:58",
+        ),
+        (20, "parallel", ""),
     ]
 
 

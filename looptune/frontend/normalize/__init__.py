@@ -17,9 +17,11 @@ from looptune.frontend.normalize.complex_numbers import separate_parts
 from looptune.frontend.normalize.copies import propagate_copies
 from looptune.frontend.normalize.counting_conditions import move_counting
 from looptune.frontend.normalize.do_loops import tested_first
+from looptune.frontend.normalize.library_effects import type_of
 from looptune.frontend.normalize.live_ranges import split_live_ranges
 from looptune.frontend.normalize.pointer_offsets import replace_pointers
 from looptune.frontend.normalize.pointer_swaps import replace_swaps
+from looptune.frontend.normalize.pointer_tests import replace_pointer_tests
 from looptune.frontend.normalize.results import store_result
 from looptune.frontend.normalize.side_effects import separate_effects
 from looptune.frontend.normalize.sizes import replace_sizeof
@@ -86,6 +88,15 @@ def _complex(items: Items, around: Surroundings) -> Items:
     return separate_parts(items, _types(items, around), frozenset(f.name for f in around.file.functions))
 
 
+def _tests(items: Items, around: Surroundings) -> Items:
+    types = _types(items, around)
+
+    def kind_of(name: str) -> c_ast.Type | None:
+        return types.get(name, types.get(name.removesuffix("#0")))
+
+    return replace_pointer_tests(items, lambda e: type_of(e, kind_of)) if around.analysed_only else items
+
+
 def _switches(items: Items, around: Surroundings) -> Items:
     return replace_switches(items)
 
@@ -107,7 +118,7 @@ def _sizes(items: Items, around: Surroundings) -> Items:
     return replace_sizeof(items, around.types, around.parameters)
 
 
-PASSES: tuple[Pass, ...] = (_allocations, _results, _counting, _effects, _complex)
+PASSES: tuple[Pass, ...] = (_tests, _allocations, _results, _counting, _effects, _complex)
 """Those for statements that may name structs."""
 PASSES_WITHOUT_STRUCTS: tuple[Pass, ...] = (_sizes, _switches, _jumps, _swaps, _pointers, _ranges)
 

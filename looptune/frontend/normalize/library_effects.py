@@ -33,6 +33,8 @@ HEAP = "allocated_memory"
 OTHERS = "other_functions"
 STATES = (INPUT_OUTPUT, RANDOM_NUMBERS, HEAP, OTHERS)
 """The arrays of one element that stand for what the calls change."""
+POINTERS = "tested_pointers"
+"""An array that stands for which pointers are null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,11 @@ def _subscripts(args: tuple[c_ast.Expr, ...]) -> Iterator[c_ast.Expr]:
 
 def _stored(target: c_ast.Expr, value: c_ast.Expr, span: Span) -> c_ast.Evaluate:
     return c_ast.Evaluate(c_ast.Assignment("", target, value, span=span), span=span)
+
+
+def type_of(e: c_ast.Expr, kind_of: Kinds) -> c_ast.Type | None:
+    """Return the type of an expression as far as it is known."""
+    return _Model(kind_of, c_ast.Number("0")).kind(e)
 
 
 @dataclass(frozen=True, slots=True)
