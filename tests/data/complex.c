@@ -221,3 +221,18 @@ void f(int n, double complex *x, float complex *w) { for (int i = 0; i < n; i++)
 // numbers  sizes: n=6 dt=0.5; loops: parallel parallel
 typedef struct { float pos[3], vel[3]; } part;
 void f(int n, part *p, float dt) { for (int i = 0; i < n; i++) for (int d = 0; d < 3; d++) ((float *)&p[i])[d] += dt * ((float *)&p[i])[3 + d]; }
+//----
+// conversions  sizes: n=6; loops: parallel
+#include <complex.h>
+#include <stdbool.h>
+void f(int n, double complex *x, bool *b, int *k, unsigned char *u) {
+  double complex w[2][2] = {{1, -I}, {I, 2}};
+  for (int i = 0; i < n; i++) {
+    b[i] = x[i];
+    bool c = x[i] && !b[i];
+    k[i] = c ? x[i] * 10 : x[i] * w[i & 1][0] * 5;
+    u[i] += x[i] * 3;
+    k[i] -= x[i] + sizeof(x[i]) + sizeof(float complex);
+    x[i] = cpow(x[i], 2) + cpow(0 * x[i], 0.5 + I);
+  }
+}

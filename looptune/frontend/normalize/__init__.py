@@ -118,9 +118,9 @@ def _sizes(items: Items, around: Surroundings) -> Items:
     return replace_sizeof(items, around.types, around.parameters)
 
 
-PASSES: tuple[Pass, ...] = (_tests, _allocations, _results, _counting, _effects, _complex)
+PASSES: tuple[Pass, ...] = (_tests, _allocations, _results, _counting, _effects, _complex, _sizes)
 """Those for statements that may name structs."""
-PASSES_WITHOUT_STRUCTS: tuple[Pass, ...] = (_sizes, _switches, _jumps, _swaps, _pointers, _ranges)
+PASSES_WITHOUT_STRUCTS: tuple[Pass, ...] = (_switches, _jumps, _swaps, _pointers, _ranges)
 
 
 @dataclass(frozen=True, slots=True)

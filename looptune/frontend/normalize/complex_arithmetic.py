@@ -179,7 +179,11 @@ class Arithmetic:
         return Parts(self.choice(right, large, self.call("fabs", small)), self.choice(right, small, turned))
 
     def power(self, a: Parts, b: Parts) -> Parts:
-        return self.exponential(self.product(b, self.logarithm(a)))
+        """Return exp(b log a), and zero where a is zero."""
+        a, zero = self.kept(a), self.number("0.0f")
+        nothing = self.keep(self.equal(a, Parts(None)), "nothing")
+        z = self.exponential(self.product(b, self.logarithm(a)))
+        return Parts(self.choice(nothing, zero, self.zero(z.re)), self.choice(nothing, zero, self.zero(z.im)))
 
     def sine(self, z: Parts) -> Parts:
         re, im = self.keep(self.zero(z.re), "re"), self.keep(self.zero(z.im), "im")
