@@ -41,3 +41,17 @@ def test_the_result_is_that_of_gcc(body: str, tmp_path: Path) -> None:
 def test_nests_that_share_an_index_variable_are_parallel() -> None:
     codelet = load(f"{HEAD} {BODIES['two nests']} }}\n").codelet
     assert set(verdicts(codelet).values()) == {"parallel"}
+
+
+def test_a_part_of_a_function_keeps_what_is_read_after_it(tmp_path: Path) -> None:
+    text = """int f(int n, int *a) {
+      int k = 0, m = 0, c;
+      for (int t = 0; t < n; t++) {
+        m = 0; c = t; a[c] = 1; c = t + n;
+        for (k = 1; k < n; k++) if (a[k] < a[m]) m = k;
+      }
+      return m * 100 + c; }
+    """
+    unit = load(text, kernel="f:3")
+    assert {p.name for p in unit.codelet.params} == {"n", "a", "m", "c"}
+    assert difference(text, {"n": 7}, tmp_path, {"a": (9,), "m": (1,), "c": (1,)}, "f:3") is None
