@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: overlap needs the number of steps per launch first (syntax: overlap STEPS [, rows N])
+FILE:7:18: overlap needs the number of steps per launch first (syntax: overlap STEPS [, rows N] [, columns N])
   #pragma looptune overlap
                    ^^^^^^^
 */

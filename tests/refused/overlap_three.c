@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:37: overlap has no argument '3' (syntax: overlap STEPS [, rows N])
+FILE:7:37: overlap has no argument '3' (syntax: overlap STEPS [, rows N] [, columns N])
   #pragma looptune overlap 4, rows 2, 3
                                       ^
 */
