@@ -51,6 +51,11 @@ class FieldText:
         assert found is not None, "a variable has a name"
         return found[0]
 
+    @property
+    def passed(self) -> str:
+        """Return a scalar, or a pointer to an array, as the text writes it."""
+        return f"{'&' if self.is_element else ''}{self.operator}{self.name}"
+
     def written(self, index: Sequence[str]) -> str:
         """Return an element, of which the indices are C text, as the text writes it."""
         if self.is_element:

@@ -144,7 +144,8 @@ class _Hook:
     """A function of the codelet's.
 
     ``parts[c]`` is what its call number c is, and the function's own names of all that any of them takes from it, with
-    their types. ``rows`` are the bytes of the rows of arrays that consist of pointers, as C text.
+    their types. ``rows`` are the bytes of the rows of arrays that consist of pointers, as C text; ``texts`` are those
+    of fields of structs, of which an array is a pointer.
     """
 
     path: str
@@ -154,6 +155,7 @@ class _Hook:
     arrays: tuple[str, ...]
     element_names: Mapping[str, str]
     rows: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 class _Outside(UsageError):
@@ -174,8 +176,8 @@ def record(unit: Unit, include_dirs: Sequence[Path], limit_s: float = 60.0) -> R
     if shutil.which("gcc") is None:
         raise UsageError("--inputs-from-main compiles the program with gcc, which is not installed")
     codelet = unit.codelet
-    if any(part.has_structs for part in unit.parts):
-        raise UsageError(f"{codelet.name} takes fields of structs, which --inputs-from-main does not record: "
+    if any(t.element for t in unit.parts[0].texts.values()) or (len(unit.parts) > 1 and _has_structs(unit)):
+        raise UsageError(f"{codelet.name} takes fields of structs that --inputs-from-main does not record: "
                          "give the inputs with --data", codelet.span)  # fmt: skip
     if lengths := unit.parts[0].row_lengths:
         raise UsageError(f"{min(lengths)} is no variable of the program, so that --inputs-from-main does not know it: "
@@ -198,6 +200,10 @@ def _run(unit: Unit, include_dirs: Sequence[Path], limit_s: float, sizes: Sizes)
         raise
     except UsageError:
         return _once(unit, include_dirs, limit_s, sizes, sanitized=False)
+
+
+def _has_structs(unit: Unit) -> bool:
+    return any(part.has_structs for part in unit.parts)
 
 
 def _once(unit: Unit, include_dirs: Sequence[Path], limit_s: float, sizes: Sizes, *, sanitized: bool) -> RecordedCall:
@@ -270,7 +276,8 @@ def _hooks(unit: Unit, taken: Sequence[Mapping[str, str]]) -> tuple[_Hook, ...]:
         scalars = {own: p.dtype for own, p in params.items() if isinstance(p, Scalar)}
         held = {array: variable for k in parts for array, variable in unit.parts[k].element_names.items()}
         arrays = tuple(own for own in params if own not in scalars)
-        found.append(_Hook(path, at, parts, scalars, arrays, held, _rows(unit, params)))
+        texts = {own: text.passed for own, text in unit.parts[0].texts.items() if own in params}
+        found.append(_Hook(path, at, parts, scalars, arrays, held, _rows(unit, params), texts))
     return tuple(found)
 
 
@@ -437,9 +444,10 @@ def _call(number: int, hook: _Hook) -> str:
     sizes = "".join(f"{np.dtype(dtype).itemsize}," for dtype in hook.scalars.values())
     sizes += "".join(f"{hook.rows.get(own, '0')}," for own in hook.arrays)
     # a copy, because a parameter may be a register variable
-    addresses = "".join(f"&({C_TYPES[dtype]}){{{own}}}," for own, dtype in hook.scalars.items())
+    addresses = "".join(f"&({C_TYPES[dtype]}){{{hook.texts.get(own, own)}}}," for own, dtype in hook.scalars.items())
     addresses += "".join(
-        f"&{hook.element_names[own]}," if own in hook.element_names else f"{own}," for own in hook.arrays
+        f"&{hook.element_names[own]}," if own in hook.element_names else f"{hook.texts.get(own, own)},"
+        for own in hook.arrays
     )
     return (
         "{extern void looptune_hook(int,int,const unsigned long long*,int,const void*const*);"

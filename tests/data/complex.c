@@ -28,22 +28,6 @@ void dft(int n, const double complex *x, double complex *X) {
   }
 }
 //----
-// butterfly  sizes: n=8; shapes: a=8x2 w=8x2; loops: sequential sequential
-#include <complex.h>
-void fft_pass(int n, const float complex *restrict w, float complex *restrict a) {
-  for (int len = 2; len <= n; len <<= 1)
-    for (int i = 0; i < n; i += len)
-      for (int j = 0; j < len / 2; j++) {
-        float complex u = a[i + j], v = a[i + j + len / 2] * w[j * (n / len)];
-        a[i + j] = u + v;
-        a[i + j + len / 2] = u - v;
-      }
-}
-//----
-// power  sizes: n=8; loops: parallel
-#include <complex.h>
-void spec(int n, const float complex *a, float *p) { for (int i = 0; i < n; i++) p[i] = crealf(a[i]) * crealf(a[i]) + cimagf(a[i]) * cimagf(a[i]); }
-//----
 // alias  sizes: n=8; loops: sequential
 #include <complex.h>
 void f(int n, double complex *a, double complex z) { for (int i = 0; i < n; i++) { a[i] = a[i] * a[n - 1 - i] / (z + 3 + a[0]); z *= z; z += creal(z); z /= 1.5 + I; a[i] *= z; a[i] /= 2; a[i] -= 1; } }
@@ -100,16 +84,6 @@ double complex f(int n, const double complex *a) {
   const double complex *p = a;
   for (int k = 0; k < n; k++, w *= 0.5 + 0.1 * I) { if (k == 3) continue; s += w * *p++; if (cabs(s) > 4) break; }
   return s / n;
-}
-//----
-// local  sizes: n=9; loops: parallel parallel
-#include <complex.h>
-#include <stdlib.h>
-void f(int n, double complex *a) {
-  double complex *t = malloc(n * sizeof(double complex));
-  for (int i = 0; i < n; i++) t[i] = a[n - 1 - i];
-  for (int i = 0; i < n; i++) a[i] = t[i] * I;
-  free(t);
 }
 //----
 // globals  sizes: N=5; loops: parallel reduction
