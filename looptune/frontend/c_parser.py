@@ -156,12 +156,13 @@ class _Reader:
                     if node.coord.line > 1:
                         self.types[node.name] = self.type(node.type)
                         texts.append(self.type_text(node.name, self.types[node.name], node))
+                        texts += self.inner_texts(node, node)
                 case c_ast.Decl() if isinstance(node.type, c_ast.FuncDecl):
                     functions.append(self.prototype(node, join_continued(marks)))
                     marks = []
                 case c_ast.Decl():
                     variables += self.declare(node)
-                    texts += self.struct_texts(node)
+                    texts += self.inner_texts(node)
                 case _:
                     continue
         declared = replace_sizeof(tuple(variables), {d.name: d.type for d in variables}, ())
@@ -171,12 +172,18 @@ class _Reader:
     def type_text(self, name: str, kind: s.Type, node: Any) -> s.TypeText:
         return s.TypeText(name, CGenerator().visit(node), kind.tag if isinstance(kind, s.Struct) else "")
 
-    def struct_texts(self, node: Any) -> Iterator[s.TypeText]:
-        """Yield the struct that a declaration at file scope lists the fields of."""
-        while isinstance(node, c_ast.Decl | c_ast.TypeDecl | c_ast.PtrDecl | c_ast.ArrayDecl):
+    def inner_texts(self, node: Any, whole: Any = None) -> Iterator[s.TypeText]:
+        """Yield the struct, or the enumeration and its constants, that a declaration lists; ``whole`` declares them."""
+        while isinstance(node, c_ast.Decl | c_ast.Typedef | c_ast.TypeDecl | c_ast.PtrDecl | c_ast.ArrayDecl):
             node = node.type
-        if isinstance(node, c_ast.Struct) and node.name is not None and node.decls is not None:
-            yield self.type_text(f"struct {node.name}", self.types[f"struct {node.name}"], node)
+        whole = node if whole is None else whole
+        match node:
+            case c_ast.Struct() if node.name is not None and node.decls is not None:
+                yield self.type_text(f"struct {node.name}", self.types[f"struct {node.name}"], whole)
+            case c_ast.Enum() if node.values is not None:
+                names = [e.name for e in node.values.enumerators if isinstance(e, c_ast.Enumerator)]
+                for name in (f"enum {node.name}", *names):
+                    yield self.type_text(name, s.Basic("int32"), whole)
 
     def prototype(self, node: Any, marks: tuple[Pragma, ...]) -> s.Function:
         return s.Function(node.name, (), self.type(node.type.type), s.Block(()), marks, span=self.span(node))

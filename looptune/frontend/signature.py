@@ -119,7 +119,9 @@ def head(
         structs.append(result)
         end = f"{result} returned; __builtin_memcpy(&returned, {returned}, sizeof returned); return returned;"
     text = f"{result} {function.name}({', '.join(listed) if listed else 'void'})"
-    before |= dict.fromkeys(type_lines(file, structs))
+    declared, of_headers = type_lines(file, structs)
+    before |= dict.fromkeys(declared)
+    headers |= {_HEADERS.get(name, "stdint.h"): None for name in of_headers}
     start = "\n  ".join(lines)
     names = tuple(d.name for d in function.params)
     return Head(text, (*before, *externs), tuple(headers), start, end, hidden, names)

@@ -34,10 +34,10 @@ def has_struct(kind: c_ast.Type) -> bool:
     return isinstance(leaf_type(kind), c_ast.Struct)
 
 
-def type_lines(file: c_ast.File, texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the file's declarations of the types that texts name, and of those that these need.
+def type_lines(file: c_ast.File, texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the file's declarations of the types that texts name and of those that these need, and types of headers.
 
-    Raises UsageError for a type of a header.
+    Raises UsageError for a type of a header that is no number.
     """
     known = {t.name: t for t in file.types}
     needed: set[str] = set()
@@ -46,14 +46,17 @@ def type_lines(file: c_ast.File, texts: Iterable[str]) -> tuple[str, ...]:
         for name in _type_names(waiting.pop()) & known.keys() - needed:
             needed.add(name)
             waiting.append(known[name].text)
-    lines = tuple(f"{t.text};" for t in file.types if t.name in needed)
-    for name in sorted(set(re.findall(r"\w+", " ".join(lines))) & HEADER_TYPES.keys() - known.keys()):
-        raise UsageError(f"a struct has a field of type {name}, which C that is built here does not declare")
-    return (f"#ifndef {TYPES_DECLARED}", *lines, "#endif") if lines else ()
+    lines = tuple(dict.fromkeys(f"{t.text};" for t in file.types if t.name in needed))
+    others = sorted(set(re.findall(r"\w+", " ".join(lines))) & HEADER_TYPES.keys() - known.keys())
+    for name in others:
+        if not HEADER_TYPES[name]:
+            raise UsageError(f"a struct has a field of type {name}, which C that is built here does not declare")
+    return ((f"#ifndef {TYPES_DECLARED}", *lines, "#endif") if lines else ()), tuple(others)
 
 
 def _type_names(text: str) -> set[str]:
-    return {f"struct {name}" for name in re.findall(r"\bstruct\s+(\w+)", text)} | set(re.findall(r"\w+", text))
+    tags = {f"{word} {name}" for word, name in re.findall(r"\b(struct|enum)\s+(\w+)", text)}
+    return tags | set(re.findall(r"\w+", text))
 
 
 def result_type(file: c_ast.File, kind: c_ast.Struct) -> str:

@@ -106,8 +106,10 @@ def test_what_cannot_be_declared_so_is_refused(tmp_path: Path) -> None:
 
 
 STRUCTS = """#include <complex.h>
+#include <stddef.h>
+enum { FIX = 3 };
 typedef double real; typedef struct { float r, g, b; } px; typedef double complex zc;
-struct grid { int n; real *data; real sum; double complex z; px fix[3]; };
+struct grid { int n; real *data; real sum; double complex z; px fix[FIX]; size_t pad; };
 struct box { double w; } B;
 zc f(int n, const px *in, px *restrict out, struct grid *g, const zc a, zc *x, zc A[n][n], struct box b);
 """
@@ -130,7 +132,7 @@ CALLS_STRUCTS = """#include <stdio.h>
 int main(void) {
   double d[4] = {1, 2, 3, 4}; zc x[4] = {1, 2 + I, 3, 4 * I}, A[4][4] = {{I, 2}, {3}};
   px in[4] = {{1, 2, 3}}, out[4] = {0};
-  struct grid g = {4, d, 0, 2 - I, {{0}, {0, 0, 5}}}; struct box b = {3};
+  struct grid g = {4, d, 0, 2 - I, {{0}, {0, 0, 5}}, 0}; struct box b = {3};
   B.w = 2;
   zc s = f(4, in, out, &g, 1 + 2 * I, x, A, b);
   printf("%g %g %g %g %g %g %g %g\\n", creal(s), cimag(s), g.sum, out[0].g, out[3].g, creal(x[1]), cimag(A[0][0]), b.w);
