@@ -243,6 +243,27 @@ def test_the_guess_that_is_fastest_at_reduced_sizes_runs_first_at_the_users(tmp_
     assert "unroll 8" in measured[3]
 
 
+@pytest.mark.wide
+def test_late_in_a_budget_no_guess_waits_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that still compiles; where none is built even later, the default is measured."""
+    slow, quick = Configuration(("loop k: hangcompiler",)), Configuration(("loop k: reduced 5 unroll 8",))
+    for guesses, left, last in (((slow, quick), (10.0, 5.0), "unroll 8"), ((slow,), (3.0,), "''")):
+        folder = tmp_path / last.strip("'")
+        folder.mkdir(exist_ok=True)
+        lab = FakeLab(folder / "journal")
+
+        def left_s(tally: SweepStatistics, lab: FakeLab = lab, left: tuple[float, ...] = left) -> float:
+            done = len(ran(lab, "measure"))
+            return left[done] if done < len(left) else 0.0
+
+        monkeypatch.setattr(SweepStatistics, "left_s", left_s)
+        run(
+            lab, folder, parse("loop k: illegal", "s"), first=(Configuration(()),), guesses=guesses,
+            budget=Budget(None, 10.0), jobs=2, timeout_s=30.0,
+        )  # fmt: skip
+        assert last in ran(lab, "measure")[-1]
+
+
 def rounds(base_us: float, seed: int, noise: float) -> tuple[float, ...]:
     rng = random.Random(seed)
     return tuple(base_us * (1 + noise * rng.random()) for _ in range(60))

@@ -307,7 +307,7 @@ class Coordinator:
             self._built.extend(self._parked)
             self._parked.clear()
         while self._built and self._workers.free(self._number) and not self._out_of_time:
-            if not self._overlap and self._workers.compiling > 0 and not self._is_late:
+            if not self._overlap and self._workers.compiling > 0 and not self._is_late():
                 return
             opened = self._next_built()
             if opened is None:
@@ -326,41 +326,51 @@ class Coordinator:
             else:
                 self._take(opened, other)
 
-    @property
-    def _is_late(self) -> bool:
-        """Tell whether a part of a budget of time has passed, and nothing has a time.
+    def _is_late(self, shares: int = 1) -> bool:
+        """Tell whether ``shares`` times FIRST_SHARE of a budget of time have passed, and nothing has a time.
 
         A version that is disturbed by compilers is better than none; the finals time it again.
         """
         seconds = self._budget.seconds
         if seconds is None or self._best() is not None:
             return False
-        return self._tally.left_s() < (1 - FIRST_SHARE) * seconds
+        return self._tally.left_s() < (1 - shares * FIRST_SHARE) * seconds
 
     def _next_built(self) -> _Open | None:
         """Return the version that is measured next, None to wait for one that the others are compared with.
 
         As long as nothing has a time, that is a guess that has not failed: without a time to compare with, a slow
-        version is not stopped. Where all guesses have failed, whatever is built is measured, the default last.
+        version is not stopped. Where all guesses have failed, or two shares of a budget have passed without one,
+        whatever is built is measured, the default last.
         """
         alone = self._best() is None and len(self._in_flight) + len(self._waiting) > 1
         guess = self._next_guess() if alone else None
+        if guess is not None and guess in self._built:
+            self._built.remove(guess)
+            return guess
+        if guess is not None and not self._is_late(2):
+            return None
         later = self._later if alone else ()
-        fit = (o for o in self._built if (o is guess if guess is not None else o.configuration.text not in later))
-        opened = next(fit, None)
-        if opened is not None:
-            self._built.remove(opened)
+        opened = min(self._built, key=lambda o: o.configuration.text in later, default=None)
+        if opened is None or (guess is None and opened.configuration.text in later):
+            return None
+        self._built.remove(opened)
         return opened
 
     def _next_guess(self) -> _Open | None:
         """Return the guess that is measured first, None without any.
 
-        Of those that have run at reduced sizes, that is the fastest there, once all have: a version may take minutes
-        at the user's sizes, of which nothing else has a part in the meantime.
+        Each runs at reduced sizes as soon as it is built. Then that is the fastest there, once all have run there or
+        nothing has a time late in a budget: a version may take minutes at the user's sizes, of which nothing else has
+        a part in the meantime.
         """
         guesses = [o for o in self._opened if o.configuration.text in self._guesses and not o.is_settled]
         unknown = [o for o in guesses if o.reduced_us is None]
-        return next(iter(unknown), None) or min(guesses, key=lambda o: o.reduced_us or math.inf, default=None)
+        built = next((o for o in unknown if o in self._built), None)
+        known = min((o for o in guesses if o not in unknown), key=lambda o: o.reduced_us or math.inf, default=None)
+        if built is not None or (unknown and not (known is not None and self._is_late())):
+            return built or unknown[0]
+        return known
 
     def _claim(self, opened: _Open) -> Row | None:
         """Return the row that is in the way, None for none; a version of which there is more to measure has its own."""
