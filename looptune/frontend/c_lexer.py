@@ -11,20 +11,20 @@ from pycparser.c_lexer import CLexer
 class Lexer(CLexer):  # type: ignore[misc]  # pycparser has no types
     """pycparser's lexer, which remembers its last token: some complaints come without their place.
 
-    An imaginary constant of GNU C (``2.0i``) is one token; the one after a constant is ``held``.
+    An imaginary constant of GNU C (``2.0i``) is one token; the one after a constant is ``pending``.
     """
 
     last: Any = None
-    held: Any = None
+    pending: Any = None
 
     def token(self) -> Any:
-        token, self.held = super().token() if self.held is None else self.held, None
+        token, self.pending = super().token() if self.pending is None else self.pending, None
         if token is not None and token.type.startswith(("INT_CONST_DEC", "FLOAT_CONST")):
-            self.held = super().token()
-            if self.held is not None and _ends_imaginary(token, self.held):
+            self.pending = super().token()
+            if self.pending is not None and _ends_imaginary(token, self.pending):
                 token.type = "FLOAT_CONST"
-                token.value += self.held.value.lower().replace("j", "i").replace("if", "fi")
-                self.held = None
+                token.value += self.pending.value.lower().replace("j", "i").replace("if", "fi")
+                self.pending = None
         self.last = token
         return token
 

@@ -18,8 +18,8 @@ from looptune.frontend.name_resolution import base
 from looptune.frontend.struct_parameters import (
     array_line,
     field_lines,
-    given_name,
     has_struct,
+    parameter_name,
     result_type,
     type_lines,
 )
@@ -90,7 +90,7 @@ def head(
         if has_struct(d.type):
             structs.append(d.c[0])
             if isinstance(p, Array):
-                given = given_name(d.name, params)
+                given = parameter_name(d.name, params)
                 listed[-1] = re.sub(rf"\b{d.name}\b(?!.*\b{d.name}\b)", given, d.c[0], count=1)
                 lines.append(array_line(p, given, d.c[0]))
             continue

@@ -71,7 +71,7 @@ def result_type(file: c_ast.File, kind: c_ast.Struct) -> str:
     return name
 
 
-def given_name(name: str, taken: Iterable[str]) -> str:
+def parameter_name(name: str, taken: Iterable[str]) -> str:
     """Return the name of a parameter whose own name the codelet's array has."""
     found = f"{name}_given"
     while found in taken:

@@ -81,7 +81,7 @@ class Arithmetic:
     def choice(self, cond: c_ast.Expr, a: c_ast.Expr, b: c_ast.Expr) -> c_ast.Expr:
         return c_ast.Ternary(cond, a, b, span=self.span)
 
-    def kept(self, z: Parts) -> Parts:
+    def in_scalars(self, z: Parts) -> Parts:
         re = None if z.re is None else self.keep(z.re, "re")
         return Parts(re, None if z.im is None else self.keep(z.im, "im"))
 
@@ -99,7 +99,7 @@ class Arithmetic:
     def product(self, a: Parts, b: Parts) -> Parts:
         """Return (a.re b.re - a.im b.im) + i (a.re b.im + a.im b.re)."""
         both = None not in (a.re, a.im), None not in (b.re, b.im)
-        a, b = self.kept(a) if both[1] else a, self.kept(b) if both[0] else b
+        a, b = self.in_scalars(a) if both[1] else a, self.in_scalars(b) if both[0] else b
         re = self.minus(self.times(a.re, b.re), self.times(a.im, b.im))
         return Parts(re, self.plus(self.times(a.re, b.im), self.times(a.im, b.re)))
 
@@ -110,7 +110,7 @@ class Arithmetic:
             by = self.keep(by, "divisor") if None not in (a.re, a.im) else by
             re, im = self.over(a.re, by), self.over(a.im, by)
             return Parts(re, im) if b.im is None else Parts(im, self.negated(re))
-        b, a = self.kept(b), self.kept(a)
+        b, a = self.in_scalars(b), self.in_scalars(a)
         c, d = self.zero(b.re), self.zero(b.im)
         first = self.keep(self.op(">=", self.call("fabs", c), self.call("fabs", d)), "larger")
         ratio = self.keep(self.choice(first, self.op("/", d, c), self.op("/", c, d)), "ratio")
@@ -153,7 +153,7 @@ class Arithmetic:
 
     def logarithm(self, z: Parts) -> Parts:
         """Return log |z| + i arg z; near |z| = 1, log1p((m - 1)(m + 1) + k k) / 2 of the larger and smaller part."""
-        z = self.kept(Parts(self.zero(z.re), self.zero(z.im)))
+        z = self.in_scalars(Parts(self.zero(z.re), self.zero(z.im)))
         size = self.keep(self.size(z), "size")
         x, y = self.call("fabs", self.zero(z.re)), self.call("fabs", self.zero(z.im))
         most, least = self.keep(self.call("fmax", x, y), "most"), self.keep(self.call("fmin", x, y), "least")
@@ -167,7 +167,7 @@ class Arithmetic:
 
     def root(self, z: Parts) -> Parts:
         """Return the square root in the right half plane."""
-        z = self.kept(Parts(self.zero(z.re), self.zero(z.im)))
+        z = self.in_scalars(Parts(self.zero(z.re), self.zero(z.im)))
         re, im = self.zero(z.re), self.zero(z.im)
         half, zero = self.number("0.5f"), self.number("0.0f")
         total = self.op("+", self.size(z), self.call("fabs", re))
@@ -180,7 +180,7 @@ class Arithmetic:
 
     def power(self, a: Parts, b: Parts) -> Parts:
         """Return exp(b log a), and zero where a is zero."""
-        a, zero = self.kept(a), self.number("0.0f")
+        a, zero = self.in_scalars(a), self.number("0.0f")
         nothing = self.keep(self.equal(a, Parts(None)), "nothing")
         z = self.exponential(self.product(b, self.logarithm(a)))
         return Parts(self.choice(nothing, zero, self.zero(z.re)), self.choice(nothing, zero, self.zero(z.im)))
@@ -207,11 +207,11 @@ class Arithmetic:
         im = self.op("/", self.op("/", self.op("*", sin, cos), c), c)
         return Parts(self.op("/", t, divisor), self.op("/", im, divisor))
 
-    def turned(self, z: Parts) -> Parts:
+    def times_i(self, z: Parts) -> Parts:
         """Return i z."""
         return Parts(self.negated(z.im), z.re)
 
-    def turned_back(self, z: Parts) -> Parts:
+    def divided_by_i(self, z: Parts) -> Parts:
         """Return -i z."""
         return Parts(z.im, self.negated(z.re))
 
@@ -223,10 +223,10 @@ _RESULTS: Mapping[str, _Of1] = {
     "csqrt": Arithmetic.root,
     "csin": Arithmetic.sine,
     "ccos": Arithmetic.cosine,
-    "csinh": lambda on, z: on.turned_back(on.sine(on.turned(z))),
-    "ccosh": lambda on, z: on.cosine(on.turned(z)),
+    "csinh": lambda on, z: on.divided_by_i(on.sine(on.times_i(z))),
+    "ccosh": lambda on, z: on.cosine(on.times_i(z)),
     "ctanh": Arithmetic.hyperbolic_tangent,
-    "ctan": lambda on, z: on.turned_back(on.hyperbolic_tangent(on.turned(z))),
+    "ctan": lambda on, z: on.divided_by_i(on.hyperbolic_tangent(on.times_i(z))),
     "conj": lambda on, z: Parts(z.re, on.negated(z.im)),
 }
 _REAL: Mapping[str, Callable[[Arithmetic, Parts], c_ast.Expr]] = {
@@ -271,7 +271,7 @@ def has_complex_form(name: str) -> bool:
     return plain(f"c{name.removeprefix('__builtin_')}")[0] != "" or name in ("fabs", "fabsf")
 
 
-def called(on: Arithmetic, e: c_ast.Call, args: tuple[Parts, ...]) -> Parts | c_ast.Expr:
+def library_value(on: Arithmetic, e: c_ast.Call, args: tuple[Parts, ...]) -> Parts | c_ast.Expr:
     """Return what a function of ``complex.h`` returns: a pair, or a real expression.
 
     Raises UnsupportedError for functions of ``long double`` and those for which there is no formula here.

@@ -383,7 +383,7 @@ class _Rewriter:
         """Return z times I, where an integer becomes a floating-point number."""
         if z.im is None and z.re is not None and not self.dtype(z.re):
             return Parts(None, on.op("*", z.re, c_ast.Number("1.0f", span=on.span)))
-        return on.turned(z)
+        return on.times_i(z)
 
     def choice(self, on: Arithmetic, cond: c_ast.Expr, then: c_ast.Expr, other: c_ast.Expr) -> Parts:
         test = self.keep(self.truth(cond), "holds")
@@ -400,7 +400,7 @@ class _Rewriter:
         """Return what a function of ``complex.h`` returns."""
         _, suffix = complex_arithmetic.plain(e.name)
         args = tuple(self.typed(self.pair(a), suffix) for a in e.args)
-        return complex_arithmetic.called(Arithmetic(e.span, self.keep, suffix), e, args)
+        return complex_arithmetic.library_value(Arithmetic(e.span, self.keep, suffix), e, args)
 
     def typed(self, z: Parts, suffix: str) -> Parts:
         """Return an argument as one of float where the function's name says so, and of double otherwise."""
