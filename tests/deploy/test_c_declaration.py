@@ -101,6 +101,14 @@ def test_what_cannot_be_declared_so_is_refused(tmp_path: Path) -> None:
         unit_of("double w[40], x[40];", "void f(int n, double (*t)[40])", tmp_path, end="(*t)[0] = 1;")
     with pytest.raises(UsageError, match="f has a parameter without a name"):
         unit_of("double w[40], x[40];", "void f(int n, double)", tmp_path)
+    with pytest.raises(UsageError, match="p at file scope consists of structs"):
+        unit_of("struct { double v; } p[40]; double w[40], x[40];", "void f(int n)", tmp_path, end="p[0].v = 1;")
+    local = "struct { double v, u; } t = {1, 2};"
+    unnamed = load(
+        f"struct {{ double v, u; }} f(int n, double *w, double *x) {{ {local} {LOOP} t.v = x[0]; return t; }}"
+    )
+    with pytest.raises(UsageError, match="a struct without a name is returned"):
+        build.as_c(unnamed, tmp_path / "none", "auto", "", default=True)
     with pytest.raises(UsageError, match="f takes s, whose type"):
         unit_of("union q { int x; };", "void f(int n, union q s, double *w, double *x)", tmp_path)
 

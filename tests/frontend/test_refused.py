@@ -48,6 +48,8 @@ OTHERWISE: Mapping[str, str] = {
     "has a parameter without a name": "of build --c only: test_built_declaration",
     "which C that is built here does not": "of build --c only: test_built_declaration",
     "at file scope, which C that is built": "of build --c only: test_built_declaration",
+    "for which C that is built here has no array": "of build --c only: test_built_declaration",
+    "which C that is built here cannot declare": "of build --c only: test_built_declaration",
     "whose type C that is built here": "of build --c only: test_built_declaration",
     "a pointer to a whole array: write": "of build --c only: test_built_declaration",
     "#include is nested more than": "needs a second file that includes itself: test_frontend_load",
