@@ -105,7 +105,7 @@ def test_what_cannot_be_declared_so_is_refused(tmp_path: Path) -> None:
         unit_of("struct { double v; } p[40]; double w[40], x[40];", "void f(int n)", tmp_path, end="p[0].v = 1;")
     local = "struct { double v, u; } t = {1, 2};"
     unnamed = load(
-        f"struct {{ double v, u; }} f(int n, double *w, double *x) {{ {local} {LOOP} t.v = x[0]; return t; }}"
+        f"struct {{ double v, u; }} f(int n, double *w, double *x) {{ {local} {LOOP} t.v = x[0]; return t; }}\n"
     )
     with pytest.raises(UsageError, match="a struct without a name is returned"):
         build.as_c(unnamed, tmp_path / "none", "auto", "", default=True)
