@@ -182,8 +182,8 @@ class _Reader:
                 yield self.type_text(f"struct {node.name}", self.types[f"struct {node.name}"], whole)
             case c_ast.Enum() if node.values is not None:
                 names = [e.name for e in node.values.enumerators if isinstance(e, c_ast.Enumerator)]
-                for name in (f"enum {node.name}", *names):
-                    yield self.type_text(name, s.Basic("int32"), whole)
+                declared = self.type_text(f"enum {node.name}", s.Basic("int32"), whole)
+                yield from (declared, *(replace(declared, name=name) for name in names))
 
     def prototype(self, node: Any, marks: tuple[Pragma, ...]) -> s.Function:
         return s.Function(node.name, (), self.type(node.type.type), s.Block(()), marks, span=self.span(node))

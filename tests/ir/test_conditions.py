@@ -52,8 +52,8 @@ def test_what_becomes_of_it(body: str, becomes: str) -> None:
 
 def test_a_fact_ends_where_its_variable_changes() -> None:
     """After k is assigned nothing is known of it, neither in this iteration nor at the start of the next."""
-    body = "{ int k = j; if (k > i) { if (k > i) x[j] = 1; k = i; if (k > i) x[j] = 2; } }"
-    text = "k = j; if (k > i) { x[j] = 1; k = i; if (k > i) { x[j] = 2; } }"
+    body = "{ int k = j; if (k > i) { if (k > i) x[j] = 1; if (x[j] > 0) k = i; if (k > i) x[j] = 2; } }"
+    text = "k = j; if (k > i) { x[j] = 1; if (x[j] > 0) { k = i; } if (k > i) { x[j] = 2; } }"
     assert shown(body).endswith(text)
     loop = "{ int k = j; if (k > i) { for (int l = 0; l < n; l++) { if (k > i) x[l] = 1; k = l; } } }"
     assert "for (int l = 0; l < n; l++) { if (k > i) { x[l] = 1; } k = l; }" in shown(loop)
