@@ -59,6 +59,7 @@ OTHERWISE: Mapping[str, str] = {
     "several characters in one": "likewise",
     "more characters than an int has bytes": "likewise",
     "\0 may change \0, which bounds it": "jam: the front end makes such a loop a while, which jam refuses first",
+    "\0 is \0, and looptune reads C: \0": "a file of another language: test_other_languages",
     "this nest, on which \0, cannot be analysed": "when isl gives up is no matter of one file: test_isl_limits",
     "the bounds of its loops are too complex to analyse": "likewise",
     "the loops are too complex to generate": "likewise",
