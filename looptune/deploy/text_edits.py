@@ -16,6 +16,7 @@ from looptune.core.errors import UnsupportedError
 from looptune.core.source import NOWHERE, Span
 from looptune.deploy.text_counters import Around, NotLocal, in_terms_of_the_text
 from looptune.frontend.heap_arrays import ALLOCATE, FREE
+from looptune.frontend.other_languages import is_cxx
 from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.source_layout import Layout, Line, StatementRange
 from looptune.frontend.unit import FunctionPart
@@ -264,9 +265,17 @@ class _Splicer:
             raise NotLocal(_unwritten(self.layout, first), span)
         start, end = self.with_conditions(start, end, first, last)
         head = self.directives_before(first, start)
-        text = self.text(run, old, new, start, around)
+        text = self.spelled(self.text(run, old, new, start, around), span)
         head = [e for e in head if e.end <= start]
         return [*head, Edit(start, end, text + self.kept_lines(start, end))]
+
+    def spelled(self, text: str, span: Span) -> str:
+        """Return C as C++ in a file of that. Raises NotLocal where C++ demands types that C leaves out."""
+        if not is_cxx(self.part.path):
+            return text
+        if "__builtin_malloc" in text:
+            raise NotLocal("C++ does not convert what allocates the copies: write the function in C", span)
+        return re.sub(r"\b_Bool\b", "bool", text)
 
     def is_called(self, span: Span) -> bool:
         """Tell whether a place of the file is outside of the text of the codelet."""

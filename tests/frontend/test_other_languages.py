@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from looptune.core.errors import LooptuneError
+from looptune.deploy.source_to_source import transform
 from looptune.frontend import load
 from looptune.frontend.other_languages import as_c
 from looptune.ir import interpreter
@@ -74,6 +75,18 @@ def test_it_means_what_it_means_to_cxx(name: str, tmp_path: Path) -> None:
     assert np.allclose(mine["w"], w)
     assert difference(path, values, tmp_path, {"x": (n,)}, kernel="f") is None
     assert Analysis(codelet).model.statements
+
+
+def test_transformed_loops_are_cxx(tmp_path: Path) -> None:
+    path = tmp_path / "f.cpp"
+    path.write_text(PROGRAMS["casts"])
+    made = transform(path, ("loop i: unroll 2",), kernel="f")
+    assert "bool positive;" in made
+    (tmp_path / "made.cpp").write_text(made)
+    subprocess.run(["g++", "-fsyntax-only", tmp_path / "made.cpp"], check=True)
+    path.write_text("void f(int n, double (&w)[n]) { for (int i = 0; i < n - 1; i++) w[i] = w[i + 1]; }")
+    with pytest.raises(LooptuneError, match=r"C\+\+ does not convert what allocates the copies"):
+        transform(path, ("loop i: snapshot w",))
 
 
 def test_each_token_stays_where_it_was() -> None:
