@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from looptune.frontend import load
+from looptune.ir.nodes import Codelet
 from looptune.lower.pipeline import lower
 from looptune.lower.plan import count, launches
-from looptune.report.check import json
+from looptune.report.check import json, nests
 from looptune.report.check import text as loops
 from looptune.report.check.explanation import explain
 from looptune.schedule.analysis import Analysis
@@ -282,3 +284,26 @@ def test_scalars_that_leave_a_nest_have_the_names_of_the_text() -> None:
     assert "flow on k" in shown
     assert "s_2" not in shown
     assert "k_2" not in shown
+
+
+def test_a_nest_that_takes_too_long_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says so at its place; the nest after it is analysed."""
+    path = tmp_path / "two.c"
+    loops = "for (int i = 0; i < n; i++) x[i] = 0;"
+    path.write_text(f'void f(int n, float *x) {{ {loops} puts("a"); {loops} }}\n')
+
+    known: list[Codelet] = []
+
+    def slow(codelet: Codelet, reassociate: bool) -> Analysis:
+        known.append(codelet)
+        while len(known) == 1:
+            pass
+        return Analysis(codelet, reassociate)
+
+    monkeypatch.setattr(nests, "LIMIT_S", 0.1)
+    monkeypatch.setattr(nests, "Analysis", slow)
+    late, other = nests.report(path, None, True)
+    assert late.obstacle is not None
+    assert late.obstacle.message == "the analysis of this nest took more than 0.1 s"
+    assert (late.span.line, late.loops) == (1, ())
+    assert [f.kind for f in other.loops] == ["parallel"]

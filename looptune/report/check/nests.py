@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from looptune.core.errors import LooptuneError
+from looptune.core.errors import LooptuneError, UnsupportedError
 from looptune.core.source import Span
+from looptune.core.time_limit import OutOfTime, time_limit
 from looptune.frontend.survey import SurveyedNest, survey
 from looptune.report.check import json, text
 from looptune.report.check.loop_facts import LoopFacts, loop_facts
@@ -16,6 +17,9 @@ from looptune.schedule.analysis import Analysis
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+LIMIT_S = 60.0
+"""Seconds after which the analysis of a nest is stopped, as ``scan`` does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +46,13 @@ def _reported(nest: SurveyedNest, reassociate: bool) -> NestReport:
     if nest.codelet is None:
         return NestReport(nest.kernel, nest.span, (), nest.refusal)
     try:
-        facts = tuple(loop_facts(Analysis(nest.codelet, reassociate), nest.flags))
+        with time_limit(LIMIT_S):
+            facts = tuple(loop_facts(Analysis(nest.codelet, reassociate), nest.flags))
     except LooptuneError as error:
         return NestReport(nest.kernel, nest.span, (), error)
+    except OutOfTime:
+        late = UnsupportedError(f"the analysis of this nest took more than {LIMIT_S:g} s", nest.span)
+        return NestReport(nest.kernel, nest.span, (), late)
     return NestReport(nest.kernel, nest.span, in_text_names(own_loops(facts, nest), nest.names), nest.refusal)
 
 
