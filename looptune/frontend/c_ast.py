@@ -352,7 +352,7 @@ class File:
 
     ``globals`` are the variables at file scope, and enumeration constants as const ints; ``skipped`` are the errors of
     the functions and declarations that the parser cannot read and that were not needed. ``results`` are the types that
-    declared functions return, ``types`` those at file scope.
+    declared functions return, ``types`` those at file scope; ``pure`` are functions that are said to have no effects.
     """
 
     functions: tuple[Function, ...]
@@ -360,6 +360,7 @@ class File:
     skipped: tuple[ParseError, ...] = ()
     results: Mapping[str, Type] = field(default_factory=dict)
     types: tuple[TypeText, ...] = ()
+    pure: frozenset[str] = frozenset()
 
 
 Expr = Number | Name | Index | Field | Unary | Binary | Ternary | Cast | Call | Assignment | Comma | Unsupported

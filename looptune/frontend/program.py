@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from looptune.core.errors import LooptuneError, ParseError, UsageError
@@ -13,6 +13,7 @@ from looptune.frontend import c_ast as s
 from looptune.frontend.c_parser import parse
 from looptune.frontend.other_languages import check_language
 from looptune.frontend.preprocess import Preprocessed, decode, is_declared, normalise_line_ends, preprocess, read_source
+from looptune.frontend.pure_functions import pure_functions
 from looptune.frontend.symbol_table import Options
 
 Value = str | int | float | None
@@ -90,7 +91,8 @@ def _parsed(
 ) -> tuple[Preprocessed, s.File]:  # fmt: skip
     prepared = preprocess(text, path, macros, folders)
     try:
-        return prepared, parse(prepared, dtype, needed(prepared))
+        file = parse(prepared, dtype, needed(prepared))
+        return prepared, replace(file, pure=pure_functions(prepared.sources.values()))
     except ParseError as error:
         raise hinted(error, prepared) from None
 

@@ -307,3 +307,27 @@ def test_a_nest_that_takes_too_long_hides_no_other(tmp_path: Path, monkeypatch: 
     assert late.obstacle.message == "the analysis of this nest took more than 0.1 s"
     assert (late.span.line, late.loops) == (1, ())
     assert [f.kind for f in other.loops] == ["parallel"]
+
+
+def test_functions_without_effects_leave_loops_parallel(tmp_path: Path) -> None:
+    """By their attributes or a pragma; one that reads the array that the loop writes does not."""
+    path = tmp_path / "pure.c"
+    path.write_text("""
+extern double g(double) __attribute__((const));
+__attribute__((nothrow, __pure__)) double h(const double *a, int i); // not __attribute__((const)) plain(
+[[gnu::const]] int k(int);
+double p(double), q(const double *, int);
+double plain(double) __attribute__((nothrow));
+#pragma looptune pure p, q
+void f(int n, const double *x, double *y) {
+  for (int i = 0; i < n; i++) y[i] = g(x[i]) + p(x[i]) + k(i);
+  puts("");
+  for (int i = 0; i < n; i++) y[i] = h(x, i) + q(x, i);
+  puts("");
+  for (int i = 0; i < n; i++) y[i] = q(y, i);
+  puts("");
+  for (int i = 0; i < n; i++) y[i] = plain(x[i]);
+}
+""")
+    kinds = [f.kind for nest in nests.report(path, None, True) for f in nest.loops]
+    assert kinds == ["parallel", "parallel", "unknown", "sequential"]

@@ -181,9 +181,9 @@ class Calls:
         if function is None and is_library_call(call):
             return LibraryCalls(self.kind, self.types, self.parameters, self.numbers).statements(call, wants_value)
         if function is None or self.is_modelled_recursion(function):
-            pure = function is not None and self.is_pure(function)
+            pure = call.name in self.file.pure or (function is not None and self.is_pure(function))
             items, result = modelled(call, self.kind, self.file.results.get(call.name), is_pure=pure)
-            return (*items, *self.set_by(call)), result if wants_value else None
+            return (*items, *(() if pure else self.set_by(call))), result if wants_value else None
         number = next(self.numbers)
         if number > _MOST:
             raise UnsupportedError(f"more than {_MOST:,} calls are inlined here: write loops", call.span)
