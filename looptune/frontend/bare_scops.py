@@ -27,6 +27,7 @@ _SKIPPED = re.compile(
 _LOOP = re.compile(r"^[ \t]*(for)[ \t]*\(", re.MULTILINE)
 _NEXT_LOOP = re.compile(r"\s*(for)\s*\(")
 _HEAD = re.compile(r"(?:for|while|if)\s*\(")
+_FUNCTION = re.compile(r"\b(?!(?:for|while|if|switch|return|sizeof)\b)[A-Za-z_]\w*\s*\([^;{}()]*\)\s*[A-Za-z_]")
 _ELSE = re.compile(r"\s*else\b")
 _DEFINED = {
     "min": ("T min(T a, T b)", "a < b ? a : b"),
@@ -64,7 +65,7 @@ def bare_scops(text: str) -> dict[int, tuple[Extent, Extent]]:
             begin = None
     marked = [(first[0], last[1]) for first, last in found.values()]
     end = 0
-    for loop in _LOOP.finditer(plain):
+    for loop in () if _hides_braces(plain) else _LOOP.finditer(plain):
         start = loop.start(1)
         if start < end or any(a < start < b for a, b in marked) or not _is_outside(plain, start):
             continue
@@ -72,6 +73,16 @@ def bare_scops(text: str) -> dict[int, tuple[Extent, Extent]]:
         if end > start and _line(text, start) not in found:
             found[_line(text, start)] = ((start, start), (end, end))
     return found
+
+
+def _hides_braces(plain: str) -> bool:
+    """Tell whether braces do not show what is outside of functions: macros stand for some, or ``#if`` chooses them."""
+    depth = 0
+    for brace in re.findall(r"[{}]", plain):
+        depth += 1 if brace == "{" else -1
+        if depth < 0:
+            return True
+    return depth > 0 or any(_is_outside(plain, head.start()) for head in _FUNCTION.finditer(plain))
 
 
 def _line(text: str, at: int) -> int:

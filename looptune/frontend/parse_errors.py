@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from looptune.core.errors import ParseError
-from looptune.frontend import other_languages
+from looptune.frontend import cxx_constructs
 from looptune.frontend.other_languages import is_cxx
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _foreign(tokens: Sequence[Token], at: int, *, cxx: bool) -> tuple[str, Token
     first = at
     while first and tokens[first - 1].text not in (";", "{", "}"):
         first -= 1
-    of_cxx = other_languages.construct(tokens, first, at) if cxx else None
+    of_cxx = cxx_constructs.construct(tokens, first, at) if cxx else None
     if of_cxx is not None:
         return of_cxx
     here = tokens[at].text

@@ -59,7 +59,7 @@ def _trips() -> None:
 
 
 BUGS: Mapping[str, Bug] = {
-    "parentheses": Bug("transform", _parentheses, (25, 30)),
+    "parentheses": Bug("transform", _parentheses, (30, 42)),
     "remainder": Bug("transform", _remainder, (41, 42)),
     "unsigned": Bug("front", _unsigned, (5, 12, 17)),
     "legality": Bug("interpreter", _legality, (5,)),

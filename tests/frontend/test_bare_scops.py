@@ -104,3 +104,13 @@ def test_one_that_is_not_compiled_is_none(before: str, after: str) -> None:
     scop = "#pragma scop\nfor (i = 0; i < n; i++) a[i] = 1;\n#pragma endscop\n"
     text = f"{before}{scop}{after}void f(int n, double *a) {{ for (int i = 0; i < n; i++) a[i] = 2; }}\n"
     assert load(text).codelet.name == "f"
+
+
+@pytest.mark.parametrize(
+    "function",
+    ["void f(int n, double *a) BEGIN\n  double t;\nfor (int i = 0; i < n; i++) a[i] = 2;\nEND\n",
+     "void f(n, a) int n; double *a;\n{\nfor (int i = 0; i < n; i++) a[i] = 2;\n}\n"],
+)  # fmt: skip
+def test_loops_of_functions_stay_there(function: str) -> None:
+    """Also where macros stand for braces, or parameters are declared before them."""
+    assert load(f"#define BEGIN {{\n#define END }}\n{function}").codelet.name == "f"

@@ -259,7 +259,7 @@ class _Rewriter:
         re, im = _part(target, "re"), _part(target, "im")
         on, op, value = self.arithmetic(e), e.op, self.pair(e.value)
         if op in ("*", "/") and value.im is None:
-            by = self.keep(on.zero(value.re), "factor")
+            by = self.keep(on.zero(value.re), "by")
             value = Parts(by, by)
         elif op in ("*", "/"):
             value = on.product(Parts(re, im), value) if op == "*" else on.quotient(Parts(re, im), value)
