@@ -33,6 +33,7 @@ PLACES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.wide
 def test_places_with_negative_parts(tmp_path: Path) -> None:
     """Quotients, remainders, products, extremes, used several times and with constants, in every kernel."""

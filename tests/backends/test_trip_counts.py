@@ -24,6 +24,7 @@ def _counting() -> list[cross_check.Arguments]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.wide
 @pytest.mark.simulator
 def test_every_header_counts_as_in_c(tmp_path: Path) -> None:

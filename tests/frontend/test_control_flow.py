@@ -283,6 +283,7 @@ def test_programs_compute_what_gcc_computes(tmp_path: Path) -> None:
     assert all_targets.wrong(cases(PROGRAMS, all_targets.QUICK, 2), tmp_path) == []
 
 
+@pytest.mark.long
 @pytest.mark.wide
 def test_programs_compute_it_on_every_target(tmp_path: Path) -> None:
     """A CPU's machine code and Numba's CUDA module too."""

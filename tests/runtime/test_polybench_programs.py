@@ -114,6 +114,7 @@ def test_the_transformed_file_prints_the_same(bench: Path, tmp_path: Path, style
     assert cross_check.off(want, printed(bench, style, how, tmp_path, start.arrays, text)) is None
 
 
+@pytest.mark.long
 @pytest.mark.wide
 @pytest.mark.simulator
 @pytest.mark.skipif(not cross_check.CUDA, reason="numba-cuda is not installed")

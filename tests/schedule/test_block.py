@@ -154,9 +154,9 @@ def derived(text: str) -> Iterator[list[str]]:
 @pytest.mark.parametrize(
     ("text", "ways"),
     [pytest.param(LU, ("cuda-c",), id="lu", marks=pytest.mark.wide),
-     pytest.param(CHOLESKY, ("cuda-c",), id="cholesky", marks=pytest.mark.wide),
-     pytest.param(LUDCMP, ("cuda-c",), id="ludcmp", marks=pytest.mark.wide),
-     pytest.param(LU, ("simulator", "transform", "cpu"), id="lu, simulated", marks=pytest.mark.wide)],
+     pytest.param(CHOLESKY, ("cuda-c",), id="cholesky", marks=pytest.mark.long),
+     pytest.param(LUDCMP, ("cuda-c",), id="ludcmp", marks=pytest.mark.long),
+     pytest.param(LU, ("simulator", "transform", "cpu"), id="lu, simulated", marks=pytest.mark.long)],
 )  # fmt: skip
 def test_kernels_of_the_derived_form(text: str, ways: tuple[str, ...]) -> None:
     """Staged register tiles of an array that the kernel writes, and a block that runs all steps of the diagonal."""

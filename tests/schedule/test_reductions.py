@@ -95,6 +95,7 @@ def test_cpu(name: str, tmp_path: Path) -> None:
     agrees_on_cpu(planned(case.text, *case.lines), case.text, case.sizes, tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.wide
 @simulator
 def test_cuda(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ def test_what_the_loops_give(tmp_path: Path) -> None:
     assert not kernel_cases.wrong_in_c(SOME, tmp_path, (True,), TOLERANCE)
 
 
+@pytest.mark.long
 @pytest.mark.wide
 @compiler
 def test_what_the_loops_give_at_other_sizes(tmp_path: Path) -> None:
@@ -50,6 +51,7 @@ def test_what_the_loops_give_at_other_sizes(tmp_path: Path) -> None:
         assert not kernel_cases.wrong_in_c(some, folder, (True, False), tolerance)
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.wide
 @simulator
 @pytest.mark.parametrize("constant", [True, False])

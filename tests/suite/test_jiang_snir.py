@@ -110,6 +110,7 @@ def test_conditions_clean_up_only_where_something_is_left() -> None:
         assert [source.count("__global__") for source in differ] == [1, 4], boxed.text
 
 
+@pytest.mark.long
 @pytest.mark.wide
 @cuda
 @pytest.mark.parametrize("target", ["numba-cuda", "cuda-c"])
