@@ -68,7 +68,6 @@ _SAME_IN_C = (
     "malloc|free|exit|rand|srand"
 )
 _RULES: tuple[tuple[str, str], ...] = (
-    (r"\bstd::(?=(?:max|min|abs)\s*\()", "std__"),
     (rf"\b(?:std)?::(?=(?:{_SAME_IN_C})\b)", ""),
     (rf"\busing\s+(?:namespace\s+)?{_WORD}(?:::{_WORD})*\s*;", ""),
     (r"\bconstexpr\b", "const"),
@@ -104,7 +103,8 @@ def as_c(text: str) -> str:
     """Return the text of a C++ file with what C spells differently as C, each token where it was."""
     for name in _structs(text):
         text = _replaced(rf"\bstruct(?=\s+{name}\b)", "", text)
-    for pattern, new in (*_unqualified(text), *_RULES):
+    text = _with_macros(text)
+    for pattern, new in _RULES:
         text = _replaced(pattern, new, text)
     while (opening := next(_aloud(_OPENING, text), None)) is not None:
         end = _closing(text, opening.end())
@@ -114,13 +114,40 @@ def as_c(text: str) -> str:
     return text
 
 
-def _unqualified(text: str) -> Iterator[tuple[str, str]]:
-    """Yield a rule for each overloaded function that the text names without ``std::``, and does not define."""
+def _with_macros(text: str) -> str:
+    """Return the text with the overloaded functions under the names of macros, which evaluate arguments twice.
+
+    A call whose arguments may have effects keeps ``std::``, and without it gets a name that nothing defines.
+    """
+    places: list[tuple[int, int, str]] = []
     for word in _OVERLOADED:
         used = re.search(rf"\busing\s+(?:namespace\s+std|std::{word})\s*;", text)
         own = re.search(rf"\b{word}\s*\([^()]*\)\s*\{{|#\s*define\s+{word}\b", text)
-        if used and not own:
-            yield rf"(?<![\w:.>])\b{word}(?=\s*\()", f"{word[:2]}_"
+        for call in _aloud(re.compile(rf"\bstd::{word}\s*\("), text):
+            if _is_plain(text, call.end()):
+                places.append((call.start(), call.start() + 5, "std__"))
+        for call in _aloud(re.compile(rf"(?<![\w:.>])\b{word}\s*\("), text) if used and not own else ():
+            name = f"{word[:2]}_" if _is_plain(text, call.end()) else f"{word[:2]}0"
+            places.append((call.start(), call.start() + 3, name))
+    for start, end, name in places:
+        text = text[:start] + name + text[end:]
+    return text
+
+
+_HAS_EFFECT = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)")
+_CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
+
+
+def _is_plain(text: str, start: int) -> bool:
+    """Tell whether the arguments of a call, which begin at a place, change nothing."""
+    depth, end = 1, start
+    while depth and end < len(text):
+        depth += (text[end] == "(") - (text[end] == ")")
+        end += 1
+    arguments = text[start : end - 1]
+    known = re.compile(rf"(?:{_SAME_IN_C}|max|min|abs|sizeof)[fl]?")
+    called = _CALLED.findall(arguments)
+    return _HAS_EFFECT.search(arguments) is None and all(known.fullmatch(name) for name in called)
 
 
 def as_compiled(text: str) -> str:

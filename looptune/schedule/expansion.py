@@ -49,7 +49,8 @@ def _with_private_copies(body: tuple[Stmt, ...], copies: Mapping[str, str]) -> t
 def one_by_variable(codelet: Codelet, bound: Sequence[BoundDirective]) -> list[BoundDirective]:
     """Return the directives, each for one variable; an expansion is along all loops inside each other that name it."""
     each = [(b, t, v) for b in bound if isinstance(t := b.transform, StorageTransform) for v in t.variables]
-    found = [replace(b, transform=replace(t, variables=(v,))) for b, t, v in each if not isinstance(t, Expand)]
+    found = [b for b in bound if not isinstance(b.transform, StorageTransform)]
+    found += [replace(b, transform=replace(t, variables=(v,))) for b, t, v in each if not isinstance(t, Expand)]
     expansions = [(b, v) for b, t, v in each if isinstance(t, Expand)]
     for b, variable in expansions:
         named = [other.loop for other, v in expansions if v == variable and other.loop != b.loop]

@@ -104,6 +104,16 @@ def test_each_token_stays_where_it_was() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("call", ["std::max(x[0], *y++)", "abs(*y++)", "max(x[0], next(y))", "std::abs(x[0] = 2)"])
+def test_no_argument_is_evaluated_twice(call: str, tmp_path: Path) -> None:
+    """What may have an effect is refused: the macros that stand for these functions name arguments twice."""
+    path = tmp_path / "f.cpp"
+    head = "using namespace std;\nfloat next(float *y) { *y += 1; return *y; }\nvoid f(int n, float *x, float *y)"
+    path.write_text(f"{head}\n{{ for (int i = 0; i < n; i++) x[i] = {call}; }}\n")
+    with pytest.raises(LooptuneError):
+        load(path, kernel="f")
+
+
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
