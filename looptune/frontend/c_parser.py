@@ -27,6 +27,7 @@ from looptune.frontend.c_types import HEADER_TYPES, enumerated_type, named_type
 from looptune.frontend.heap_arrays import declare_heap_arrays
 from looptune.frontend.lower_expressions import Expressions
 from looptune.frontend.normalize.sizes import replace_sizeof
+from looptune.frontend.other_languages import is_cxx
 from looptune.frontend.parse_errors import explain, skippable_range, unknown_type
 from looptune.frontend.pragma import Pragma, SourceText, classify, join_continued, span_over
 from looptune.frontend.symbol_table import Options, Scope
@@ -69,7 +70,10 @@ def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], 
             skipped.append(error)
             text = text[: gap[0]] + re.sub(r"[^\n]", " ", text[slice(*gap)]) + text[gap[1] :]
             continue
-        return replace(_Reader(source, dtype, assumed).file(tree), skipped=tuple(skipped))
+        file = _Reader(source, dtype, assumed).file(tree)
+        overloaded = _overloaded(file.functions) if is_cxx(next(iter(source.sources))) else {}
+        functions = tuple(f for f in file.functions if f.name not in overloaded)
+        return replace(file, functions=functions, skipped=(*skipped, *overloaded.values()))
 
 
 _MOST_PARTS = 65_536
@@ -589,6 +593,16 @@ def _with_operator(span: Span, op: str) -> Span:
         return span
     col = len(before) - len(op) + 1
     return replace(span, col=col, width=span.width + span.col - col)
+
+
+def _overloaded(functions: Sequence[s.Function]) -> dict[str, ParseError]:
+    """Return why no definition of a name is read that has several, which C++ tells apart by more than the name."""
+    names = {f.name for f in functions}
+    return {
+        name: ParseError(f"{name} is defined {len(mine)} times, which C++ tells apart and C does not: give each a name",
+                         mine[1].span)
+        for name in sorted(names) if len(mine := [f for f in functions if f.name == name]) > 1
+    }  # fmt: skip
 
 
 def _merged(functions: list[s.Function]) -> tuple[s.Function, ...]:

@@ -122,6 +122,7 @@ def _with_macros(text: str) -> str:
     places: list[tuple[int, int, str]] = []
     for word in _OVERLOADED:
         used = re.search(rf"\busing\s+(?:namespace\s+std|std::{word})\s*;", text)
+        used = used or (_GLOBAL_ABS.search(text) if word == "abs" else None)
         own = re.search(rf"\b{word}\s*\([^()]*\)\s*\{{|#\s*define\s+{word}\b", text)
         for call in _aloud(re.compile(rf"\bstd::{word}\s*\("), text):
             if _is_plain(text, call.end()):
@@ -134,6 +135,8 @@ def _with_macros(text: str) -> str:
     return text
 
 
+_GLOBAL_ABS = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](?:math|stdlib)\.h[>\"]", re.MULTILINE)
+"""With these headers, C++ has ``abs`` of integers and floats outside of ``std`` as well."""
 _HAS_EFFECT = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)")
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
 

@@ -13,6 +13,7 @@ from looptune.core.errors import LooptuneError
 from looptune.deploy.source_to_source import transform
 from looptune.frontend import load
 from looptune.frontend.other_languages import as_c
+from looptune.frontend.survey import survey
 from looptune.ir import interpreter
 from looptune.schedule.analysis import Analysis
 from tests.helpers.against_gcc import difference
@@ -112,6 +113,32 @@ def test_no_argument_is_evaluated_twice(call: str, tmp_path: Path) -> None:
     path.write_text(f"{head}\n{{ for (int i = 0; i < n; i++) x[i] = {call}; }}\n")
     with pytest.raises(LooptuneError):
         load(path, kernel="f")
+
+
+@pytest.mark.parametrize(
+    "functions",
+    ["float g(float v) { return v; } double g(double v) { return 2 * v; }",
+     "namespace a { float g(float v) { return v; } } namespace b { float g(float v) { return 2 * v; } }"],
+)  # fmt: skip
+def test_functions_of_one_name_are_not_read(functions: str, tmp_path: Path) -> None:
+    """Which one a call means is for C++ to tell; the rest of the file is read."""
+    path = tmp_path / "f.cpp"
+    loops = "for (int i = 0; i < n; i++)"
+    callers = f"void f(int n, float *x) {{ {loops} x[i] = g(x[i]); }}\nvoid h(int n, float *x) {{ {loops} x[i] = 0; }}"
+    path.write_text(f"{functions}\n{callers}\n")
+    with pytest.raises(LooptuneError, match="g, which is not defined in this program"):
+        load(path, kernel="f")
+    assert load(path, kernel="h").codelet.name == "h"
+    assert ["g is defined 2 times" in str(error) for error in survey(path).skipped] == [True]
+
+
+def test_abs_of_the_headers_of_c_is_for_floats_too(tmp_path: Path) -> None:
+    """As in g++, whose math.h and stdlib.h declare all of them."""
+    path = tmp_path / "f.cpp"
+    path.write_text("#include <math.h>\nvoid f(int n, double *x) { for (int i = 0; i < n; i++) x[i] = abs(x[i]); }")
+    given = {"x": np.array([-0.5, 2.25])}
+    interpreter.run(load(path).codelet, given, {"n": 2})
+    assert given["x"].tolist() == [0.5, 2.25]
 
 
 @pytest.mark.parametrize(
