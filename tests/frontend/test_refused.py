@@ -60,6 +60,7 @@ OTHERWISE: Mapping[str, str] = {
     "more characters than an int has bytes": "likewise",
     "\0 may change \0, which bounds it": "jam: the front end makes such a loop a while, which jam refuses first",
     "\0 is \0, and looptune reads C: \0": "a file of another language: test_other_languages",
+    "\0 is defined \0 times, which C++ tells apart": "a file of C++, likewise",
     "this nest, on which \0, cannot be analysed": "when isl gives up is no matter of one file: test_isl_limits",
     "the bounds of its loops are too complex to analyse": "likewise",
     "the loops are too complex to generate": "likewise",
