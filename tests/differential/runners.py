@@ -164,7 +164,7 @@ def cuda_c(texts: Mapping[int, str], folder: Path) -> tuple[dict[int, Any], dict
 
 def _library(texts: Mapping[int, str], folder: Path, name: str) -> str:
     parts = ['#include "cuda_c_on_cpu.h"']
-    parts += [f"namespace n{k} {{\n{cuda_c_on_cpu._portable(text, k)}\n}}" for k, text in texts.items()]
+    parts += [f"namespace n{k} {{\n{cuda_c_on_cpu.portable(text, k)}\n}}" for k, text in texts.items()]
     (folder / f"{name}.cpp").write_text("\n".join(parts))
     include = str(Path(cuda_c_on_cpu.__file__).parent)
     command = [

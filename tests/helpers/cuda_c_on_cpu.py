@@ -41,7 +41,7 @@ def run(cases: Sequence[Case], folder: Path) -> dict[str, dict[str, np.ndarray]]
     parts = ['#include "cuda_c_on_cpu.h"']
     for number, case in enumerate(cases):
         parts.append(
-            f"namespace n{number} {{\n{_portable(file_text(finish(case.plan, Machine(blocks=True))), number)}\n}}"
+            f"namespace n{number} {{\n{portable(file_text(finish(case.plan, Machine(blocks=True))), number)}\n}}"
         )
     (folder / "whole.cpp").write_text("\n".join(parts))
     command = ["g++", "-O0", "-w", "-ffp-contract=off", "-shared", "-fPIC", "-I", str(Path(__file__).parent)]
@@ -53,8 +53,8 @@ def run(cases: Sequence[Case], folder: Path) -> dict[str, dict[str, np.ndarray]]
     return {case.name: _called(getattr(library, f"run_{k}"), case) for k, case in enumerate(cases)}
 
 
-def _portable(text: str, number: int) -> str:
-    """As C++: launches are calls, and what is PTX is a function; the host function has a name of its own."""
+def portable(text: str, number: int = 0) -> str:
+    """As C++: launches are calls, and what is PTX is a function; the host function is called run_NUMBER."""
     text = text.replace("#include <cuda_runtime.h>", "").replace('extern "C" __global__', "__global__")
     text = re.sub(r'extern "C" cudaError_t \w+\(', f'extern "C" cudaError_t run_{number}(', text)
     text = _LAUNCH.sub(r"launch(\2, \3, [&] { \1(\4); });", text)

@@ -1,0 +1,1 @@
+"""Whole programs: C in which calls of codelets run on a GPU, with the runtime in C that such programs contain."""

@@ -1,0 +1,275 @@
+/* Codelets written by hand as looptune cc writes them, and what the tests do with them: codelets MODE [N]. */
+#define _POSIX_C_SOURCE 200809L
+#include "looptune_runtime.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct axpy_arguments {
+    long long n;
+    float a;
+    float *x, *y;
+};
+
+static const char cubin_80[] = "fake-cubin 80", cubin_86[] = "fake-cubin 86", cubin_90[] = "fake-cubin 90";
+static const char ptx_80[] = "fake-ptx 80", ptx_90[] = "fake-ptx 90";
+static const struct looptune_image images[] = {{80, 0, cubin_80, sizeof cubin_80}, {86, 0, cubin_86, sizeof cubin_86},
+                                               {90, 0, cubin_90, sizeof cubin_90}, {80, 1, ptx_80, sizeof ptx_80},
+                                               {90, 1, ptx_90, sizeof ptx_90}};
+static const struct looptune_kernel axpy_default = {"axpy_default", "axpy", images, 5, {256, 1, 1}, 0};
+static const struct looptune_kernel axpy_tuned = {"axpy_tuned", "axpy tuned", images, 5, {128, 1, 1}, 65536};
+static const struct looptune_kernel axpy_wrong = {"axpy_wrong", "axpy wrong", images, 5, {256, 1, 1}, 0};
+static const struct looptune_kernel add_scratch = {"add_scratch", "add scratch", images, 5, {256, 1, 1}, 0};
+
+static int launch_axpy(struct looptune_run *run, const struct looptune_kernel *kernel, const void *arguments,
+                       const looptune_address *arrays) {
+    const struct axpy_arguments *g = (const struct axpy_arguments *)arguments;
+    looptune_address x = arrays[0], y = arrays[1];
+    unsigned n = (unsigned)g->n;
+    float a = g->a;
+    void *list[4];
+    list[0] = &x;
+    list[1] = &y;
+    list[2] = &n;
+    list[3] = &a;
+    return looptune_launch(run, kernel, (g->n + kernel->block[0] - 1) / kernel->block[0], 1, 1, list);
+}
+static int by_default(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
+    return launch_axpy(run, &axpy_default, arguments, arrays);
+}
+static int tuned(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
+    return launch_axpy(run, &axpy_tuned, arguments, arrays);
+}
+static int wrong(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
+    return launch_axpy(run, &axpy_wrong, arguments, arrays);
+}
+/* Adds twice a half, with a kernel between that adds zeros from scratch memory. */
+static int in_steps(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
+    struct axpy_arguments half = *(const struct axpy_arguments *)arguments;
+    looptune_address scratch = looptune_scratch(run, 4ull * (unsigned long long)half.n, 1), y = arrays[1];
+    unsigned n = (unsigned)half.n;
+    void *list[3];
+    list[0] = &scratch;
+    list[1] = &y;
+    list[2] = &n;
+    half.a = half.a / 2;
+    launch_axpy(run, &axpy_default, &half, arrays);
+    looptune_launch(run, &add_scratch, (half.n + 255) / 256, 1, 1, list);
+    return launch_axpy(run, &axpy_default, &half, arrays);
+}
+static int too_many_blocks(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
+    launch_axpy(run, &axpy_default, arguments, arrays);
+    return looptune_launch(run, &axpy_default, 1, 65536, 1, NULL);
+}
+static int together(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
+    const struct axpy_arguments *g = (const struct axpy_arguments *)arguments;
+    looptune_address x = arrays[0], y = arrays[1];
+    unsigned n = (unsigned)g->n;
+    float a = g->a;
+    void *list[4];
+    list[0] = &x;
+    list[1] = &y;
+    list[2] = &n;
+    list[3] = &a;
+    return looptune_launch_together(run, &axpy_tuned, 2, list);
+}
+
+static const long long at_1000[] = {1000}, at_64000[] = {64000};
+static const struct looptune_version versions[] = {
+    {"NVIDIA H200", 132, 90, at_1000, tuned, by_default, "tile i:128"},
+    {"NVIDIA H200", 132, 90, at_64000, tuned, tuned, "tile i:128, unroll 4"},
+    {"NVIDIA H100", 132, 90, at_64000, tuned, tuned, "tile i:64"},
+    {"NVIDIA A100", 108, 80, at_64000, tuned, tuned, "tile i:32"},
+    {"NVIDIA A100", 108, 80, at_1000, tuned, NULL, "tile i:16"}};
+static const char *const size_names[] = {"n"};
+
+static struct looptune_codelet axpy = {"axpy", "app.c:5", versions, 5, size_names, 1, by_default, 1, NULL};
+static struct looptune_codelet steps = {"steps", "app.c:9", NULL, 0, size_names, 1, in_steps, 1, NULL};
+static struct looptune_codelet bad = {"bad", "app.c:20", NULL, 0, size_names, 1, wrong, 1, NULL};
+static struct looptune_codelet beyond = {"beyond", "app.c:30", NULL, 0, size_names, 1, too_many_blocks, 1, NULL};
+static const struct looptune_version beyond_tuned[] = {
+    {"NVIDIA H200", 132, 90, at_1000, too_many_blocks, too_many_blocks, "tile i:1"}};
+static struct looptune_codelet saved = {"saved", "app.c:40", beyond_tuned, 1, size_names, 1, by_default, 1, NULL};
+static struct looptune_codelet at_once = {"at_once", "app.c:50", NULL, 0, size_names, 1, together, 1, NULL};
+
+static void axpy_loops(const void *arguments) {
+    const struct axpy_arguments *g = (const struct axpy_arguments *)arguments;
+    long long i;
+    for (i = 0; i < g->n; i++) g->y[i] += g->a * g->x[i];
+}
+
+/* y += a x as a program of looptune cc does it; the status. */
+static int call(struct looptune_codelet *codelet, long long n, float a, float *x, float *y, unsigned x_flags,
+                unsigned y_flags, int asynchronous, int own_loops) {
+    struct axpy_arguments g;
+    struct looptune_array arrays[2];
+    int status;
+    memset(arrays, 0, sizeof arrays);
+    g.n = n;
+    g.a = a;
+    g.x = x;
+    g.y = y;
+    arrays[0].name = "x";
+    arrays[0].host = x;
+    arrays[1].name = "y";
+    arrays[1].host = y;
+    arrays[0].bytes = arrays[1].bytes = (unsigned long long)n * sizeof *x;
+    arrays[0].flags = LOOPTUNE_READ | x_flags;
+    arrays[1].flags = LOOPTUNE_READ | LOOPTUNE_WRITTEN | y_flags;
+    arrays[0].kind = arrays[1].kind = 'f';
+    arrays[0].item = arrays[1].item = sizeof *x;
+    status = looptune_call(codelet, &g, &n, arrays, 2, own_loops ? axpy_loops : NULL, asynchronous);
+    if (status != LOOPTUNE_OK) axpy_loops(&g);
+    if (status == LOOPTUNE_COMPARE) looptune_compare(codelet, arrays, 2);
+    return status;
+}
+
+static float *filled(long long n, int step) {
+    float *x = (float *)malloc((size_t)(n ? n : 1) * sizeof *x);
+    long long i;
+    for (i = 0; i < n; i++) x[i] = (float)((i * step) % 101);
+    return x;
+}
+
+/* Whether y is what `times` calls make of it. */
+static int right(const float *y, long long n, float a, int times) {
+    long long i;
+    for (i = 0; i < n; i++) {
+        float expected = (float)((i * 3) % 101), x = (float)((i * 7) % 101);
+        int k;
+        for (k = 0; k < times; k++) expected += a * x;
+        if (fabsf(y[i] - expected) > 1e-3f) {
+            printf("y[%lld] is %g, expected %g\n", i, (double)y[i], (double)expected);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int tell(const char *what, int status, const float *y, long long n, int times) {
+    int good = right(y, n, 2, times);
+    printf("%s: status %d, %s\n", what, status, good ? "right" : "wrong");
+    fflush(stdout);
+    return !good;
+}
+
+static struct looptune_codelet *codelet_of(const char *name) {
+    struct looptune_codelet *all[] = {&axpy, &steps, &bad, &beyond, &saved, &at_once};
+    size_t k;
+    for (k = 0; k < sizeof all / sizeof *all; k++)
+        if (strcmp(all[k]->name, name) == 0) return all[k];
+    return NULL;
+}
+
+static long long n;
+static float *x, *y;
+
+static void *in_thread(void *own) {
+    long long m = 1000;
+    float *u = filled(m, 7), *v = filled(m, 3);
+    int k;
+    for (k = 0; k < 5; k++) call(own ? &axpy : &steps, m, 2, u, v, 0, 0, 0, 1);
+    own = right(v, m, 2, 5) ? NULL : v;
+    free(u);
+    free(v);
+    return own;
+}
+
+static int threads(void) {
+    pthread_t all[4];
+    int k, wrong_ones = 0;
+    void *result;
+    for (k = 0; k < 4; k++) pthread_create(&all[k], NULL, in_thread, k % 2 ? &axpy : NULL);
+    for (k = 0; k < 4; k++) {
+        pthread_join(all[k], &result);
+        wrong_ones += result != NULL;
+    }
+    printf("threads: wrong ones %d\n", wrong_ones);
+    return wrong_ones;
+}
+
+static int forked(int used_before, int kept) {
+    int status = 0, code;
+    pid_t child;
+    if (used_before) {
+        code = call(&axpy, n, 2, x, y, 0, kept ? LOOPTUNE_KEPT : 0, 0, 1);
+        if (!kept) tell("before", code, y, n, 1);
+    }
+    child = fork();
+    if (child == 0) {
+        code = call(&axpy, n, 2, x, y, 0, 0, 0, 1);
+        exit(tell("child", code, y, n, 1 + used_before));
+    }
+    waitpid(child, &status, 0);
+    printf("child: exit status %d\n", WEXITSTATUS(status));
+    code = call(&axpy, n, 2, x, y, kept ? LOOPTUNE_PRESENT : 0, 0, 0, 1);
+    return tell("parent", code, y, n, 1 + used_before);
+}
+
+/* Calls one after the other, each with what the next letter says: p(resent), k(ept), a(synchronous), l(oad of both),
+   s(tore of y), w(ait), r(elease of x), R(elease of all); a dot is a call, between dots are flags. */
+static int sequence(const char *text) {
+    int flags_x = 0, flags_y = 0, asynchronous = 0, calls = 0, status = 0;
+    unsigned long long bytes = (unsigned long long)n * sizeof *x;
+    for (; *text; text++) switch (*text) {
+        case 'p': flags_x |= LOOPTUNE_PRESENT; flags_y |= LOOPTUNE_PRESENT; break;
+        case 'x': flags_x |= LOOPTUNE_PRESENT; break;
+        case 'k': flags_y |= LOOPTUNE_KEPT; break;
+        case 'a': asynchronous = 1; break;
+        case 'l': looptune_load("x", x, bytes); looptune_load("y", y, bytes); break;
+        case 's': looptune_store("y", y, bytes); break;
+        case 'w': looptune_synchronize(&axpy); break;
+        case 'r': looptune_release(x); break;
+        case 'R': looptune_release(NULL); break;
+        case 'h': call(&axpy, n / 2, 0, x, y + 1, 0, 0, 0, 1); break; /* a part of y, to which zeros are added */
+        case '?': printf("y is %s\n", right(y, n, 2, calls) ? "there" : "not there"); break;
+        case '.':
+            status |= call(&axpy, n, 2, x, y, (unsigned)flags_x, (unsigned)flags_y, asynchronous, 1);
+            flags_x = flags_y = asynchronous = 0;
+            calls++;
+            break;
+        }
+    return tell("sequence", status, y, n, calls);
+}
+
+static int aliased(void) {
+    int status = call(&axpy, 100, 2, y + 1, y, 0, 0, 0, 1); /* ran the original loops here, in their order */
+    long long i;
+    float *expected = filled(n, 3);
+    for (i = 0; i < 100; i++) expected[i] += 2 * expected[i + 1];
+    printf("aliased: status %d, %s\n", status, memcmp(y, expected, (size_t)n * sizeof *y) ? "wrong" : "right");
+    free(expected);
+    return 0;
+}
+
+static int match(void) {
+    const char *level, *directives;
+    int status = looptune_match(&axpy, &n, &level, &directives);
+    printf("%s: %s (%s)\n", level, directives, looptune_message(status));
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    const char *mode = argc > 1 ? argv[1] : "", *which = argc > 3 ? argv[3] : "axpy";
+    int result = 2, k, times = argc > 4 ? atoi(argv[4]) : 1, status = 0;
+    n = argc > 2 ? atoll(argv[2]) : 1000;
+    x = filled(n, 7);
+    y = filled(n, 3);
+    if (strcmp(mode, "call") == 0 || strcmp(mode, "plain") == 0) {
+        for (k = 0; k < times; k++) status = call(codelet_of(which), n, 2, x, y, 0, 0, 0, mode[0] == 'c');
+        result = tell(which, status, y, n, times);
+    }
+    if (strcmp(mode, "aliased") == 0) result = aliased();
+    if (strcmp(mode, "match") == 0) result = match();
+    if (strcmp(mode, "threads") == 0) result = threads();
+    if (strcmp(mode, "fork") == 0) result = forked(strcmp(which, "before") != 0, strcmp(which, "kept") == 0);
+    if (strcmp(mode, "sequence") == 0) result = sequence(which);
+    free(x);
+    free(y);
+    return result;
+}

@@ -1,0 +1,35 @@
+extern "C" __global__ void __launch_bounds__(256)
+axpy_default(const float *__restrict__ x, float *__restrict__ y, unsigned int n, float a)
+{
+    unsigned int i = blockIdx.x * 256 + threadIdx.x;
+    if (i >= n) {
+        return;
+    }
+    y[i] += a * x[i];
+}
+
+extern "C" __global__ void __launch_bounds__(128)
+axpy_tuned(const float *__restrict__ x, float *__restrict__ y, unsigned int n, float a)
+{
+    for (unsigned int i = blockIdx.x * 128 + threadIdx.x; i < n; i += 128 * gridDim.x) {
+        y[i] += a * x[i];
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+axpy_wrong(const float *__restrict__ x, float *__restrict__ y, unsigned int n, float a)
+{
+    unsigned int i = blockIdx.x * 256 + threadIdx.x;
+    if (i < n && i != 7) {
+        y[i] += a * x[i];
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+add_scratch(const unsigned int *__restrict__ zeros, float *__restrict__ y, unsigned int n)
+{
+    unsigned int i = blockIdx.x * 256 + threadIdx.x;
+    if (i < n) {
+        y[i] += (float)zeros[i];
+    }
+}
