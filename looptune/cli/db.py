@@ -51,8 +51,8 @@ looptune db show --db gpu.sqlite --json
 @option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def show(db: Path, as_json: bool) -> int:
     """Show what a database contains."""
+    from looptune.core.si_units import amount
     from looptune.report import database_table
-    from looptune.report.result_table import amount
     from looptune.tune.store import maintenance
     from looptune.tune.store.connection import MIGRATIONS
     from looptune.tune.store.store import Store
@@ -172,8 +172,8 @@ def prune(
 
     Rows of a running sweep are never removed.
     """
+    from looptune.core.si_units import amount
     from looptune.report import database_table
-    from looptune.report.result_table import amount
     from looptune.tune.store import maintenance
     from looptune.tune.store.store import Store
 

@@ -99,6 +99,12 @@ looptune run polybench/gemm.c --directive 'loop k: unroll 4'
     help="Limit the seconds that the finals wait for clear verdicts; a sixth of a budget of time at most.",
 )
 @option(
+    "--accept-disturbed",
+    is_flag=True,
+    envvar="LOOPTUNE_ACCEPT_DISTURBED",
+    help="Take the times of the finals as they are even if other programs disturb them.",
+)
+@option(
     "--seed", metavar="N", type=SEED, default=0, show_default=True, help="Set the seed of inputs, samples and rounds."
 )
 @option(

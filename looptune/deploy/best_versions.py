@@ -1,6 +1,7 @@
 """The best version of one source for every device and sizes in a database.
 
-    finals of the newest sweep        the winner; without finals the fastest version of the screening
+    finals of the newest sweep        the winner; without finals, or if they were disturbed, the fastest version of
+                                      the screening
     slower than the default there     the default itself
 
 Rows of this version of the lowering are preferred to those of an older one, then contexts with finals, then the newest.
@@ -18,10 +19,10 @@ from looptune.core.floating_point import DEFAULT, Floats
 from looptune.core.version import lowering
 from looptune.ir.nodes import Scalar
 from looptune.ir.simplify import is_integer
-from looptune.runtime.outcome import Timed
+from looptune.runtime.outcome import Timed, WrongResult
 from looptune.runtime.timing import Summary, summary
 from looptune.schedule.directive_lines import canonical_text
-from looptune.tune.store.searches import Search, by_context
+from looptune.tune.store.searches import Search, by_context, disturbance
 from looptune.tune.store.source_hash import source_hash
 from looptune.tune.store.store import Context, Row, Store
 
@@ -39,6 +40,7 @@ class BestVersion:
 
     ``values`` are all scalar parameters at which it was measured, ``sizes`` the integers among them. ``default_us`` is
     None if the default was not measured; ``finished``: seconds since 1970; ``command`` measures a version again.
+    ``disturbed``: what disturbed the finals, so that the times are those of the screening; "" for nothing.
     """
 
     context: Context
@@ -52,6 +54,7 @@ class BestVersion:
     finished: float
     command: str
     sequential_us: float | None = None
+    disturbed: str = ""
 
     @property
     def slower(self) -> float | None:
@@ -70,7 +73,7 @@ def best_versions(store: Store, unit: Unit, target: str, floats: Floats = DEFAUL
     known = store.rows(kernel=unit.codelet.name, source_hash=source_hash(unit), target=target)
     whole = [p.name for p in unit.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)]
     groups: dict[tuple[str, int, str, tuple[int, ...]], list[Search]] = {}
-    for search in by_context(row for row in known if isinstance(row.outcome, Timed)):
+    for search in by_context(row for row in known if isinstance(row.outcome, Timed | WrongResult)):
         context = search.context
         options = {"reassociate": True, **json.loads(context.options)}
         values = json.loads(context.sizes)
@@ -85,7 +88,7 @@ def best_versions(store: Store, unit: Unit, target: str, floats: Floats = DEFAUL
 
 def _worth(search: Search) -> tuple[bool, bool, float]:
     """Return a rank of what was measured in one context against what was in another."""
-    finals = any(row.role == "final" for row in search.rows)
+    finals = bool(search.finals) and not disturbance(search.finals.values())
     context = search.context
     return context.lowering == lowering(context.target), finals, max(map(_finished, search.rows))
 
@@ -102,6 +105,7 @@ def _best(search: Search, cores: int, whole: Sequence[str], commands: Mapping[st
         search.context, values, {name: int(values[name]) for name in whole}, cores,
         canonical_text(won, "configuration"), summary(best.times[won].times_us), medians.get(""), best.is_final,
         _finished(row), commands.get(row.sweep, ""), None if alone is None else alone.median_us,
+        best.disturbed,
     )  # fmt: skip
 
 

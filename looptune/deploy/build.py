@@ -16,6 +16,7 @@ from looptune.deploy.runtime.lookup import Device
 from looptune.ir.nodes import Array
 from looptune.runtime.problem_sizes import integers
 from looptune.runtime.targets import check_own, cuda_installed
+from looptune.runtime.timing import times_text
 from looptune.tune.store.store import Store
 
 if TYPE_CHECKING:
@@ -58,16 +59,20 @@ def as_c(
 
 
 def _warned(unit: Unit, rows: Sequence[BestVersion], warn: Warn, instead: Callable[[BestVersion], bool]) -> None:
-    """Warn of each version that is slower than one core.
+    """Warn of each version whose finals were disturbed, or that is slower than one core.
 
     ``instead`` says whether the sequential loops are shipped for it.
     """
     for row in rows:
+        sizes = " ".join(f"{n}={v}" for n, v in row.sizes.items())
+        where = f"{unit.codelet.name} {sizes} on {row.context.device}".replace("  ", " ")
+        if row.disturbed:
+            again = f"; `{row.command} --sweep` measures again" if row.command else ""
+            warn(f"{where}: the finals were disturbed ({row.disturbed}): what is shipped was the fastest in the "
+                 f"screening{again}")  # fmt: skip
         if row.slower is not None:
-            sizes = " ".join(f"{n}={v}" for n, v in row.sizes.items())
-            where = f"{unit.codelet.name} {sizes} on {row.context.device}".replace("  ", " ")
             how = ": the loops of the file are shipped as they are" if instead(row) else ""
-            warn(f"{where} is slower than the sequential loops on one core: {row.slower:.3g} times{how}")
+            warn(f"{where} is slower than the sequential loops on one core: {times_text(row.slower)} times{how}")
 
 
 def _found(

@@ -21,6 +21,7 @@ from looptune.deploy.python_module import ModuleRequest, measurement_lines
 from looptune.deploy.runtime.lookup import LEVELS, Device, Match, look_up
 from looptune.lower.passes.openmp_scalars import accumulate_in_scalars
 from looptune.poly.out_of_bounds import out_of_bounds_accesses, undecided_accesses
+from looptune.runtime.timing import times_text
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.assumptions import find_assumptions
@@ -48,7 +49,7 @@ def text(request: ModuleRequest, device: Device, sizes: Mapping[str, int]) -> st
     if best is not None and best.slower is not None and best.context.target == "numba-cpu":
         codelet = plans.sequential(unit.codelet)
         said = [f"What was tuned is slower than the sequential loops on one core, {best.sequential_us:.4g} us: "
-                f"{best.slower:.3g} times.", "These are the sequential loops.", ""]  # fmt: skip
+                f"{times_text(best.slower)} times.", "These are the sequential loops.", ""]  # fmt: skip
     head, notes = _declared(unit)
     checks, model = call_checks(unit), analysis.model
     assumes = find_assumptions(

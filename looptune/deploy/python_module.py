@@ -32,6 +32,7 @@ from looptune.ir.simplify import is_integer
 from looptune.poly.reach_data import access_records
 from looptune.runtime.c_reference import CReference
 from looptune.runtime.size_relations import size_relations
+from looptune.runtime.timing import times_text
 from looptune.schedule.analysis import Analysis
 
 if TYPE_CHECKING:
@@ -165,7 +166,8 @@ Made by: {request.command}
 def _one_core(row: _Row) -> Iterator[str]:
     m = row.measured
     if m.slower is not None:
-        yield f"        slower than the sequential loops on one core, {m.sequential_us:.4g} us: {m.slower:.3g} times"
+        factor = times_text(m.slower)
+        yield f"        slower than the sequential loops on one core, {m.sequential_us:.4g} us: {factor} times"
     if row.in_c:
         yield "        so that a call runs the C text, where there is a C compiler"
 
@@ -174,11 +176,11 @@ def measurement_lines(m: BestVersion, proof: str) -> Iterator[str]:
     """Yield what was measured on which device, as lines for the user."""
     t = m.time
     date = time.strftime("%Y-%m-%d", time.gmtime(m.finished))
-    over = (
-        "the default was not timed" if m.default_us is None else f"{m.default_us / t.median_us:.3g} times as fast as "
-    )
-    over += "" if m.default_us is None else f"the default ({m.default_us:.4g} us)"
-    how = "in the finals" if m.final else "while screening, without finals"
+    over = "the default was not timed"
+    if m.default_us is not None:
+        over = f"{times_text(m.default_us / t.median_us)} times as fast as the default ({m.default_us:.4g} us)"
+    without = "for the finals were disturbed" if m.disturbed else "without finals"
+    how = "in the finals" if m.final else f"while screening, {without}"
     yield f"    {m.context.device} ({m.context.capability}, {m.cores} cores), {_sizes(m)}, {m.context.dtype}, {date}"
     yield f"        {t.median_us:.4g} us [{t.q1_us:.4g}, {t.q3_us:.4g}] n={t.n} {how}, {over}"
     yield from (f"        {line}" for line in (m.directives.splitlines() if m.directives else ["no directives"]))

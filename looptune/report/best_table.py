@@ -126,6 +126,7 @@ def _times_row(result: Result) -> tuple[str, ...]:
     tuned = tuned_entry(result)
     shown = ["-" if us is None else time_text(us) for us in medians]
     own = "-" if tuned is None or tuned.times is None else time_text(tuned.times.median_us)
+    own += " (disturbed)" if result.disturbed else ""
     return (*shown, own, str(result.tried), str(result.versions.get("timed", 0)), str(result.versions.get("space", 0)))
 
 

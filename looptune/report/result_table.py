@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from looptune.core.cache_file import replace_text
 from looptune.core.errors import UsageError
+from looptune.core.si_units import amount
 from looptune.report.table import Column, Table, aligned, csv_text, plain_columns
+from looptune.runtime.timing import times_text
 from looptune.tune.results.result import SHARES, VERSIONS, Entry, KernelOccupancy, Result
 
 if TYPE_CHECKING:
@@ -56,18 +58,6 @@ def time_text(us: float) -> str:
     return f"{us / 1e6:.3g} s"
 
 
-def amount(number: float, unit: str) -> str:
-    """Return the number with an SI prefix and its unit.
-
-    >>> amount(4_194_304, "B"), amount(85.3, "FLOP/B")
-    ('4.19 MB', '85.3 FLOP/B')
-    """
-    for scale, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= scale:
-            return f"{number / scale:.3g} {prefix}{unit}"
-    return f"{number:.3g} {unit}"
-
-
 def row(result: Result, entry: Entry) -> tuple[str, ...]:
     """Return one line of the table: a text for each of HEADINGS."""
     if entry.times is None:
@@ -95,9 +85,9 @@ def slower(result: Result) -> str:
     """Return the first line of a result if one core is faster than the best version, or else ""."""
     alone = result.median_us("sequential")
     best = result.median_us("tuned") if result.entry("tuned") is not None else result.median_us("default")
-    if alone is None or best is None or best <= SLOWER * alone:
+    if alone is None or best is None or best <= SLOWER * alone or result.disturbed:
         return ""
-    return f"slower than the sequential loops on one core: {best / alone:.3g} times"
+    return f"slower than the sequential loops on one core: {times_text(best / alone)} times"
 
 
 def title(result: Result) -> str:
@@ -202,7 +192,7 @@ def markdown(result: Result) -> str:
         f"Legality: {result.proof}.",
         f"Versions: {counts(result)}.",
         *((f"{time_spent(result).capitalize()}.",) if result.seconds else ()),
-        f"Device: {device.name}, {device.arch}, {device.cores} cores, driver {device.driver}.",
+        f"Device: {device.name}, {device.arch}, {device.cores} cores, driver {device.driver_name}.",
         *((_peaks(result.ceiling.peaks),) if result.ceiling is not None else ()),
         *(f"{line.capitalize()}." for line in disturbance_line(result)),
         f"Command: `{result.command}`",
@@ -226,11 +216,11 @@ def _peaks(peaks: Peaks) -> str:
 
 
 def peak_texts(peaks: Peaks) -> dict[str, str]:
-    """Return ``1,234 GB/s (spread 2%)`` for each peak."""
-    said = {"copy": ("copy", "GB/s"), "read": ("read", "GB/s"), "fma32": ("FMA float32", "GFLOP/s"),
-            "fma64": ("FMA float64", "GFLOP/s")}  # fmt: skip
+    """Return ``1.23 TB/s (spread 2%)`` for each peak."""
+    said = {"copy": ("copy", "B/s"), "read": ("read", "B/s"), "fma32": ("FMA float32", "FLOP/s"),
+            "fma64": ("FMA float64", "FLOP/s")}  # fmt: skip
     named = ((*said[name], rate) for name, rate in peaks.rates.items())
-    return {name: f"{rate.best:,.4g} {unit} (spread {rate.spread:.0%})" for name, unit, rate in named}
+    return {name: f"{amount(1e9 * rate.best, unit)} (spread {rate.spread:.0%})" for name, unit, rate in named}
 
 
 def check_writable(folder: Path) -> None:

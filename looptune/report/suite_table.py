@@ -49,7 +49,9 @@ device of the model. A speed-up is the default's time over the tuned version's, 
 
 
 def ratio(result: Result, base: str, other: str) -> float | None:
-    """Return by which factor ``other`` is faster than ``base``, or None if one was not measured."""
+    """Return by which factor ``other`` is faster than ``base``, or None if one was not measured or both disturbed."""
+    if result.disturbed:
+        return None
     over, under = result.median_us(base), result.median_us(other)
     return None if over is None or not under else over / under
 
@@ -74,8 +76,8 @@ def rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
 
 def _row(result: Result) -> tuple[str, ...]:
     times = (_time(result, name) for name in ("default", "hand-written", "tuned"))
-    ratios = (ratio(result, base, other) for base, other in RATIOS)
-    return (result.kernel, sizes(result), *times, *(_shown(r) for r in ratios), _tried(result))
+    ratios = (_ratio_text(result, base, other) for base, other in RATIOS)
+    return (result.kernel, sizes(result), *times, *ratios, _tried(result))
 
 
 def _tried(result: Result) -> str:
@@ -91,6 +93,10 @@ def _word(result: Result, name: str) -> str:
     """Return the mark of a version that rests on the user's word."""
     entry = result.entry(name)
     return " (asserted)" if entry is not None and entry.asserted else ""
+
+
+def _ratio_text(result: Result, base: str, other: str) -> str:
+    return "disturbed" if result.disturbed else _shown(ratio(result, base, other))
 
 
 def _shown(value: float | None) -> str:
@@ -134,7 +140,7 @@ def markdown(results: Sequence[Result], command: str, spent: str = "") -> str:
     columns = (Column("kernel", "kernel"), Column("directives", "winning directives", "code"))
     best = [Table("winners", "", columns, won).markdown()] if any(r.directives for r in results) else []
     device = results[0].facts
-    facts = f"Device: {device.name}, {device.arch}, {device.cores} cores, driver {device.driver}.  "
+    facts = f"Device: {device.name}, {device.arch}, {device.cores} cores, driver {device.driver_name}.  "
     how = [f"{spent.capitalize()}.  "] if spent else []
     table = _table(results).markdown()
     return "\n".join([f"# {title(results)}", "", table, *best, facts, *how, f"Command: `{command}`", "", NOTE])
@@ -192,7 +198,7 @@ def models_table(results: Sequence[Result]) -> Table:
 def _models_row(result: Result) -> tuple[str, ...]:
     times = (result.median_us(name) for name in ("default", "hand-written", "tuned"))
     shown = ("-" if us is None else time_text(us) for us in times)
-    over = _shown(ratio(result, "default", "tuned"))
+    over = _ratio_text(result, "default", "tuned")
     return result.kernel, sizes(result), result.facts.name, *shown, over, _tried(result), result.directives
 
 

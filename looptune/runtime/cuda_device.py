@@ -17,6 +17,7 @@ from cuda.bindings import driver
 from looptune.backends.cuda.driver import Graph, Memory, check
 from looptune.backends.numba_cuda.backend import numba_stream
 from looptune.core.errors import TargetError
+from looptune.runtime import nvml
 from looptune.runtime.device import Device, DeviceInfo, Restore, Run
 
 
@@ -95,6 +96,11 @@ class Gpu(Device):
     def time_once(self, run: Run) -> float:
         return self._timed(lambda: run(self.stream), self._flush)
 
+    def watch(self) -> Callable[[], str]:
+        """Watch the clocks; what runs on the host delays no run that is queued behind the flush."""
+        known = nvml.gpu(uuid(self.device))
+        return (lambda: "") if known is None else nvml.GpuWatch.begin(known).disturbance
+
     def sampler(self, run: Run, restore: Restore) -> Callable[[], float]:
         graph = Graph(self.stream, run, run)
 
@@ -118,6 +124,12 @@ class Gpu(Device):
         """Other data in the L2; also some tens of microseconds of work for the launches to queue behind."""
         if not self.warm:
             check(driver.cuMemsetD8Async(self.flushed.pointer, 0, self.flushed.nbytes, self.stream))
+
+
+def uuid(device: Any) -> str:
+    """Return the identifier of a device as NVML writes it."""
+    text = check(driver.cuDeviceGetUuid(device)).bytes.hex()
+    return f"GPU-{'-'.join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))}"
 
 
 def available() -> str:

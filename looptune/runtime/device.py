@@ -14,12 +14,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 
 from looptune.runtime.cpu_name import cpu_name
+from looptune.runtime.disturbance import Watch
 
 Run = Callable[[Any], None]
 Restore = Mapping[str, tuple[Any, Any]]
@@ -60,6 +62,18 @@ class DeviceInfo:
         return self.name, self.arch, self.cores
 
     @property
+    def driver_name(self) -> str:
+        """Return the driver's version; of CUDA as everyone writes it, which the driver counts as 13000.
+
+        >>> DeviceInfo("NVIDIA H200", "numba-cuda", "sm_90", 132, 0, 0, "13010").driver_name
+        'CUDA 13.1'
+        """
+        if not on_gpu(self.target) or not self.driver.isdecimal():
+            return self.driver
+        major, minor = divmod(int(self.driver), 1000)
+        return f"CUDA {major}.{minor // 10}"
+
+    @property
     def slug(self) -> str:
         """Return the name in a form that is valid as a folder name."""
         return slug(self.name)
@@ -77,6 +91,8 @@ def slug(name: str) -> str:
 
 SHORT_US = 20_000.0
 """A run below this warms the caches for a second one, which counts; a longer one hardly notices."""
+BATCH_US, BATCH = 200.0, 25
+"""One sample of a run that is much shorter is the median of so many microseconds of runs, or of so many runs."""
 ASLEEP_S, AWAKE_S = 2e-3, 12e-3
 """Threads that had nothing to do for the first are asleep; after the second each has a core of its own again."""
 LINE = 64
@@ -128,7 +144,9 @@ class Device(ABC):
 
         ``restore``: the arrays that are reset before it.
 
-        A short run is sampled right after one that does not count, or after several where the device was asleep.
+        A short run is sampled right after one that does not count, or after several where the device was asleep. Of
+        very short ones a batch is run, each on restored arrays, and the median of the batch is the sample: neither the
+        clock's own time nor a thread that lost its core for some milliseconds decides.
         """
 
         def restored() -> float:
@@ -141,13 +159,24 @@ class Device(ABC):
             took_us = restored()
             while took_us < SHORT_US and time.monotonic() < end:
                 took_us = restored()
-            return restored() if took_us < SHORT_US else took_us
+            return self._batch(restored, took_us) if took_us < SHORT_US else took_us
 
         return sample
+
+    def _batch(self, restored: Callable[[], float], warm_us: float) -> float:
+        """Return the median of as many runs as fit into BATCH_US, BATCH at most and one at least."""
+        times = [restored()]
+        fitting = BATCH_US / max(min(warm_us, times[0]), BATCH_US / BATCH)
+        times += [restored() for _ in range(1, int(fitting))]
+        return median(times)
 
     def needs_warm_up(self, run: Run) -> bool:
         """Return whether one run is too short to wake the device."""
         return False
+
+    def watch(self) -> Callable[[], str]:
+        """Begin to watch the machine; the function returned says what has disturbed it since then, "" for nothing."""
+        return Watch().disturbance
 
 
 def cores() -> int:

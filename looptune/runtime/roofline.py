@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
+from looptune.core.si_units import amount
+
 LEAST_SPREAD = 0.05
 """A clock may be this much higher in a short run than while a peak is measured."""
 FloatType = Literal["float32", "float64"]
@@ -122,14 +124,16 @@ class Roofline:
             return f"faster than the device: {time_us:g} us measured"
         gflops, peak = self.work.flops / time_us / 1e3, self.peaks.fma(self.work.dtype)
         if peak is not None and gflops > peak.limit * (MATRIX_RATE if tensor_cores else 1):
-            return _said(f"{gflops:,.4g} GFLOP/s", f"the FMA peak in {self.work.dtype} is {peak.best:,.4g}", peak)
+            shown, most = amount(1e9 * gflops, "FLOP/s"), amount(1e9 * peak.best, "FLOP/s")
+            return _said(shown, f"the FMA peak in {self.work.dtype} is {most}", peak)
         if not self.cold or not self.cache_bytes:
             return None
         memory = max(self.peaks.copy, self.peaks.read, key=lambda r: r.limit)
         rate = (self.work.bytes - self.cache_bytes) / time_us / 1e3
         if rate > memory.limit:
             beside = f"besides the {self.cache_bytes / 1e6:.0f} MB that the cache holds"
-            return _said(f"{rate:,.4g} GB/s {beside}", f"the memory does {memory.best:,.4g}", memory)
+            shown, most = amount(1e9 * rate, "B/s"), amount(1e9 * memory.best, "B/s")
+            return _said(f"{shown} {beside}", f"the memory does {most}", memory)
         return None
 
 

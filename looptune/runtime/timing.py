@@ -15,7 +15,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median_low
 from typing import Literal
 
@@ -34,7 +34,7 @@ FEWEST = 5
 """Rounds of the finals, however long they take."""
 
 Sampler = Callable[[], float]
-Verdict = Literal["FAST", "SLOW", "SAME", "AMBIGUOUS"]
+Verdict = Literal["FAST", "SLOW", "SAME", "AMBIGUOUS", "disturbed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,8 @@ class Speedup:
     """The ``ratio`` of two medians with its 95 % interval, and the verdict.
 
     FAST, SLOW: the whole interval is beyond the margin around 1; SAME: it is inside; AMBIGUOUS: it crosses the margin.
-    The interval has no upper end where the base was stopped before its end (``at_least``).
+    The interval has no upper end where the base was stopped before its end (``at_least``). "disturbed" is no verdict:
+    the machine was not the same for both.
     """
 
     ratio: float
@@ -68,23 +69,39 @@ class Speedup:
         return math.isinf(self.high)
 
     def __str__(self) -> str:
+        if self.verdict == "disturbed":
+            return self.verdict
         return f"{'at least ' if self.is_least else ''}{ratio_text(self.ratio)} {self.verdict}"
 
 
 def ratio_text(ratio: float) -> str:
-    """Return a speed-up as text; one far below 1 as a fraction.
+    """Return a speed-up as text; one far below 1 as a fraction, and never with an exponent.
 
-    >>> ratio_text(1.534), ratio_text(0.52), ratio_text(0.0000866)
-    ('1.53x', '0.52x', '1/11547x')
+    >>> ratio_text(1.534), ratio_text(0.52), ratio_text(0.0000866), ratio_text(18345.6)
+    ('1.53x', '0.52x', '1/11,547x', '18,346x')
     """
-    return f"{ratio:.3g}x" if ratio >= 0.1 else f"1/{1 / ratio:.0f}x"
+    return f"{times_text(ratio)}x" if ratio >= 0.1 else f"1/{1 / ratio:,.0f}x"
+
+
+def times_text(factor: float) -> str:
+    """Return a factor with three significant digits, all digits of it before the point.
+
+    >>> times_text(0.523), times_text(12.345), times_text(999.7), times_text(1834.5)
+    ('0.523', '12.3', '1,000', '1,834')
+    """
+    return f"{factor:,.0f}" if factor >= 999.5 else f"{factor:.3g}"
+
+
+def without_verdict(speedup: Speedup | None) -> Speedup | None:
+    """Return the speed-up of a measurement that was disturbed, which allows no verdict."""
+    return None if speedup is None else replace(speedup, verdict="disturbed")
 
 
 def at_least(stopped_us: float, us: float) -> Speedup | None:
     """Return the speedup over a run that was stopped after ``stopped_us``, or None if that does not exceed ``us``.
 
     >>> str(at_least(6e7, 2e4))
-    'at least 3e+03x FAST'
+    'at least 3,000x FAST'
     """
     ratio = stopped_us / us
     return Speedup(ratio, ratio, math.inf, "FAST") if ratio > 1 else None

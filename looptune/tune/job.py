@@ -30,6 +30,9 @@ class Job:
     version is measured whole, however slow it is. ``finals_s``: how long the finals wait for clear verdicts; with
     ``finals_end`` they end then, however few rounds were made.
 
+    The finals are repeated where something disturbed the machine, and allow no verdict if it still does; with
+    ``accept_disturbed`` nobody looks.
+
     ``text``: the program's own text, with which versions are compared; None if it cannot be compiled. If it takes more
     than ``reference_s`` seconds at the user's sizes, versions are compared with it at the prime sizes only.
     ``edge_problems``: sizes at which loops run once or not at all, for a target whose programs serve all sizes.
@@ -48,6 +51,7 @@ class Job:
     threads: int | None = None
     finals_s: float = FINALS_S
     finals_end: bool = False
+    accept_disturbed: bool = False
     text: CReference | None = None
     reference_s: float | None = None
     edge_problems: tuple[Problem, ...] = ()

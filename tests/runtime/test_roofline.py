@@ -36,16 +36,16 @@ ROOF = Roofline(MinimumWork(6_000_000_000, 450_000_000, "float32"), PEAKS, FACTS
     ("ceiling", "time_us", "said"),
     [
         (ROOF, 128.0, None),  # 3.1 TB/s of what the cache does not hold
-        (ROOF, 120.0, "3,333 GB/s besides the 50 MB"),
+        (ROOF, 120.0, "3.33 TB/s besides the 50 MB"),
         (replace(ROOF, cold=False), 120.0, None),
         (replace(ROOF, cache_bytes=0), 120.0, None),
         (replace(ROOF, work=MinimumWork(0, 49_000_000, "float32")), 0.001, None),  # all of it may be in the cache
         (replace(ROOF, cold=False), 91.0, None),  # 65.9 TFLOP/s: within the spread of the peak
-        (replace(ROOF, cold=False), 90.0, "6.667e+04 GFLOP/s, but the FMA peak in float32 is 6e+04"),
+        (replace(ROOF, cold=False), 90.0, "66.7 TFLOP/s, but the FMA peak in float32 is 60 TFLOP/s"),
         (
             replace(ROOF, cold=False, work=MinimumWork(6_000_000_000, 8, "float64")),
             180.0,
-            "FMA peak in float64 is 3e+04",
+            "FMA peak in float64 is 30 TFLOP/s",
         ),
         (replace(ROOF, cold=False, work=MinimumWork(6_000_000_000, 8, "float64")), 195.0, None),
         (replace(ROOF, work=MinimumWork(0, 0, "float32")), 0.0, "0 us measured"),

@@ -157,7 +157,7 @@ def test_what_one_thread_cannot_do_is_not_run() -> None:
 def test_the_speedup_over_a_default_that_was_stopped_is_a_lower_bound() -> None:
     stopped = CutOff(6e6, 2e4, 0, 1, "", best_at_cutoff_us=2e3, where="at n=7")
     assert [least_us(x) for x in (TimedOut(60), stopped, WrongResult("a[0]"), None)] == [None] * 4
-    assert str(at_least(6e7, 2e4)) == "at least 3e+03x FAST"
+    assert str(at_least(6e7, 2e4)) == "at least 3,000x FAST"
     assert at_least(1e4, 2e4) is None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from looptune.runtime import c_reference
 from looptune.runtime.outcome import TimedOut
 from looptune.schedule.applied import AppliedDirective
 from looptune.tune.execution.local_executor import HERE, LocalExecutor
-from looptune.tune.execution.worker_loop import PickledValue, TaskResult
+from looptune.tune.execution.worker_loop import TaskResult
 from looptune.tune.measure import reference
 from looptune.tune.measure.evaluate import FinalsRequest, KernelBuilder, MeasuringDevice, Times
 from looptune.tune.measure.reference import ReferenceResult
@@ -28,65 +28,18 @@ from looptune.tune.session import experiment, finals
 from looptune.tune.session import proof as proved
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.experiment import COPIES, concurrent_groups
-from looptune.tune.session.finals import KernelFinals, WinnerSources, schedule_finalist
+from looptune.tune.session.finals import schedule_finalist
 from looptune.tune.session.prepare import PreparedRun, TuningRequest, prepare
-from looptune.tune.session.proof import ProofSummary
 from looptune.tune.store.searches import winner
 from looptune.tune.store.store import Store
-from tests.helpers.fake_workers import FakeWorkers
+from tests.helpers.fake_finals import Asked, at, match
 
 SPAN = Span("x", 1, 1)
-KERNEL = """
-void f(int n, int m, float A[n][m], float x[m], float y[n]) {
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < m; k++)
-      y[i] += A[i][k] * x[k];
-}
-"""
 
 
 @pytest.fixture
 def prepared(tmp_path: Path) -> PreparedRun:
     return at(tmp_path, 40)
-
-
-def at(folder: Path, m: int) -> PreparedRun:
-    (folder / "f.c").write_text(KERNEL)
-    return prepare(TuningRequest(folder / "f.c", defines={"n": "30", "m": str(m)}, target="numba-cpu"))
-
-
-@dataclass(frozen=True)
-class Asked(LocalExecutor):
-    """An executor where finals are not run: every version takes an array of made-up times, and ``wrong`` ones are
-    proved to be so. ``proved``: the versions before and after each finals."""
-
-    rounds: int = 5000
-    wrong: tuple[str, ...] = ()
-    lineups: list[FinalsRequest] = field(default_factory=list)
-    proved: list[list[str]] = field(default_factory=list)
-
-    def open(self, labs: Any, models: Any, jobs: int, timeout_s: float, **options: Any) -> FakeWorkers:  # type: ignore[override]
-        self.proved.append([])
-        return FakeWorkers(self.compiled, self.measured)
-
-    def compiled(self, lab: int, step: str, text: str) -> TaskResult:
-        match step:
-            case "build":
-                return TaskResult(PickledValue(b""))
-            case "write":
-                return TaskResult(WinnerSources(f"C of {text}", f"kernels of {text}", ()))
-        self.proved[-1].append(text)
-        return TaskResult(ProofSummary("no", "no" if text in self.wrong else ""))
-
-    def measured(self, lab: int, lineup: FinalsRequest) -> Any:
-        self.lineups.append(lineup)
-        self.proved.append([])
-        times = {t: tuple(10.0 + len(t) + k % 7 / 3 for k in range(self.rounds)) for t in lineup.binaries}
-        return TaskResult(Times(times))
-
-
-def match(prepared: PreparedRun, store: Store, *texts: str, **more: Any) -> KernelFinals:
-    return KernelFinals(KernelBuilder(prepared.job, prepared.context), store, "s", prepared.model, texts, "", **more)
 
 
 def test_a_repeated_command_compares_the_same_rounds(prepared: PreparedRun, tmp_path: Path) -> None:

@@ -12,18 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from looptune.report import result_table
-from looptune.runtime import disturbance
-from looptune.runtime.disturbance import Watch
 from looptune.tune.execution import time_allowance
 from looptune.tune.execution import worker as worker_module
 from looptune.tune.execution.time_allowance import PATIENCE, Allowance
 from looptune.tune.execution.worker import Worker, wait
-from looptune.tune.results.result import Sources, from_record, to_record
-from looptune.tune.session.finals import outcome_of_rounds
 from looptune.tune.space.space import Configuration, parse
 from looptune.tune.strategies.exhaustive import Exhaustive
-from tests.helpers import report_database
 from tests.helpers.fake_lab import FakeLab, ran, run
 
 
@@ -148,49 +142,3 @@ def test_a_default_that_timed_out_is_measured_again(tmp_path: Path) -> None:
     other = FakeLab(tmp_path / "other")
     run(other, tmp_path / "again", strategy=Exhaustive(space), timeout_s=0.3)
     assert len(ran(other, "measure 'loop k: forever'")) == 1
-
-
-@pytest.mark.parametrize(
-    ("waited", "stolen", "said"),
-    [
-        (0.0, 0.0, ""),
-        (3.0, 0.0, "tasks waited for a core in 30% of the time"),
-        (0.0, 8.0, "time was stolen"),
-    ],
-)
-def test_a_disturbance_is_said(monkeypatch: pytest.MonkeyPatch, waited: float, stolen: float, said: str) -> None:
-    """Waits for a core and stolen time are said with the load, and nothing on a quiet machine."""
-    counters = {"now": 100.0, "waited": 7.0, "stolen": 9.0}
-    monkeypatch.setattr(disturbance.time, "monotonic", lambda: counters["now"])
-    monkeypatch.setattr(disturbance, "waited_for_cores_s", lambda: counters["waited"])
-    monkeypatch.setattr(disturbance, "stolen_s", lambda: counters["stolen"])
-    watch = Watch(counters["now"], counters["waited"], counters["stolen"])
-    counters.update(now=110.0, waited=7.0 + waited, stolen=9.0 + stolen)
-    found = watch.disturbance()
-    assert said in found
-    assert ("load" in found) == bool(said)
-
-
-def test_counters_that_are_missing_say_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A system without them is not called disturbed."""
-    monkeypatch.setattr(disturbance, "waited_for_cores_s", lambda: None)
-    monkeypatch.setattr(disturbance, "stolen_s", lambda: None)
-    assert Watch(waited_s=None, stolen_s=None).disturbance() == ""
-
-
-def test_tables_and_databases_keep_a_disturbance() -> None:
-    """The table, the Markdown page and the record that is read back have it; a quiet result has no such line."""
-    disturbed = report_database.result(
-        seconds={}, disturbed="tasks waited for a core in 30% of the time, load 9.0 on 2 cores"
-    )
-    assert "disturbed while it was timed: tasks waited" in result_table.plain(disturbed)
-    assert "Disturbed while it was timed: tasks waited" in result_table.markdown(disturbed)
-    assert "disturbed" not in result_table.plain(report_database.result())
-    back, _ = from_record(to_record(disturbed, Sources("", "", "")))
-    assert back.disturbed == disturbed.disturbed
-
-
-def test_finals_of_the_database_keep_their_disturbance() -> None:
-    """A row of the finals has it as a fact, which is not there where nothing disturbed."""
-    assert outcome_of_rounds((1.0, 2.0), 2, "load 9").facts == (("disturbed", "load 9"),)
-    assert outcome_of_rounds((1.0, 2.0), 2).facts == ()

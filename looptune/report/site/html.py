@@ -111,7 +111,7 @@ def _facts(studies: Sequence[KernelStudy]) -> list[str]:
     lines = {}
     for s in studies:
         f = s.result.facts
-        driver = f", driver {f.driver}" if f.driver else ""
+        driver = f", driver {f.driver_name}" if f.driver else ""
         peaks = s.result.ceiling.peaks if s.result.ceiling is not None else None
         able = "; ".join(f"{name} {rate}" for name, rate in peak_texts(peaks).items()) if peaks is not None else ""
         lines[s.device] = f"{f.name}, {f.arch}, {f.cores} cores{driver}" + (f"; {able}" if able else "")

@@ -7,7 +7,7 @@ The latter are also a version of every sweep for a CPU, which may win and be bui
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import DirectiveError, IllegalTransform
@@ -16,6 +16,7 @@ from looptune.ir.rewrite import rewrite, walk_stmts
 from looptune.lower.pipeline import lower
 from looptune.runtime.c_reference import NoReference
 from looptune.runtime.device import Cpu
+from looptune.runtime.disturbance import Watch
 from looptune.schedule.apply import schedule
 from looptune.schedule.binding import loop_label
 from looptune.schedule.directive_lines import parse_lines
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
 
 RUNS = 6
 """The first of them is not counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class SequentialTimes:
+    """The microseconds of each run of the original loops, and what disturbed the machine meanwhile, "" for nothing."""
+
+    us: tuple[float, ...]
+    disturbed: str = ""
 
 
 def description(job: Job) -> str:
@@ -56,7 +65,7 @@ def _loops(codelet: Codelet) -> list[Loop]:
     return [n for n in walk_stmts(codelet.body) if isinstance(n, Loop)]
 
 
-def sequential_timer(job: Job) -> Callable[[], tuple[float, ...]]:
+def sequential_timer(job: Job) -> Callable[[], SequentialTimes]:
     """Return the set-up of a worker that times the original loops on one core.
 
     Up to five runs after a first one, fewer if they take long.
@@ -80,7 +89,13 @@ def sequential_timer(job: Job) -> Callable[[], tuple[float, ...]]:
             times.append(sample())
         return tuple(times[1:] if len(times) > 1 else times)
 
-    return times_us
+    def watched() -> SequentialTimes:
+        if job.accept_disturbed:
+            return SequentialTimes(times_us())
+        watch = Watch(in_child=own is None)
+        return SequentialTimes(times_us(), watch.disturbance())
+
+    return watched
 
 
 def _of_text(job: Job) -> Callable[[], float] | None:

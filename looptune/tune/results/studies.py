@@ -23,7 +23,7 @@ from looptune.runtime.outcome import Timed, WrongResult, least_us
 from looptune.runtime.timing import Speedup, Summary, at_least, paired_speedup, unpaired_speedup
 from looptune.schedule.directive_lines import canonical_text
 from looptune.tune.results.result import Entry, Result, Sources, from_record
-from looptune.tune.store.searches import Search, by_context, entries, newest
+from looptune.tune.store.searches import Search, by_context, disturbance, entries, newest
 from looptune.tune.store.store import Conclusion, Context, Row, Store
 
 USUAL = ("numba-cuda", "numba-cpu")
@@ -152,6 +152,8 @@ def _directives(study: KernelStudy) -> str:
 def _study(search: Search, concluded: Conclusion | None, commands: Mapping[str, str]) -> KernelStudy:
     context, versions = search.context, search.versions
     finals = {text: row.outcome for text, row in search.finals.items() if isinstance(row.outcome, Timed | WrongResult)}
+    if disturbance(search.finals.values()):
+        finals = {text: outcome for text, outcome in finals.items() if isinstance(outcome, WrongResult)}
     if concluded is None:
         return KernelStudy(context, _recovered(search, commands), versions, None, finals)
     try:
@@ -182,11 +184,13 @@ def _recovered(search: Search, commands: Mapping[str, str]) -> Result:
     options, counts = json.loads(context.options), Counter(row.status for row in versions)
     facts = DeviceInfo(context.device, context.target, context.capability, options.get("cores", 0), 0, 0, "")
     best, ties, lines, over_hand = _entries(search)
+    won = search.best
     sizes = {n: v for n, v in json.loads(context.sizes).items() if isinstance(v, int)}
     return Result(
         kernel=_file_name(command, context.kernel), facts=facts, target=context.target, dtype=context.dtype,
         sizes=sizes, entries=lines, directives=best, ties=ties, proof="",
         versions={**counts, "space": len(versions)}, flops=None, command=command, over_hand=over_hand,
+        disturbed="" if won is None else won.disturbed,
     )  # fmt: skip
 
 

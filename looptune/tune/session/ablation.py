@@ -8,12 +8,12 @@ Without one directive the others may be illegal or have no effect; the report th
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from looptune.runtime.outcome import Timed
-from looptune.runtime.timing import paired_speedup
+from looptune.runtime.timing import paired_speedup, without_verdict
 from looptune.tune import strategies
 from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.results.result import DirectiveGain
@@ -86,7 +86,7 @@ def _finals(winners: Sequence[Winner], store: Store, executor: Executor) -> list
         for t in tried
     ]
     times = finals.run(matches, executor, winners[0].prepared.jobs).finals
-    return [t.gains(found.us) for t, found in zip(tried, times, strict=True)]
+    return [t.gains(found) for t, found in zip(tried, times, strict=True)]
 
 
 class DirectiveGains:
@@ -103,9 +103,12 @@ class DirectiveGains:
         """Return the versions that are worth a final."""
         return tuple(t for t in dict.fromkeys(self.without.values()) if not self._why(t))
 
-    def gains(self, us: Mapping[str, tuple[float, ...]]) -> tuple[DirectiveGain, ...]:
+    def gains(self, made: finals.Finals) -> tuple[DirectiveGain, ...]:
+        """Return what each line earns, without a verdict where the finals ``made`` were disturbed."""
+        us = made.us
         best = us.get(self.won.directives, ())
         found = {line: paired_speedup(us.get(text, ()), best, 0) for line, text in self.without.items()}
+        found = {line: without_verdict(s) if made.disturbed else s for line, s in found.items()}
         return tuple(
             DirectiveGain(line, found[line], "" if found[line] else self._why(text) or "not measured")
             for line, text in self.without.items()

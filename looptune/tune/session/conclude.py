@@ -21,17 +21,17 @@ from looptune.runtime.outcome import (
     WrongResult,
     least_us,
 )
-from looptune.runtime.timing import at_least, paired_speedup, summary, unpaired_speedup
+from looptune.runtime.timing import at_least, paired_speedup, summary, unpaired_speedup, without_verdict
 from looptune.tune.cost_model import devices
 from looptune.tune.cost_model.occupancy import Occupancy, occupancy
 from looptune.tune.measure import sequential
 from looptune.tune.measure.reference import NOT_COMPARED, NOT_INDEPENDENTLY, ReferenceResult
+from looptune.tune.measure.sequential import SequentialTimes
 from looptune.tune.results.result import Entry, KernelOccupancy, Result, Sources, to_record
 from looptune.tune.session import ablation, finals, transfer
 from looptune.tune.session.finals import Finals, KernelFinals, schedule_finalist
 from looptune.tune.session.prepare import PreparedRun, single_version_command
 from looptune.tune.session.proof import prove_version
-from looptune.tune.store.searches import winner
 from looptune.tune.store.store import Row, Store
 
 if TYPE_CHECKING:
@@ -64,12 +64,12 @@ def finish(
     timed = [k for k, n in enumerate(due) if n in short]
     made = finals.run([matches[n] for n in due], executor, prepared[0].jobs, timed)
     found = dict(zip(due, made.finals, strict=True))
-    alone = {due[k]: times for k, times in made.sequential_us.items()}
+    alone = {due[k]: times for k, times in made.sequential.items()}
     results = []
     for n, (p, match, s) in enumerate(zip(prepared, matches, searched, strict=True)):
         shared = made.sequential_s / len(short) if n in alone else 0.0
         took = {"finals": made.finals_s / len(due), "sequential": shared} if n in found else {}
-        results.append(_result(p, match, s, found.get(n, Finals()), alone.get(n, ()), took))
+        results.append(_result(p, match, s, found.get(n, Finals()), alone.get(n), took))
     sources: dict[int, Sources] = {}
     for n, won in found.items():
         if prepared[n].request.sweep:
@@ -153,17 +153,17 @@ def _result(
     match: KernelFinals,
     searched: SweepResult,
     found: Finals,
-    alone: tuple[float, ...],
+    alone: SequentialTimes | None,
     took: Mapping[str, float],
 ) -> Result:
     request, default = prepared.request, prepared.annotated.text
-    right = tuple(text for text in match.texts if text in found.us)
     screened = match.texts[0] if match.texts and not found.wrong else default
-    best, ties = winner(found.us, right) if right else (screened, ())
+    best, ties = match.best(found) or (screened, ())
     verified = {row.directives: _verified(row) for row in searched.timed}
     asserted = {text: _asserted(match, found, text) for text in (default, best)}
     proof = found.proofs.get(best) or prove_version(prepared.job, schedule_finalist(match.lab, best))
     hand, won = found.us.get("hand-written"), found.us.get(best)
+    over_hand = None if hand is None or won is None else paired_speedup(hand, won, 0)
     again = {text: us for text, us in match.screened_us.items() if text in found.us}
     return Result(
         kernel=prepared.name,
@@ -184,7 +184,7 @@ def _result(
         seconds=_seconds(searched.spent) | {"proofs": found.proofs_s} | dict(took),
         devices=searched.spent.devices,
         ceiling=match.lab.job.ceiling,
-        over_hand=None if hand is None or won is None else paired_speedup(hand, won, 0),
+        over_hand=without_verdict(over_hand) if found.disturbed else over_hand,
         status=proof.status,
         sums=proof.sums,
         transfers=transfer.compare_transfers(prepared, found, best, match.store) if found.us else (),
@@ -219,7 +219,7 @@ def _seconds(spent: TimeBreakdown) -> dict[str, float]:
 def _entries(
     prepared: PreparedRun,
     found: Finals,
-    alone: tuple[float, ...],
+    alone: SequentialTimes | None,
     default: str,
     best: str,
     verified: Mapping[str, str],
@@ -243,18 +243,20 @@ def _entries(
         over = against_base(base, times[key], 0) if base is not None and key != default else None
         if base is None and stopped_us is not None:
             over = at_least(stopped_us, summary(times[key]).median_us)
+        over = without_verdict(over) if found.disturbed else over
         return Entry(name, summary(times[key]), over, how, asserted.get(key, False))
 
     entries = [Entry("sequential", None, None, "not measured")]
     own = sequential.description(prepared.job)
-    if not alone and times and prepared.job.text is not None:
+    if alone is None and times and prepared.job.text is not None:
         us = _original(prepared).text_us()
-        alone, own = (() if us is None else (us,)), f"{own}, one run beside others"
+        alone, own = None if us is None else SequentialTimes((us,)), f"{own}, one run beside others"
         if us is None and _original(prepared).is_too_long:
             entries = [Entry("sequential", None, None, f"more than {prepared.job.reference_s:g} s: {own}")]
-    if alone:
-        over = None if base is None else unpaired_speedup(base, alone, 0)
-        entries = [Entry("sequential", summary(alone), over, own)]
+    if alone is not None:
+        over = None if base is None else unpaired_speedup(base, alone.us, 0)
+        over = without_verdict(over) if found.disturbed or alone.disturbed else over
+        entries = [Entry("sequential", summary(alone.us), over, own)]
     entries.append(entry("default", default, verified.get(default, "")))
     others = [n for n in ("hand-written", "library") if n in times or n in found.wrong]
     text = prepared.job.text

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from looptune.backends.base import Resources
 from looptune.ir import c_printer
 from looptune.runtime.device import cores
-from looptune.runtime.outcome import Fact, Timed, WrongResult
+from looptune.runtime.outcome import Timed, WrongResult
 from looptune.runtime.targets import Model
 from looptune.runtime.timing import summary
 from looptune.schedule.apply import ScheduleResult, schedule
@@ -33,9 +33,9 @@ from looptune.tune.execution.lab import PlainLab
 from looptune.tune.execution.worker import Reply, returned_value
 from looptune.tune.execution.worker_loop import PickledValue, TaskResult, pickle_value
 from looptune.tune.measure.evaluate import FinalsRequest, KernelBuilder, Times, plans_of
-from looptune.tune.measure.sequential import description, sequential_timer
+from looptune.tune.measure.sequential import SequentialTimes, description, sequential_timer
 from looptune.tune.session.proof import ProofSummary, prove_version
-from looptune.tune.store.searches import simplest, winner
+from looptune.tune.store.searches import DISTURBED, disturbance, simplest, winner
 from looptune.tune.store.store import Context, Role, Row, Store
 
 if TYPE_CHECKING:
@@ -47,8 +47,6 @@ FINALISTS, NEAR, MOST = 5, 1.10, 16
 LIKE = 1.01
 """Versions are as fast as each other by a few runs within this ratio."""
 LIMIT_S = 600.0
-DISTURBED = "disturbed"
-"""The fact of a finalist's row that says what disturbed the machine."""
 KEPT = 2000
 """Rounds that are kept, and compared: enough for any interval, and rows stay small."""
 
@@ -172,7 +170,10 @@ class KernelFinals:
     screening_is_final: bool = False
 
     def earlier(self) -> Finals | None:
-        """Return the earlier finals between exactly these finalists, or the screening's times where these stand."""
+        """Return the earlier finals between exactly these finalists, or the screening's times where these stand.
+
+        Finals that were disturbed are made again.
+        """
         if self.screening_is_final:
             return Finals({text: (self.screened_us[text],) for text in self.texts if text in self.screened_us})
         rows = self._rows()
@@ -183,8 +184,7 @@ class KernelFinals:
             return None
         times = {name: row.outcome.times_us for name, row in named.items() if isinstance(row.outcome, Timed)}
         wrong = {name: row.outcome.message for name, row in named.items() if isinstance(row.outcome, WrongResult)}
-        disturbed = (str(v) for row in named.values() for n, v in _facts(row) if n == DISTURBED)
-        return None if self._impossible(times) else Finals(times, wrong, disturbed=next(disturbed, ""))
+        return None if self._impossible(times) or disturbance(named.values()) else Finals(times, wrong)
 
     @property
     def labs(self) -> tuple[PlainLab, PlainLab]:
@@ -195,7 +195,7 @@ class KernelFinals:
 
     def request(self, binaries: Mapping[str, PickledValue]) -> FinalsRequest:
         """Return the task of the process that times the finalists."""
-        return FinalsRequest(binaries, self.by_hand, self.seed, self.default)
+        return FinalsRequest(binaries, self.by_hand, self.seed, self.default, self.screened_us)
 
     def store_times(self, found: Times) -> Finals:
         """Store the times and the wrong results, and return the finals."""
@@ -207,6 +207,18 @@ class KernelFinals:
             self._record(name, WrongResult(why))
         times = {name: outcome.times_us for name, outcome in us.items()}
         return Finals(times, found.wrong, disturbed=found.disturbed)
+
+    def best(self, found: Finals) -> tuple[str, tuple[str, ...]] | None:
+        """Return the winner and what is as fast, or None where no version of the finals is right.
+
+        Finals that were disturbed choose nobody: the version that was the fastest in the screening stays the best.
+        """
+        right = [text for text in self.texts if text in found.us]
+        if not right:
+            return None
+        if found.disturbed:
+            return min(right, key=lambda text: self.screened_us.get(text, math.inf)), ()
+        return winner(found.us, right)
 
     @property
     def likely_winners(self) -> tuple[str, ...]:
@@ -222,10 +234,10 @@ class KernelFinals:
 
     def remaining_tasks(self, found: Finals) -> list[tuple[Step, str]]:
         """Return what remains to be done: proofs of the winner and the default, and the sources of the winner."""
-        right = [text for text in self.texts if text in found.us]
-        if not right or self.role != "final":
+        won = self.best(found)
+        if won is None or self.role != "final":
             return []
-        best = winner(found.us, right)[0]
+        best = won[0]
         proofs: list[tuple[Step, str]] = [("prove", t) for t in self._matter(best) if t not in found.proofs]
         return proofs + ([] if best in found.sources else [("write", best)])
 
@@ -244,19 +256,18 @@ class KernelFinals:
     def _record(self, name: str, outcome: Timed | WrongResult) -> None:
         self.store.record(self._row(name), outcome)
 
-    def sequential(self) -> tuple[float, ...]:
-        """Return the times of the original loops on one core in the database, or none."""
+    def sequential(self) -> SequentialTimes | None:
+        """Return the times of the original loops on one core in the database, or None; disturbed ones do not count."""
         row = self._sequential()
         held = None if self.fresh else self.store.lookup([row.key]).get(row.key)
         match held:
-            case Row(outcome=Timed(times_us=times)):
-                return times
-        return ()
+            case Row(outcome=Timed(times_us=times)) if not disturbance((held,)):
+                return SequentialTimes(times)
+        return None
 
-    def keep_sequential(self, times: Sequence[float]) -> None:
-        self.store.record(
-            self._sequential(), replace(outcome_of_rounds(times, len(times)), verified=description(self.lab.job))
-        )
+    def keep_sequential(self, found: SequentialTimes) -> None:
+        outcome = outcome_of_rounds(found.us, len(found.us), found.disturbed)
+        self.store.record(self._sequential(), replace(outcome, verified=description(self.lab.job)))
 
     def _sequential(self) -> Row:
         return Row(self.lab.context, "", "sequential", self.sweep)
@@ -285,12 +296,12 @@ class KernelFinals:
 class FinalsResult:
     """The finals of several kernels.
 
-    ``sequential_us``: by number of the kernel, the times of its original loops on one core; ``finals_s``,
+    ``sequential``: by number of the kernel, the times of its original loops on one core; ``finals_s``,
     ``sequential_s``: seconds that both took.
     """
 
     finals: tuple[Finals, ...] = ()
-    sequential_us: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+    sequential: Mapping[int, SequentialTimes] = field(default_factory=dict)
     finals_s: float = 0.0
     sequential_s: float = 0.0
 
@@ -319,19 +330,19 @@ def run(matches: Sequence[KernelFinals], executor: Executor, jobs: int, timed: S
         finals_s = time.monotonic() - start
         originals.time(workers)
     sequential_s = time.monotonic() - start - finals_s
-    return FinalsResult(tuple(found[n] for n in range(len(matches))), originals.times_us, finals_s, sequential_s)
+    return FinalsResult(tuple(found[n] for n in range(len(matches))), originals.times, finals_s, sequential_s)
 
 
 class _Originals:
     """The original loops that are timed on one core.
 
-    ``times_us``: by number of the kernel, what is known; ``untimed``: the others, by the lab that times them.
+    ``times``: by number of the kernel, what is known; ``untimed``: the others, by the lab that times them.
     """
 
     def __init__(self, matches: Sequence[KernelFinals], timed: Sequence[int]) -> None:
         self._matches = matches
-        self.times_us = {n: times for n in timed if (times := matches[n].sequential())}
-        self.untimed = dict(enumerate((n for n in timed if n not in self.times_us), len(matches)))
+        self.times = {n: times for n in timed if (times := matches[n].sequential()) is not None}
+        self.untimed = dict(enumerate((n for n in timed if n not in self.times), len(matches)))
 
     def time(self, workers: Workers) -> None:
         """Time the loops that have no times yet, one after the other; as many as there are cores are set up at once."""
@@ -345,8 +356,8 @@ class _Originals:
     def keep(self, lab: int, reply: Reply) -> None:
         """Store the times of a lab's loops."""
         number = self.untimed.pop(lab)
-        self.times_us[number] = _returned(reply, tuple, "the sequential loops")
-        self._matches[number].keep_sequential(self.times_us[number])
+        self.times[number] = _returned(reply, SequentialTimes, "the sequential loops")
+        self._matches[number].keep_sequential(self.times[number])
 
 
 _Replies = dict[tuple[int, str, str], Reply]
@@ -408,10 +419,6 @@ def _returned(reply: Reply, kind: type[_T], what: str = "the finals") -> _T:
     found = returned_value(reply, what)
     assert isinstance(found, kind), f"{what} gave {type(found).__name__}"
     return found
-
-
-def _facts(row: Row) -> tuple[Fact, ...]:
-    return row.outcome.facts if isinstance(row.outcome, Timed) else ()
 
 
 def outcome_of_rounds(times_us: Sequence[float], rounds: int, disturbed: str = "") -> Timed:

@@ -90,6 +90,7 @@ class TuningRequest:
     jobs: int | None = None
     timeout_s: float = TIMEOUT_S
     finals_s: float = FINALS_S
+    accept_disturbed: bool = False
     seed: int = 0
     fresh: bool = False
     reassociate: bool = True
@@ -188,6 +189,7 @@ def single_version_command(prepared: PreparedRun) -> str:
         "--inputs-from-main": request.inputs_from_main,
         "--no-reassociate": not request.reassociate,
         "--no-flush-cache": not request.flush_cache,
+        "--accept-disturbed": request.accept_disturbed,
     }
     given += [flag for flag, said in flags.items() if said]
     given += [] if request.fp_contract is None else ["--fp-contract", request.fp_contract]
@@ -234,7 +236,8 @@ def prepare_all(request: TuningRequest, executor: Executor = HERE) -> tuple[Prep
     job = Job(
         unit.codelet, size, prime_sizes(unit.codelet, size) if large is None else large, target, CACHE, request.seed,
         request.floats.reorder, screens=large is not None and heavy, cuts=request.early_stop,
-        finals_s=finals_s, finals_end=budget.seconds is not None, text=text,
+        finals_s=finals_s, finals_end=budget.seconds is not None,
+        accept_disturbed=request.accept_disturbed, text=text,
         reference_s=_reference_s(budget) if limited else None,
         edge_problems=edge_sizes(unit.codelet, size),
     )  # fmt: skip

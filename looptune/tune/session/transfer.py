@@ -13,7 +13,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from looptune.runtime.outcome import CLASSES, CutOff, Timed
-from looptune.runtime.timing import paired_speedup
+from looptune.runtime.timing import paired_speedup, without_verdict
 from looptune.tune import strategies
 from looptune.tune.execution.lab import Progress, SweepResult, TimeBreakdown
 from looptune.tune.results.result import TransferResult
@@ -152,6 +152,7 @@ def compare_transfers(prepared: PreparedRun, found: Finals, best: str, store: St
         text = study.result.directives
         ran = _alike(text, found.us, rows)
         over = None if ran is None else paired_speedup(found.us.get(best, ()), found.us[ran], 0)
+        over = without_verdict(over) if found.disturbed else over
         made.append(TransferResult(study.place, text, over, "" if over is not None else _why(text, found, rows)))
     return tuple(made)
 

@@ -19,6 +19,8 @@ from looptune.tune.store.store import Context, Row
 
 VERSIONS = ("default", "version")
 """Roles of the versions of a sweep; the other roles are finals and references."""
+DISTURBED = "disturbed"
+"""The fact of a row of the finals that says what disturbed the machine."""
 OTHERS = ("hand-written", "library")
 """What runs in finals beside versions; the directives of their rows are the name and the hash of a file."""
 
@@ -109,7 +111,7 @@ class Best:
     """The version that won, and those that are the SAME as it.
 
     ``rows`` and ``times`` are those among which it was chosen, by directives: the newest finals, with the kernels in
-    OTHERS, or else the screening.
+    OTHERS, or else the screening. ``disturbed``: why the newest finals do not count, "" where they do.
     """
 
     directives: str
@@ -117,6 +119,7 @@ class Best:
     rows: Mapping[str, Row]
     times: Mapping[str, Timed]
     is_final: bool
+    disturbed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +167,9 @@ class Search:
 
     @property
     def sequential(self) -> Timed | None:
-        """Return the times of the original loops on one core."""
-        found = [row.outcome for row in self.rows if row.role == "sequential" and isinstance(row.outcome, Timed)]
+        """Return the times of the original loops on one core, if nothing disturbed them."""
+        rows = [row for row in self.rows if row.role == "sequential" and not disturbance((row,))]
+        found = [row.outcome for row in rows if isinstance(row.outcome, Timed)]
         return found[-1] if found else None
 
     @property
@@ -176,20 +180,25 @@ class Search:
 
     @property
     def best(self) -> Best | None:
-        """Return the winner of the newest finals or, without finals, the fastest of the screening."""
+        """Return the winner of the newest finals or, without finals, the fastest of the screening.
+
+        Finals that were disturbed do not count, except that what they found to be wrong is out.
+        """
         rows = self.finals
+        disturbed = disturbance(rows.values())
+        wrong = {text for text, row in rows.items() if isinstance(row.outcome, WrongResult)}
         times = timed_outcomes(rows)
         candidates = [text for text in times if text not in OTHERS]
-        if candidates:
+        if candidates and not disturbed:
             won, ties = winner({text: times[text].times_us for text in candidates}, candidates)
             return Best(won, ties, rows, times, is_final=True)
-        rows = {row.directives: row for row in self.versions}
+        rows = {row.directives: row for row in self.versions if row.directives not in wrong}
         times = timed_outcomes(rows)
         if not times:
             return None
         least_us = min(time.median_us for time in times.values())
         won = simplest(text for text, time in times.items() if time.median_us == least_us)
-        return Best(won, (), rows, times, is_final=False)
+        return Best(won, (), rows, times, is_final=False, disturbed=disturbed)
 
 
 def by_context(rows: Iterable[Row]) -> list[Search]:
@@ -230,6 +239,11 @@ def entries(rows: Sequence[Row]) -> tuple[Entry, ...]:
 def timed_outcomes(rows: Mapping[str, Row]) -> dict[str, Timed]:
     """Return the outcomes of the rows that were timed."""
     return {text: row.outcome for text, row in rows.items() if isinstance(row.outcome, Timed)}
+
+
+def disturbance(rows: Iterable[Row]) -> str:
+    """Return what disturbed the machine while these rows of finals were timed, "" for nothing."""
+    return next((str(value) for row in rows for name, value in _facts(row) if name == DISTURBED), "")
 
 
 def winner(times: Mapping[str, tuple[float, ...]], candidates: Sequence[str]) -> tuple[str, tuple[str, ...]]:
