@@ -31,6 +31,7 @@ from looptune.cli.options import (
 )
 from looptune.core.errors import UsageError
 from looptune.core.escape import utf8
+from looptune.core.process_clock import seconds_running
 from looptune.core.settings import DATABASE, FINALS_S, REPORTS, TIMEOUT_S
 
 STOPPED = 130
@@ -271,7 +272,7 @@ def _measure(
         warn(message)
     unwritten: list[str] = []
     for one, result in zip(every, found, strict=True):
-        unwritten += _show(result, _failed(one, result), reports, say)
+        unwritten += _show(result, _failed(one, result), one.request.budget, reports, say)
     return list(found), unwritten
 
 
@@ -288,7 +289,9 @@ def _announce(prepared: Sequence[Any], say: Callable[[str], Any]) -> None:
         warn(message)
 
 
-def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str], Any]) -> list[str]:
+def _show(
+    result: Any, failed: Sequence[str], budget: str | None, reports: Path, say: Callable[[str], Any]
+) -> list[str]:
     """Write the report and print the result; ``failed`` are lines that say how to see what failed.
 
     What could not be written is returned.
@@ -319,9 +322,15 @@ def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str]
         say("\n" + result_table.plain(result) + "\n")
     if result.transfers:
         say("the best of other databases (time over the winner's):\n" + result_table.transfer_lines(result) + "\n")
-    spent = [result_table.time_spent(result)] if result.seconds else []
+    spent = [f"{result_table.time_spent(result)}; {_elapsed(budget)}"] if result.seconds else []
     say("\n".join([*lines, *spent, f"legality: {result.proof}", page]))
     return trouble
+
+
+def _elapsed(budget: str | None) -> str:
+    """Return how long the user has waited, and how long that was to be."""
+    limit = "" if budget is None or budget.isdecimal() else f", of a budget of {budget}"
+    return f"{seconds_running():.1f} s since the command was given{limit}"
 
 
 def _written(result: Any, reports: Path) -> Path:
