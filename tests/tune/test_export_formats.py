@@ -23,8 +23,9 @@ from looptune.tune.store.searches import searches
 from looptune.tune.store.store import Row, Store, canonical_json
 from tests.helpers import row_factory
 from tests.helpers.command_line import looptune
+from tests.helpers.json_schema import validate
 from tests.helpers.paths import ROOT
-from tests.helpers.row_factory import CONTEXT, ROWS, row, timed
+from tests.helpers.row_factory import CONTEXT, FAILED, ROWS, row, timed
 
 INVALIDITY = {"timeout", "compile", "runtime", "correctness", "constraints", "correct"}
 ERRORS = {"InvalidConfig", "CompilationFailedConfig", "RuntimeFailedConfig"}
@@ -36,10 +37,11 @@ def number(value: Any) -> bool:
 
 
 def check_t4(held: dict[str, Any]) -> None:
-    """The rules of T4 results 1.0.0, and the metadata that 1.1.0 adds."""
+    """The published schema of T4 results 1.1.0, and what readers ask for besides."""
+    validate(held, "t4-1.1.0")
     assert held["schema_version"] == "1.1.0"
     about = held["metadata"]
-    assert set(about) == {
+    assert set(about) | {"compute_api"} == {
         "compute_api", "platform", "device", "autotuner", "autotuner_version", "timestamp", "timeunit",
     }  # fmt: skip
     assert all(isinstance(value, str) for value in about.values())
@@ -82,7 +84,8 @@ def check_cache(text: str) -> None:
 
 
 def check_t1(held: dict[str, Any]) -> None:
-    """The rules of T1 1.0.0, and what Kernel Tuner's reader asks for besides."""
+    """The published schema of T1 1.0.0, and what Kernel Tuner's reader asks for besides."""
+    validate(held, "t1-1.0.0")
     space, kernel = held["ConfigurationSpace"], held["KernelSpecification"]
     for parameter in space["TuningParameters"]:
         assert isinstance(parameter["Name"], str)
@@ -151,6 +154,57 @@ def test_every_class_has_its_name():
         "timed_out": ("timeout", 1, "RuntimeFailedConfig"),
     }
     assert set(entries.INVALIDITY.values()) <= INVALIDITY
+
+
+@pytest.mark.parametrize("target", ["numba-cuda", "cuda-c", "numba-cpu", "opencl", "of another package"])
+def test_the_published_schemas_accept_what_is_written(target: str) -> None:
+    """Of every target: a CPU has no word among the APIs of T4, and the type of a measurement has a capital."""
+    search = searches([replace(one, context=replace(CONTEXT, target=target)) for one in ROWS])[0]
+    held = json.loads(t4.text(search))
+    check_t4(held)
+    check_t1(json.loads(t1.text(search)))
+    assert held["metadata"].get("compute_api") == {
+        "numba-cuda": "CUDA", "cuda-c": "CUDA", "opencl": "OpenCL",
+    }.get(target)  # fmt: skip
+    held["results"][0]["measurements"][0]["type"] = "double"
+    with pytest.raises(AssertionError, match=r"results\[0\].measurements\[0\].type: 'double'"):
+        validate(held, "t4-1.1.0")
+
+
+def test_the_finals_rank_what_is_exported() -> None:
+    """A version has its times of the finals; one that was wrong there is out, and disturbed finals do not count."""
+    fast, split = "loop k: unroll 4, split\nnest i: permute i, k, j", "loop k: unroll 8, split\nnest i: permute i, k, j"
+
+    def best(*finals: Row) -> tuple[str, ...]:
+        search = searches([*(one for one in ROWS if one.role != "final"), *finals])[0]
+        (wisdom,) = files.export_texts([search], "kernel-launcher", {}).values()
+        cache = json.loads(kernel_tuner.text(search))["cache"].values()
+        results = [r for r in json.loads(t4.text(search))["results"] if r["measurements"]]
+        first = json.loads(wisdom.splitlines()[1])["looptune"]["directives"]
+        return (
+            min((e for e in cache if isinstance(e["time"], float)), key=lambda e: float(e["time"]))["directives"],
+            min(results, key=lambda r: float(r["measurements"][0]["value"]))["looptune"]["directives"],
+            first,
+        )
+
+    assert best() == (fast,) * 3
+    assert best(row(fast, timed(21.0), role="final"), row(split, timed(18.0), role="final")) == (split,) * 3
+    assert best(row(fast, FAILED[3], role="final"), row(split, timed(30.0), role="final")) == (split,) * 3
+    late = replace(timed(18.0), facts=(("disturbed", "load 9"),))
+    assert best(row(fast, timed(21.0), role="final"), row(split, late, role="final")) == (fast,) * 3
+
+
+def test_a_space_that_other_tools_do_not_finish_has_one_parameter() -> None:
+    """Where almost all of a large product is excluded, the number of the version stands for all; nothing is lost."""
+    many = [Configuration(tuple(f"loop {v}: unroll {n + k % 5}" for k, v in enumerate("abcdefghijkl")))
+            for n in range(2, 40)]  # fmt: skip
+    found = parameter_table(many)
+    assert [(p.name, p.values) for p in found.parameters] == [("version", tuple(range(38)))]
+    assert found.rows == tuple((k,) for k in range(38))
+    assert found.conditions() == []
+    few = parameter_table(many[:3])
+    assert len(few.parameters) == 12 + 12
+    assert few.conditions()
 
 
 def test_a_configuration_is_named_parameters():

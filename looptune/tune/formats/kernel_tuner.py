@@ -59,7 +59,7 @@ def text(search: Search) -> str:
     }
     lines = [
         json.dumps({",".join(map(str, own.rows[k])): records.configuration(own, k) | _entry(entry)})[1:-1]
-        for k, entry in enumerate(search.entries)
+        for k, entry in enumerate(records.ranked_entries(search))
     ]
     return json.dumps(head, indent=1)[:-2] + ',\n "cache": {\n' + ",\n".join(lines) + "\n}\n}\n"
 

@@ -23,18 +23,19 @@ from typing import TYPE_CHECKING, Any
 
 from looptune.core.errors import UsageError
 from looptune.core.version import __version__
-from looptune.runtime.outcome import Timed
+from looptune.runtime.outcome import Timed, WrongResult
 from looptune.schedule.directive_lines import current_text
 from looptune.tune.formats.json_cursor import Amount, JsonCursor, Positive, dump
 from looptune.tune.space.parameters import ParameterTable, parameter_table
 from looptune.tune.space.space import Configuration
 from looptune.tune.space.table_view import Table
-from looptune.tune.store.searches import Measurement, Recording
+from looptune.tune.store.searches import Measurement, Recording, disturbance
 from looptune.tune.store.store import iso_time
 
 if TYPE_CHECKING:
     from looptune.tune.space.axes import Scalar
     from looptune.tune.store.searches import Entry, Search
+    from looptune.tune.store.store import Row
 
 INVALIDITY: Mapping[str, str] = MappingProxyType(
     {"timed": "correct", "cut_off": "timeout", "illegal": "constraints", "not_built": "compile",
@@ -80,6 +81,26 @@ def metadata(search: Search, own: ParameterTable) -> dict[str, Any]:
         "version": __version__, "name": search.name, **context, **unpacked,
         "parameters": {parameter.name: parameter.axis for parameter in own.parameters},
     }  # fmt: skip
+
+
+def ranked_entries(search: Search) -> tuple[Entry, ...]:
+    """Return the versions of a search with the times of its finals, where a version ran in them.
+
+    The finals decide which version is the best; where they were disturbed, those of the screening stay.
+    """
+    finals = search.finals
+    if disturbance(finals.values()):
+        return search.entries
+    return tuple(_ranked(entry, finals.get(entry.row.directives)) for entry in search.entries)
+
+
+def _ranked(entry: Entry, final: Row | None) -> Entry:
+    match entry.row.outcome, None if final is None else final.outcome:
+        case Timed(facts=facts), Timed() as outcome:
+            return replace(entry, row=replace(entry.row, outcome=replace(outcome, facts=facts)))
+        case Timed(), WrongResult() as outcome:
+            return replace(entry, row=replace(entry.row, outcome=outcome, status=outcome.status))
+    return entry
 
 
 def search_parameters(search: Search) -> ParameterTable:

@@ -87,16 +87,19 @@ class _Result:
 def text(search: Search) -> str:
     """Return the T4 file."""
     own = records.search_parameters(search)
-    api, platform = _APIS.get(search.context.target, ("CPU", search.context.target))
-    newest = max((entry.row.started for entry in search.entries), default=0.0)
+    entries = records.ranked_entries(search)
+    # The schema has no word for the API of a CPU.
+    api, platform = _APIS.get(search.context.target, (None, search.context.target))
+    newest = max((entry.row.started for entry in entries), default=0.0)
     whole = {
         "schema_version": "1.1.0",
         "metadata": {
-            "compute_api": api, "platform": platform, "device": search.context.device, "autotuner": "looptune",
-            "autotuner_version": __version__, "timestamp": iso_time(newest), "timeunit": "milliseconds",
+            **({} if api is None else {"compute_api": api}), "platform": platform, "device": search.context.device,
+            "autotuner": "looptune", "autotuner_version": __version__, "timestamp": iso_time(newest),
+            "timeunit": "milliseconds",
         },
         "looptune": records.metadata(search, own),
-        "results": [dump(_result(e, records.configuration(own, k))) for k, e in enumerate(search.entries)],
+        "results": [dump(_result(e, records.configuration(own, k))) for k, e in enumerate(entries)],
     }  # fmt: skip
     return json.dumps(whole, indent=1) + "\n"
 
@@ -113,7 +116,7 @@ def _result(entry: Entry, configuration: dict[str, Any]) -> _Result:
         ),
         invalidity=invalidity,
         correctness=int(invalidity != "correctness"),
-        measurements=() if median_ms is None else (_Measurement("time", median_ms, "ms", "double"),),
+        measurements=() if median_ms is None else (_Measurement("time", median_ms, "ms", "Double"),),
         looptune=records.extras(entry) | {"message": _message(entry), "facts": entry.facts},
     )
 

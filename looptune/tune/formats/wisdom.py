@@ -76,7 +76,7 @@ def text(searches: Sequence[Search]) -> str:
     groups: dict[tuple[str, tuple[int, ...]], list[_Timed]] = {}
     for search in searches:
         group = groups.setdefault((search.context.device, tuple(entries.lengths(search))), [])
-        group += [t for e in search.entries if (t := _timed(search, e, next(rows))) is not None]
+        group += [t for e in entries.ranked_entries(search) if (t := _timed(search, e, next(rows))) is not None]
     records = [_record(timed) for group in groups.values() for timed in _best(group)]
     return "".join(json.dumps(dump(line)) + "\n" for line in (header, *records))
 
