@@ -19,7 +19,9 @@ FAKE = TESTS / "deploy" / "program" / "fake_cuda"
 RUNTIME = ROOT / "looptune" / "deploy" / "program" / "runtime"
 LIBRARIES = ("-ldl", "-lpthread", "-lm")
 """What a program that contains the runtime is linked with."""
-_KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*|__maxnreg__\([^)]*\)\s*)*(\w+)\s*\(")
+_FUNCTION = re.compile(r'^(?:extern "C" )?__(?:global|device|host)__', re.MULTILINE)
+_ATTRIBUTES = re.compile(r"__(?:launch_bounds|maxnreg)__\([^)]*\)")
+_NAME = re.compile(r"(\w+)\s*\(")
 
 
 def compiled(command: Sequence[str | Path], folder: Path) -> None:
@@ -47,13 +49,18 @@ def write_kernels(text: str, folder: Path, *options: str) -> Path:
 
 
 def _kernels(text: str) -> dict[str, str]:
-    """How each kernel of a text is run: its threads wait for each other if one of the text may do so."""
-    how = "plain"
-    if re.search(r"__syncthreads|__shared__|_sync\(|cp\.async", text):
-        how = "barriers"
-    if "ld.acquire" in text or "launch_together" in text:
-        how = "together"
-    return dict.fromkeys(_KERNEL.findall(text), how)
+    """How each kernel of a text is run: whether its threads, or all blocks, wait for each other."""
+    starts = [found.start() for found in _FUNCTION.finditer(text)]
+    bodies = [text[a:b] for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]
+    functions = {_NAME.findall(_ATTRIBUTES.sub("", body))[0]: body for body in bodies}
+    how = dict.fromkeys(functions, "plain")
+    for pattern, kind in ((r"__syncthreads|__shared__|_sync\(|cp\.async", "barriers"), (r"ld\.acquire", "together")):
+        waiting = {name for name, body in functions.items() if re.search(pattern, body)}
+        for _ in functions:  # what calls such a function waits as well
+            called = re.compile("|".join(rf"\b{name}\(" for name in waiting) or "$.")
+            waiting |= {name for name, body in functions.items() if called.search(body)}
+        how.update(dict.fromkeys(waiting, kind))
+    return {name: kind for name, kind in how.items() if "__global__" in functions[name].partition("{")[0]}
 
 
 def environment(driver: Path | None, kernels: Path | None, **settings: object) -> Mapping[str, str]:

@@ -24,6 +24,7 @@ static const struct looptune_image images[] = {{80, 0, cubin_80, sizeof cubin_80
 static const struct looptune_kernel axpy_default = {"axpy_default", "axpy", images, 5, {256, 1, 1}, 0};
 static const struct looptune_kernel axpy_tuned = {"axpy_tuned", "axpy tuned", images, 5, {128, 1, 1}, 65536};
 static const struct looptune_kernel axpy_wrong = {"axpy_wrong", "axpy wrong", images, 5, {256, 1, 1}, 0};
+static const struct looptune_kernel turn_blocks = {"turn_blocks", "turn", images, 5, {64, 1, 1}, 0};
 static const struct looptune_kernel add_scratch = {"add_scratch", "add scratch", images, 5, {256, 1, 1}, 0};
 
 static int launch_axpy(struct looptune_run *run, const struct looptune_kernel *kernel, const void *arguments,
@@ -66,6 +67,18 @@ static int too_many_blocks(struct looptune_run *run, const void *arguments, cons
     launch_axpy(run, &axpy_default, arguments, arrays);
     return looptune_launch(run, &axpy_default, 1, 65536, 1, NULL);
 }
+/* Turns each block of 64 elements around, and again. */
+static int turned_twice(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
+    const struct axpy_arguments *g = (const struct axpy_arguments *)arguments;
+    looptune_address y = arrays[1];
+    unsigned n = (unsigned)g->n;
+    void *list[2];
+    list[0] = &y;
+    list[1] = &n;
+    looptune_launch(run, &turn_blocks, (g->n + 63) / 64, 1, 1, list);
+    looptune_launch(run, &turn_blocks, (g->n + 63) / 64, 1, 1, list);
+    return by_default(run, arguments, arrays);
+}
 static int together(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
     const struct axpy_arguments *g = (const struct axpy_arguments *)arguments;
     looptune_address x = arrays[0], y = arrays[1];
@@ -96,6 +109,8 @@ static const struct looptune_version beyond_tuned[] = {
     {"NVIDIA H200", 132, 90, at_1000, too_many_blocks, too_many_blocks, "tile i:1"}};
 static struct looptune_codelet saved = {"saved", "app.c:40", beyond_tuned, 1, size_names, 1, by_default, 1, NULL};
 static struct looptune_codelet at_once = {"at_once", "app.c:50", NULL, 0, size_names, 1, together, 1, NULL};
+
+static struct looptune_codelet turned = {"turned", "app.c:60", NULL, 0, size_names, 1, turned_twice, 1, NULL};
 
 static void axpy_loops(const void *arguments) {
     const struct axpy_arguments *g = (const struct axpy_arguments *)arguments;
@@ -159,7 +174,7 @@ static int tell(const char *what, int status, const float *y, long long n, int t
 }
 
 static struct looptune_codelet *codelet_of(const char *name) {
-    struct looptune_codelet *all[] = {&axpy, &steps, &bad, &beyond, &saved, &at_once};
+    struct looptune_codelet *all[] = {&axpy, &steps, &bad, &beyond, &saved, &at_once, &turned};
     size_t k;
     for (k = 0; k < sizeof all / sizeof *all; k++)
         if (strcmp(all[k]->name, name) == 0) return all[k];
@@ -247,6 +262,52 @@ static int aliased(void) {
     return 0;
 }
 
+/* One part of x is read under two names, x and x + 1; y does not overlap them. */
+static int read_twice(void) {
+    struct axpy_arguments g;
+    struct looptune_array arrays[4];
+    long long m = n - 1;
+    int status, k;
+    memset(&arrays, 0, sizeof arrays);
+    g.n = m;
+    g.a = 2;
+    g.x = x + 1;
+    g.y = y;
+    for (k = 0; k < 4; k++) {
+        arrays[k].name = "part";
+        arrays[k].host = k == 1 ? y : k == 2 ? x : x + 1; /* twice x + 1, once x */
+        arrays[k].bytes = (unsigned long long)m * sizeof *x;
+        arrays[k].flags = LOOPTUNE_READ | (k == 1 ? LOOPTUNE_WRITTEN : 0);
+        arrays[k].kind = 'f';
+        arrays[k].item = sizeof *x;
+    }
+    status = looptune_call(&axpy, &g, &m, arrays, 4, axpy_loops, 0);
+    for (k = 0; k < m && y[k] == (float)((k * 3) % 101) + 2 * x[k + 1]; k++) {}
+    printf("read twice: status %d, %s\n", status, k == m ? "right" : "wrong");
+    return k != m;
+}
+
+/* Calls on more arrays than fit into the memory of the device, one of which is kept there. */
+static int many_arrays(int count) {
+    float *kept = filled(n, 3);
+    int k, status = call(&axpy, n, 2, x, kept, 0, LOOPTUNE_KEPT, 0, 1), good = 1;
+    for (k = 0; k < count; k++) {
+        float *u = filled(n, 7), *v = filled(n, 3);
+        status |= call(&axpy, n, 2, u, v, 0, 0, 0, 0);
+        good &= right(v, n, 2, 1);
+        x = u; /* they stay, so that all have other addresses */
+    }
+    looptune_store("kept", kept, (unsigned long long)n * sizeof *kept);
+    good &= right(kept, n, 2, 1);
+    printf("many arrays: status %d, %s\n", status, good ? "right" : "wrong");
+    return !good;
+}
+
+static void store_late(void) {
+    looptune_store("y", y, (unsigned long long)n * sizeof *y);
+    printf("stored late\n");
+}
+
 static int match(void) {
     const char *level, *directives;
     int status = looptune_match(&axpy, &n, &level, &directives);
@@ -265,6 +326,13 @@ int main(int argc, char **argv) {
         result = tell(which, status, y, n, times);
     }
     if (strcmp(mode, "aliased") == 0) result = aliased();
+    if (strcmp(mode, "twice") == 0) result = read_twice();
+    if (strcmp(mode, "many") == 0) result = many_arrays(times);
+    if (strcmp(mode, "late") == 0) {
+        atexit(store_late);
+        call(&axpy, n, 2, x, y, 0, LOOPTUNE_KEPT, 0, 1);
+        exit(0);
+    }
     if (strcmp(mode, "match") == 0) result = match();
     if (strcmp(mode, "threads") == 0) result = threads();
     if (strcmp(mode, "fork") == 0) result = forked(strcmp(which, "before") != 0, strcmp(which, "kept") == 0);

@@ -33,3 +33,18 @@ add_scratch(const unsigned int *__restrict__ zeros, float *__restrict__ y, unsig
         y[i] += (float)zeros[i];
     }
 }
+
+extern "C" __global__ void __launch_bounds__(64)
+turn_blocks(float *__restrict__ y, unsigned int n)
+{
+    __shared__ float tile[64];
+    unsigned int i = blockIdx.x * 64 + threadIdx.x;
+    if (i < n) {
+        tile[threadIdx.x] = y[i];
+    }
+    __syncthreads();
+    unsigned int size = n - blockIdx.x * 64 < 64 ? n - blockIdx.x * 64 : 64;
+    if (i < n) {
+        y[i] = tile[size - 1 - threadIdx.x];
+    }
+}

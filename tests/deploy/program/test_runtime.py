@@ -15,7 +15,7 @@ from tests.helpers.host_kernels import LIBRARIES, RUNTIME, compiled, environment
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs gcc and g++")
 SOURCES = (HERE / "codelets.c", RUNTIME / "looptune_runtime.c")
-FAILED, ALIASED, BAD_GRID, COMPARE = 8, 5, 6, 1
+COMPARE, NO_MEMORY, ALIASED, BAD_GRID = 1, 4, 5, 6
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,49 @@ def test_memory_is_used_again(programs: Programs) -> None:
     ran = programs.right("call", "500", "steps", "4")
     assert ran.count("allocate") == 4
     assert ran.count("module") == 1
+
+
+def test_barriers(programs: Programs) -> None:
+    """Threads of a block meet at barriers, on the fake device as well."""
+    assert programs.right("call", "1000", "turned").count("launch turn_blocks 16x1x1 64x1x1 0") == 2
+
+
+def test_reading_twice(programs: Programs) -> None:
+    """Arrays that are only read may overlap: equal ones share a copy, others have their own for the call."""
+    ran = programs.right("twice", "1000")
+    assert ran.count("to ") == 3
+    assert ran.log[-1] == FREED
+
+
+def test_memory_of_the_device_that_runs_out(programs: Programs) -> None:
+    """Copies that no call has used for longest make room; what only the device has stays."""
+    ran = programs.right("many", "1000", "axpy", "6", FAKE_CUDA_MEMORY=4 * 4096 + 256)
+    assert "status 0" in ran.out
+    assert ran.count("free 4096") > 4
+    assert ran.count("from ") == 7
+
+
+def test_no_room(programs: Programs) -> None:
+    """Where the arrays do not fit, and what is there must stay, the original loops run."""
+    ran = programs.right("many", "1000", "axpy", "2", FAKE_CUDA_MEMORY=2 * 4096 + 256)
+    assert f"status {NO_MEMORY}" in ran.out
+    assert ran.count("launch") == 1
+
+
+def test_store_at_the_end(programs: Programs) -> None:
+    """What is asked for when the device is closed already is lost with a message."""
+    ran = programs.run("late")
+    assert ran.code == 70, ran
+    assert "lost (the program has ended)" in ran.said
+
+
+def test_large_results_that_are_lost_in_the_middle(programs: Programs) -> None:
+    """Large arrays that were partly overwritten cannot be recomputed: the program ends; before that it goes on."""
+    large = ("call", "5000000")
+    programs.right(*large, FAKE_CUDA_FAIL="from:1=719")
+    ran = programs.run(*large, FAKE_CUDA_FAIL="from:3=719")
+    assert ran.code == 70, ran
+    assert "an array that was partly copied to the host" in ran.said
 
 
 @pytest.mark.parametrize(

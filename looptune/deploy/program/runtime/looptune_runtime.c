@@ -92,6 +92,7 @@ static struct { DRIVER_FUNCTIONS(MEMBER) NEWER_DRIVER_FUNCTIONS(MEMBER) } cuda;
 
 enum {
     CUDA_OUT_OF_MEMORY = 2,
+    CUDA_FIRST_OF_CAPTURE = 900,    /* what is not allowed while a stream is captured */
     MOST_THREADS_PER_BLOCK = 0,     /* CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK */
     MOST_DYNAMIC_SHARED = 8,        /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
     MULTIPROCESSORS = 16,           /* CU_DEVICE_ATTRIBUTE_… */
@@ -140,7 +141,7 @@ struct loaded_kernel {
     const struct looptune_kernel *kernel;
     unsigned long long context;
     cu_handle function;
-    int status;
+    int status, again; /* again: what failed may work later */
     char reason[200];
     struct loaded_kernel *next;
 };
@@ -202,6 +203,7 @@ static struct {
     char unavailable[300]; /* why */
     int unavailable_told;
     int lost;              /* no call of the driver works any more */
+    int error;             /* the last one of the driver */
     struct device *devices;
     int device_count;
     const struct device *device;
@@ -293,6 +295,7 @@ static int leaves_device_usable(int error) {
 static int worked(int error, const char *call) {
     const char *name = NULL;
     if (error == 0) return 1;
+    all.error = error;
     if (all.lost) { /* the first error is the cause */
         because(LOOPTUNE_FAILED, "%s", all.unavailable);
         return 0;
@@ -310,8 +313,12 @@ static int worked(int error, const char *call) {
 /* End the program: what it would go on with is wrong. */
 static void lose(const char *name) {
     fprintf(stderr, "looptune: the contents of %s were on the device only, and are lost (%s): the program ends\n", name,
-            all.lost || all.used_in_parent ? all.unavailable : all.reason);
+            all.lost || all.used_in_parent || all.left ? all.unavailable : all.reason);
     pthread_mutex_unlock(&lock);
+    if (all.left) {
+        fflush(NULL);
+        _exit(EXIT_LOST);
+    }
     exit(EXIT_LOST);
 }
 
@@ -427,7 +434,7 @@ static long wanted_device(void) {
 static int open_driver(void) {
     void *library;
     set_up();
-    if (all.used_in_parent || all.lost) return unavailable();
+    if (all.used_in_parent || all.lost || all.left) return unavailable();
     if (all.driver == NOT_YET) {
         if (wanted_device() < 0) {
             all.driver = UNAVAILABLE;
@@ -634,7 +641,7 @@ static void drop(struct mirror *m) {
     struct mirror **link = &all.mirrors;
     while (*link != m) link = &(*link)->next;
     *link = m->next;
-    put_back(m->memory);
+    if (m->memory) put_back(m->memory);
     free(m);
 }
 
@@ -750,10 +757,15 @@ static struct loaded_kernel *loaded(const struct looptune_kernel *kernel, const 
         k = (struct loaded_kernel *)zeros(1, sizeof *k);
         k->kernel = kernel;
         k->context = run->context;
-        k->status = prepare(k, run);
-        if (k->status != LOOPTUNE_OK) snprintf(k->reason, sizeof k->reason, "%.199s", all.reason);
+        k->again = 1;
         k->next = *list;
         *list = k;
+    }
+    if (k->again) {
+        all.error = 0;
+        k->status = prepare(k, run);
+        k->again = all.error == CUDA_OUT_OF_MEMORY || all.error >= CUDA_FIRST_OF_CAPTURE;
+        if (k->status != LOOPTUNE_OK) snprintf(k->reason, sizeof k->reason, "%.199s", all.reason);
     }
     if (k->status != LOOPTUNE_OK) because(k->status, "%s", k->reason);
     return k;
@@ -890,11 +902,12 @@ static void settle(struct mirror *m) {
     struct piece piece;
     int harmed;
     if (!m->newer) return;
+    if (all.used_in_parent || all.lost || all.left) lose(m->name);
     piece.to = m->host;
     piece.from = m->memory->at;
     piece.bytes = m->bytes;
     piece.precious = 0;
-    if (all.used_in_parent || all.lost || !fetch(&piece, 1, &harmed)) lose(m->name);
+    if (!fetch(&piece, 1, &harmed)) lose(m->name);
     m->newer = 0;
     m->owner = NULL;
 }
@@ -1068,12 +1081,14 @@ static struct choice chosen(struct codelet_state *s, const struct device *d, con
     return s->choice;
 }
 
-static const char *named_sizes(char *text, size_t length, const struct looptune_codelet *c, const long long *sizes) {
+/* The sizes as text after `first`; "" if there are none. */
+static const char *named_sizes(char *text, size_t length, const char *first, const struct looptune_codelet *c,
+                               const long long *sizes) {
     size_t at = 0;
     int k;
     *text = 0;
     for (k = 0; k < c->size_count && at < length; k++)
-        at += (size_t)snprintf(text + at, length - at, "%s%s=%lld", k ? " " : "", c->size_names[k], sizes[k]);
+        at += (size_t)snprintf(text + at, length - at, "%s%s=%lld", k ? " " : first, c->size_names[k], sizes[k]);
     return text;
 }
 
@@ -1083,12 +1098,12 @@ static void tell_choice(struct codelet_state *s, struct choice ch, const struct 
     const struct looptune_codelet *c = s->codelet;
     if (!all.verbose || ch.level == LEVEL_EXACT || s->levels_told[ch.level]) return;
     s->levels_told[ch.level] = 1;
-    named_sizes(here, sizeof here, c, sizes);
+    named_sizes(here, sizeof here, ", ", c, sizes);
     if (!ch.version)
-        say("%s (%s): nothing was tuned for %s, %s: the default is used", c->name, c->place, d->name, here);
+        say("%s (%s): nothing was tuned for %s%s: the default is used", c->name, c->place, d->name, here);
     else
-        say("%s (%s): nothing was tuned for %s, %s: using what is best on %s at %s (%s)", c->name, c->place, d->name,
-            here, ch.version->device, named_sizes(there, sizeof there, c, ch.version->sizes), LEVELS[ch.level]);
+        say("%s (%s): nothing was tuned for %s%s: using what is best on %s%s (%s)", c->name, c->place, d->name,
+            here, ch.version->device, named_sizes(there, sizeof there, " at ", c, ch.version->sizes), LEVELS[ch.level]);
 }
 
 static void count_run(struct codelet_state *s, struct choice ch) {
@@ -1738,8 +1753,9 @@ static void report(void) {
             say("%s (%s): no call was compared", s->codelet->name, s->codelet->place);
 }
 
-/* Wait for what runs, and free everything. */
+/* Wait for what runs, and free everything. What only the device has stays in the list, for who still asks for it. */
 static void close_device(void) {
+    struct mirror **link = &all.mirrors;
     cu_handle popped;
     if (all.own_device != READY || all.used_in_parent || all.lost) return;
     if (!worked(cuda.push_context(all.context), "cuCtxPushCurrent")) return;
@@ -1750,7 +1766,13 @@ static void close_device(void) {
             if (s->begun) cuda.destroy_event(s->begun);
             if (s->ended) cuda.destroy_event(s->ended);
         }
-        while (all.mirrors) drop(all.mirrors);
+        while (*link)
+            if ((*link)->newer) {
+                put_back((*link)->memory);
+                (*link)->memory = NULL;
+                link = &(*link)->next;
+            } else
+                drop(*link);
         free_unused();
         while (all.modules) {
             struct loaded_module *m = all.modules;
