@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "looptune_runtime.h"
 
+#include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -282,6 +283,8 @@ static int read_twice(void) {
         arrays[k].item = sizeof *x;
     }
     status = looptune_call(&axpy, &g, &m, arrays, 4, axpy_loops, 0);
+    if (status != LOOPTUNE_OK) axpy_loops(&g);
+    if (status == LOOPTUNE_COMPARE) looptune_compare(&axpy, arrays, 4);
     for (k = 0; k < m && y[k] == (float)((k * 3) % 101) + 2 * x[k + 1]; k++) {}
     printf("read twice: status %d, %s\n", status, k == m ? "right" : "wrong");
     return k != m;
@@ -308,6 +311,73 @@ static void store_late(void) {
     printf("stored late\n");
 }
 
+static void *of_driver(const char *name) {
+    void *found = dlsym(dlopen("libcuda.so.1", RTLD_NOW), name);
+    if (!found) exit(3);
+    return found;
+}
+#define DRIVER(name, symbol, parameters)                                                                             \
+    int(*name) parameters;                                                                                           \
+    void *found_##name = of_driver(symbol);                                                                          \
+    memcpy(&name, &found_##name, sizeof name)
+
+/* A program with a context and a stream of its own calls on its own memory; `how`: none (no context), same (arrays
+   overlap), odd (one is not aligned), or a codelet. */
+static int on_device(const char *how) {
+    DRIVER(init, "cuInit", (unsigned));
+    DRIVER(retain, "cuDevicePrimaryCtxRetain", (void **, int));
+    DRIVER(release, "cuDevicePrimaryCtxRelease_v2", (int));
+    DRIVER(push, "cuCtxPushCurrent_v2", (void *));
+    DRIVER(current, "cuCtxGetCurrent", (void **));
+    DRIVER(allocate, "cuMemAlloc_v2", (looptune_address *, size_t));
+    DRIVER(deallocate, "cuMemFree_v2", (looptune_address));
+    DRIVER(stream, "cuStreamCreate", (void **, unsigned));
+    DRIVER(wait_for, "cuStreamSynchronize", (void *));
+    DRIVER(end, "cuStreamDestroy_v2", (void *));
+    DRIVER(to, "cuMemcpyHtoDAsync_v2", (looptune_address, const void *, size_t, void *));
+    DRIVER(from, "cuMemcpyDtoHAsync_v2", (void *, looptune_address, size_t, void *));
+    struct looptune_codelet *codelet = codelet_of(how) ? codelet_of(how) : &axpy;
+    struct axpy_arguments g;
+    struct looptune_array described[2];
+    looptune_address own[2], at[2];
+    size_t bytes = (size_t)n * sizeof *x;
+    void *context, *queue, *still;
+    int k, status;
+    memset(&g, 0, sizeof g);
+    memset(described, 0, sizeof described);
+    g.n = n;
+    g.a = 2;
+    init(0);
+    retain(&context, 0);
+    push(context);
+    stream(&queue, 0);
+    for (k = 0; k < 2; k++) {
+        described[k].name = k ? "y" : "x";
+        described[k].bytes = bytes;
+        described[k].flags = LOOPTUNE_READ | LOOPTUNE_ALIGNED | (k ? LOOPTUNE_WRITTEN : 0);
+        allocate(&own[k], bytes + 64);
+        at[k] = own[k];
+        to(at[k], k ? y : x, bytes, queue);
+    }
+    if (strcmp(how, "same") == 0) at[0] = at[1] + 16;
+    if (strcmp(how, "odd") == 0) at[0] += 4;
+    if (strcmp(how, "none") == 0) push(NULL);
+    status = looptune_call_on_device(codelet, &g, &n, at, described, 2, queue);
+    if (status == LOOPTUNE_OK) {
+        printf("y is %s\n", right(y, n, 2, 0) ? "as before" : "changed");
+        from(y, at[1], bytes, queue);
+        wait_for(queue);
+        tell("on the device", status, y, n, 1);
+    }
+    current(&still);
+    printf("%s; the context is %s\n", looptune_message(status), still == context ? "the same" : "another one");
+    deallocate(own[0]);
+    deallocate(own[1]);
+    end(queue);
+    release(0);
+    return status;
+}
+
 static int match(void) {
     const char *level, *directives;
     int status = looptune_match(&axpy, &n, &level, &directives);
@@ -328,6 +398,7 @@ int main(int argc, char **argv) {
     if (strcmp(mode, "aliased") == 0) result = aliased();
     if (strcmp(mode, "twice") == 0) result = read_twice();
     if (strcmp(mode, "many") == 0) result = many_arrays(times);
+    if (strcmp(mode, "device") == 0) result = on_device(which);
     if (strcmp(mode, "late") == 0) {
         atexit(store_late);
         call(&axpy, n, 2, x, y, 0, LOOPTUNE_KEPT, 0, 1);

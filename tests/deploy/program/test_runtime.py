@@ -367,3 +367,24 @@ def test_check_of_calls_that_keep_data(programs: Programs) -> None:
     """A checked call takes its data from the host and leaves none on the device, whatever the directives say."""
     ran = programs.right("sequence", "1000", "lk.pk.a.ws", LOOPTUNE_CHECK=1)
     assert "all calls agree with the original loops: 3" in ran.said
+
+
+@pytest.mark.parametrize("codelet", ["axpy", "steps"])
+def test_call_on_the_callers_memory(programs: Programs, codelet: str) -> None:
+    """A call on the caller's memory is queued on the caller's stream, in the caller's context, which stays current."""
+    ran = programs.right("device", "1000", codelet)
+    assert ran.out.startswith("y is as before\non the device: status 0, right\n")
+    assert ran.out.endswith("; the context is the same\n")
+    assert ran.count("to ") == 2
+    assert "left: 0 bytes, 0 pinned" in ran.log[-1]
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [("none", "there is no device"), ("same", "arrays overlap"), ("odd", "an array is not aligned to 16 bytes")],
+)
+def test_refused_call_on_the_callers_memory(programs: Programs, how: str, message: str) -> None:
+    """Without a context, with arrays that overlap, or that are not aligned, nothing is queued."""
+    ran = programs.run("device", "1000", how)
+    assert message in ran.out
+    assert ran.count("launch") == 0

@@ -1403,26 +1403,33 @@ LOOPTUNE_WEAK int looptune_call(struct looptune_codelet *codelet, const void *ar
     return LOOPTUNE_OK;
 }
 
-LOOPTUNE_WEAK void looptune_synchronize(struct looptune_codelet *codelet) {
-    int entered = enter(), n = 0, done = 0, harmed;
-    struct codelet_state *state = state_of(codelet);
-    struct mirror *m;
+/* Fetch all that a codelet's asynchronous calls have written: 0 if that failed. */
+static int fetch_pending(struct codelet_state *state) {
     struct piece *pieces;
-    double begin;
-    for (m = all.mirrors; m; m = m->next) n += m->newer && m->owner == codelet;
+    struct mirror *m;
+    double begin = now();
+    int n = 0, done, harmed;
+    for (m = all.mirrors; m; m = m->next) n += m->newer && m->owner == state->codelet;
     pieces = (struct piece *)zeros((size_t)n, sizeof *pieces);
     for (m = all.mirrors, n = 0; m; m = m->next)
-        if (m->newer && m->owner == codelet) {
-            if (entered != LOOPTUNE_OK) lose(m->name);
+        if (m->newer && m->owner == state->codelet) {
             pieces[n].to = m->host;
             pieces[n].from = m->memory->at;
             pieces[n++].bytes = m->bytes;
         }
+    done = n == 0 || fetch(pieces, n, &harmed);
+    free(pieces);
+    state->from_seconds += now() - begin;
+    return done;
+}
+
+LOOPTUNE_WEAK void looptune_synchronize(struct looptune_codelet *codelet) {
+    int entered = enter(), done = 0;
+    struct codelet_state *state = state_of(codelet);
+    struct mirror *m;
     if (entered == LOOPTUNE_OK && wait()) {
         read_timing(state);
-        begin = now();
-        done = n == 0 || fetch(pieces, n, &harmed);
-        state->from_seconds += now() - begin;
+        done = fetch_pending(state);
     }
     for (m = all.mirrors; m; m = m->next)
         if (m->newer && m->owner == codelet) {
@@ -1431,7 +1438,6 @@ LOOPTUNE_WEAK void looptune_synchronize(struct looptune_codelet *codelet) {
             m->newer = 0;
             m->owner = NULL;
         }
-    free(pieces);
     leave(entered);
 }
 
