@@ -21,7 +21,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Programs:
     folder = tmp_path_factory.mktemp("parts")
     write_fake_driver(folder)
     write_kernels((HERE / "codelets.cu").read_text(), folder)
-    include = ["-I", RUNTIME, "-fPIC", *WARNINGS]
+    include = [f"-I{RUNTIME}", "-fPIC", *WARNINGS]
     compiled(["gcc", *include, "-c", RUNTIME / "looptune_runtime.c", "-o", "runtime.o"], folder)
     for part in ("one", "two"):
         compiled(["gcc", *include, f"-DPART={part}", "-c", HERE / "part.c", "-o", f"{part}.o"], folder)

@@ -33,10 +33,10 @@ def sanitized(folder: Path, sanitizer: str) -> Programs:
     """The test program with a sanitizer; skips where gcc has not got it, or it cannot run here."""
     write_fake_driver(folder)
     write_kernels((HERE / "codelets.cu").read_text(), folder)
-    options = [f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", "-g", "-O1", "-I", RUNTIME]
+    options = [f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", "-g", "-O1", f"-I{RUNTIME}"]
     (folder / "empty.c").write_text("int main(void) { return 0; }\n")
     for source in ("empty.c", None):
-        sources = [source] if source else list(SOURCES)
+        sources = [source] if source else [str(path) for path in SOURCES]
         done = subprocess.run(
             ["gcc", *options, *sources, "-o", "codelets", *LIBRARIES], cwd=folder, capture_output=True, text=True
         )

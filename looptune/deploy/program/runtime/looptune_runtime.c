@@ -1610,7 +1610,10 @@ static double median(double *x, unsigned long long count) {
         else
             low = k + 1;
     }
-    return x[wanted];
+    if (count % 2) return x[wanted];
+    for (high = 1, low = 0; high < wanted; high++) /* the largest below it */
+        if (x[high] > x[low]) low = high;
+    return (x[low] + x[wanted]) / 2;
 }
 
 /* The magnitude of an array: the median of its finite elements other than 0. */
@@ -1668,6 +1671,14 @@ static void compare_bytes(struct difference *d, const struct looptune_array *a, 
             note_difference(d, k, HUGE_VAL, integer(a, got, k), integer(a, a->host, k), 0);
 }
 
+static void compare(struct difference *d, const struct looptune_array *a, const void *got, double terms) {
+    d->of = a->bytes / a->item;
+    if (a->kind == 'f' && (a->item == 4 || a->item == 8))
+        compare_floats(d, a, got, terms);
+    else
+        compare_bytes(d, a, got);
+}
+
 LOOPTUNE_WEAK void looptune_compare(struct looptune_codelet *codelet, struct looptune_array *arrays, int array_count) {
     struct codelet_state *s;
     struct checked *c;
@@ -1679,11 +1690,7 @@ LOOPTUNE_WEAK void looptune_compare(struct looptune_codelet *codelet, struct loo
         struct difference d = {0, 0, 0, 0, 0, 0, 0};
         const struct looptune_array *a = &arrays[k];
         if (!c->copies[k] || !a->item) continue;
-        d.of = a->bytes / a->item;
-        if (a->kind == 'f' && (a->item == 4 || a->item == 8))
-            compare_floats(&d, a, c->copies[k], codelet->terms);
-        else
-            compare_bytes(&d, a, c->copies[k]);
+        compare(&d, a, c->copies[k], codelet->terms);
         if (d.ratio > s->worst) s->worst = d.ratio;
         if (d.count == 0) continue;
         if (s->differing == 0)
