@@ -10,6 +10,7 @@ aborts on import, or hangs in a driver, becomes a finding like any other. Nothin
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
@@ -44,7 +46,8 @@ class Probe:
     """A test that runs in a process of its own.
 
     ``program`` prints one line and exits 0, or ends with a message on its last line of stderr; the status is then
-    ``otherwise``.
+    ``otherwise``. ``extra``: the option of looptune that brings the modules it imports, so that a missing module is
+    mended by it, and anything else by ``mend``.
     """
 
     name: str
@@ -52,6 +55,7 @@ class Probe:
     otherwise: Status
     mend: str
     limit_s: float = 120.0
+    extra: str = ""
 
 
 PYTHON = (3, 11)
@@ -124,10 +128,35 @@ _LOOKED_UP: Mapping[plugins.Kind, str] = MappingProxyType({
 
 PROBES = (
     Probe("CPU threads", _THREADS, "missing", "pip install --force-reinstall numba"),
-    Probe("CUDA compiler", _PTX, "warn", "pip install -e '.[cuda]' in the repository's root; numba-cpu needs none"),
-    Probe("OpenCL", _OPENCL, "warn", "pip install -e '.[opencl]' brings PoCL, or install your device's own driver"),
-    Probe("GPU", _GPU, "warn", "install NVIDIA's driver to run CUDA kernels; without it they are only compiled"),
-)
+    Probe("CUDA compiler", _PTX, "warn", "the version of CUDA does not fit; numba-cpu needs none", extra="cuda"),
+    Probe("OpenCL", _OPENCL, "warn", "install your device's own driver, or PoCL", extra="opencl"),
+    Probe(
+        "GPU", _GPU, "warn", "install NVIDIA's driver to run CUDA kernels; without it they are only compiled",
+        extra="cuda",
+    ),
+)  # fmt: skip
+
+
+def install_command(extra: str = "") -> str:
+    """Return how looptune is installed with an option, in the way in which it was installed here."""
+    named = f"[{extra}]" if extra else ""
+    if _editable():
+        return f"pip install -e '.{named}' in the repository's root"
+    parts = Path(sys.prefix).parts
+    if "pipx" in parts:
+        return f"pipx install --force 'looptune{named}'"
+    if parts[-3:-1] == ("uv", "tools"):
+        return f"uv tool install 'looptune{named}'"
+    return f"pip install 'looptune{named}'"
+
+
+def _editable() -> bool:
+    """Return whether this is a checkout that is used in place, or one that was never installed."""
+    try:
+        said = metadata.distribution("looptune").read_text("direct_url.json")
+    except metadata.PackageNotFoundError:
+        return True
+    return said is not None and bool(json.loads(said).get("dir_info", {}).get("editable"))
 
 
 def examine(package: str = "looptune", probes: tuple[Probe, ...] = PROBES) -> tuple[Finding, ...]:
@@ -151,9 +180,13 @@ def package_findings(package: str) -> tuple[Finding, ...]:
     try:
         lines = metadata.requires(package) or []
     except metadata.PackageNotFoundError:
-        return (Finding(package, "missing", "not installed", "pip install -e . in the repository's root"),)
-    needed = [line for line in lines if _extra(Requirement(line)) not in ("test", "docs")]
-    return tuple(map(requirement_finding, needed))
+        return (Finding(package, "missing", "not installed", install_command()),)
+    needed: dict[str, str] = {}
+    for line in lines:
+        # Two options bring one package for two versions of CUDA: either is enough.
+        if _extra(Requirement(line)) not in ("test", "docs"):
+            needed.setdefault(Requirement(line).name, line)
+    return tuple(map(requirement_finding, needed.values()))
 
 
 def requirement_finding(line: str) -> Finding:
@@ -165,7 +198,8 @@ def requirement_finding(line: str) -> Finding:
     extra = _extra(needed)
     lacking: Status = "warn" if extra else "missing"
     optional = f" (optional: {extra})" if extra else ""
-    mend = f"pip install '{line.partition(';')[0].strip()}'"
+    mend = install_command(extra) if extra else f"pip install '{line.partition(';')[0].strip()}'"
+    mend += ", or with cuda12 for a driver of CUDA 12" if extra == "cuda" else ""
     try:
         version = metadata.version(needed.name)
     except metadata.PackageNotFoundError:
@@ -192,7 +226,9 @@ def run_probe(probe: Probe) -> Finding:
     if ran.returncode == 0:
         return Finding(probe.name, "ok", ran.stdout.strip())
     said = ran.stderr.strip().splitlines()
-    return Finding(probe.name, probe.otherwise, said[-1] if said else f"exit code {ran.returncode}", probe.mend)
+    last = said[-1] if said else f"exit code {ran.returncode}"
+    lacking = probe.extra and last.startswith("ModuleNotFoundError")
+    return Finding(probe.name, probe.otherwise, last, install_command(probe.extra) if lacking else probe.mend)
 
 
 def plugin_probe(plugin: plugins.Plugin) -> Probe:

@@ -20,6 +20,7 @@ import click
 
 from looptune.cli.build import build
 from looptune.cli.db import database
+from looptune.cli.examples import examples
 from looptune.cli.export import export
 from looptune.cli.options import (
     HELP,
@@ -402,7 +403,7 @@ def doctor() -> int:
 
 
 for part in (
-    run, scan, check, predict, transform, emit, report, build, export, database, replay, devices, doctor,
+    run, scan, check, predict, transform, emit, report, build, export, database, replay, examples, devices, doctor,
 ):  # fmt: skip
     cli.add_command(part)
 

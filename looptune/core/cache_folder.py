@@ -1,6 +1,7 @@
 """The cache folder (compiled code, reference results, peaks): its place and its size limit.
 
-    ~/.cache/looptune              2 GB, or LOOPTUNE_CACHE_GB; the least recently used files are removed first
+    $XDG_CACHE_HOME/looptune       2 GB, or LOOPTUNE_CACHE_GB; the least recently used files are removed first
+    ~/.cache/looptune              where that is not set
     a folder of this user's own    if that one cannot be made or written, in the system's folder for temporary files
 
 Files of a run that was killed (logs of its workers) are removed by the next run, once their process has ended.
@@ -29,7 +30,7 @@ _KEPT = ("peaks.json", _STAMP)
 def choose_folder() -> tuple[Path, str]:
     """Return the folder, and a message for the user ("" for none)."""
     try:
-        usual = Path.home() / ".cache" / "looptune"
+        usual = _cache_home() / "looptune"
         usual.mkdir(parents=True, exist_ok=True)
         if os.access(usual, os.W_OK | os.X_OK):
             return usual, ""
@@ -40,6 +41,12 @@ def choose_folder() -> tuple[Path, str]:
         why = "there is no home folder"
     folder = _temporary()
     return folder, f"{why}: compiled code is kept in {folder}"
+
+
+def _cache_home() -> Path:
+    """Return the user's folder for caches; a relative XDG_CACHE_HOME does not count, as its specification says."""
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return given if given.is_absolute() else Path.home() / ".cache"
 
 
 def _temporary() -> Path:

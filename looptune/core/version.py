@@ -15,6 +15,9 @@ LOWERING = "19"
 lowering are not comparable."""
 
 
+PACKAGES = ("numba", "llvmlite", "numpy", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink",
+            "nvidia-cuda-nvcc-cu12", "nvidia-nvjitlink-cu12")  # fmt: skip
+"""Packages that compile for any target; those of CUDA 12 have other names."""
 COMPILERS = MappingProxyType({"cuda-c": ("nvidia-cuda-nvrtc",), "opencl": ("pyopencl", "pocl-binary-distribution")})
 """Packages that compile for these targets alone."""
 
@@ -27,7 +30,7 @@ def lowering(target: str) -> str:
 def toolchain(target: str = "") -> dict[str, str]:
     """Return the versions of the installed packages that turn emitted source into machine code, for a target."""
     installed = installed_packages()
-    names = ("numba", "llvmlite", "numpy", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink", *COMPILERS.get(target, ()))
+    names = (*PACKAGES, *COMPILERS.get(target, ()))
     return {name: installed[name] for name in names if name in installed}
 
 

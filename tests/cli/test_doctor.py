@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib import metadata
+from types import SimpleNamespace
 
 import pytest
 
@@ -34,8 +35,30 @@ def test_an_absent_requirement_names_its_command() -> None:
     """What is always needed is missing, what an extra needs is a warning; both say what to install."""
     needed = requirement_finding("no-such-package>=1")
     assert (needed.status, needed.mend) == ("missing", "pip install 'no-such-package>=1'")
-    optional = requirement_finding("no-such-package[x]>=1; extra == 'cuda'")
-    assert (optional.status, optional.mend) == ("warn", "pip install 'no-such-package[x]>=1'")
+    optional = requirement_finding("no-such-package[x]>=1; extra == 'plot'")
+    assert (optional.status, optional.mend) == ("warn", doctor.install_command("plot"))
+
+
+@pytest.mark.parametrize(
+    ("url", "prefix", "command"),
+    [
+        ('{"url": "file:///here", "dir_info": {"editable": true}}', "/venv", "pip install -e '.[cuda]' in the"),
+        ('{"url": "file:///here/looptune.whl", "archive_info": {}}', "/venv", "pip install 'looptune[cuda]'"),
+        (None, "/home/a/.local/share/pipx/venvs/looptune", "pipx install --force 'looptune[cuda]'"),
+        (None, "/home/a/.local/share/uv/tools/looptune", "uv tool install 'looptune[cuda]'"),
+    ],
+)
+def test_remedies_are_of_the_way_looptune_was_installed(
+    monkeypatch: pytest.MonkeyPatch, url: str | None, prefix: str, command: str
+) -> None:
+    """A user of a wheel has no repository; and a module that is missing is no driver that is missing."""
+    monkeypatch.setattr(metadata, "distribution", lambda name: SimpleNamespace(read_text=lambda file: url))
+    monkeypatch.setattr(sys, "prefix", prefix)
+    assert doctor.install_command("cuda").startswith(command)
+    no_module = run_probe(Probe("GPU", "import no_such_module", "warn", "install the driver", extra="cuda"))
+    assert no_module.mend.startswith(command)
+    no_driver = run_probe(Probe("GPU", "raise RuntimeError('NVML')", "warn", "install the driver", extra="cuda"))
+    assert no_driver.mend == "install the driver"
 
 
 def test_a_version_out_of_range_is_shown_with_the_range(monkeypatch: pytest.MonkeyPatch) -> None:
