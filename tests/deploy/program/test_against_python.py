@@ -140,11 +140,13 @@ u64 differing(const void *got, void *expected, u64 bytes, int kind, int item, do
 """
 
 
-@pytest.fixture(scope="module")
-def differing(tmp_path_factory: pytest.TempPathFactory) -> Any:
+@pytest.fixture(scope="module", params=["-O1", "-Ofast"])
+def differing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("comparison")
     (folder / "comparison.c").write_text(COMPARISON)
-    compiled(["gcc", "-O1", "-shared", "-fPIC", f"-I{RUNTIME}", "comparison.c", "-o", "c.so", *LIBRARIES], folder)
+    compiled(
+        ["gcc", request.param, "-shared", "-fPIC", f"-I{RUNTIME}", "comparison.c", "-o", "c.so", *LIBRARIES], folder
+    )
     function = ctypes.CDLL(str(folder / "c.so")).differing
     function.restype = ctypes.c_ulonglong
     pointer = ctypes.c_void_p

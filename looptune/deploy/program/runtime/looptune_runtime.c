@@ -513,7 +513,7 @@ static void leave(int status) {
 }
 
 /* Wait until all that was queued is done. */
-static int wait(void) {
+static int finish_queued(void) {
     if (all.lost || !worked(cuda.wait_stream(all.stream), "cuStreamSynchronize")) return 0;
     all.staged = 0;
     all.half = 0;
@@ -530,7 +530,7 @@ static int have_staging(void) {
 }
 
 /* Queue the copying of an array to the device. The host may change it at once. */
-static int send(looptune_address to, const char *from, unsigned long long bytes) {
+static int send_bytes(looptune_address to, const char *from, unsigned long long bytes) {
     if (!have_staging()) return 0;
     while (bytes) {
         unsigned long long part;
@@ -568,7 +568,7 @@ static int fetch_together(const struct piece *pieces, int count) {
     for (k = 0; k < count; at += (pieces[k++].bytes + 63) / 64 * 64)
         if (!worked(cuda.copy_from(all.staging + at, pieces[k].from, pieces[k].bytes, all.stream), "cuMemcpyDtoHAsync"))
             return 0;
-    if (!wait()) return 0;
+    if (!finish_queued()) return 0;
     for (k = 0, at = 0; k < count; at += (pieces[k++].bytes + 63) / 64 * 64)
         memcpy(pieces[k].to, all.staging + at, pieces[k].bytes);
     return 1;
@@ -604,7 +604,7 @@ static int fetch(const struct piece *pieces, int count, int *harmed) {
     unsigned long long total = 0;
     int k, precious;
     *harmed = 0;
-    if (!wait() || !have_staging()) return 0;
+    if (!finish_queued() || !have_staging()) return 0;
     for (k = 0; k < count; k++) total += (pieces[k].bytes + 63) / 64 * 64;
     if (total <= 2 * STAGED_AT_ONCE) return fetch_together(pieces, count);
     for (precious = 0; precious < 2; precious++)
@@ -960,7 +960,7 @@ static int clear_overlapping(const char *host, unsigned long long bytes) {
 }
 
 /* Find or make the copy of an array; its contents are not sent. */
-static int bind(struct bound *b, const char *name, char *host, unsigned long long bytes) {
+static int bind_array(struct bound *b, const char *name, char *host, unsigned long long bytes) {
     struct block *memory;
     int stays;
     memset(b, 0, sizeof *b);
@@ -1004,11 +1004,11 @@ static int send_arrays(const struct looptune_array *arrays, const struct bound *
         struct mirror *m = bound[k].m;
         if (!a->bytes || !(a->flags & LOOPTUNE_READ) || (m && m->newer)) continue;
         if (m && m->current && (bound[k].sent || (!all.check && (a->flags & LOOPTUNE_PRESENT)))) continue;
-        if (!send(address_of(&bound[k]), (const char *)a->host, a->bytes)) return 0;
+        if (!send_bytes(address_of(&bound[k]), (const char *)a->host, a->bytes)) return 0;
         if (m) m->current = 1;
         bytes += a->bytes;
     }
-    if (bytes && all.verbose && !wait()) return 0;
+    if (bytes && all.verbose && !finish_queued()) return 0;
     state->to_bytes += bytes;
     state->to_seconds += now() - begin;
     return 1;
@@ -1269,7 +1269,7 @@ static int launch_all(struct call *c) {
 /* Fetch the results of a call; a copy for each array if they are to be compared. */
 static int finish(struct call *c, void **copies) {
     int k, harmed;
-    if (!wait()) return LOOPTUNE_FAILED;
+    if (!finish_queued()) return LOOPTUNE_FAILED;
     read_timing(c->state);
     if (!fetch_written(c->state, c->arrays, c->bound, c->count, copies, &harmed)) {
         if (harmed) lose("an array that was partly copied to the host");
@@ -1320,7 +1320,7 @@ static int run_bound(struct call *c) {
     if (all.check) give_to_host(c->arrays, c->count);
     for (k = 0; k < c->count; k++) {
         const struct looptune_array *a = &c->arrays[k];
-        status = bind(&c->bound[k], a->name, (char *)a->host, a->bytes);
+        status = bind_array(&c->bound[k], a->name, (char *)a->host, a->bytes);
         if (status != LOOPTUNE_OK) return status;
         c->at[k] = address_of(&c->bound[k]);
     }
@@ -1337,7 +1337,7 @@ static int run_bound(struct call *c) {
     else if (status == LOOPTUNE_OK)
         status = finish(c, NULL);
     if (status != LOOPTUNE_OK && c->run.launched) {
-        wait();
+        finish_queued();
         lose_overwritten(c);
     }
     return status == LOOPTUNE_OK && all.check ? LOOPTUNE_COMPARE : status;
@@ -1427,7 +1427,7 @@ LOOPTUNE_WEAK void looptune_synchronize(struct looptune_codelet *codelet) {
     int entered = enter(), done = 0;
     struct codelet_state *state = state_of(codelet);
     struct mirror *m;
-    if (entered == LOOPTUNE_OK && wait()) {
+    if (entered == LOOPTUNE_OK && finish_queued()) {
         read_timing(state);
         done = fetch_pending(state);
     }
@@ -1447,10 +1447,10 @@ LOOPTUNE_WEAK void looptune_load(const char *name, const void *host, unsigned lo
     double begin = now();
     all.calls++;
     if (entered == LOOPTUNE_OK) {
-        status = bind(&b, name, (char *)(uintptr_t)host, bytes);
+        status = bind_array(&b, name, (char *)(uintptr_t)host, bytes);
         if (status == LOOPTUNE_OK && b.m) {
             b.m->newer = b.m->current = 0;
-            if (send(b.m->memory->at, b.m->host, bytes) && (!all.verbose || wait())) {
+            if (send_bytes(b.m->memory->at, b.m->host, bytes) && (!all.verbose || finish_queued())) {
                 b.m->current = 1;
                 all.loaded_bytes += bytes;
                 all.loaded_seconds += now() - begin;
@@ -1484,7 +1484,7 @@ LOOPTUNE_WEAK void looptune_release(const void *host) {
         if (m->owner) settle(m);
         drop(m);
     }
-    if (entered == LOOPTUNE_OK && wait()) free_unused();
+    if (entered == LOOPTUNE_OK && finish_queued()) free_unused();
     leave(entered);
 }
 
@@ -1571,7 +1571,27 @@ LOOPTUNE_WEAK const char *looptune_message(int status) {
 
 /* ---- LOOPTUNE_CHECK ---- */
 
+/* Whether a number is finite, or none. By its bits: the compiler may have been told that all numbers are finite. */
+static int has_all_ones(double x, int *none) {
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    *none = (bits & 0xfffffffffffffull) != 0;
+    return (bits >> 52 & 0x7ff) == 0x7ff;
+}
+static int is_finite(double x) {
+    int none;
+    return !has_all_ones(x, &none);
+}
+static int is_none(double x) {
+    int none;
+    return has_all_ones(x, &none) && none;
+}
+static int same_infinity(double x, double y) {
+    return memcmp(&x, &y, sizeof x) == 0;
+}
+
 /* The element of an array that differs most: `ratio` is its error over its tolerance. */
+static const double INFINITELY_MANY = 1e300;
 struct difference {
     unsigned long long index, count, of;
     double ratio, got, expected, tolerance;
@@ -1622,7 +1642,7 @@ static double magnitude(const struct looptune_array *a) {
     double *finite = (double *)zeros((size_t)count, sizeof *finite), found;
     for (k = 0; k < count; k++) {
         double x = fabs(element(a, a->host, k));
-        if (isfinite(x) && x > 0) finite[n++] = x;
+        if (is_finite(x) && x > 0) finite[n++] = x;
     }
     found = median(finite, n);
     free(finite);
@@ -1647,10 +1667,13 @@ static void compare_floats(struct difference *d, const struct looptune_array *a,
     unsigned long long k;
     for (k = 0; k < d->of; k++) {
         double x = element(a, got, k), y = element(a, a->host, k), error, tolerance;
-        if (x == y || (isnan(x) && isnan(y))) continue;
-        tolerance = isfinite(y) ? relative * (fabs(y) + scale) : 0;
-        error = isfinite(x) && isfinite(y) ? fabs(x - y) : HUGE_VAL;
-        note_difference(d, k, tolerance > 0 ? error / tolerance : HUGE_VAL, x, y, tolerance);
+        if (!is_finite(x) || !is_finite(y)) {
+            if (!(is_none(x) && is_none(y)) && !same_infinity(x, y)) note_difference(d, k, INFINITELY_MANY, x, y, 0);
+            continue;
+        }
+        tolerance = relative * (fabs(y) + scale);
+        error = fabs(x - y);
+        if (error > 0) note_difference(d, k, tolerance > 0 ? error / tolerance : INFINITELY_MANY, x, y, tolerance);
     }
 }
 
@@ -1668,7 +1691,7 @@ static void compare_bytes(struct difference *d, const struct looptune_array *a, 
     unsigned long long k;
     for (k = 0; k < d->of; k++)
         if (memcmp((const char *)got + k * a->item, (const char *)a->host + k * a->item, a->item) != 0)
-            note_difference(d, k, HUGE_VAL, integer(a, got, k), integer(a, a->host, k), 0);
+            note_difference(d, k, INFINITELY_MANY, integer(a, got, k), integer(a, a->host, k), 0);
 }
 
 static void compare(struct difference *d, const struct looptune_array *a, const void *got, double terms) {
@@ -1772,7 +1795,7 @@ static void close_device(void) {
     cu_handle popped;
     if (all.own_device != READY || all.used_in_parent || all.lost) return;
     if (!worked(cuda.push_context(all.context), "cuCtxPushCurrent")) return;
-    if (wait()) {
+    if (finish_queued()) {
         struct codelet_state *s;
         for (s = all.codelets; s; s = s->next) {
             read_timing(s);

@@ -5,11 +5,11 @@
  * libcuda is opened when the first codelet is called; without it, without a device, and after an error before anything
  * was written to the host's arrays, the caller runs the original loops. Nothing else is needed to run a program.
  *
- * Any thread may call; calls of one process run one after the other. A process that was forked after the first call runs
- * the original loops, since what CUDA had set up is its parent's.
+ * Any thread may call; calls of one process run one after the other. A process that was forked after the first call
+ * runs the original loops, since what CUDA had set up is its parent's.
  *
- * Environment: LOOPTUNE_VERBOSE=1 (what ran where, and why), LOOPTUNE_CHECK=1 (compare each call with the original loops),
- * LOOPTUNE_DEVICE=none|0|1|...
+ * Environment: LOOPTUNE_VERBOSE=1 (what ran where, and why), LOOPTUNE_CHECK=1 (compare each call with the original
+ * loops), LOOPTUNE_DEVICE=none|0|1|...
  *
  * Compile looptune_runtime.c as C99 or C++, and link with -ldl -lpthread -lm.
  */
@@ -45,7 +45,7 @@ enum looptune_status {
 
 typedef unsigned long long looptune_address;    /* of memory on the device */
 
-/* Machine code of one kernel: `capability` is 90 for sm_90; PTX of it serves later ones. */
+/* Machine code of one kernel: `capability` is 90 for sm_90; PTX of it, which ends in a 0, serves later ones. */
 struct looptune_image {
     int capability;
     int is_ptx;
@@ -77,8 +77,8 @@ LOOPTUNE_HIDDEN
 looptune_address looptune_scratch(struct looptune_run *, unsigned long long bytes, int zeroed);
 
 /* The launches of one version. `arguments` are the codelet's own (a struct of the generated file), `arrays` the
-   addresses of its arrays on the device, in order. It is called twice, and must do the same both times: first nothing is
-   launched, but checked, so that another version or the host can take over before anything has run. */
+   addresses of its arrays on the device, in order. It is called twice, and must do the same both times: first nothing
+   is launched, but checked, so that another version or the host can take over before anything has run. */
 typedef int (*looptune_plan)(struct looptune_run *, const void *arguments, const looptune_address *arrays);
 
 /* A version that was measured: on which device, at which sizes. `exact` runs at these sizes on this device, `elsewhere`
@@ -92,10 +92,10 @@ struct looptune_version {
     const char *directives;
 };
 
-/* READ and WRITTEN: the kernel changes a part. WRITTEN alone: it writes all that the host needs. Neither: the array is the
-   device's own. KEPT stands beside WRITTEN: from then on the copy on the device is the array, until it is stored, a call
-   without KEPT has written it, or a call runs on the host. Until then the host must not write it (but may load it anew),
-   and it is released before its memory is freed. */
+/* READ and WRITTEN: the kernel changes a part. WRITTEN alone: it writes all that the host needs. Neither: the array is
+   the device's own. KEPT stands beside WRITTEN: from then on the copy on the device is the array, until it is stored, a
+   call without KEPT has written it, or a call runs on the host. Until then the host must not write it (but may load it
+   anew), and it is released before its memory is freed. */
 enum { LOOPTUNE_READ = 1,           /* the device needs the host's contents */
        LOOPTUNE_WRITTEN = 2,        /* the host needs the contents afterwards */
        LOOPTUNE_PRESENT = 4,        /* the copy on the device is current where there is one: it is not copied again */
@@ -127,15 +127,15 @@ struct looptune_codelet {
 /* Run a codelet. `loops` are the original loops on the cores of the host, or NULL: they run if there is no device and
    none of the arrays overlap, and LOOPTUNE_OK is returned. `asynchronous`: return once everything is queued; the host
    may change what is only read, and gets what is written when it synchronizes.
-   The arrays of the host are written when all kernels have ended without an error. If that was not to be, they are as
-   they were, and the caller can run the original loops. Where it cannot be kept (the device is lost with the only copy of
-   an array, or while results of more than 8 MB are copied over their own inputs), the program ends with exit status 70. */
+   The arrays of the host are written when all kernels have ended without an error; after one they are as they were, and
+   the caller can run the original loops. Where that is impossible (the device is lost with the only copy of an array,
+   or while results of more than 8 MB are copied over their own inputs), the program ends with exit status 70. */
 LOOPTUNE_HIDDEN
 int looptune_call(struct looptune_codelet *, const void *arguments, const long long *sizes,
                   struct looptune_array *arrays, int array_count, void (*loops)(const void *arguments),
                   int asynchronous);
-/* After LOOPTUNE_COMPARE and the original loops, in the same thread: compare what the device computed with the arrays of
-   the host. */
+/* After LOOPTUNE_COMPARE and the original loops, in the same thread: compare what the device computed with the arrays
+   of the host. */
 LOOPTUNE_HIDDEN
 void looptune_compare(struct looptune_codelet *, struct looptune_array *arrays, int array_count);
 
@@ -150,7 +150,8 @@ LOOPTUNE_HIDDEN
 void looptune_release(const void *host);                    /* free the copy on the device; NULL: all */
 
 /* For libraries: run on the caller's device memory and stream (a CUstream; NULL is the default stream) in the current
-   context. Asynchronous. Never runs loops on the host. */
+   context. Asynchronous. Never runs loops on the host. After LOOPTUNE_FAILED what is written has no defined contents;
+   after any other status but LOOPTUNE_OK nothing was queued. */
 LOOPTUNE_HIDDEN
 int looptune_call_on_device(struct looptune_codelet *, const void *arguments, const long long *sizes,
                             const looptune_address *arrays, const struct looptune_array *described, int array_count,
