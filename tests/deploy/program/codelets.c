@@ -227,30 +227,40 @@ static int forked(int used_before, int kept) {
     return tell("parent", code, y, n, 1 + used_before);
 }
 
-/* Calls one after the other, each with what the next letter says: p(resent), k(ept), a(synchronous), l(oad of both),
-   s(tore of y), w(ait), r(elease of x), R(elease of all); a dot is a call, between dots are flags. */
+/* Calls one after the other, each with what the letters before its dot say: p(resent), k(ept), a(synchronous), x: only
+   x is present, t: of another codelet, z: z += 2 x. Between them l(oad of x and y), s(tore of y and z), w(ait),
+   r(elease of x), R(elease of all), h: a part of y in a call, to which zeros are added. */
 static int sequence(const char *text) {
-    int flags_x = 0, flags_y = 0, asynchronous = 0, calls = 0, status = 0;
+    unsigned flags[2] = {0, 0};
+    struct looptune_codelet *next = &axpy;
+    int asynchronous = 0, calls[2] = {0, 0}, on_z = 0, status = 0, wrong_z;
     unsigned long long bytes = (unsigned long long)n * sizeof *x;
+    float *z = filled(n, 3);
     for (; *text; text++) switch (*text) {
-        case 'p': flags_x |= LOOPTUNE_PRESENT; flags_y |= LOOPTUNE_PRESENT; break;
-        case 'x': flags_x |= LOOPTUNE_PRESENT; break;
-        case 'k': flags_y |= LOOPTUNE_KEPT; break;
+        case 'p': flags[0] |= LOOPTUNE_PRESENT; flags[1] |= LOOPTUNE_PRESENT; break;
+        case 'x': flags[0] |= LOOPTUNE_PRESENT; break;
+        case 'k': flags[1] |= LOOPTUNE_KEPT; break;
         case 'a': asynchronous = 1; break;
+        case 't': next = &steps; break;
+        case 'z': on_z = 1; break;
         case 'l': looptune_load("x", x, bytes); looptune_load("y", y, bytes); break;
-        case 's': looptune_store("y", y, bytes); break;
-        case 'w': looptune_synchronize(&axpy); break;
+        case 's': looptune_store("y", y, bytes); looptune_store("z", z, bytes); break;
+        case 'w': looptune_synchronize(&axpy); looptune_synchronize(&steps); break;
         case 'r': looptune_release(x); break;
         case 'R': looptune_release(NULL); break;
-        case 'h': call(&axpy, n / 2, 0, x, y + 1, 0, 0, 0, 1); break; /* a part of y, to which zeros are added */
-        case '?': printf("y is %s\n", right(y, n, 2, calls) ? "there" : "not there"); break;
+        case 'h': call(&axpy, n / 2, 0, x, y + 1, 0, 0, 0, 1); break;
+        case '?': printf("y is %s\n", right(y, n, 2, calls[0]) ? "there" : "not there"); break;
         case '.':
-            status |= call(&axpy, n, 2, x, y, (unsigned)flags_x, (unsigned)flags_y, asynchronous, 1);
-            flags_x = flags_y = asynchronous = 0;
-            calls++;
+            status |= call(next, n, 2, x, on_z ? z : y, flags[0], flags[1], asynchronous, 1);
+            calls[on_z]++;
+            flags[0] = flags[1] = 0;
+            asynchronous = on_z = 0;
+            next = &axpy;
             break;
         }
-    return tell("sequence", status, y, n, calls);
+    wrong_z = tell("z", status, z, n, calls[1]);
+    free(z);
+    return tell("sequence", status, y, n, calls[0]) | wrong_z;
 }
 
 static int aliased(void) {

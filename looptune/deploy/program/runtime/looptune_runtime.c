@@ -1317,7 +1317,6 @@ static void free_copies(struct checked *c) {
 /* Make memory for all arrays, choose what runs, run it; their memory is returned by the caller. */
 static int run_bound(struct call *c) {
     int k, status;
-    if (all.check) give_to_host(c->arrays, c->count);
     for (k = 0; k < c->count; k++) {
         const struct looptune_array *a = &c->arrays[k];
         status = bind_array(&c->bound[k], a->name, (char *)a->host, a->bytes);
