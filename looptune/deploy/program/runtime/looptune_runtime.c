@@ -1475,10 +1475,10 @@ LOOPTUNE_WEAK void looptune_store(const char *name, void *host, unsigned long lo
 
 LOOPTUNE_WEAK void looptune_release(const void *host) {
     int entered = enter();
-    struct mirror *m, *next;
+    struct mirror *m, *after;
     const char *at = (const char *)host;
-    for (m = all.mirrors; m; m = next) {
-        next = m->next;
+    for (m = all.mirrors; m; m = after) {
+        after = m->next;
         if (host && !meet(m->host, m->bytes, at, 1)) continue;
         if (m->owner) settle(m);
         drop(m);
@@ -1614,15 +1614,15 @@ static double median(double *x, unsigned long long count) {
     if (count == 0) return 0;
     high = count - 1;
     while (low < high) {
-        double pivot = x[low + (high - low) / 2], held;
+        double pivot = x[low + (high - low) / 2], moved;
         unsigned long long i = low, k = high;
         for (;;) {
             while (x[i] < pivot) i++;
             while (pivot < x[k]) k--;
             if (i >= k) break;
-            held = x[i];
+            moved = x[i];
             x[i++] = x[k];
-            x[k--] = held;
+            x[k--] = moved;
         }
         if (wanted <= k)
             high = k;
