@@ -16,10 +16,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import operator
+import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +33,12 @@ from looptune.core.settings import DATABASE
 from looptune.deploy import compile
 from looptune.deploy.best_versions import best_versions
 from looptune.deploy.compile import CompiledKernel
+from looptune.deploy.host_arrays import as_scalar
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Scalar
 from looptune.ir.simplify import is_integer
 from looptune.runtime.targets import CACHE
+from looptune.tune.execution.lab import Progress
 from looptune.tune.execution.local_executor import LocalExecutor
 from looptune.tune.execution.process import ProcessCache
 from looptune.tune.session.experiment import run
@@ -40,7 +46,10 @@ from looptune.tune.session.prepare import TuningRequest, prepare
 from looptune.tune.store.store import Store
 
 if TYPE_CHECKING:
-    from looptune.tune.execution.lab import Progress
+    from looptune.deploy.runtime.lookup import Match
+
+EVERY_S = 2.0
+"""So many seconds pass between two lines of progress."""
 
 
 @renamed_argument("strict_float", "reassociate", operator.not_)
@@ -57,11 +66,15 @@ def autotune(
     space: str | Path | None = None,
     reassociate: bool = True,
     fp_contract: str | None = None,
-) -> Callable[[Callable[..., Any]], Callable[..., None]]:
+    progress: bool | None = None,
+    accept_disturbed: bool = False,
+) -> Callable[[Callable[..., Any]], TunedFunction]:
     """Return a decorator for a function with the C parameters.
 
-    ``budget``: of each search, a time or a number of versions; the other arguments are those of ``compile`` and
-    ``looptune run``. No Python file beside the C file is executed.
+    ``budget``: of each search, a time or a number of versions; ``progress``: lines on stderr while it searches, by
+    default where that is a terminal; the other arguments are those of ``compile`` and ``looptune run``. No Python file
+    beside the C file is executed. What is returned is called like the function, and has ``match``: what the last call
+    ran.
 
     UsageError, when the function is decorated, where its parameters are not the C function's.
     """
@@ -72,18 +85,13 @@ def autotune(
         Path(file), kernel, macros, tuple(map(Path, include_dirs)), dtype, target, sweep=True,
         handwritten=False,
         space=None if space is None else Path(space), budget=budget, db=Path(db), reassociate=reassociate,
-        fp_contract=fp_contract,
+        fp_contract=fp_contract, accept_disturbed=accept_disturbed,
     )  # fmt: skip
+    shown = sys.stderr.isatty() if progress is None else progress
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., None]:
+    def decorate(function: Callable[..., Any]) -> TunedFunction:
         _check(function, unit)
-        tuned = TunedFunction(unit, request)
-
-        @functools.wraps(function)
-        def call(*args: Any, **named: Any) -> None:
-            tuned(*inspect.signature(function).bind(*args, **named).args)
-
-        return call
+        return TunedFunction(function, unit, request, _ProgressLines(unit.codelet.name) if shown else _quietly)
 
     return decorate
 
@@ -97,20 +105,44 @@ def _check(function: Callable[..., Any], unit: Unit) -> None:
                          f"{unit.codelet.name}({', '.join(wanted)})")  # fmt: skip
 
 
-@dataclass(slots=True)
+@dataclass(repr=False)
 class TunedFunction:
-    """A function that tunes itself when it is first called; ``request`` is that of its sweeps, without sizes."""
+    """A function that tunes itself when it is first called; ``request`` is that of its sweeps, without sizes.
 
+    ``kernel`` is what the last call ran, None before the first one.
+    """
+
+    function: Callable[..., Any]
     unit: Unit
     request: TuningRequest
+    progress: Callable[[Progress], None]
     kernel: CompiledKernel | None = None
     known_values: set[tuple[int, ...]] = field(default_factory=set)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def __call__(self, *args: Any) -> None:
+    def __post_init__(self) -> None:
+        """Take the name, the text and the module of the function."""
+        functools.update_wrapper(self, self.function)
+
+    @property
+    def match(self) -> Match | None:
+        """Return how well what the last call ran fits the device and the sizes, None before the first call."""
+        return None if self.kernel is None else self.kernel.match
+
+    def __repr__(self) -> str:
+        ran = "not called yet" if self.kernel is None else repr(self.kernel).strip("<>")
+        return f"<tuned function {self.unit.codelet.name}, {ran}>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of what the last call ran."""
+        return escape(repr(self)) if self.kernel is None else self.kernel._repr_html_()
+
+    def __call__(self, *given: Any, **named: Any) -> None:
+        """Run the kernel, after a search where these sizes are new. TypeError and UsageError as of a function."""
+        args = inspect.signature(self.function).bind(*given, **named).args
         pairs = zip(self.unit.codelet.params, args, strict=True)
         whole = [(p, a) for p, a in pairs if isinstance(p, Scalar) and is_integer(p.dtype)]
-        sizes = {p.name: int(compile.scalar(p, a)) for p, a in whole}
+        sizes = {p.name: int(compile.scalar(p, as_scalar(a))) for p, a in whole}
         # One at a time: a kernel says of its last call what it matched.
         with self.lock:
             if self.kernel is None or tuple(sizes.values()) not in self.known_values:
@@ -129,12 +161,30 @@ class TunedFunction:
             place = (facts.name, facts.cores, dict(sizes))
             rows = best_versions(store, self.unit, model.target.name, request.floats)
             if all((row.context.device, row.cores, row.sizes) != place or not row.final for row in rows):
-                run(prepare(request, here), store, _quietly, here)
+                run(prepare(request, here), store, self.progress, here)
         return compile.compile(
             request.file, kernel=request.kernel, target=request.target, defines=defines,
             include_dirs=request.include_dirs, dtype=request.dtype, config="best", db=request.db,
             reassociate=request.reassociate, fp_contract=request.fp_contract,
         )  # fmt: skip
+
+
+@dataclass
+class _ProgressLines:
+    """Progress on stderr: a line at first, then one every EVERY_S seconds, and one at the end."""
+
+    name: str
+    last: float = -math.inf
+
+    def __call__(self, progress: Progress) -> None:
+        ended = progress.done >= progress.total
+        if not ended and time.monotonic() - self.last < EVERY_S:
+            return
+        self.last = time.monotonic()
+        best_us = None if progress.best is None else progress.best.median_us
+        best = "" if best_us is None else f", best {best_us:.4g} us"
+        left = "" if ended or progress.eta_s is None else f", {progress.eta_s:.0f} s left"
+        print(f"looptune tunes {self.name}: {progress.done}/{progress.total} versions{best}{left}", file=sys.stderr)
 
 
 def _quietly(progress: Progress) -> None:

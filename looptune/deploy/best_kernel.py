@@ -53,7 +53,7 @@ class BestKernel:
                 {
                     "device": row.context.device, "cores": row.cores, "capability": row.context.capability,
                     "sizes": dict(row.sizes), "directives": row.directives, "time_us": row.time.median_us,
-                    "default_us": row.default_us, "plan": f"exact {k}",
+                    "default_us": row.default_us, "final": row.final, "plan": f"exact {k}",
                     "elsewhere": None if anywhere is None else f"elsewhere {k}",
                 }
             )  # fmt: skip

@@ -6,6 +6,7 @@ kernel(ni, nj, nk, alpha, beta, C, A, B)          # C's parameters in C's order;
 
 from __future__ import annotations
 
+import inspect
 import math
 import operator
 import warnings
@@ -21,8 +22,10 @@ from looptune.core.errors import UsageError
 from looptune.core.floating_point import DEFAULT, Floats, floats_of_options
 from looptune.core.renamed import renamed_argument
 from looptune.core.settings import DATABASE
+from looptune.deploy import display
 from looptune.deploy.best_kernel import BestKernel, SelectedPlan
 from looptune.deploy.best_versions import best_versions
+from looptune.deploy.host_arrays import as_numpy, as_scalar
 from looptune.deploy.runtime.lookup import Device, Match
 from looptune.deploy.runtime.row_arguments import Rows, check_overlaps
 from looptune.frontend import Unit, load
@@ -40,6 +43,7 @@ from looptune.runtime.problem_sizes import integers
 from looptune.runtime.size_relations import check_relations
 from looptune.runtime.targets import CACHE, Target
 from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import current_text, parse_lines, renamed_words
 from looptune.schedule.suggest import schedule_with_suggestions
 from looptune.tune.space.pragma_choices import check_choices_decided
@@ -49,15 +53,16 @@ if TYPE_CHECKING:
     from looptune.schedule.apply import ScheduleResult
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class CompiledKernel:
-    """A compiled codelet, called with the C function's parameters in the C function's order.
+    """A compiled codelet, called with the C function's parameters, in the C function's order or by name.
 
     ``source`` is the emitted module, ``directives`` what was applied as text, ``plan`` host steps and kernels, and
     ``asserted`` the directives that rest on the user's word (``assume``) and are not proved. Arrays
-    are NumPy arrays, or on a GPU anything with the CUDA Array Interface; they have the declared types and extents, none
-    that is written overlaps another, and they are updated in place. NumPy arrays are copied to a GPU and back; a device
-    array is never copied.
+    are NumPy arrays, anything else with the buffer protocol or DLPack in the host's memory (torch tensors), or on a GPU
+    anything with the CUDA Array Interface; they have the declared types and extents, none that is written overlaps
+    another, and they are updated in place. Arrays of the host are copied to a GPU and back; a device array is never
+    copied.
 
     ``reordered`` names the sums of floats that are added up in another order than C's, by a directive or in the vectors
     of a CPU. With ``config="best"`` it stays empty, and the database decides at each call's sizes what runs, and
@@ -83,13 +88,24 @@ class CompiledKernel:
     def asserted(self) -> tuple[str, ...]:
         return self.plan.asserted
 
-    def __call__(self, *args: Any) -> None:
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return display.signature(self.codelet)
+
+    def __repr__(self) -> str:
+        return display.one_line(self.codelet, self.target, self.directives)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of the kernel."""
+        codelet, row = self.codelet, None if self.match is None else self.match.configuration
+        if self._best is not None:
+            codelet = scheduled_codelet(self._best.analysis, self.directives)
+        return display.html(codelet, self.target, self.directives, row)
+
+    def __call__(self, *args: Any, **named: Any) -> None:
         """Run the kernel. Raises UsageError if an argument does not fit its parameter."""
         params = self.codelet.params
-        if len(args) != len(params):
-            names = ", ".join(p.name for p in params)
-            raise UsageError(f"{self.codelet.name} takes {len(params)} arguments ({names}), got {len(args)}")
-        args = tuple(_without_fields(p, a) for p, a in zip(params, args, strict=True))
+        args = tuple(_given(p, a) for p, a in zip(params, self._bound(args, named), strict=True))
         scalars = {p.name: scalar(p, a) for p, a in zip(params, args, strict=True) if isinstance(p, Scalar)}
         given = {p.name: (p, a) for p, a in zip(params, args, strict=True) if isinstance(p, Array)}
         held_rows = self._rows(given, scalars)
@@ -108,6 +124,22 @@ class CompiledKernel:
         for name, rows in held_rows.items():
             if given[name][0].io != "in":
                 rows.write_back()
+
+    def _bound(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Return the arguments in the order of the parameters."""
+        names = [p.name for p in self.codelet.params]
+        expected = f"{self.codelet.name} takes {len(names)} arguments ({', '.join(names)})"
+        if len(args) > len(names):
+            raise UsageError(f"{expected}, got {len(args) + len(named)}")
+        found = dict(zip(names, args, strict=False))
+        for name, value in named.items():
+            if name in found or name not in names:
+                raise UsageError(f"{expected}: {name} {'was given twice' if name in found else 'is none of them'}")
+            found[name] = value
+        missing = [name for name in names if name not in found]
+        if missing:
+            raise UsageError(f"{expected}, got {len(found)}: {', '.join(missing)} missing")
+        return tuple(found[name] for name in names)
 
     def _rows(self, given: Mapping[str, tuple[Array, Any]], scalars: Mapping[str, int | float]) -> dict[str, Rows]:
         """Return the rows of what is an array of pointers in C. Raises UsageError if they do not fit or overlap."""
@@ -161,6 +193,13 @@ class CompiledKernel:
             return self._machine.place(shaped), True
         direct = shaped.flags.c_contiguous and shaped.flags.writeable and np.shares_memory(shaped, array)
         return (shaped, False) if direct or not array.size else (np.array(shaped, order="C"), True)
+
+
+def _given(p: Array | Scalar, given: Any) -> Any:
+    """Return an argument as a number, an array of NumPy or of a device, or a list of rows."""
+    if isinstance(p, Scalar):
+        return as_scalar(given)
+    return _without_fields(p, as_numpy(p.name, given))
 
 
 def _without_fields(p: Array | Scalar, given: Any) -> Any:
@@ -301,6 +340,11 @@ def scheduled(
     placed = parse_lines(directive_lines(directives).splitlines(), given_as)
     check_choices_decided(unit, placed)
     return schedule_with_suggestions(Analysis(unit.codelet, floats.reorder), placed, unit.values, sums=floats.reorder)
+
+
+def scheduled_codelet(analysis: Analysis, directives: str) -> Codelet:
+    """Return the codelet under directives that were found legal before."""
+    return schedule(analysis, parse_lines(directives.splitlines(), "configuration")).codelet
 
 
 def directive_lines(directives: str | Sequence[str] | None) -> str:
