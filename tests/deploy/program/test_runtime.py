@@ -131,6 +131,14 @@ def test_store_at_the_end(programs: Programs) -> None:
     assert "lost (the program has ended)" in ran.said
 
 
+def test_driver_that_has_ended_before(programs: Programs) -> None:
+    """A driver that has shut down when the program ends is no failure, and the report is printed."""
+    ran = programs.right("call", FAKE_CUDA_FAIL="cuCtxPushCurrent_v2:3=4", LOOPTUNE_VERBOSE=1)
+    assert ran.count("fails: cuCtxPushCurrent_v2 4") == 1
+    assert "failed" not in ran.said
+    assert "calls on NVIDIA H200: 1" in ran.said
+
+
 def test_large_results_that_are_lost_in_the_middle(programs: Programs) -> None:
     """Large arrays that were partly overwritten cannot be recomputed: the program ends; before that it goes on."""
     large = ("call", "5000000")

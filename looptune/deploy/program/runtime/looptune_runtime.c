@@ -305,7 +305,7 @@ static int worked(int error, const char *call) {
     if (all.driver == READY && !leaves_device_usable(error)) {
         all.lost = 1;
         snprintf(all.unavailable, sizeof all.unavailable, "the device failed: %.200s", all.reason);
-        if (all.verbose) say("%s; it is not used again", all.unavailable);
+        if (all.verbose && !all.left) say("%s; it is not used again", all.unavailable);
     }
     return 0;
 }
