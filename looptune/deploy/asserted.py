@@ -48,7 +48,9 @@ def call_checks(unit: Unit) -> CallChecks:
     """Return the checks of a call as C: sizes, overlaps and overflows."""
     codelet = unit.codelet
     name = f"{codelet.name}_looptune"
-    checks = [*_sizes(codelet, name), *_relations(codelet, name), *_overlaps(unit, name), *_overflows(codelet, name)]
+    checks = [f'{name}_check({holds}, "{otherwise}");' for holds, otherwise in size_conditions(codelet)]
+    checks += _overlaps(unit, name)
+    checks += [f'{name}_check({holds}, "{otherwise}");' for holds, otherwise in _overflows(codelet)]
     if not checks:
         return CallChecks()
     apart = _APART.format(name=name) if any("_apart(" in line for line in checks) else ""
@@ -89,23 +91,29 @@ static int {name}_rows_apart(int same, const void *const *a, double a_rows, doub
 """
 
 
-def _sizes(codelet: Codelet, name: str) -> Iterator[str]:
-    """Yield checks of the signed parameters that determine an array's size or a loop's trip count."""
+def size_conditions(codelet: Codelet) -> Iterator[tuple[str, str]]:
+    """Yield what is assumed of the sizes of a call as conditions in C, each with what to say where it does not hold."""
+    yield from _not_negative(codelet)
+    yield from _relations(codelet)
+
+
+def _not_negative(codelet: Codelet) -> Iterator[tuple[str, str]]:
+    """Yield conditions of the signed parameters that determine an array's size or a loop's trip count."""
     arrays = [p for p in codelet.params if isinstance(p, Array)]
     ends = tuple(e for p in arrays for e in p.shape if e is not None)
     ends += tuple(f.hi for f in walk_stmts(codelet.body) if isinstance(f, Loop))
     used = names_in(ends) & array_extent.sizes_of(codelet)
     for p in codelet.params:
         if isinstance(p, Scalar) and p.name in used and p.dtype.startswith("int"):
-            yield f'{name}_check({p.name} >= 0, "{p.name} is negative");'
+            yield f"{p.name} >= 0", f"{p.name} is negative"
 
 
-def _relations(codelet: Codelet, name: str) -> Iterator[str]:
-    """Yield checks of the relations of sizes that the analysis assumes."""
+def _relations(codelet: Codelet) -> Iterator[tuple[str, str]]:
+    """Yield the relations of sizes that the analysis assumes."""
     for relation in size_relations(codelet):
         lower, upper = _c(relation.lower), _c(relation.upper)
         if lower is not None and upper is not None:
-            yield f'{name}_check({lower} <= {upper}, "{relation} does not hold");'
+            yield f"{lower} <= {upper}", f"{relation} does not hold"
 
 
 def _overlaps(unit: Unit, name: str) -> Iterator[str]:
@@ -159,7 +167,7 @@ def _reached(codelet: Codelet, name: str, sizes: frozenset[str]) -> Poly | None:
     return next((p for p in found if all(array_extent.never_greater(q, p) for q in found)), None)
 
 
-def _overflows(codelet: Codelet, name: str) -> Iterator[str]:
+def _overflows(codelet: Codelet) -> Iterator[tuple[str, str]]:
     sizes, seen = array_extent.sizes_of(codelet), set[str]()
     risky = {*may_overflow(codelet)}
     for _, index, around in array_extent.array_accesses(codelet, sure=True):
@@ -171,7 +179,7 @@ def _overflows(codelet: Codelet, name: str) -> Iterator[str]:
                     text = None if bound is None or not any(k > 0 for at, k in bound.items() if at) else _c(bound)
                     if text is not None and text not in seen:
                         seen.add(text)
-                        yield f'{name}_check({text} - 1 <= {_MOST}, "{expression_text(e)} overflows");'
+                        yield f"{text} - 1 <= {_MOST}", f"{expression_text(e)} overflows"
 
 
 def _c(p: Poly) -> str | None:

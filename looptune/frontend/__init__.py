@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from looptune.core import recursion
-from looptune.core.errors import ParseError, UnsupportedError, UsageError
+from looptune.core.errors import LooptuneError, ParseError, UnsupportedError, UsageError
 from looptune.core.source import caret
 from looptune.frontend import c_ast as s
 from looptune.frontend import codelet_selection, constant_propagation, hmpp_warnings, nests, reference_text, signature
 from looptune.frontend.call_sites import CodeletCall, call_order, callers
 from looptune.frontend.codelet_extent import codelet_extent
 from looptune.frontend.codelet_group import Member, merge_codelets
+from looptune.frontend.codelet_selection import CodeletFunction
 from looptune.frontend.hmpp import size_of
 from looptune.frontend.lower_codelet import LoweredCodelet, build
 from looptune.frontend.other_languages import is_cxx
@@ -31,10 +32,10 @@ from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.simplify import is_integer, wrap
 
 if TYPE_CHECKING:
-    from looptune.frontend.codelet_selection import CodeletFunction
+    from looptune.frontend.preprocess import Preprocessed
     from looptune.frontend.signature import Head
 
-__all__ = ["FunctionPart", "PragmaChoices", "Unit", "load"]
+__all__ = ["FunctionPart", "PragmaChoices", "ProgramCodelets", "Unit", "load", "load_each"]
 
 
 def load(
@@ -85,6 +86,67 @@ def load(
         )
     except (ParseError, UnsupportedError) as error:
         raise hinted(error, program.source) from None
+    codelet, choices = choices_of(unit.codelet)
+    return replace(unit, codelet=codelet, choices=choices, warnings=tuple(dict.fromkeys(warnings)))
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramCodelets:
+    """The codelets of a program: each function that is or contains one, with the codelet or why there is none.
+
+    ``missing`` are why kernels that were named are not in it.
+    """
+
+    program: Program
+    codelets: tuple[tuple[CodeletFunction, Unit | LooptuneError], ...]
+    missing: Mapping[str, UsageError] = field(default_factory=dict)
+
+
+def load_each(
+    source: str | Path,
+    *,
+    kernels: Sequence[str] = (),
+    defines: Mapping[str, Value] | None = None,
+    include_dirs: Sequence[str | Path] = (),
+) -> ProgramCodelets:
+    """Return every codelet of a C file by itself, in textual order.
+
+    These are the functions and loops that ``kernels`` names (see ``load``), else the functions with an ``hmpp codelet``
+    line, else those with a ``#pragma scop`` or an ``hmpp region``; none if the file has none of these.
+    Raises UsageError for a file that is not there, ParseError and UnsupportedError for C that none of the codelets can
+    be read without.
+    """
+    recursion.raise_recursion_limit()
+    try:
+        program = read_program(
+            source, lambda read: _needed_by_any(read, kernels), defines=defines, include_dirs=include_dirs
+        )
+    except RecursionError as error:
+        raise UnsupportedError(recursion.TOO_DEEP) from error
+    found = [] if kernels else list(codelet_selection.marked_functions(program.file))
+    missing: dict[str, UsageError] = {}
+    for kernel in kernels:
+        try:
+            found += codelet_selection.select_codelets(program.file, kernel, program.path)
+        except UsageError as error:
+            missing[kernel] = error
+    return ProgramCodelets(
+        program, tuple((one, _alone(program, one)) for one in {c.address: c for c in found}.values()), missing
+    )
+
+
+def _needed_by_any(read: Preprocessed, kernels: Sequence[str]) -> Callable[[str, str], bool]:
+    judges = [codelet_selection.must_be_parsed(read, k) for k in kernels or (None,)]
+    return lambda name, text: any(judge(name, text) for judge in judges)
+
+
+def _alone(program: Program, chosen: CodeletFunction) -> Unit | LooptuneError:
+    """Return the codelet without the others of its group, or why it is none."""
+    warnings: list[str] = []
+    try:
+        unit = _function_or_nest(program, chosen, warnings)
+    except (ParseError, UnsupportedError) as error:
+        return hinted(error, program.source)
     codelet, choices = choices_of(unit.codelet)
     return replace(unit, codelet=codelet, choices=choices, warnings=tuple(dict.fromkeys(warnings)))
 
@@ -282,7 +344,7 @@ def _part(program: Program, chosen: CodeletFunction, built: LoweredCodelet) -> F
         flags=built.flags, result=built.result, rows=built.rows, has_swaps=built.has_swaps,
         row_lengths=built.row_lengths, texts=built.texts,
         scalar_fields=tuple(f.text for f in built.fields if f.is_read_through_pointer),
-        bare=function.name in program.bare,
+        bare=function.name in program.bare, directive=chosen.directive,
     )  # fmt: skip
 
 

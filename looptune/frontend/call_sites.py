@@ -8,7 +8,7 @@ g(n, tmp, B);
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from looptune.core.errors import ParseError, UnsupportedError
@@ -40,13 +40,13 @@ class CodeletCall:
 
 
 @dataclass(frozen=True, slots=True)
-class _Event:
-    """A call of a codelet, in textual order; ``is_callsite`` by an ``hmpp callsite`` before it."""
+class CodeletEvent:
+    """A call of a codelet, in textual order; ``site`` is the ``hmpp callsite`` line before it, if there is one."""
 
     at: int
     caller: Caller
     call: c_ast.Call
-    is_callsite: bool
+    site: hmpp.Hmpp | None
     in_loop: c_ast.For | c_ast.While | None
 
 
@@ -65,8 +65,8 @@ def call_order(
     codelets run in textual order.
     """
     by_name = {m.function.name: m for m in members}
-    events = _events(around, by_name, warn)
-    marked = [e for e in events if e.is_callsite]
+    events = call_events(around, by_name, warn)
+    marked = [e for e in events if e.site is not None]
     taken = list(marked)
     for name, member in by_name.items():
         first = next((e for e in events if e.call.name == name), None)
@@ -92,8 +92,11 @@ def call_order(
     return tuple(CodeletCall(by_name[e.call.name], e.caller, e.call) for e in taken)
 
 
-def _events(around: Sequence[Caller], members: dict[str, CodeletFunction], warn: list[str]) -> list[_Event]:
-    found: list[_Event] = []
+def call_events(
+    around: Sequence[Caller], members: Mapping[str, CodeletFunction], warn: list[str]
+) -> list[CodeletEvent]:
+    """Return the calls of the ``members``, which are given by name, in textual order."""
+    found: list[CodeletEvent] = []
     for caller in around:
         pending: hmpp.Hmpp | None = None
         loops = [n for n in c_ast.walk(caller.body) if isinstance(n, c_ast.For | c_ast.While)]
@@ -107,7 +110,7 @@ def _events(around: Sequence[Caller], members: dict[str, CodeletFunction], warn:
                 case c_ast.Call(name) if name in members:
                     _compare(pending, members[name], node, warn)
                     outer = next((f for f in loops if any(n is node for n in c_ast.walk(f))), None)
-                    found.append(_Event(len(found), caller, node, pending is not None, outer))
+                    found.append(CodeletEvent(len(found), caller, node, pending, outer))
                     pending = None
         if pending is not None:
             warn.append(caret(pending.span, "this callsite stands before no call of a codelet"))

@@ -87,6 +87,15 @@ def codelets(file: c_ast.File) -> tuple[CodeletFunction, ...]:
     return tuple(found)
 
 
+def marked_functions(file: c_ast.File) -> tuple[CodeletFunction, ...]:
+    """Return the functions with an ``hmpp codelet`` line, else those that contain a scop or an hmpp region."""
+    marked = codelets(file)
+    if marked:
+        return marked
+    inside = (f for f in file.functions if any(_is_scop(n) or _is_region(n) for n in c_ast.walk(f.body)))
+    return tuple(CodeletFunction(f, None) for f in inside)
+
+
 def external_codelets(source: Preprocessed, file: c_ast.File) -> tuple[tuple[str, Span], ...]:
     """Return the functions that are marked as codelets but not defined in the file, each with the span of the mark."""
     defined = {f.name for f in file.functions}

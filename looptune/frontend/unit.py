@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from looptune.core.source import NOWHERE, Span
 from looptune.frontend.field_texts import FieldText
+from looptune.frontend.hmpp import Hmpp
 from looptune.frontend.preprocess import Preprocessed
 from looptune.frontend.reference_text import Excerpt
 from looptune.frontend.signature import Head
@@ -39,7 +40,8 @@ class FunctionPart:
     pointers, with the dimensions to which these lead. ``has_swaps``: the text swaps pointers in a loop, which the
     codelet does not. ``scalar_fields`` are the fields of structs, as the text reads them through pointers, that are
     scalars of the codelet. ``row_lengths`` are scalars of the codelet that the text lacks, see ``row_pointers``.
-    ``texts`` say how the text writes variables of the codelet that are fields of structs.
+    ``texts`` say how the text writes variables of the codelet that are fields of structs. ``directive`` is the ``hmpp
+    codelet`` line of the function, if it has one.
     """
 
     function: str
@@ -64,6 +66,7 @@ class FunctionPart:
     scalar_fields: tuple[str, ...] = ()
     row_lengths: frozenset[str] = frozenset()
     texts: Mapping[str, FieldText] = field(default_factory=dict)
+    directive: Hmpp | None = None
 
 
 @dataclass(frozen=True, slots=True)

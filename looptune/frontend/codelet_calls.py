@@ -1,0 +1,368 @@
+"""Where a program calls its codelets, and what its ``#pragma hmpp`` lines say of the transfers of these calls.
+
+    #pragma hmpp f advancedload, args[A]                     A is copied to the device here
+    #pragma hmpp f callsite, args[A].advancedload=true       and not at the call
+    f(n, A, B);
+    #pragma hmpp f delegatedstore, args[B]                   B is copied to the host here, and not after the call
+
+Sequences and loops that consist of calls of codelets, and otherwise compute with numbers alone, are "held": between
+these calls no array is read or written by the host, so that none has to be copied.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from looptune.core.errors import ParseError, UnsupportedError
+from looptune.core.source import Span, caret
+from looptune.frontend import c_ast, hmpp
+from looptune.frontend.call_sites import Caller, CodeletEvent, call_events, callers
+from looptune.frontend.codelet_selection import CodeletFunction, region
+from looptune.frontend.source_layout import Layout, layout
+
+if TYPE_CHECKING:
+    from looptune.frontend.preprocess import Token
+    from looptune.frontend.program import Program
+
+TRANSFERS = ("advancedload", "delegatedstore", "synchronize", "release")
+
+
+@dataclass(frozen=True, slots=True)
+class CodeletCallText:
+    """A call in the text of the program's file: ``text[start:end]``, its arguments as they are written.
+
+    ``present`` are the parameters whose contents are on the device already, ``kept`` those whose contents stay there;
+    ``asynchronous``: the program goes on while it runs.
+    """
+
+    function: str
+    start: int
+    end: int
+    arguments: tuple[str, ...]
+    present: frozenset[str] = frozenset()
+    kept: frozenset[str] = frozenset()
+    asynchronous: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DataTransfer:
+    """A transfer that a line of the file orders; ``at`` is where the line after it begins.
+
+    ``verb`` is one of TRANSFERS. ``call`` is a call of the codelet whose parameters ``names`` it concerns, None for all
+    of a group.
+    """
+
+    verb: str
+    at: int
+    call: CodeletCallText | None
+    names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldCalls:
+    """Statements ``text[start:end]`` between whose calls nothing is copied; ``calls`` is the number of these."""
+
+    start: int
+    end: int
+    span: Span
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class CodeletCalls:
+    """The calls of a program's codelets; ``warnings`` are about lines that have no effect."""
+
+    calls: tuple[CodeletCallText, ...] = ()
+    transfers: tuple[DataTransfer, ...] = ()
+    held: tuple[HeldCalls, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def codelet_calls(program: Program, members: Sequence[CodeletFunction]) -> CodeletCalls:
+    """Return the calls of the ``members`` in the main file of a program."""
+    return _Reader(program, members).read()
+
+
+class _Reader:
+    def __init__(self, program: Program, members: Sequence[CodeletFunction]) -> None:
+        self.file, self.source = program.file, program.source
+        self.path = next(iter(self.source.sources))
+        self.text = self.source.sources[self.path]
+        self.members = {m.function.name: m for m in members}
+        self.held = {name: m for name, m in self.members.items() if _is_all_of_its_function(m)}
+        self.around = callers(program.file, members)
+        self.warnings: list[str] = []
+        self.tokens = [t for t in self.source.tokens if t.place is not None and t.span.file == self.path]
+        self.numbers = {(t.span.line, t.span.col): k for k, t in enumerate(self.tokens)}
+
+    def read(self) -> CodeletCalls:
+        lines = [(caller, said) for caller in self.around for said in self._lines(caller)]
+        stored = self._stored([said for _, said in lines])
+        events = call_events(self.around, self.members, [])
+        calls = [(e, one) for e in events if (one := self._call(e, stored)) is not None]
+        transfers = [t for _, said in lines if (t := self._transfer(said, calls)) is not None]
+        written = {t.verb for t in transfers} | {"held" for _, c in calls if c.present or c.kept or c.asynchronous}
+        held = () if written else tuple(h for caller in self.around for h in self._held(caller))
+        return CodeletCalls(tuple(c for _, c in calls), tuple(transfers), held, tuple(self.warnings))
+
+    # -- the lines of the file ----------------------------------------------------------------------------------------
+
+    def _lines(self, caller: Caller) -> Iterator[hmpp.Hmpp]:
+        for node in c_ast.walk(caller.body):
+            if isinstance(node, c_ast.PragmaItem) and node.pragma.family == "hmpp":
+                try:
+                    said = hmpp.parse(node.pragma)
+                except (ParseError, UnsupportedError):
+                    continue  # the survey of the file's pragmas has warned of it
+                if said.verb in TRANSFERS:
+                    yield said
+
+    def _stored(self, lines: Sequence[hmpp.Hmpp]) -> Mapping[str, tuple[hmpp.Clause, ...]]:
+        """Return what ``delegatedstore`` lines name, by the label of the codelet."""
+        found: dict[str, tuple[hmpp.Clause, ...]] = {}
+        for said in lines:
+            if said.verb == "delegatedstore":
+                named = tuple(c for c in said.clauses if c.names)
+                found[said.label.lower()] = found.get(said.label.lower(), ()) + named
+        return found
+
+    def _transfer(self, said: hmpp.Hmpp, calls: Sequence[tuple[CodeletEvent, CodeletCallText]]) -> DataTransfer | None:
+        at = self._next_line(said.span)
+        if said.span.file != self.path or not self._separates(at):
+            self.warnings.append(caret(said.span, f"this {said.verb} has no effect: put braces around the statement"))
+            return None
+        if not said.label:
+            if said.verb == "release":
+                return DataTransfer(said.verb, at, None, frozenset())
+            self.warnings.append(caret(said.span, f"this {said.verb} has no effect: it names no codelet"))
+            return None
+        mine = [c for _, c in calls if self.members[c.function].label.lower() == said.label.lower()]
+        later = [c for c in mine if c.start >= at]
+        usual = later if said.verb == "advancedload" else [c for c in mine if c.start < at][::-1]
+        call = next(iter([*usual, *mine]), None)
+        if call is None:
+            self.warnings.append(caret(said.span, f"this {said.verb} has no effect: {said.label} is not called"))
+            return None
+        params = self.members[call.function].function.params
+        clauses = [c for c in said.clauses if c.names]
+        names = frozenset(p.name for k, p in enumerate(params) if any(c.covers(k, p.name) for c in clauses))
+        if not clauses:
+            names = frozenset(p.name for p in params)
+        return DataTransfer(said.verb, at, call, names)
+
+    def _next_line(self, span: Span) -> int:
+        """Return where the line after a pragma begins; lines that continue it may follow, which are none of C."""
+        starts = [0, *(k + 1 for k, ch in enumerate(self.text) if ch == "\n"), len(self.text)]
+        line = span.line
+        while line < len(starts) - 1 and self.text[starts[line - 1] : starts[line]].rstrip().endswith("\\"):
+            line += 1
+        return starts[min(line, len(starts) - 1)]
+
+    def _separates(self, at: int) -> bool:
+        """Tell whether a statement can be added at a place: the token before it ends a statement or opens a block."""
+        before = [t for t in self.tokens if t.place is not None and t.place[1] <= at]
+        return bool(before) and before[-1].text in ("{", "}", ";")
+
+    # -- calls --------------------------------------------------------------------------------------------------------
+
+    def _call(self, event: CodeletEvent, stored: Mapping[str, tuple[hmpp.Clause, ...]]) -> CodeletCallText | None:
+        found = self._arguments(event.call.span, event.call.name)
+        if found is None:
+            return None
+        start, end, arguments = found
+        member = self.members[event.call.name]
+        own = () if member.directive is None else member.directive.clauses
+        site = () if event.site is None else event.site.clauses
+        clauses = (*own, *site)
+        params = [p.name for p in member.function.params]
+
+        def those(holds: Callable[[int, str], bool]) -> frozenset[str]:
+            return frozenset(name for k, name in enumerate(params) if holds(k, name))
+
+        def has(keys: Sequence[str]) -> Callable[[int, str], bool]:
+            return lambda k, name: any(
+                c.covers(k, name) and f"{c.key}={c.value.lower()}" in keys for c in clauses
+            )  # fmt: skip
+
+        present = those(
+            has(("advancedload=true", "noupdate=true", "transfer=manual", "transfer=atfirstcall", "const=true"))
+        )
+        kept = those(has(("delegatedstore=true", "noupdate=true", "transfer=manual")))
+        kept |= those(lambda k, name: any(c.covers(k, name) for c in stored.get(member.label.lower(), ())))
+        asynchronous = any(c.key == "asynchronous" and not c.names for c in site)
+        return CodeletCallText(event.call.name, start, end, arguments, present, kept, asynchronous)
+
+    def _arguments(self, span: Span, name: str) -> tuple[int, int, tuple[str, ...]] | None:
+        """Return where a call begins and ends, and its arguments; None if a macro makes a part of it."""
+        k = self.numbers.get((span.line, span.col))
+        if span.file != self.path or k is None or self.tokens[k].text != name or self.tokens[k + 1].text != "(":
+            return None
+        depth, cuts = 0, []
+        end = k + 1
+        for end in range(k + 1, len(self.tokens)):
+            depth += (self.tokens[end].text in "([{") - (self.tokens[end].text in ")]}")
+            if depth == 0 or (depth == 1 and self.tokens[end].text in ("(", ",")):
+                cuts.append(end)
+            if depth == 0:
+                break
+        if any(t.macro is not None for t in (self.tokens[k], *(self.tokens[c] for c in cuts))):
+            return None
+        places = [_place(self.tokens[c]) for c in cuts]
+        texts = [self.text[a[1] : b[0]].strip() for a, b in itertools.pairwise(places)]
+        return _place(self.tokens[k])[0], places[-1][1], tuple(t for t in texts if t)
+
+    # -- calls between which the host touches no array ----------------------------------------------------------------
+
+    def _held(self, caller: Caller) -> Iterator[HeldCalls]:
+        function = caller.function
+        if function.open.file != self.path:
+            return
+        laid = layout(self.path, self.text, self.source.tokens, function.open)
+        if laid is not None:
+            yield from self._held_in(
+                caller.body.items, _Quiet.of(function, caller.body, self.held, self.file.globals), laid
+            )
+
+    def _held_in(self, items: Sequence[c_ast.Item], quiet: _Quiet, laid: Layout) -> Iterator[HeldCalls]:
+        k = 0
+        while k < len(items):
+            end = k
+            while end < len(items) and quiet.allows(items[end]):
+                end += 1
+            run = _trimmed(items[k:end], quiet)
+            if run and (quiet.repeats(run) or sum(map(quiet.calls, run)) > 1):
+                place = _extent(laid, run[0].span, run[-1].span)
+                if place is not None and not any(isinstance(i, c_ast.Declare) for i in run):
+                    yield HeldCalls(*place, run[0].span, sum(map(quiet.calls, run)))
+            if end == k:
+                for block in _blocks(items[k]):
+                    yield from self._held_in(block.items, quiet, laid)
+                end = k + 1
+            k = end
+
+
+def _is_all_of_its_function(member: CodeletFunction) -> bool:
+    """Tell whether a function does nothing but the codelet that it is, or contains."""
+    if member.nest is not None:
+        return False
+    part = region(member.function.body)
+    rest = () if part is None else part.outside.items
+    return all(isinstance(i, c_ast.PragmaItem) or (isinstance(i, c_ast.Declare) and i.init is None) for i in rest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Quiet:
+    """What of a function touches no memory of arrays besides calls of codelets.
+
+    ``numbers`` are its variables that hold numbers or pointers, and whose addresses it does not take; ``arrays`` are
+    those that arguments may name, the variables at file scope included.
+    """
+
+    numbers: frozenset[str]
+    arrays: frozenset[str]
+    members: Mapping[str, CodeletFunction]
+
+    @classmethod
+    def of(
+        cls, function: c_ast.Function, body: c_ast.Block, members: Mapping[str, CodeletFunction],
+        globals_: Sequence[c_ast.Declare],
+    ) -> _Quiet:  # fmt: skip
+        declared = [*function.params, *(n for n in c_ast.walk(body) if isinstance(n, c_ast.Declare))]
+        taken = {n.arg.name for n in c_ast.walk(body)
+                 if isinstance(n, c_ast.Unary) and n.op == "&" and isinstance(n.arg, c_ast.Name)}  # fmt: skip
+        plain = {d.name for d in declared if isinstance(d.type, c_ast.Basic | c_ast.Pointer) and not d.static}
+        arrays = {d.name for d in (*globals_, *declared) if isinstance(d.type, c_ast.Pointer | c_ast.ArrayOf)}
+        return cls(frozenset(plain - taken), frozenset(arrays), members)
+
+    def allows(self, item: c_ast.Item) -> bool:
+        match item:
+            case c_ast.Evaluate(c_ast.Call(name, args)) if name in self.members:
+                return all(map(self._is_passed, args))
+            case c_ast.Evaluate(expr):
+                return self._counts(expr)
+            case c_ast.Declare(init=init):
+                return isinstance(item.type, c_ast.Basic) and (init is None or self._counts(init))
+            case c_ast.For(init, cond, after, body):
+                heads = [e for e in (cond, after) if e is not None]
+                return (
+                    all(map(self.allows, init)) and all(map(self._counts, heads)) and all(map(self.allows, body.items))
+                )
+            case c_ast.While(cond, body):
+                return self._counts(cond) and all(map(self.allows, body.items))
+            case c_ast.If(cond, then, other):
+                return self._counts(cond) and all(map(self.allows, (*then.items, *other.items)))
+            case c_ast.Block(items):
+                return all(map(self.allows, items))
+            case c_ast.PragmaItem(pragma):
+                return pragma.family not in ("omp", "acc")
+        return False
+
+    def _is_passed(self, e: c_ast.Expr) -> bool:
+        """Tell whether an argument is a number, a variable or its address: nothing is read from an array."""
+        match e:
+            case c_ast.Name(name) if name in self.arrays:
+                return True
+            case c_ast.Unary("&", c_ast.Name()):
+                return True
+        return self._counts(e)
+
+    def _counts(self, e: object) -> bool:
+        """Tell whether an expression computes with numbers and pointers alone."""
+        match e:
+            case c_ast.Number():
+                return True
+            case c_ast.Name(name):
+                return name in self.numbers
+            case c_ast.Unary(op, arg) if op not in "*&":
+                return self._counts(arg)
+            case c_ast.Binary(_, lhs, rhs) | c_ast.Assignment(_, lhs, rhs):
+                return self._counts(lhs) and self._counts(rhs)
+            case c_ast.Ternary(a, b, c):
+                return all(map(self._counts, (a, b, c)))
+            case c_ast.Comma(parts):
+                return all(map(self._counts, parts))
+            case c_ast.Cast(_, arg):
+                return self._counts(arg)
+        return False
+
+    def calls(self, item: object) -> int:
+        return sum(isinstance(n, c_ast.Call) and n.name in self.members for n in c_ast.walk(item))
+
+    def repeats(self, items: Sequence[c_ast.Item]) -> bool:
+        """Tell whether a loop calls a codelet."""
+        loops = (n for i in items for n in c_ast.walk(i) if isinstance(n, c_ast.For | c_ast.While))
+        return any(self.calls(loop) for loop in loops)
+
+
+def _trimmed(items: Sequence[c_ast.Item], quiet: _Quiet) -> Sequence[c_ast.Item]:
+    """Return the items from the first to the last that calls a codelet."""
+    calling = [k for k, item in enumerate(items) if quiet.calls(item)]
+    return items[calling[0] : calling[-1] + 1] if calling else ()
+
+
+def _extent(laid: Layout, first: Span, last: Span) -> tuple[int, int] | None:
+    """Return where statements begin and end in the text, None if macros make them."""
+    tokens = [laid.find(first, ()), laid.find(last, ())]
+    if tokens[0] is None or tokens[1] is None:
+        return None
+    run = laid.run(tokens[0], tokens[1])
+    if run is None or not run.block.braced:
+        return None
+    start, end = laid.start(run.tokens[0]), laid.end(run.tokens[1])
+    return None if start is None or end is None else (start, end)
+
+
+def _blocks(item: object) -> Iterator[c_ast.Block]:
+    if isinstance(item, c_ast.Block):
+        yield item
+        return
+    for child in c_ast.children(item):
+        yield from _blocks(child)
+
+
+def _place(token: Token) -> tuple[int, int]:
+    assert token.place is not None, "only tokens of the file were kept"
+    return token.place

@@ -1,0 +1,168 @@
+"""The range of elements of an array that the loops may access, as C text: what has to be copied to another memory.
+
+    double a[n][m]                                  the declared extents              0 to n * m
+    for i in 1..n: if (i + 1 < n) a[i + 1]          the accesses, with conditions     2 to n
+    for i in 0..n: for j in 0..m: a[i * m + j]      a bound of the subscripts         0 to n * m
+    for i in 0..n: a[x[i]]                          not known
+
+Every element that is accessed is in the range, and its ends are accessed where the sizes decide which accesses happen,
+so that no memory beside the array is read. Sizes are assumed not to be negative, as in ``array_extent``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import islpy as isl
+
+from looptune.ir.c_printer import expression_text
+from looptune.ir.nodes import Array, Expr, Load, Unary
+from looptune.poly import array_extent
+from looptune.poly.affine import name, to_isl
+from looptune.poly.coalesce import coalesce
+from looptune.poly.isl_limits import QUESTION, IslLimitExceeded, isl_operation_limit
+
+if TYPE_CHECKING:
+    from looptune.poly.access import Access
+    from looptune.poly.array_extent import Around, Poly, Subscripts
+    from looptune.poly.scop import Scop
+
+MIN, MAX, FLOOR = "looptune_min", "looptune_max", "looptune_floord"
+"""The functions of two ``long long`` that the texts call."""
+
+
+@dataclass(frozen=True, slots=True)
+class ElementRange:
+    """The elements from ``first`` to before ``end``, counted from where the array begins; C of type ``long long``.
+
+    ``first`` is "0" where no access is before the array. Where ``end`` is not greater, nothing is accessed.
+    """
+
+    first: str
+    end: str
+
+
+def element_ranges(model: Scop) -> dict[str, ElementRange | None]:
+    """Return the range of each array parameter, None where the sizes do not determine one."""
+    arrays = [p for p in model.codelet.params if isinstance(p, Array)]
+    mine: dict[str, list[Access]] = {p.name: [] for p in arrays}
+    for access in (a for named in model.space.accesses.values() for a in named if a.array in mine):
+        mine[access.array].append(access)
+    loads: dict[str, list[tuple[Load, Subscripts, Around]]] = {p.name: [] for p in arrays}
+    for found in array_extent.array_accesses(model.codelet):
+        if found[0].array in loads:
+            loads[found[0].array].append(found)
+    return {p.name: _range(model, p, mine[p.name], loads[p.name]) for p in arrays}
+
+
+def _range(
+    model: Scop, p: Array, accesses: Sequence[Access], loads: Sequence[tuple[Load, Subscripts, Around]]
+) -> ElementRange | None:
+    inner = [e for e in p.shape[1:] if e is not None]
+    if p.shape[0] is not None:
+        return ElementRange("0", _product([p.shape[0], *inner]))
+    rows = _affine_rows(model, len(p.shape), accesses)
+    rows = rows if rows is not None else _bounded_rows(model, loads)
+    if rows is None or not inner:
+        return rows
+    row = _product(inner)
+    return ElementRange("0" if rows.first == "0" else f"({rows.first}) * {row}", f"({rows.end}) * {row}")
+
+
+def _product(extents: Iterable[Expr]) -> str:
+    return " * ".join(f"(long long)({expression_text(e)})" for e in extents)
+
+
+def _affine_rows(model: Scop, rank: int, accesses: Sequence[Access]) -> ElementRange | None:
+    """Return the range of the first subscript, of accesses that are affine, each in ``rank`` subscripts."""
+    if any(len(a.index) != rank or a.index[0] is None for a in accesses):
+        return None
+    if not accesses:
+        return ElementRange("0", "0")
+    space = model.space
+    try:
+        with isl_operation_limit(QUESTION):
+            touched = (space.touched(a).range().project_out(isl.dim_type.set, 1, rank - 1) for a in accesses)
+            whole = coalesce(reduce(isl.Set.union, touched).intersect_params(space.context()))
+            if whole.is_empty():
+                return ElementRange("0", "0")
+            first = "0" if whole.is_subset(_not_negative(whole)) else _text(model, whole.dim_min(0), "0")
+            last = _text(model, whole.dim_max(0), "-1")
+            return ElementRange(first, f"{last} + 1")
+    except (IslLimitExceeded, isl.Error):
+        return None
+
+
+def _not_negative(touched: isl.Set) -> isl.Set:
+    return isl.Set.universe(touched.get_space()).lower_bound_val(isl.dim_type.set, 0, isl.Val(0))
+
+
+def _text(model: Scop, value: isl.PwAff, otherwise: str) -> str:
+    """Return the value as C; ``otherwise`` where no access happens."""
+    build = isl.AstBuild.from_context(isl.Set.universe(value.domain().get_space()))
+    happens = build.expr_from_set(value.domain()).to_C_str()
+    what = build.expr_from_pw_aff(value).to_C_str()
+    text = what if happens == "1" else f"{happens} ? {what} : {otherwise}"
+    terms = {name(p): text for p, text in model.sizes.items()} | {
+        term: f"({expression_text(e)})" for term, e in model.space.nest.terms.found.items()
+    }
+    functions = {"min": MIN, "max": MAX, "floord": FLOOR}
+
+    def spelled(m: re.Match[str]) -> str:
+        return f"{functions[m[1]]}(" if m[2] else f"(long long){terms.get(m[1], m[1])}"
+
+    return "(" + re.sub(r"\b([A-Za-z_]\w*)\b(\()?", spelled, text) + ")"
+
+
+def _bounded_rows(model: Scop, loads: Sequence[tuple[Load, Subscripts, Around]]) -> ElementRange | None:
+    """Return bounds of the first subscript that ignore conditions."""
+    sizes = array_extent.sizes_of(model.codelet)
+    ends = [array_extent.bound(index[0], around, sizes) for _, index, around in loads]
+    negated = [array_extent.bound(Unary("-", index[0]), around, sizes) for _, index, around in loads]
+    highest = [p for p in ends if p is not None]
+    lowest = [p for p in negated if p is not None]
+    if len(highest) < len(ends) or len(lowest) < len(negated):
+        return None
+    below = [p for p in lowest if not array_extent.never_greater(p, {(): 1})]
+    first = f"-({_greatest(below)} - 1)" if below else "0"
+    return ElementRange(first if not below else f"{MIN}(0, {first})", _greatest(highest))
+
+
+def _greatest(bounds: Sequence[Poly]) -> str:
+    texts = list(dict.fromkeys(_polynomial(p) for p in bounds))
+    return reduce(lambda a, b: f"{MAX}({a}, {b})", texts)
+
+
+def _polynomial(p: Poly) -> str:
+    terms = [" * ".join([f"{k}LL", *(f"(long long){factor}" for factor in at)]) for at, k in p.items()]
+    return f"({' + '.join(terms)})" if terms else "0"
+
+
+def completely_written(model: Scop) -> frozenset[str]:
+    """Return the array parameters of which every element that is declared is written, whatever the sizes are."""
+    arrays = [p for p in model.codelet.params if isinstance(p, Array) and None not in p.shape]
+    return frozenset(p.name for p in arrays if _is_completely_written(model, p))
+
+
+def _is_completely_written(model: Scop, p: Array) -> bool:
+    space = model.space
+    extents = [to_isl(space.nest.terms.replaced(e)) for e in p.shape if e is not None]
+    writes = [
+        a for s in model.statements.values() if s.exact for a in space.accesses[s.name]
+        if a.array == p.name and a.write and a.must and len(a.index) == len(p.shape)
+    ]  # fmt: skip
+    if None in extents or not writes:
+        return False
+    dims = [f"e{k}" for k in range(len(extents))]
+    inside = " and ".join(f"0 <= {d} < {e}" for d, e in zip(dims, extents, strict=True))
+    try:
+        with isl_operation_limit(QUESTION):
+            whole = isl.Set(f"{space.prefix}{{ [{', '.join(dims)}] : {inside} }}").intersect_params(space.context())
+            written = reduce(isl.Set.union, (space.touched(a).range() for a in writes))
+            return bool(whole.is_subset(written))
+    except (IslLimitExceeded, isl.Error):
+        return False
