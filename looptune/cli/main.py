@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 import click
 
 from looptune.cli.build import build
+from looptune.cli.cc import cc
 from looptune.cli.db import database
 from looptune.cli.examples import examples
 from looptune.cli.export import export
@@ -403,7 +404,7 @@ def doctor() -> int:
 
 
 for part in (
-    run, scan, check, predict, transform, emit, report, build, export, database, replay, examples, devices, doctor,
+    run, scan, check, predict, transform, emit, report, build, cc, export, database, replay, examples, devices, doctor,
 ):  # fmt: skip
     cli.add_command(part)
 

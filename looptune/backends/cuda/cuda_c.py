@@ -67,6 +67,23 @@ class CudaC(Backend):
     def load(self, binary: Binary) -> CudaProgram:
         return CudaProgram(binary, CallingConvention(pointers_only=True, entry=ENTRY))
 
+    def finished(self, plan: Plan) -> FinishedPlan:
+        """Return the plan after all passes. Raises ResourceError if a kernel needs more than a GPU of any kind has."""
+        made = self._finished(plan)
+        check_limits(made)
+        return made
+
+    def images(self, plan: FinishedPlan, kernel: Kernel) -> tuple[bytes, str]:
+        """Return the machine code of a kernel, under its own name, and its PTX.
+
+        Raises ResourceError if the architecture lacks what the kernel needs.
+        """
+        check_capability(plan, self.arch)
+        text = kernel_text(plan, kernel)
+        ptx = self._ptx(text, kernel.name)
+        facts = (text, self.arch, _toolchain())
+        return cubin.load_or_make(self.cache, facts, lambda: cubin.link(ptx, self.arch))[0], ptx
+
     def _cubin(self, plan: FinishedPlan, kernel: Kernel) -> cubin.Code:
         text = kernel_text(plan, replace(kernel, name=ENTRY))
         facts = (text, self.arch, _toolchain())
@@ -87,11 +104,6 @@ class CudaC(Backend):
             return _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
         finally:
             _check(nvrtc.nvrtcDestroyProgram(program))
-
-
-def architectures() -> tuple[str, ...]:
-    """Return the architectures for which code can be compiled here."""
-    return tuple(f"sm_{number}" for number in sorted(_check(nvrtc.nvrtcGetSupportedArchs())[1]))
 
 
 def _check(result: tuple[Any, ...]) -> Any:

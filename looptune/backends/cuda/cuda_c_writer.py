@@ -185,9 +185,15 @@ class CudaCWriter(CWriter, TensorCoreWriter):
 
 def kernel_text(plan: FinishedPlan, kernel: Kernel) -> str:
     """Return one kernel and the functions that it calls, as NVRTC compiles them: without a header."""
+    functions, text = kernel_parts(plan, kernel)
+    return "\n".join([*(functions[name] for name in sorted(functions)), text])
+
+
+def kernel_parts(plan: FinishedPlan, kernel: Kernel) -> tuple[dict[str, str], str]:
+    """Return the functions that a kernel calls, by name, and the kernel."""
     writer = CudaCWriter(plan, extent_names(plan))
     text = writer.kernel(kernel)
-    return "\n".join([*(writer.functions[name] for name in sorted(writer.functions)), text])
+    return writer.functions, text
 
 
 def file_text(plan: FinishedPlan) -> str:

@@ -168,7 +168,7 @@ struct codelet_state {
     struct looptune_codelet *codelet;
     struct ran *ran;
     int levels_told[LEVEL_COUNT], default_told;
-    unsigned long on_device, on_host[LOOPTUNE_FAILED + 1];
+    unsigned long on_device, on_host[LOOPTUNE_REFUSED + 1];
     double kernel_seconds, to_seconds, from_seconds, host_seconds;
     unsigned long long to_bytes, from_bytes;
     cu_handle begun, ended; /* events around the launches */
@@ -1373,6 +1373,91 @@ static void count_on_host(struct codelet_state *s, int status) {
             all.reason);
 }
 
+/* Let the host have everything, before it runs loops whose arrays are not known. */
+static void settle_all(void) {
+    struct mirror *m;
+    for (m = all.mirrors; m; m = m->next) {
+        settle(m);
+        m->current = 0;
+    }
+}
+
+/* What is said of the next call of a thread. */
+static __thread struct {
+    unsigned long long present, kept;
+    int asynchronous;
+} next;
+static __thread int held;
+static __thread unsigned long long held_since; /* the number of the last call before */
+
+LOOPTUNE_WEAK void looptune_next(unsigned long long present, unsigned long long kept, int asynchronous) {
+    next.present = present;
+    next.kept = kept;
+    next.asynchronous = asynchronous;
+}
+
+/* A call that is held takes all of an array of which an earlier one has taken more, so that both share one copy. */
+static void widen(struct looptune_array *arrays, int count, int k) {
+    struct looptune_array *a = &arrays[k];
+    struct mirror *m;
+    int i;
+    for (m = all.mirrors; m; m = m->next) {
+        if (m->host != (char *)a->host || m->bytes <= a->bytes || !m->current || m->used <= held_since) continue;
+        for (i = 0; i < count; i++)
+            if (i != k && meet(m->host, m->bytes, (char *)arrays[i].host, arrays[i].bytes)) return;
+        a->bytes = m->bytes;
+        a->flags |= LOOPTUNE_READ;
+        return;
+    }
+}
+
+/* Take over what is said of this call, and forget it. */
+static void apply_next(struct looptune_array *arrays, int count, int *asynchronous) {
+    int k;
+    for (k = 0; k < count && k < 64; k++) {
+        if (held && arrays[k].bytes) widen(arrays, count, k);
+        if (held || next.present >> k & 1) arrays[k].flags |= LOOPTUNE_PRESENT;
+        if ((held || next.kept >> k & 1) && arrays[k].flags & LOOPTUNE_WRITTEN) arrays[k].flags |= LOOPTUNE_KEPT;
+    }
+    *asynchronous |= next.asynchronous;
+    looptune_next(0, 0, 0);
+}
+
+LOOPTUNE_WEAK int looptune_refuse(struct looptune_codelet *codelet, const char *why) {
+    int entered = enter();
+    looptune_next(0, 0, 0);
+    because(LOOPTUNE_REFUSED, "%s", why);
+    count_on_host(state_of(codelet), LOOPTUNE_REFUSED);
+    settle_all();
+    leave(entered);
+    return LOOPTUNE_REFUSED;
+}
+
+LOOPTUNE_WEAK void looptune_hold(void) {
+    struct mirror *m;
+    if (held++) return;
+    /* What the host wrote since the last call is not known. */
+    pthread_mutex_lock(&lock);
+    held_since = all.calls;
+    for (m = all.mirrors; m; m = m->next) m->current = m->newer;
+    pthread_mutex_unlock(&lock);
+}
+
+LOOPTUNE_WEAK void looptune_give_back(void) {
+    int entered;
+    double begin = now();
+    struct mirror *m;
+    if (--held) return;
+    entered = enter();
+    for (m = all.mirrors; m; m = m->next)
+        if (m->newer) {
+            settle(m);
+            all.stored_bytes += m->bytes;
+        }
+    all.stored_seconds += now() - begin;
+    leave(entered);
+}
+
 LOOPTUNE_WEAK int looptune_call(struct looptune_codelet *codelet, const void *arguments, const long long *sizes,
                                 struct looptune_array *arrays, int array_count, void (*loops)(const void *arguments),
                                 int asynchronous) {
@@ -1380,6 +1465,7 @@ LOOPTUNE_WEAK int looptune_call(struct looptune_codelet *codelet, const void *ar
     struct codelet_state *state;
     int entered = enter(), status = overlap(arrays, array_count);
     double begin;
+    apply_next(arrays, array_count, &asynchronous);
     memset(&c, 0, sizeof c);
     c.state = state = state_of(codelet);
     c.arguments = arguments;
@@ -1563,8 +1649,9 @@ LOOPTUNE_WEAK const char *looptune_message(int status) {
                                            "arrays overlap, one of which is written",
                                            "the kernel cannot be launched at these sizes",
                                            "an array is not aligned to 16 bytes",
-                                           "the driver reported an error"};
-    if (status < 0 || status > LOOPTUNE_FAILED) return "this is no status of looptune";
+                                           "the driver reported an error",
+                                           "the sizes are not what its analysis assumes"};
+    if (status < 0 || status > LOOPTUNE_REFUSED) return "this is no status of looptune";
     return messages[status];
 }
 
@@ -1762,11 +1849,11 @@ static void report_codelet(const struct codelet_state *s) {
             say("%s (%s):   %s match, calls: %lu; %s%s", c->name, c->place, LEVELS[r->level], r->calls,
                 r->version ? "directives: " : "no directives",
                 !r->version ? "" : r->version->directives && *r->version->directives ? r->version->directives : "none");
-    for (k = 0; k <= LOOPTUNE_FAILED; k++) on_host += s->on_host[k];
+    for (k = 0; k <= LOOPTUNE_REFUSED; k++) on_host += s->on_host[k];
     if (on_host)
         say("%s (%s): calls on the host: %lu; the original loops %.3f ms", c->name, c->place, on_host,
             1e3 * s->host_seconds);
-    for (k = 0; k <= LOOPTUNE_FAILED; k++)
+    for (k = 0; k <= LOOPTUNE_REFUSED; k++)
         if (s->on_host[k])
             say("%s (%s):   %s, calls: %lu", c->name, c->place, looptune_message(k), s->on_host[k]);
 }

@@ -40,7 +40,8 @@ enum looptune_status {
     LOOPTUNE_ALIASED,       /* arrays overlap, one of which is written */
     LOOPTUNE_BAD_GRID,      /* the sizes need a grid that no GPU launches */
     LOOPTUNE_MISALIGNED,
-    LOOPTUNE_FAILED         /* the driver refused something, or lost the device */
+    LOOPTUNE_FAILED,        /* the driver refused something, or lost the device */
+    LOOPTUNE_REFUSED        /* the sizes are not what the analysis of the codelet assumes */
 };
 
 typedef unsigned long long looptune_address;    /* of memory on the device */
@@ -138,6 +139,28 @@ int looptune_call(struct looptune_codelet *, const void *arguments, const long l
    of the host. */
 LOOPTUNE_HIDDEN
 void looptune_compare(struct looptune_codelet *, struct looptune_array *arrays, int array_count);
+
+/* Say that a call is not what the analysis of the codelet assumes, and why; returns LOOPTUNE_REFUSED. */
+LOOPTUNE_HIDDEN
+int looptune_refuse(struct looptune_codelet *, const char *why);
+
+/* Of the next call of this thread: the arrays (a bit for each, in order) that are PRESENT and KEPT. */
+LOOPTUNE_HIDDEN
+void looptune_next(unsigned long long present, unsigned long long kept, int asynchronous);
+/* Between these two, which nest, calls of the thread leave their arrays on the device, and what is there already is not
+   copied again: the host touches no array meanwhile. Then all that only the device has is copied to the host. */
+LOOPTUNE_HIDDEN
+void looptune_hold(void);
+LOOPTUNE_HIDDEN
+void looptune_give_back(void);
+
+/* Arithmetic of generated files. */
+static inline unsigned long long looptune_bytes(long long count, unsigned long long item) {
+    return count > 0 ? (unsigned long long)count * item : 0;
+}
+static inline long long looptune_min(long long a, long long b) { return a < b ? a : b; }
+static inline long long looptune_max(long long a, long long b) { return a > b ? a : b; }
+static inline long long looptune_floord(long long a, long long b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
 
 /* Data directives, by the address on the host. */
 LOOPTUNE_HIDDEN

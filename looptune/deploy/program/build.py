@@ -1,0 +1,356 @@
+"""The work of ``looptune cc``: from the command line of a C compiler to a program with codelets for a GPU.
+
+app.c ─▶ its codelets ─▶ generated C, machine code ┐
+  └────▶ app.c with calls of these ────────────────┴▶ cc -c, each ─▶ cc -r: one object ─▶ cc: the program
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from looptune.core import cache_folder
+from looptune.core.errors import LooptuneError, ResourceError, UnsupportedError, UsageError
+from looptune.core.floating_point import DEFAULT, Floats
+from looptune.core.source import caret
+from looptune.deploy.best_versions import BestVersion, best_versions
+from looptune.deploy.program.arguments import call_arguments
+from looptune.deploy.program.codelet_text import CodeletFile, CodeletRequest, codelet_file
+from looptune.deploy.program.command_line import CompilerCommand
+from looptune.deploy.program.edited_source import ReplacedCodelet, codelet_edits, edited_source
+from looptune.deploy.program.library import cmake_text, header_text, library_name, pkg_config_text
+from looptune.deploy.program.machine_code import KernelCompiler
+from looptune.frontend import ProgramCodelets, Unit, load_each
+from looptune.frontend.codelet_calls import CodeletCalls, codelet_calls
+from looptune.frontend.preprocess import encoding, exact_text, read_source
+from looptune.frontend.signature import Head
+from looptune.runtime.targets import CACHE
+from looptune.tune.store.store import Store
+
+if TYPE_CHECKING:
+    from looptune.frontend.codelet_selection import CodeletFunction
+
+RUNTIME = ("looptune_runtime.h", "looptune_runtime.c")
+LIBRARIES = ("-lpthread", "-ldl", "-lm")
+
+Say = Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramOptions:
+    """The options of ``looptune cc`` that are not those of the C compiler.
+
+    ``kernels`` name codelets, as --kernel does; ``keep`` is a folder for the generated files, None for none;
+    ``openmp``: generate loops for the cores of the host; ``library``: "shared" or "static" for a library of the
+    codelets, "" for a program.
+    """
+
+    kernels: tuple[str, ...] = ()
+    architectures: tuple[str, ...] = ()
+    db: Path | None = None
+    keep: Path | None = None
+    openmp: bool = True
+    library: Literal["", "shared", "static"] = ""
+    floats: Floats = DEFAULT
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedSource:
+    """A source file of the program with calls of codelets, and the generated files that define these."""
+
+    path: Path
+    text: str
+    header_name: str
+    header: str
+    codelets: tuple[CodeletFile, ...]
+
+
+@dataclass(slots=True)
+class ProgramBuild:
+    """A run of the C compiler on a program. ``warn`` and ``note`` are called with messages for the user."""
+
+    command: CompilerCommand
+    options: ProgramOptions
+    warn: Say
+    note: Say
+    missing: list[Mapping[str, UsageError]] = field(default_factory=list)
+
+    def run(self) -> int:
+        """Build the program or the library and return the exit code of the C compiler.
+
+        Raises UsageError for files that are not there and options that do not fit each other.
+        """
+        self._check()
+        made = {str(path): self._generated(path) for path in self.command.sources}
+        found = {path: g for path, g in made.items() if g is not None}
+        for kernel in self.options.kernels:
+            if self.missing and all(kernel in file for file in self.missing):
+                raise self.missing[-1][kernel]
+        with tempfile.TemporaryDirectory(prefix=cache_folder.process_prefix()) as temporary:
+            folder = Path(temporary) if self.options.keep is None else self.options.keep
+            folder.mkdir(parents=True, exist_ok=True)
+            if self.options.library:
+                return self._library([c for g in found.values() for c in g.codelets], folder, Path(temporary))
+            return self._compiled(found, folder, Path(temporary))
+
+    def _check(self) -> None:
+        for path in self.command.sources:
+            if not path.is_file():
+                raise UsageError(f"no such file: {path}")
+        if self.command.stops in ("-E", "-S"):
+            raise UsageError(f"{self.command.stops} has no program to build: --keep DIR shows the generated files")
+        if self.command.stops and self.options.library:
+            raise UsageError(f"{self.command.stops} and --{self.options.library} exclude each other")
+        if self.command.stops and self.command.output and len(self.command.sources) > 1:
+            raise UsageError("-o names one object: compile one file with -c, or leave -o out")
+
+    # -- generating ---------------------------------------------------------------------------------------------------
+
+    def _generated(self, path: Path) -> GeneratedSource | None:
+        """Return what a source file becomes, None if nothing of it is replaced."""
+        try:
+            found = self._found(path)
+        except LooptuneError as error:
+            self.warn(f"{error}\nnothing of {path} is replaced")
+            return None
+        self.missing.append(found.missing)
+        compiler = KernelCompiler(self.options.architectures, self.options.floats.contract, CACHE)
+        calls = CodeletCalls() if self.options.library else codelet_calls(found.program, [c for c, _ in found.codelets])
+        transfers = any(c.present or c.kept or c.asynchronous for c in calls.calls) or bool(calls.transfers)
+        text = exact_text(read_source(path))
+        replaced: list[ReplacedCodelet] = []
+        codelets: list[CodeletFile] = []
+        members: list[CodeletFunction] = []
+        for member, unit in found.codelets:
+            if isinstance(unit, LooptuneError):
+                self.warn(f"{unit}\n{member.function.name} is not replaced")
+                continue
+            made = self._codelet(path, text, unit, compiler, transfers)
+            if made is not None:
+                codelets.append(made[0])
+                replaced.append(made[1])
+                members.append(member)
+        if not replaced:
+            return None
+        if not transfers and not self.options.library:
+            calls = codelet_calls(
+                found.program, [m for m, one in zip(members, replaced, strict=True) if _is_plain(one.unit)]
+            )
+            for held in calls.held:
+                self.note(caret(held.span, "between these calls of codelets nothing is copied to or from the GPU"))
+        for message in calls.warnings:
+            self.warn(message)
+        name = f"looptune_{_identifier(path.stem)}_{_digest(path)}.h"
+        header = '#include "looptune_runtime.h"\n' + _extern_c("".join(c.prototypes for c in codelets))
+        text = "" if self.options.library else edited_source(str(path), text, replaced, name, calls)
+        return GeneratedSource(path, text, name, header, tuple(codelets))
+
+    def _found(self, path: Path) -> ProgramCodelets:
+        found = load_each(
+            path, kernels=self.options.kernels, defines=self.command.defines, include_dirs=self.command.include_dirs
+        )
+        for unit in (u for _, u in found.codelets if isinstance(u, Unit)):
+            for message in unit.warnings:
+                self.warn(message)
+        return found
+
+    def _codelet(
+        self, path: Path, text: str, unit: Unit, compiler: KernelCompiler, transfers: bool
+    ) -> tuple[CodeletFile, ReplacedCodelet] | None:
+        """Return the generated file of a codelet, and what calls it; None, with a warning, if it is not replaced."""
+        (part,) = unit.parts
+        name = f"looptune_{_identifier(part.function)}_{_digest(path, part.function, part.body)}"
+        if self.options.library:
+            name = unit.codelet.name
+        line = unit.text.count("\n", 0, part.body[0]) + 1 if part.region else unit.codelet.span.line
+        place = f"{path.name}:{line}"
+        try:
+            one = ReplacedCodelet(unit, name, {} if self.options.library else call_arguments(unit))
+            if not self.options.library:
+                codelet_edits(str(path), text, one)
+            made = codelet_file(
+                CodeletRequest(
+                    unit,
+                    name,
+                    place,
+                    self._measured(unit),
+                    compiler,
+                    self.options.floats,
+                    self.options.openmp,
+                    self.options.library != "",
+                    transfers,
+                )
+            )
+        except (UnsupportedError, ResourceError) as error:
+            self.warn(f"{error}\n{part.function} is not replaced")
+            return None
+        for said in made.notes:
+            self.warn(caret(unit.codelet.span, said))
+        return made, one
+
+    def _measured(self, unit: Unit) -> tuple[BestVersion, ...]:
+        db = self.options.db
+        if db is None or not db.exists() or not self.options.architectures:
+            return ()
+        with Store.read(db) as store:
+            return best_versions(store, unit, "numba-cuda", self.options.floats)
+
+    # -- compiling ----------------------------------------------------------------------------------------------------
+
+    def _compiled(self, made: Mapping[str, GeneratedSource], folder: Path, temporary: Path) -> int:
+        """Compile the sources, the generated ones in ``folder``, and link them. Return the C compiler's exit code."""
+        if not made:
+            return _execute([*_cc(), *self._user_arguments(self.command.inputs)])
+        _write_runtime(folder)
+        objects: dict[str, str] = {}
+        for path in self.command.sources:
+            own = made.get(str(path))
+            target = self._object(path, temporary)
+            code = self._plain(path, target) if own is None else self._source(own, folder, temporary, target)
+            if code:
+                return code
+            objects[str(path)] = str(target)
+        if self.command.stops:
+            return 0
+        inputs = [objects.get(i, i) for i in self.command.inputs]
+        output = ["-o", self.command.output] if self.command.output else []
+        return _execute(
+            [*_cc(), *self.command.code_options, *self.command.linking, *inputs, *self._libraries(), *output]
+        )
+
+    def _library(self, codelets: Sequence[CodeletFile], folder: Path, temporary: Path) -> int:
+        """Compile the codelets into a library, with its header and what pkg-config and CMake read beside it."""
+        kind = self.options.library
+        if not codelets:
+            raise UsageError("there is no codelet for a library: mark a function with `#pragma hmpp NAME codelet` or "
+                             "`#pragma scop`, or name it with --kernel")  # fmt: skip
+        suffix = "so" if kind == "shared" else "a"
+        output = Path(self.command.output or f"lib{_identifier(self.command.sources[0].stem)}.{suffix}")
+        name = library_name(output, kind)
+        _write_runtime(folder)
+        options = [*self.command.code_options, *self._generated_options(), "-fPIC", "-fvisibility=hidden"]
+        header = folder / f"{name}.h"
+        header.write_text(header_text(name, codelets))
+        objects: list[str] = []
+        for text in (*(self._written(c, folder, f'#include "{name}.h"\n') for c in codelets), folder / RUNTIME[1]):
+            objects.append(str(temporary / f"{text.stem}.o"))
+            if code := _execute([*_cc(), *options, "-c", str(text), "-o", objects[-1]]):
+                return code
+        if kind == "shared":
+            linked = [*_cc(), "-shared", *self.command.linking, *objects, *self._libraries(), "-o", str(output)]
+        else:
+            output.unlink(missing_ok=True)
+            linked = ["ar", "rcs", str(output), *objects]
+        if code := _execute(linked):
+            return code
+        openmp = self.options.openmp
+        for file, content in (
+            (f"{name}.h", header_text(name, codelets)),
+            (f"{name}.pc", pkg_config_text(name, kind, openmp=openmp)),
+            (f"{name}Config.cmake", cmake_text(name, output.name, kind, openmp=openmp)),
+        ):
+            output.with_name(file).write_text(content)
+        return 0
+
+    def _generated_options(self) -> list[str]:
+        return ["-std=gnu11", *(["-fopenmp"] if self.options.openmp else [])]
+
+    def _libraries(self) -> list[str]:
+        return [*LIBRARIES, *(["-fopenmp"] if self.options.openmp else [])]
+
+    def _written(self, codelet: CodeletFile, folder: Path, before: str = "") -> Path:
+        """Write the files of a codelet, and return its C file."""
+        (folder / codelet.code_name).write_text(codelet.machine_code)
+        (folder / f"{codelet.name}.cu").write_text(codelet.cuda)
+        text = folder / f"{codelet.name}.c"
+        text.write_text(before + codelet.text)
+        return text
+
+    def _user_arguments(self, inputs: Sequence[str]) -> list[str]:
+        stops = [self.command.stops] if self.command.stops else []
+        output = ["-o", self.command.output] if self.command.output else []
+        return [*self.command.compiling, *stops, *self.command.linking, *inputs, *output]
+
+    def _object(self, path: Path, temporary: Path) -> Path:
+        if self.command.stops == "-c":
+            return Path(self.command.output) if self.command.output else Path(path.with_suffix(".o").name)
+        return temporary / f"{_identifier(path.stem)}_{_digest(path)}.o"
+
+    def _plain(self, path: Path, target: Path) -> int:
+        return _execute([*_cc(), *self.command.compiling, "-c", str(path), "-o", str(target)])
+
+    def _source(self, own: GeneratedSource, folder: Path, temporary: Path, target: Path) -> int:
+        """Compile a source file, its codelets and the runtime into one object."""
+        source = folder / f"{own.path.stem}.looptune.c"
+        source.write_bytes(own.text.encode(encoding(read_source(own.path)), errors="backslashreplace"))
+        (folder / own.header_name).write_text(own.header)
+        jobs = [([*self.command.compiling, "-iquote", str(own.path.parent), "-iquote", str(folder)], source)]
+        generated = [*self.command.code_options, *self._generated_options()]
+        jobs += [(generated, self._written(codelet, folder)) for codelet in own.codelets]
+        jobs.append((generated, folder / RUNTIME[1]))
+        parts: list[str] = []
+        for options, text in jobs:
+            parts.append(str(temporary / f"{_identifier(own.path.stem)}_{len(parts)}.o"))
+            code = _execute([*_cc(), *options, "-c", str(text), "-o", parts[-1]])
+            if code:
+                return code
+        return _execute([*_cc(), *_machine(self.command.code_options), "-r", "-nostdlib", *parts, "-o", str(target)])
+
+
+def _is_plain(unit: Unit) -> bool:
+    """Tell whether a call reads nothing of the host but what it passes.
+
+    It reads no fields of structs, and no scalars outside of the function that a codelet may have written.
+    """
+    (part,) = unit.parts
+    own = {*unit.head.names} if isinstance(unit.head, Head) else set()
+    return not (part.texts or part.element_names or part.result) and {p.name for p in unit.codelet.params} <= own
+
+
+def _write_runtime(folder: Path) -> None:
+    for name in RUNTIME:
+        (folder / name).write_text(files("looptune.deploy.program").joinpath("runtime", name).read_text())
+
+
+def _cc() -> list[str]:
+    """Return the C compiler: CC, else gcc, else cc."""
+    given = os.environ.get("CC", "")
+    if given:
+        return shlex.split(given)
+    found = shutil.which("gcc") or shutil.which("cc")
+    if found is None:
+        raise UsageError("no C compiler was found: install gcc, or set CC")
+    return [found]
+
+
+def _execute(command: Sequence[str]) -> int:
+    try:
+        return subprocess.run(command, check=False).returncode
+    except OSError as error:
+        raise UsageError(f"cannot run the C compiler {command[0]}: {error.strerror}") from error
+
+
+def _machine(options: Sequence[str]) -> list[str]:
+    """Return the options that a link of objects into one needs."""
+    return [o for o in options if o.startswith(("-m", "-fuse-ld", "-flto"))]
+
+
+def _identifier(text: str) -> str:
+    return "".join(c if c.isascii() and c.isalnum() else "_" for c in text)
+
+
+def _digest(path: Path, *facts: object) -> str:
+    return hashlib.sha256(repr((str(path.resolve()), *facts)).encode()).hexdigest()[:8]
+
+
+def _extern_c(text: str) -> str:
+    return f'#ifdef __cplusplus\nextern "C" {{\n#endif\n{text}#ifdef __cplusplus\n}}\n#endif\n'

@@ -1,0 +1,391 @@
+"""The C file of one codelet of a program: the versions for GPUs, the loops for the host, and the function to call.
+
+int looptune_gemm(int ni, …, void *C, const void *A, …)          0: done; else the caller runs its own loops
+void looptune_gemm_compare(int ni, …)                            with LOOPTUNE_CHECK=1, after the caller's loops
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from looptune.backends import openmp
+from looptune.backends.codegen.c import list_lines
+from looptune.backends.cuda.cuda_c_writer import CudaCWriter
+from looptune.core.errors import DirectiveError, IllegalTransform, ResourceError, UnsupportedError
+from looptune.core.escape import comment, comment_lines, quote
+from looptune.core.floating_point import DEFAULT, Floats
+from looptune.core.version import __version__
+from looptune.deploy import plans
+from looptune.deploy.asserted import size_conditions
+from looptune.deploy.best_versions import BestVersion
+from looptune.deploy.program.machine_code import KernelCompiler, cuda_text
+from looptune.deploy.program.plan_text import PlanTexts, name_in_file
+from looptune.deploy.python_module import measurement_lines
+from looptune.frontend import Unit
+from looptune.frontend.hmpp import size_of
+from looptune.ir.c_printer import expression_text
+from looptune.ir.nodes import Array, Assign, Codelet, If, Loop, Node, Scalar, While
+from looptune.ir.rewrite import rewrite, walk_stmts
+from looptune.ir.simplify import is_integer
+from looptune.poly.array_range import ElementRange, completely_written, element_ranges
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+
+
+@dataclass(frozen=True, slots=True)
+class CodeletFile:
+    """The generated text of a codelet.
+
+    ``prototypes`` declare what the program calls; ``text`` is the C file, which includes ``machine_code`` as
+    ``code_name``; ``cuda`` are its kernels, to read. ``notes`` say what was left out, and why.
+    """
+
+    name: str
+    prototypes: str
+    text: str
+    code_name: str
+    machine_code: str
+    cuda: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeletRequest:
+    """What the file of a codelet is made from.
+
+    ``name`` is that of the function to call, unique in a program; ``measured`` are the versions of the database, the
+    best for each device and sizes; ``place`` is where the codelet begins in the user's file; ``openmp``: the host runs
+    parallel loops on all cores; ``library``: write the functions of a library, see ``library``, and not those that an
+    edited source calls; ``transfers``: write the functions for data directives too.
+    """
+
+    unit: Unit
+    name: str
+    place: str
+    measured: tuple[BestVersion, ...]
+    compiler: KernelCompiler
+    floats: Floats = DEFAULT
+    openmp: bool = True
+    library: bool = False
+    transfers: bool = False
+
+
+def codelet_file(request: CodeletRequest) -> CodeletFile:
+    """Return the generated text of a codelet.
+
+    Raises UnsupportedError if the elements that it accesses do not follow from its parameters, ResourceError if even
+    the version without directives does not fit any GPU.
+    """
+    return _File(request).made()
+
+
+class _File:
+    """The parts of the file; names of parameters are those of ``_name`` everywhere."""
+
+    def __init__(self, request: CodeletRequest) -> None:
+        self.request, self.unit, self.name = request, request.unit, request.name
+        self.codelet: Codelet = request.unit.codelet
+        self.analysis = Analysis(self.codelet, request.floats.reorder)
+        self.arrays = [p for p in self.codelet.params if isinstance(p, Array)]
+        self.scalars = [p for p in self.codelet.params if isinstance(p, Scalar)]
+        self.sizes = [p.name for p in self.scalars if is_integer(p.dtype)]
+        self.ranges = self._ranges()
+        self.overwritten = completely_written(self.analysis.model)
+        self.notes: list[str] = []
+
+    def made(self) -> CodeletFile:
+        texts = PlanTexts(self.request.compiler)
+        default, versions, rows = "0", "", 0
+        if self.request.compiler.architectures:
+            default = texts.add(plans.default(self.analysis), "the directives of the file, any sizes")
+            versions, rows = self._versions(texts)
+        loops = self._loops()
+        code_name = f"{self.name}_code.h"
+        parts = [
+            self._arguments(), texts.text(), versions, loops, self._table(default, rows),
+            self._describe(texts.aligned), self._exported() if self.request.library else self._entry(bool(loops)),
+            self._transfers() if self.request.transfers else "",
+        ]  # fmt: skip
+        text = "\n".join(
+            [self._comment(), f'#include "looptune_runtime.h"\n#include "{code_name}"\n', *filter(None, parts)]
+        )
+        prototypes = f"{self._head('int', self.name)};\n{self._head('void', f'{self.name}_compare')};\n"
+        if self.request.library:
+            prototypes = self._declared_functions()
+        if self.request.transfers:
+            prototypes += "".join(f"{head};\n" for head in self._transfer_heads().values())
+        cuda = cuda_text(texts.kernels)
+        return CodeletFile(self.name, prototypes, text, code_name, texts.machine_code(), cuda, tuple(self.notes))
+
+    def _ranges(self) -> dict[str, ElementRange]:
+        found: dict[str, ElementRange] = {}
+        known = element_ranges(self.analysis.model)
+        for p in self.arrays:
+            one = known[p.name] if known[p.name] is not None else self._declared(p)
+            if one is None:
+                raise UnsupportedError(
+                    f"the accessed extent of {p.name} does not follow from the parameters: declare it, as in "
+                    f"{p.name}[n], or write args[{p.name}].size={{n}} in an hmpp codelet line", p.span
+                )  # fmt: skip
+            found[p.name] = ElementRange(self._spelled(one.first), self._spelled(one.end))
+        return found
+
+    def _declared(self, p: Array) -> ElementRange | None:
+        """Return the range that an ``args[A].size`` clause of the codelet gives, in terms of its parameters."""
+        directive = self.unit.parts[0].directive
+        clauses = () if directive is None else directive.clauses
+        texts = size_of(clauses, [q.name for q in self.codelet.params].index(p.name), p.name)
+        words = {word for text in texts for word in re.findall(r"[A-Za-z_]\w*", text)}
+        if not texts or not words <= {*self.sizes} or any(re.search(r"[^\w\s+*()/-]", text) for text in texts):
+            return None
+        return ElementRange("0", " * ".join(f"(long long)({text})" for text in texts))
+
+    def _from_the_beginning(self) -> Iterator[tuple[str, str]]:
+        """Yield the conditions that no array is accessed before its beginning: kernels count in unsigned numbers."""
+        for p in self.arrays:
+            if self.ranges[p.name].first != "0":
+                yield f"{self.ranges[p.name].first} >= 0", f"elements before the first one of {p.name} are accessed"
+
+    def _spelled(self, text: str) -> str:
+        """Return C text about the parameters with their names in this file."""
+        return re.sub(r"[A-Za-z_]\w*", lambda m: name_in_file(m[0]) if m[0] in self.sizes else m[0], text)
+
+    # -- the versions for GPUs ----------------------------------------------------------------------------------------
+
+    def _versions(self, texts: PlanTexts) -> tuple[str, int]:
+        """Return the table of the versions that were measured, and the number of its rows."""
+        arrays: list[str] = []
+        rows: list[str] = []
+        for best in self.request.measured:
+            where = f"{best.context.device}, {_sizes(best.sizes)}"
+            try:
+                exact = texts.add(plans.exact(self.analysis, best), f"{where}: these sizes as constants")
+            except (ResourceError, DirectiveError, IllegalTransform) as error:
+                self.notes.append(f"what was tuned for {where} is left out: {error.message}")
+                continue
+            elsewhere = self._elsewhere(texts, best, where)
+            sizes = ", ".join(f"{best.sizes[name]}LL" for name in self.sizes)
+            array = f"sizes_{len(rows)}"
+            arrays.append(f"static const long long {array}[] = {{{sizes or '0'}}};\n")
+            number = best.context.capability.removeprefix("sm_")
+            rows.append(
+                f"    {{{quote(best.context.device)}, {best.cores}, {number if number.isdigit() else 0}, {array}, "
+                f"{exact}, {elsewhere},\n     {quote('; '.join(best.directives.splitlines()))}}},\n"
+            )
+        if not rows:
+            return "", 0
+        head = f"static const struct looptune_version versions[{len(rows)}] = {{\n"
+        return "".join([*arrays, head, *rows, "};\n"]), len(rows)
+
+    def _elsewhere(self, texts: PlanTexts, best: BestVersion, where: str) -> str:
+        plan = plans.for_other_sizes(self.analysis, best)
+        try:
+            return "0" if plan is None else texts.add(plan, f"{where}: other sizes")
+        except ResourceError:
+            return "0"
+
+    # -- the host -----------------------------------------------------------------------------------------------------
+
+    def _loops(self) -> str:
+        """Return the loops with OpenMP; sums keep their order.
+
+        "" if none of them is parallel, since a program has its own loops; a library has not.
+        """
+        loops = schedule(Analysis(_without_directives(self.codelet), reassociate=False)).codelet
+        parallel = any(isinstance(n, Loop) and n.mode == "parallel" for n in walk_stmts(loops.body))
+        if not (parallel and self.request.openmp):
+            if not self.request.library:
+                return ""
+            loops = plans.sequential(self.codelet)
+        text = openmp.text(replace(loops, name="loops"), front="static ")
+        given = ", ".join(f"given->{name_in_file(p.name)}" for p in self.codelet.params)
+        return f"""#ifdef __cplusplus
+#define on_host 0  /* the extents of arrays are parameters, which they cannot be in C++ */
+#else
+{text}
+static void on_host(const void *arguments)
+{{
+    const struct arguments *given = (const struct arguments *)arguments;
+    loops({given});
+}}
+#endif
+"""
+
+    # -- the function to call -----------------------------------------------------------------------------------------
+
+    def _head(self, result: str, name: str) -> str:
+        params = [
+            f"{'const ' * (p.io == 'in')}void *{name_in_file(p.name)}"
+            if isinstance(p, Array)
+            else f"{_type(p.dtype)} {name_in_file(p.name)}"
+            for p in self.codelet.params
+        ]
+        return list_lines(f"{result} {name}(", params or ["void"])
+
+    def _arguments(self) -> str:
+        fields = [f"    {_type(p.dtype)} {name_in_file(p.name)};\n" for p in self.scalars]
+        for p in self.arrays:
+            fields.append(f"    void *{name_in_file(p.name)};\n")
+        return f"struct arguments {{\n{''.join(fields) or '    char none;' + chr(10)}}};\n"
+
+    def _table(self, default: str, rows: int) -> str:
+        names = ", ".join(map(quote, self.sizes))
+        return (
+            f"static const char *const size_names[] = {{{names or '0'}}};\n"
+            f"static struct looptune_codelet codelet = {{\n"
+            f"    {quote(self.codelet.name)}, {quote(self.request.place)}, {'versions' if rows else '0'}, "
+            f"{rows},\n    size_names, {len(self.sizes)}, {default}, 1.0, 0\n}};\n"
+        )
+
+    def _describe(self, aligned: set[str]) -> str:
+        """Return the function that describes the arrays of a call to the runtime."""
+        if not self.arrays:
+            return ""
+        words = {word for r in self.ranges.values() for word in re.findall(r"\w+", r.end)}
+        lines = [f"const {_type(p.dtype)} {name_in_file(p.name)} = given->{name_in_file(p.name)};" for p in self.scalars
+                 if name_in_file(p.name) in words]  # fmt: skip
+        for k, p in enumerate(self.arrays):
+            lines += ["", *self._described(k, p, aligned)]
+        body = "".join(f"    {line}".rstrip() + "\n" for line in lines)
+        head = "struct arguments *given, struct looptune_array *arrays"
+        return f"static void describe({head})\n{{\n{body.lstrip(chr(10))}}}\n"
+
+    def _described(self, k: int, p: Array, aligned: set[str]) -> Iterator[str]:
+        one, item, place = self.ranges[p.name], f"sizeof({_type(p.dtype)})", f"given->{name_in_file(p.name)}"
+        flags = ["LOOPTUNE_READ"] if p.io != "out" or p.name not in self.overwritten else []
+        flags += ["LOOPTUNE_WRITTEN"] if p.io != "in" else []
+        flags += ["LOOPTUNE_ALIGNED"] if p.name in aligned else []
+        yield f"arrays[{k}].name = {quote(p.name)};"
+        yield f"arrays[{k}].host = {place};"
+        yield f"arrays[{k}].bytes = looptune_bytes({one.end}, {item});"
+        yield f"arrays[{k}].flags = {' | '.join(flags)};"
+        yield f"arrays[{k}].kind = '{_kind(p.dtype)}';"
+        yield f"arrays[{k}].item = (unsigned char){item};"
+
+    def _entry(self, loops: bool) -> str:
+        on_host = "on_host" if loops else "0"
+        n = len(self.arrays)
+        return (
+            f"{self._head('int', self.name)}\n{{\n{self._given(checked=True)}"
+            f"    return looptune_call(&codelet, &given, sizes, arrays, {n}, {on_host}, 0);\n}}\n\n"
+            f"{self._head('void', f'{self.name}_compare')}\n{{\n{self._given(checked=False)}"
+            f"    looptune_compare(&codelet, arrays, {n});\n}}\n"
+        )
+
+    def _given(self, *, checked: bool) -> str:
+        """Return the statements that collect the arguments; ``checked``: and check the sizes."""
+        n = len(self.arrays)
+        text = f"    struct arguments given;\n    struct looptune_array arrays[{max(1, n)}];\n"
+        if checked:
+            sizes = ", ".join(f"(long long){name_in_file(s)}" for s in self.sizes) or "0"
+            text += f"    const long long sizes[] = {{{sizes}}};\n\n"
+            text += "".join(
+                f"    if (!({self._spelled(holds)}))\n        return looptune_refuse(&codelet, {quote(otherwise)});\n"
+                for holds, otherwise in (*size_conditions(self.codelet), *self._from_the_beginning())
+            )
+        names = [(name_in_file(p.name), isinstance(p, Array)) for p in self.codelet.params]
+        text += "".join(f"    given.{name} = {'(void *)' * array}{name};\n" for name, array in names)
+        text += "" if names else "    given.none = 0;\n"
+        return text + ("    describe(&given, arrays);\n" if n else "    arrays[0].bytes = 0;\n")
+
+    def _transfer_heads(self) -> dict[str, str]:
+        """Return the heads of the functions for data directives; ``which`` has a bit for each array, in order."""
+        params = self._head("", "").strip()[1:-1]
+        listed = f"unsigned long long which{', ' if self.codelet.params else ''}{params if self.codelet.params else ''}"
+        heads = {verb: f"void {self.name}_{verb}({listed})" for verb in ("load", "store", "release")}
+        return heads | {"synchronize": f"void {self.name}_synchronize(void)"}
+
+    def _transfers(self) -> str:
+        heads, n = self._transfer_heads(), len(self.arrays)
+        passed = {"load": "arrays[k].name, arrays[k].host, arrays[k].bytes", "release": "arrays[k].host"}
+        passed["store"] = passed["load"]
+        functions = [
+            f"{heads[verb]}\n{{\n{self._given(checked=False)}"
+            f"    for (int k = 0; k < {n}; k++)\n        if (which >> k & 1 && arrays[k].bytes > 0)\n"
+            f"            looptune_{verb}({passed[verb]});\n}}\n"
+            for verb in ("load", "store", "release")
+        ]
+        wait = f"{heads['synchronize']}\n{{\n    looptune_synchronize(&codelet);\n}}\n"
+        return "\n".join([*functions, wait])
+
+    # -- the functions of a library -----------------------------------------------------------------------------------
+
+    def _exported(self) -> str:
+        n, name = len(self.arrays), self.name
+        places = "".join(f"    addresses[{k}] = (looptune_address)(size_t)arrays[{k}].host;\n" for k in range(n))
+        sizes = ", ".join(f"(long long){name_in_file(s)}" for s in self.sizes) or "0"
+        return (
+            f"{self._exported_head('')}\n{{\n{self._given(checked=True)}"
+            f"    return looptune_call(&codelet, &given, sizes, arrays, {n}, on_host, 0);\n}}\n\n"
+            f"{self._exported_head('_on_device')}\n{{\n    looptune_address addresses[{max(1, n)}];\n"
+            f"{self._given(checked=True)}{places}{'' if n else '    addresses[0] = 0;' + chr(10)}"
+            f"    return looptune_call_on_device(&codelet, &given, sizes, addresses, arrays, {n}, stream);\n}}\n\n"
+            f"{self._exported_head('_query')}\n{{\n    const long long sizes[] = {{{sizes}}};\n\n"
+            f"    return looptune_match(&codelet, sizes, level, directives);\n}}\n\n"
+            f"const char *{name}_message(int status)\n{{\n    return looptune_message(status);\n}}\n"
+        )
+
+    def _exported_head(self, suffix: str) -> str:
+        names = {p.name: name_in_file(p.name) for p in self.codelet.params}
+        if suffix == "_query":
+            params = [f"{_type(p.dtype)} {names[p.name]}" for p in self.scalars if p.name in self.sizes]
+            params += ["const char **level", "const char **directives"]
+        else:
+            params = [
+                f"{'const ' * (p.io == 'in')}{_type(p.dtype)} *{names[p.name]}"
+                if isinstance(p, Array)
+                else f"{_type(p.dtype)} {names[p.name]}"
+                for p in self.codelet.params
+            ]
+            params += ["void *stream"] if suffix else []
+        return list_lines(f"int {self.name}{suffix}(", params or ["void"])
+
+    def _declared_functions(self) -> str:
+        """Return the declarations for the header of a library."""
+        shapes = [f"{p.name}{''.join(f'[{expression_text(e)}]' if e is not None else '[]' for e in p.shape)}"
+                  for p in self.arrays]  # fmt: skip
+        arrays = f"; arrays are contiguous, row by row: {', '.join(shapes)}" if shapes else ""
+        described = comment(f"Run {self.name} of {self.request.place} on arrays of the host{arrays}.\n"
+                            "   Return 0, or a status that the last function says in words.")  # fmt: skip
+        return (
+            f"/* {described} */\n{self._exported_head('')};\n"
+            "/* The same on arrays of the device, asynchronously on a stream (a CUstream or cudaStream_t, 0 for the "
+            f"default one). */\n{self._exported_head('_on_device')};\n"
+            "/* Say what a call at these sizes would run: how near what was tuned is, and its directives. */\n"
+            f"{self._exported_head('_query')};\nconst char *{self.name}_message(int status);\n"
+        )
+
+    def _comment(self) -> str:
+        unit, request = self.unit, self.request
+        lines = [f"{self.codelet.name} of {Path(unit.path).name}: made by looptune {__version__}.", ""]
+        for best in request.measured:
+            lines += [*measurement_lines(best, plans.proof(self.analysis, best)), ""]
+        if not request.measured:
+            lines.append("Nothing was measured: the version has the directives of the file.")
+        text = "\n".join(f"   {line}".rstrip() for line in comment_lines([*lines, *self.notes]))
+        return f"/* {text.strip()}\n*/\n"
+
+
+def _without_directives(codelet: Codelet) -> Codelet:
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Loop() | While() | If() | Assign() if n.directives:
+                return replace(n, directives=())
+        return None
+
+    return replace(rewrite(rule, codelet), directives=())
+
+
+def _type(dtype: str) -> str:
+    return CudaCWriter.types[dtype]
+
+
+def _kind(dtype: str) -> str:
+    return "f" if dtype.startswith("float") else "u" if dtype.startswith("uint") or dtype == "bool" else "i"
+
+
+def _sizes(sizes: Mapping[str, int]) -> str:
+    return " ".join(f"{name}={value}" for name, value in sizes.items())

@@ -1,0 +1,111 @@
+"""The command line of a C compiler, as ``looptune cc`` reads it: sources, what is linked, and what is passed on.
+
+app.c util.c -O2 -DN=512 -Iinclude -lm -o app
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from looptune.core.errors import UsageError
+
+_JOINED = ("-D", "-U", "-I", "-L", "-l")
+_SEPARATE = frozenset((
+    "-include", "-imacros", "-isystem", "-iquote", "-idirafter", "-isysroot", "-iprefix", "-Xlinker", "-Xassembler",
+    "-Xpreprocessor", "-T", "-u", "-z", "-MF", "-MT", "-MQ", "-x", "--param", "-arch", "-target", "-aux-info", "-A",
+))  # fmt: skip
+"""Options of gcc whose value is the next argument."""
+_OF_PREPROCESSOR = ("-D", "-U", "-I", "-include", "-imacros", "-isystem", "-iquote", "-idirafter", "-M", "-std",
+                    "-ansi", "-pedantic", "-W", "-w", "-trigraphs", "-x", "-nostdinc", "-undef", "-P", "-C", "-CC",
+                    "-fsyntax-only")  # fmt: skip
+"""Options for the user's own text, which generated files are compiled without."""
+_OF_LINKER = ("-l", "-L", "-Wl,", "-Xlinker", "-T", "-u", "-z", "-static", "-shared", "-nostdlib", "-nostartfiles",
+              "-nodefaultlibs", "-rdynamic", "-s", "-pie", "-no-pie", "-r")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class CompilerCommand:
+    """A command line of a C compiler.
+
+    ``sources`` are the C files; ``compiling`` are the options of compilation and ``linking`` those of the linker, with
+    ``inputs`` in their order: sources, objects, archives and libraries. ``output`` is the file that -o names.
+    ``stops`` is "-c", "-S", "-E" or "".
+    """
+
+    sources: tuple[Path, ...]
+    inputs: tuple[str, ...]
+    compiling: tuple[str, ...]
+    linking: tuple[str, ...]
+    defines: dict[str, str | None] = field(default_factory=dict)
+    include_dirs: tuple[Path, ...] = ()
+    output: str = ""
+    stops: str = ""
+
+    @property
+    def code_options(self) -> tuple[str, ...]:
+        """Return the options that decide how machine code is made, for generated files."""
+        kept: list[str] = []
+        items = iter(self.compiling)
+        for item in items:
+            value = [next(items)] if item in _SEPARATE else []
+            if not item.startswith(_OF_PREPROCESSOR):
+                kept += [item, *value]
+        return tuple(kept)
+
+
+def parse(arguments: Sequence[str]) -> CompilerCommand:
+    """Return the parsed command line. Raises UsageError if it has no input, or an option without its value."""
+    sources: list[Path] = []
+    inputs: list[str] = []
+    compiling: list[str] = []
+    linking: list[str] = []
+    defines: dict[str, str | None] = {}
+    folders: list[Path] = []
+    output = stops = ""
+    items = list(arguments)
+    k = 0
+    while k < len(items):
+        item, k = items[k], k + 1
+        needs = item in _SEPARATE or item in _JOINED or item == "-o"
+        value = items[k] if needs and k < len(items) else ""
+        if needs and k >= len(items):
+            raise UsageError(f"{item} needs a value")
+        k += needs
+        match item:
+            case "-o":
+                output = value
+            case "-c" | "-S" | "-E":
+                stops = item
+            case _ if not item.startswith("-") or item == "-":
+                inputs.append(item)
+                sources += [Path(item)] if item.endswith(".c") else []
+            case _:
+                whole = [item + value] if item in _JOINED else [item, *([value] if needs else [])]
+                if whole[0].startswith("-l"):
+                    inputs += whole
+                elif whole[0].startswith(_OF_LINKER):
+                    linking += whole
+                else:
+                    compiling += whole
+                _preprocessor(whole, defines, folders)
+    if not inputs:
+        raise UsageError("no input file: give the C files of a program, as for gcc")
+    return CompilerCommand(
+        tuple(sources), tuple(inputs), tuple(compiling), tuple(linking), defines, tuple(folders), output, stops
+    )  # fmt: skip
+
+
+def _preprocessor(option: Sequence[str], defines: dict[str, str | None], folders: list[Path]) -> None:
+    """Take what looptune's preprocessor has to know from one option."""
+    first = option[0]
+    if first.startswith("-D"):
+        name, given, value = first[2:].partition("=")
+        defines[name] = value if given else None
+    elif first.startswith("-U"):
+        defines.pop(first[2:], None)
+    elif first.startswith("-I") and Path(first[2:]).is_dir():
+        folders.append(Path(first[2:]))
+    elif first in ("-isystem", "-iquote", "-idirafter") and Path(option[1]).is_dir():
+        folders.append(Path(option[1]))

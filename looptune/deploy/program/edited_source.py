@@ -1,0 +1,152 @@
+"""The user's source file with calls of generated codelets: everything else, and every line number, stays as it is.
+
+    void gemm(…) {           void gemm(…) { { const int looptune_todo = looptune_gemm(ni, …); if (looptune_todo) {
+        for (i = 0; …)           for (i = 0; …)
+    }                        } if (looptune_todo == LOOPTUNE_COMPARE) looptune_gemm_compare(ni, …); } }
+
+A call that returns 0 has run the codelet; after any other the loops of the file run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from looptune.core.errors import UnsupportedError
+from looptune.core.escape import quote
+from looptune.deploy.program.arguments import RESULT
+from looptune.deploy.text_edits import Edit
+from looptune.frontend import Unit
+from looptune.frontend.codelet_calls import CodeletCalls
+from looptune.frontend.signature import Head
+from looptune.ir.c_printer import C_TYPES
+from looptune.ir.nodes import Array
+
+_TODO, _EXPECTED = "looptune_todo", "looptune_expected"
+NO_CALLS = CodeletCalls()
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedCodelet:
+    """A codelet of the file: ``name`` is the generated function, ``arguments`` are those of its parameters."""
+
+    unit: Unit
+    name: str
+    arguments: Mapping[str, str]
+
+
+def edited_source(
+    path: str, text: str, replaced: Sequence[ReplacedCodelet], header: str, calls: CodeletCalls = NO_CALLS
+) -> str:
+    """Return the text of the file at ``path`` with calls of the generated codelets, which ``header`` declares.
+
+    ``calls`` are those of the codelets in the text, and the transfers that its lines order.
+    """
+    edits = [edit for one in replaced for edit in codelet_edits(path, text, one)]
+    edits += _transfer_edits(text, path, {one.unit.parts[0].function: one for one in replaced}, calls)
+    made, at = f'#include "{header}"\n#line 1 {quote(path)}\n', 0
+    for edit in sorted(edits, key=lambda e: e.start):
+        made += text[at : edit.start] + edit.text
+        at = edit.end
+    return made + text[at:]
+
+
+def _transfer_edits(
+    text: str, path: str, replaced: Mapping[str, ReplacedCodelet], calls: CodeletCalls
+) -> Iterator[Edit]:
+    for call in calls.calls:
+        one = replaced.get(call.function)
+        if one is not None and (call.present or call.kept or call.asynchronous):
+            present, kept = (_bits(one, names) for names in (call.present, call.kept))
+            before = f"(looptune_next({present}, {kept}, {int(call.asynchronous)}), "
+            yield Edit(call.start, call.start, before)
+            yield Edit(call.end, call.end, ")")
+    for transfer in calls.transfers:
+        one = None if transfer.call is None else replaced.get(transfer.call.function)
+        if transfer.call is None:
+            statement = "looptune_release(0);"
+        elif one is None:
+            continue
+        elif transfer.verb == "synchronize":
+            statement = f"{one.name}_synchronize();"
+        else:
+            verb = {"advancedload": "load", "delegatedstore": "store", "release": "release"}[transfer.verb]
+            passed = ", ".join([_bits(one, transfer.names), *transfer.call.arguments])
+            statement = f"{one.name}_{verb}({passed});"
+        yield Edit(transfer.at, transfer.at, f"{statement}{_line(text, path, transfer.at)}")
+    for held in calls.held:
+        yield Edit(held.start, held.start, "{ looptune_hold(); ")
+        yield Edit(held.end, held.end, " looptune_give_back(); }")
+
+
+def _bits(one: ReplacedCodelet, names: frozenset[str]) -> str:
+    """Return a number with a bit for each of the arrays that is named, in their order."""
+    arrays = [p.name for p in one.unit.codelet.params if isinstance(p, Array)]
+    return f"{sum(1 << k for k, name in enumerate(arrays) if name in names)}ull"
+
+
+def codelet_edits(path: str, text: str, one: ReplacedCodelet) -> tuple[Edit, Edit]:
+    """Return the edits that put a call in front of the loops of a codelet.
+
+    Raises UnsupportedError for a function that returns a value in a way that a call cannot.
+    """
+    (part,) = one.unit.parts
+    start, end = part.body
+    passed = _passed(one)
+    if part.result:
+        return _edits_of_result(text, one, passed)
+    before = f"{{ const int {_TODO} = {one.name}({passed}); if ({_TODO}) {{ "
+    after = f"}} if ({_TODO} == LOOPTUNE_COMPARE) {one.name}_compare({passed}); }}"
+    if not part.region:
+        # Between the braces of the function, on their own lines.
+        return Edit(start + 1, start + 1, f" {before}"), Edit(end - 1, end - 1, f" {after} ")
+    return (
+        Edit(start, start, f"{before}{_line(text, path, start)}"),
+        Edit(end, end, f" {after}{_line(text, path, end)}"),
+    )
+
+
+def _passed(one: ReplacedCodelet, result: str = RESULT) -> str:
+    arguments = (one.arguments[p.name] for p in one.unit.codelet.params)
+    return ", ".join(f"&{result}" if a == f"&{RESULT}" else a for a in arguments)
+
+
+def _edits_of_result(text: str, one: ReplacedCodelet, passed: str) -> tuple[Edit, Edit]:
+    """Give a function that returns a value another name, and add one that calls the codelet or that function.
+
+    Raises UnsupportedError if it cannot be called so.
+    """
+    unit = one.unit
+    (part,) = unit.parts
+    start, end = part.body
+    array = next(p for p in unit.codelet.params if p.name == part.result)
+    name = re.compile(rf"\b{part.function}\b(?=\s*\()")
+    found = list(name.finditer(text, 0, start))
+    if not found or not isinstance(unit.head, Head) or "struct" in unit.head.text:
+        raise UnsupportedError(f"{part.function} returns a value in a way that a call of a codelet cannot: "
+                               "pass a pointer to it", unit.codelet.span)  # fmt: skip
+    own, kind = f"{one.name}_loops", C_TYPES[array.dtype]
+    again = f"{own}({', '.join(unit.head.names)})"
+    body = (
+        f"{kind} {RESULT} = 0; const int {_TODO} = {one.name}({passed}); if (!{_TODO}) return {RESULT}; "
+        f"{{ {kind} {_EXPECTED} = {again}; if ({_TODO} == LOOPTUNE_COMPARE) "
+        f"{one.name}_compare({_passed(one, _EXPECTED)}); return {_EXPECTED}; }}"
+    )
+    storage = "static " if re.search(r"\bstatic\b", _declared_before(text, found[-1].start())) else ""
+    return (
+        Edit(found[-1].start(), found[-1].end(), own),
+        Edit(end, end, f" {storage}{unit.head.text} {{ {body} }}"),
+    )
+
+
+def _declared_before(text: str, at: int) -> str:
+    """Return what stands before the name of a function in its declaration."""
+    return text[max(text.rfind(mark, 0, at) for mark in ";}\n") + 1 : at]
+
+
+def _line(text: str, path: str, at: int) -> str:
+    """Return what keeps the line numbers where the text at a place begins a line, and may be a preprocessor's line."""
+    if at == 0 or text[at - 1] != "\n":
+        return " "
+    return f"\n#line {text.count(chr(10), 0, at) + 1} {quote(path)}\n"

@@ -1,0 +1,162 @@
+"""``looptune cc``: programs print what the C compiler's own print, without a device and on one."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.command_line import looptune
+from tests.helpers.paths import POLYBENCH
+from tests.helpers.whole_programs import WholeProgram, build
+
+HERE = Path(__file__).parent / "programs"
+FUNCTIONS = ("dot", "find", "tables", "pairs", "aliased")
+SUITE = sorted([*POLYBENCH.glob("*.c"), *(POLYBENCH / "c").glob("*.c")])
+
+
+def named(names: tuple[str, ...]) -> list[str]:
+    return [word for name in names for word in ("--kernel", name)]
+
+
+def agrees(program: WholeProgram, *arguments: str) -> None:
+    """It prints the same everywhere, and every call that is compared agrees."""
+    plain = program.plain(*arguments)
+    host = program.on_host(*arguments)
+    device = program.on_device(*arguments)
+    checked = program.on_device(*arguments, LOOPTUNE_CHECK=1)
+    for ran in (host, device, checked):
+        assert (ran.code, ran.out) == (plain.code, plain.out), ran
+    assert not host.said
+    assert device.count("launch") > 0
+    assert "differ" not in checked.said
+    assert "all calls agree" in checked.said
+
+
+@pytest.mark.sampled(16, "wide")
+@pytest.mark.parametrize("path", SUITE, ids=lambda p: f"{p.parent.name}-{p.stem}")
+def test_a_suite_program_prints_the_same(path: Path, tmp_path: Path, driver: Path) -> None:
+    """The default kernels of the suite compute what the loops compute; sums of one thread have the same order."""
+    agrees(build([path], tmp_path, driver, ["-DMINI_DATASET"]))
+
+
+def test_functions_scops_and_their_results(tmp_path: Path, driver: Path) -> None:
+    """Values returned, counters read after a scop, structs of two numbers, complex numbers, arrays that overlap."""
+    program = build([HERE / "functions.c"], tmp_path, driver, [], named(FUNCTIONS))
+    agrees(program)
+    said = program.on_device(LOOPTUNE_VERBOSE=1).said
+    assert "a and b overlap" in said
+    assert "n is negative" in said
+
+
+def test_structs_and_variables_at_file_scope(tmp_path: Path, driver: Path) -> None:
+    """Fields are read where the text reads them; accesses before an array's beginning stay on the host."""
+    program = build([HERE / "structs.c"], tmp_path, driver)
+    agrees(program, "37")
+    assert "elements before the first one of p are accessed" in program.on_device(LOOPTUNE_VERBOSE=1).said
+
+
+def test_single_nests(tmp_path: Path, driver: Path) -> None:
+    """A nest is replaced in place; one whose accesses follow from data is not, with a warning that says what to write."""
+    program = build([HERE / "nests.c"], tmp_path, driver, [], named(("work:10", "work:16", "work:18")))
+    agrees(program, "100")
+    assert "args[a].size={n}" in program.said
+    assert program.plain("2").out.split()[:4] == program.on_device("2").out.split()[:4]
+
+
+def test_data_directives_decide_what_is_copied(tmp_path: Path, driver: Path) -> None:
+    """Loads and stores happen where the lines stand, once; the calls copy nothing."""
+    program = build([HERE / "data_directives.c"], tmp_path, driver)
+    agrees(program)
+    ran = program.on_device()
+    assert (ran.count("to"), ran.count("from"), ran.count("launch")) == (2, 2, 20)
+
+
+def test_nothing_is_copied_between_calls_that_follow_each_other(tmp_path: Path, driver: Path) -> None:
+    """In a loop of codelets, in which pointers are swapped, arrays stay on the device, and a note says so."""
+    program = build([HERE / "held.c"], tmp_path, driver)
+    agrees(program, "500")
+    ran = program.on_device("500")
+    assert ran.count("launch") == 29
+    assert ran.count("to") < 8
+    assert "between these calls" in program.said
+    assert program.said.count("between these calls") == 1
+
+
+def test_objects_of_several_files(tmp_path: Path, driver: Path) -> None:
+    """Objects that were compiled one by one, each with the runtime, link into one program and into a shared library."""
+    (tmp_path / "a.c").write_text("void f(int n, float *x) {\n#pragma scop\n  for (int i = 0; i < n; i++) x[i] += 1;\n"
+                                  "#pragma endscop\n}\n")  # fmt: skip
+    (tmp_path / "b.c").write_text("#include <stdio.h>\nvoid f(int n, float *x);\nstatic void g(int n, float *x) {\n"
+                                  "#pragma scop\n  for (int i = 0; i < n; i++) x[i] *= 2;\n#pragma endscop\n}\n"
+                                  "int main(void) { float x[9] = {1}; f(9, x); g(9, x); "
+                                  'printf("%g %g\\n", x[0], x[8]); }\n')  # fmt: skip
+    for name in "ab":
+        made = looptune("cc", "-c", "-fPIC", f"{name}.c", "--arch", "none", cwd=tmp_path)
+        assert (made.code, made.err) == (0, "")
+    made = looptune("cc", "a.o", "b.o", "-lpthread", "-ldl", "-lm", "-fopenmp", "-o", "program", cwd=tmp_path)
+    assert (made.code, made.err) == (0, "")
+    shared = looptune("cc", "-shared", "-fPIC", "a.c", "-o", "liba.so", "--arch", "none", cwd=tmp_path)
+    assert (shared.code, shared.err) == (0, "")
+    assert subprocess.run([tmp_path / "program"], capture_output=True, text=True, check=True).stdout == "4 2\n"
+
+
+@pytest.mark.parametrize("compiler", ["gcc -std=c99 -fopenmp", "clang -std=c11 -fopenmp-simd", "g++ -x c++"])
+def test_generated_files_compile_without_a_warning(compiler: str, tmp_path: Path) -> None:
+    """As C of several standards and as C++."""
+    command = [*compiler.split(), "-Wall", "-Wextra", "-pedantic", "-Wno-unknown-pragmas", "-fsyntax-only"]
+    made = looptune("cc", HERE / "functions.c", "-w", *named(FUNCTIONS), "--arch", "sm_90", "--keep", "generated", "-lm",
+                    "-o", "program", cwd=tmp_path)  # fmt: skip
+    assert made.code == 0, made.err
+    for path in sorted((tmp_path / "generated").glob("looptune_*.c")):
+        try:
+            done = subprocess.run([*command, path], capture_output=True, text=True)
+        except FileNotFoundError:
+            pytest.skip(f"{command[0]} is missing")
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+
+
+def test_messages_of_the_compiler_name_the_lines_of_the_file(tmp_path: Path) -> None:
+    """What is wrong with the user's own text is reported where it stands there."""
+    text = "#pragma hmpp f codelet\nvoid f(int n, float *x)\n{\n#pragma hmppcg parallel\n  for (int i = 0; i < n; i++)\n"
+    text += "    x[i] = 1;\n}\nint main(void)\n{\n  return wrong;\n}\n"
+    (tmp_path / "a.c").write_text(text)
+    done = subprocess.run(
+        ["python3", "-m", "looptune", "cc", "a.c", "--arch", "none"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "a.c:10:10" in done.stderr
+
+
+def test_a_file_without_codelets_is_compiled_as_it_is(tmp_path: Path) -> None:
+    """Nothing is added to it."""
+    (tmp_path / "a.c").write_text("int main(void) { return 3; }\n")
+    assert looptune("cc", "a.c", "-O1", "-o", "a", cwd=tmp_path).code == 0
+    assert subprocess.run([tmp_path / "a"]).returncode == 3
+    assert b"looptune" not in (tmp_path / "a").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "no input file: give the C files of a program, as for gcc"),
+        (("none.c",), "no such file: none.c"),
+        (("a.c", "--kernel", "g"), "no codelet g in a.c: it has f"),
+        (("a.c", "--kernel"), "--kernel needs a value"),
+        (("a.c", "--arch", "sm_1"), "unknown architecture 'sm_1' in --arch"),
+        (("a.c", "-E"), "-E has no program to build"),
+        (("a.c", "-o"), "-o needs a value"),
+        (("a.c", "-c", "--shared"), "-c and --shared exclude each other"),
+        (("a.c", "--static", "-o", "x.a"), "--static writes libNAME.a, and -o is x.a"),
+        (("b.c", "--shared"), "there is no codelet for a library"),
+    ],
+)
+def test_wrong_command_lines(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    """Each is refused with what is wrong, and the exit code is 2."""
+    (tmp_path / "a.c").write_text("void f(int n, float *x) {\n#pragma scop\n  for (int i = 0; i < n; i++) x[i] = 1;\n"
+                                  "#pragma endscop\n}\n")  # fmt: skip
+    (tmp_path / "b.c").write_text("int main(void) { return 0; }\n")
+    ran = looptune("cc", *arguments, cwd=tmp_path)
+    assert ran.code == 2
+    assert said in ran.err

@@ -1,0 +1,74 @@
+"""Programs that ``looptune cc`` builds, run without libcuda, and on a libcuda that is none."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.helpers.command_line import looptune
+from tests.helpers.host_kernels import environment, write_kernels
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a program printed; ``log`` is what the driver was asked for."""
+
+    code: int
+    out: str
+    said: str
+    log: tuple[str, ...] = ()
+
+    def count(self, word: str) -> int:
+        """How many lines of the log begin with a word."""
+        return sum(line.split(" ")[0] == word for line in self.log)
+
+
+@dataclass(frozen=True)
+class WholeProgram:
+    """A program in a folder: ``plain`` as the compiler makes it, ``accelerated`` as looptune does."""
+
+    folder: Path
+    driver: Path
+    said: str
+
+    def plain(self, *arguments: str) -> Ran:
+        return _run([self.folder / "plain", *arguments], None)
+
+    def on_host(self, *arguments: str, **settings: object) -> Ran:
+        return _run([self.folder / "accelerated", *arguments], environment(None, None, **settings))
+
+    def on_device(self, *arguments: str, **settings: object) -> Ran:
+        log = self.folder / "log"
+        log.unlink(missing_ok=True)
+        own = environment(self.driver, self.folder / "kernels.so", FAKE_CUDA_LOG=log, **settings)
+        ran = _run([self.folder / "accelerated", *arguments], own)
+        return Ran(ran.code, ran.out, ran.said, tuple(log.read_text().splitlines()) if log.exists() else ())
+
+    def generated(self, pattern: str) -> list[Path]:
+        return sorted((self.folder / "generated").glob(pattern))
+
+
+def build(
+    sources: Sequence[Path], folder: Path, driver: Path, options: Sequence[str] = (), ours: Sequence[str] = (),
+    *, kernels: bool = True,
+) -> WholeProgram:  # fmt: skip
+    """Build a program twice, with ``options`` for the compiler and ``ours`` for looptune, and its kernels for the host."""
+    names = [str(path) for path in sources]
+    subprocess.run(["gcc", "-w", "-O2", *options, *names, "-lm", "-o", str(folder / "plain")], check=True)
+    arch = "sm_90" if kernels else "none"
+    own = ["--arch", arch, "--keep", str(folder / "generated"), *ours]
+    made = looptune("cc", "-w", "-O2", *options, *names, "-lm", "-o", folder / "accelerated", *own, cwd=folder)
+    assert made.code == 0, made.out + made.err
+    if kernels:
+        texts = [path.read_text() for path in sorted((folder / "generated").glob("*.cu"))]
+        # Each file has functions of its own.
+        spaces = (f"namespace file_{k} {{\n{text}}}\nusing namespace file_{k};" for k, text in enumerate(texts))
+        write_kernels("\n".join(spaces), folder)
+    return WholeProgram(folder, driver, made.err)
+
+
+def _run(command: Sequence[object], env: object) -> Ran:
+    done = subprocess.run([str(c) for c in command], env=env, capture_output=True, text=True, timeout=300)  # type: ignore[call-overload]
+    return Ran(done.returncode, done.stdout, done.stderr)
