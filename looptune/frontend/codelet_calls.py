@@ -5,8 +5,8 @@
     f(n, A, B);
     #pragma hmpp f delegatedstore, args[B]                   B is copied to the host here, and not after the call
 
-Sequences and loops that consist of calls of codelets, and otherwise compute with numbers alone, are "held": between
-these calls no array is read or written by the host, so that none has to be copied.
+In sequences and loops that consist of calls of codelets, and otherwise compute with numbers alone, arrays are resident
+on the device: between these calls the host reads and writes none of them, so that none has to be copied.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TRANSFERS = ("advancedload", "delegatedstore", "synchronize", "release")
 class CodeletCallText:
     """A call in the text of the program's file: ``text[start:end]``, its arguments as they are written.
 
-    ``present`` are the parameters whose contents are on the device already, ``kept`` those whose contents stay there;
+    ``present`` are the parameters whose contents are on the device already, ``deferred`` those that are not stored yet;
     ``asynchronous``: the program goes on while it runs.
     """
 
@@ -43,7 +43,7 @@ class CodeletCallText:
     end: int
     arguments: tuple[str, ...]
     present: frozenset[str] = frozenset()
-    kept: frozenset[str] = frozenset()
+    deferred: frozenset[str] = frozenset()
     asynchronous: bool = False
 
 
@@ -62,7 +62,7 @@ class DataTransfer:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldCalls:
+class ResidentCalls:
     """Statements ``text[start:end]`` between whose calls nothing is copied; ``calls`` is the number of these."""
 
     start: int
@@ -77,7 +77,7 @@ class CodeletCalls:
 
     calls: tuple[CodeletCallText, ...] = ()
     transfers: tuple[DataTransfer, ...] = ()
-    held: tuple[HeldCalls, ...] = ()
+    resident: tuple[ResidentCalls, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -92,7 +92,7 @@ class _Reader:
         self.path = next(iter(self.source.sources))
         self.text = self.source.sources[self.path]
         self.members = {m.function.name: m for m in members}
-        self.held = {name: m for name, m in self.members.items() if _is_all_of_its_function(m)}
+        self.resident = {name: m for name, m in self.members.items() if _is_all_of_its_function(m)}
         self.around = callers(program.file, members)
         self.warnings: list[str] = []
         self.tokens = [t for t in self.source.tokens if t.place is not None and t.span.file == self.path]
@@ -104,9 +104,9 @@ class _Reader:
         events = call_events(self.around, self.members, [])
         calls = [(e, one) for e in events if (one := self._call(e, stored)) is not None]
         transfers = [t for _, said in lines if (t := self._transfer(said, calls)) is not None]
-        written = {t.verb for t in transfers} | {"held" for _, c in calls if c.present or c.kept or c.asynchronous}
-        held = () if written else tuple(h for caller in self.around for h in self._held(caller))
-        return CodeletCalls(tuple(c for _, c in calls), tuple(transfers), held, tuple(self.warnings))
+        written = {t.verb for t in transfers} | {"call" for _, c in calls if c.present or c.deferred or c.asynchronous}
+        resident = () if written else tuple(r for caller in self.around for r in self._resident(caller))
+        return CodeletCalls(tuple(c for _, c in calls), tuple(transfers), resident, tuple(self.warnings))
 
     # -- the lines of the file ----------------------------------------------------------------------------------------
 
@@ -216,19 +216,24 @@ class _Reader:
 
     # -- calls between which the host touches no array ----------------------------------------------------------------
 
-    def _held(self, caller: Caller) -> Iterator[HeldCalls]:
+    def _resident(self, caller: Caller) -> Iterator[ResidentCalls]:
         function = caller.function
         if function.open.file != self.path:
             return
         laid = layout(self.path, self.text, self.source.tokens, function.open)
         if laid is not None:
-            yield from self._held_in(
-                caller.body.items, _Quiet.of(function, caller.body, self.held, self.file.globals), laid
+            yield from self._resident_in(
+                caller.body.items, _Quiet.of(function, caller.body, self.resident, self.file.globals), laid
             )
 
-    def _held_in(self, items: Sequence[c_ast.Item], quiet: _Quiet, laid: Layout) -> Iterator[HeldCalls]:
+    def _resident_in(self, items: Sequence[c_ast.Item], quiet: _Quiet, laid: Layout) -> Iterator[ResidentCalls]:
         k = 0
         while k < len(items):
+            if _is_of_threads(items[k]):
+                k = next(
+                    (j + 1 for j in range(k, len(items)) if not isinstance(items[j], c_ast.PragmaItem)), len(items)
+                )
+                continue
             end = k
             while end < len(items) and quiet.allows(items[end]):
                 end += 1
@@ -236,10 +241,10 @@ class _Reader:
             if run and (quiet.repeats(run) or sum(map(quiet.calls, run)) > 1):
                 place = _extent(laid, run[0].span, run[-1].span)
                 if place is not None and not any(isinstance(i, c_ast.Declare) for i in run):
-                    yield HeldCalls(*place, run[0].span, sum(map(quiet.calls, run)))
+                    yield ResidentCalls(*place, run[0].span, sum(map(quiet.calls, run)))
             if end == k:
                 for block in _blocks(items[k]):
-                    yield from self._held_in(block.items, quiet, laid)
+                    yield from self._resident_in(block.items, quiet, laid)
                 end = k + 1
             k = end
 
@@ -296,8 +301,8 @@ class _Quiet:
                 return self._counts(cond) and all(map(self.allows, (*then.items, *other.items)))
             case c_ast.Block(items):
                 return all(map(self.allows, items))
-            case c_ast.PragmaItem(pragma):
-                return pragma.family not in ("omp", "acc")
+            case c_ast.PragmaItem():
+                return not _is_of_threads(item)
         return False
 
     def _is_passed(self, e: c_ast.Expr) -> bool:
@@ -335,6 +340,11 @@ class _Quiet:
         """Tell whether a loop calls a codelet."""
         loops = (n for i in items for n in c_ast.walk(i) if isinstance(n, c_ast.For | c_ast.While))
         return any(self.calls(loop) for loop in loops)
+
+
+def _is_of_threads(item: c_ast.Item) -> bool:
+    """Tell whether a pragma has the statement after it run by several threads."""
+    return isinstance(item, c_ast.PragmaItem) and item.pragma.family in ("omp", "acc")
 
 
 def _trimmed(items: Sequence[c_ast.Item], quiet: _Quiet) -> Sequence[c_ast.Item]:

@@ -54,7 +54,7 @@ def build(
     sources: Sequence[Path], folder: Path, driver: Path, options: Sequence[str] = (), ours: Sequence[str] = (),
     *, kernels: bool = True,
 ) -> WholeProgram:  # fmt: skip
-    """Build a program twice, with ``options`` for the compiler and ``ours`` for looptune, and its kernels for the host."""
+    """Build a program twice, and its kernels for the host; ``ours`` are options of looptune, not of the compiler."""
     names = [str(path) for path in sources]
     subprocess.run(["gcc", "-w", "-O2", *options, *names, "-lm", "-o", str(folder / "plain")], check=True)
     arch = "sm_90" if kernels else "none"
@@ -62,11 +62,14 @@ def build(
     made = looptune("cc", "-w", "-O2", *options, *names, "-lm", "-o", folder / "accelerated", *own, cwd=folder)
     assert made.code == 0, made.out + made.err
     if kernels:
-        texts = [path.read_text() for path in sorted((folder / "generated").glob("*.cu"))]
-        # Each file has functions of its own.
-        spaces = (f"namespace file_{k} {{\n{text}}}\nusing namespace file_{k};" for k, text in enumerate(texts))
-        write_kernels("\n".join(spaces), folder)
+        write_kernels(kernels_of(folder / "generated"), folder)
     return WholeProgram(folder, driver, made.err)
+
+
+def kernels_of(folder: Path) -> str:
+    """The kernels of a folder of generated files; each file has functions of its own."""
+    texts = [path.read_text() for path in sorted(folder.glob("*.cu"))]
+    return "\n".join(f"namespace file_{k} {{\n{text}}}\nusing namespace file_{k};" for k, text in enumerate(texts))
 
 
 def _run(command: Sequence[object], env: object) -> Ran:

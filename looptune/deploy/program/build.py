@@ -125,7 +125,7 @@ class ProgramBuild:
         self.missing.append(found.missing)
         compiler = KernelCompiler(self.options.architectures, self.options.floats.contract, CACHE)
         calls = CodeletCalls() if self.options.library else codelet_calls(found.program, [c for c, _ in found.codelets])
-        transfers = any(c.present or c.kept or c.asynchronous for c in calls.calls) or bool(calls.transfers)
+        transfers = any(c.present or c.deferred or c.asynchronous for c in calls.calls) or bool(calls.transfers)
         text = exact_text(read_source(path))
         replaced: list[ReplacedCodelet] = []
         codelets: list[CodeletFile] = []
@@ -145,7 +145,7 @@ class ProgramBuild:
             calls = codelet_calls(
                 found.program, [m for m, one in zip(members, replaced, strict=True) if _is_plain(one.unit)]
             )
-            for held in calls.held:
+            for held in calls.resident:
                 self.note(caret(held.span, "between these calls of codelets nothing is copied to or from the GPU"))
         for message in calls.warnings:
             self.warn(message)

@@ -5,6 +5,7 @@ app.c util.c -O2 -DN=512 -Iinclude -lm -o app
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,12 +18,14 @@ _SEPARATE = frozenset((
     "-Xpreprocessor", "-T", "-u", "-z", "-MF", "-MT", "-MQ", "-x", "--param", "-arch", "-target", "-aux-info", "-A",
 ))  # fmt: skip
 """Options of gcc whose value is the next argument."""
-_OF_PREPROCESSOR = ("-D", "-U", "-I", "-include", "-imacros", "-isystem", "-iquote", "-idirafter", "-M", "-std",
-                    "-ansi", "-pedantic", "-W", "-w", "-trigraphs", "-x", "-nostdinc", "-undef", "-P", "-C", "-CC",
-                    "-fsyntax-only")  # fmt: skip
+_OF_PREPROCESSOR = re.compile(
+    r"-(?:D|U|I|M|W|w$|std=|ansi$|pedantic|trigraphs$|include$|imacros$|isystem$|iquote$|idirafter$|x$|nostdinc|undef$"
+    r"|P$|C$|CC$|fsyntax-only$)"
+)
 """Options for the user's own text, which generated files are compiled without."""
-_OF_LINKER = ("-l", "-L", "-Wl,", "-Xlinker", "-T", "-u", "-z", "-static", "-shared", "-nostdlib", "-nostartfiles",
-              "-nodefaultlibs", "-rdynamic", "-s", "-pie", "-no-pie", "-r")  # fmt: skip
+_OF_LINKER = re.compile(
+    r"-(?:L|Wl,|Xlinker$|T$|u$|z$|static|shared$|nostdlib$|nostartfiles$|nodefaultlibs$|rdynamic$|s$|pie$|no-pie$|r$)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class CompilerCommand:
         items = iter(self.compiling)
         for item in items:
             value = [next(items)] if item in _SEPARATE else []
-            if not item.startswith(_OF_PREPROCESSOR):
+            if _OF_PREPROCESSOR.match(item) is None:
                 kept += [item, *value]
         return tuple(kept)
 
@@ -85,7 +88,7 @@ def parse(arguments: Sequence[str]) -> CompilerCommand:
                 whole = [item + value] if item in _JOINED else [item, *([value] if needs else [])]
                 if whole[0].startswith("-l"):
                     inputs += whole
-                elif whole[0].startswith(_OF_LINKER):
+                elif _OF_LINKER.match(whole[0]) is not None:
                     linking += whole
                 else:
                     compiling += whole

@@ -57,8 +57,8 @@ def _transfer_edits(
 ) -> Iterator[Edit]:
     for call in calls.calls:
         one = replaced.get(call.function)
-        if one is not None and (call.present or call.kept or call.asynchronous):
-            present, kept = (_bits(one, names) for names in (call.present, call.kept))
+        if one is not None and (call.present or call.deferred or call.asynchronous):
+            present, kept = (_bits(one, names) for names in (call.present, call.deferred))
             before = f"(looptune_next({present}, {kept}, {int(call.asynchronous)}), "
             yield Edit(call.start, call.start, before)
             yield Edit(call.end, call.end, ")")
@@ -75,7 +75,7 @@ def _transfer_edits(
             passed = ", ".join([_bits(one, transfer.names), *transfer.call.arguments])
             statement = f"{one.name}_{verb}({passed});"
         yield Edit(transfer.at, transfer.at, f"{statement}{_line(text, path, transfer.at)}")
-    for held in calls.held:
+    for held in calls.resident:
         yield Edit(held.start, held.start, "{ looptune_hold(); ")
         yield Edit(held.end, held.end, " looptune_give_back(); }")
 

@@ -58,7 +58,7 @@ def test_structs_and_variables_at_file_scope(tmp_path: Path, driver: Path) -> No
 
 
 def test_single_nests(tmp_path: Path, driver: Path) -> None:
-    """A nest is replaced in place; one whose accesses follow from data is not, with a warning that says what to write."""
+    """A nest is replaced in place; one whose accesses follow from data is not, and a warning says what to write."""
     program = build([HERE / "nests.c"], tmp_path, driver, [], named(("work:10", "work:16", "work:18")))
     agrees(program, "100")
     assert "args[a].size={n}" in program.said
@@ -106,8 +106,8 @@ def test_objects_of_several_files(tmp_path: Path, driver: Path) -> None:
 def test_generated_files_compile_without_a_warning(compiler: str, tmp_path: Path) -> None:
     """As C of several standards and as C++."""
     command = [*compiler.split(), "-Wall", "-Wextra", "-pedantic", "-Wno-unknown-pragmas", "-fsyntax-only"]
-    made = looptune("cc", HERE / "functions.c", "-w", *named(FUNCTIONS), "--arch", "sm_90", "--keep", "generated", "-lm",
-                    "-o", "program", cwd=tmp_path)  # fmt: skip
+    options = ("--arch", "sm_90", "--keep", "generated", "-lm", "-o", "program")
+    made = looptune("cc", HERE / "functions.c", "-w", *named(FUNCTIONS), *options, cwd=tmp_path)
     assert made.code == 0, made.err
     for path in sorted((tmp_path / "generated").glob("looptune_*.c")):
         try:
@@ -119,7 +119,9 @@ def test_generated_files_compile_without_a_warning(compiler: str, tmp_path: Path
 
 def test_messages_of_the_compiler_name_the_lines_of_the_file(tmp_path: Path) -> None:
     """What is wrong with the user's own text is reported where it stands there."""
-    text = "#pragma hmpp f codelet\nvoid f(int n, float *x)\n{\n#pragma hmppcg parallel\n  for (int i = 0; i < n; i++)\n"
+    text = (
+        "#pragma hmpp f codelet\nvoid f(int n, float *x)\n{\n#pragma hmppcg parallel\n  for (int i = 0; i < n; i++)\n"
+    )
     text += "    x[i] = 1;\n}\nint main(void)\n{\n  return wrong;\n}\n"
     (tmp_path / "a.c").write_text(text)
     done = subprocess.run(
