@@ -296,7 +296,9 @@ static void on_host(const void *arguments)
         params = self._head("", "").strip()[1:-1]
         listed = f"unsigned long long which{', ' if self.codelet.params else ''}{params if self.codelet.params else ''}"
         heads = {verb: f"void {self.name}_{verb}({listed})" for verb in ("load", "store", "release")}
-        return heads | {"synchronize": f"void {self.name}_synchronize(void)"}
+        heads["synchronize"] = f"void {self.name}_synchronize(void)"
+        heads["next"] = f"void {self.name}_next(unsigned long long present, unsigned long long kept, int asynchronous)"
+        return heads
 
     def _transfers(self) -> str:
         heads, n = self._transfer_heads(), len(self.arrays)
@@ -309,7 +311,8 @@ static void on_host(const void *arguments)
             for verb in ("load", "store", "release")
         ]
         wait = f"{heads['synchronize']}\n{{\n    looptune_synchronize(&codelet);\n}}\n"
-        return "\n".join([*functions, wait])
+        options = f"{heads['next']}\n{{\n    looptune_next(&codelet, present, kept, asynchronous);\n}}\n"
+        return "\n".join([*functions, wait, options])
 
     # -- the functions of a library -----------------------------------------------------------------------------------
 

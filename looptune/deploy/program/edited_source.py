@@ -59,7 +59,7 @@ def _transfer_edits(
         one = replaced.get(call.function)
         if one is not None and (call.present or call.deferred or call.asynchronous):
             present, kept = (_bits(one, names) for names in (call.present, call.deferred))
-            before = f"(looptune_next({present}, {kept}, {int(call.asynchronous)}), "
+            before = f"({one.name}_next({present}, {kept}, {int(call.asynchronous)}), "
             yield Edit(call.start, call.start, before)
             yield Edit(call.end, call.end, ")")
     for transfer in calls.transfers:

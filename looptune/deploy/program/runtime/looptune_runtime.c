@@ -1382,15 +1382,18 @@ static void settle_all(void) {
     }
 }
 
-/* What is said of the next call of a thread. */
+/* What is said of the next call of a codelet by a thread. */
 static __thread struct {
+    const struct looptune_codelet *codelet;
     unsigned long long present, kept;
     int asynchronous;
 } next;
 static __thread int held;
 static __thread unsigned long long held_since; /* the number of the last call before */
 
-LOOPTUNE_WEAK void looptune_next(unsigned long long present, unsigned long long kept, int asynchronous) {
+LOOPTUNE_WEAK void looptune_next(struct looptune_codelet *codelet, unsigned long long present, unsigned long long kept,
+                                 int asynchronous) {
+    next.codelet = codelet;
     next.present = present;
     next.kept = kept;
     next.asynchronous = asynchronous;
@@ -1412,20 +1415,23 @@ static void widen(struct looptune_array *arrays, int count, int k) {
 }
 
 /* Take over what is said of this call, and forget it. */
-static void apply_next(struct looptune_array *arrays, int count, int *asynchronous) {
-    int k;
-    for (k = 0; k < count && k < 64; k++) {
+static void apply_next(struct looptune_codelet *codelet, struct looptune_array *arrays, int count, int *asynchronous) {
+    int k, mine = next.codelet == codelet;
+    for (k = 0; k < count; k++) {
+        int said = mine && k < 64;
         if (held && arrays[k].bytes) widen(arrays, count, k);
-        if (held || next.present >> k & 1) arrays[k].flags |= LOOPTUNE_PRESENT;
-        if ((held || next.kept >> k & 1) && arrays[k].flags & LOOPTUNE_WRITTEN) arrays[k].flags |= LOOPTUNE_KEPT;
+        if (held || (said && next.present >> k & 1)) arrays[k].flags |= LOOPTUNE_PRESENT;
+        if ((held || (said && next.kept >> k & 1)) && arrays[k].flags & LOOPTUNE_WRITTEN)
+            arrays[k].flags |= LOOPTUNE_KEPT;
     }
+    if (!mine) return;
     *asynchronous |= next.asynchronous;
-    looptune_next(0, 0, 0);
+    next.codelet = NULL;
 }
 
 LOOPTUNE_WEAK int looptune_refuse(struct looptune_codelet *codelet, const char *why) {
     int entered = enter();
-    looptune_next(0, 0, 0);
+    if (next.codelet == codelet) next.codelet = NULL;
     because(LOOPTUNE_REFUSED, "%s", why);
     count_on_host(state_of(codelet), LOOPTUNE_REFUSED);
     settle_all();
@@ -1465,7 +1471,7 @@ LOOPTUNE_WEAK int looptune_call(struct looptune_codelet *codelet, const void *ar
     struct codelet_state *state;
     int entered = enter(), status = overlap(arrays, array_count);
     double begin;
-    apply_next(arrays, array_count, &asynchronous);
+    apply_next(codelet, arrays, array_count, &asynchronous);
     memset(&c, 0, sizeof c);
     c.state = state = state_of(codelet);
     c.arguments = arguments;

@@ -144,9 +144,9 @@ void looptune_compare(struct looptune_codelet *, struct looptune_array *arrays, 
 LOOPTUNE_HIDDEN
 int looptune_refuse(struct looptune_codelet *, const char *why);
 
-/* Of the next call of this thread: the arrays (a bit for each, in order) that are PRESENT and KEPT. */
+/* Of the next call of this codelet by this thread: the arrays (a bit for each, in order) that are PRESENT and KEPT. */
 LOOPTUNE_HIDDEN
-void looptune_next(unsigned long long present, unsigned long long kept, int asynchronous);
+void looptune_next(struct looptune_codelet *, unsigned long long present, unsigned long long kept, int asynchronous);
 /* Between these two, which nest, calls of the thread leave their arrays on the device, and what is there already is not
    copied again: the host touches no array meanwhile. Then all that only the device has is copied to the host. */
 LOOPTUNE_HIDDEN
