@@ -229,7 +229,7 @@ static int forked(int used_before, int kept) {
 
 /* Calls one after the other, each with what the letters before its dot say: p(resent), k(ept), a(synchronous), x: only
    x is present, t: of another codelet, z: z += 2 x. Between them l(oad of x and y), s(tore of y and z), w(ait),
-   r(elease of x), R(elease of all), h: a part of y in a call, to which zeros are added. */
+   r(elease of x), R(elease of all), h: a part of y in a call, to which zeros are added. Calls in [] are held. */
 static int sequence(const char *text) {
     unsigned flags[2] = {0, 0};
     struct looptune_codelet *next = &axpy;
@@ -249,6 +249,8 @@ static int sequence(const char *text) {
         case 'r': looptune_release(x); break;
         case 'R': looptune_release(NULL); break;
         case 'h': call(&axpy, n / 2, 0, x, y + 1, 0, 0, 0, 1); break;
+        case '[': looptune_hold(); break;
+        case ']': looptune_give_back(); break;
         case '?': printf("y is %s\n", right(y, n, 2, calls[0]) ? "there" : "not there"); break;
         case '.':
             status |= call(next, n, 2, x, on_z ? z : y, flags[0], flags[1], asynchronous, 1);

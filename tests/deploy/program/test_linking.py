@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.program.test_runtime import FREED, HERE, Programs
 from tests.helpers.host_kernels import LIBRARIES, RUNTIME, compiled, write_fake_driver, write_kernels
+from tests.helpers.runtime_programs import FREED, HERE, Programs
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs gcc and g++")
 WARNINGS = ("-Wall", "-Wextra")

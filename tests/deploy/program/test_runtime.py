@@ -4,64 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
-from tests.helpers.host_kernels import LIBRARIES, RUNTIME, compiled, environment, write_fake_driver, write_kernels
+from tests.helpers.runtime_programs import FREED, Programs
 
-HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs gcc and g++")
-SOURCES = (HERE / "codelets.c", RUNTIME / "looptune_runtime.c")
 COMPARE, NO_MEMORY, ALIASED, BAD_GRID = 1, 4, 5, 6
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What a program printed, and what the driver was asked for."""
-
-    code: int
-    out: str
-    said: str
-    log: list[str]
-
-    def count(self, pattern: str) -> int:
-        return sum(re.match(pattern, line) is not None for line in self.log)
-
-
-@dataclass(frozen=True)
-class Programs:
-    folder: Path
-
-    def run(self, *arguments: str, driver: object = True, program: object = "codelets", **settings: object) -> Ran:
-        log = self.folder / "log"
-        log.unlink(missing_ok=True)
-        own = environment(self.folder if driver else None, self.folder / "kernels.so", FAKE_CUDA_LOG=log, **settings)
-        command = [f"{self.folder}/{program}", *arguments]
-        done = subprocess.run(command, env=dict(own), capture_output=True, text=True, timeout=100)
-        lines = log.read_text().splitlines() if log.exists() else []
-        return Ran(done.returncode, done.stdout, done.stderr, lines)
-
-    def right(self, *arguments: str, **settings: object) -> Ran:
-        """Run a program whose result must be right and which must free everything."""
-        ran = self.run(*arguments, **settings)
-        assert ran.code == 0, ran
-        assert "right" in ran.out, ran
-        return ran
-
-
-@pytest.fixture(scope="session")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
-    folder = tmp_path_factory.mktemp("programs")
-    write_fake_driver(folder)
-    write_kernels((HERE / "codelets.cu").read_text(), folder)
-    compiled(["gcc", "-O1", "-Wall", "-Wextra", "-I", RUNTIME, *SOURCES, "-o", "codelets", *LIBRARIES], folder)
-    return Programs(folder)
-
-
-FREED = "left: 0 bytes, 0 pinned, 0 modules, 0 streams, 0 events, 0 contexts"
 
 
 def test_call(programs: Programs) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.program.test_runtime import HERE, SOURCES, Programs
 from tests.helpers.host_kernels import LIBRARIES, RUNTIME, write_fake_driver, write_kernels
+from tests.helpers.runtime_programs import HERE, SOURCES, Programs
 
 pytestmark = [pytest.mark.wide, pytest.mark.skipif(shutil.which("g++") is None, reason="needs gcc and g++")]
 CALLS = (

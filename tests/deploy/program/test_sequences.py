@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+import shutil
 
 import pytest
 
-from tests.deploy.program.test_runtime import FREED, Programs, programs, pytestmark  # noqa: F401
+from tests.helpers.runtime_programs import FREED, Programs
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs gcc and g++")
 
 FAILING = (
     "cuMemAlloc_v2=2",
@@ -35,18 +38,25 @@ def sequence(rng: random.Random) -> str:
     """A sequence that keeps the rules: what is kept or pending is neither loaded anew nor released."""
     parts = []
     held = pending = False
+    depth = 0
     for _ in range(rng.randrange(1, 9)):
+        if rng.random() < 0.2:
+            parts.append("[")
+            depth += 1
         flags = [letter for letter in "pxkatz" if rng.random() < 0.3]
         parts.append("".join(flags) + ".")
-        held |= "k" in flags
+        held |= "k" in flags or depth > 0
         pending |= "a" in flags and "k" not in flags
         for letter in rng.sample("lswrRh", rng.randrange(3)):
             if (letter in "lR" and (held or pending)) or (letter == "h" and rng.random() < 0.5):
                 continue
             parts.append(letter)
-            held &= letter != "s"
+            held &= letter != "s" or depth > 0
             pending &= letter not in "ws"
-    return "".join(parts) + "ws"
+        if depth and rng.random() < 0.4:
+            parts.append("]")
+            depth -= 1
+    return "".join(parts) + "]" * depth + "ws"
 
 
 def failure(rng: random.Random) -> str:
@@ -55,7 +65,7 @@ def failure(rng: random.Random) -> str:
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.wide) for seed in range(1, 8))])
-def test_sequences(programs: Programs, seed: int) -> None:  # noqa: F811
+def test_sequences(programs: Programs, seed: int) -> None:
     """The arrays are what the original loops make of them, or the program ends since a device has lost them."""
     rng = random.Random(seed)
     for _ in range(40):
