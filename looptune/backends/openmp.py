@@ -61,13 +61,14 @@ def text(
     names_ = tuple(p.name for p in codelet.params) if head is None else head.names
     opening += "".join(f"  (void){n};\n" for n in names_ if n not in used | names_in(_bounds(codelet)))
     declared_ = "" if head is None else "".join(f"{line}\n" for line in head.before)
-    signature = _signature(codelet, tables) if head is None else head.text
+    declared_as = signature(codelet, tables) if head is None else head.text
     start = f"  {head.start}\n" if head is not None and head.start else ""
     end = f"  {head.end}\n" if head is not None and head.end else ""
-    return f"{before}{front}{declared_}{signature}\n{{\n{start}{opening}{body_of(codelet, marks=marks)}\n{end}}}\n"
+    return f"{before}{front}{declared_}{declared_as}\n{{\n{start}{opening}{body_of(codelet, marks=marks)}\n{end}}}\n"
 
 
-def _signature(codelet: Codelet, tables: Collection[str]) -> str:
+def signature(codelet: Codelet, tables: Collection[str] = ()) -> str:
+    """Return the declaration of a function of its own, without a semicolon; ``tables`` are as for ``text``."""
     params = (f"{C_TYPES[p.dtype]} **{p.name}" if p.name in tables else declaration(p) for p in codelet.params)
     return f"void {codelet.name}({', '.join(params)})"
 

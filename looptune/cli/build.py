@@ -20,6 +20,8 @@ from looptune.cli.options import (
     output_option,
     warn,
 )
+from looptune.core import cache_folder
+from looptune.core.errors import UsageError
 from looptune.core.escape import utf8
 
 
@@ -35,6 +37,12 @@ looptune build polybench/gemm.c --untuned -o gemm_default.py
 @output_option
 @option("--c", "as_c", is_flag=True, help="Write C with OpenMP instead of a Python module.")
 @option(
+    "--header",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="With --c: also write a header that declares the function.",
+)
+@option(
     "--target",
     default="auto",
     show_default=True,
@@ -47,6 +55,7 @@ def build(
     file: Path,
     output: Path | None,
     as_c: bool,
+    header: Path | None,
     target: str,
     db: Path,
     untuned: bool,
@@ -63,12 +72,22 @@ def build(
     from looptune.frontend import load
     from looptune.schedule.directive_lines import renamed_words
 
+    if header is not None and not as_c:
+        raise UsageError("--header needs --c: a Python module has none")
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     unit = load(file, defines=defines, **options)
     for message in (*unit.warnings, *renamed_words(unit.codelet)):
         warn(message)
     floats = floats_of_options(strict=no_reassociate, contract=fp_contract)
-    make = building.as_c if as_c else building.as_python
     command = shlex.join(["looptune", *map(utf8, sys.argv[1:])])
-    deliver(make(unit, db, target, command, default=untuned, floats=floats, warn=warn), output)
+    if as_c:
+        if header is not None:
+            deliver(building.header(unit), header)
+        text = building.as_c(
+            unit, db, target, command, default=untuned, floats=floats, warn=warn,
+            cache=cache_folder.choose_folder()[0],
+        )  # fmt: skip
+    else:
+        text = building.as_python(unit, db, target, command, default=untuned, floats=floats, warn=warn)
+    deliver(text, output)
     return 0

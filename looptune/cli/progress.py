@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import compress
 from typing import TYPE_CHECKING, TextIO
 
-from looptune.report.result_table import time_text
+from looptune.core.si_units import time_text
 from looptune.runtime.outcome import CLASSES
 
 if TYPE_CHECKING:

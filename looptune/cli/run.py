@@ -296,13 +296,14 @@ def _show(
 
     What could not be written is returned.
     """
+    from looptune.core.si_units import time_text
     from looptune.report import result_table
 
     lines = [result_table.counts(result), *failed]
     if result.interrupted or not result.entries:
         best = min((*result.finals_us, *result.times_us), default=None)
         if best is not None:
-            lines += [f"best so far: {result_table.time_text(best)}", result.directives, f"legality: {result.proof}"]
+            lines += [f"best so far: {time_text(best)}", result.directives, f"legality: {result.proof}"]
         say("\n".join(lines))
         return []
     try:
@@ -413,8 +414,8 @@ def _several(text: str) -> list[str]:
 
 def _compare(results: Sequence[Any], db: Path, say: Callable[[str], Any]) -> None:
     """Print the targets on the configurations timed on all of them, and the fastest of each kernel."""
+    from looptune.core.si_units import time_text
     from looptune.report import compiler_table
-    from looptune.report.result_table import time_text
     from looptune.tune.results import studies
 
     kernels, used = {r.kernel for r in results}, {r.target for r in results}

@@ -14,3 +14,16 @@ def amount(number: float, unit: str) -> str:
             shown = f"{number / scale:,.0f}" if number >= 999.5 * scale else f"{number / scale:.3g}"
             return f"{shown} {prefix}{unit}"
     return f"{number:.3g} {unit}"
+
+
+def time_text(us: float) -> str:
+    """Return microseconds in a readable unit.
+
+    >>> time_text(17.52), time_text(999.6), time_text(1234.5), time_text(2_500_000)
+    ('17.5 us', '1 ms', '1.23 ms', '2.5 s')
+    """
+    for scale, unit in ((1, "us"), (1e3, "ms")):
+        shown = f"{us / scale:.3g}"
+        if float(shown) < 1e3:
+            return f"{shown} {unit}"
+    return f"{us / 1e6:.3g} s"

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from looptune.core.errors import UsageError
 from looptune.core.floating_point import DEFAULT, Floats
+from looptune.core.si_units import time_text
 from looptune.deploy import c_source, python_module
 from looptune.deploy.best_versions import BestVersion, best_versions
+from looptune.deploy.c_timing import CTimer, own_text, timed_lines
 from looptune.deploy.python_module import ModuleRequest
 from looptune.deploy.runtime.cpu_function import this_cpu
 from looptune.deploy.runtime.lookup import Device
@@ -47,15 +49,54 @@ def as_python(
 
 def as_c(
     unit: Unit, db: Path, target: str, command: str, *, default: bool = False, floats: Floats = DEFAULT,
-    warn: Warn = _silent,
+    warn: Warn = _silent, cache: Path | None = None,
 ) -> str:  # fmt: skip
-    """Return the text of a C file; like ``as_python``, but the CPU is preferred to a GPU."""
+    """Return the text of a C file; like ``as_python``, but the CPU is preferred to a GPU.
+
+    With a ``cache`` for programs, texts are timed, and none is returned that is slower than the function of the file.
+    """
     name, rows = _found(unit, db, target, default, floats, (CPU, GPU))
     _warned(unit, rows, warn, lambda row: row.context.target == CPU)
     here = this_cpu() if name == CPU else Device("", 0, "")
     nearest = dict(rows[-1].sizes) if rows else {}
     sizes = nearest | integers(unit.codelet, unit.values)
-    return c_source.text(ModuleRequest(unit, name, rows, command, floats), here, sizes)
+    request = ModuleRequest(unit, name, rows, command, floats)
+    tuned = c_source.text(request, here, sizes)
+    return tuned if cache is None else _not_slower(request, here, sizes, tuned, cache, warn)
+
+
+def _not_slower(
+    request: ModuleRequest, here: Device, sizes: dict[str, int], tuned: str, cache: Path, warn: Warn
+) -> str:
+    """Return the first of three texts that is not slower than the function of the file, with its time."""
+    unit = request.unit
+    timer = CTimer.of(unit, sizes, request.floats, cache)
+    if isinstance(timer, str):
+        warn(f"the C that is written was not timed: {timer}")
+        return tuned
+    refused: list[str] = []
+    last_us = 0.0
+    for what, one_core in (("What was tuned", False), ("The loops on one core", True)):
+        us = timer.time_us(c_source.text(request, here, sizes, one_core=one_core))
+        if isinstance(us, str):
+            warn(f"the C that is written was not timed: {us}")
+            return tuned
+        last_us = us
+        if not timer.is_slower(us):
+            return c_source.text(request, here, sizes, one_core=one_core, notes_of_time=timed_lines(timer, us, refused))
+        refused.append(f"{what} takes {time_text(us)}, and is not used.")
+    own = own_text(unit)
+    if own is not None:
+        warn(f"{unit.codelet.name}: what was made is slower than the function of the file, which is written as it is")
+        return c_source.text(request, here, sizes, body=own, notes_of_time=timed_lines(timer, timer.file_us, refused))
+    took, file_took = time_text(last_us), time_text(timer.file_us)
+    warn(f"{unit.codelet.name}: {took}, and {file_took} for the function of the file: keep that one")
+    return c_source.text(request, here, sizes, one_core=True, notes_of_time=timed_lines(timer, last_us, refused[:1]))
+
+
+def header(unit: Unit) -> str:
+    """Return a C header that declares the function which ``as_c`` makes."""
+    return c_source.header(unit)
 
 
 def _warned(unit: Unit, rows: Sequence[BestVersion], warn: Warn, instead: Callable[[BestVersion], bool]) -> None:

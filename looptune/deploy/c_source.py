@@ -33,8 +33,15 @@ if TYPE_CHECKING:
     from looptune.frontend.signature import Head
 
 
-def text(request: ModuleRequest, device: Device, sizes: Mapping[str, int]) -> str:
-    """Return C for ``gcc -fopenmp``: the best version on ``device`` at ``sizes``, or on the nearest ones."""
+def text(
+    request: ModuleRequest, device: Device, sizes: Mapping[str, int], *, one_core: bool = False, body: str = "",
+    notes_of_time: Sequence[str] = (),
+) -> str:  # fmt: skip
+    """Return C for ``gcc -fopenmp``: the best version on ``device`` at ``sizes``, or on the nearest ones.
+
+    ``one_core``: the loops of the file without threads; ``body``: this text in place of a function made here;
+    ``notes_of_time``: what the comment says of the time of this text.
+    """
     unit = request.unit
     match, best = best_on(request.measured, device, sizes)
     directives = "" if best is None else plans.size_independent(best.directives)
@@ -45,11 +52,11 @@ def text(request: ModuleRequest, device: Device, sizes: Mapping[str, int]) -> st
     except (DirectiveError, IllegalTransform) as error:
         said = [f"The best is for its own sizes only ({error.message}): this is the default."]
         best, done = None, schedule(analysis)
-    codelet = done.codelet
-    if best is not None and best.slower is not None and best.context.target == "numba-cpu":
+    codelet = plans.sequential(unit.codelet) if one_core else done.codelet
+    if best is not None and _beaten(best) is not None and not (one_core or body):
         codelet = plans.sequential(unit.codelet)
         said = [f"What was tuned is slower than the sequential loops on one core, {best.sequential_us:.4g} us: "
-                f"{times_text(best.slower)} times.", "These are the sequential loops.", ""]  # fmt: skip
+                f"{_beaten(best)} times.", "These are the sequential loops.", ""]  # fmt: skip
     head, notes = _declared(unit)
     checks, model = call_checks(unit), analysis.model
     assumes = find_assumptions(
@@ -59,11 +66,29 @@ def text(request: ModuleRequest, device: Device, sizes: Mapping[str, int]) -> st
     lines += ["    gcc -O3 -march=native -fopenmp", ""]
     lines += [*notes, "It assumes:", "", *_wrapped(assumes), ""]
     lines += [f"With -D{MACRO} it looks at a call, and aborts where that does not hold.", ""] if checks.body else []
-    lines += [*said, *_measured(best, match, analysis), "", f"Made by: {request.command}"]
+    lines += [*notes_of_time, *said, *_measured(best, match, analysis), "", f"Made by: {request.command}"]
     comment = "\n".join(f"   {line}".rstrip() for line in comment_lines(lines)).lstrip()
+    if body:
+        return f"/* {comment}\n*/\n{body}"
     return (
         f"/* {comment}\n*/\n{openmp.text(accumulate_in_scalars(codelet), head, checks.before, checks.body, unit.rows)}"
     )
+
+
+def header(unit: Unit) -> str:
+    """Return a header with the declaration of the function, and with what the declaration needs."""
+    head, _ = _declared(unit)
+    name = unit.codelet.name
+    guard = f"{re.sub(r'[^A-Z0-9]', '_', name.upper())}_TUNED_H"
+    declared = openmp.signature(unit.codelet, unit.rows) if head is None else head.text
+    headers = () if head is None else head.headers
+    needed = [f"#include <{one}>" for one in headers] + ([] if head is None else list(head.before))
+    return "\n".join((f"#ifndef {guard}", f"#define {guard}", "", *needed, f"{declared};", "", "#endif", ""))
+
+
+def _beaten(best: BestVersion) -> str | None:
+    """Return by which factor one core was faster than this version on a CPU, None where it was not."""
+    return times_text(best.slower) if best.slower is not None and best.context.target == "numba-cpu" else None
 
 
 def _wrapped(assumes: Sequence[str]) -> Iterator[str]:

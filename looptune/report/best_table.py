@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from looptune.core.cache_file import replace_text
+from looptune.core.si_units import time_text
 from looptune.report import suite_table
-from looptune.report.result_table import time_text
 from looptune.report.table import Column, Table
 from looptune.runtime.timing import ratio_text
 

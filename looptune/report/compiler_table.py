@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from looptune.core.cache_file import replace_text
-from looptune.report.result_table import time_text
+from looptune.core.si_units import time_text
 from looptune.report.table import Column, Table, csv_text, plain_columns
 from looptune.runtime.outcome import Timed
 from looptune.tune.results.studies import KernelStudy

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from looptune.core.si_units import amount
+from looptune.core.si_units import amount, time_text
 from looptune.ir.c_printer import expression_text
-from looptune.report.result_table import time_text
 from looptune.report.table import aligned
 from looptune.tune.cost_model.sector_counts import SECTOR
 from looptune.tune.cost_model.warp_samples import LANE

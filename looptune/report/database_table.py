@@ -9,8 +9,8 @@ from dataclasses import asdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO
 
+from looptune.core.si_units import time_text
 from looptune.report.failure_table import heading
-from looptune.report.result_table import time_text
 from looptune.runtime.outcome import CLASSES
 from looptune.tune.formats import csv
 from looptune.tune.store.searches import VERSIONS, Search, by_context

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from looptune.core.cache_file import replace_text
 from looptune.core.errors import UsageError
-from looptune.core.si_units import amount
+from looptune.core.si_units import amount, time_text
 from looptune.report.table import Column, Table, aligned, csv_text, plain_columns
 from looptune.runtime.timing import times_text
 from looptune.tune.results.result import SHARES, VERSIONS, Entry, KernelOccupancy, Result
@@ -43,19 +43,6 @@ additions, multiplications and divisions of the original loops; a factor that ca
 array element that has to be touched being counted once, with its bandwidth in copying; above 100 % a cache held some of
 them, or a version made fewer operations than the loops have or made them on tensor cores, which are faster.
 """
-
-
-def time_text(us: float) -> str:
-    """Return microseconds in a readable unit.
-
-    >>> time_text(17.52), time_text(999.6), time_text(1234.5), time_text(2_500_000)
-    ('17.5 us', '1 ms', '1.23 ms', '2.5 s')
-    """
-    for scale, unit in ((1, "us"), (1e3, "ms")):
-        shown = f"{us / scale:.3g}"
-        if float(shown) < 1e3:
-            return f"{shown} {unit}"
-    return f"{us / 1e6:.3g} s"
 
 
 def row(result: Result, entry: Entry) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from math import exp, inf, isfinite, log
 from typing import Any
 
-from looptune.report.result_table import time_text
+from looptune.core.si_units import time_text
 from looptune.report.table import Table, aligned, escape_markup, plain_columns
 from looptune.tune.replay.simulate import LEVELS, Comparison, Quartiles, Score
 

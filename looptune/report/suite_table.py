@@ -15,7 +15,8 @@ from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
 from looptune.core.cache_file import replace_text
-from looptune.report.result_table import TIMELINE, counts, time_text, timeline
+from looptune.core.si_units import time_text
+from looptune.report.result_table import TIMELINE, counts, timeline
 from looptune.report.table import Column, Table, csv_text, plain_columns
 from looptune.runtime.timing import ratio_text
 from looptune.tune.results.studies import USUAL, sizes

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from looptune.core.cache_file import replace_text
+from looptune.core.si_units import time_text
 from looptune.report.best_table import condense
-from looptune.report.result_table import time_text
 from looptune.report.suite_table import mean_ratio
 from looptune.report.table import Column, Table, csv_text
 from looptune.runtime.outcome import Timed, WrongResult

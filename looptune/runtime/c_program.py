@@ -116,7 +116,7 @@ class Text(NamedTuple):
     addresses of ``scalars``, each with its type, and of ``arrays``, in this order, and the bytes of each array.
     ``macros`` are given with -D, and ``types`` are lines before the text. ``folders`` of includes: below the folder of
     the files, and elsewhere or "". ``contracts``: a product and a sum may round once; ``literals``: constants without a
-    suffix are float.
+    suffix are float; ``openmp``: its pragmas count.
     """
 
     files: tuple[tuple[str, str], ...]
@@ -129,13 +129,19 @@ class Text(NamedTuple):
     types: tuple[str, ...] = ()
     contracts: bool = False
     literals: bool = False
+    openmp: bool = False
 
     @property
     def flags(self) -> tuple[str, ...]:
         constants = ("-fsingle-precision-constant",) if self.literals else ()
         macros = (f"-D{name}={value}" for name, value in self.macros)
         own = ("-w", "-std=gnu17", "-Dmain=looptune_main")
-        return (*OPTIMISED, *floating_point_flags(self.contracts), *own, *constants, *macros)
+        return (*OPTIMISED, *floating_point_flags(self.contracts), *own, *constants, *macros, *self.threads)
+
+    @property
+    def threads(self) -> tuple[str, ...]:
+        """Return the flag of OpenMP, which the linker takes as well."""
+        return ("-fopenmp",) if self.openmp else ()
 
 
 def compile_program(text: Text, folder: Path) -> Path:
@@ -145,7 +151,8 @@ def compile_program(text: Text, folder: Path) -> Path:
     own = ["-O2", "-D_GNU_SOURCE", f"-DENTRY={text.entry}", f"-DSLOTS={SLOTS}", f"-DPOPULATE={populate}"]
     main, made = str(folder / "main.o"), folder / "program"
     _taken(compile_error([*own, "-c", str(folder / "main.c"), "-o", main]))
-    _taken(compile_error([main, _translated(text, folder), *allow_undefined_flags(), "-lm", "-o", str(made)]))
+    linked = [main, _translated(text, folder), *allow_undefined_flags(), *text.threads]
+    _taken(compile_error([*linked, "-lm", "-o", str(made)]))
     return made
 
 

@@ -38,12 +38,14 @@ __all__ = ["CReference", "NoReference", "ProgramRun"]
 class CReference:
     """The C text of a codelet as a program.
 
-    ``contracts``: a product and a sum may round once; ``widened``: double replaces float.
+    ``contracts``: a product and a sum may round once; ``widened``: double replaces float; ``openmp``: the pragmas of
+    OpenMP count.
     """
 
     excerpt: Excerpt
     contracts: bool = False
     widened: bool = False
+    openmp: bool = False
 
     @property
     def key(self) -> str:
@@ -112,7 +114,7 @@ class CReference:
             tuple((_mirrored(path), contents) for path, contents in e.files.items()), ENTRY,
             tuple((p.name, p.dtype) for p in e.scalars), tuple(p.name for p in e.arrays), tuple(e.macros.items()),
             tuple((_mirrored(folder), folder) for folder in e.folders), tuple(beside), self._types(),
-            self.contracts, e.float_literals,
+            self.contracts, e.float_literals, self.openmp,
         )  # fmt: skip
 
     def portable(self) -> Text:

@@ -223,7 +223,9 @@ def test_a_read_only_output_is_refused(axpy: looptune.Kernel) -> None:
 @pytest.mark.parametrize("count", [0, 3, 5])
 def test_the_number_of_arguments(axpy: looptune.Kernel, count: int) -> None:
     """Too few or too many: the message lists the parameters."""
-    with pytest.raises(UsageError, match=rf"^axpy takes 4 arguments \(n, a, x, y\), got {count}$"):
+    missing = ", ".join(("n", "a", "x", "y")[count:])
+    said = rf"^axpy takes 4 arguments \(n, a, x, y\), got {count}{f': {missing} missing' if missing else ''}$"
+    with pytest.raises(UsageError, match=said):
         axpy(*([1] * count))
 
 

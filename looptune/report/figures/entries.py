@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING, Any
 
+from looptune.core.si_units import time_text
 from looptune.report.figures import style
 from looptune.report.figures.style import BLUE, FAINT, GREEN, INK, ORANGE, PINK
-from looptune.report.result_table import time_text
 from looptune.tune.results.studies import KernelStudy, names_of
 
 if TYPE_CHECKING:

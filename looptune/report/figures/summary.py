@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from looptune.core.si_units import time_text
 from looptune.report import suite_table
 from looptune.report.figures import style
 from looptune.report.figures.style import BLUE, FAINT, GREEN, INK, ORANGE
-from looptune.report.result_table import time_text, title
+from looptune.report.result_table import title
 
 if TYPE_CHECKING:
     from looptune.tune.results.result import Result

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from looptune.report.result_table import time_text
+from looptune.core.si_units import time_text
 from looptune.report.scan.findings import SIZE, Verdict, hottest_first
 from looptune.report.site.document import document
 from looptune.report.table import Column, Table

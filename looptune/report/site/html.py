@@ -16,14 +16,9 @@ from html import escape
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from looptune.core.si_units import time_text
 from looptune.report import best_table, compiler_table, suite_table, transfer_table
-from looptune.report.result_table import (
-    counts,
-    directive_gain_lines,
-    kernel_table,
-    peak_texts,
-    time_text,
-)
+from looptune.report.result_table import counts, directive_gain_lines, kernel_table, peak_texts
 from looptune.report.site.document import document
 from looptune.report.transfer_table import transfers
 from looptune.runtime.outcome import Timed

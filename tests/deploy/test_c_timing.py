@@ -1,0 +1,129 @@
+"""``looptune build --c`` writes no text that is slower than the function of the file, and says what it timed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from looptune.core.floating_point import DEFAULT
+from looptune.deploy import build
+from looptune.deploy.c_timing import CTimer
+from looptune.frontend import load
+from tests.helpers.command_line import looptune
+
+pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+
+SCALE = """
+typedef float real;
+#define TWO 2
+void scale(int n, const real *restrict x, real *restrict y)
+{
+    for (int i = 0; i < n; i++)
+        y[i] = TWO * x[i];
+}
+"""
+LONG = """
+void f(int n, double *y, const double *x)
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            for (int k = 0; k < n; k++)
+                y[i] += x[j] * x[k];
+}
+"""
+SCOP = """
+void f(int n, double A[n], double B[n]) {
+#pragma scop
+  for (int i = 0; i < n; i++) A[i] = 2 * B[i];
+#pragma endscop
+}
+"""
+
+
+def made(folder: Path, text: str, said: list[str], sizes: dict[str, str] | None = None) -> str:
+    (folder / "f.c").write_text(text)
+    unit = load(folder / "f.c", defines={"n": "64"} if sizes is None else sizes)
+    return build.as_c(
+        unit, folder / "none", "auto", "looptune build", default=True, warn=said.append, cache=folder / "cache"
+    )
+
+
+@pytest.mark.parametrize("text", [SCALE, SCOP], ids=["a function", "a scop"])
+def test_both_texts_are_timed_on_the_same_arrays(text: str, tmp_path: Path) -> None:
+    """Of a drop-in the body runs in the file, of a function of its own the text alone."""
+    (tmp_path / "f.c").write_text(text)
+    unit = load(tmp_path / "f.c", defines={"n": "64"})
+    timer = CTimer.of(unit, {}, DEFAULT, tmp_path / "cache")
+    assert isinstance(timer, CTimer), timer
+    us = timer.time_us(build.as_c(unit, tmp_path / "none", "auto", "", default=True))
+    assert isinstance(us, float), us
+    assert timer.file_us >= 0
+    assert us > 0
+
+
+@pytest.mark.parametrize(
+    ("times", "threads", "said", "warned"),
+    [
+        ([50.0], True, ["50 us, and 100 us for f.c"], []),
+        ([200.0, 80.0], False, ["80 us, and 100 us", "What was tuned takes 200 us, and is not used."], []),
+        ([200.0, 300.0], False, ["100 us, and 100 us", "on one core takes 300 us, and is not used."], ["as it is"]),
+    ],
+    ids=["tuned", "one core", "as it is"],
+)
+def test_the_first_text_that_is_not_slower_is_written(
+    times: list[float], threads: bool, said: list[str], warned: list[str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """What was tuned, its loops on one core, or the function of the file; the comment has the times."""
+    left, warnings = list(times), []
+    monkeypatch.setattr(CTimer, "time_us", lambda self, text: left.pop(0))
+    monkeypatch.setattr(CTimer, "_least_us", lambda self, program: 100.0)
+    text = made(tmp_path, SCALE.replace("TWO *", "2 /* mine */ *"), warnings)
+    assert left == []
+    assert all(words in text for words in said)
+    assert ("#pragma omp parallel" in text) == threads
+    assert ("/* mine */" in text) == bool(warned)
+    assert len(warnings) == len(warned)
+    assert all(words in message for words, message in zip(warned, warnings, strict=True))
+    (tmp_path / "made.c").write_text(text)
+    subprocess.run(["gcc", "-Wall", "-Werror", "-fopenmp", "-c", "made.c"], cwd=tmp_path, check=True, timeout=60)
+
+
+def test_a_function_that_needs_its_file_is_not_written_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own text has a macro of the file: its loops on one core are written, with the advice to keep the file."""
+    warnings: list[str] = []
+    monkeypatch.setattr(CTimer, "time_us", lambda self, text: 300.0)
+    monkeypatch.setattr(CTimer, "_least_us", lambda self, program: 100.0)
+    text = made(tmp_path, SCALE, warnings)
+    assert "TWO" not in text
+    assert warnings == ["scale: 300 us, and 100 us for the function of the file: keep that one"]
+
+
+def test_what_cannot_be_timed_is_said(tmp_path: Path) -> None:
+    """Without sizes, and where one run takes long."""
+    warnings: list[str] = []
+    assert "#pragma omp parallel for" in made(tmp_path, SCALE, warnings, {})
+    assert made(tmp_path, LONG, warnings, {"n": "4000"})
+    assert [w.partition(": ")[0] for w in warnings] == ["the C that is written was not timed"] * 2
+    assert "give it with -D n=VALUE" in warnings[0]
+
+
+def test_a_header_declares_the_function(tmp_path: Path) -> None:
+    """With the types that the declaration needs; a caller compiles with it, and a module has none."""
+    (tmp_path / "f.c").write_text(SCALE)
+    ran = looptune("build", "f.c", "-D", "n=64", "--untuned", "--c", "-o", "out.c", "--header", "out.h", cwd=tmp_path)
+    assert ran.code == 0, ran.err
+    assert "Timed with -O3 -march=native at n=64: " in (tmp_path / "out.c").read_text()
+    caller = (
+        '#include "out.h"\n#include "out.h"\nint main(void) { real x[2] = {1, 2}, y[2]; scale(2, x, y); return y[1]; }'
+    )
+    (tmp_path / "main.c").write_text(caller)
+    gcc = ["gcc", "-Wall", "-Werror", "-fopenmp", "main.c", "out.c", "-o", "program", "-lm"]
+    subprocess.run(gcc, cwd=tmp_path, check=True, timeout=60)
+    assert subprocess.run([tmp_path / "program"], timeout=60, check=False).returncode == 4
+    ran = looptune("build", "f.c", "--untuned", "--header", "out.h", "-o", "out.py", cwd=tmp_path)
+    assert ran.code == 2
+    assert "--header needs --c" in ran.err
