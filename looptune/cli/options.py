@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -111,7 +112,7 @@ def file_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "defines",
             metavar="NAME[=VALUE]",
             multiple=True,
-            help="Define a macro, or set a parameter of the function.",
+            help="Define a macro, or set a parameter of the function; run takes lists of sizes, N=512,1000.",
         ),
         option(
             "-I",
@@ -312,6 +313,35 @@ def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str |
         if size not in DATASETS:
             raise UsageError(f"unknown dataset '{dataset}': choose one of {', '.join(DATASETS)}")
         made[f"{size}_DATASET"] = None
+    return made
+
+
+_SIZES = re.compile(r"\d+(?:,\d+)+", re.ASCII)
+
+
+def each_size(defines: Mapping[str, str | None]) -> list[dict[str, str | None]]:
+    """Return the definitions once for each size where some are lists of sizes, ``N=512,1000,4096``.
+
+    Several lists are taken together, so that they have one length. Raises UsageError where they have not, or where a
+    size occurs twice.
+
+    >>> each_size({"N": "8,16", "M": "2,4", "K": "3"})
+    [{'N': '8', 'M': '2', 'K': '3'}, {'N': '16', 'M': '4', 'K': '3'}]
+    """
+    lists = {name: text.split(",") for name, text in defines.items() if text is not None and _SIZES.fullmatch(text)}
+    if not lists:
+        return [dict(defines)]
+    (first, sizes), *others = lists.items()
+    for name, other in others:
+        if len(other) != len(sizes):
+            raise UsageError(
+                f"-D {name}={defines[name]}: {len(other)} sizes, and -D {first}={defines[first]} has {len(sizes)}: "
+                "lists of sizes are taken together"
+            )
+    made = [{**defines, **dict(zip(lists, values, strict=True))} for values in zip(*lists.values(), strict=True)]
+    for k, one in enumerate(made):
+        if one in made[:k]:
+            raise UsageError(f"-D {first}={defines[first]}: {one[first]} is named twice")
     return made
 
 

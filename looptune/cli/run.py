@@ -22,6 +22,7 @@ from looptune.cli.options import (
     db_option,
     defines_of,
     directive_option,
+    each_size,
     file_options,
     float_options,
     option,
@@ -179,7 +180,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     from looptune.tune.store.connection import check_path
 
     start, options = time.monotonic(), dict(options)
-    defines = defines_of(options.pop("defines"), options.pop("dataset"))
+    sizes = each_size(defines_of(options.pop("defines"), options.pop("dataset")))
     reports, as_json, quiet = options.pop("reports"), options.pop("as_json"), options.pop("quiet")
     fresh, timeout = not options.pop("resume"), options.pop("timeout")
     reassociate, flush_cache = (not options.pop(f"no_{name}") for name in ("reassociate", "flush_cache"))
@@ -187,7 +188,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     check_path(options["db"])
     cache_folder.trim_hourly(cache_folder.choose_folder()[0])
     result_table.check_writable(reports)
-    _check_together(files, options)
+    _check_together(len(files) * len(sizes), options)
     options["transfer_from"] = studies.best_of_databases(options["transfer_from"])
     targets = _several(options.pop("target"))
     if len(targets) > 1 and options["dump"]:
@@ -195,11 +196,12 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     requests = [
         [
             TuningRequest(
-                f, target=target, defines=defines, fresh=fresh, timeout_s=timeout, reassociate=reassociate,
+                f, target=target, defines=own, fresh=fresh, timeout_s=timeout, reassociate=reassociate,
                 flush_cache=flush_cache,
-                command=_alone(f, files, command), **options,
+                command=_alone(f, files, command, own), **options,
             )
             for f in files
+            for own in sizes
         ]
         for target in targets
     ]  # fmt: skip
@@ -227,17 +229,19 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
         say(f"\nwrite tables, figures and a page with: {_report(options['db'], reports)}")
     if as_json:
         records = [r.record() for r in results]
-        click.echo(json.dumps(records[0] if len(files) == len(targets) == len(records) == 1 else records, indent=1))
+        click.echo(
+            json.dumps(records[0] if len(requests[0]) == len(targets) == len(records) == 1 else records, indent=1)
+        )
     if any(r.interrupted for r in results):
         click.echo(RESUMES, err=True)
         return STOPPED
     return 0 if all(r.versions.get("timed") for r in results) else 1
 
 
-def _check_together(files: tuple[Path, ...], options: Mapping[str, Any]) -> None:
+def _check_together(problems: int, options: Mapping[str, Any]) -> None:
     """Raise UsageError for options that exclude each other, and for outputs that would overwrite inputs."""
-    if len(files) > 1 and (options["data"] or options["dump"]):
-        raise UsageError("--data and --dump take only one FILE")
+    if problems > 1 and (options["data"] or options["dump"]):
+        raise UsageError("--data and --dump take only one FILE, at one size")
     for text in options["dump"]:
         for path in (Path(text), Path(text.partition("=")[2])):
             check_not_input(
@@ -365,10 +369,17 @@ def _failed(prepared: Any, result: Any) -> list[str]:
     return [*failed, *([f"if only rounding is wrong: {hint}"] if hint else [])]
 
 
-def _alone(file: Path, files: Sequence[Path], arguments: Sequence[str]) -> str:
-    """Return the command that measures one of several files as this one does."""
+def _alone(file: Path, files: Sequence[Path], arguments: Sequence[str], defines: Mapping[str, str | None]) -> str:
+    """Return the command that measures one of several files at one of several sizes as this one does."""
     others = {utf8(str(f)) for f in files if f != file}
-    return shlex.join(["looptune", *(a for a in arguments if a not in others)])
+    return shlex.join(["looptune", *(_with_size(a, defines) for a in arguments if a not in others)])
+
+
+def _with_size(argument: str, defines: Mapping[str, str | None]) -> str:
+    """Return ``N=512`` for a list of sizes ``N=512,1000``, and any other argument as it is."""
+    head, equals, text = argument.partition("=")
+    size = defines.get(head.removeprefix("-D"))
+    return f"{head}={size}" if equals and size is not None and size in text.split(",") else argument
 
 
 def _summarise_targets(
@@ -424,12 +435,15 @@ def _compare(results: Sequence[Any], db: Path, say: Callable[[str], Any]) -> Non
     )
     if found:
         say("\n" + compiler_table.grid(found).text())
-    for kernel in sorted(kernels):
-        tuned = {r.target: us for r in results if r.kernel == kernel and (us := r.median_us("tuned")) is not None}
+    problems = sorted({(r.kernel, studies.sizes(r)) for r in results})
+    for kernel, sizes in problems:
+        same = [r for r in results if (r.kernel, studies.sizes(r)) == (kernel, sizes)]
+        tuned = {r.target: us for r in same if (us := r.median_us("tuned")) is not None}
+        named = kernel if len(problems) == len(kernels) else f"{kernel} {sizes}"
         if tuned:
             best = min(tuned, key=lambda target: tuned[target])
             others = ", ".join(f"{time_text(us)} with {target}" for target, us in tuned.items() if target != best)
-            say(f"\n{kernel}: fastest with {best}, {time_text(tuned[best])}{f'; {others}' if others else ''}")
+            say(f"\n{named}: fastest with {best}, {time_text(tuned[best])}{f'; {others}' if others else ''}")
 
 
 def reproducible(arguments: Iterable[str]) -> list[str]:

@@ -132,7 +132,10 @@ def time_spent(results: Sequence[Result], elapsed_s: float) -> str:
 def title(results: Sequence[Result]) -> str:
     """Return the title of a summary: number of kernels, type and device."""
     first = results[0]
-    return f"{len(results)} kernels, {first.dtype}, {first.facts.name} ({first.target})"
+    kernels = len({result.kernel for result in results})
+    what = f"{kernels} kernel{'s' if kernels > 1 else ''}"
+    what += f", {len(results)} sizes" if len(results) > kernels else ""
+    return f"{what}, {first.dtype}, {first.facts.name} ({first.target})"
 
 
 def markdown(results: Sequence[Result], command: str, spent: str = "") -> str:
