@@ -94,7 +94,10 @@ class Table:
 
     def html(self) -> str:
         """Return a table whose headings the page's script turns into buttons that sort."""
-        head = "".join(f'<th scope="col" class="{c.kind}">{escape(c.heading)}</th>' for c in self.columns)
+        head = "".join(
+            f'<th scope="col" class="{c.kind}"{" data-first" if c.key in _FIRST else ""}>{escape(c.heading)}</th>'
+            for c in self.columns
+        )
         rows = (
             "<tr>" + "".join(f'<td class="{c.kind}">{_html(x)}</td>' for x, c in zip(row, self.columns, strict=True))
             for row in self.rows
@@ -104,6 +107,10 @@ class Table:
             f'<div class="wide" tabindex="0" role="region" aria-label="{escape(self.caption)}"><table class="sorted" '
             f'id="{escape(self.label)}"><thead><tr>{head}</tr></thead>\n<tbody>{body}</tr></tbody></table></div>'
         )
+
+
+_FIRST = ("time", "best")
+"""Keys of the columns that stand first on a phone, where only two or three columns are seen."""
 
 
 def plain_columns(headings: Iterable[str], numbers: Iterable[str] = ()) -> tuple[Column, ...]:

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from looptune.report.figures import index, style
+from looptune.report.figures.blocks import Blocks, Column, register_blocks
 from looptune.report.figures.entries import bars, entries
 from looptune.report.figures.families import Curve, factors, orders
 from looptune.report.figures.roofline import rooflines, roofs, spread_labels
 from looptune.report.figures.sensitivity import sensitivity
-from looptune.report.site import folder
+from looptune.report.site import folder, html
 from looptune.report.site.html import Picture, inline_svg
 from looptune.report.transfer_table import transfers
 from looptune.runtime.timing import Summary
@@ -233,3 +234,27 @@ def test_ticks_of_a_logarithmic_axis_are_numbers(tmp_path: Path, low: float, hig
         inside = [t for t in labels if low <= float(t.get_text().replace(",", "")) <= high]
         assert len(inside) >= 1 if high < 2 * low else len(inside) >= 2, span
     assert "mathdefault" not in svg.read_text()
+
+
+def test_numbers_of_register_blocks_are_seen(tmp_path: Path) -> None:
+    """White ones in dark cells stay white on the page, where white areas become transparent."""
+    found = register_blocks([Blocks("gemm", "loop i", "loop j", {
+        (4, Column("split", 4)): 1.0, (8, Column("split", 4)): 2.5, (4, Column("split", 8)): 9.0,
+        (8, Column("split", 8)): 1.2,
+    })])  # fmt: skip
+    inks = [text.get_color() for text in found.axes[0].texts if text.get_text() in ("1.00", "2.50", "9.00", "1.20")]
+    assert inks == ["#fdfdfd", "#15181c", style.INK, "#fdfdfd"]
+    (path,) = style.save(lambda: found, tmp_path / "blocks", ("svg",))
+    page = inline_svg(Picture("blocks", "Register blocks", "", path.read_text()))
+    assert "#fdfdfd" in page
+    assert "#15181c" in page
+
+
+def test_small_pictures_stand_beside_each_other(tmp_path: Path) -> None:
+    """A picture that was drawn wide takes the whole row; the parts of a page have the right number."""
+    svg = '<svg width="{0}pt" height="10pt" viewBox="0 0 {0} 10"></svg>'
+    pictures = [Picture(str(width), "t", "", svg.format(width)) for width in (300, 900)]
+    made = html.page([one(database(tmp_path / "db"))], pictures, ())
+    assert '<figure id="figure-300"><h3>' in made
+    assert '<figure id="figure-900" class="whole">' in made
+    assert "<strong>1</strong> kernel<" in made

@@ -196,6 +196,39 @@ def test_versions_are_filtered(opened: Page) -> None:
 
 
 @in_browser
+def test_a_number_is_a_whole_one_and_the_filter_stands_in_the_address(opened: Page, hostile: Path) -> None:
+    """``unroll 3`` is not in ``unroll 32``; a link with the filter leads to what it shows."""
+    opened.eval(
+        "data.versions.push(...[3, 32, 13].map(n => ({...data.versions[0], text: `f timed unroll ${n} ü`})));"
+        "document.getElementById('filter').focus()"
+    )
+    opened.write("unroll 3 ü")
+    assert count(opened).startswith("1 of ")
+    assert opened.eval("location.hash") == "#words=unroll+3+%C3%BC"
+    opened.eval("location.hash = '#words=split+guarded&outcome=timed'")
+    opened.call("Runtime.evaluate", expression="new Promise(done => setTimeout(done, 60))", awaitPromise=True)
+    assert column(opened, 1) == ["loop k: unroll 4, split, guarded"]
+    assert opened.eval("document.getElementById('outcome').value") == "timed"
+    opened.eval("document.getElementById('filter').value = '('")
+    opened.eval("document.getElementById('filter').dispatchEvent(new Event('input'))")
+    assert opened.complaints == []
+
+
+@in_browser
+def test_the_time_stands_first_on_a_phone(tab: Page, hostile: Path) -> None:
+    """In the tables of the best, of times and of versions; on a wide screen the kernel does. Each row goes along."""
+    first = "['best', 'times', 'versions'].map(t => document.querySelector(`#${t} th`).textContent)"
+    for width, expected in ((400, ["time", "best", "time"]), (1300, ["kernel"] * 3)):
+        tab.size(width)
+        tab.open(hostile)
+        assert tab.eval(first) == expected
+        assert tab.eval("document.documentElement.scrollWidth") <= width
+        cells = tab.eval("[...document.querySelector('#best tbody tr').cells].map(c => c.textContent)")
+        assert (cells[0].split()[-1] in ("us", "ms", "s")) == (width == 400), cells
+    tab.size(1300)
+
+
+@in_browser
 def test_rows_show_all_there_is_by_keyboard(opened: Page) -> None:
     """Tab comes into the table once, arrows go from row to row, Escape hides; text stays text."""
     opened.eval("document.getElementById('outcome').focus()")

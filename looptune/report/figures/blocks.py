@@ -108,6 +108,8 @@ _WORST = 4.0
 _SHADES = ("#ffffff", "#56b4e9", "#0072b2")
 _LIGHT_INK = 0.55
 """Cells darker than this share have white numbers."""
+_WHITE, _BLACK = "#fdfdfd", "#15181c"
+"""The colours of numbers in cells that have a colour, which stay as they are on a dark page."""
 
 
 def register_blocks(found: Sequence[Blocks]) -> Any:
@@ -131,7 +133,8 @@ def _cells(axes: Any, one: Blocks, shades: Any) -> None:
         dark = max(0.0, 1 - log(ratio) / log(_WORST))
         axes.bar(x, 0.92, 0.96, bottom=y - 0.46, color=shades(dark), edgecolor=FAINT, linewidth=0.3)
         text = f"{ratio:.2f}" if ratio < 9.95 else f"{ratio:.0f}"
-        axes.text(x, y, text, ha="center", va="center", fontsize=6.5, color="white" if dark > _LIGHT_INK else INK)
+        ink = _WHITE if dark > _LIGHT_INK else _BLACK if dark else INK
+        axes.text(x, y, text, ha="center", va="center", fontsize=7.5, color=ink)
     axes.set(xlim=(-0.5, len(across) - 0.5), ylim=(-0.5, len(down) - 0.5))
     axes.set_xticks(range(len(across)), [str(c.factor) for c in across])
     axes.set_yticks(range(len(down)), [str(row) for row in down])

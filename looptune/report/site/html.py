@@ -80,7 +80,9 @@ def _embedded(value: Any) -> str:
 def _head(studies: Sequence[KernelStudy], title: str) -> list[str]:
     tried = sum(s.result.tried for s in studies)
     timed = sum(s.result.versions.get("timed", 0) for s in studies)
-    tiles = [(str(len({s.kernel for s in studies})), "kernels"), (f"{tried:,}", "versions"), (f"{timed:,}", "timed")]
+    kernels = len({s.kernel for s in studies})
+    tiles = [(str(kernels), "kernel" if kernels == 1 else "kernels")]
+    tiles += [(f"{tried:,}", "version" if tried == 1 else "versions"), (f"{timed:,}", "timed")]
     for what, same in comparable_groups(studies).items():
         tiles += _means([s.result for s in same], what)
     items = "".join(f"<li><strong>{escape(value)}</strong> {escape(what)}</li>" for value, what in tiles)
@@ -125,12 +127,22 @@ def _tables(studies: Sequence[KernelStudy]) -> list[str]:
 
 def _figures(pictures: Sequence[Picture], notes: Sequence[str]) -> list[str]:
     made = [
-        f'<figure id="figure-{escape(p.name)}"><h3>{escape(p.title)}</h3><div class="drawn">{inline_svg(p)}</div>'
-        f"<figcaption>{escape(p.caption)}</figcaption></figure>"
+        f'<figure id="figure-{escape(p.name)}"{_width_class(p)}><h3>{escape(p.title)}</h3>'
+        f'<div class="drawn">{inline_svg(p)}</div><figcaption>{escape(p.caption)}</figcaption></figure>'
         for p in pictures
     ]
     said = [f'<p class="faint">{escape(note)}</p>' for note in notes]
-    return ['<h2 id="figures">Figures</h2>', *made, *said]
+    return ['<h2 id="figures">Figures</h2>', '<div class="figures">', *made, "</div>", *said]
+
+
+SMALL_POINTS = 460.0
+"""A picture that was drawn no wider than this stands beside others."""
+
+
+def _width_class(picture: Picture) -> str:
+    size = _SIZE.search(picture.svg)
+    points = inf if size is None else float(size[2] if size[2] is not None else size[5])
+    return "" if points <= SMALL_POINTS else ' class="whole"'
 
 
 def inline_svg(picture: Picture) -> str:
@@ -153,11 +165,12 @@ def _sized(match: re.Match[str], label: str) -> str:
 
 def _versions(studies: Sequence[KernelStudy]) -> list[str]:
     head = "".join(
-        f'<th scope="col" data-field="{field}" class="{kind}">{heading}</th>' for field, heading, kind in _VERSIONS
+        f'<th scope="col" data-field="{field}" class="{kind}"{" data-first" if field == "us" else ""}>{heading}</th>'
+        for field, heading, kind in _VERSIONS
     )
     return [
         '<h2 id="every">Every version</h2>', '<div class="controls">',
-        '<label>filter: words that occur<input id="filter" type="search" autocomplete="off" '
+        '<label>filter: words and whole numbers that occur<input id="filter" type="search" autocomplete="off" '
         'placeholder="unroll rfactor gemm"></label>',
         _choice("kernel", "kernel", names_of(studies)),
         _choice("outcome", "outcome", sorted({row.status for s in studies for row in s.rows})),

@@ -51,12 +51,35 @@ function more() {
   }
 }
 
+/** Whether a word occurs; a number at either end of it is a whole one: `unroll 4` is not in `unroll 48`. */
+function finder(word) {
+  const text = word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const found = new RegExp((/^\d/.test(word) ? "(?<![\\d.])" : "") + text + (/\d$/.test(word) ? "(?![\\d]|\\.\\d)" : ""));
+  return (v) => found.test(v.text);
+}
+
+/** What the controls say, in the part of the address behind `#`, so that a link leads to it. */
+function toAddress() {
+  const said = new URLSearchParams();
+  for (const [name, control] of Object.entries(controls)) if (control.value) said.set(name, control.value);
+  const text = said.toString();
+  if (text || location.hash.includes("=")) history.replaceState(null, "", `#${text || "every"}`);
+}
+
+function fromAddress() {
+  if (!location.hash.includes("=")) return;
+  const said = new URLSearchParams(location.hash.slice(1));
+  for (const [name, control] of Object.entries(controls)) control.value = said.get(name) ?? "";
+  refresh();
+  document.getElementById("every").scrollIntoView();
+}
+
 function refresh() {
-  const words = controls.words.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = controls.words.value.toLowerCase().split(/\s+/).filter(Boolean).map(finder);
   shown = data.versions.filter((v) =>
     (!controls.kernel.value || v.name === controls.kernel.value) &&
     (!controls.outcome.value || v.outcome === controls.outcome.value) &&
-    words.every((word) => v.text.includes(word)));
+    words.every((occurs) => occurs(v)));
   if (order) shown = ordered(shown, (v) => v[order.field], order.descending);
   document.getElementById("count").textContent = `${shown.length} of ${data.versions.length} versions`;
   body.replaceChildren();
@@ -109,7 +132,8 @@ sortable([...table.tHead.rows[0].cells], (column, descending) => {
   order = { field: columns[column], descending };
   refresh();
 });
-for (const control of Object.values(controls)) control.addEventListener("input", refresh);
+for (const control of Object.values(controls)) control.addEventListener("input", () => { refresh(); toAddress(); });
+window.addEventListener("hashchange", fromAddress);
 box.addEventListener("scroll", more);
 window.addEventListener("resize", more);
 window.addEventListener("scroll", () => {
@@ -128,3 +152,4 @@ document.addEventListener("keydown", (event) => {
   move(row, event.key);
 });
 refresh();
+fromAddress();

@@ -44,6 +44,13 @@ function sortable(headings, sort) {
   });
 }
 
+/** On a phone the time stands first: few columns are seen without scrolling. */
+if (matchMedia("(max-width: 46rem)").matches)
+  for (const heading of document.querySelectorAll("th[data-first]")) {
+    const from = heading.cellIndex;
+    for (const row of heading.closest("table").rows) if (row.cells.length > from) row.prepend(row.cells[from]);
+  }
+
 for (const table of document.querySelectorAll("table.sorted")) {
   const body = table.tBodies[0];
   sortable([...table.tHead.rows[0].cells], (column, descending) => {
