@@ -14,6 +14,8 @@ from looptune.deploy import plans
 from looptune.deploy.best_versions import BestVersion
 from looptune.deploy.runtime.lookup import Device, Match, look_up
 from looptune.lower.plan import Plan
+from looptune.runtime import targets
+from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
 
 DEFAULT = "default"
@@ -44,7 +46,7 @@ class BestKernel:
 
     def __post_init__(self) -> None:
         """Make every plan at once, so that an error in one shows here; plans are built at first use."""
-        self._plans[DEFAULT] = plans.default(self.analysis)
+        self._plans[DEFAULT] = plans.default(self.analysis, blocks=targets.specializes_sizes(self.backend.name, CACHE))
         for k, row in enumerate(self.rows):
             anywhere = plans.for_other_sizes(self.analysis, row)
             self._plans[f"exact {k}"] = plans.exact(self.analysis, row)

@@ -51,9 +51,10 @@ def for_other_sizes(analysis: Analysis, best: BestVersion) -> Plan | None:
     There is none if the directives fit these sizes only, as ``fullunroll`` of a loop as long as one of them does, or if
     a block would need more than a GPU has.
     """
+    blocks = best.context.target == "numba-cuda"
     try:
-        made = default(analysis, size_independent(best.directives))
-        if best.context.target == "numba-cuda":
+        made = default(analysis, size_independent(best.directives), blocks=blocks)
+        if blocks:
             importlib.import_module("looptune.backends.numba_cuda.backend").check_limits(finish(made, MODEL))
     except LooptuneError:
         return None
@@ -65,10 +66,10 @@ def size_independent(directives: str) -> str:
     return re.sub(r"\bnoremainder\b", "remainder", directives, flags=re.IGNORECASE)
 
 
-def default(analysis: Analysis, directives: str = "") -> Plan:
-    """Return the plan without sizes: it runs at any sizes."""
+def default(analysis: Analysis, directives: str = "", *, blocks: bool) -> Plan:
+    """Return the plan without sizes: it runs at any sizes. ``blocks``: threads come in blocks, as on a GPU."""
     done = schedule(analysis, parse_lines(directives.splitlines(), "configuration"))
-    return lower(done.codelet, directives, done.asserted)
+    return lower(done.codelet, directives, done.asserted, blocks=blocks)
 
 
 def original(codelet: Codelet) -> Plan:

@@ -71,7 +71,7 @@ def text(request: ModuleRequest) -> str:
         else Cpu(runtime.names | compiled.names, reorders=request.floats.reorder)
     )
     analysis = Analysis(codelet, request.floats.reorder)
-    default = assembly.add(plans.default(analysis), "no directives, any sizes")
+    default = assembly.add(plans.default(analysis, blocks=gpu), "no directives, any sizes")
     rows = [_row(request, analysis, best, assembly) for best in request.measured]
     loops = Cpu(
         runtime.names | compiled.names | {k.name for k in assembly.found.values()}, "original", options="STRICT"

@@ -211,6 +211,9 @@ def finish(plan: Plan, machine: Machine) -> FinishedPlan:
     if isinstance(plan, FinishedPlan):
         assert plan.machine == machine, f"the plan is for {plan.machine}, and not for {machine}"
         return plan
+    if plan.passes and "ping-pong-arrays" not in plan.passes and machine.blocks:
+        # Blocks would store into the array from which others load.
+        assert all(k.time_tile is None for k in plan.kernels), "tiles of several steps were lowered for a CPU"
     done = _run(plan, machine, PASSES)
     return FinishedPlan(**{f.name: getattr(done, f.name) for f in fields(done)}, machine=machine)
 

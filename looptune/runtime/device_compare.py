@@ -50,7 +50,7 @@ def comparison_plan(dtype: str, gpu: bool) -> Plan:
     bad = "got[AT] != want[AT]" if distance is None else f"!({distance} <= allowed[AT])"
     text = _TEXT.replace("BAD", bad).replace("AT", "j * lanes + b" if gpu else "b * rows + j")
     codelet = load(text.replace("TYPE", C_TYPES[dtype])).codelet
-    return lower(schedule(Analysis(codelet)).codelet, "")
+    return lower(schedule(Analysis(codelet)).codelet, "", blocks=gpu)
 
 
 @dataclass(slots=True)

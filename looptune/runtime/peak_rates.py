@@ -101,7 +101,7 @@ def fma_text(dtype: FloatType) -> str:
 def plan_of_text(text: str, **sizes: int) -> Plan:
     """Return the plan of the codelet in ``text`` at these sizes."""
     done = schedule(Analysis(load(text).codelet), (), sizes)
-    return lower(specialize(done.codelet, sizes), "")
+    return lower(specialize(done.codelet, sizes), "", blocks=True)
 
 
 KNOWN = ("numba-cuda", "numba-cpu")

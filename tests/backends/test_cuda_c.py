@@ -227,3 +227,14 @@ def writer() -> CWriter:
     made = CudaCWriter(finish(lower(nest("for i in range(n): A[i] = 0", {"A": ("n",)})), GPU), {"n"})
     made.bind("i", True)
     return made
+
+
+@cuda
+def test_a_tile_of_time_steps_that_is_stored_where_it_was_loaded_compiles() -> None:
+    """The last tile of an odd number of steps needs no second array, and its rows have one place in each array."""
+    from looptune.backends.cuda.cuda_c import CudaC
+
+    codelet = load(POLYBENCH / "c" / "jacobi-2d.c").codelet
+    lines = parse_lines(["loop 1: overlap 2, rows 8", "codelet: grid blocksize 64x4"])
+    made = lower(schedule(Analysis(codelet), lines).codelet, blocks=True)
+    assert CudaC("sm_90").ptx(made).count(".entry") > 1

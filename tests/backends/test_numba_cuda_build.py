@@ -104,7 +104,7 @@ def test_a_plan_stops_between_launches_on_a_made_up_device(monkeypatch: pytest.M
     """Launches are queued until the time of the device, less that of the host, is over the limit."""
     program_of = importlib.import_module("looptune.backends.cuda.program")
     codelet = load(STEPS).codelet
-    made = lower(schedule(Analysis(codelet)).codelet)
+    made = lower(schedule(Analysis(codelet)).codelet, blocks=True)
     launched: list[str] = []
     marks: dict[int, int] = {}
     created = count()

@@ -53,6 +53,36 @@ for device in (t.Device("NVIDIA H200", 132, "sm_90"), t.Device("none", 1, "")):
     assert said.splitlines() == ["exact plan_1", "same device plan_2", "default plan_0", "default plan_0"]
 
 
+JACOBI = """void f(int steps, int n, double A[n][n], double B[n][n]) {
+  for (int t = 0; t < steps; t++) {
+    for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++) B[i][j] = A[i - 1][j] + A[i][j + 1];
+    for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++) A[i][j] = 0.5 * (B[i + 1][j] + B[i][j - 1]);
+  }
+}
+"""
+
+
+@pytest.mark.wide
+@cuda
+def test_tiles_of_several_steps_at_other_sizes(tmp_path: Path) -> None:
+    """Blocks store into another array than they load from, at the sizes of the sweep and at others."""
+    (tmp_path / "f.c").write_text(JACOBI)
+    unit = load(tmp_path / "f.c")
+    lines = "loop t: overlap 2, rows 4\ncodelet: grid blocksize 16x2"
+    db = synthetic_database.keep(tmp_path / "db", synthetic_database.context(unit, {"steps": 3, "n": 20}), {lines: 5.0})
+    (tmp_path / "m.py").write_text(build.as_python(unit, db, "numba-cuda", ""))
+    code = """
+import m as t, warnings, numpy as np
+warnings.filterwarnings("ignore", "f: nothing was tuned")
+t.CALL.device = lambda: t.Device("NVIDIA H200", 132, "sm_90")
+for steps, n in ((3, 20), (3, 23), (4, 17)):
+    rng = np.random.default_rng(0)
+    t.f(steps, n, rng.random((n, n)), rng.random((n, n)), check=True)
+    print(t.match(steps, n).plan)
+"""
+    assert run_alone(tmp_path, code, NUMBA_ENABLE_CUDASIM="1").split() == ["plan_1", "plan_2", "plan_2"]
+
+
 @pytest.mark.wide
 @cuda
 @pytest.mark.parametrize("kernel", ["gemm", "gramschm", "3mm"])

@@ -324,3 +324,19 @@ def test_a_plan_is_finished_for_one_machine() -> None:
     done = finish(lower(scheduled(*CASES["gemm"]), blocks=True), GPU)
     with pytest.raises(AssertionError, match="the plan is for Machine"):
         finish(done, NO_BARRIER)
+
+
+def test_tiles_of_several_steps_are_lowered_for_their_machine() -> None:
+    """Lowered for a CPU, blocks of a GPU would store into the array from which others load."""
+    codelet = load("""void f(int steps, int n, double A[n], double B[n]) {
+  for (int t = 0; t < steps; t++) {
+    for (int i = 1; i < n - 1; i++) B[i] = A[i - 1] + A[i + 1];
+    for (int i = 1; i < n - 1; i++) A[i] = B[i - 1] + B[i + 1];
+  }
+}
+""").codelet
+    done = schedule(Analysis(codelet), parse_lines(["loop t: overlap 2"])).codelet
+    stored = finish(lower(done, blocks=True), Machine(blocks=True))
+    assert "A__spare" in {local.name for local in stored.device_locals}
+    with pytest.raises(AssertionError, match="lowered for a CPU"):
+        finish(lower(done), Machine(blocks=True))

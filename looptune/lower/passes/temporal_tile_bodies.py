@@ -354,7 +354,8 @@ class _Bodies:
     def all_stores(self) -> Iterator[Stmt]:
         """Yield the rows of all arrays in turn, for they are in the core together."""
         targets = self.whole.target.items()
-        yield from (self.first_row_variables(target) for _, target in targets)
+        loaded = {*self.whole.source.values()}
+        yield from (self.first_row_variables(target) for _, target in targets if target not in loaded)
 
         def store(cell: Cell) -> tuple[Stmt, ...]:
             return tuple(Assign(self.row_offset(a, t, cell), self.cells.register(a, cell)) for a, t in targets)
