@@ -23,6 +23,7 @@ from looptune.deploy.asserted import size_conditions
 from looptune.deploy.best_versions import BestVersion
 from looptune.deploy.program.machine_code import KernelCompiler, cuda_text
 from looptune.deploy.program.plan_text import PlanTexts, name_in_file
+from looptune.deploy.program.untuned import guess
 from looptune.deploy.python_module import measurement_lines
 from looptune.frontend import Unit
 from looptune.frontend.hmpp import size_of
@@ -98,14 +99,15 @@ class _File:
 
     def made(self) -> CodeletFile:
         texts = PlanTexts(self.request.compiler)
-        default, versions, rows = "0", "", 0
+        default, versions, rows, predicted = "0", "", 0, ""
         if self.request.compiler.architectures:
-            default = texts.add(plans.default(self.analysis), "the directives of the file, any sizes")
+            default = texts.add(plans.default(self.analysis, blocks=True), "the directives of the file, any sizes")
             versions, rows = self._versions(texts)
+            predicted = self._predicted(texts)
         loops = self._loops()
         code_name = f"{self.name}_code.h"
         parts = [
-            self._arguments(), texts.text(), versions, loops, self._table(default, rows),
+            self._arguments(), texts.text(), versions, predicted, loops, self._table(default, rows, predicted),
             self._describe(texts.aligned), self._exported() if self.request.library else self._entry(bool(loops)),
             self._transfers() if self.request.transfers else "",
         ]  # fmt: skip
@@ -180,6 +182,23 @@ class _File:
         head = f"static const struct looptune_version versions[{len(rows)}] = {{\n"
         return "".join([*arrays, head, *rows, "};\n"]), len(rows)
 
+    def _predicted(self, texts: PlanTexts) -> str:
+        """Return the version that the cost model predicts to be fastest, "" if something was tuned or none is."""
+        found = None if self.request.measured else guess(self.unit, self.analysis, self.request.compiler.architectures)
+        if found is None:
+            return ""
+        try:
+            plan = plans.default(self.analysis, found.directives, blocks=True)
+            name = texts.add(plan, "predicted to be fastest, any sizes")
+        except ResourceError:
+            return ""
+        times = f"{found.predicted_us:.4g} us, without directives {found.default_us:.4g} us, on {found.device}"
+        return (
+            f"/* Predicted, not measured: {times}. */\n"
+            f"static const struct looptune_version predicted = {{\n    0, 0, 0, 0, 0, {name},\n"
+            f"    {quote('; '.join(found.directives.splitlines()))}\n}};\n"
+        )
+
     def _elsewhere(self, texts: PlanTexts, best: BestVersion, where: str) -> str:
         plan = plans.for_other_sizes(self.analysis, best)
         try:
@@ -231,13 +250,14 @@ static void on_host(const void *arguments)
             fields.append(f"    void *{name_in_file(p.name)};\n")
         return f"struct arguments {{\n{''.join(fields) or '    char none;' + chr(10)}}};\n"
 
-    def _table(self, default: str, rows: int) -> str:
+    def _table(self, default: str, rows: int, predicted: str) -> str:
         names = ", ".join(map(quote, self.sizes))
+        guessed = "&predicted" if predicted else "0"
         return (
             f"static const char *const size_names[] = {{{names or '0'}}};\n"
             f"static struct looptune_codelet codelet = {{\n"
             f"    {quote(self.codelet.name)}, {quote(self.request.place)}, {'versions' if rows else '0'}, "
-            f"{rows},\n    size_names, {len(self.sizes)}, {default}, 1.0, 0\n}};\n"
+            f"{rows},\n    size_names, {len(self.sizes)}, {default}, 1.0, 0, {guessed}\n}};\n"
         )
 
     def _describe(self, aligned: set[str]) -> str:

@@ -41,7 +41,7 @@ static void loops(const void *arguments) {
 }
 
 static const char *const size_names[] = {"n"};
-static struct looptune_codelet codelet = {QUOTED(PART), "part.c:40", NULL, 0, size_names, 1, plan, 1, NULL};
+static struct looptune_codelet codelet = {QUOTED(PART), "part.c:40", NULL, 0, size_names, 1, plan, 1, NULL, NULL};
 
 int NAMED(PART)(long long n, float *x, float *y) {
     struct arguments g;

@@ -146,9 +146,9 @@ struct loaded_kernel {
     struct loaded_kernel *next;
 };
 
-enum { LEVEL_EXACT, LEVEL_DEVICE, LEVEL_CAPABILITY, LEVEL_FAMILY, LEVEL_DEFAULT, LEVEL_HOST, LEVEL_COUNT };
+enum { LEVEL_EXACT, LEVEL_DEVICE, LEVEL_CAPABILITY, LEVEL_FAMILY, LEVEL_PREDICTED, LEVEL_DEFAULT, LEVEL_HOST, LEVEL_COUNT };
 static const char *const LEVELS[LEVEL_COUNT] = {
-    "exact", "same device", "same capability", "same family", "default", "host"};
+    "exact", "same device", "same capability", "same family", "predicted", "default", "host"};
 
 struct choice {
     looptune_plan plan;
@@ -1056,6 +1056,11 @@ static struct choice look_up(const struct looptune_codelet *c, const struct devi
             nearest = far;
         }
     }
+    if (!best.version && c->predicted) {
+        best.plan = c->predicted->elsewhere;
+        best.version = c->predicted;
+        best.level = LEVEL_PREDICTED;
+    }
     return best;
 }
 
@@ -1101,6 +1106,9 @@ static void tell_choice(struct codelet_state *s, struct choice ch, const struct 
     named_sizes(here, sizeof here, ", ", c, sizes);
     if (!ch.version)
         say("%s (%s): nothing was tuned for %s%s: the default is used", c->name, c->place, d->name, here);
+    else if (ch.level == LEVEL_PREDICTED)
+        say("%s (%s): nothing was tuned for %s%s: what is predicted to be fastest is used", c->name, c->place, d->name,
+            here);
     else
         say("%s (%s): nothing was tuned for %s%s: using what is best on %s%s (%s)", c->name, c->place, d->name,
             here, ch.version->device, named_sizes(there, sizeof there, " at ", c, ch.version->sizes), LEVELS[ch.level]);

@@ -123,6 +123,9 @@ struct looptune_codelet {
     looptune_plan by_default;               /* any device, any sizes */
     double terms;                           /* set by the caller: most terms of a sum, for LOOPTUNE_CHECK */
     void *state;                            /* the runtime's */
+    /* What a model predicts to be fastest at any sizes, where nothing was tuned: only `elsewhere` and `directives` of it;
+       NULL for none. */
+    const struct looptune_version *predicted;
 };
 
 /* Run a codelet. `loops` are the original loops on the cores of the host, or NULL: they run if there is no device and
@@ -180,7 +183,7 @@ int looptune_call_on_device(struct looptune_codelet *, const void *arguments, co
                             const looptune_address *arrays, const struct looptune_array *described, int array_count,
                             void *stream);
 /* What a call at these sizes would run: the level of the match ("exact", "same device", "same capability",
-   "same family", "default", "host") and the directives. */
+   "same family", "predicted", "default", "host") and the directives. */
 LOOPTUNE_HIDDEN
 int looptune_match(struct looptune_codelet *, const long long *sizes, const char **level, const char **directives);
 LOOPTUNE_HIDDEN
