@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from looptune.tune.formats.t1 import space_text
 from looptune.tune.session.prepare import TuningRequest, prepare
 from looptune.tune.space.space import parse
 from looptune.tune.store.searches import Measurement, Recording, Search, searches
-from looptune.tune.store.store import Row
+from looptune.tune.store.store import Row, Store
 from tests.helpers import row_factory
 from tests.helpers.paths import POLYBENCH
 from tests.helpers.row_factory import ROWS
@@ -130,6 +131,91 @@ def test_kernel_tuners_own_t4_is_read(tmp_path: Path):
     (found,) = back(tmp_path / "k.json", json.dumps(held))
     assert [m.cost_us for m in found.measured] == [3000.0, None]
     assert [m.seconds for m in found.measured] == pytest.approx([0.156, 0.009])
+
+
+HUB = {
+    "metadata": {"timeunit": "miliseconds"},
+    "results": [
+        {
+            "configuration": {"block_size_x": 16, "method": "a"}, "objectives": ["time"], "correctness": 1,
+            "times": {"compilation": 100.0, "framework": 1.0, "search_algorithm": 0, "validation": 0,
+                      "runtimes": [2.0, 2.5, 9.0]},
+            "invalidity": "correct", "measurements": [{"name": "time", "value": 4.5, "unit": ""}],
+        },
+        {
+            "configuration": {"block_size_x": 32, "method": "b"}, "objectives": ["time"], "correctness": 0,
+            "times": {"compilation": 50.0, "framework": 1.0, "search_algorithm": 0, "validation": 0},
+            "invalidity": "runtime", "measurements": [{"name": "time", "value": "RuntimeFailedConfig", "unit": ""}],
+        },
+    ],
+    "schema_version": "1.0.0",
+}  # fmt: skip
+"""As the files of the benchmark hub are written."""
+
+
+@pytest.mark.parametrize("unit", ["miliseconds", "milliseconds"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_the_hubs_t4_is_read(unit: str, pack: Callable[[bytes], bytes], tmp_path: Path):
+    """Both spellings of the unit, compressed or not; the objective without a unit is in that of the file."""
+    path = tmp_path / "conv_T4.json.gz"
+    path.write_bytes(pack(json.dumps(HUB | {"metadata": {"timeunit": unit}}).encode()))
+    (found,) = files.all_recordings(path)
+    assert [m.cost_us for m in found.measured] == [4500.0, None]
+    assert [m.seconds for m in found.measured] == pytest.approx([0.1135, 0.05])
+    assert found.table.rows[0].text == "block_size_x=16\nmethod=a"
+
+
+def test_a_compressed_database_is_read(tmp_path: Path):
+    """As the reports of this repository have it."""
+    store = tmp_path / "results.sqlite"
+    with Store.open(store) as opened:
+        for row in ROWS:
+            if row.outcome is not None:
+                opened.record(row, row.outcome)
+    packed = tmp_path / "results.sqlite.gz"
+    packed.write_bytes(gzip.compress(store.read_bytes()))
+    assert [r.name for r in files.all_recordings(packed)] == [r.name for r in files.all_recordings(store)]
+
+
+def test_a_damaged_archive_is_refused(tmp_path: Path):
+    """Cut off, changed inside, or larger than what is read."""
+    path, whole = tmp_path / "a.json.gz", gzip.compress(json.dumps(HUB).encode())
+    for damaged in (whole[:-20], whole[:12], whole[:20] + b"\xff\xff\xff" + whole[23:]):
+        path.write_bytes(damaged)
+        with pytest.raises(UsageError, match="compressed by gzip, and damaged"):
+            files.all_recordings(path)
+
+
+KTT: dict[str, Any] = {
+    "Metadata": {"ComputeApi": "CUDA", "Device": "A100", "TimeUnit": "Milliseconds"},
+    "Results": [
+        {
+            "KernelName": "mm", "Status": "Ok", "TotalDuration": 2.0, "TotalOverhead": 90.0, "ExtraDuration": 0.5,
+            "Configuration": [{"Name": "MWG", "IsDouble": False, "Value": 16}], "ComputationResults": [],
+        },
+        {
+            "KernelName": "mm", "Status": "CompilationFailed", "TotalDuration": 0.0, "TotalOverhead": 0.0,
+            "Configuration": [{"Name": "MWG", "IsDouble": False, "Value": 32}], "ComputationResults": [],
+        },
+    ],
+}  # fmt: skip
+
+
+def test_results_of_ktt_are_read(tmp_path: Path):
+    """The duration in the unit that the file states; what failed has no cost."""
+    (found,) = back(tmp_path / "mm.json", json.dumps(KTT))
+    assert (found.name, found.device) == ("mm", "A100")
+    assert [c.text for c in found.table.rows] == ["MWG=16", "MWG=32"]
+    assert [m.cost_us for m in found.measured] == [2000.0, None]
+    assert [m.seconds for m in found.measured] == [pytest.approx(0.092), None]
+    for changed_result, message in (
+        ({"KernelName": "other"}, r"Results\[1\]\.KernelName: expected the kernel 'mm'"),
+        ({"TotalDuration": -1.0}, r"Results\[1\]\.TotalDuration: expected a number that is not negative"),
+        ({"Configuration": {}}, r"Results\[1\]\.Configuration: expected a list"),
+    ):
+        text = json.dumps(KTT | {"Results": [KTT["Results"][0], KTT["Results"][1] | changed_result]})
+        with pytest.raises(UsageError, match=message):
+            back(tmp_path / "mm.json", text)
 
 
 def test_foreign_wisdom_is_read(tmp_path: Path):

@@ -9,26 +9,32 @@ searches of one database apart. Read are:
     *.csv               ours, as ``looptune export`` writes it
     *.json              T4 results, schema 1.0.0 and 1.1.0
     *.json              a Kernel Tuner cache file, one whose writer did not close it too
+    *.json              results of KTT, in its own JSON
     *.wisdom            a Kernel Launcher wisdom file
 
-Of a foreign file the space is what it holds: the product of its parameters less what its constraints forbade.
-UsageError says which file is none of these, or what in it cannot be read, and where.
+Each may be compressed by gzip, whatever it is called. Of a foreign file the space is what it holds: the product of its
+parameters less what its constraints forbade. UsageError says which file is none of these, or what
+in it cannot be read, and where.
 """
 
 from __future__ import annotations
 
+import errno
 import re
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from looptune.core.cache_file import read_file, replace_text
 from looptune.core.errors import UsageError
-from looptune.tune.formats import csv, json_cursor, kernel_tuner, t1, t4, wisdom
+from looptune.tune.formats import csv, json_cursor, kernel_tuner, ktt, t1, t4, wisdom
 from looptune.tune.store.searches import Recording, Search, searches
 from looptune.tune.store.store import Store
 
 _LARGEST = 2**30
 """Bytes of a recording."""
+_GZIP = b"\x1f\x8b"
 _UNCLOSED = ("", "}}", "}\n}")
 """A Kernel Tuner cache that is still being written lacks its last two braces."""
 
@@ -115,13 +121,37 @@ def all_recordings(path: Path) -> list[Recording]:
     Raises UsageError if the file cannot be read.
     """
     try:
-        data = read_file(path, _LARGEST)
+        packed = read_file(path, _LARGEST)
+        data = _unpacked(packed)
         ours = data.startswith(b"SQLite format 3\0")
         text = "" if ours else data.decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", "it is neither a store nor text")
         raise UsageError(f"cannot read {path}: {reason}") from error
+    except zlib.error as error:
+        raise UsageError(f"cannot read {path}: it is compressed by gzip, and damaged") from error
+    if ours and data is not packed:
+        with TemporaryDirectory() as folder:
+            unpacked = Path(folder) / "results.sqlite"
+            unpacked.write_bytes(data)
+            return _stored(unpacked)
     return _stored(path) if ours else _foreign(path, text)
+
+
+def _unpacked(data: bytes) -> bytes:
+    """Return the content of a file that gzip compressed, else ``data``.
+
+    Raises OSError if there are more than ``_LARGEST`` bytes, and zlib.error if the file is damaged.
+    """
+    if not data.startswith(_GZIP):
+        return data
+    reader = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    text = reader.decompress(data, _LARGEST + 1)
+    if len(text) > _LARGEST:
+        raise OSError(errno.EFBIG, f"it has more than {_LARGEST:,} bytes")
+    if not reader.eof:
+        raise zlib.error("the file ends early")
+    return text
 
 
 def select(paths: Sequence[Path], kernels: Sequence[str] = ()) -> list[Recording]:
@@ -158,4 +188,6 @@ def _foreign(path: Path, text: str) -> list[Recording]:
             return [kernel_tuner.read(file)]
         case {"results": _}:
             return [t4.read(file)]
-    raise UsageError(f"{path} is neither T4 results, a Kernel Tuner cache nor Kernel Launcher wisdom")
+        case {"Metadata": _, "Results": _}:
+            return [ktt.read(file)]
+    raise UsageError(f"{path} is neither T4 results, a Kernel Tuner cache, results of KTT nor Kernel Launcher wisdom")

@@ -159,6 +159,22 @@ def timestamp(entry: Entry) -> str:
     return iso_time(entry.row.started)
 
 
+MILLISECOND_US = 1e3
+UNITS_US: Mapping[str, float] = MappingProxyType(
+    {"nanoseconds": 1e-3, "microseconds": 1.0, "milliseconds": MILLISECOND_US, "miliseconds": MILLISECOND_US,
+     "seconds": 1e6, "ns": 1e-3, "us": 1.0, "ms": MILLISECOND_US, "s": 1e6}
+)  # fmt: skip
+"""By name in lower case; "miliseconds" is how the benchmark hub spells it, and the methodology reads it."""
+
+
+def unit_us(unit: JsonCursor) -> float:
+    """Return the microseconds of a unit of time. Raises UsageError, which lists the units, if it is none."""
+    known = UNITS_US.get(unit.text().lower())
+    if known is None:
+        raise unit.error(f"one of {', '.join(UNITS_US)}")
+    return known
+
+
 Point = tuple[Configuration, Measurement]
 
 _MOST = 2**53

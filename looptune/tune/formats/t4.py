@@ -129,12 +129,6 @@ def _message(entry: Entry) -> str:
             return outcome.message
 
 
-_UNITS_US: Mapping[str, float] = MappingProxyType(
-    {"nanoseconds": 1e-3, "microseconds": 1.0, "milliseconds": 1e3, "seconds": 1e6,
-     "ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
-)  # fmt: skip
-
-
 def read(file: JsonCursor) -> Recording:
     """Return the search of a file. Raises UsageError, which names the result that cannot be read."""
     check_version(file, "schema_version", "1.")
@@ -154,32 +148,29 @@ def _device(device: Any) -> str:
 
 def _point(result: _Result, unit: JsonCursor | None) -> Point:
     times = result.times
-    unit_us = _unit_us(unit if times.timeunit is None else times.timeunit)
-    runs_us = tuple(unit_us * run for run in times.runtimes)
+    stated = unit if times.timeunit is None else times.timeunit
+    scale = records.MILLISECOND_US if stated is None else records.unit_us(stated)
+    runs_us = tuple(scale * run for run in times.runtimes)
     is_valid = result.invalidity in (None, "correct") and (result.correctness is None or result.correctness != 0)
-    cost_us = _cost_us(result, runs_us) if is_valid else None
+    cost_us = _cost_us(result, runs_us, scale) if is_valid else None
     if result.looptune is not None:
         return own_measurement(result.looptune, cost_us, runs_us)
-    seconds = (unit_us * sum(times.spent) + sum(runs_us)) / 1e6 if times.spent or runs_us else None
+    seconds = (scale * sum(times.spent) + sum(runs_us)) / 1e6 if times.spent or runs_us else None
     measured = Measurement(cost_us, runs_us if cost_us is not None else (), seconds)
     return foreign_configuration(result.configuration), measured
 
 
-def _unit_us(unit: JsonCursor | None) -> float:
-    if unit is None:
-        return _UNITS_US["milliseconds"]
-    known = _UNITS_US.get(unit.text().lower())
-    if known is None:
-        raise unit.error(f"one of {', '.join(_UNITS_US)}")
-    return known
+def _cost_us(result: _Result, runs_us: tuple[float, ...], scale: float) -> float | None:
+    """Return the first objective where that is a time, else the median of the runs.
 
-
-def _cost_us(result: _Result, runs_us: tuple[float, ...]) -> float | None:
-    """Return the first objective where that is a time, else the median of the runs."""
+    The objective ``time`` without a unit is in that of the file, ``scale`` microseconds, as the hub's files have it.
+    """
     for measurement in result.measurements:
-        scale = None if measurement.unit is None else _UNITS_US.get(measurement.unit.text().lower())
-        named = measurement.name is not None and measurement.name in result.objectives[:1]
-        if named and scale is not None and measurement.value is not None:
-            return float(scale * measurement.value.positive())
+        if measurement.name is None or measurement.name not in result.objectives[:1] or measurement.value is None:
+            continue
+        unit = "" if measurement.unit is None else measurement.unit.text().lower()
+        factor = scale if not unit and measurement.name == "time" else records.UNITS_US.get(unit)
+        if factor is not None:
+            return float(factor * measurement.value.positive())
     cost = median(runs_us) if runs_us else None
     return cost if cost is not None and cost > 0 else None
