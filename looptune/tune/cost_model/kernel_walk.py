@@ -182,7 +182,7 @@ class _Walker:
 
     def fill(self, tiles: Sequence[Tile], here: AccessContext, level: _Level) -> None:
         """Count the copies of tiles by the block, with a barrier before and after."""
-        if not tiles:
+        if not tiles or not here.warps.requests:
             return
         own = _Level(depth=1, barriers=2)
         threads = prod(self.kernel.block)
