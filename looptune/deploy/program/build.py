@@ -23,16 +23,20 @@ from looptune.core.errors import LooptuneError, ResourceError, UnsupportedError,
 from looptune.core.floating_point import DEFAULT, Floats
 from looptune.core.source import caret
 from looptune.deploy.best_versions import BestVersion, best_versions
+from looptune.deploy.build import CPU, GPU
+from looptune.deploy.c_source import best_on
 from looptune.deploy.program.arguments import call_arguments
 from looptune.deploy.program.codelet_text import CodeletFile, CodeletRequest, codelet_file
 from looptune.deploy.program.command_line import CompilerCommand
 from looptune.deploy.program.edited_source import ReplacedCodelet, codelet_edits, edited_source
 from looptune.deploy.program.library import cmake_text, header_text, library_name, pkg_config_text
 from looptune.deploy.program.machine_code import KernelCompiler
+from looptune.deploy.runtime.cpu_function import this_cpu
 from looptune.frontend import ProgramCodelets, Unit, load_each
 from looptune.frontend.codelet_calls import CodeletCalls, codelet_calls
 from looptune.frontend.preprocess import encoding, exact_text, read_source
 from looptune.frontend.signature import Head
+from looptune.runtime.problem_sizes import integers
 from looptune.runtime.targets import CACHE
 from looptune.tune.store.store import Store
 
@@ -188,6 +192,7 @@ class ProgramBuild:
                     self.options.openmp,
                     self.options.library != "",
                     transfers,
+                    self._tuned_on_host(unit) if self.options.openmp else None,
                 )
             )
         except (UnsupportedError, ResourceError) as error:
@@ -198,11 +203,21 @@ class ProgramBuild:
         return made, one
 
     def _measured(self, unit: Unit) -> tuple[BestVersion, ...]:
+        return self._best(unit, GPU) if self.options.architectures else ()
+
+    def _tuned_on_host(self, unit: Unit) -> BestVersion | None:
+        """Return what was tuned for the cores of this machine, at the sizes of the program or the nearest ones."""
+        rows = self._best(unit, CPU)
+        nearest = dict(rows[-1].sizes) if rows else {}
+        match, best = best_on(rows, this_cpu(), nearest | integers(unit.codelet, unit.values))
+        return best if match.level in ("exact", "same device") else None
+
+    def _best(self, unit: Unit, target: str) -> tuple[BestVersion, ...]:
         db = self.options.db
-        if db is None or not db.exists() or not self.options.architectures:
+        if db is None or not db.exists():
             return ()
         with Store.read(db) as store:
-            return best_versions(store, unit, "numba-cuda", self.options.floats)
+            return best_versions(store, unit, target, self.options.floats)
 
     # -- compiling ----------------------------------------------------------------------------------------------------
 

@@ -31,9 +31,11 @@ from looptune.ir.c_printer import expression_text
 from looptune.ir.nodes import Array, Assign, Codelet, If, Loop, Node, Scalar, While
 from looptune.ir.rewrite import rewrite, walk_stmts
 from looptune.ir.simplify import is_integer
+from looptune.lower.passes.openmp_scalars import accumulate_in_scalars
 from looptune.poly.array_range import ElementRange, completely_written, element_ranges
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,8 @@ class CodeletRequest:
     ``name`` is that of the function to call, unique in a program; ``measured`` are the versions of the database, the
     best for each device and sizes; ``place`` is where the codelet begins in the user's file; ``openmp``: the host runs
     parallel loops on all cores; ``library``: write the functions of a library, see ``library``, and not those that an
-    edited source calls; ``transfers``: write the functions for data directives too.
+    edited source calls; ``transfers``: write the functions for data directives too; ``on_host`` is the version that was
+    tuned for the cores of this machine, if one was.
     """
 
     unit: Unit
@@ -72,6 +75,7 @@ class CodeletRequest:
     openmp: bool = True
     library: bool = False
     transfers: bool = False
+    on_host: BestVersion | None = None
 
 
 def codelet_file(request: CodeletRequest) -> CodeletFile:
@@ -213,7 +217,9 @@ class _File:
 
         "" if none of them is parallel, since a program has its own loops; a library has not.
         """
-        loops = schedule(Analysis(_without_directives(self.codelet), reassociate=False)).codelet
+        loops = self._tuned_loops()
+        if loops is None:
+            loops = schedule(Analysis(_without_directives(self.codelet), reassociate=False)).codelet
         parallel = any(isinstance(n, Loop) and n.mode == "parallel" for n in walk_stmts(loops.body))
         if not (parallel and self.request.openmp):
             if not self.request.library:
@@ -232,6 +238,18 @@ static void on_host(const void *arguments)
 }}
 #endif
 """
+
+    def _tuned_loops(self) -> Codelet | None:
+        """Return the loops as they were tuned for the cores of the host, None if they add up in another order."""
+        best = self.request.on_host
+        if best is None or best.slower is not None:
+            return None
+        lines = parse_lines(plans.size_independent(best.directives).splitlines(), "configuration")
+        try:
+            done = schedule(Analysis(self.codelet, reassociate=False), lines)
+        except (DirectiveError, IllegalTransform):
+            return None
+        return accumulate_in_scalars(done.codelet)
 
     # -- the function to call -----------------------------------------------------------------------------------------
 
@@ -387,7 +405,10 @@ static void on_host(const void *arguments)
         for best in request.measured:
             lines += [*measurement_lines(best, plans.proof(self.analysis, best)), ""]
         if not request.measured:
-            lines.append("Nothing was measured: the version has the directives of the file.")
+            lines.append("Nothing was measured on a GPU.")
+        if request.on_host is not None and self._tuned_loops() is not None:
+            lines += ["", "The loops for the host have the directives of:", ""]
+            lines += measurement_lines(request.on_host, plans.proof(self.analysis, request.on_host))
         text = "\n".join(f"   {line}".rstrip() for line in comment_lines([*lines, *self.notes]))
         return f"/* {text.strip()}\n*/\n"
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from looptune.frontend import Unit, load_each
 from tests.helpers.command_line import looptune
 from tests.helpers.paths import POLYBENCH
+from tests.helpers.synthetic_database import context, keep, this_cpu
 from tests.helpers.whole_programs import WholeProgram, build
 
 HERE = Path(__file__).parent / "programs"
@@ -129,6 +131,41 @@ def test_messages_of_the_compiler_name_the_lines_of_the_file(tmp_path: Path) -> 
     )
     assert done.returncode == 1
     assert "a.c:10:10" in done.stderr
+
+
+TUNED = """#include <stdio.h>
+static void f(int n, double x[n][n], double y[n][n]) {
+#pragma scop
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) x[i][j] = 3 * y[j][i];
+#pragma endscop
+}
+int main(void) {
+  enum { N = 9 };
+  static double x[N][N], y[N][N];
+  for (int i = 0; i < N; i++) for (int j = 0; j < N; j++) y[i][j] = i - 2 * j;
+  f(N, x, y);
+  printf("%g %g\\n", x[1][2], x[8][0]);
+}
+"""
+
+
+def test_what_was_tuned_runs(tmp_path: Path, driver: Path) -> None:
+    """On the GPU for which it was tuned, with the sizes as constants, and on the cores of the host."""
+    path = tmp_path / "a.c"
+    path.write_text(TUNED)
+    ((_, unit),) = load_each(path).codelets
+    assert isinstance(unit, Unit)
+    db = tmp_path / "db"
+    keep(db, context(unit, {"n": 9}), {"": 9.0, "nest i: permute j, i": 5.0})
+    keep(db, this_cpu(unit, {"n": 9}), {"": 9.0, "loop i: unroll 2, jam": 5.0})
+    program = build([path], tmp_path, driver, [], ["--db", str(db)])
+    agrees(program)
+    said = program.on_device(LOOPTUNE_VERBOSE=1).said
+    assert "exact match, calls: 1; directives: nest i: permute j, i" in said
+    (text,) = (p.read_text() for p in program.generated("looptune_f_*.c"))
+    assert "i + 1][j] =" in text
+    assert "The loops for the host have the directives of" in text
 
 
 def test_a_file_without_codelets_is_compiled_as_it_is(tmp_path: Path) -> None:
