@@ -209,7 +209,7 @@ looptune emit polybench/gemm.c --ptx --arch sm_80
 @directive_options
 @option(
     "--target",
-    help="Generate for numba-cuda, cuda-c, opencl or numba-cpu.  [default: numba-cuda if it is installed, else cuda-c]",
+    help="Generate for numba-cuda, cuda-c, hip, opencl or numba-cpu.  [default: numba-cuda, or cuda-c without it]",
 )
 @option("--arch", default="sm_90", show_default=True, help="Set the GPU architecture for --ptx.")
 @option("--ptx", is_flag=True, help="Print the PTX of every kernel; needs no GPU.")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from looptune.backends.base import Backend, Resources
 from looptune.backends.codegen.kernel import check_elements, check_limits
 from looptune.backends.cuda import cuda_c_writer
+from looptune.backends.hip import writer as hip
 from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.backends.opencl import writer
 from looptune.core import cache_folder, plugins
@@ -28,6 +29,8 @@ from looptune.runtime.device import Cpu, Device, DeviceInfo, on_gpu
 if TYPE_CHECKING:
     from looptune.lower.plan import Plan
 
+EMITTED = ("hip",)
+"""Targets whose text can be printed, and which cannot be measured here."""
 NAMES = ("auto", "numba-cuda", "cuda-c", "numba-cpu", "opencl")
 DEFAULT_ARCH = "sm_90"
 _INSTALL = "install it with: pip install 'looptune[cuda]'"
@@ -197,6 +200,8 @@ def names(own: Sequence[str] = NAMES) -> tuple[str, ...]:
 
 def check_name(name: str) -> None:
     """Check the name of a target. Raises UsageError if it is unknown."""
+    if name in EMITTED and name not in names():
+        raise UsageError(f"the target {name} can only be printed: looptune emit FILE --target {name}")
     if name not in names():
         raise UsageError(f"unknown target '{name}': choose one of {', '.join(names())}")
 
@@ -247,8 +252,9 @@ def emit(name: str, plan: Plan, cache: Path, arch: str = DEFAULT_ARCH, floats: F
 
     Raises ResourceError if no GPU can run it.
     """
-    check_name(name)
-    written = {"cuda-c": cuda_c_writer.file_text, "opencl": writer.file_text}
+    if name not in EMITTED:
+        check_name(name)
+    written = {"cuda-c": cuda_c_writer.file_text, "opencl": writer.file_text, "hip": hip.file_text}
     if name not in written:
         made = backend(name, cache, arch, floats)
         if made.name == "numba-cuda":
@@ -263,6 +269,8 @@ def machine(name: str, cache: Path, floats: Floats = DEFAULT) -> Machine:
     """Return the capabilities of a target, by which its passes are chosen."""
     if name == "opencl":
         return writer.machine(floats.contract)
+    if name == "hip":
+        return hip.machine(floats.contract)
     return Machine(specializes_sizes(name, cache), contract=floats.contract, reorder=floats.reorder)
 
 

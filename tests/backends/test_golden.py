@@ -10,7 +10,6 @@ Of a long text, as unrolled loops make it, the file holds the first lines and a 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -23,7 +22,8 @@ from looptune.deploy.compile import scheduled
 from looptune.frontend import load
 from looptune.lower.pipeline import lower
 from looptune.runtime import targets
-from tests.helpers.paths import POLYBENCH, ROOT, TESTS
+from tests.helpers.paths import POLYBENCH, TESTS
+from tests.helpers.suite_winners import winner
 
 GOLDEN = TESTS / "golden"
 KERNELS = tuple(sorted(p.stem for p in POLYBENCH.glob("*.c")))
@@ -40,13 +40,6 @@ def emitted(kernel: str, lines: Sequence[str], defines: dict[str, str | None], t
     done = scheduled(unit, lines, FLOATS)
     planned = lower(done.codelet, "\n".join(lines), done.asserted, blocks=targets.specializes_sizes(target, cache))
     return targets.emit(target, planned, cache, targets.DEFAULT_ARCH, FLOATS)
-
-
-def winner(kernel: str) -> tuple[list[str], dict[str, str | None]]:
-    """Return the directives and the sizes of the kernel's best version in the committed table."""
-    table = json.loads((ROOT / "reports/nvidia-h200/table-best.json").read_text())
-    row = next(r for r in table if r["kernel"] == kernel)
-    return row["directives"].splitlines(), {name: str(size) for name, size in row["sizes"].items()}
 
 
 def abridged(text: str) -> str:

@@ -173,6 +173,7 @@ STOPS = (
     Stop("make ", planned, "they make an environment, and run this"),
     Stop("pip install -e examples/", brought, "installing builds a package; plugin_packages writes only metadata"),
     Stop("pip install ", extras_there, "it fetches packages"),
+    Stop("hipcc ", files_there, "it is seldom there; test_hip compiles every kernel where it is"),
     Stop("nvcc ", files_there, "it is seldom there; test_cuda_c compiles every kernel where it is"),
     Stop("dask ", of_dask, "they serve until they are stopped"),
 )

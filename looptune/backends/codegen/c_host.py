@@ -8,7 +8,7 @@ for (long long t = 0; t < tmax; t += 1) {
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from looptune.backends.codegen.c_expressions import LEVEL
 from looptune.ir.nodes import Scalar
@@ -18,11 +18,12 @@ from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, fu
 if TYPE_CHECKING:
     from looptune.backends.codegen.c import CWriter
 
+_Writer = TypeVar("_Writer", bound="CWriter")
 Spelled = Callable[[Kernel, Sequence[str]], str]
 """A launch as text: of a kernel, with the blocks along x, y and z; of a persistent one with none."""
 
 
-def host_writer(plan: Plan, writer: CWriter) -> CWriter:
+def host_writer(plan: Plan, writer: _Writer) -> _Writer:
     """Return the writer for the host, where parameters have the types of the C function."""
     writer.counters, writer.nonnegative = set(), set()
     writer.kinds = {p.name: p.dtype for p in plan.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
+from typing import ClassVar
 
 from looptune.backends.base import description
 from looptune.backends.codegen.c import CWriter, close_braces, list_lines
@@ -66,6 +67,10 @@ NAME = "cuda-c"
 class CudaCWriter(CWriter, TensorCoreWriter):
     """Writer of CUDA C."""
 
+    api: ClassVar[str] = "cuda"
+    """How the names of the host's functions begin."""
+    misaligned: ClassVar[str] = "cudaErrorMisalignedAddress"
+    """What the host function returns for an array that does not begin where it has to."""
     barrier = "__syncthreads();"
     types = MappingProxyType({
         "float32": "float", "float64": "double", "int8": "signed char", "int16": "short", "int32": "int",
@@ -98,6 +103,10 @@ class CudaCWriter(CWriter, TensorCoreWriter):
     def block_number(self, dimension: Dimension, kind: str) -> str:
         number = self.coordinates.get(f"block {dimension}", f"blockIdx.{dimension}")
         return f"(long long){number}" if kind == "int64" else number
+
+    def attribute_kernel(self, kernel: Kernel) -> str:
+        """Return the kernel as the function takes it that sets its attributes."""
+        return kernel.name
 
     def shared(self, name: str, count: int, dtype: str, alignment: int = 0) -> str:
         aligned = f"__align__({alignment}) " if alignment else ""
@@ -200,39 +209,39 @@ def file_text(plan: FinishedPlan) -> str:
     """Return a complete ``.cu`` file."""
     writer = CudaCWriter(plan, extent_names(plan))
     kernels = [writer.kernel(k) for k in plan.compiled_kernels]
-    host = "\n".join(close_braces(_host(plan, host_writer(plan, writer)))) + "\n"
+    host = "\n".join(close_braces(host_lines(plan, host_writer(plan, writer)))) + "\n"
     said = comment(description(plan, NAME))
     functions = (writer.functions[name] for name in sorted(writer.functions))
     together = [CUDA_LAUNCH] if any(k.steps for k in plan.compiled_kernels) else []
     return "\n".join([f"/* {said}*/\n#include <cuda_runtime.h>\n", *functions, *kernels, *together, host])
 
 
-def _host(plan: Plan, writer: CWriter) -> Iterator[str]:
-    """``extern "C"``, so that C and whatever loads a library can call it."""
-    codelet, name = plan.codelet, writer.name
+def host_lines(plan: Plan, writer: CudaCWriter) -> Iterator[str]:
+    """Yield the lines of the host function: ``extern "C"``, so that C and whatever loads a library can call it."""
+    codelet, name, api = plan.codelet, writer.name, writer.api
     yield "/* Launch on `stream`; pointers are the device's, to contiguous arrays that do not overlap:"
     yield f"   {', '.join(_declared(p) for p in codelet.params if isinstance(p, Array))}. */"
     parameters = [f"{writer.types[p.dtype]} {'*' * isinstance(p, Array)}{name(p.name)}" for p in codelet.params]
-    yield list_lines(f'extern "C" cudaError_t {name(codelet.name)}(', [*parameters, "cudaStream_t stream"])
+    yield list_lines(f'extern "C" {api}Error_t {name(codelet.name)}(', [*parameters, f"{api}Stream_t stream"])
     yield "{"
     own = [local.name for local in plan.device_locals]
     for array in (a for a in aligned(plan) if a not in own):
         yield f"    if ((size_t){name(array)} % {WIDE} != 0) {{"
-        yield "        return cudaErrorMisalignedAddress;"
+        yield f"        return {writer.misaligned};"
     for local in plan.device_locals:
         count = " * ".join(writer.wide(e, 10) for e in local.shape) if local.shape else "1"
         kind = writer.types[local.dtype]
         yield f"    {kind} *{name(local.name)} = 0;"
         yield f"    const size_t {local.name}__bytes = sizeof({kind}) * ({count});"
     for local in plan.device_locals:
-        yield f"    if (cudaMallocAsync(&{name(local.name)}, {local.name}__bytes, stream) != cudaSuccess) {{"
-        yield from (f"        cudaFreeAsync({name(n)}, stream);" for n in own[: own.index(local.name)])
-        yield "        return cudaGetLastError();"
+        yield f"    if ({api}MallocAsync(&{name(local.name)}, {local.name}__bytes, stream) != {api}Success) {{"
+        yield from (f"        {api}FreeAsync({name(n)}, stream);" for n in own[: own.index(local.name)])
+        yield f"        return {api}GetLastError();"
     if ARRIVED in own:
-        yield f"    cudaMemsetAsync({name(ARRIVED)}, 0, {ARRIVED}__bytes, stream);"
+        yield f"    {api}MemsetAsync({name(ARRIVED)}, 0, {ARRIVED}__bytes, stream);"
     yield from steps(plan.steps, writer, "    ", lambda kernel, blocks: _launched(kernel, plan, blocks, writer))
-    yield "    cudaError_t launched = cudaGetLastError();"
-    yield from (f"    cudaFreeAsync({name(n)}, stream);" for n in own)
+    yield f"    {api}Error_t launched = {api}GetLastError();"
+    yield from (f"    {api}FreeAsync({name(n)}, stream);" for n in own)
     yield "    return launched;"
     yield ""
 
@@ -241,7 +250,7 @@ def _declared(array: Array) -> str:
     return array.name + "".join("[]" if n is None else f"[{c_printer.expression_text(n)}]" for n in array.shape)
 
 
-def _launched(kernel: Kernel, plan: Plan, blocks: Sequence[str], writer: CWriter) -> str:
+def _launched(kernel: Kernel, plan: Plan, blocks: Sequence[str], writer: CudaCWriter) -> str:
     def passed(scalar: str) -> str:
         kind = scalar_type(plan, scalar)
         return writer.name(scalar) if kind == plan.dtype(scalar) else f"({writer.types[kind]}){writer.name(scalar)}"
@@ -252,7 +261,8 @@ def _launched(kernel: Kernel, plan: Plan, blocks: Sequence[str], writer: CWriter
     grid = ", ".join(b if b == "1" else f"(unsigned int){b}" for b in blocks)
     block, shared = ", ".join(str(n) for n in kernel.block), dynamic_shared_bytes(kernel)
     allowed = (
-        f"cudaFuncSetAttribute({kernel.name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {shared}); "
+        f"{writer.api}FuncSetAttribute({writer.attribute_kernel(kernel)}, "
+        f"{writer.api}FuncAttributeMaxDynamicSharedMemorySize, {shared}); "
         if shared
         else ""
     )
