@@ -197,7 +197,7 @@ def test_a_kernel_tuner_cache(tmp_path: Path, ending: str):
     ("text", "message"),
     [
         ("int main;", "is neither a results database nor JSON"),
-        ("[1]", "is neither T4 results, a Kernel Tuner cache nor Kernel Launcher wisdom"),
+        ("[1]", "is neither T4 results, a Kernel Tuner cache, results of KTT nor Kernel Launcher wisdom"),
         ('{"results": [1]}', r"results\[0\]: expected an object, found 1"),
         ('{"results": [{"configuration": {}}]}', r"results\[0\]: the key 'times' is missing"),
         ('{"cache": {"1": {"x": 1}}, "tune_params_keys": ["x"]}', r'cache\["1"\]: the key \'time\' is missing'),

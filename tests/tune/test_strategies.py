@@ -5,17 +5,25 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+from dataclasses import replace
+from itertools import product
+from math import log2
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from looptune.cli.options import STRATEGIES
 from looptune.core.errors import UsageError
+from looptune.tune.formats.records import foreign_configuration
 from looptune.tune.space.product_view import Product, view_of
 from looptune.tune.space.space import Configuration, Section, Space, parse
+from looptune.tune.space.table_view import Table
 from looptune.tune.space.view import SpaceView
-from looptune.tune.strategies import ALL, Strategy, named
+from looptune.tune.strategies import ALL, Strategy, gaussian_process, model, named
+from looptune.tune.strategies.gaussian_process import Hyperparameters
 from looptune.tune.strategies.jiang_snir import unimodal
 from looptune.tune.strategies.random import permute_index
 from tests.helpers.synthetic_costs import LARGE, SECTIONS, SMALL, best, bowl, holes, rugged, searched
@@ -139,6 +147,111 @@ def test_a_search_beats_chance_on_a_rugged_space_with_holes(name: str):
         return sum(min(c for _, c in searched(ALL[kind](view, s), holes, 120) if c is not None) for s in range(6))
 
     assert found(name) < 0.97 * found("random")
+
+
+def flags(*values: tuple[int, ...]) -> Table:
+    """The product of values of parameters a, b, c of a foreign space."""
+    names = "abcdefgh"
+    return Table(foreign_configuration(dict(zip(names, row, strict=False))) for row in product(*values))
+
+
+FLAGS = flags((16, 32, 48, 64, 80, 96, 112, 128), (1, 2, 4, 8), (0, 1), (0, 1), (0, 1), (1, 2, 3, 4))
+"""1,024 versions."""
+
+
+def interacting(configuration: Configuration) -> float | None:
+    """Best by half where two flags are set together, and worse where only one is; a third of one half fails."""
+    at = dict(configuration.slots)
+    both, either = at["c"] * at["d"], max(at["c"], at["d"])
+    if at["e"] and at["a"] * at["b"] > 256:
+        return None
+    steps = abs(log2(at["a"] * at["b"] / 128)) + abs(at["f"] - 3)
+    return 100.0 * (1 + steps / 4) * (0.5 if both else 1.5 if either else 1.0) * (1.2 if at["a"] % 32 else 1.0)
+
+
+def test_the_model_finds_what_only_two_flags_together_give() -> None:
+    """The best of 1,024 within 60 questions, where each flag alone makes it worse, and part of the space fails."""
+    least = min(c for row in FLAGS.rows if (c := interacting(row)) is not None)
+    for seed in range(2):
+        costs = [c for _, c in searched(ALL["model"](FLAGS, seed), interacting, 60)]
+        assert min(c for c in costs if c is not None) == least
+        late = costs[len(costs) // 2 :]
+        assert sum(c is None for c in late) <= 0.1 * len(late)
+
+
+def test_what_a_question_of_the_model_costs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many were asked, it fits and looks at no more points than its limits."""
+    monkeypatch.setattr(model, "RECENT", 30)
+    monkeypatch.setattr(model, "CANDIDATES", 100)
+    fits: list[int] = []
+    looks: list[int] = []
+    fitted, predict = gaussian_process.fitted, gaussian_process.Process.predict
+
+    def counted(points: np.ndarray, *others: Any) -> Any:
+        fits.append(len(points))
+        return fitted(points, *others)
+
+    def watched_predict(process: gaussian_process.Process, columns: np.ndarray) -> Any:
+        looks.append(len(columns))
+        return predict(process, columns)
+
+    monkeypatch.setattr(gaussian_process, "fitted", counted)
+    monkeypatch.setattr(gaussian_process.Process, "predict", watched_predict)
+    searched(ALL["model"](view_of(SMALL), 1), bowl, 80)
+    assert max(fits) == 30
+    assert max(looks) == 100
+    assert len(looks) > 70
+
+
+def test_the_model_asks_for_a_version_for_each_device() -> None:
+    """As many as there are devices, all before an answer; they differ, and the search is as good by questions."""
+    strategy = ALL["model"](FLAGS, 0)
+    strategy.batch = 4
+    found: list[float | None] = []
+    while len(found) < 100:
+        together = [strategy.ask() for _ in range(1)]
+        together += [strategy.ask() for _ in range(strategy.window - 1)]
+        assert len(together) == 4
+        assert len({c.text for c in together if c is not None}) == 4
+        for configuration in together:
+            assert configuration is not None
+            found.append(interacting(configuration))
+            strategy.tell(configuration, found[-1])
+    assert min(c for c in found if c is not None) == min(c for r in FLAGS.rows if (c := interacting(r)) is not None)
+
+
+def test_a_quantity_is_its_logarithm_and_the_power_of_two_in_it() -> None:
+    """48 is between 32 and 64, and, unlike these, not divided by 32; powers of two alone have one column."""
+    found = gaussian_process.features(flags((16, 32, 48, 64), (1, 2, 4), (7,)))
+    assert found.axis.tolist() == [0, 1, 2]
+    rows = found.columns[::3]
+    assert rows[:, 0] == pytest.approx([0, 0.5, log2(3) / 2, 1])
+    assert rows[:, 1] == pytest.approx([0, 0.5, 0, 0.5])
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=20, deadline=None)
+def test_the_gradient_of_the_likelihood_is_that_of_differences(seed: int) -> None:
+    """By each length and the noise, with the prior: as numerical differences of its logarithm say."""
+    rng = np.random.default_rng(seed)
+    axis = np.array([0, 0, 1, 2])
+    points, values = rng.random((12, 4)), rng.normal(size=12)
+    at = Hyperparameters.prior(3)
+    at = replace(at, logs=at.logs + rng.normal(size=4) / 2)
+
+    def negative(logs: np.ndarray) -> float:
+        scaled = points * np.exp(-logs[:-1])[axis]
+        apart = np.sqrt(((scaled[:, None] - scaled) ** 2).sum(axis=2))
+        covariance = np.exp(-apart) + np.exp(logs[-1]) * np.eye(12)
+        spread = np.array([*[gaussian_process.LENGTH_SPREAD] * 3, gaussian_process.NOISE_SPREAD])
+        prior = ((logs - Hyperparameters.prior(3).logs) ** 2 / spread**2).sum() / 2
+        likely = 6 * np.log(values @ np.linalg.solve(covariance, values)) + np.linalg.slogdet(covariance)[1] / 2
+        return float(likely + prior)
+
+    steps = 1e-5 * np.eye(4)
+    expected = [(negative(at.logs + step) - negative(at.logs - step)) / 2e-5 for step in steps]
+    _, found = gaussian_process.derived(points, values, axis, at)
+    assert found == pytest.approx(expected, rel=1e-3, abs=1e-3)
 
 
 @st.composite

@@ -8,7 +8,8 @@
       emitted by the pool      └──── more to build ──┘
 
 The pool answers in any order, but versions are admitted in the order asked: which of two versions with the same source
-counts as the original does not depend on time, and the strategy's questions do not depend on how many devices measure.
+counts as the original does not depend on time, and the strategy's questions depend on how many devices measure only if
+it asks for a batch, one version for each device.
 A few compiled versions are held, whatever the size of the space; only 100 bytes for each configuration asked for grow
 with it.
 """
@@ -104,6 +105,7 @@ class Coordinator:
     ) -> None:
         self._lab, self._number, self._strategy, self._store, self._budget = lab, number, strategy, store, budget
         self._workers, self._progress, self._name = workers, progress, name
+        strategy.batch = max(1, workers.devices(number))
         self._overlap, self._fresh, self._cuts = overlap, fresh, cuts
         self._first = deque((*guesses, *first))
         self._guesses = frozenset(c.text for c in guesses)

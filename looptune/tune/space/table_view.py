@@ -92,8 +92,9 @@ class Table(SpaceView):
         self._number: dict[Digits, int] = {}
         for k, digits in enumerate(self._digits.tolist()):
             self._number.setdefault(tuple(digits), k)
-        self._columns = [_columns(axis) for axis in self._axes]
-        parts = [c[self._digits[:, k]] for k, c in enumerate(self._columns)]
+        self.columns = tuple(_columns(axis) for axis in self._axes)
+        """For each axis what its digits contribute to ``features``, the last row for no value."""
+        parts = [c[self._digits[:, k]] for k, c in enumerate(self.columns)]
         self.features = np.concatenate([np.zeros((len(self.rows), 0)), *parts], axis=1)
         """One row for each configuration; what ``_columns`` makes of each axis."""
 
@@ -104,6 +105,11 @@ class Table(SpaceView):
     @property
     def versions(self) -> int:
         return len(self.rows)
+
+    @property
+    def digit_rows(self) -> np.ndarray:
+        """Return the digits of every row, one column for each axis."""
+        return self._digits
 
     def __getitem__(self, index: int) -> Configuration:
         return self.rows[index]
@@ -203,7 +209,7 @@ class Table(SpaceView):
         return index
 
     def _located(self, digits: Sequence[int]) -> np.ndarray:
-        return np.concatenate([np.zeros(0), *(c[d] for c, d in zip(self._columns, digits, strict=True))])
+        return np.concatenate([np.zeros(0), *(c[d] for c, d in zip(self.columns, digits, strict=True))])
 
 
 def _columns(axis: Axis) -> np.ndarray:

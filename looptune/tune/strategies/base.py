@@ -51,6 +51,8 @@ class Strategy(ABC):
     needs: ClassVar[str | None] = None
     """A package of the extra ``search``."""
     trials: int | None = None
+    batch: int = 1
+    """How many devices measure at once, set before the first question: a strategy that learns may ask for so many."""
 
     def __init__(self, space: Space | SpaceView, seed: int = 0) -> None:
         self.space = space

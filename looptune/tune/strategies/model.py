@@ -1,16 +1,23 @@
-"""Bayesian optimisation: a model of the cost, fitted to the costs told, chooses the next point by expected improvement.
+"""Bayesian optimisation: a Gaussian process, fitted to the costs told, chooses the next point.
 
-    sections for this device, points far apart ──▶ fit ──▶ the candidate expected to improve most ──▶ fit …
+    sections for this device, points far apart ──▶ fit ──▶ greatest expected improvement ──▶ fit ──▶ tournament ──▶ …
 
-Features are the words and the logarithms of the numbers of the directives (``table_view``), so that the model transfers
-the effect of one loop's unrolling to all versions that have it; see ``gaussian_process``. The candidates of a space too
-large to list are POOL random points, and the neighbours of each new best. The search ends when every candidate was
-asked.
+Two ways of choosing take turns. Expected improvement exploits: it asks near the best as long as the model expects
+anything there. A tournament explores: of ENTRANTS random candidates it asks the one with the least lower confidence
+bound (Cox and John, 1992), so that a model that is sure and wrong cannot keep the search in one region.
+
+The cost of a question is bounded, whatever the space and the number of questions: at most RECENT points are fitted,
+half of them the best, and at most CANDIDATES are looked at, which are the points that differ from one of the TOP best
+along one axis, and random ones. Of a space too large to list the candidates are POOL random points, and the neighbours
+of each new best. The search ends when every candidate was asked. See ``gaussian_process`` for the model.
+
+``batch`` questions are asked at once where so many devices measure: a question that has no answer yet is taken to have
+the median of the costs known (constant liar; Ginsbourger et al., 2010).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, islice
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
@@ -21,6 +28,7 @@ from looptune.tune.space.space import Configuration, Space
 from looptune.tune.space.table_view import Table
 from looptune.tune.strategies import gaussian_process
 from looptune.tune.strategies.base import Search, Sequential
+from looptune.tune.strategies.gaussian_process import Features, Hyperparameters
 from looptune.tune.strategies.random import draw_configurations, permute_index
 
 if TYPE_CHECKING:
@@ -30,19 +38,18 @@ FIRST, APART = 4, 40
 """Points before the first fit, each the farthest of so many random ones."""
 LAUNCHES = 8
 """Versions of a section that speaks of launching alone: every nest's time hangs on that, the default's first."""
-BESIDE = 3
-"""One question in so many goes to the nearest neighbour of the best: the model may be wrong about it."""
+ENTRANTS, CONFIDENCE = 8, 1.0
+"""Candidates of a tournament, and the deviations below the mean that its bound is."""
 POOL, AROUND = 1000, 100
-WORK = 200_000
-"""Candidates looked at times points fitted, at most: some milliseconds."""
-RECENT = 300
-"""Points fitted at most, half of them the best: a fit of n takes n^3."""
+RECENT, CANDIDATES, TOP = 200, 800, 5
+STEPS = ((40, 8), (80, 4), (130, 2), (RECENT + 1, 1))
+"""Steps of the fit for each question while fewer points are known: a step takes the cube of their number."""
 
 
 class Model(Sequential):
-    """Bayesian optimisation: a linear trend and a Gaussian process predict the cost.
+    """Bayesian optimisation: a Gaussian process predicts the cost.
 
-    Points are selected by expected improvement.
+    Points are selected by expected improvement and by tournaments, in turn.
     """
 
     name: ClassVar[str] = "model"
@@ -54,7 +61,13 @@ class Model(Sequential):
         self._drawn: dict[int, Configuration] = {}
         """Of a space too large to list, what the candidates are."""
         self._table = Table(())
-        self._shape: gaussian_process.Shape | None = None
+        self._features = Features(np.zeros((0, 0)), np.zeros(0, int))
+        self._digits = np.zeros((0, 0), np.int16)
+        self._hyper = Hyperparameters.prior(0)
+        self._beside: dict[int, np.ndarray] = {}
+        self._known: list[int] = []
+        self._free = np.zeros(0, bool)
+        """Which rows were not asked for."""
 
     def search(self) -> Search:
         starts = list(self.view.parts())
@@ -62,21 +75,23 @@ class Model(Sequential):
             return
         ideas = self._ideas()
         self._pool([*starts, *ideas])
-        known: list[int] = []
         least = inf
         yield ideas
-        while True:
-            rest = [k for k in range(len(self._points)) if self._points[k] not in self.costs]
-            if not rest and not ideas:
-                return
-            row = self._points.index(ideas.pop(0)) if ideas else self._next(known, rest)
-            point = self._points[row]
-            cost = yield point
-            known.append(row)
-            if cost < least and not isinstance(self.view, Table):
-                self._pool([*self._points, *self._around(point)])
-                known = [k for k, p in enumerate(self._points) if p in self.costs]
-            least = min(least, cost)
+        while ideas or self._free.any():
+            rows = [self._points.index(ideas.pop(0))] if ideas else self._questions()
+            asked = [self._points[row] for row in rows]
+            if len(asked) > 1:
+                yield asked
+            best = least
+            for row, point in zip(rows, asked, strict=True):
+                cost = yield point
+                self._known.append(row)
+                self._free[row] = False
+                if cost < best:
+                    best, found = cost, point
+            if best < least and not isinstance(self.view, Table):
+                self._pool([*self._points, *self._around(found)])
+            least = best
 
     def _ideas(self) -> list[int]:
         """Return a version of each section that is written for this device; several of how the default is launched."""
@@ -98,6 +113,7 @@ class Model(Sequential):
         match self.view:
             case Table():
                 self._table, self._points = self.view, list(range(self.view.size))
+                self._set_up()
                 return
         wanted = list(points)
         if not self._points:
@@ -106,66 +122,94 @@ class Model(Sequential):
         new = [point for point in dict.fromkeys(wanted) if point not in self._drawn]
         self._drawn |= {point: c for point in new if (c := self.view[point]) is not None}
         self._points, self._table = list(self._drawn), Table(self._drawn.values())
-        self._shape = None
+        self._set_up()
+
+    def _set_up(self) -> None:
+        """Derive from the table what the model looks at; the fit goes on where the axes are as many as before."""
+        before = self._features.axes
+        self._features = gaussian_process.features(self._table)
+        self._digits = self._table.digit_rows.astype(np.int16)
+        if self._features.axes != before or not self._known:
+            self._hyper = Hyperparameters.prior(self._features.axes)
+        self._beside.clear()
+        self._known = [k for k, point in enumerate(self._points) if point in self.costs]
+        self._free = np.array([point not in self.costs for point in self._points], bool)
 
     def _around(self, point: int) -> list[int]:
         return [p for p, _ in zip(self.view.near(point, self.rng), range(AROUND), strict=False)]
 
-    def _next(self, known: list[int], rest: list[int]) -> int:
-        if len(known) < FIRST:
-            return self._far(known, rest)
-        if len(known) % BESIDE:
-            return self._promising(known, rest)
-        best = min(known, key=lambda k: self.costs[self._points[k]])
-        squares = self._squares([best], rest)[0]
-        return self.rng.choice([k for k, square in zip(rest, squares, strict=True) if square <= squares.min() + 1e-9])
+    def _questions(self) -> list[int]:
+        """Return the rows to ask for next: ``batch``, or as many as are left."""
+        rows: list[int] = []
+        free = self._free.copy()
+        costs = [self.costs[self._points[row]] for row in self._known]
+        timed = [cost for cost in costs if cost < inf]
+        while len(rows) < self.batch and free.any():
+            lies = [float(np.median(timed)) if timed else inf] * len(rows)
+            row = self._next([*self._known, *rows], np.array([*costs, *lies]), free)
+            free[row] = False
+            rows.append(row)
+        return rows
 
-    def _far(self, known: list[int], rest: list[int]) -> int:
-        """Return the plainest first, then of a few random ones the farthest from all."""
-        first = [k for k in self._table.parts() if k in rest]
-        if not known and first:
-            return first[0]
-        some = self.rng.sample(rest, min(APART, len(rest)))
-        return some[int(self._squares(known, some).min(axis=0, initial=inf).argmax())]
+    def _next(self, known: Sequence[int], costs: np.ndarray, free: np.ndarray) -> int:
+        """Return the row to ask for next, where ``known`` have these ``costs``, and ``free`` may be asked for."""
+        if not known:
+            first = self._table.parts()[0]
+            return first if free[first] else self._far(known, free)
+        if len(known) < FIRST or not (costs < inf).any():
+            return self._far(known, free)
+        rows = np.array(known)
+        order = np.argsort(costs, kind="stable")
+        fitted = self._fitted(order)
+        timed, failed = fitted[costs[fitted] < inf], fitted[costs[fitted] == inf]
+        columns = self._features.columns
+        values = gaussian_process.targets(costs[timed])
+        steps = next(steps for most, steps in STEPS if len(timed) < most)
+        process, self._hyper = gaussian_process.fitted(
+            columns[rows[timed]], values, self._features.axis, self._hyper, steps
+        )
+        candidates = self._candidates(rows[order[:TOP]], free)
+        mean, deviation, across = process.predict(columns[candidates])
+        likely = np.ones(len(candidates))
+        if len(failed):
+            likely = gaussian_process.feasible(across, process.covariance(columns[rows[failed]], columns[candidates]))
+        if len(known) % 2:
+            expected = likely * gaussian_process.improvement(float(values.min()), mean, deviation)
+            return int(candidates[expected.argmax()])
+        entrants = np.array(self.rng.sample(range(len(candidates)), min(ENTRANTS, len(candidates))))
+        # A failure is as bad as the worst version: in units of the deviation of the costs, that is about four.
+        bound = mean - CONFIDENCE * deviation + 4 * (1 - likely)
+        return int(candidates[entrants[bound[entrants].argmin()]])
 
-    def _promising(self, known: list[int], rest: list[int]) -> int:
-        self.rng.shuffle(rest)
-        fitted = self._fitted(known)
-        rest = rest[: max(POOL // 4, WORK // len(fitted))]
-        timed = [k for k in fitted if self.costs[self._points[k]] < inf]
-        if not timed:
-            return rest[int(self._squares(fitted, rest).min(axis=0).argmax())]
-        expected = self._improvement(timed, rest, refit=len(known) % (1 + len(known) // 40) == 0)
-        if len(timed) < len(fitted):
-            some = np.isin(fitted, timed)
-            assert self._shape is not None, "an improvement has a shape"
-            expected = expected * gaussian_process.feasible(
-                self._apart(fitted), some, self._apart(fitted, rest), self._shape
-            )
-        return rest[int(expected.argmax())]
+    def _far(self, known: Sequence[int], free: np.ndarray) -> int:
+        """Return the farthest from all ``known`` of a few random rows."""
+        rest = np.flatnonzero(free)
+        some = rest[self.rng.sample(range(len(rest)), min(APART, len(rest)))]
+        columns = self._features.columns
+        squares = ((columns[some][:, None] - columns[list(known)]) ** 2).sum(axis=2)
+        return int(some[squares.min(axis=1, initial=inf).argmax()])
 
-    def _improvement(self, timed: list[int], rest: list[int], refit: bool) -> np.ndarray:
-        """``refit``: choose the shape of the process anew."""
-        y = gaussian_process.targets(np.array([self.costs[self._points[k]] for k in timed]))
-        points, apart = self._table.features - self._table.features.mean(axis=0), self._apart(timed)
-        weights = gaussian_process.weights(points[timed], y)
-        trend, ahead = points[timed] @ weights, points[rest] @ weights
-        if self._shape is None or refit:
-            self._shape = gaussian_process.shape(apart, y - trend, points.shape[1])
-        return gaussian_process.improvement(apart, y, self._apart(timed, rest), self._shape, trend, ahead)
+    def _fitted(self, order: np.ndarray) -> np.ndarray:
+        """Return which of the known to fit, ``order`` being theirs by cost: the best, the newest, ascending."""
+        if len(order) <= RECENT:
+            return np.arange(len(order))
+        return np.union1d(order[: RECENT // 2], np.arange(len(order) - RECENT // 2, len(order)))
 
-    def _fitted(self, known: list[int]) -> list[int]:
-        if len(known) <= RECENT:
-            return known
-        best = sorted(known, key=lambda k: self.costs[self._points[k]])[: RECENT // 2]
-        return sorted({*best, *known[-RECENT // 2 :]})
+    def _candidates(self, best: np.ndarray, free: np.ndarray) -> np.ndarray:
+        """Return the rows among which to choose: all, or those beside the ``best`` and random ones."""
+        rest = np.flatnonzero(free)
+        if len(rest) <= CANDIDATES:
+            return rest
+        near = np.unique(np.concatenate([self._near(int(row)) for row in best]))
+        near = near[free[near]][: CANDIDATES // 2]
+        others = rest[self.rng.sample(range(len(rest)), CANDIDATES - len(near))]
+        return np.union1d(near, others)
 
-    def _apart(self, rows: list[int], others: list[int] | None = None) -> np.ndarray:
-        """Return the distances, a row for each of ``rows``; by default among themselves."""
-        distances: np.ndarray = np.sqrt(self._squares(rows, rows if others is None else others))
-        return distances
-
-    def _squares(self, rows: list[int], others: list[int]) -> np.ndarray:
-        a, b = self._table.features[rows], self._table.features[others]
-        squares: np.ndarray = np.maximum((a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2 * a @ b.T, 0.0)
-        return squares
+    def _near(self, row: int) -> np.ndarray:
+        """Return the rows that differ from ``row`` along one axis at most."""
+        if row not in self._beside:
+            different = np.zeros(len(self._digits), np.int16)
+            for k, digit in enumerate(self._digits[row]):
+                different += self._digits[:, k] != digit
+            self._beside[row] = np.flatnonzero(different <= 1)
+        return self._beside[row]
