@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.helpers.command_line import looptune
 from tests.helpers.host_kernels import environment, write_kernels
+from tests.helpers.paths import ROOT
 from tests.helpers.whole_programs import kernels_of
 
 SOURCE = """#pragma hmpp axpy codelet
@@ -141,3 +143,15 @@ end program
     run(["gfortran", "use.f90", "-Lshared", "-lown", "-o", "use_fortran"], libraries)
     out = run(["./use_fortran"], libraries, LD_LIBRARY_PATH=str(libraries / "shared"))
     assert out == "  3.0  5.0  7.0  9.0\n"
+
+
+@pytest.mark.wide
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="needs CMake")
+def test_the_cmake_project_of_the_examples(tmp_path: Path) -> None:
+    """It builds from its own directory, with the command that its comment gives, and runs."""
+    project = tmp_path / "cmake"
+    shutil.copytree(ROOT / "examples" / "cmake", project)
+    looptune_here = f"-DLOOPTUNE={sys.executable};-m;looptune"
+    run(["cmake", "-S", ".", "-B", "build", looptune_here, "-DLOOPTUNE_ARCH=none"], project)
+    run(["cmake", "--build", "build"], project, PYTHONPATH=str(ROOT))
+    assert run(["build/program", "40"], project) == "mean 7.9910 (host)\n"
