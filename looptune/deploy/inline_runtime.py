@@ -32,7 +32,7 @@ CUDA = (
     "looptune.backends.cuda.launch",
     "looptune.backends.numba_cuda.tested_versions",
     "looptune.backends.numba_cuda.noalias",
-    *(f"{RUNTIME}.{name}" for name in ("devices", "cuda_function", "simulator_function")),
+    *(f"{RUNTIME}.{name}" for name in ("cubin_cache", "devices", "cuda_function", "simulator_function")),
 )
 KEPT = ("looptune.core.cache_file", "looptune.backends.numba_cpu.code_cache")
 CPU = (
@@ -43,7 +43,7 @@ CPU = (
     f"{RUNTIME}.cpu_function",
 )
 ORIGINAL = (*KEPT, "looptune.backends.numba_cpu.reassociated_operations")
-"""What the original loops of a module for a GPU are compiled with, on the CPU."""
+"""What the original loops of a module for a GPU are compiled with, on the CPU; it comes before the others."""
 COMPILED = ("looptune.backends.numba_cpu.reassociated_operations", "looptune.backends.numba_cpu.noalias_pipeline")
 """What the CPU's kernels are compiled with."""
 

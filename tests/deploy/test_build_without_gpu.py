@@ -110,10 +110,11 @@ def test_every_kernel_becomes_the_sweeps_machine_code(kernel: str, tmp_path: Pat
 
 
 @pytest.fixture
-def gpu(tmp_path: Path) -> SimpleNamespace:
+def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """AXPY and STEPS as modules on a GPU that is not there."""
     if not cross_check.CUDA:
         pytest.skip("needs the package numba-cuda")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))  # what other tests compiled is not there
     tools = importlib.import_module("tests.helpers.fake_cuda_driver")
     unit = load(AXPY)
     synthetic_database.keep(

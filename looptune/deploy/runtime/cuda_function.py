@@ -33,6 +33,7 @@ from looptune.deploy.runtime.arguments import (
     on_host,
     reader,
 )
+from looptune.deploy.runtime.cubin_cache import cached_cubin
 from looptune.deploy.runtime.devices import (
     capturing,
     context_device,
@@ -226,7 +227,7 @@ class Gpu(Function):
         """Return the handle of the kernel, compiled once for each architecture whichever thread asks first."""
         with self.lock:
             if (arch, kernel) not in self.compiled:
-                code = cubin(kernel, self.tuned.signatures[kernel], arch)
+                code = cached_cubin(cubin, kernel, self.tuned.signatures[kernel], arch)
                 module = ObjectCode.from_cubin(code)
                 entry = module.get_kernel(entry_of(code, kernel.__name__))
                 # The module owns the code.
