@@ -118,7 +118,7 @@ class _File:
         text = "\n".join(
             [self._comment(), f'#include "looptune_runtime.h"\n#include "{code_name}"\n', *filter(None, parts)]
         )
-        prototypes = f"{self._head('int', self.name)};\n{self._head('void', f'{self.name}_compare')};\n"
+        prototypes = f"{self._head('int', self.name)};\n{self._head('void', f'{self.name}_after', 'int todo')};\n"
         if self.request.library:
             prototypes = self._declared_functions()
         if self.request.transfers:
@@ -253,8 +253,9 @@ static void on_host(const void *arguments)
 
     # -- the function to call -----------------------------------------------------------------------------------------
 
-    def _head(self, result: str, name: str) -> str:
-        params = [
+    def _head(self, result: str, name: str, first: str = "") -> str:
+        params = [first] if first else []
+        params += [
             f"{'const ' * (p.io == 'in')}void *{name_in_file(p.name)}"
             if isinstance(p, Array)
             else f"{_type(p.dtype)} {name_in_file(p.name)}"
@@ -309,8 +310,10 @@ static void on_host(const void *arguments)
         return (
             f"{self._head('int', self.name)}\n{{\n{self._given(checked=True)}"
             f"    return looptune_call(&codelet, &given, sizes, arrays, {n}, {on_host}, 0);\n}}\n\n"
-            f"{self._head('void', f'{self.name}_compare')}\n{{\n{self._given(checked=False)}"
-            f"    looptune_compare(&codelet, arrays, {n});\n}}\n"
+            f"{self._head('void', f'{self.name}_after', 'int todo')}\n{{\n"
+            f"    if (todo != LOOPTUNE_COMPARE) {{\n        looptune_done(&codelet);\n        return;\n    }}\n"
+            f"    {{\n{self._given(checked=False)}"
+            f"    looptune_compare(&codelet, arrays, {n});\n    }}\n}}\n"
         )
 
     def _given(self, *, checked: bool) -> str:

@@ -2,7 +2,7 @@
 
     void gemm(…) {           void gemm(…) { { const int looptune_todo = looptune_gemm(ni, …); if (looptune_todo) {
         for (i = 0; …)           for (i = 0; …)
-    }                        } if (looptune_todo == LOOPTUNE_COMPARE) looptune_gemm_compare(ni, …); } }
+    }                        } if (looptune_todo) looptune_gemm_after(looptune_todo, ni, …); } }
 
 A call that returns 0 has run the codelet; after any other the loops of the file run.
 """
@@ -97,7 +97,7 @@ def codelet_edits(path: str, text: str, one: ReplacedCodelet) -> tuple[Edit, Edi
     if part.result:
         return _edits_of_result(text, one, passed)
     before = f"{{ const int {_TODO} = {one.name}({passed}); if ({_TODO}) {{ "
-    after = f"}} if ({_TODO} == LOOPTUNE_COMPARE) {one.name}_compare({passed}); }}"
+    after = f"}} if ({_TODO}) {one.name}_after({', '.join(filter(None, (_TODO, passed)))}); }}"
     if not part.region:
         # Between the braces of the function, on their own lines.
         return Edit(start + 1, start + 1, f" {before}"), Edit(end - 1, end - 1, f" {after} ")
@@ -130,8 +130,8 @@ def _edits_of_result(text: str, one: ReplacedCodelet, passed: str) -> tuple[Edit
     again = f"{own}({', '.join(unit.head.names)})"
     body = (
         f"{kind} {RESULT} = 0; const int {_TODO} = {one.name}({passed}); if (!{_TODO}) return {RESULT}; "
-        f"{{ {kind} {_EXPECTED} = {again}; if ({_TODO} == LOOPTUNE_COMPARE) "
-        f"{one.name}_compare({_passed(one, _EXPECTED)}); return {_EXPECTED}; }}"
+        f"{{ {kind} {_EXPECTED} = {again}; {one.name}_after({_TODO}, {_passed(one, _EXPECTED)}); "
+        f"return {_EXPECTED}; }}"
     )
     storage = "static " if re.search(r"\bstatic\b", _declared_before(text, found[-1].start())) else ""
     return (

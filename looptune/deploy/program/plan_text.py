@@ -28,7 +28,7 @@ RUN, ARGUMENTS, GIVEN, ADDRESSES = "run", "arguments", "given", "addresses"
 
 _OWN = frozenset((
     RUN, ARGUMENTS, GIVEN, ADDRESSES, "values", "each", "arrays", "sizes", "x", "y", "z", "codelet", "versions",
-    "describe", "on_host", "loops", "size_names", "predicted",
+    "describe", "on_host", "loops", "size_names", "predicted", "todo",
 ))  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def agrees(program: WholeProgram, *arguments: str) -> None:
     for ran in (host, device, checked):
         assert (ran.code, ran.out) == (plain.code, plain.out), ran
     assert not host.said
-    assert device.count("launch") > 0
+    assert device.count("launch") + device.count("together") > 0
     assert "differ" not in checked.said
     assert "all calls agree" in checked.said
 
@@ -199,3 +200,18 @@ def test_wrong_command_lines(arguments: tuple[str, ...], said: str, tmp_path: Pa
     ran = looptune("cc", *arguments, cwd=tmp_path)
     assert ran.code == 2
     assert said in ran.err
+
+
+def test_a_report_for_programs(tmp_path: Path, driver: Path) -> None:
+    """One object for each codelet, with its calls, times and bytes; loops that run in place have a time as well."""
+    program = build([HERE / "nests.c"], tmp_path, driver, [], named(("work:10", "work:16")))
+    for name, ran in (("device", program.on_device), ("host", program.on_host)):
+        ran("50", LOOPTUNE_REPORT=tmp_path / name)
+    device, host = ([json.loads(line) for line in (tmp_path / n).read_text().splitlines()] for n in ("device", "host"))
+    assert [(o["place"], o["device"], o["device_calls"], o["host_calls"]) for o in device] == [
+        ("nests.c:10", "NVIDIA H200", 1, 0), ("nests.c:16", "NVIDIA H200", 1, 0)
+    ]  # fmt: skip
+    assert device[0]["kernel_s"] > 0
+    assert device[0]["to_device_bytes"] == 400
+    assert [(o["device_calls"], o["host_calls"]) for o in host] == [(0, 1), (0, 1)]
+    assert all(o["host_s"] > 0 for o in host)

@@ -197,7 +197,7 @@ static struct {
     int set_up;
     pid_t process;
     int used_in_parent; /* CUDA cannot be used in this process: its parent used it */
-    int verbose, check;
+    int verbose, timed, check;
     int left;
     enum opened driver, own_device;
     char unavailable[300]; /* why */
@@ -353,6 +353,7 @@ static void set_up(void) {
         all.set_up = 1;
         all.process = getpid();
         all.verbose = enabled("LOOPTUNE_VERBOSE");
+        all.timed = all.verbose || (getenv("LOOPTUNE_REPORT") && *getenv("LOOPTUNE_REPORT"));
         all.check = enabled("LOOPTUNE_CHECK");
         pthread_atfork(before_fork, after_fork, in_child);
         atexit(at_exit);
@@ -1008,7 +1009,7 @@ static int send_arrays(const struct looptune_array *arrays, const struct bound *
         if (m) m->current = 1;
         bytes += a->bytes;
     }
-    if (bytes && all.verbose && !finish_queued()) return 0;
+    if (bytes && all.timed && !finish_queued()) return 0;
     state->to_bytes += bytes;
     state->to_seconds += now() - begin;
     return 1;
@@ -1184,7 +1185,7 @@ static void read_timing(struct codelet_state *s) {
 }
 
 static void begin_timing(struct codelet_state *s) {
-    if (!all.verbose) return;
+    if (!all.timed) return;
     read_timing(s);
     if (!s->begun && !worked(cuda.create_event(&s->begun, 0), "cuEventCreate")) return;
     if (!s->ended && !worked(cuda.create_event(&s->ended, 0), "cuEventCreate")) return;
@@ -1396,6 +1397,7 @@ static __thread struct {
     unsigned long long present, kept;
     int asynchronous;
 } next;
+static __thread double loops_begin; /* when the caller began to run the original loops */
 static __thread int held;
 static __thread unsigned long long held_since; /* the number of the last call before */
 
@@ -1444,7 +1446,14 @@ LOOPTUNE_WEAK int looptune_refuse(struct looptune_codelet *codelet, const char *
     count_on_host(state_of(codelet), LOOPTUNE_REFUSED);
     settle_all();
     leave(entered);
+    loops_begin = now();
     return LOOPTUNE_REFUSED;
+}
+
+LOOPTUNE_WEAK void looptune_done(struct looptune_codelet *codelet) {
+    pthread_mutex_lock(&lock);
+    state_of(codelet)->host_seconds += now() - loops_begin;
+    pthread_mutex_unlock(&lock);
 }
 
 LOOPTUNE_WEAK void looptune_hold(void) {
@@ -1493,6 +1502,7 @@ LOOPTUNE_WEAK int looptune_call(struct looptune_codelet *codelet, const void *ar
         give_to_host(arrays, array_count);
     }
     leave(entered);
+    loops_begin = now();
     if (status == LOOPTUNE_OK || status == LOOPTUNE_COMPARE || status == LOOPTUNE_ALIASED || !loops) return status;
     begin = now();
     loops(arguments);
@@ -1549,7 +1559,7 @@ LOOPTUNE_WEAK void looptune_load(const char *name, const void *host, unsigned lo
         status = bind_array(&b, name, (char *)(uintptr_t)host, bytes);
         if (status == LOOPTUNE_OK && b.m) {
             b.m->newer = b.m->current = 0;
-            if (send_bytes(b.m->memory->at, b.m->host, bytes) && (!all.verbose || finish_queued())) {
+            if (send_bytes(b.m->memory->at, b.m->host, bytes) && (!all.timed || finish_queued())) {
                 b.m->current = 1;
                 all.loaded_bytes += bytes;
                 all.loaded_seconds += now() - begin;
@@ -1872,8 +1882,33 @@ static void report_codelet(const struct codelet_state *s) {
             say("%s (%s):   %s, calls: %lu", c->name, c->place, looptune_message(k), s->on_host[k]);
 }
 
+/* Append the figures of each codelet to a file, one object of JSON a line: for programs. */
+static void write_report(const char *path) {
+    const struct codelet_state *s;
+    FILE *file = fopen(path, "a");
+    int k;
+    if (!file) {
+        say("cannot write %s", path);
+        return;
+    }
+    for (s = all.codelets; s; s = s->next) {
+        unsigned long on_host = 0;
+        for (k = 0; k <= LOOPTUNE_REFUSED; k++) on_host += s->on_host[k];
+        fprintf(file,
+                "{\"codelet\": \"%s\", \"place\": \"%s\", \"device\": \"%s\", \"device_calls\": %lu, "
+                "\"kernel_s\": %.9g, \"to_device_s\": %.9g, \"to_device_bytes\": %llu, \"from_device_s\": %.9g, "
+                "\"from_device_bytes\": %llu, \"host_calls\": %lu, \"host_s\": %.9g}\n",
+                s->codelet->name, s->codelet->place, all.device ? all.device->name : "", s->on_device,
+                s->kernel_seconds, s->to_seconds, s->to_bytes, s->from_seconds, s->from_bytes, on_host,
+                s->host_seconds);
+    }
+    fclose(file);
+}
+
 static void report(void) {
     const struct codelet_state *s;
+    const char *path = getenv("LOOPTUNE_REPORT");
+    if (path && *path) write_report(path);
     for (s = all.codelets; all.verbose && s; s = s->next) report_codelet(s);
     if (all.verbose && (all.loaded_bytes || all.stored_bytes))
         say("data directives: loaded %.3f MB in %.3f ms, stored %.3f MB in %.3f ms", 1e-6 * (double)all.loaded_bytes,

@@ -138,6 +138,9 @@ LOOPTUNE_HIDDEN
 int looptune_call(struct looptune_codelet *, const void *arguments, const long long *sizes,
                   struct looptune_array *arrays, int array_count, void (*loops)(const void *arguments),
                   int asynchronous);
+/* After any other status than LOOPTUNE_OK and LOOPTUNE_COMPARE, and the original loops: note how long they took. */
+LOOPTUNE_HIDDEN
+void looptune_done(struct looptune_codelet *);
 /* After LOOPTUNE_COMPARE and the original loops, in the same thread: compare what the device computed with the arrays
    of the host. */
 LOOPTUNE_HIDDEN
