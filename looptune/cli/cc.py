@@ -86,5 +86,7 @@ def cc(
     from looptune.deploy.program.machine_code import architectures
 
     floats = floats_of_options(strict=no_reassociate, contract=fp_contract)
-    options = ProgramOptions(kernels, architectures(arch), db, keep, openmp, "" if library is None else library, floats)
+    options = ProgramOptions(
+        kernels, architectures(arch), db, keep, openmp, library="" if library is None else library, floats=floats
+    )
     return ProgramBuild(parse(arguments), options, warn, note).run()

@@ -160,6 +160,11 @@ looptune run polybench/gemm.c --directive 'loop k: unroll 4'
     default=True,
     help="Time, or do not time, the kernels of handwritten/NAME.py beside FILE in the finals.  [default: handwritten]",
 )
+@option(
+    "--whole",
+    is_flag=True,
+    help="Also time the whole program: as gcc makes it, with default, tuned and hand-written kernels.",
+)
 @option("--ablation", is_flag=True, help="Also time the winner without each of its directives.")
 @db_option
 @reports_option
@@ -183,6 +188,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     sizes = each_size(defines_of(options.pop("defines"), options.pop("dataset")))
     reports, as_json, quiet = options.pop("reports"), options.pop("as_json"), options.pop("quiet")
     fresh, timeout = not options.pop("resume"), options.pop("timeout")
+    timed_whole = _programs(files, options, sizes)
     reassociate, flush_cache = (not options.pop(f"no_{name}") for name in ("reassociate", "flush_cache"))
     command = reproducible(map(utf8, sys.argv[1:]))
     check_path(options["db"])
@@ -225,6 +231,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     _summarise_targets(whole, shlex.join(["looptune", *command]), time.monotonic() - start, reports, say)
     if len(targets) > 1 and len(whole) == len(results):
         _compare(whole, options["db"], say)
+    _time_programs(timed_whole, whole, say)
     if options["sweep"] and whole:
         say(f"\nwrite tables, figures and a page with: {_report(options['db'], reports)}")
     if as_json:
@@ -236,6 +243,52 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
         click.echo(RESUMES, err=True)
         return STOPPED
     return 0 if all(r.versions.get("timed") for r in results) else 1
+
+
+def _programs(
+    files: Sequence[Path], options: dict[str, Any], sizes: Sequence[Mapping[str, str | None]]
+) -> list[Callable[[Sequence[Any]], Any]]:
+    """Return what --whole times, each as a function of the results that returns the times; nothing without it.
+
+    Raises UsageError if the options do not fit the program as it is.
+    """
+    if not options.pop("whole"):
+        return []
+    if options["dtype"] is not None:
+        raise UsageError("--whole takes the program as it is: choose the type with -D, not with --dtype")
+    from looptune.core.floating_point import floats_of_options
+    from looptune.deploy.program.whole import WholeProgram, time_program
+    from looptune.frontend import load
+
+    floats = floats_of_options(contract=options["fp_contract"])
+
+    def timed(file: Path, defines: Mapping[str, str | None], results: Sequence[Any]) -> Any:
+        unit = load(file, kernel=options["kernel"], defines=defines, include_dirs=options["include_dirs"])
+        macros = {name: value for name, value in unit.defines.items() if name not in unit.known_values}
+        mine = [r for r in results if r.kernel in (unit.codelet.name, file.stem)]
+        same = [r for r in mine if all(r.sizes.get(name) == value for name, value in unit.values.items())]
+        if not same:
+            return file, ()
+        result = same[0]
+        architectures = (result.facts.arch,) if result.facts.arch.startswith("sm_") else ()
+        whole = WholeProgram(
+            file, macros, options["include_dirs"], options["kernel"], options["db"], architectures, floats
+        )
+        return file, time_program(whole, result.median_us("hand-written"), warn)
+
+    return [partial(timed, file, own) for file in files for own in sizes]
+
+
+def _time_programs(
+    programs: Sequence[Callable[[Sequence[Any]], Any]], results: Sequence[Any], say: Callable[[str], Any]
+) -> None:
+    """Print the times of whole programs."""
+    from looptune.report.whole_table import notes, whole_table
+
+    for program in programs:
+        file, times = program(results)
+        if times:
+            say("\n".join([f"\nthe whole program {file}", "", whole_table(times).text(), *notes(times)]))
 
 
 def _check_together(problems: int, options: Mapping[str, Any]) -> None:

@@ -54,7 +54,8 @@ class ProgramOptions:
     """The options of ``looptune cc`` that are not those of the C compiler.
 
     ``kernels`` name codelets, as --kernel does; ``keep`` is a folder for the generated files, None for none;
-    ``openmp``: generate loops for the cores of the host; ``library``: "shared" or "static" for a library of the
+    ``openmp``: generate loops for the cores of the host; ``predict``: where nothing was tuned, and the file has no
+    directives, take a version that is predicted to be fast; ``library``: "shared" or "static" for a library of the
     codelets, "" for a program.
     """
 
@@ -63,6 +64,7 @@ class ProgramOptions:
     db: Path | None = None
     keep: Path | None = None
     openmp: bool = True
+    predict: bool = True
     library: Literal["", "shared", "static"] = ""
     floats: Floats = DEFAULT
 
@@ -105,6 +107,10 @@ class ProgramBuild:
             if self.options.library:
                 return self._library([c for g in found.values() for c in g.codelets], folder, Path(temporary))
             return self._compiled(found, folder, Path(temporary))
+
+    def compile_plain(self) -> int:
+        """Compile the program as it is, without codelets, and return the exit code of the C compiler."""
+        return _execute([*_cc(), *self._user_arguments(self.command.inputs)])
 
     def _check(self) -> None:
         for path in self.command.sources:
@@ -193,6 +199,7 @@ class ProgramBuild:
                     self.options.library != "",
                     transfers,
                     self._tuned_on_host(unit) if self.options.openmp else None,
+                    self.options.predict,
                 )
             )
         except (UnsupportedError, ResourceError) as error:
@@ -224,7 +231,7 @@ class ProgramBuild:
     def _compiled(self, made: Mapping[str, GeneratedSource], folder: Path, temporary: Path) -> int:
         """Compile the sources, the generated ones in ``folder``, and link them. Return the C compiler's exit code."""
         if not made:
-            return _execute([*_cc(), *self._user_arguments(self.command.inputs)])
+            return self.compile_plain()
         _write_runtime(folder)
         objects: dict[str, str] = {}
         for path in self.command.sources:

@@ -63,7 +63,7 @@ class CodeletRequest:
     best for each device and sizes; ``place`` is where the codelet begins in the user's file; ``openmp``: the host runs
     parallel loops on all cores; ``library``: write the functions of a library, see ``library``, and not those that an
     edited source calls; ``transfers``: write the functions for data directives too; ``on_host`` is the version that was
-    tuned for the cores of this machine, if one was.
+    tuned for the cores of this machine, if one was; ``predict``: without a tuned version, take one that is predicted.
     """
 
     unit: Unit
@@ -76,6 +76,7 @@ class CodeletRequest:
     library: bool = False
     transfers: bool = False
     on_host: BestVersion | None = None
+    predict: bool = True
 
 
 def codelet_file(request: CodeletRequest) -> CodeletFile:
@@ -188,7 +189,10 @@ class _File:
 
     def _predicted(self, texts: PlanTexts) -> str:
         """Return the version that the cost model predicts to be fastest, "" if something was tuned or none is."""
-        found = None if self.request.measured else guess(self.unit, self.analysis, self.request.compiler.architectures)
+        request = self.request
+        found = None
+        if request.predict and not request.measured:
+            found = guess(self.unit, self.analysis, request.compiler.architectures)
         if found is None:
             return ""
         try:
