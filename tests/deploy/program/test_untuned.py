@@ -38,7 +38,7 @@ def test_directives_of_the_file_are_kept() -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("name", ["gemm", "doitgen", "atax", "jacobi-2d", "lu", "trmm"])
+@pytest.mark.parametrize("name", ["doitgen", "jacobi-2d", "trmm"])
 def test_a_predicted_version_computes_the_same(name: str, tmp_path: Path, driver: Path) -> None:
     """With directives for the sizes of the program, also where these are small."""
     program = build([POLYBENCH / "c" / f"{name}.c"], tmp_path, driver, ["-DSMALL_DATASET"])

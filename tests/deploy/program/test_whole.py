@@ -33,6 +33,7 @@ def test_every_version_runs(tmp_path: Path) -> None:
     assert notes(times) == ("no codelet ran on a GPU: the programs run on the cores of this machine",)
 
 
+@pytest.mark.wide
 def test_a_program_that_fails(tmp_path: Path) -> None:
     """Its time would mean nothing."""
     with pytest.raises(UsageError, match="exit code 3"):
