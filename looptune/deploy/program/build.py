@@ -344,10 +344,10 @@ def _write_runtime(folder: Path) -> None:
 
 
 def _cc() -> list[str]:
-    """Return the C compiler: CC, else gcc, else cc."""
-    given = os.environ.get("CC", "")
-    if given:
-        return shlex.split(given)
+    """Return the C compiler: CC, unless that is this command, as in ``CC="looptune cc" make``; else gcc, else cc."""
+    given = shlex.split(os.environ.get("CC", ""))
+    if given and not any(Path(word).name == "looptune" for word in given):
+        return given
     found = shutil.which("gcc") or shutil.which("cc")
     if found is None:
         raise UsageError("no C compiler was found: install gcc, or set CC")

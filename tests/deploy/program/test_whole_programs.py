@@ -173,6 +173,14 @@ def test_what_was_tuned_runs(tmp_path: Path, driver: Path) -> None:
     assert "The loops for the host have the directives of" in text
 
 
+def test_a_makefile_whose_compiler_is_looptune(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiler below is another one then."""
+    (tmp_path / "a.c").write_text("int main(void) { return 4; }\n")
+    monkeypatch.setenv("CC", "python3 -m looptune cc")
+    assert looptune("cc", "a.c", "-o", "a", cwd=tmp_path).code == 0
+    assert subprocess.run([tmp_path / "a"]).returncode == 4
+
+
 def test_a_file_without_codelets_is_compiled_as_it_is(tmp_path: Path) -> None:
     """Nothing is added to it."""
     (tmp_path / "a.c").write_text("int main(void) { return 3; }\n")
