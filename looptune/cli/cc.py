@@ -81,10 +81,12 @@ def cc(
     version of the database for the GPU and the sizes of the call, and elsewhere the original loops.
     """
     from looptune.core.floating_point import floats_of_options
-    from looptune.deploy.program.build import ProgramBuild, ProgramOptions
-    from looptune.deploy.program.command_line import parse
+    from looptune.deploy.program.build import ProgramBuild, ProgramOptions, execute_compiler
+    from looptune.deploy.program.command_line import only_asks, parse
     from looptune.deploy.program.machine_code import architectures
 
+    if only_asks(arguments):
+        return execute_compiler(arguments)
     floats = floats_of_options(strict=no_reassociate, contract=fp_contract)
     options = ProgramOptions(
         kernels, architectures(arch), db, keep, openmp, library="" if library is None else library, floats=floats

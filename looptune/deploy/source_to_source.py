@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from looptune.core.escape import comment_lines
 from looptune.core.floating_point import DEFAULT, Floats
 from looptune.core.source import caret
 from looptune.deploy.compile import scheduled
-from looptune.deploy.text_edits import Edit, loop_annotations
+from looptune.deploy.text_edits import Edit, apply_edits, loop_annotations
 from looptune.deploy.write_back import write_back
 from looptune.frontend import Unit, load
 from looptune.frontend.preprocess import encoding, exact_text, read_source
@@ -80,19 +79,7 @@ def _applied(unit: Unit, edits: Sequence[Edit], head: str) -> str:
     """Return the file with the edits made: what they leave alone is as it was, line ends included."""
     file = Path(unit.path)
     raw = exact_text(read_source(file)) if file.is_file() else unit.text  # a pipe can be read once
-    mark = "\ufeff" if raw.startswith("\ufeff") else ""
-    raw = raw.removeprefix(mark)
-    ends = "\r\n" if "\r\n" in raw else "\n"
-    returns = [m.start() - k for k, m in enumerate(re.finditer("\r\n", raw))]
-
-    def place(offset: int) -> int:
-        return offset + bisect_left(returns, offset)
-
-    text, at = head.replace("\n", ends), 0
-    for edit in sorted(edits, key=lambda e: (e.start, e.end)):
-        text += raw[place(at) : place(edit.start)] + edit.text.replace("\n", ends)
-        at = edit.end
-    return mark + text + raw[place(at) :]
+    return apply_edits(raw, edits, head)
 
 
 def _undefined(text: str, macros: Sequence[str]) -> list[Edit]:

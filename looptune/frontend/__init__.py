@@ -108,8 +108,11 @@ def load_each(
     kernels: Sequence[str] = (),
     defines: Mapping[str, Value] | None = None,
     include_dirs: Sequence[str | Path] = (),
+    begin: Mapping[str, str] | None = None,
 ) -> ProgramCodelets:
     """Return every codelet of a C file by itself, in textual order.
+
+    ``begin`` are the macros with which the compiler reads the file, see ``macros_of``; None for the usual ones.
 
     These are the functions and loops that ``kernels`` names (see ``load``), else the functions with an ``hmpp codelet``
     line, else those with a ``#pragma scop`` or an ``hmpp region``; none if the file has none of these.
@@ -119,7 +122,7 @@ def load_each(
     recursion.raise_recursion_limit()
     try:
         program = read_program(
-            source, lambda read: _needed_by_any(read, kernels), defines=defines, include_dirs=include_dirs
+            source, lambda read: _needed_by_any(read, kernels), defines=defines, include_dirs=include_dirs, begin=begin
         )
     except RecursionError as error:
         raise UnsupportedError(recursion.TOO_DEEP) from error

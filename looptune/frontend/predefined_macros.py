@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -58,13 +58,10 @@ _MACHINES = {
 
 
 def predefined() -> Mapping[str, str]:
-    """Return the macros of the machine's C compiler with their texts.
-
-    Parameters of function-like macros are in their names.
-    """
+    """Return the macros of the machine's C compiler with their texts; see ``macros_of``."""
     compiler = shutil.which("cc")
     if compiler is not None:
-        found = _asked(compiler, Path(compiler).stat().st_mtime_ns)
+        found = macros_of((compiler,), Path(compiler).stat().st_mtime_ns)
         if found:
             return found
     return fixed()
@@ -77,9 +74,13 @@ def fixed() -> dict[str, str]:
 
 
 @lru_cache(maxsize=8)
-def _asked(compiler: str, changed: int) -> dict[str, str]:
-    """Return what the compiler says; empty where it says nothing. ``changed`` makes a new compiler another key."""
-    command = [compiler, "-dM", "-E", "-x", "c", "-"]
+def macros_of(compiler: Sequence[str], changed: int = 0) -> Mapping[str, str]:
+    """Return the macros with which a compiler begins, with their texts; empty where it says nothing.
+
+    ``compiler`` is its command with options, such as -D, -include, -std, -fopenmp, which define macros as well.
+    ``changed`` makes a new compiler another key. Parameters of function-like macros are in their names.
+    """
+    command = [*compiler, "-dM", "-E", "-x", "c", "-"]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):

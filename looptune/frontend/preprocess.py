@@ -135,12 +135,18 @@ def normalise_line_ends(text: str) -> str:
     return re.sub("[\v\f\x1c-\x1e\x85\u2028\u2029]", " ", text)
 
 
-def preprocess(text: str, path: str, defines: Mapping[str, str], include_dirs: Sequence[Path]) -> Preprocessed:
+def preprocess(
+    text: str, path: str, defines: Mapping[str, str], include_dirs: Sequence[Path],
+    begin: Mapping[str, str] | None = None,
+) -> Preprocessed:  # fmt: skip
     """Return ``text`` with its macros expanded.
+
+    ``begin`` are the macros with which the file begins, those of the machine's compiler if it is None; unlike
+    ``defines``, the text may redefine them.
 
     Raises ParseError at a malformed or ``#error`` directive and at a ``"header"`` that no folder has.
     """
-    machine = _Preprocessor(text, path, defines, include_dirs)
+    machine = _Preprocessor(text, path, defines, include_dirs, begin)
     machine.parse(machine.opened, path)
     return _write(machine)
 
@@ -148,7 +154,10 @@ def preprocess(text: str, path: str, defines: Mapping[str, str], include_dirs: S
 class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no types
     """pcpp, with each token of the source marked by its place: ``origin`` is (file, line, column)."""
 
-    def __init__(self, text: str, path: str, defines: Mapping[str, str], include_dirs: Sequence[Path]) -> None:
+    def __init__(
+        self, text: str, path: str, defines: Mapping[str, str], include_dirs: Sequence[Path],
+        begin: Mapping[str, str] | None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.main = path
         self.seen_main = False
@@ -162,10 +171,13 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
         self.defined: list[Span] = []
         self.expanding = Span(path, 1, 1)
         self.pinned: frozenset[str] = frozenset()
-        self.macros.update(_begun(tuple(predefined().items())))
+        usual = predefined()
+        given = {} if begin is None else {n: v for n, v in begin.items() if n[0] != "_" and usual.get(n) != v}
+        first = usual if begin is None else {n: v for n, v in begin.items() if n not in given}
+        self.macros.update(_begun(tuple(first.items())))
         if is_cxx(path):
             self.macros.update(_begun(tuple(cxx_macros(text).items())))
-        for name, value in defines.items():
+        for name, value in (*given.items(), *defines.items()):
             self.define(f"{name} {value}")
         self.pinned = frozenset(defines)
         for folder in include_dirs:

@@ -1,6 +1,7 @@
 """The range of elements of an array that the loops may access, as C text: what has to be copied to another memory.
 
     double a[n][m]                                  the declared extents              0 to n * m
+    double a[1]; for i in 0..n: a[i]                and what is accessed beyond       0 to max(1, n)
     for i in 1..n: if (i + 1 < n) a[i + 1]          the accesses, with conditions     2 to n
     for i in 0..n: for j in 0..m: a[i * m + j]      a bound of the subscripts         0 to n * m
     for i in 0..n: a[x[i]]                          not known
@@ -63,14 +64,39 @@ def _range(
     model: Scop, p: Array, accesses: Sequence[Access], loads: Sequence[tuple[Load, Subscripts, Around]]
 ) -> ElementRange | None:
     inner = [e for e in p.shape[1:] if e is not None]
-    if p.shape[0] is not None:
-        return ElementRange("0", _product([p.shape[0], *inner]))
     rows = _affine_rows(model, len(p.shape), accesses)
+    if p.shape[0] is not None:
+        declared = ElementRange("0", _product([p.shape[0]]))
+        rows = declared if rows is None or _is_inside(model, p, accesses) else _both(declared, rows)
     rows = rows if rows is not None else _bounded_rows(model, loads)
     if rows is None or not inner:
         return rows
     row = _product(inner)
     return ElementRange("0" if rows.first == "0" else f"({rows.first}) * {row}", f"({rows.end}) * {row}")
+
+
+def _both(declared: ElementRange, accessed: ElementRange) -> ElementRange:
+    """Return the range of the declared rows and of those that are accessed: C does not hold parameters to the former.
+
+    ``double *a`` may be written ``double a[static 1]``.
+    """
+    return ElementRange(accessed.first, f"{MAX}({declared.end}, {accessed.end})")
+
+
+def _is_inside(model: Scop, p: Array, accesses: Sequence[Access]) -> bool:
+    """Tell whether all accesses are in the rows that the array declares, whatever the sizes are."""
+    space = model.space
+    rows = None if p.shape[0] is None else to_isl(space.nest.terms.replaced(p.shape[0]))
+    if rows is None:
+        return True
+    dims = [f"e{k}" for k in range(len(p.shape))]
+    try:
+        with isl_operation_limit(QUESTION):
+            whole = isl.Set(f"{space.prefix}{{ [{', '.join(dims)}] : 0 <= e0 < {rows} }}")
+            touched = (space.touched(a).range().intersect_params(space.context()) for a in accesses)
+            return all(bool(t.is_subset(whole)) for t in touched)
+    except (IslLimitExceeded, isl.Error):
+        return False
 
 
 def _product(extents: Iterable[Expr]) -> str:

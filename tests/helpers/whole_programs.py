@@ -75,3 +75,17 @@ def kernels_of(folder: Path) -> str:
 def _run(command: Sequence[object], env: object) -> Ran:
     done = subprocess.run([str(c) for c in command], env=env, capture_output=True, text=True, timeout=300)  # type: ignore[call-overload]
     return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def agrees(program: WholeProgram, *arguments: str) -> None:
+    """Assert that it prints the same everywhere, and that every call that is compared agrees."""
+    plain = program.plain(*arguments)
+    host = program.on_host(*arguments)
+    device = program.on_device(*arguments)
+    checked = program.on_device(*arguments, LOOPTUNE_CHECK=1)
+    for ran in (host, device, checked):
+        assert (ran.code, ran.out) == (plain.code, plain.out), ran
+    assert not host.said
+    assert device.count("launch") + device.count("together") > 0
+    assert "differ" not in checked.said
+    assert "all calls agree" in checked.said

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -34,7 +35,8 @@ from looptune.deploy.program.machine_code import KernelCompiler
 from looptune.deploy.runtime.cpu_function import this_cpu
 from looptune.frontend import ProgramCodelets, Unit, load_each
 from looptune.frontend.codelet_calls import CodeletCalls, codelet_calls
-from looptune.frontend.preprocess import encoding, exact_text, read_source
+from looptune.frontend.predefined_macros import macros_of
+from looptune.frontend.preprocess import encoding, exact_text, normalise_line_ends, read_source
 from looptune.frontend.signature import Head
 from looptune.runtime.problem_sizes import integers
 from looptune.runtime.targets import CACHE
@@ -96,7 +98,15 @@ class ProgramBuild:
         Raises UsageError for files that are not there and options that do not fit each other.
         """
         self._check()
-        made = {str(path): self._generated(path) for path in self.command.sources}
+        command = (*_cc(), *self.command.compiling)
+        begin = macros_of(command) if self.command.sources else {}
+        if self.command.sources and not begin:
+            self.warn(f"nothing is replaced: the C compiler does not list its macros ({shlex.join(command)} -dM -E)")
+            return _execute([*_cc(), *self._user_arguments(self.command.inputs)])
+        if self.options.openmp and self.command.sources and not _has_openmp():
+            self.warn(f"the C compiler {_cc()[0]} has no library for OpenMP: the original loops run on one core")
+            self.options = replace(self.options, openmp=False)
+        made = {source: self._generated(source, begin) for source in self.command.sources}
         found = {path: g for path, g in made.items() if g is not None}
         for kernel in self.options.kernels:
             if self.missing and all(kernel in file for file in self.missing):
@@ -113,11 +123,11 @@ class ProgramBuild:
         return _execute([*_cc(), *self._user_arguments(self.command.inputs)])
 
     def _check(self) -> None:
-        for path in self.command.sources:
-            if not path.is_file():
-                raise UsageError(f"no such file: {path}")
-        if self.command.stops in ("-E", "-S"):
-            raise UsageError(f"{self.command.stops} has no program to build: --keep DIR shows the generated files")
+        for source in self.command.sources:
+            if not Path(source).is_file():
+                raise UsageError(f"no such file: {source}")
+        if self.command.stops == "-S":
+            raise UsageError("-S has no program to build: --keep DIR shows the generated files")
         if self.command.stops and self.options.library:
             raise UsageError(f"{self.command.stops} and --{self.options.library} exclude each other")
         if self.command.stops and self.command.output and len(self.command.sources) > 1:
@@ -125,10 +135,11 @@ class ProgramBuild:
 
     # -- generating ---------------------------------------------------------------------------------------------------
 
-    def _generated(self, path: Path) -> GeneratedSource | None:
-        """Return what a source file becomes, None if nothing of it is replaced."""
+    def _generated(self, source: str, begin: Mapping[str, str]) -> GeneratedSource | None:
+        """Return what a source file becomes, None if nothing of it is replaced; ``begin`` are the compiler's macros."""
+        path = Path(source)
         try:
-            found = self._found(path)
+            found = self._found(path, begin)
         except LooptuneError as error:
             self.warn(f"{error}\nnothing of {path} is replaced")
             return None
@@ -136,7 +147,8 @@ class ProgramBuild:
         compiler = KernelCompiler(self.options.architectures, self.options.floats.contract, CACHE)
         calls = CodeletCalls() if self.options.library else codelet_calls(found.program, [c for c, _ in found.codelets])
         transfers = any(c.present or c.deferred or c.asynchronous for c in calls.calls) or bool(calls.transfers)
-        text = exact_text(read_source(path))
+        raw = exact_text(read_source(path))
+        text = normalise_line_ends(raw.removeprefix("\ufeff"))
         replaced: list[ReplacedCodelet] = []
         codelets: list[CodeletFile] = []
         members: list[CodeletFunction] = []
@@ -160,14 +172,13 @@ class ProgramBuild:
         for message in calls.warnings:
             self.warn(message)
         name = f"looptune_{_identifier(path.stem)}_{_digest(path)}.h"
-        header = '#include "looptune_runtime.h"\n' + _extern_c("".join(c.prototypes for c in codelets))
-        text = "" if self.options.library else edited_source(str(path), text, replaced, name, calls)
-        return GeneratedSource(path, text, name, header, tuple(codelets))
+        text = "" if self.options.library else edited_source(source, raw, replaced, name, calls)
+        return GeneratedSource(path, text, name, declarations(codelets), tuple(codelets))
 
-    def _found(self, path: Path) -> ProgramCodelets:
+    def _found(self, path: Path, begin: Mapping[str, str]) -> ProgramCodelets:
         found = load_each(
-            path, kernels=self.options.kernels, defines=self.command.defines, include_dirs=self.command.include_dirs
-        )
+            path, kernels=self.options.kernels, include_dirs=self.command.include_dirs, begin=begin
+        )  # fmt: skip
         for unit in (u for _, u in found.codelets if isinstance(u, Unit)):
             for message in unit.warnings:
                 self.warn(message)
@@ -234,20 +245,19 @@ class ProgramBuild:
             return self.compile_plain()
         _write_runtime(folder)
         objects: dict[str, str] = {}
-        for path in self.command.sources:
-            own = made.get(str(path))
-            target = self._object(path, temporary)
-            code = self._plain(path, target) if own is None else self._source(own, folder, temporary, target)
+        for source in self.command.sources:
+            own = made.get(source)
+            target = self._object(Path(source), temporary)
+            code = self._plain(source, target) if own is None else self._source(own, folder, temporary, target)
+            code = code or self._dependencies(source, target)
             if code:
                 return code
-            objects[str(path)] = str(target)
+            objects[source] = str(target)
         if self.command.stops:
             return 0
         inputs = [objects.get(i, i) for i in self.command.inputs]
         output = ["-o", self.command.output] if self.command.output else []
-        return _execute(
-            [*_cc(), *self.command.code_options, *self.command.linking, *inputs, *self._libraries(), *output]
-        )
+        return _execute([*_cc(), *self.command.compiling, *self.command.linking, *inputs, *self._libraries(), *output])
 
     def _library(self, codelets: Sequence[CodeletFile], folder: Path, temporary: Path) -> int:
         """Compile the codelets into a library, with its header and what pkg-config and CMake read beside it."""
@@ -256,7 +266,7 @@ class ProgramBuild:
             raise UsageError("there is no codelet for a library: mark a function with `#pragma hmpp NAME codelet` or "
                              "`#pragma scop`, or name it with --kernel")  # fmt: skip
         suffix = "so" if kind == "shared" else "a"
-        output = Path(self.command.output or f"lib{_identifier(self.command.sources[0].stem)}.{suffix}")
+        output = Path(self.command.output or f"lib{_identifier(Path(self.command.sources[0]).stem)}.{suffix}")
         name = library_name(output, kind)
         _write_runtime(folder)
         options = [*self.command.code_options, *self._generated_options(), "-fPIC", "-fvisibility=hidden"]
@@ -300,15 +310,29 @@ class ProgramBuild:
     def _user_arguments(self, inputs: Sequence[str]) -> list[str]:
         stops = [self.command.stops] if self.command.stops else []
         output = ["-o", self.command.output] if self.command.output else []
-        return [*self.command.compiling, *stops, *self.command.linking, *inputs, *output]
+        own = [*self.command.compiling, *self.command.dependencies]
+        return [*own, *stops, *self.command.linking, *inputs, *output]
 
     def _object(self, path: Path, temporary: Path) -> Path:
         if self.command.stops == "-c":
             return Path(self.command.output) if self.command.output else Path(path.with_suffix(".o").name)
         return temporary / f"{_identifier(path.stem)}_{_digest(path)}.o"
 
-    def _plain(self, path: Path, target: Path) -> int:
-        return _execute([*_cc(), *self.command.compiling, "-c", str(path), "-o", str(target)])
+    def _plain(self, source: str, target: Path) -> int:
+        return _execute([*_cc(), *self.command.compiling, "-c", source, "-o", str(target)])
+
+    def _dependencies(self, source: str, target: Path) -> int:
+        """Write the rules for make that -MD or -MMD asks for, of the source as the user has it."""
+        asked = self.command.dependencies
+        if not {"-MD", "-MMD"} & {*asked}:
+            return 0
+        made = self.command.output if self.command.stops or self.command.output else "a.out"
+        name = target if self.command.stops else Path(f"{Path(made).stem}-{Path(source).stem}")
+        options = [o for o in asked if o not in ("-MD", "-MMD")]
+        options += [] if "-MF" in asked else ["-MF", str(name.with_suffix(".d"))]
+        options += [] if {"-MT", "-MQ"} & {*asked} else ["-MT", str(target if self.command.stops else made)]
+        kind = "-MM" if "-MMD" in asked else "-M"
+        return _execute([*_cc(), *self.command.compiling, kind, *options, source])
 
     def _source(self, own: GeneratedSource, folder: Path, temporary: Path, target: Path) -> int:
         """Compile a source file, its codelets and the runtime into one object."""
@@ -361,6 +385,22 @@ def _execute(command: Sequence[str]) -> int:
         raise UsageError(f"cannot run the C compiler {command[0]}: {error.strerror}") from error
 
 
+def _has_openmp() -> bool:
+    """Tell whether the compiler links programs with OpenMP: gcc does, clang needs a library that may be missing."""
+    if not os.environ.get("CC", ""):
+        return True
+    with tempfile.TemporaryDirectory(prefix=cache_folder.process_prefix()) as folder:
+        text = Path(folder) / "empty.c"
+        text.write_text("int main(void) { return 0; }\n")
+        command = [*_cc(), "-fopenmp", str(text), "-o", str(text.with_suffix(""))]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def execute_compiler(arguments: Sequence[str]) -> int:
+    """Run the C compiler and return its exit code."""
+    return _execute([*_cc(), *arguments])
+
+
 def _machine(options: Sequence[str]) -> list[str]:
     """Return the options that a link of objects into one needs."""
     return [o for o in options if o.startswith(("-m", "-fuse-ld", "-flto"))]
@@ -374,5 +414,14 @@ def _digest(path: Path, *facts: object) -> str:
     return hashlib.sha256(repr((str(path.resolve()), *facts)).encode()).hexdigest()[:8]
 
 
-def _extern_c(text: str) -> str:
-    return f'#ifdef __cplusplus\nextern "C" {{\n#endif\n{text}#ifdef __cplusplus\n}}\n#endif\n'
+def declarations(codelets: Sequence[CodeletFile]) -> str:
+    """Return the header of an edited source, which declares what its calls need and nothing else.
+
+    It says nothing under any option of the compiler, and is C of every standard.
+    """
+    text = "".join(re.sub(r"\bbool\b", "_Bool", c.prototypes) for c in codelets)
+    return (
+        "#if defined(__GNUC__)\n#pragma GCC system_header\n#endif\n"
+        "void looptune_hold(void);\nvoid looptune_give_back(void);\nvoid looptune_release(const void *host);\n"
+        f"{text}"
+    )

@@ -37,6 +37,8 @@ from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 
+_BOOL = "#ifndef __cplusplus\n#include <stdbool.h>\n#endif\n"
+
 
 @dataclass(frozen=True, slots=True)
 class CodeletFile:
@@ -117,7 +119,7 @@ class _File:
             self._transfers() if self.request.transfers else "",
         ]  # fmt: skip
         text = "\n".join(
-            [self._comment(), f'#include "looptune_runtime.h"\n#include "{code_name}"\n', *filter(None, parts)]
+            [self._comment(), f'{_BOOL}#include "looptune_runtime.h"\n#include "{code_name}"\n', *filter(None, parts)]
         )
         prototypes = f"{self._head('int', self.name)};\n{self._head('void', f'{self.name}_after', 'int todo')};\n"
         if self.request.library:

@@ -5,9 +5,11 @@ app.c util.c -O2 -DN=512 -Iinclude -lm -o app
 
 from __future__ import annotations
 
+import itertools
 import re
+import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from looptune.core.errors import UsageError
@@ -32,17 +34,17 @@ _OF_LINKER = re.compile(
 class CompilerCommand:
     """A command line of a C compiler.
 
-    ``sources`` are the C files; ``compiling`` are the options of compilation and ``linking`` those of the linker, with
-    ``inputs`` in their order: sources, objects, archives and libraries. ``output`` is the file that -o names.
-    ``stops`` is "-c", "-S", "-E" or "".
+    ``sources`` are the C files, as they are spelled; ``compiling`` are the options of compilation and ``linking`` those
+    of the linker, with ``inputs`` in their order: sources, objects, archives and libraries. ``output`` is the file that
+    -o names. ``dependencies`` are the options that write rules for make. ``stops`` is "-c", "-S", "-E" or "".
     """
 
-    sources: tuple[Path, ...]
+    sources: tuple[str, ...]
     inputs: tuple[str, ...]
     compiling: tuple[str, ...]
     linking: tuple[str, ...]
-    defines: dict[str, str | None] = field(default_factory=dict)
     include_dirs: tuple[Path, ...] = ()
+    dependencies: tuple[str, ...] = ()
     output: str = ""
     stops: str = ""
 
@@ -60,14 +62,14 @@ class CompilerCommand:
 
 def parse(arguments: Sequence[str]) -> CompilerCommand:
     """Return the parsed command line. Raises UsageError if it has no input, or an option without its value."""
-    sources: list[Path] = []
+    sources: list[str] = []
     inputs: list[str] = []
     compiling: list[str] = []
     linking: list[str] = []
-    defines: dict[str, str | None] = {}
+    dependencies: list[str] = []
     folders: list[Path] = []
     output = stops = ""
-    items = list(arguments)
+    items = _expanded(arguments)
     k = 0
     while k < len(items):
         item, k = items[k], k + 1
@@ -81,34 +83,55 @@ def parse(arguments: Sequence[str]) -> CompilerCommand:
                 output = value
             case "-c" | "-S" | "-E":
                 stops = item
+            case _ if item.startswith("-o"):
+                output = item[2:]
             case _ if not item.startswith("-") or item == "-":
                 inputs.append(item)
-                sources += [Path(item)] if item.endswith(".c") else []
+                sources += [item] if item.endswith(".c") else []
             case _:
                 whole = [item + value] if item in _JOINED else [item, *([value] if needs else [])]
                 if whole[0].startswith("-l"):
                     inputs += whole
                 elif _OF_LINKER.match(whole[0]) is not None:
                     linking += whole
+                elif re.match(r"-M(?!ap)", whole[0]):
+                    dependencies += whole
                 else:
                     compiling += whole
-                _preprocessor(whole, defines, folders)
+                _add_folder(whole, folders)
     if not inputs:
         raise UsageError("no input file: give the C files of a program, as for gcc")
     return CompilerCommand(
-        tuple(sources), tuple(inputs), tuple(compiling), tuple(linking), defines, tuple(folders), output, stops
+        tuple(sources), tuple(inputs), tuple(compiling), tuple(linking), tuple(folders), tuple(dependencies), output,
+        stops,
     )  # fmt: skip
 
 
-def _preprocessor(option: Sequence[str], defines: dict[str, str | None], folders: list[Path]) -> None:
-    """Take what looptune's preprocessor has to know from one option."""
+def only_asks(arguments: Sequence[str]) -> bool:
+    """Tell whether a command line builds nothing: it asks the compiler about itself, or for preprocessed text."""
+    asks = re.compile(r"--version$|--target-help$|-dump|-print-|-###$|-E$|-MM?$")
+    pairs = itertools.pairwise(("", *arguments))
+    return any(asks.match(item) is not None and before != "-Xlinker" for before, item in pairs) or (
+        "-v" in arguments and all(item.startswith("-") for item in arguments)
+    )
+
+
+def _expanded(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with those of files, ``@file``, in their place."""
+    found: list[str] = []
+    for item in arguments:
+        path = Path(item[1:])
+        if item.startswith("@") and path.is_file():
+            found += _expanded(shlex.split(path.read_text(errors="surrogateescape")))
+        else:
+            found.append(item)
+    return found
+
+
+def _add_folder(option: Sequence[str], folders: list[Path]) -> None:
+    """Add a folder in which headers are looked up."""
     first = option[0]
-    if first.startswith("-D"):
-        name, given, value = first[2:].partition("=")
-        defines[name] = value if given else None
-    elif first.startswith("-U"):
-        defines.pop(first[2:], None)
-    elif first.startswith("-I") and Path(first[2:]).is_dir():
+    if first.startswith("-I") and Path(first[2:]).is_dir():
         folders.append(Path(first[2:]))
     elif first in ("-isystem", "-iquote", "-idirafter") and Path(option[1]).is_dir():
         folders.append(Path(option[1]))

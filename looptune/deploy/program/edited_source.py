@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from looptune.core.errors import UnsupportedError
 from looptune.core.escape import quote
 from looptune.deploy.program.arguments import RESULT
-from looptune.deploy.text_edits import Edit
+from looptune.deploy.text_edits import Edit, apply_edits
 from looptune.frontend import Unit
 from looptune.frontend.codelet_calls import CodeletCalls
+from looptune.frontend.preprocess import normalise_line_ends
 from looptune.frontend.signature import Head
 from looptune.ir.c_printer import C_TYPES
 from looptune.ir.nodes import Array
@@ -37,19 +38,17 @@ class ReplacedCodelet:
 
 
 def edited_source(
-    path: str, text: str, replaced: Sequence[ReplacedCodelet], header: str, calls: CodeletCalls = NO_CALLS
+    path: str, raw: str, replaced: Sequence[ReplacedCodelet], header: str, calls: CodeletCalls = NO_CALLS
 ) -> str:
     """Return the text of the file at ``path`` with calls of the generated codelets, which ``header`` declares.
 
-    ``calls`` are those of the codelets in the text, and the transfers that its lines order.
+    ``raw`` is the exact text, line ends included; ``calls`` are those of the codelets in it, and the transfers that its
+    lines order.
     """
+    text = normalise_line_ends(raw.removeprefix("\ufeff"))
     edits = [edit for one in replaced for edit in codelet_edits(path, text, one)]
     edits += _transfer_edits(text, path, {one.unit.parts[0].function: one for one in replaced}, calls)
-    made, at = f'#include "{header}"\n#line 1 {quote(path)}\n', 0
-    for edit in sorted(edits, key=lambda e: e.start):
-        made += text[at : edit.start] + edit.text
-        at = edit.end
-    return made + text[at:]
+    return apply_edits(raw, edits, f'#include "{header}"\n#line 1 {quote(path)}\n')
 
 
 def _transfer_edits(
@@ -59,7 +58,7 @@ def _transfer_edits(
         one = replaced.get(call.function)
         if one is not None and (call.present or call.deferred or call.asynchronous):
             present, kept = (_bits(one, names) for names in (call.present, call.deferred))
-            before = f"({one.name}_next({present}, {kept}, {int(call.asynchronous)}), "
+            before = f"((void){one.name}_next({present}, {kept}, {int(call.asynchronous)}), "
             yield Edit(call.start, call.start, before)
             yield Edit(call.end, call.end, ")")
     for transfer in calls.transfers:
@@ -83,7 +82,7 @@ def _transfer_edits(
 def _bits(one: ReplacedCodelet, names: frozenset[str]) -> str:
     """Return a number with a bit for each of the arrays that is named, in their order."""
     arrays = [p.name for p in one.unit.codelet.params if isinstance(p, Array)]
-    return f"{sum(1 << k for k, name in enumerate(arrays) if name in names)}ull"
+    return f"{sum(1 << k for k, name in enumerate(arrays) if name in names)}u"
 
 
 def codelet_edits(path: str, text: str, one: ReplacedCodelet) -> tuple[Edit, Edit]:
@@ -93,11 +92,15 @@ def codelet_edits(path: str, text: str, one: ReplacedCodelet) -> tuple[Edit, Edi
     """
     (part,) = one.unit.parts
     start, end = part.body
-    passed = _passed(one)
+    passed = _passed(one, RESULT)
+    if not part.region and (text[start], text[end - 1]) != ("{", "}"):
+        raise UnsupportedError(f"the braces of {part.function} come from a macro: write them in the file",
+                               one.unit.codelet.span)  # fmt: skip
     if part.result:
-        return _edits_of_result(text, one, passed)
-    before = f"{{ const int {_TODO} = {one.name}({passed}); if ({_TODO}) {{ "
-    after = f"}} if ({_TODO}) {one.name}_after({', '.join(filter(None, (_TODO, passed)))}); }}"
+        return _edits_of_result(text, one)
+    todo = _new_name(_TODO, text)
+    before = f"{{ const int {todo} = {one.name}({passed}); if ({todo}) {{ "
+    after = f"}} if ({todo}) {one.name}_after({', '.join(filter(None, (todo, passed)))}); }}"
     if not part.region:
         # Between the braces of the function, on their own lines.
         return Edit(start + 1, start + 1, f" {before}"), Edit(end - 1, end - 1, f" {after} ")
@@ -107,12 +110,19 @@ def codelet_edits(path: str, text: str, one: ReplacedCodelet) -> tuple[Edit, Edi
     )
 
 
-def _passed(one: ReplacedCodelet, result: str = RESULT) -> str:
+def _new_name(name: str, text: str) -> str:
+    """Return a name that the text of the file does not have, for variables around its statements."""
+    while name in text:
+        name += "_"
+    return name
+
+
+def _passed(one: ReplacedCodelet, result: str) -> str:
     arguments = (one.arguments[p.name] for p in one.unit.codelet.params)
     return ", ".join(f"&{result}" if a == f"&{RESULT}" else a for a in arguments)
 
 
-def _edits_of_result(text: str, one: ReplacedCodelet, passed: str) -> tuple[Edit, Edit]:
+def _edits_of_result(text: str, one: ReplacedCodelet) -> tuple[Edit, Edit]:
     """Give a function that returns a value another name, and add one that calls the codelet or that function.
 
     Raises UnsupportedError if it cannot be called so.
@@ -128,14 +138,16 @@ def _edits_of_result(text: str, one: ReplacedCodelet, passed: str) -> tuple[Edit
                                "pass a pointer to it", unit.codelet.span)  # fmt: skip
     own, kind = f"{one.name}_loops", C_TYPES[array.dtype]
     again = f"{own}({', '.join(unit.head.names)})"
+    result, todo, expected = (_new_name(n, text) for n in (RESULT, _TODO, _EXPECTED))
     body = (
-        f"{kind} {RESULT} = 0; const int {_TODO} = {one.name}({passed}); if (!{_TODO}) return {RESULT}; "
-        f"{{ {kind} {_EXPECTED} = {again}; {one.name}_after({_TODO}, {_passed(one, _EXPECTED)}); "
-        f"return {_EXPECTED}; }}"
+        f"{kind} {result} = 0; const int {todo} = {one.name}({_passed(one, result)}); if (!{todo}) return {result}; "
+        f"{{ {kind} {expected} = {again}; {one.name}_after({todo}, {_passed(one, expected)}); return {expected}; }}"
     )
+    head = name.sub(own, unit.head.text)
+    declared = head[head.index(own) :]
     storage = "static " if re.search(r"\bstatic\b", _declared_before(text, found[-1].start())) else ""
     return (
-        Edit(found[-1].start(), found[-1].end(), own),
+        Edit(found[-1].start(), found[-1].end(), f"{declared}; {kind} {own}"),
         Edit(end, end, f" {storage}{unit.head.text} {{ {body} }}"),
     )
 

@@ -32,9 +32,11 @@ def header_text(name: str, codelets: Sequence[CodeletFile]) -> str:
     """Return the header of a library."""
     guard = f"LOOPTUNE_LIBRARY_{name.upper()}_H"
     declared = "\n".join(c.prototypes for c in codelets)
+    boolean = "#ifndef __cplusplus\n#include <stdbool.h>\n#endif\n" if re.search(r"\bbool\b", declared) else ""
     return (
         f"/* lib{name}: made by looptune {__version__}. The functions may be called from several threads. */\n"
-        f'#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n'
+        f"#ifndef {guard}\n#define {guard}\n\n{boolean}"
+        '#ifdef __cplusplus\nextern "C" {\n#endif\n'
         "#if defined(__GNUC__)\n#pragma GCC visibility push(default)\n#endif\n\n"
         f"{declared}\n#if defined(__GNUC__)\n#pragma GCC visibility pop\n#endif\n"
         "#ifdef __cplusplus\n}\n#endif\n#endif\n"

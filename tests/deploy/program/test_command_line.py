@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from looptune.core.errors import UsageError
-from looptune.deploy.program.command_line import parse
+from looptune.deploy.program.command_line import only_asks, parse
 
 
 def test_a_usual_command() -> None:
@@ -33,9 +33,8 @@ def test_a_usual_command() -> None:
             "-g",
         ]
     )
-    assert said.sources == (Path("app.c"),)
+    assert said.sources == ("app.c",)
     assert said.inputs == ("app.c", "util.o", "-lm", "lib.a")
-    assert said.defines == {"N": "5", "M": None}
     assert said.include_dirs == (Path(),)
     assert (said.output, said.stops, said.linking) == ("app", "", ("-Wl,-s",))
     assert said.compiling == ("-O2", "-DN=5", "-DM", "-I.", "-march=native", "-std=c99", "-Wall", "-g")
@@ -46,7 +45,7 @@ def test_options_with_values_that_look_like_inputs() -> None:
     """The value of an option is no input."""
     said = parse(["-c", "a.c", "-include", "pre.h", "-MF", "a.d", "-isystem", ".", "-x", "c", "-UN", "-DN", "-UN"])
     assert said.inputs == ("a.c",)
-    assert (said.stops, said.defines, said.include_dirs) == ("-c", {}, (Path(),))
+    assert (said.stops, said.dependencies, said.include_dirs) == ("-c", ("-MF", "a.d"), (Path(),))
     assert "pre.h" in said.compiling
     assert said.code_options == ()
 
@@ -56,3 +55,20 @@ def test_what_is_missing_is_refused(words: list[str]) -> None:
     """An option without its value, or a command without an input."""
     with pytest.raises(UsageError):
         parse(words)
+
+
+def test_arguments_in_files(tmp_path: Path) -> None:
+    """``@file`` stands for the arguments in the file, and -o may be written together with its value."""
+    (tmp_path / "more").write_text("-DX='a b' 'my app.c'\n-o'the app' -MMD")
+    said = parse(["./a.c", f"@{tmp_path}/more", "@none"])
+    assert said.inputs == ("./a.c", "my app.c", "@none")
+    assert said.sources == ("./a.c", "my app.c")
+    assert (said.output, said.compiling, said.dependencies) == ("the app", ("-DX=a b",), ("-MMD",))
+
+
+def test_commands_that_build_nothing() -> None:
+    """What asks the compiler about itself, or for preprocessed text, is its own affair."""
+    for words in (["--version"], ["-v"], ["-dumpmachine"], ["a.c", "-E", "-P"], ["-MM", "a.c"], ["-print-search-dirs"]):
+        assert only_asks(words), words
+    for words in (["a.c", "-v"], ["a.c", "-Xlinker", "-E"], ["a.c", "-MMD", "-c"], []):
+        assert not only_asks(words), words

@@ -1,0 +1,148 @@
+"""Files as users write them, and options of the compiler that decide what they mean."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.command_line import looptune
+from tests.helpers.whole_programs import agrees, build
+
+HERE = Path(__file__).parent / "programs"
+STRICT = (
+    "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-Wshadow", "-Wconversion", "-Wstrict-prototypes",
+    "-Wmissing-prototypes", "-Wcast-qual", "-Wundef", "-Wredundant-decls", "-Wunused-macros", "-Wlong-long",
+    "-Wdeclaration-after-statement", "-Wmisleading-indentation",
+)  # fmt: skip
+SCALE = "void scale(int n, double *x) {\n#pragma scop\n  for (int i = 0; i < n; i++) x[i] *= 2;\n#pragma endscop\n}\n"
+
+
+def printed(folder: Path, program: str, **environment: str) -> str:
+    """What a program prints, on both streams."""
+    env = {**os.environ, **environment}
+    done = subprocess.run([folder / program], env=env, capture_output=True, text=True, check=True)
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "-O0 -include pre.h -DM=9",
+        *(
+            pytest.param(o, marks=pytest.mark.wide)
+            for o in ("-O2 -DF(x)=x*x -std=c99", "-DN=30 -DF(x)=0 -fopenmp", "-UN -DN=4 -UN -DF(i)=i -DK=3 -ansi")
+        ),
+    ],
+)
+def test_macros_are_those_of_the_compiler(options: str, tmp_path: Path) -> None:
+    """Options define macros, and a file may define them anew; looptune reads the text that the compiler reads."""
+    (tmp_path / "pre.h").write_text("#define F(x) ((x) * 3)\n#define N 20\n")
+    shutil.copy(HERE / "options.c", tmp_path)
+    given = options.split()
+    made = looptune("cc", "options.c", "-w", *given, "--arch", "none", "-o", "own", cwd=tmp_path)
+    assert (made.code, made.err) == (0, "")
+    subprocess.run(["gcc", "options.c", "-w", *given, "-o", "plain"], cwd=tmp_path, check=True)
+    assert printed(tmp_path, "own") == printed(tmp_path, "plain")
+    assert "f (options.c:25): calls on the host: 1" in printed(tmp_path, "own", LOOPTUNE_VERBOSE="1")
+
+
+def test_names_of_every_kind(tmp_path: Path, driver: Path) -> None:
+    """Names that generated files have too, arrays of small types, sizes in brackets that say nothing."""
+    labels = [word for name in "abcdef" for word in ("--kernel", name)]
+    program = build([HERE / "names.c"], tmp_path, driver, [], [*labels, "--kernel", "dot"])
+    agrees(program)
+    assert "the braces of f come from a macro" in program.said
+
+
+@pytest.mark.parametrize(
+    ("name", "ends", "mark"),
+    [("./ä dir/../ä dir/a b.c", "\r\n", "\ufeff"), pytest.param("./app.c", "\n", "", marks=pytest.mark.wide)],
+)
+def test_files_of_every_kind(name: str, ends: str, mark: str, tmp_path: Path) -> None:
+    """A path is as the user spells it; line ends, byte order marks and what strings contain stay as they are."""
+    folder = (tmp_path / name).parent
+    (folder / "sub").mkdir(parents=True)
+    (folder / "sub" / "all.h").write_text('#include "size.h"\nvoid step(int n, const double *a, double *b);\n')
+    (folder / "sub" / "size.h").write_text("#define SIZE 9\n")
+    text = (
+        '#include "sub/all.h"\n#include <stdio.h>\n#pragma hmpp step codelet, &\n#pragma hmpp & args[b].io=inout\n'
+        "void step(int n, const double *a, double *b)\n{\n    // größer\n    for (int i = 1; i < n; i++)\n"
+        "        b[i] += a[i - 1] \\\n            * 2;\n}\nint main(void)\n{\n    double a[SIZE], b[SIZE];\n"
+        "    for (int i = 0; i < SIZE; i++) a[i] = b[i] = i;\n#pragma hmpp step callsite\n    step(SIZE, a, b);\n"
+        '    printf("%g %d %s %s\\n", b[3], __LINE__, __FILE__, "ü\u2028\u0085");\n    return 0;\n}\n'
+    )
+    (tmp_path / name).write_bytes((mark + text).replace("\n", ends).encode())
+    subprocess.run(["gcc", name, "-o", "plain"], cwd=tmp_path, check=True)
+    made = looptune("cc", name, "--arch", "none", "-o", "own", cwd=tmp_path)
+    assert (made.code, made.err) == (0, "")
+    assert printed(tmp_path, "own") == printed(tmp_path, "plain")
+    assert "calls on the host: 1" in printed(tmp_path, "own", LOOPTUNE_VERBOSE="1")
+
+
+@pytest.mark.parametrize(
+    ("compiler", "standard"),
+    [
+        ("gcc", "-std=c89 -pedantic-errors"),
+        *(
+            pytest.param(*case, marks=pytest.mark.wide)
+            for case in (("gcc", "-std=c99 -pedantic"), ("clang", "-std=c89 -pedantic-errors"), ("clang", "-std=c11"))
+        ),
+    ],
+)
+def test_calls_are_c_of_every_standard(
+    compiler: str, standard: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is added to the text of a user says nothing under the options with which the text says nothing."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"needs {compiler}")
+    (tmp_path / "a.c").write_text(
+        "#pragma hmpp f codelet\nstatic void f(int n, const double *x, double *y)\n{\n    int i;\n"
+        "    for (i = 0; i < n; i++)\n        y[i] += 2 * x[i];\n}\n"
+        "int main(void)\n{\n    double x[9] = {1}, y[9] = {2};\n"
+        "#pragma hmpp f advancedload, args[x]\n#pragma hmpp f callsite, args[x].advancedload=true, asynchronous\n"
+        "    f(9, x, y);\n#pragma hmpp f synchronize\n#pragma hmpp f release\n    return (int)y[0];\n}\n"
+    )
+    (tmp_path / "b.c").write_text(
+        "double dot(int n, const double *x);\ndouble dot(int n, const double *x)\n{\n    double s = 0;\n    int i;\n"
+        "    for (i = 0; i < n; i++) s += x[i];\n    return s;\n}\n"
+    )
+    monkeypatch.setenv("CC", compiler)
+    chosen = [word for name in ("f", "dot") for word in ("--kernel", name)]
+    options = (*standard.split(), *STRICT, "--arch", "none", *chosen)
+    made = subprocess.run(
+        ["python3", "-m", "looptune", "cc", "a.c", "b.c", *options], cwd=tmp_path, capture_output=True, text=True
+    )
+    said = made.stderr.replace("warning: the C compiler clang has no library for OpenMP: the original loops run on "
+                               "one core\n", "")  # fmt: skip
+    assert (made.returncode, said) == (0, "")
+    assert subprocess.run([tmp_path / "a.out"]).returncode == 4
+
+
+def test_makefiles(tmp_path: Path) -> None:
+    """Rules for make name the user's own files, as those of gcc do; files of other languages keep their options."""
+    (tmp_path / "a.h").write_text("\n")
+    (tmp_path / "a.c").write_text('#include "a.h"\n' + SCALE)
+    (tmp_path / "main.cpp").write_text(
+        'extern "C" void scale(int, double *);\nint main() { double x[1] = {VALUE}; scale(1, x); return (int)x[0]; }\n'
+    )
+    for options in ("-c a.c -MMD -MP", "-c ./a.c -oa2.o -MD -MF deps", "./a.c main.cpp -DVALUE=3 -MMD -o app"):
+        made = looptune("cc", *options.split(), "--arch", "none", cwd=tmp_path)
+        assert (made.code, made.err) == (0, ""), options
+    assert (tmp_path / "a.d").read_text() == "a.o: a.c a.h\na.h:\n"
+    assert (tmp_path / "deps").read_text().startswith("a2.o: a.c")
+    assert (tmp_path / "app-a.d").read_text() == "app: a.c a.h\n"
+    assert subprocess.run([tmp_path / "app"]).returncode == 6
+
+
+def test_questions_to_the_compiler(tmp_path: Path) -> None:
+    """Tools that build programs ask the compiler who it is, and let it preprocess."""
+    (tmp_path / "a.c").write_text(SCALE)
+    for options in (["--version"], ["-E", "-P", "a.c"]):
+        command = ["python3", "-m", "looptune", "cc", *options]
+        own = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        plain = subprocess.run(["gcc", *options], cwd=tmp_path, capture_output=True, text=True)
+        assert (own.returncode, own.stdout, own.stderr) == (0, plain.stdout, "")
