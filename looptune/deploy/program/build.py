@@ -120,7 +120,9 @@ class ProgramBuild:
 
     def compile_plain(self) -> int:
         """Compile the program as it is, without codelets, and return the exit code of the C compiler."""
-        return _execute([*_cc(), *self._user_arguments(self.command.inputs)])
+        links = not self.command.stops and any(map(_has_runtime, self.command.inputs))
+        needed = self._libraries() if links else []
+        return _execute([*_cc(), *self._user_arguments(self.command.inputs), *needed])
 
     def _check(self) -> None:
         for source in self.command.sources:
@@ -360,6 +362,13 @@ def _is_plain(unit: Unit) -> bool:
     (part,) = unit.parts
     own = {*unit.head.names} if isinstance(unit.head, Head) else set()
     return not (part.texts or part.element_names or part.result) and {p.name for p in unit.codelet.params} <= own
+
+
+def _has_runtime(path: str) -> bool:
+    """Tell whether an object or an archive contains the runtime of programs, which needs libraries."""
+    if not path.endswith((".o", ".a")) or not Path(path).is_file():
+        return False
+    return b"looptune_call" in Path(path).read_bytes()
 
 
 def _write_runtime(folder: Path) -> None:
