@@ -36,6 +36,7 @@ looptune build polybench/gemm.c --untuned -o gemm_default.py
 @file_options
 @output_option
 @option("--c", "as_c", is_flag=True, help="Write C with OpenMP instead of a Python module.")
+@option("--torch", is_flag=True, help="Also register the function as an operator of torch, for torch.compile.")
 @option(
     "--header",
     metavar="FILE",
@@ -56,6 +57,7 @@ def build(
     output: Path | None,
     as_c: bool,
     header: Path | None,
+    torch: bool,
     target: str,
     db: Path,
     untuned: bool,
@@ -74,6 +76,8 @@ def build(
 
     if header is not None and not as_c:
         raise UsageError("--header needs --c: a Python module has none")
+    if torch and as_c:
+        raise UsageError("--torch makes an operator of a Python module: leave out --c")
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     unit = load(file, defines=defines, **options)
     for message in (*unit.warnings, *renamed_words(unit.codelet)):
@@ -88,6 +92,6 @@ def build(
             cache=cache_folder.choose_folder()[0],
         )  # fmt: skip
     else:
-        text = building.as_python(unit, db, target, command, default=untuned, floats=floats, warn=warn)
+        text = building.as_python(unit, db, target, command, default=untuned, floats=floats, warn=warn, torch=torch)
     deliver(text, output)
     return 0

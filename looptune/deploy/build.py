@@ -36,15 +36,15 @@ def _silent(message: str) -> None:
 
 def as_python(
     unit: Unit, db: Path, target: str, command: str, *, default: bool = False, floats: Floats = DEFAULT,
-    warn: Warn = _silent,
+    warn: Warn = _silent, torch: bool = False,
 ) -> str:  # fmt: skip
-    """Return the text of a Python module.
+    """Return the text of a Python module; with ``torch``, its function is an operator of torch as well.
 
     ``target`` "auto" takes the target of the database, a GPU before the CPU; ``default`` means without the database.
     """
     found = _found(unit, db, target, default, floats, (GPU, CPU))
     _warned(unit, found[1], warn, lambda row: python_module.runs_in_c(unit, row))
-    return python_module.text(ModuleRequest(unit, found[0], found[1], command, floats))
+    return python_module.text(ModuleRequest(unit, found[0], found[1], command, floats, torch))
 
 
 def as_c(

@@ -22,7 +22,7 @@ from looptune.backends.numba_cpu.backend import noalias_type, options_of
 from looptune.core.escape import docstring
 from looptune.core.floating_point import DEFAULT, Floats
 from looptune.core.version import __version__, lowering
-from looptune.deploy import inline_runtime, plans
+from looptune.deploy import inline_runtime, plans, torch_operator
 from looptune.deploy.assembly import Assembly, Cpu, Cuda, python_literal, tuple_text
 from looptune.deploy.best_versions import BestVersion
 from looptune.frontend import Unit
@@ -41,13 +41,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModuleRequest:
-    """What a module is made from; ``command`` is the command line, ``target`` numba-cuda or numba-cpu."""
+    """What a module is made from; ``command`` is the command line, ``target`` numba-cuda or numba-cpu.
+
+    ``torch``: its function is an operator of torch as well.
+    """
 
     unit: Unit
     target: str
     measured: tuple[BestVersion, ...]
     command: str
     floats: Floats = DEFAULT
+    torch: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +88,13 @@ def text(request: ModuleRequest) -> str:
     options += f"\n\n{compiled.text}\n"
     options += "" if gpu else f"\n\nOPTIONS = {noalias_type(contracts)}\n"
     own = {("numba", "config")} if gpu else set()
+    own |= {("", "torch")} if request.torch else set()
+    operator = f'"{name}_op", ' if request.torch else ""
     imports = inline_runtime.import_block(runtime.imports | compiled.imports | assembly.imports | loops.imports | own)
     parts = [
         _docstring(request, name, rows),
         f"from __future__ import annotations\n\n{imports}\n",
-        f'__all__ = ["CONFIGURATIONS", "{name}", "match"]\n',
+        f'__all__ = ["CONFIGURATIONS", "{name}", {operator}"match"]\n',
         _table(rows),
         options,
         f"# -- kernels, each with the plans that launch it {'-' * 65}\n\n{assembly.kernels()}",
@@ -100,6 +106,7 @@ def text(request: ModuleRequest) -> str:
         _accesses(codelet),
         _text(unit, contracts),
         _function(unit, name, default, original, gpu=gpu),
+        *([torch_operator.text(codelet, name, _params(codelet), gpu=gpu)] if request.torch else []),
     ]
     return "\n\n".join(part.strip("\n") + "\n" for part in parts)
 
@@ -147,6 +154,7 @@ def _docstring(request: ModuleRequest, name: str, rows: Sequence[_Row]) -> str:
         else "Nothing: this is the default.\n"
     )
     needs = "numba-cuda and numpy" if gpu else "numba and numpy"
+    needs += ", and torch" if request.torch else ""
     said = f"""{name}, tuned: made by looptune {__version__} from {Path(unit.path).name}; needs {needs}.
 
     {name}({params}{", stream=None" if gpu else ""}, check=False)
