@@ -34,6 +34,8 @@ TRANSFERS = ("advancedload", "delegatedstore", "synchronize", "release")
 class CodeletCallText:
     """A call in the text of the program's file: ``text[start:end]``, its arguments as they are written.
 
+    ``parameters`` are the names of the function's parameters, in the order of the arguments; ``local`` are the names
+    that the caller declares.
     ``present`` are the parameters whose contents are on the device already, ``deferred`` those that are not stored yet;
     ``asynchronous``: the program goes on while it runs.
     """
@@ -42,6 +44,8 @@ class CodeletCallText:
     start: int
     end: int
     arguments: tuple[str, ...]
+    parameters: tuple[str, ...] = ()
+    local: frozenset[str] = frozenset()
     present: frozenset[str] = frozenset()
     deferred: frozenset[str] = frozenset()
     asynchronous: bool = False
@@ -93,6 +97,7 @@ class _Reader:
         self.text = self.source.sources[self.path]
         self.members = {m.function.name: m for m in members}
         self.resident = {name: m for name, m in self.members.items() if _is_all_of_its_function(m)}
+        self.stays = _stays_on_device(program)
         self.around = callers(program.file, members)
         self.warnings: list[str] = []
         self.tokens = [t for t in self.source.tokens if t.place is not None and t.span.file == self.path]
@@ -100,9 +105,9 @@ class _Reader:
 
     def read(self) -> CodeletCalls:
         lines = [(caller, said) for caller in self.around for said in self._lines(caller)]
-        stored = self._stored([said for _, said in lines])
+        stores = [(caller.function.name, said) for caller, said in lines if said.verb == "delegatedstore"]
         events = call_events(self.around, self.members, [])
-        calls = [(e, one) for e in events if (one := self._call(e, stored)) is not None]
+        calls = [(e, one) for e in events if (one := self._call(e, stores)) is not None]
         transfers = [t for _, said in lines if (t := self._transfer(said, calls)) is not None]
         written = {t.verb for t in transfers} | {"call" for _, c in calls if c.present or c.deferred or c.asynchronous}
         resident = () if written else tuple(r for caller in self.around for r in self._resident(caller))
@@ -120,38 +125,37 @@ class _Reader:
                 if said.verb in TRANSFERS:
                     yield said
 
-    def _stored(self, lines: Sequence[hmpp.Hmpp]) -> Mapping[str, tuple[hmpp.Clause, ...]]:
-        """Return what ``delegatedstore`` lines name, by the label of the codelet."""
-        found: dict[str, tuple[hmpp.Clause, ...]] = {}
-        for said in lines:
-            if said.verb == "delegatedstore":
-                named = tuple(c for c in said.clauses if c.names)
-                found[said.label.lower()] = found.get(said.label.lower(), ()) + named
-        return found
-
     def _transfer(self, said: hmpp.Hmpp, calls: Sequence[tuple[CodeletEvent, CodeletCallText]]) -> DataTransfer | None:
         at = self._next_line(said.span)
         if said.span.file != self.path or not self._separates(at):
             self.warnings.append(caret(said.span, f"this {said.verb} has no effect: put braces around the statement"))
             return None
-        if not said.label:
-            if said.verb == "release":
-                return DataTransfer(said.verb, at, None, frozenset())
-            self.warnings.append(caret(said.span, f"this {said.verb} has no effect: it names no codelet"))
-            return None
-        mine = [c for _, c in calls if self.members[c.function].label.lower() == said.label.lower()]
+        if not said.label and said.verb == "release":
+            return DataTransfer(said.verb, at, None, frozenset())
+        clauses = [c for c in said.clauses if c.names]
+        mine = [c for _, c in calls if self._concerns(said, self.members[c.function], clauses)]
         later = [c for c in mine if c.start >= at]
         usual = later if said.verb == "advancedload" else [c for c in mine if c.start < at][::-1]
         call = next(iter([*usual, *mine]), None)
         if call is None:
-            self.warnings.append(caret(said.span, f"this {said.verb} has no effect: {said.label} is not called"))
+            what = f"{said.label} is not called" if said.label else "no codelet that is called uses what it names"
+            self.warnings.append(caret(said.span, f"this {said.verb} has no effect: {what}"))
             return None
-        params = self.members[call.function].function.params
-        clauses = [c for c in said.clauses if c.names]
-        names = frozenset(p.name for k, p in enumerate(params) if any(c.covers(k, p.name) for c in clauses))
-        if not clauses:
-            names = frozenset(p.name for p in params)
-        return DataTransfer(said.verb, at, call, names)
+        names = self._names(self.members[call.function])
+        covered = frozenset(n for k, n in enumerate(names) if not clauses or any(c.covers(k, n) for c in clauses))
+        return DataTransfer(said.verb, at, call, covered)
+
+    def _names(self, member: CodeletFunction) -> list[str]:
+        """Return the parameters of a codelet in order, and then the resident variables that it uses."""
+        used = {n.name for n in c_ast.walk(member.function.body) if isinstance(n, c_ast.Name)}
+        own = [p.name for p in member.function.params]
+        return [*own, *sorted(self.stays & used - {*own})]
+
+    def _concerns(self, said: hmpp.Hmpp, member: CodeletFunction, clauses: Sequence[hmpp.Clause]) -> bool:
+        """Tell whether a line is about a codelet: it has its label, or names a resident variable that it uses."""
+        if said.label:
+            return member.label.lower() == said.label.lower()
+        return any(c.covers(-1, name) for name in self._names(member) if name in self.stays for c in clauses)
 
     def _next_line(self, span: Span) -> int:
         """Return where the line after a pragma begins; lines that continue it may follow, which are none of C."""
@@ -168,7 +172,8 @@ class _Reader:
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
-    def _call(self, event: CodeletEvent, stored: Mapping[str, tuple[hmpp.Clause, ...]]) -> CodeletCallText | None:
+    def _call(self, event: CodeletEvent, stores: Sequence[tuple[str, hmpp.Hmpp]]) -> CodeletCallText | None:
+        """Return the call; ``stores`` are the ``delegatedstore`` lines, each with the name of its function."""
         found = self._arguments(event.call.span, event.call.name)
         if found is None:
             return None
@@ -177,7 +182,7 @@ class _Reader:
         own = () if member.directive is None else member.directive.clauses
         site = () if event.site is None else event.site.clauses
         clauses = (*own, *site)
-        params = [p.name for p in member.function.params]
+        params = self._names(member)
 
         def those(holds: Callable[[int, str], bool]) -> frozenset[str]:
             return frozenset(name for k, name in enumerate(params) if holds(k, name))
@@ -191,9 +196,23 @@ class _Reader:
             has(("advancedload=true", "noupdate=true", "transfer=manual", "transfer=atfirstcall", "const=true"))
         )
         kept = those(has(("delegatedstore=true", "noupdate=true", "transfer=manual")))
-        kept |= those(lambda k, name: any(c.covers(k, name) for c in stored.get(member.label.lower(), ())))
+        # What is stored later in the same function; other calls copy what they write.
+        later = [
+            c for function, said in stores for c in said.clauses
+            if function == event.caller.function.name and said.span.line > event.call.span.line
+            and said.label.lower() in ("", member.label.lower())
+        ]  # fmt: skip
+        kept |= those(lambda k, name: any(c.names and c.covers(k, name) for c in later))
+        present |= self.stays & {*params}
+        kept |= self.stays & {*params}
         asynchronous = any(c.key == "asynchronous" and not c.names for c in site)
-        return CodeletCallText(event.call.name, start, end, arguments, present, kept, asynchronous)
+        own_names = tuple(p.name for p in member.function.params)
+        function = event.caller.function
+        declared = [*function.params, *(n for n in c_ast.walk(function.body) if isinstance(n, c_ast.Declare))]
+        local = frozenset(d.name for d in declared)
+        return CodeletCallText(
+            event.call.name, start, end, arguments, own_names, local, present, kept, asynchronous
+        )  # fmt: skip
 
     def _arguments(self, span: Span, name: str) -> tuple[int, int, tuple[str, ...]] | None:
         """Return where a call begins and ends, and its arguments; None if a macro makes a part of it."""
@@ -247,6 +266,24 @@ class _Reader:
                     yield from self._resident_in(block.items, quiet, laid)
                 end = k + 1
             k = end
+
+
+def _stays_on_device(program: Program) -> frozenset[str]:
+    """Return the variables at file scope that an ``hmpp resident`` line stands before."""
+    lines: list[Span] = []
+    for pragma in program.source.pragmas:
+        if pragma.family == "hmpp":
+            try:
+                said = hmpp.parse(pragma)
+            except (ParseError, UnsupportedError):
+                continue  # the survey of the file's pragmas has warned of it
+            lines += [said.span] if said.verb == "resident" else []
+    found: set[str] = set()
+    for line in lines:
+        after = [d for d in program.file.globals if d.span.file == line.file and d.span.line > line.line]
+        first = min((d.span.line for d in after), default=0)
+        found |= {d.name for d in after if d.span.line == first}
+    return frozenset(found)
 
 
 def _is_all_of_its_function(member: CodeletFunction) -> bool:

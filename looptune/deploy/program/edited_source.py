@@ -18,7 +18,7 @@ from looptune.core.escape import quote
 from looptune.deploy.program.arguments import RESULT
 from looptune.deploy.text_edits import Edit, apply_edits
 from looptune.frontend import Unit
-from looptune.frontend.codelet_calls import CodeletCalls
+from looptune.frontend.codelet_calls import CodeletCalls, CodeletCallText
 from looptune.frontend.preprocess import normalise_line_ends
 from looptune.frontend.signature import Head
 from looptune.ir.c_printer import C_TYPES
@@ -56,27 +56,42 @@ def _transfer_edits(
 ) -> Iterator[Edit]:
     for call in calls.calls:
         one = replaced.get(call.function)
-        if one is not None and (call.present or call.deferred or call.asynchronous):
+        if one is not None and _outside(one, call) is not None and (call.present or call.deferred or call.asynchronous):
             present, kept = (_bits(one, names) for names in (call.present, call.deferred))
-            before = f"((void){one.name}_next({present}, {kept}, {int(call.asynchronous)}), "
+            before = f"({one.name}_next({present}, {kept}, {int(call.asynchronous)}), "
             yield Edit(call.start, call.start, before)
             yield Edit(call.end, call.end, ")")
     for transfer in calls.transfers:
-        one = None if transfer.call is None else replaced.get(transfer.call.function)
         if transfer.call is None:
-            statement = "looptune_release(0);"
-        elif one is None:
+            yield Edit(transfer.at, transfer.at, f"looptune_release(0);{_line(text, path, transfer.at)}")
             continue
-        elif transfer.verb == "synchronize":
-            statement = f"{one.name}_synchronize();"
-        else:
-            verb = {"advancedload": "load", "delegatedstore": "store", "release": "release"}[transfer.verb]
-            passed = ", ".join([_bits(one, transfer.names), *transfer.call.arguments])
-            statement = f"{one.name}_{verb}({passed});"
-        yield Edit(transfer.at, transfer.at, f"{statement}{_line(text, path, transfer.at)}")
+        one = replaced.get(transfer.call.function)
+        passed = None if one is None else _outside(one, transfer.call)
+        if one is None or passed is None:
+            continue
+        verb = {"advancedload": "load", "delegatedstore": "store"}.get(transfer.verb, transfer.verb)
+        given = "" if verb == "synchronize" else ", ".join([_bits(one, transfer.names), *passed])
+        yield Edit(transfer.at, transfer.at, f"{one.name}_{verb}({given});{_line(text, path, transfer.at)}")
     for held in calls.resident:
         yield Edit(held.start, held.start, "{ looptune_hold(); ")
         yield Edit(held.end, held.end, " looptune_give_back(); }")
+
+
+def _outside(one: ReplacedCodelet, call: CodeletCallText) -> list[str] | None:
+    """Return the arguments of a codelet as its caller writes them, None if it has no expression for one of them.
+
+    They are those of the call, and variables at file scope.
+    """
+    found: list[str] = []
+    for p in one.unit.codelet.params:
+        text = one.arguments[p.name]
+        if p.name in call.parameters and text == p.name and len(call.arguments) == len(call.parameters):
+            found.append(call.arguments[call.parameters.index(p.name)])
+        elif p.name not in call.parameters and text.lstrip("&") == p.name and p.name not in call.local:
+            found.append(text)
+        else:
+            return None
+    return found
 
 
 def _bits(one: ReplacedCodelet, names: frozenset[str]) -> str:

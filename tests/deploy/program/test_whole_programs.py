@@ -214,3 +214,12 @@ def test_a_report_for_programs(tmp_path: Path, driver: Path) -> None:
     assert device[0]["to_device_bytes"] == 400
     assert [(o["device_calls"], o["host_calls"]) for o in host] == [(0, 1), (0, 1)]
     assert all(o["host_s"] > 0 for o in host)
+
+
+@pytest.mark.wide
+def test_resident_variables_are_copied_by_lines_alone(tmp_path: Path, driver: Path) -> None:
+    """The variable after the line stays on the device; the other one is copied at each call."""
+    program = build([HERE / "resident.c"], tmp_path, driver)
+    agrees(program)
+    ran = program.on_device()
+    assert (ran.count("launch"), ran.count("from")) == (10, 6)
