@@ -13,23 +13,27 @@ so that no memory beside the array is read. Sizes are assumed not to be negative
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
 import islpy as isl
 
 from looptune.ir.c_printer import expression_text
-from looptune.ir.nodes import Array, Expr, Load, Unary
-from looptune.poly import array_extent
+from looptune.ir.def_use import names_in
+from looptune.ir.nodes import Array, Binary, Const, Expr, Select, Unary, Var
+from looptune.ir.rewrite import substitute, walk
+from looptune.poly import array_extent, bounds_check
 from looptune.poly.affine import name, to_isl
 from looptune.poly.coalesce import coalesce
+from looptune.poly.data_conditions import conjuncts
+from looptune.poly.guarded_loads import GuardedLoad, guarded_loads
 from looptune.poly.isl_limits import QUESTION, IslLimitExceeded, isl_operation_limit
 
 if TYPE_CHECKING:
     from looptune.poly.access import Access
-    from looptune.poly.array_extent import Around, Poly, Subscripts
+    from looptune.poly.array_extent import Around, Poly
     from looptune.poly.scop import Scop
 
 MIN, MAX, FLOOR = "looptune_min", "looptune_max", "looptune_floord"
@@ -53,18 +57,21 @@ def element_ranges(model: Scop) -> dict[str, ElementRange | None]:
     mine: dict[str, list[Access]] = {p.name: [] for p in arrays}
     for access in (a for named in model.space.accesses.values() for a in named if a.array in mine):
         mine[access.array].append(access)
-    loads: dict[str, list[tuple[Load, Subscripts, Around]]] = {p.name: [] for p in arrays}
-    for found in array_extent.array_accesses(model.codelet):
-        if found[0].array in loads:
-            loads[found[0].array].append(found)
-    return {p.name: _range(model, p, mine[p.name], loads[p.name]) for p in arrays}
+    loads: dict[str, list[GuardedLoad]] = {p.name: [] for p in arrays}
+    known = model.space.nest.known
+    for found in guarded_loads(model.codelet):
+        if found.load.array in loads:
+            index = tuple(substitute(e, known) for e in found.load.index)
+            loads[found.load.array].append(replace(found, load=replace(found.load, index=index)))
+    evaluated = _evaluated(model)
+    return {p.name: _range(model, p, mine[p.name], loads[p.name], evaluated) for p in arrays}
 
 
 def _range(
-    model: Scop, p: Array, accesses: Sequence[Access], loads: Sequence[tuple[Load, Subscripts, Around]]
+    model: Scop, p: Array, accesses: Sequence[Access], loads: Sequence[GuardedLoad], evaluated: Evaluated
 ) -> ElementRange | None:
     inner = [e for e in p.shape[1:] if e is not None]
-    rows = _affine_rows(model, len(p.shape), accesses)
+    rows = _affine_rows(model, len(p.shape), accesses, evaluated)
     if p.shape[0] is not None:
         declared = ElementRange("0", _product([p.shape[0]]))
         rows = declared if rows is None or _is_inside(model, p, accesses) else _both(declared, rows)
@@ -103,7 +110,41 @@ def _product(extents: Iterable[Expr]) -> str:
     return " * ".join(f"(long long)({expression_text(e)})" for e in extents)
 
 
-def _affine_rows(model: Scop, rank: int, accesses: Sequence[Access]) -> ElementRange | None:
+Key = tuple[str, str, tuple[str | None, ...]]
+"""A statement, an array, and the subscripts with which it accesses the array."""
+Evaluated = Mapping[Key, isl.Set | None]
+"""The instances of the statement in which this element is evaluated, None where that is not known."""
+
+
+def _evaluated(model: Scop) -> Evaluated:
+    """Return where elements are read; of ``?:``, ``&&`` and ``||`` C evaluates one side, or not all."""
+    if not any(_decides(n) for n in walk(model.codelet.body)):
+        return {}
+    found: dict[Key, isl.Set | None] = {}
+    nest = model.space.nest
+    for s in model.statements.values():
+        for e, reached in bounds_check.expressions(model, s):
+            for load, here in bounds_check.evaluated_loads(e, reached):
+                key = (s.name, load.array, tuple(nest.affine(i, s.dims, products=False) for i in load.index))
+                before = found.get(key, here.domain)
+                found[key] = before.union(here.domain) if before is not None and here.dims == s.dims else None
+    return found
+
+
+def _decides(node: object) -> bool:
+    match node:
+        case Select() | Binary("&&" | "||"):
+            return True
+    return False
+
+
+def _touched(model: Scop, a: Access, evaluated: Evaluated) -> isl.Set:
+    where = None if a.write else evaluated.get((a.statement, a.array, a.index))
+    touched = model.space.touched(a)
+    return (touched if where is None else touched.intersect_domain(where)).range()
+
+
+def _affine_rows(model: Scop, rank: int, accesses: Sequence[Access], evaluated: Evaluated) -> ElementRange | None:
     """Return the range of the first subscript, of accesses that are affine, each in ``rank`` subscripts."""
     if any(len(a.index) != rank or a.index[0] is None for a in accesses):
         return None
@@ -112,7 +153,7 @@ def _affine_rows(model: Scop, rank: int, accesses: Sequence[Access]) -> ElementR
     space = model.space
     try:
         with isl_operation_limit(QUESTION):
-            touched = (space.touched(a).range().project_out(isl.dim_type.set, 1, rank - 1) for a in accesses)
+            touched = (_touched(model, a, evaluated).project_out(isl.dim_type.set, 1, rank - 1) for a in accesses)
             whole = coalesce(reduce(isl.Set.union, touched).intersect_params(space.context()))
             if whole.is_empty():
                 return ElementRange("0", "0")
@@ -144,23 +185,64 @@ def _text(model: Scop, value: isl.PwAff, otherwise: str) -> str:
     return "(" + re.sub(r"\b([A-Za-z_]\w*)\b(\()?", spelled, text) + ")"
 
 
-def _bounded_rows(model: Scop, loads: Sequence[tuple[Load, Subscripts, Around]]) -> ElementRange | None:
-    """Return bounds of the first subscript that ignore conditions."""
+def _bounded_rows(model: Scop, loads: Sequence[GuardedLoad]) -> ElementRange | None:
+    """Return bounds of the first subscript, from the loops and the conditions around the accesses."""
     sizes = array_extent.sizes_of(model.codelet)
-    ends = [array_extent.bound(index[0], around, sizes) for _, index, around in loads]
-    negated = [array_extent.bound(Unary("-", index[0]), around, sizes) for _, index, around in loads]
-    highest = [p for p in ends if p is not None]
-    lowest = [p for p in negated if p is not None]
-    if len(highest) < len(ends) or len(lowest) < len(negated):
-        return None
-    below = [p for p in lowest if not array_extent.never_greater(p, {(): 1})]
-    first = f"-({_greatest(below)} - 1)" if below else "0"
-    return ElementRange(first if not below else f"{MIN}(0, {first})", _greatest(highest))
+    ends, below = [], []
+    for found in loads:
+        around = (found.around, _guarded(found))
+        highest = [array_extent.bound(found.load.index[0], loops, sizes) for loops in around]
+        lowest = [array_extent.bound(Unary("-", found.load.index[0]), loops, sizes) for loops in around]
+        if highest[0] is None or lowest[0] is None:
+            return None
+        ends.append(_least(highest[0], highest[1]))
+        known = [p for p in lowest if p is not None]
+        if not any(array_extent.never_greater(p, {(): 1}) for p in known):
+            below.append(_polynomial(known[-1]))
+    first = f"{MIN}(0, -({_greatest(below)} - 1))" if below else "0"
+    return ElementRange(first, _greatest(ends))
 
 
-def _greatest(bounds: Sequence[Poly]) -> str:
-    texts = list(dict.fromkeys(_polynomial(p) for p in bounds))
-    return reduce(lambda a, b: f"{MAX}({a}, {b})", texts)
+def _guarded(found: GuardedLoad) -> Around:
+    """Return the loops with the bounds that the conditions give their variables."""
+    bounds: dict[tuple[str, str], Expr] = {}
+    for cond, wanted in found.conditions:
+        bounds |= {at: e for part, holds in conjuncts(cond, wanted) for at, e in _bounds(part, holds)}
+    loops = list(found.around)
+    for k, loop in enumerate(loops):
+        inside = {other.var for other in loops[k:]}
+        mine = {side: e for (var, side), e in bounds.items() if var == loop.var and not inside & names_in(e)}
+        loops[k] = replace(loop, lo=mine.get("lo", loop.lo), hi=mine.get("hi", loop.hi))
+    return tuple(loops)
+
+
+_OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
+_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "=="}
+
+
+def _bounds(cond: Expr, holds: bool) -> Iterator[tuple[tuple[str, str], Expr]]:
+    """Yield what a comparison says of a variable: its inclusive lower bound "lo", or its exclusive upper bound "hi"."""
+    match cond:
+        case Binary(op, lhs, rhs) if op in _OPPOSITE:
+            op = op if holds else _OPPOSITE[op]
+            for var, said, e in ((lhs, op, rhs), (rhs, _TURNED.get(op, ""), lhs)):
+                match var, said:
+                    case Var(name), "<" | "<=" | "==":
+                        yield (name, "hi"), e if said == "<" else Binary("+", e, Const(1))
+                match var, said:
+                    case Var(name), ">" | ">=" | "==":
+                        yield (name, "lo"), Binary("+", e, Const(1)) if said == ">" else e
+
+
+def _least(a: Poly, b: Poly | None) -> str:
+    """Return the smaller of two bounds."""
+    if b is None or array_extent.never_greater(a, b):
+        return _polynomial(a)
+    return _polynomial(b) if array_extent.never_greater(b, a) else f"{MIN}({_polynomial(a)}, {_polynomial(b)})"
+
+
+def _greatest(texts: Sequence[str]) -> str:
+    return reduce(lambda a, b: f"{MAX}({a}, {b})", dict.fromkeys(texts))
 
 
 def _polynomial(p: Poly) -> str:

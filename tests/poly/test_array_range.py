@@ -109,3 +109,42 @@ def test_arrays_that_are_written_completely(body: str, whole: bool) -> None:
     """Only what surely happens counts, for every size: ``x[0]`` is outside where n is 0, and not needed."""
     model = build(load(f"void f(int n, float x[n], float y[n]) {{ {body} }}\n").codelet)
     assert ("x" in completely_written(model)) is (whole or body.endswith("x[0] = 2;"))
+
+
+GUARDED = {
+    "one side of a conditional": (
+        "void f(int n, float *x, float *y) { for (int i = 0; i < n; i++) "
+        "y[i] = i < n - 1 ? x[i + 1] : i > 0 ? x[i - 1] : 2; }",
+        ("n",),
+        lambda n: n if n > 1 else 0,
+    ),
+    "operators that stop early": (
+        "void f(int n, float *x, float *y) { for (int i = 0; i < n; i++) "
+        "if ((i == 0 || x[i - 1] > 0) && i + 1 < n && x[i + 1] > 3) y[i] = 1; }",
+        ("n",),
+        lambda n: n if n > 1 else 0,
+    ),
+    "rows by hand": (
+        "void f(int n, int m, float *x, float *y) { for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) "
+        "if (i > 0 && i < n - 1 && !(j < 1 || m - 1 <= j)) "
+        "y[i * m + j] = x[(i - 1) * m + j] + x[(i + 1) * m + j + 1]; }",
+        ("n", "m"),
+        lambda n, m: n * m if n > 2 and m > 2 else None,
+    ),
+    "beyond what is declared": (
+        "void f(int n, float x[1], float y[n]) { for (int i = 0; i < n; i++) y[i] = x[i]; }",
+        ("n",),
+        lambda n: max(1, n),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GUARDED)
+def test_accesses_that_are_not_evaluated(name: str) -> None:
+    """What C does not evaluate is not accessed: nothing before the array, and nothing after it."""
+    text, sizes, end = GUARDED[name]
+    points = list(itertools.product(range(8), repeat=len(sizes)))
+    one = ranges(text)["x"]
+    assert one.first == "0"
+    for point, (found,) in zip(points, values([one.end], sizes, points), strict=True):
+        assert end(*point) in (None, max(0, found)), (point, one)

@@ -147,7 +147,8 @@ class ProgramBuild:
             return None
         self.missing.append(found.missing)
         compiler = KernelCompiler(self.options.architectures, self.options.floats.contract, CACHE)
-        calls = CodeletCalls() if self.options.library else codelet_calls(found.program, [c for c, _ in found.codelets])
+        read = [member for member, unit in found.codelets if isinstance(unit, Unit)]
+        calls = CodeletCalls() if self.options.library else codelet_calls(found.program, read)
         transfers = any(c.present or c.deferred or c.asynchronous for c in calls.calls) or bool(calls.transfers)
         raw = exact_text(read_source(path))
         text = normalise_line_ends(raw.removeprefix("\ufeff"))
@@ -346,9 +347,10 @@ class ProgramBuild:
         jobs += [(generated, self._written(codelet, folder)) for codelet in own.codelets]
         jobs.append((generated, folder / RUNTIME[1]))
         parts: list[str] = []
+        whole = [] if not any(o.startswith("-flto") for o in self.command.compiling) else ["-fno-lto"]
         for options, text in jobs:
             parts.append(str(temporary / f"{_identifier(own.path.stem)}_{len(parts)}.o"))
-            code = _execute([*_cc(), *options, "-c", str(text), "-o", parts[-1]])
+            code = _execute([*_cc(), *options, *whole, "-c", str(text), "-o", parts[-1]])
             if code:
                 return code
         return _execute([*_cc(), *_machine(self.command.code_options), "-r", "-nostdlib", *parts, "-o", str(target)])
@@ -412,7 +414,7 @@ def execute_compiler(arguments: Sequence[str]) -> int:
 
 def _machine(options: Sequence[str]) -> list[str]:
     """Return the options that a link of objects into one needs."""
-    return [o for o in options if o.startswith(("-m", "-fuse-ld", "-flto"))]
+    return [o for o in options if o.startswith(("-m", "-fuse-ld"))]
 
 
 def _identifier(text: str) -> str:

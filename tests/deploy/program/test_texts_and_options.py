@@ -122,6 +122,21 @@ def test_calls_are_c_of_every_standard(
     assert subprocess.run([tmp_path / "a.out"]).returncode == 4
 
 
+def test_what_cannot_be_replaced_is_compiled(tmp_path: Path) -> None:
+    """A function with two regions is compiled as it is, with a warning; -flto is for files without codelets."""
+    region = "#pragma hmpp {} region\n{{ for (i = 0; i < 9; i++) x[i] += 1; }}\n"
+    both = region.format("a") + region.format("b")
+    (tmp_path / "a.c").write_text(
+        f"void scale(int, double *);\nint main(void) {{ double x[9] = {{0}}; int i;\n{both}"
+        "  scale(9, x); return (int)x[3]; }\n"
+    )
+    (tmp_path / "b.c").write_text(SCALE)
+    made = looptune("cc", "a.c", "b.c", "-flto", "-O1", "--arch", "none", "-o", "app", cwd=tmp_path)
+    assert made.code == 0
+    assert "a second hmpp region in one function" in made.err
+    assert subprocess.run([tmp_path / "app"]).returncode == 4
+
+
 def test_makefiles(tmp_path: Path) -> None:
     """Rules for make name the user's own files, as those of gcc do; files of other languages keep their options."""
     (tmp_path / "a.h").write_text("\n")
