@@ -114,7 +114,7 @@ MISTAKES = {
     "a simulation of C": (["replay", "gemm.c"], "gemm.c is neither a results database nor JSON"),
     "a simulation of other JSON": (
         ["replay", "notes.json"],
-        "notes.json is neither T4 results, a Kernel Tuner cache nor Kernel Launcher wisdom",
+        "notes.json is neither T4 results, a Kernel Tuner cache, results of KTT nor Kernel Launcher wisdom",
     ),
     "a bad budget": (
         ["run", "gemm.c", "--budget", "lots", *RUN],

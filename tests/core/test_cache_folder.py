@@ -22,7 +22,7 @@ from looptune.tune.session.prepare import TuningRequest, prepare
 def test_without_a_home_folder_there_is_another(home: str, tmp_path: Path) -> None:
     """A temporary one that nobody else can write to, and a note; commands that need none say nothing."""
     (tmp_path / "f.c").write_text("void f(int n, float x[n]) { for (int i = 0; i < n; i++) x[i] = 1; }\n")
-    env = {**os.environ, "HOME": home, "TMPDIR": str(tmp_path)}
+    env = {**os.environ, "HOME": home, "TMPDIR": str(tmp_path), "XDG_CACHE_HOME": ""}
     done = subprocess.run(
         [sys.executable, "-m", "looptune", "transform", "f.c"], cwd=tmp_path, env=env, capture_output=True, text=True
     )
