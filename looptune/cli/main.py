@@ -286,7 +286,10 @@ looptune replay exported/gemm-float32.t4.json -o searches
 )
 @option("--kernel", "kernels", metavar="NAME", multiple=True, help="Select a kernel; repeatable.  [default: all]")
 @option(
-    "--budget", metavar="N", type=click.IntRange(1), help="Limit the evaluations of each search.  [default: no limit]"
+    "--budget",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Limit the evaluations of each search.  [default: 5% of more than 20,000 versions, else no limit]",
 )
 @option("--seed", metavar="N", type=SEED, default=0, show_default=True, help="Set the first seed.")
 @option("--json", "as_json", is_flag=True, help="Print a JSON list: one object per kernel, strategy and level.")
@@ -327,7 +330,10 @@ def replay(
         note(said)
     comparisons = []
     for recording in recordings:
-        comparisons.append(simulate.compare(recording, chosen, repeats, seed, budget))
+        most = simulate.evaluations_at_most(recording, budget)
+        if most != budget:
+            note(f"{recording.name}: {recording.versions:,} versions, searches end after {most:,} (see --budget)")
+        comparisons.append(simulate.compare(recording, chosen, repeats, seed, most))
         if not as_json:
             click.echo(search_table.plain(comparisons[-1]) + "\n")
     if as_json:

@@ -75,6 +75,20 @@ def test_the_trace_is_the_true_cost_of_the_incumbent():
     assert trace.reached(9.0) is None
 
 
+def test_searches_of_a_large_recording_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """Without a limit, a share of the versions of a large one and all of a small one; the command says so."""
+    monkeypatch.setattr(simulate, "LARGE", 30)
+    monkeypatch.setattr(simulate, "SHARE", 0.1)
+    small, large = ({f"loop k: unroll {n}": 100.0 - n for n in range(1, count)} for count in (31, 42))
+    assert simulate.evaluations_at_most(recording({**small}), None) is None
+    assert simulate.evaluations_at_most(recording({**large}), None) == 5
+    assert simulate.evaluations_at_most(recording({**large}), 7) == 7
+    db = stored(tmp_path / "r.sqlite", {**large})
+    result = CliRunner().invoke(cli, ["replay", str(db), "--strategy", "random", "--repeats", "2"])
+    assert result.exit_code == 0, result.output
+    assert "41 versions, searches end after 5 (see --budget)" in result.output
+
+
 def test_a_budget_is_kept():
     """No more evaluations than allowed."""
     Scripted.told = []

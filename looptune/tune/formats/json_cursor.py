@@ -115,29 +115,35 @@ class JsonCursor:
         origin, parts = get_origin(kind), get_args(kind)
         if is_dataclass(kind):
             made: Any = kind
-            members = self.members()
-            return made(**{field.name: self._field(members, field, of) for field, of in _fields(made)})
+            return made(**{field.name: self._field(field, of) for field, of in _fields(made)})
         if origin in (Union, UnionType):
             return self.read(parts[0])
         if origin is Annotated and parts[1] == "several":
-            each = self.items() if isinstance(self.value, list) else iter((self,))
-            return tuple(item.read(get_args(parts[0])[0]) for item in each)
+            return self.read(parts[0]) if isinstance(self.value, list) else (self.read(get_args(parts[0])[0]),)
         if origin is Annotated:
             return getattr(self, parts[1])()
         if origin is tuple:
-            return tuple(item.read(parts[0]) for item in self.items())
+            return self._amounts() if parts[0] is Amount else tuple(item.read(parts[0]) for item in self.items())
         if origin is dict:
             return {key: member.read(parts[1]) for key, member in self.members().items()}
         return self.value if kind is Any else self.text() if kind is str else self.number()
 
-    def _field(self, members: dict[str, JsonCursor], field: Field[Any], kind: Any) -> Any:
-        member = members.get(field.name)
-        if member is None or member.value is None:
+    def _amounts(self) -> tuple[float, ...]:
+        """Return a list of numbers that are not negative; one at a time only where one of them is none."""
+        items = self.value
+        if isinstance(items, list) and all(type(v) in (float, int) and 0 <= v <= _MOST for v in items):
+            return tuple(map(float, items))
+        return tuple(item.amount() for item in self.items())
+
+    def _field(self, field: Field[Any], kind: Any) -> Any:
+        value = self.value.get(field.name) if isinstance(self.value, dict) else self.at(field.name).value
+        if value is None:
             if field.default is not MISSING:
                 return field.default
             if kind is Any or NoneType in get_args(kind):
                 return None
-        return self.at(field.name).read(kind)
+            return self.at(field.name).read(kind)
+        return JsonCursor(value, self.file, _member(self.path, field.name)).read(kind)
 
 
 @cache

@@ -24,6 +24,8 @@ from looptune.tune.strategies import Strategy, named, names
 
 LEVELS = (1.05, 1.01)
 """Within 5 % and within 1 % of the best."""
+LARGE, SHARE = 20_000, 0.05
+"""Of a space with more versions than that, this share is evaluated at most, if no other limit is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +116,23 @@ def select_strategies(asked: Sequence[str]) -> tuple[list[type[Strategy]], list[
     return kinds, notes
 
 
+def evaluations_at_most(recording: Recording, budget: int | None) -> int | None:
+    """Return the limit of evaluations: ``budget``, or where it is None a SHARE of a space of more than LARGE versions.
+
+    A learning strategy that has to find the very best of 100,000 noisy versions may ask for all of them.
+    """
+    return ceil(SHARE * recording.versions) if budget is None and recording.versions > LARGE else budget
+
+
 def compare(
     recording: Recording, strategies: Sequence[type[Strategy]], repeats: int, seed: int, budget: int | None
 ) -> Comparison:
-    """Replay each strategy with the seeds ``seed .. seed + repeats - 1``, or once if it does not use a seed."""
+    """Replay each strategy with the seeds ``seed .. seed + repeats - 1``, or once if it does not use a seed.
+
+    ``budget`` limits the evaluations of each search; see ``evaluations_at_most``.
+    """
     book = RecordingIndex.of(recording)
+    budget = evaluations_at_most(recording, budget)
     traces = {
         s.name: tuple(search(book, s, seed + k, budget) for k in range(repeats if s.seeded else 1)) for s in strategies
     }
@@ -127,16 +141,17 @@ def compare(
 
 @dataclass(frozen=True, slots=True)
 class RecordingIndex:
-    """A recording indexed by directive text, with the seconds of each row."""
+    """A recording indexed by directive text, with the seconds of each row and the best cost of all."""
 
     recording: Recording
     numbers: dict[str, int]
     seconds: tuple[float, ...]
+    best_us: float
 
     @classmethod
     def of(cls, recording: Recording) -> Self:
         numbers = {row.text: k for k, row in enumerate(recording.table.rows)}
-        return cls(recording, numbers, tuple(recording.seconds()))
+        return cls(recording, numbers, tuple(recording.seconds()), recording.best_us)
 
 
 def search(book: RecordingIndex, kind: type[Strategy], seed: int, budget: int | None) -> Trace:
@@ -172,7 +187,7 @@ class _Account:
     @property
     def done(self) -> bool:
         """Return whether nothing can be gained; with noise the incumbent may still be displaced."""
-        return not self._noisy and bool(self.steps) and self.steps[-1].cost_us <= self._book.recording.best_us
+        return not self._noisy and bool(self.steps) and self.steps[-1].cost_us <= self._book.best_us
 
     def answer(self, number: int, trials: int | None) -> tuple[int, float | None]:
         """Return the row and the cost told."""

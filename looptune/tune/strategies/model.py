@@ -17,6 +17,7 @@ the median of the costs known (constant liar; Ginsbourger et al., 2010).
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, islice
 from math import inf
@@ -66,6 +67,9 @@ class Model(Sequential):
         self._hyper = Hyperparameters.prior(0)
         self._beside: dict[int, np.ndarray] = {}
         self._known: list[int] = []
+        self._ranked: list[tuple[float, int]] = []
+        """The best of the known, at most RECENT // 2: cost, and position in ``_known``."""
+        self._turn = 0
         self._free = np.zeros(0, bool)
         """Which rows were not asked for."""
 
@@ -85,8 +89,7 @@ class Model(Sequential):
             best = least
             for row, point in zip(rows, asked, strict=True):
                 cost = yield point
-                self._known.append(row)
-                self._free[row] = False
+                self._note(row, cost)
                 if cost < best:
                     best, found = cost, point
             if best < least and not isinstance(self.view, Table):
@@ -132,48 +135,62 @@ class Model(Sequential):
         if self._features.axes != before or not self._known:
             self._hyper = Hyperparameters.prior(self._features.axes)
         self._beside.clear()
-        self._known = [k for k, point in enumerate(self._points) if point in self.costs]
-        self._free = np.array([point not in self.costs for point in self._points], bool)
+        self._known, self._ranked = [], []
+        self._free = np.ones(len(self._points), bool)
+        rows = {point: row for row, point in enumerate(self._points)}
+        for point, cost in self.costs.items():
+            if point in rows:
+                self._note(rows[point], cost)
+
+    def _note(self, row: int, cost: float) -> None:
+        insort(self._ranked, (cost, len(self._known)))
+        del self._ranked[RECENT // 2 :]
+        self._known.append(row)
+        self._free[row] = False
 
     def _around(self, point: int) -> list[int]:
         return [p for p, _ in zip(self.view.near(point, self.rng), range(AROUND), strict=False)]
 
     def _questions(self) -> list[int]:
         """Return the rows to ask for next: ``batch``, or as many as are left."""
-        rows: list[int] = []
+        chosen: list[int] = []
         free = self._free.copy()
-        costs = [self.costs[self._points[row]] for row in self._known]
+        rows = [self._known[position] for position in self._fitted()]
+        costs = [self.costs[self._points[row]] for row in rows]
         timed = [cost for cost in costs if cost < inf]
-        while len(rows) < self.batch and free.any():
-            lies = [float(np.median(timed)) if timed else inf] * len(rows)
-            row = self._next([*self._known, *rows], np.array([*costs, *lies]), free)
+        lie = float(np.median(timed)) if timed else inf
+        while len(chosen) < self.batch and free.any():
+            row = self._next(np.array([*rows, *chosen], int), np.array([*costs, *[lie] * len(chosen)]), free)
             free[row] = False
-            rows.append(row)
-        return rows
+            chosen.append(row)
+        return chosen
 
-    def _next(self, known: Sequence[int], costs: np.ndarray, free: np.ndarray) -> int:
-        """Return the row to ask for next, where ``known`` have these ``costs``, and ``free`` may be asked for."""
-        if not known:
+    def _fitted(self) -> Sequence[int]:
+        """Return the positions of the known to fit, ascending: all, or the best and the newest."""
+        count = len(self._known)
+        if count <= RECENT:
+            return range(count)
+        return sorted({*(position for _, position in self._ranked), *range(count - RECENT // 2, count)})
+
+    def _next(self, rows: np.ndarray, costs: np.ndarray, free: np.ndarray) -> int:
+        """Return the row to ask for next, where ``rows`` are fitted to ``costs``, and ``free`` may be asked for."""
+        if not len(rows):
             first = self._table.parts()[0]
-            return first if free[first] else self._far(known, free)
-        if len(known) < FIRST or not (costs < inf).any():
-            return self._far(known, free)
-        rows = np.array(known)
-        order = np.argsort(costs, kind="stable")
-        fitted = self._fitted(order)
-        timed, failed = fitted[costs[fitted] < inf], fitted[costs[fitted] == inf]
+            return first if free[first] else self._far(rows, free)
+        timed, failed = rows[costs < inf], rows[costs == inf]
+        if len(rows) < FIRST or not len(timed):
+            return self._far(rows, free)
         columns = self._features.columns
-        values = gaussian_process.targets(costs[timed])
+        values = gaussian_process.targets(costs[costs < inf])
         steps = next(steps for most, steps in STEPS if len(timed) < most)
-        process, self._hyper = gaussian_process.fitted(
-            columns[rows[timed]], values, self._features.axis, self._hyper, steps
-        )
-        candidates = self._candidates(rows[order[:TOP]], free)
+        process, self._hyper = gaussian_process.fitted(columns[timed], values, self._features.axis, self._hyper, steps)
+        candidates = self._candidates(rows[np.argsort(costs, kind="stable")[:TOP]], free)
         mean, deviation, across = process.predict(columns[candidates])
         likely = np.ones(len(candidates))
         if len(failed):
-            likely = gaussian_process.feasible(across, process.covariance(columns[rows[failed]], columns[candidates]))
-        if len(known) % 2:
+            likely = gaussian_process.feasible(across, process.covariance(columns[failed], columns[candidates]))
+        self._turn += 1
+        if self._turn % 2:
             expected = likely * gaussian_process.improvement(float(values.min()), mean, deviation)
             return int(candidates[expected.argmax()])
         entrants = np.array(self.rng.sample(range(len(candidates)), min(ENTRANTS, len(candidates))))
@@ -181,19 +198,13 @@ class Model(Sequential):
         bound = mean - CONFIDENCE * deviation + 4 * (1 - likely)
         return int(candidates[entrants[bound[entrants].argmin()]])
 
-    def _far(self, known: Sequence[int], free: np.ndarray) -> int:
+    def _far(self, known: np.ndarray, free: np.ndarray) -> int:
         """Return the farthest from all ``known`` of a few random rows."""
         rest = np.flatnonzero(free)
         some = rest[self.rng.sample(range(len(rest)), min(APART, len(rest)))]
         columns = self._features.columns
-        squares = ((columns[some][:, None] - columns[list(known)]) ** 2).sum(axis=2)
+        squares = ((columns[some][:, None] - columns[known]) ** 2).sum(axis=2)
         return int(some[squares.min(axis=1, initial=inf).argmax()])
-
-    def _fitted(self, order: np.ndarray) -> np.ndarray:
-        """Return which of the known to fit, ``order`` being theirs by cost: the best, the newest, ascending."""
-        if len(order) <= RECENT:
-            return np.arange(len(order))
-        return np.union1d(order[: RECENT // 2], np.arange(len(order) - RECENT // 2, len(order)))
 
     def _candidates(self, best: np.ndarray, free: np.ndarray) -> np.ndarray:
         """Return the rows among which to choose: all, or those beside the ``best`` and random ones."""
