@@ -44,11 +44,14 @@ MIN, MAX, FLOOR = "looptune_min", "looptune_max", "looptune_floord"
 class ElementRange:
     """The elements from ``first`` to before ``end``, counted from where the array begins; C of type ``long long``.
 
-    ``first`` is "0" where no access is before the array. Where ``end`` is not greater, nothing is accessed.
+    ``first`` is "0" where no access is before the array. Where ``end`` is not greater, nothing is accessed. ``rows`` is
+    the end of the first subscript, for each value of which there are ``row`` elements.
     """
 
     first: str
     end: str
+    rows: str = ""
+    row: str = "1"
 
 
 def element_ranges(model: Scop) -> dict[str, ElementRange | None]:
@@ -77,9 +80,10 @@ def _range(
         rows = declared if rows is None or _is_inside(model, p, accesses) else _both(declared, rows)
     rows = rows if rows is not None else _bounded_rows(model, loads)
     if rows is None or not inner:
-        return rows
+        return None if rows is None else replace(rows, rows=rows.end)
     row = _product(inner)
-    return ElementRange("0" if rows.first == "0" else f"({rows.first}) * {row}", f"({rows.end}) * {row}")
+    first = "0" if rows.first == "0" else f"({rows.first}) * {row}"
+    return ElementRange(first, f"({rows.end}) * {row}", rows.end, row)
 
 
 def _both(declared: ElementRange, accessed: ElementRange) -> ElementRange:

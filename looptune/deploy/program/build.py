@@ -363,7 +363,10 @@ def _is_plain(unit: Unit) -> bool:
     """
     (part,) = unit.parts
     own = {*unit.head.names} if isinstance(unit.head, Head) else set()
-    return not (part.texts or part.element_names or part.result) and {p.name for p in unit.codelet.params} <= own
+    return (
+        not (part.texts or part.rows or part.element_names or part.result)
+        and {p.name for p in unit.codelet.params} <= own
+    )
 
 
 def _has_runtime(path: str) -> bool:

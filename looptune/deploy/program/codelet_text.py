@@ -100,6 +100,10 @@ class _File:
         self.arrays = [p for p in self.codelet.params if isinstance(p, Array)]
         self.scalars = [p for p in self.codelet.params if isinstance(p, Scalar)]
         self.sizes = [p.name for p in self.scalars if is_integer(p.dtype)]
+        parts = () if request.library else self.unit.parts
+        self.structs = [p.name for p in self.arrays for part in parts
+                        if p.name in part.texts and part.texts[p.name].element]  # fmt: skip
+        self.tables = [p.name for p in self.arrays for part in parts if p.name in part.rows]
         self.ranges = self._ranges()
         self.overwritten = completely_written(self.analysis.model)
         self.notes: list[str] = []
@@ -111,12 +115,12 @@ class _File:
             default = texts.add(plans.default(self.analysis, blocks=True), "the directives of the file, any sizes")
             versions, rows = self._versions(texts)
             predicted = self._predicted(texts)
-        loops = self._loops()
+        loops = "" if self.in_pieces else self._loops()
         code_name = f"{self.name}_code.h"
         parts = [
             self._arguments(), texts.text(), versions, predicted, loops, self._table(default, rows, predicted),
             self._describe(texts.aligned), self._exported() if self.request.library else self._entry(bool(loops)),
-            self._transfers() if self.request.transfers else "",
+            self._transfers() if self._has_transfers else "",
         ]  # fmt: skip
         text = "\n".join(
             [self._comment(), f'{_BOOL}#include "looptune_runtime.h"\n#include "{code_name}"\n', *filter(None, parts)]
@@ -124,10 +128,19 @@ class _File:
         prototypes = f"{self._head('int', self.name)};\n{self._head('void', f'{self.name}_after', 'int todo')};\n"
         if self.request.library:
             prototypes = self._declared_functions()
-        if self.request.transfers:
+        if self._has_transfers:
             prototypes += "".join(f"{head};\n" for head in self._transfer_heads().values())
         cuda = cuda_text(texts.kernels)
         return CodeletFile(self.name, prototypes, text, code_name, texts.machine_code(), cuda, tuple(self.notes))
+
+    @property
+    def in_pieces(self) -> bool:
+        """Return whether the program has an array in pieces, which the runtime copies into one."""
+        return bool(self.structs or self.tables)
+
+    @property
+    def _has_transfers(self) -> bool:
+        return self.request.transfers and not self.in_pieces
 
     def _ranges(self) -> dict[str, ElementRange]:
         found: dict[str, ElementRange] = {}
@@ -139,7 +152,7 @@ class _File:
                     f"the accessed extent of {p.name} does not follow from the parameters: declare it, as in "
                     f"{p.name}[n], or write args[{p.name}].size={{n}} in an hmpp codelet line", p.span
                 )  # fmt: skip
-            found[p.name] = ElementRange(self._spelled(one.first), self._spelled(one.end))
+            found[p.name] = ElementRange(*map(self._spelled, (one.first, one.end, one.rows, one.row)))
         return found
 
     def _declared(self, p: Array) -> ElementRange | None:
@@ -150,7 +163,8 @@ class _File:
         words = {word for text in texts for word in re.findall(r"[A-Za-z_]\w*", text)}
         if not texts or not words <= {*self.sizes} or any(re.search(r"[^\w\s+*()/-]", text) for text in texts):
             return None
-        return ElementRange("0", " * ".join(f"(long long)({text})" for text in texts))
+        extents = [f"(long long)({text})" for text in texts]
+        return ElementRange("0", " * ".join(extents), extents[0], " * ".join(extents[1:]) or "1")
 
     def _from_the_beginning(self) -> Iterator[tuple[str, str]]:
         """Yield the conditions that no array is accessed before its beginning: kernels count in unsigned numbers."""
@@ -261,18 +275,19 @@ static void on_host(const void *arguments)
 
     def _head(self, result: str, name: str, first: str = "") -> str:
         params = [first] if first else []
-        params += [
-            f"{'const ' * (p.io == 'in')}void *{name_in_file(p.name)}"
-            if isinstance(p, Array)
-            else f"{_type(p.dtype)} {name_in_file(p.name)}"
-            for p in self.codelet.params
-        ]
+        for p in self.codelet.params:
+            kind = _type(p.dtype) if isinstance(p, Scalar) else f"{'const ' * (p.io == 'in')}void *"
+            params.append(f"{kind}{' ' * isinstance(p, Scalar)}{name_in_file(p.name)}")
+            if p.name in self.structs:
+                params += [f"unsigned long long {p.name}__stride", f"const void *{p.name}__structs"]
         return list_lines(f"{result} {name}(", params or ["void"])
 
     def _arguments(self) -> str:
         fields = [f"    {_type(p.dtype)} {name_in_file(p.name)};\n" for p in self.scalars]
         for p in self.arrays:
             fields.append(f"    void *{name_in_file(p.name)};\n")
+            if p.name in self.structs:
+                fields += [f"    unsigned long long {p.name}__stride;\n", f"    void *{p.name}__structs;\n"]
         return f"struct arguments {{\n{''.join(fields) or '    char none;' + chr(10)}}};\n"
 
     def _table(self, default: str, rows: int, predicted: str) -> str:
@@ -289,13 +304,15 @@ static void on_host(const void *arguments)
         """Return the function that describes the arrays of a call to the runtime."""
         if not self.arrays:
             return ""
-        words = {word for r in self.ranges.values() for word in re.findall(r"\w+", r.end)}
+        words = {word for r in self.ranges.values() for word in re.findall(r"\w+", f"{r.end} {r.rows} {r.row}")}
         lines = [f"const {_type(p.dtype)} {name_in_file(p.name)} = given->{name_in_file(p.name)};" for p in self.scalars
                  if name_in_file(p.name) in words]  # fmt: skip
         for k, p in enumerate(self.arrays):
             lines += ["", *self._described(k, p, aligned)]
+            lines += self._pieces(k, p) if self.in_pieces else ()
         body = "".join(f"    {line}".rstrip() + "\n" for line in lines)
         head = "struct arguments *given, struct looptune_array *arrays"
+        head += ", struct looptune_pieces *pieces" if self.in_pieces else ""
         return f"static void describe({head})\n{{\n{body.lstrip(chr(10))}}}\n"
 
     def _described(self, k: int, p: Array, aligned: set[str]) -> Iterator[str]:
@@ -310,22 +327,38 @@ static void on_host(const void *arguments)
         yield f"arrays[{k}].kind = '{_kind(p.dtype)}';"
         yield f"arrays[{k}].item = (unsigned char){item};"
 
+    def _pieces(self, k: int, p: Array) -> Iterator[str]:
+        """Yield the lines that say in which pieces the program has an array."""
+        name, one = name_in_file(p.name), self.ranges[p.name]
+        table, structs = p.name in self.tables, p.name in self.structs
+        yield f"pieces[{k}].rows = {f'(void *const *)given->{name}' if table else '0'};"
+        yield f"pieces[{k}].base = {f'(char *)given->{name}' if structs else '0'};"
+        yield f"pieces[{k}].structs = {f'(char *)given->{p.name}__structs' if structs else '0'};"
+        yield f"pieces[{k}].stride = {f'given->{p.name}__stride' if structs else '0'};"
+        count = one.rows if table or structs else "0"
+        yield f"pieces[{k}].count = looptune_bytes({count}, 1);"
+        yield f"pieces[{k}].bytes = looptune_bytes({one.row}, sizeof({_type(p.dtype)}));"
+
     def _entry(self, loops: bool) -> str:
         on_host = "on_host" if loops else "0"
-        n = len(self.arrays)
+        n, where, arrays = len(self.arrays), "", "arrays"
+        call = f"looptune_call(&codelet, &given, sizes, arrays, {n}, {on_host}, 0)"
+        if self.in_pieces:
+            where, arrays = "_in_pieces", "arrays, pieces"
+            call = f"looptune_call_in_pieces(&codelet, &given, sizes, arrays, pieces, {n})"
         return (
-            f"{self._head('int', self.name)}\n{{\n{self._given(checked=True)}"
-            f"    return looptune_call(&codelet, &given, sizes, arrays, {n}, {on_host}, 0);\n}}\n\n"
+            f"{self._head('int', self.name)}\n{{\n{self._given(checked=True)}    return {call};\n}}\n\n"
             f"{self._head('void', f'{self.name}_after', 'int todo')}\n{{\n"
             f"    if (todo != LOOPTUNE_COMPARE) {{\n        looptune_done(&codelet);\n        return;\n    }}\n"
             f"    {{\n{self._given(checked=False)}"
-            f"    looptune_compare(&codelet, arrays, {n});\n    }}\n}}\n"
+            f"    looptune_compare{where}(&codelet, {arrays}, {n});\n    }}\n}}\n"
         )
 
     def _given(self, *, checked: bool) -> str:
         """Return the statements that collect the arguments; ``checked``: and check the sizes."""
         n = len(self.arrays)
         text = f"    struct arguments given;\n    struct looptune_array arrays[{max(1, n)}];\n"
+        text += f"    struct looptune_pieces pieces[{n}];\n" if self.in_pieces else ""
         if checked:
             sizes = ", ".join(f"(long long){name_in_file(s)}" for s in self.sizes) or "0"
             text += f"    const long long sizes[] = {{{sizes}}};\n\n"
@@ -336,7 +369,12 @@ static void on_host(const void *arguments)
         names = [(name_in_file(p.name), isinstance(p, Array)) for p in self.codelet.params]
         text += "".join(f"    given.{name} = {'(void *)' * array}{name};\n" for name, array in names)
         text += "" if names else "    given.none = 0;\n"
-        return text + ("    describe(&given, arrays);\n" if n else "    arrays[0].bytes = 0;\n")
+        text += "".join(
+            f"    given.{name}__stride = {name}__stride;\n    given.{name}__structs = (void *){name}__structs;\n"
+            for name in self.structs
+        )
+        described = f"    describe(&given, arrays{', pieces' if self.in_pieces else ''});\n"
+        return text + (described if n else "    arrays[0].bytes = 0;\n")
 
     def _transfer_heads(self) -> dict[str, str]:
         """Return the heads of the functions for data directives; ``which`` has a bit for each array, in order."""

@@ -223,3 +223,13 @@ def test_resident_variables_are_copied_by_lines_alone(tmp_path: Path, driver: Pa
     agrees(program)
     ran = program.on_device()
     assert (ran.count("launch"), ran.count("from")) == (10, 6)
+
+
+def test_arrays_in_pieces(tmp_path: Path, driver: Path) -> None:
+    """Rows and fields are gathered and put back, unless a piece that is written is a part of another one."""
+    program = build([HERE / "pieces.c"], tmp_path, driver, [], named(("shift", "move")))
+    agrees(program)
+    ran = program.on_device(LOOPTUNE_VERBOSE=1)
+    assert ran.said.count("pieces of arrays overlap") == 2
+    assert "shift (pieces.c:5):   arrays overlap, one of which is written, calls: 2" in ran.said
+    assert ran.count("launch") == 2

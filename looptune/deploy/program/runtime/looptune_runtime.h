@@ -101,7 +101,8 @@ enum { LOOPTUNE_READ = 1,           /* the device needs the host's contents */
        LOOPTUNE_WRITTEN = 2,        /* the host needs the contents afterwards */
        LOOPTUNE_PRESENT = 4,        /* the copy on the device is current where there is one: it is not copied again */
        LOOPTUNE_KEPT = 8,           /* written, but stays on the device: looptune_store or a later call fetches it */
-       LOOPTUNE_ALIGNED = 16 };     /* the kernel reads 16 bytes at a time */
+       LOOPTUNE_ALIGNED = 16,       /* the kernel reads 16 bytes at a time */
+       LOOPTUNE_GATHERED = 32 };    /* the runtime's: see looptune_call_in_pieces */
 
 /* An array of a call: `bytes` from `host` on. `kind` is f (float), i (signed) or u (unsigned), of `item` bytes. */
 struct looptune_array {
@@ -138,6 +139,21 @@ LOOPTUNE_HIDDEN
 int looptune_call(struct looptune_codelet *, const void *arguments, const long long *sizes,
                   struct looptune_array *arrays, int array_count, void (*loops)(const void *arguments),
                   int asynchronous);
+/* An array that the host has in `count` pieces of `bytes` bytes each: `rows` are their addresses, or they begin every
+   `stride` bytes from `base` on, in structs of which the first is at `structs`. An array in one piece has neither. */
+struct looptune_pieces {
+    void *const *rows;
+    char *base, *structs;
+    unsigned long long stride, count, bytes;
+};
+/* The same for arrays in pieces, which are copied into one and back; it waits for the results, and never runs loops. */
+LOOPTUNE_HIDDEN
+int looptune_call_in_pieces(struct looptune_codelet *, const void *arguments, const long long *sizes,
+                            struct looptune_array *arrays, const struct looptune_pieces *pieces, int array_count);
+LOOPTUNE_HIDDEN
+void looptune_compare_in_pieces(struct looptune_codelet *, struct looptune_array *arrays,
+                                const struct looptune_pieces *pieces, int array_count);
+
 /* After any other status than LOOPTUNE_OK and LOOPTUNE_COMPARE, and the original loops: note how long they took. */
 LOOPTUNE_HIDDEN
 void looptune_done(struct looptune_codelet *);
