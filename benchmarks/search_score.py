@@ -75,14 +75,14 @@ def main() -> None:
     options.add_argument("spaces", nargs="+", type=Path, metavar="T4")
     options.add_argument("--repeats", type=int, default=25, metavar="N")
     options.add_argument("--strategy", action="append", metavar="NAME", help="of looptune")
-    options.add_argument("--kernel-tuner", action="append", metavar="NAME", help="a strategy of Kernel Tuner")
+    options.add_argument("--kernel-tuner", action="append", metavar="NAME", help="a strategy of Kernel Tuner, or none")
     options.add_argument("-o", "--output", type=Path, metavar="MD")
     given = options.parse_args()
     warnings.filterwarnings("ignore")
     spaces = [read(path) for path in given.spaces]
     table: dict[str, list[float]] = {}
     searches = [(f"looptune `{n}`", partial(ours, n)) for n in given.strategy or ["model"]]
-    searches += [(f"Kernel Tuner `{n}`", partial(theirs, n)) for n in given.kernel_tuner or KERNEL_TUNER]
+    searches += [(f"Kernel Tuner `{n}`", partial(theirs, n)) for n in given.kernel_tuner or KERNEL_TUNER if n != "none"]
     for title, search in searches:
         for space in spaces:
             start = time.process_time()

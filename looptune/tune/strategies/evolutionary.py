@@ -4,8 +4,9 @@
     child = for each loop the choices of one of two parents, each the best of TOURNAMENT; then one mutation in MUTATED
     a better child replaces the worst member of the population
 
-A child that is no point of the space, or known, is replaced by the nearest point that is neither. The search ends after
-STALE children in a row that enter no population, or when nothing is left.
+A child that is no point of the space, or known, is replaced by the nearest point that is neither. After STALE children
+in a row that enter no population, the ELITE best and random points are a new population, RESTARTS times; the search
+ends earlier when nothing is left.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
-from looptune.tune.strategies.base import Best, Search, Sequential
+from looptune.tune.strategies.base import Best, Search, Sequential, Steps
 
 if TYPE_CHECKING:
     from looptune.tune.space.axes import Axis
 
 POPULATION, TOURNAMENT = 12, 3
 MUTATED, NEARBY = 0.6, 0.7
-STALE = 60
+STALE, ELITE, RESTARTS = 30, 2, 20
 
 
 class Evolutionary(Sequential):
@@ -32,17 +33,23 @@ class Evolutionary(Sequential):
         if not self.view.size:
             return
         firsts = [*self.view.parts()][:POPULATION]
-        firsts += [self.rng.randrange(self.view.size) for _ in range(POPULATION - len(firsts))]
-        firsts = [*dict.fromkeys(firsts)]
-        yield firsts
-        population: list[Best] = []
-        for point in firsts:
-            population.append((point, (yield point)))
+        for _ in range(1 + RESTARTS):
+            firsts += self.random_points(POPULATION - len(firsts))
+            yield firsts
+            population: list[Best] = []
+            for point in dict.fromkeys(firsts):
+                population.append((point, (yield point)))
+            if not (yield from self._evolve(population)):
+                return
+            firsts = [point for point, _ in sorted(population, key=lambda member: member[1])[:ELITE]]
+
+    def _evolve(self, population: list[Best]) -> Steps[bool]:
+        """Breed until STALE children in a row enter no population; return whether any point is left."""
         stale = 0
         while stale < STALE:
             child = self._child(population)
             if child is None:
-                return
+                return False
             cost = yield child
             worst = max(range(len(population)), key=lambda k: population[k][1])
             room = len(population) < POPULATION
@@ -51,6 +58,7 @@ class Evolutionary(Sequential):
                 stale = 0
             else:
                 stale += 1
+        return True
 
     def _child(self, population: list[Best]) -> int | None:
         mother, father = self._parent(population), self._parent(population)
