@@ -179,7 +179,7 @@ STOPS = (
 )
 PYTHON_STOPS = ("from dask_jobqueue import", "stream=stream", "import torch")
 """Of Python that needs what is seldom there, Slurm, a GPU and torch: such a block is compiled and not run."""
-OTHERS_OPTIONS = ("--hypothesis-seed", "--plant", "--only", "--every", "--targets")
+OTHERS_OPTIONS = ("--version", "--hypothesis-seed", "--plant", "--only", "--every", "--targets")
 """Options of other programs that the text names."""
 TO_THE_END = ("tutorial.md",)
 """Documents that begin in an empty folder, and whose commands are all run to their end: sweeps with ..."""
