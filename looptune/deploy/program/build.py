@@ -140,6 +140,10 @@ class ProgramBuild:
     def _generated(self, source: str, begin: Mapping[str, str]) -> GeneratedSource | None:
         """Return what a source file becomes, None if nothing of it is replaced; ``begin`` are the compiler's macros."""
         path = Path(source)
+        why = self._other_meaning(path, begin)
+        if why:
+            self.warn(f"{why}: nothing of {path} is replaced")
+            return None
         try:
             found = self._found(path, begin)
         except LooptuneError as error:
@@ -178,6 +182,17 @@ class ProgramBuild:
         text = "" if self.options.library else edited_source(source, raw, replaced, name, calls)
         return GeneratedSource(path, text, name, declarations(codelets), tuple(codelets))
 
+    def _other_meaning(self, path: Path, begin: Mapping[str, str]) -> str:
+        """Return why the compiler gives the types of a file other values than kernels do, "" if it does not."""
+        if begin.get("__SIZEOF_POINTER__", "8") != "8" or begin.get("__SIZEOF_LONG__", "8") != "8":
+            return "pointers or long are not of 64 bits"
+        if "-fsingle-precision-constant" in self.command.compiling:
+            return "-fsingle-precision-constant makes constants float"
+        char = re.compile(r"(?<!signed)\s+char\b|[(,;{}]char\b|^char\b", re.MULTILINE)
+        if "__CHAR_UNSIGNED__" in begin and char.search(exact_text(read_source(path))):
+            return "char is unsigned for this compiler, and signed in kernels: write signed char or unsigned char"
+        return ""
+
     def _found(self, path: Path, begin: Mapping[str, str]) -> ProgramCodelets:
         found = load_each(
             path, kernels=self.options.kernels, include_dirs=self.command.include_dirs, begin=begin
@@ -192,7 +207,9 @@ class ProgramBuild:
     ) -> tuple[CodeletFile, ReplacedCodelet] | None:
         """Return the generated file of a codelet, and what calls it; None, with a warning, if it is not replaced."""
         (part,) = unit.parts
-        name = f"looptune_{_identifier(part.function)}_{_digest(path, part.function, part.body)}"
+        name = (
+            f"looptune_{_identifier(part.function)}_{_digest(path, part.function, part.body, *self.command.compiling)}"
+        )
         if self.options.library:
             name = unit.codelet.name
         line = unit.text.count("\n", 0, part.body[0]) + 1 if part.region else unit.codelet.span.line
@@ -342,7 +359,7 @@ class ProgramBuild:
         source = folder / f"{own.path.stem}.looptune.c"
         source.write_bytes(own.text.encode(encoding(read_source(own.path)), errors="backslashreplace"))
         (folder / own.header_name).write_text(own.header)
-        jobs = [([*self.command.compiling, "-iquote", str(own.path.parent), "-iquote", str(folder)], source)]
+        jobs = [(["-iquote", str(own.path.parent), *self.command.compiling, "-iquote", str(folder)], source)]
         generated = [*self.command.code_options, *self._generated_options()]
         jobs += [(generated, self._written(codelet, folder)) for codelet in own.codelets]
         jobs.append((generated, folder / RUNTIME[1]))

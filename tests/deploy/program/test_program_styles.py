@@ -108,7 +108,7 @@ def test_every_spelling_of_transfers(tmp_path: Path, driver: Path) -> None:
 @pytest.mark.parametrize("how", [HOW[0], *(pytest.param(how, marks=pytest.mark.wide) for how in HOW[1:])])
 @pytest.mark.parametrize(
     "style",
-    [pytest.param(s, marks=[] if s.name == "smooth" else pytest.mark.wide) for s in polybench_programs.ALL],
+    [pytest.param(s, marks=pytest.mark.wide) for s in polybench_programs.ALL],
     ids=lambda s: s.name,
 )
 def test_programs_of_polybench(style: polybench_programs.Style, how: str, tmp_path: Path, driver: Path) -> None:

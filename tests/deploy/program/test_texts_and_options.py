@@ -122,6 +122,48 @@ def test_calls_are_c_of_every_standard(
     assert subprocess.run([tmp_path / "a.out"]).returncode == 4
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("-funsigned-char", "char is unsigned for this compiler"),
+        ("-fsingle-precision-constant", "-fsingle-precision-constant makes constants float"),
+        ("-U__SIZEOF_LONG__ -D__SIZEOF_LONG__=4", "pointers or long are not of 64 bits"),
+    ],
+)
+def test_types_that_kernels_have_not_got(options: str, said: str, tmp_path: Path) -> None:
+    """Where options change what types are, the file is compiled as it is, with a warning."""
+    text = SCALE.replace("x[i] *= 2;", "x[i] *= (char)0x82 * 1.1;")
+    (tmp_path / "a.c").write_text(text)
+    made = looptune("cc", "-c", "-w", "a.c", *options.split(), "--arch", "none", cwd=tmp_path)
+    assert (made.code, made.err) == (0, f"warning: {made.err[9:]}")
+    assert said in made.err
+    assert "nothing of a.c is replaced" in made.err
+    assert b"looptune" not in (tmp_path / "a.o").read_bytes()
+
+
+def test_a_file_compiled_twice(tmp_path: Path) -> None:
+    """A file that is compiled for several types, and is found beside another header of the same name."""
+    for name in ("one", "two", "two/sub"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "own.h").write_text(f"enum {{ HERE = {len(name)} }};\n")
+    (tmp_path / "two" / "sub" / "a.c").write_text(
+        '#include "own.h"\n#define NAME_(t) scale_##t\n#define NAME(t) NAME_(t)\n#pragma hmpp s codelet\n'
+        "static void work(int n, REAL *x) { for (int i = 0; i < n; i++) x[i] *= HERE; }\n"
+        "void NAME(REAL)(int n, REAL *x) { work(n, x); }\n"
+    )
+    (tmp_path / "main.c").write_text(
+        "void scale_float(int, float *); void scale_double(int, double *);\n"
+        "int main(void) { float x[1] = {2}; double y[1] = {3}; scale_float(1, x); scale_double(1, y);\n"
+        "  return (int)(x[0] * 10 + y[0]); }\n"
+    )
+    for kind in ("float", "double"):
+        options = ("-c", "two/sub/a.c", f"-DREAL={kind}", "-iquote", "one", "-o", f"{kind}.o", "--arch", "none")
+        assert looptune("cc", *options, cwd=tmp_path).code == 0
+    made = looptune("cc", "main.c", "float.o", "double.o", "-lpthread", "-ldl", "-lm", "-fopenmp", cwd=tmp_path)
+    assert (made.code, made.err) == (0, "")
+    assert subprocess.run([tmp_path / "a.out"]).returncode == 161
+
+
 def test_what_cannot_be_replaced_is_compiled(tmp_path: Path) -> None:
     """A function with two regions is compiled as it is, with a warning; -flto is for files without codelets."""
     region = "#pragma hmpp {} region\n{{ for (i = 0; i < 9; i++) x[i] += 1; }}\n"
