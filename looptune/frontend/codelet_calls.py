@@ -398,6 +398,9 @@ def _extent(laid: Layout, first: Span, last: Span) -> tuple[int, int] | None:
     run = laid.run(tokens[0], tokens[1])
     if run is None or not run.block.braced:
         return None
+    before = laid.tokens[run.tokens[0] - 1].text if run.tokens[0] else ""
+    if before not in ("{", "}", ";") or laid.tokens[run.tokens[0]].text == ":":
+        return None  # a label is before it
     start, end = laid.start(run.tokens[0]), laid.end(run.tokens[1])
     return None if start is None or end is None else (start, end)
 

@@ -58,6 +58,8 @@ APART = {
     "another function": "g(n, a); s = norm(a); g(n, a);",
     "a number at file scope, which a codelet may write": "g(size, a); g(size, b);",
     "a number whose address is taken": "float x; f(1, &x, b); s = x; g(n, b);",
+    "a label": "again: g(n, a); g(n, b); if (steps-- > 0) goto again;",
+    "a case": "switch (n) { case 3: g(n, a); g(n, b); }",
     "a return": "f(n, a, b); if (n > 3) return; g(n, b);",
     "a jump": "for (int t = 0; t < steps; t++) { g(n, a); if (t > 4) break; }",
     "a loop of OpenMP": "#pragma omp parallel for\nfor (int t = 0; t < steps; t++) g(n, a);",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,8 +34,8 @@ class WholeProgram:
     driver: Path
     said: str
 
-    def plain(self, *arguments: str) -> Ran:
-        return _run([self.folder / "plain", *arguments], None)
+    def plain(self, *arguments: str, **settings: object) -> Ran:
+        return _run([self.folder / "plain", *arguments], environment(None, None, **settings))
 
     def on_host(self, *arguments: str, **settings: object) -> Ran:
         return _run([self.folder / "accelerated", *arguments], environment(None, None, **settings))
@@ -67,8 +68,17 @@ def build(
 
 
 def kernels_of(folder: Path) -> str:
-    """The kernels of a folder of generated files; each file has functions of its own."""
+    """The kernels of a folder of generated files; each file has functions of its own.
+
+    A kernel that several codelets of a source file share stands in the files of all of them.
+    """
     texts = [path.read_text() for path in sorted(folder.glob("*.cu"))]
+    seen: set[str] = set()
+    for k, text in enumerate(texts):
+        named = set(re.findall(r"__global__[^(]*(?:__launch_bounds__\([^)]*\)[^(]*)?\b(\w+)\(", text))
+        for symbol in named & seen:
+            texts[k] = re.sub(rf"\b{symbol}\b", f"{symbol}_again_{k}", texts[k])
+        seen |= named
     return "\n".join(f"namespace file_{k} {{\n{text}}}\nusing namespace file_{k};" for k, text in enumerate(texts))
 
 

@@ -57,6 +57,22 @@ def test_single_nests(tmp_path: Path, driver: Path) -> None:
     assert program.plain("2").out.split()[:4] == program.on_device("2").out.split()[:4]
 
 
+@pytest.mark.wide
+@pytest.mark.parametrize(
+    "name",
+    ["held_anyhow", "control_flow", "overlapping", "sizes", "conditionals", "more_structs", "threads"],
+)
+def test_programs_under_sanitizers(name: str, tmp_path: Path, driver: Path) -> None:
+    """Jumps and loops around calls, arguments that overlap, sizes of all types, threads: nothing else is accessed."""
+    program = build([HERE / f"{name}.c"], tmp_path, driver, ["-fsanitize=address,undefined", "-fopenmp"])
+    plain = program.plain(ASAN_OPTIONS="detect_leaks=0")
+    for run, check in ((program.on_host, 0), (program.on_device, 0), (program.on_device, 1)):
+        ran = run(LOOPTUNE_CHECK=check, ASAN_OPTIONS="detect_leaks=0")
+        assert (ran.code, ran.out) == (plain.code, plain.out), ran
+        assert "runtime error" not in ran.said, ran
+        assert "differ" not in ran.said, ran
+
+
 def test_data_directives_decide_what_is_copied(tmp_path: Path, driver: Path) -> None:
     """Loads and stores happen where the lines stand, once; the calls copy nothing."""
     program = build([HERE / "data_directives.c"], tmp_path, driver)
