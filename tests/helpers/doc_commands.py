@@ -240,6 +240,8 @@ def unmeasured(text: str) -> str:
     # who wins, which other programs ran meanwhile, and so what the winner's sums rest on
     text = re.sub(r"^slower than the sequential loops on one core: .*\n\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"^disturbed while it was timed: .*\n", "", text, flags=re.MULTILINE)
+    # where the default wins there are none
+    text = re.sub(r"^winning directives .*\n(?:  .*\n)+\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"(?<=at these sizes); holds without reordering .*", "; SUMS", text)
     text = re.sub(r" in the space: .*", " in the space: OUTCOMES", text)
     text = re.sub(r"^  best .*", "  best DIRECTIVES", text, flags=re.MULTILINE)
@@ -248,6 +250,8 @@ def unmeasured(text: str) -> str:
     text = re.sub(r"\b(FAST|SLOW|SAME|AMBIGUOUS)\b", "VERDICT", text)
     text = re.sub(r"(?<!\d)(?!\d+ versions\b)\d+(,\d{3})*(\.\d+)?(e[+-]?\d+)?( (us|ms|s)\b)?", "N", text)
     text = re.sub(r"^  (loop|nest|codelet)\b.*(\n  (loop|nest|codelet)\b.*)*", "  DIRECTIVES", text, flags=re.MULTILINE)
+    # nothing where the default wins, and no verdict on a machine that is disturbed
+    text = re.sub(r"\bNx VERDICT\b|\bdisturbed\b(?=  )", "-", text)
     return "\n".join(re.sub(r"-{3,}", "---", " ".join(line.split())) for line in text.splitlines())
 
 
