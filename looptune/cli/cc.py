@@ -82,10 +82,10 @@ def cc(
     """
     from looptune.core.floating_point import floats_of_options
     from looptune.deploy.program.build import ProgramBuild, ProgramOptions, execute_compiler
-    from looptune.deploy.program.command_line import only_asks, parse
+    from looptune.deploy.program.command_line import is_question, parse
     from looptune.deploy.program.machine_code import architectures
 
-    if only_asks(arguments):
+    if is_question(arguments):
         return execute_compiler(arguments)
     floats = floats_of_options(strict=no_reassociate, contract=fp_contract)
     options = ProgramOptions(

@@ -107,7 +107,7 @@ def parse(arguments: Sequence[str]) -> CompilerCommand:
     )  # fmt: skip
 
 
-def only_asks(arguments: Sequence[str]) -> bool:
+def is_question(arguments: Sequence[str]) -> bool:
     """Tell whether a command line builds nothing: it asks the compiler about itself, or for preprocessed text."""
     asks = re.compile(r"--version$|--target-help$|-dump|-print-|-###$|-E$|-MM?$")
     pairs = itertools.pairwise(("", *arguments))

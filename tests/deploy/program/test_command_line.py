@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from looptune.core.errors import UsageError
-from looptune.deploy.program.command_line import only_asks, parse
+from looptune.deploy.program.command_line import is_question, parse
 
 
 def test_a_usual_command() -> None:
@@ -69,6 +69,6 @@ def test_arguments_in_files(tmp_path: Path) -> None:
 def test_commands_that_build_nothing() -> None:
     """What asks the compiler about itself, or for preprocessed text, is its own affair."""
     for words in (["--version"], ["-v"], ["-dumpmachine"], ["a.c", "-E", "-P"], ["-MM", "a.c"], ["-print-search-dirs"]):
-        assert only_asks(words), words
+        assert is_question(words), words
     for words in (["a.c", "-v"], ["a.c", "-Xlinker", "-E"], ["a.c", "-MMD", "-c"], []):
-        assert not only_asks(words), words
+        assert not is_question(words), words

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -114,7 +115,7 @@ def test_calls_are_c_of_every_standard(
     chosen = [word for name in ("f", "dot") for word in ("--kernel", name)]
     options = (*standard.split(), *STRICT, "--arch", "none", *chosen)
     made = subprocess.run(
-        ["python3", "-m", "looptune", "cc", "a.c", "b.c", *options], cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, "-m", "looptune", "cc", "a.c", "b.c", *options], cwd=tmp_path, capture_output=True, text=True
     )
     said = made.stderr.replace("warning: the C compiler clang has no library for OpenMP: the original loops run on "
                                "one core\n", "")  # fmt: skip
@@ -199,7 +200,7 @@ def test_questions_to_the_compiler(tmp_path: Path) -> None:
     """Tools that build programs ask the compiler who it is, and let it preprocess."""
     (tmp_path / "a.c").write_text(SCALE)
     for options in (["--version"], ["-E", "-P", "a.c"]):
-        command = ["python3", "-m", "looptune", "cc", *options]
+        command = [sys.executable, "-m", "looptune", "cc", *options]
         own = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         plain = subprocess.run(["gcc", *options], cwd=tmp_path, capture_output=True, text=True)
         assert (own.returncode, own.stdout, own.stderr) == (0, plain.stdout, "")
