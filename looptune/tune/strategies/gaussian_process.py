@@ -1,5 +1,6 @@
 """A Gaussian process over the axes of configurations: the expected cost of a candidate and its uncertainty.
 
+    cost(x) = w x + process  w: ridge regression, so that trends are extrapolated beyond the points seen
     k(a, b) = exp(-r)        r^2 = sum over axes (distance of a and b along the axis / length of the axis)^2
 
 Each axis has a length of its own (automatic relevance determination): an axis that does not matter gets a long one, so
@@ -208,6 +209,12 @@ def _squares(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the squares of the distances, a row for each of ``a``."""
     squares: np.ndarray = np.maximum((a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2 * (a @ b.T), 0)
     return squares
+
+
+def trend(points: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the effect of a unit of each column by itself: ridge regression, with a prior of deviation 1."""
+    weights: np.ndarray = np.linalg.solve(points.T @ points + np.eye(points.shape[1]), points.T @ values)
+    return weights
 
 
 def feasible(timed: np.ndarray, failed: np.ndarray) -> np.ndarray:

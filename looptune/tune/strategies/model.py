@@ -183,9 +183,12 @@ class Model(Sequential):
         columns = self._features.columns
         values = gaussian_process.targets(costs[costs < inf])
         steps = next(steps for most, steps in STEPS if len(timed) < most)
-        process, self._hyper = gaussian_process.fitted(columns[timed], values, self._features.axis, self._hyper, steps)
+        weights = gaussian_process.trend(columns[timed], values)
+        rest = values - columns[timed] @ weights
+        process, self._hyper = gaussian_process.fitted(columns[timed], rest, self._features.axis, self._hyper, steps)
         candidates = self._candidates(rows[np.argsort(costs, kind="stable")[:TOP]], free)
         mean, deviation, across = process.predict(columns[candidates])
+        mean = mean + columns[candidates] @ weights
         likely = np.ones(len(candidates))
         if len(failed):
             likely = gaussian_process.feasible(across, process.covariance(columns[failed], columns[candidates]))
