@@ -94,12 +94,13 @@ def load(
 class ProgramCodelets:
     """The codelets of a program: each function that is or contains one, with the codelet or why there is none.
 
-    ``missing`` are why kernels that were named are not in it.
+    ``missing`` are why kernels that were named are not in it, ``unread`` why codelets cannot be parsed, by function.
     """
 
     program: Program
     codelets: tuple[tuple[CodeletFunction, Unit | LooptuneError], ...]
     missing: Mapping[str, UsageError] = field(default_factory=dict)
+    unread: Mapping[str, ParseError] = field(default_factory=dict)
 
 
 def load_each(
@@ -120,21 +121,34 @@ def load_each(
     be read without.
     """
     recursion.raise_recursion_limit()
+    wanted: list[str] = []
+
+    def needed(read: Preprocessed) -> Callable[[str, str], bool]:
+        judge = _needed_by_any(read, kernels)
+        wanted.clear()
+
+        def gives_up(name: str, text: str) -> bool:
+            is_needed = judge(name, text)
+            wanted.append(name if is_needed else "")
+            return is_needed and not name
+
+        return gives_up
+
     try:
-        program = read_program(
-            source, lambda read: _needed_by_any(read, kernels), defines=defines, include_dirs=include_dirs, begin=begin
-        )
+        program = read_program(source, needed, defines=defines, include_dirs=include_dirs, begin=begin)
     except RecursionError as error:
         raise UnsupportedError(recursion.TOO_DEEP) from error
+    unread = {name: e for e, name in zip(program.file.skipped, wanted, strict=False) if name}
     found = [] if kernels else list(codelet_selection.marked_functions(program.file))
     missing: dict[str, UsageError] = {}
     for kernel in kernels:
         try:
             found += codelet_selection.select_codelets(program.file, kernel, program.path)
         except UsageError as error:
-            missing[kernel] = error
+            if kernel.partition(":")[0] not in unread:
+                missing[kernel] = error
     return ProgramCodelets(
-        program, tuple((one, _alone(program, one)) for one in {c.address: c for c in found}.values()), missing
+        program, tuple((one, _alone(program, one)) for one in {c.address: c for c in found}.values()), missing, unread
     )
 
 

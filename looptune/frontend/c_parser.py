@@ -41,12 +41,13 @@ if TYPE_CHECKING:
 def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], bool]) -> s.File:
     """Return the functions and variables of the file; ``float`` and ``double`` both become ``dtype`` if it is given.
 
-    ``needed(name, text)`` says of a function pycparser cannot read whether to give up at it.
+    ``needed(name, text)`` says of a function pycparser cannot read whether to give up at it; otherwise it is left out.
     Raises ParseError at the first place that is no C.
     """
     assumed = dict(HEADER_TYPES)
     text = source.text
     skipped: list[ParseError] = []
+    emptied: set[int] = set()
     own: set[str] = set()
     while True:
         prelude = "".join(f"typedef int {name};" for name in assumed)
@@ -68,13 +69,20 @@ def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], 
             if gap is None or text[slice(*gap)].isspace():
                 raise error from None
             skipped.append(error)
+            emptied.add(gap[0] - 1)
+            if text[gap[0] - 1 : gap[0]] != "{":  # a whole function, with the pragmas of it
+                before = _PRAGMAS.search(text[: gap[0]])
+                gap = (gap[0] if before is None else before.start(), gap[1])
             text = text[: gap[0]] + re.sub(r"[^\n]", " ", text[slice(*gap)]) + text[gap[1] :]
             continue
         file = _Reader(source, dtype, assumed).file(tree)
         overloaded = _overloaded(file.functions) if is_cxx(next(iter(source.sources))) else {}
-        functions = tuple(f for f in file.functions if f.name not in overloaded)
+        braces = {t.span for t in source.tokens if t.offset in emptied and t.text == "{"}
+        functions = tuple(f for f in file.functions if f.name not in overloaded and f.open not in braces)
         return replace(file, functions=functions, skipped=(*skipped, *overloaded.values()))
 
+
+_PRAGMAS = re.compile(r"(?:^#pragma \d+[ \t]*\n\s*)+\Z", re.MULTILINE)
 
 _MOST_PARTS = 65_536
 """Parts of an initialiser list with named elements."""

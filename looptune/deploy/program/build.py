@@ -197,6 +197,8 @@ class ProgramBuild:
         found = load_each(
             path, kernels=self.options.kernels, include_dirs=self.command.include_dirs, begin=begin
         )  # fmt: skip
+        for name, error in found.unread.items():
+            self.warn(f"{error}\n{name} is not replaced")
         for unit in (u for _, u in found.codelets if isinstance(u, Unit)):
             for message in unit.warnings:
                 self.warn(message)

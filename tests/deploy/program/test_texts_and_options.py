@@ -165,6 +165,30 @@ def test_a_file_compiled_twice(tmp_path: Path) -> None:
     assert subprocess.run([tmp_path / "a.out"]).returncode == 161
 
 
+def test_functions_that_cannot_be_read(tmp_path: Path) -> None:
+    """Codelets that the parser cannot read, or what they call, are left alone, and the others are replaced."""
+    loop = "for (int i = 0; i < n; i++) x[i]"
+    (tmp_path / "a.c").write_text(
+        "#include <stdio.h>\nstatic double square(double v) { __typeof__(v) w = v; return w * w + 1; }\n"
+        f"#pragma hmpp a codelet\nvoid a(int n, double *x) {{ {loop} = square(x[i]); }}\n"
+        f"#pragma hmpp b codelet\nvoid b(int n, double *x) {{ __typeof__(1) s = 3; {loop} += s; }}\n"
+        f"#pragma hmpp c codelet\nvoid c(int n, __typeof__(1.0) *x) {{ {loop} += 1; }}\n"
+        f"#pragma hmpp d codelet\nvoid d(int n, double *x) {{ {loop} *= 2; }}\n"
+        "int main(void) { double x[2] = {1, 4}; a(2, x); b(2, x); c(2, x); d(2, x); "
+        'printf("%g %g\\n", x[0], x[1]); }\n'
+    )
+    made = looptune("cc", "a.c", "-w", "--arch", "none", "-o", "app", cwd=tmp_path)
+    assert made.code == 0
+    assert [line for line in made.err.splitlines() if line.endswith("is not replaced")] == [
+        f"{name} is not replaced" for name in "bca"
+    ]
+    assert printed(tmp_path, "app") == "12 42\n"
+    assert "d (a.c:10): calls on the host: 1" in printed(tmp_path, "app", LOOPTUNE_VERBOSE="1")
+    made = looptune("cc", "a.c", "-w", "--arch", "none", "--kernel", "b", "--kernel", "d", "-o", "app", cwd=tmp_path)
+    assert made.code == 0
+    assert made.err.count("is not replaced") == 1
+
+
 def test_what_cannot_be_replaced_is_compiled(tmp_path: Path) -> None:
     """A function with two regions is compiled as it is, with a warning; -flto is for files without codelets."""
     region = "#pragma hmpp {} region\n{{ for (i = 0; i < 9; i++) x[i] += 1; }}\n"
