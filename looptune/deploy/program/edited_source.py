@@ -148,7 +148,8 @@ def _edits_of_result(text: str, one: ReplacedCodelet) -> tuple[Edit, Edit]:
     array = next(p for p in unit.codelet.params if p.name == part.result)
     name = re.compile(rf"\b{part.function}\b(?=\s*\()")
     found = list(name.finditer(text, 0, start))
-    if not found or not isinstance(unit.head, Head) or "struct" in unit.head.text:
+    params = _parameters(text[found[-1].end() : start]) if found else None
+    if params is None or not isinstance(unit.head, Head) or "struct" in unit.head.text:
         raise UnsupportedError(f"{part.function} returns a value in a way that a call of a codelet cannot: "
                                "pass a pointer to it", unit.codelet.span)  # fmt: skip
     own, kind = f"{one.name}_loops", C_TYPES[array.dtype]
@@ -158,18 +159,35 @@ def _edits_of_result(text: str, one: ReplacedCodelet) -> tuple[Edit, Edit]:
         f"{kind} {result} = 0; const int {todo} = {one.name}({_passed(one, result)}); if (!{todo}) return {result}; "
         f"{{ {kind} {expected} = {again}; {one.name}_after({todo}, {_passed(one, expected)}); return {expected}; }}"
     )
-    head = name.sub(own, unit.head.text)
-    declared = head[head.index(own) :]
+    # The type as the file writes it: long and long long are one type of the IR.
+    returned = f"__typeof__({own}({', '.join('0' for _ in unit.head.names)}))"
     storage = "static " if re.search(r"\bstatic\b", _declared_before(text, found[-1].start())) else ""
     return (
-        Edit(found[-1].start(), found[-1].end(), f"{declared}; {kind} {own}"),
-        Edit(end, end, f" {storage}{unit.head.text} {{ {body} }}"),
+        Edit(found[-1].start(), found[-1].end(), f"{own}{params}; {returned} {own}"),
+        Edit(end, end, f" {storage}{returned} {part.function}{params} {{ {body} }}"),
     )
 
 
+def _parameters(text: str) -> str | None:
+    """Return the parameters, in parentheses and on one line, that stand before the body of a function.
+
+    None if something else stands there: the parameters of another declaration, declarations of K&R, or lines of the
+    preprocessor.
+    """
+    plain = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text.replace("\\\n", " "), flags=re.DOTALL).strip()
+    depth, ends = 0, []
+    for k, ch in enumerate(plain):
+        depth += (ch == "(") - (ch == ")")
+        if depth == 0:
+            ends.append(k)
+    whole = ends[:1] == [len(plain) - 1] and "#" not in plain
+    return " ".join(plain.split()) if whole else None
+
+
 def _declared_before(text: str, at: int) -> str:
-    """Return what stands before the name of a function in its declaration."""
-    return text[max(text.rfind(mark, 0, at) for mark in ";}\n") + 1 : at]
+    """Return what stands before the name of a function in its declaration, which may begin on an earlier line."""
+    plain = re.sub(r"/\*.*?\*/|//[^\n]*|^[ \t]*#(?:\\\n|[^\n])*", " ", text[:at], flags=re.DOTALL | re.MULTILINE)
+    return plain[max(plain.rfind(mark) for mark in ";}") + 1 :]
 
 
 def _line(text: str, path: str, at: int) -> str:

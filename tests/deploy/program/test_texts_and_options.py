@@ -189,6 +189,28 @@ def test_functions_that_cannot_be_read(tmp_path: Path) -> None:
     assert made.err.count("is not replaced") == 1
 
 
+def test_functions_with_results(tmp_path: Path) -> None:
+    """Functions of one name in two files, long long beside long, a declaration on several lines, with attributes."""
+    loops = "{ long long s = 0; for (int i = 0; i < n; i++) s += x[i]; return s; }\n"
+    for name, factor in (("one", 2), ("two", 3)):
+        (tmp_path / f"{name}.c").write_text(
+            "#pragma hmppcg unroll 2 // ; static\n"
+            f"__attribute__((noinline)) static\nlong long /* a sum */ __attribute__((unused))\nsum (int n,\n    // of\n"
+            f"    const short *x)\n{loops}long long {name}(int n, const short *x) {{ return {factor} * sum(n, x); }}\n"
+            f"double ({name}_)(int n, const short *x) {loops}"
+        )
+    (tmp_path / "main.c").write_text(
+        "long long one(int, const short *), two(int, const short *);\ndouble one_(int, const short *);\n"
+        "int main(void) { short x[3] = {1, 2, 3}; return (int)(one(3, x) + two(2, x) + one_(1, x)); }\n"
+    )
+    kernels = [word for name in ("sum", "one_") for word in ("--kernel", name)]
+    made = looptune("cc", "one.c", "two.c", "main.c", "-Wall", "-Werror", "-Wno-unknown-pragmas", *kernels,
+                    "--arch", "none", cwd=tmp_path)  # fmt: skip
+    assert made.code == 0, made.err
+    assert made.err.count("is not replaced") == 1
+    assert subprocess.run([tmp_path / "a.out"]).returncode == 22
+
+
 def test_what_cannot_be_replaced_is_compiled(tmp_path: Path) -> None:
     """A function with two regions is compiled as it is, with a warning; -flto is for files without codelets."""
     region = "#pragma hmpp {} region\n{{ for (i = 0; i < 9; i++) x[i] += 1; }}\n"
