@@ -73,6 +73,14 @@ def test_programs_under_sanitizers(name: str, tmp_path: Path, driver: Path) -> N
         assert "differ" not in ran.said, ran
 
 
+@pytest.mark.wide
+def test_loops_that_a_return_leaves(tmp_path: Path, driver: Path) -> None:
+    """They are not compared, and what was kept for that is freed."""
+    program = build([HERE / "early_return.c"], tmp_path, driver)
+    agrees(program)
+    assert "original loops: 4;" in program.on_device(LOOPTUNE_CHECK=1).said
+
+
 def test_data_directives_decide_what_is_copied(tmp_path: Path, driver: Path) -> None:
     """Loads and stores happen where the lines stand, once; the calls copy nothing."""
     program = build([HERE / "data_directives.c"], tmp_path, driver)

@@ -1294,17 +1294,6 @@ static int finish(struct call *c, void **copies) {
     return LOOPTUNE_OK;
 }
 
-/* Keep what was computed until it is compared. */
-static void **keep_copies(struct looptune_codelet *codelet, int count) {
-    struct checked *c = (struct checked *)zeros(1, sizeof *c);
-    c->codelet = codelet;
-    c->thread = pthread_self();
-    c->count = count;
-    c->copies = (void **)zeros((size_t)count, sizeof *c->copies);
-    c->next = all.checked;
-    all.checked = c;
-    return c->copies;
-}
 static struct checked *kept_copies(const struct looptune_codelet *codelet) {
     struct checked **link, *c;
     for (link = &all.checked; *link; link = &(*link)->next)
@@ -1321,6 +1310,18 @@ static void free_copies(struct checked *c) {
     for (k = 0; k < c->count; k++) free(c->copies[k]);
     free(c->copies);
     free(c);
+}
+/* Keep what was computed until it is compared. */
+static void **keep_copies(struct looptune_codelet *codelet, int count) {
+    struct checked *c = (struct checked *)zeros(1, sizeof *c);
+    free_copies(kept_copies(codelet)); /* of loops that a return has left */
+    c->codelet = codelet;
+    c->thread = pthread_self();
+    c->count = count;
+    c->copies = (void **)zeros((size_t)count, sizeof *c->copies);
+    c->next = all.checked;
+    all.checked = c;
+    return c->copies;
 }
 
 /* Make memory for all arrays, choose what runs, run it; their memory is returned by the caller. */
