@@ -147,7 +147,8 @@ class ProgramBuild:
         try:
             found = self._found(path, begin)
         except LooptuneError as error:
-            self.warn(f"{error}\nnothing of {path} is replaced")
+            if self.options.kernels or re.search(r"\b(?:hmpp|scop)\b", exact_text(read_source(path))):
+                self.warn(f"{error}\nnothing of {path} is replaced")
             return None
         self.missing.append(found.missing)
         compiler = KernelCompiler(self.options.architectures, self.options.floats.contract, CACHE)

@@ -211,6 +211,16 @@ def test_functions_with_results(tmp_path: Path) -> None:
     assert subprocess.run([tmp_path / "a.out"]).returncode == 22
 
 
+@pytest.mark.parametrize(("text", "warns"), [("", False), ("int all[] = {[0 ... 3] = 1};\n", False),
+                                             ("int all[] = {[0 ... 3] = 1};\n" + SCALE, True)])  # fmt: skip
+def test_warnings_are_about_codelets(text: str, warns: bool, tmp_path: Path) -> None:
+    """What looptune cannot read is of no interest in a file without codelets."""
+    (tmp_path / "a.c").write_text(text)
+    made = looptune("cc", "-c", "a.c", "--arch", "none", cwd=tmp_path)
+    assert made.code == 0
+    assert made.err.endswith("nothing of a.c is replaced\n") if warns else made.err == ""
+
+
 def test_what_cannot_be_replaced_is_compiled(tmp_path: Path) -> None:
     """A function with two regions is compiled as it is, with a warning; -flto is for files without codelets."""
     region = "#pragma hmpp {} region\n{{ for (i = 0; i < 9; i++) x[i] += 1; }}\n"
