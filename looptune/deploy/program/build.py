@@ -45,7 +45,7 @@ from looptune.tune.store.store import Store
 if TYPE_CHECKING:
     from looptune.frontend.codelet_selection import CodeletFunction
 
-RUNTIME = ("looptune_runtime.h", "looptune_runtime.c")
+RUNTIME = "looptune_runtime.c"
 LIBRARIES = ("-lpthread", "-ldl", "-lm")
 
 Say = Callable[[str], object]
@@ -296,7 +296,7 @@ class ProgramBuild:
         header = folder / f"{name}.h"
         header.write_text(header_text(name, codelets))
         objects: list[str] = []
-        for text in (*(self._written(c, folder, f'#include "{name}.h"\n') for c in codelets), folder / RUNTIME[1]):
+        for text in (*(self._written(c, folder, f'#include "{name}.h"\n') for c in codelets), folder / RUNTIME):
             objects.append(str(temporary / f"{text.stem}.o"))
             if code := _execute([*_cc(), *options, "-c", str(text), "-o", objects[-1]]):
                 return code
@@ -365,7 +365,7 @@ class ProgramBuild:
         jobs = [(["-iquote", str(own.path.parent), *self.command.compiling, "-iquote", str(folder)], source)]
         generated = [*self.command.code_options, *self._generated_options()]
         jobs += [(generated, self._written(codelet, folder)) for codelet in own.codelets]
-        jobs.append((generated, folder / RUNTIME[1]))
+        jobs.append((generated, folder / RUNTIME))
         parts: list[str] = []
         whole = [] if not any(o.startswith("-flto") for o in self.command.compiling) else ["-fno-lto"]
         for options, text in jobs:
@@ -397,8 +397,10 @@ def _has_runtime(path: str) -> bool:
 
 
 def _write_runtime(folder: Path) -> None:
-    for name in RUNTIME:
-        (folder / name).write_text(files("looptune.deploy.program").joinpath("runtime", name).read_text())
+    """Write the C files of the runtime, of which RUNTIME includes the others."""
+    for file in files("looptune.deploy.program").joinpath("runtime").iterdir():
+        if file.name.endswith((".c", ".h")):
+            (folder / file.name).write_text(file.read_text())
 
 
 def _cc() -> list[str]:

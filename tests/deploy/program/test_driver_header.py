@@ -53,7 +53,7 @@ def test_declarations(tmp_path: Path) -> None:
     include = _include()
     if include is None:
         pytest.skip("needs cuda.h")
-    text = (RUNTIME / "looptune_runtime.c").read_text()
+    text = (RUNTIME / "looptune_driver.h").read_text()
     functions = re.findall(r'X\((\w+), "(\w+)",', text)
     assert len(functions) > 30
     checks = [f'static_assert(decltype(of(cuda.{name}))::same({symbol}), "{symbol}");' for name, symbol in functions]

@@ -1,0 +1,197 @@
+/* Kernels: the machine code for a device, and their launches.
+   A part of looptune_runtime.c, which includes it once. */
+
+/* How well an image fits a device: larger is better, 0 does not run. */
+static int fitness(const struct looptune_image *image, int capability) {
+    if (image->is_ptx) return image->capability <= capability ? 1 + image->capability : 0;
+    if (image->capability / 10 != capability / 10 || image->capability > capability) return 0;
+    return 10000 + image->capability;
+}
+
+static cu_handle load_image(const struct looptune_image *image, unsigned long long context) {
+    struct loaded_module *m;
+    for (m = all.modules; m; m = m->next)
+        if (m->code == image->code && m->context == context) return m->handle;
+    m = (struct loaded_module *)zeros(1, sizeof *m);
+    m->code = image->code;
+    m->context = context;
+    if (!worked(cuda.load_module(&m->handle, image->code, 0, NULL, NULL), "cuModuleLoadDataEx")) {
+        free(m);
+        return NULL;
+    }
+    m->next = all.modules;
+    all.modules = m;
+    return m->handle;
+}
+
+/* The best image that the driver accepts. */
+static cu_handle load_best(const struct looptune_kernel *kernel, const struct looptune_run *run) {
+    int below = 1 << 30;
+    because(LOOPTUNE_NO_CODE, "no machine code of %s is for sm_%d", kernel->name, run->device->capability);
+    for (;;) {
+        const struct looptune_image *best = NULL;
+        cu_handle module;
+        int k, found = 0;
+        for (k = 0; k < kernel->image_count; k++) {
+            int fits = fitness(&kernel->images[k], run->device->capability);
+            if (fits > found && fits < below) {
+                best = &kernel->images[k];
+                found = fits;
+            }
+        }
+        if (!best) return NULL;
+        module = load_image(best, run->context);
+        if (module || all.lost) return module;
+        below = found;
+    }
+}
+
+static int prepare(struct loaded_kernel *k, const struct looptune_run *run) {
+    const struct looptune_kernel *kernel = k->kernel;
+    long long threads = (long long)kernel->block[0] * kernel->block[1] * kernel->block[2];
+    int most = 0;
+    cu_handle module = load_best(kernel, run);
+    if (!module) return LOOPTUNE_NO_CODE;
+    if (!worked(cuda.get_function(&k->function, module, kernel->symbol), "cuModuleGetFunction"))
+        return LOOPTUNE_NO_CODE;
+    if (!worked(cuda.get_function_attribute(&most, MOST_THREADS_PER_BLOCK, k->function), "cuFuncGetAttribute"))
+        return LOOPTUNE_FAILED;
+    if (threads > most)
+        return because(LOOPTUNE_BAD_GRID, "%s needs %lld threads per block, the limit is %d", kernel->name, threads,
+                       most);
+    if (kernel->shared_bytes > LARGEST_SHARED &&
+        !worked(cuda.set_function_attribute(k->function, MOST_DYNAMIC_SHARED, (int)kernel->shared_bytes),
+                "cuFuncSetAttribute"))
+        return because(LOOPTUNE_BAD_GRID, "%s needs %u bytes of shared memory, which %s does not have", kernel->name,
+                       kernel->shared_bytes, run->device->name);
+    return LOOPTUNE_OK;
+}
+
+/* The function of a kernel in the context of a run, loaded when first needed. */
+static struct loaded_kernel *loaded(const struct looptune_kernel *kernel, const struct looptune_run *run) {
+    struct loaded_kernel **list = &all.kernels[((uintptr_t)kernel >> 4) % 256], *k;
+    for (k = *list; k; k = k->next)
+        if (k->kernel == kernel && k->context == run->context) break;
+    if (!k) {
+        k = (struct loaded_kernel *)zeros(1, sizeof *k);
+        k->kernel = kernel;
+        k->context = run->context;
+        k->again = 1;
+        k->next = *list;
+        *list = k;
+    }
+    if (k->again) {
+        all.error = 0;
+        k->status = prepare(k, run);
+        k->again = all.error == CUDA_OUT_OF_MEMORY || all.error >= CUDA_FIRST_OF_CAPTURE;
+        if (k->status != LOOPTUNE_OK) snprintf(k->reason, sizeof k->reason, "%.199s", all.reason);
+    }
+    if (k->status != LOOPTUNE_OK) because(k->status, "%s", k->reason);
+    return k;
+}
+
+static int launched(struct looptune_run *run, int error, const char *call) {
+    if (worked(error, call))
+        run->launched = 1;
+    else
+        run->status = LOOPTUNE_FAILED;
+    return run->status;
+}
+
+LOOPTUNE_WEAK int looptune_launch(struct looptune_run *run, const struct looptune_kernel *kernel, long long x,
+                                  long long y, long long z, void **arguments) {
+    const struct loaded_kernel *k;
+    const unsigned *b = kernel->block;
+    if (run->status != LOOPTUNE_OK || x <= 0 || y <= 0 || z <= 0) return run->status;
+    if (x > 2147483647 || y > 65535 || z > 65535)
+        return run->status = because(LOOPTUNE_BAD_GRID, "%s needs %lld x %lld x %lld blocks, the limits are "
+                                     "2147483647 x 65535 x 65535", kernel->name, x, y, z);
+    k = loaded(kernel, run);
+    if (k->status != LOOPTUNE_OK) return run->status = k->status;
+    if (run->checking) return LOOPTUNE_OK;
+    return launched(run, cuda.launch(k->function, (unsigned)x, (unsigned)y, (unsigned)z, b[0], b[1], b[2],
+                                     kernel->shared_bytes, run->stream, arguments, NULL), "cuLaunchKernel");
+}
+
+LOOPTUNE_WEAK int looptune_launch_together(struct looptune_run *run, const struct looptune_kernel *kernel, int each,
+                                           void **arguments) {
+    const struct loaded_kernel *k;
+    const unsigned *b = kernel->block;
+    int fit = 0;
+    if (run->status != LOOPTUNE_OK || each <= 0) return run->status;
+    k = loaded(kernel, run);
+    if (k->status != LOOPTUNE_OK) return run->status = k->status;
+    if (run->checking) {
+        if (!worked(cuda.get_occupancy(&fit, k->function, (int)(b[0] * b[1] * b[2]), kernel->shared_bytes),
+                    "cuOccupancyMaxActiveBlocksPerMultiprocessor"))
+            return run->status = LOOPTUNE_FAILED;
+        if (fit < each)
+            run->status = because(LOOPTUNE_BAD_GRID, "%s needs %d blocks at one time on every multiprocessor, %d fit",
+                                  kernel->name, each, fit);
+        return run->status;
+    }
+    return launched(run, cuda.launch_together(k->function, (unsigned)(each * run->device->multiprocessors), 1, 1, b[0],
+                                              b[1], b[2], kernel->shared_bytes, run->stream, arguments),
+                    "cuLaunchCooperativeKernel");
+}
+
+/* Memory that is ordered with the caller's stream, if the driver can do that. */
+static struct block *take_for(const struct looptune_run *run, unsigned long long bytes) {
+    struct block *b;
+    int error;
+    if (run->own_stream) return take(bytes);
+    b = (struct block *)zeros(1, sizeof *b);
+    b->bytes = bytes;
+    if (cuda.allocate_in_order && cuda.free_in_order)
+        error = cuda.allocate_in_order(&b->at, bytes, run->stream);
+    else
+        error = cuda.allocate(&b->at, bytes);
+    if (worked(error, "cuMemAlloc")) return b;
+    free(b);
+    return NULL;
+}
+
+LOOPTUNE_WEAK looptune_address looptune_scratch(struct looptune_run *run, unsigned long long bytes, int zeroed) {
+    struct block *b, **end;
+    if (run->status != LOOPTUNE_OK) return 0;
+    if (bytes == 0) bytes = 1;
+    if (run->checking) {
+        b = take_for(run, bytes);
+        if (!b) {
+            run->status = all.lost ? LOOPTUNE_FAILED : LOOPTUNE_NO_MEMORY;
+            return 0;
+        }
+        b->next = NULL;
+        for (end = &run->scratch; *end; end = &(*end)->next) {}
+        *end = b;
+        return b->at;
+    }
+    b = run->next_scratch;
+    if (!b || b->bytes < bytes) { /* the plan asks for other memory than when it was checked */
+        run->status = because(LOOPTUNE_FAILED, "a plan does not ask for the same memory twice");
+        return 0;
+    }
+    run->next_scratch = b->next;
+    if (zeroed && !worked(cuda.set_bytes(b->at, 0, bytes, run->stream), "cuMemsetD8Async")) {
+        run->status = LOOPTUNE_FAILED;
+        return 0;
+    }
+    return b->at;
+}
+
+static void return_scratch(struct looptune_run *run) {
+    while (run->scratch) {
+        struct block *b = run->scratch;
+        run->scratch = b->next;
+        if (run->own_stream)
+            put_back(b);
+        else {
+            if (all.lost) {
+            } else if (cuda.free_in_order)
+                worked(cuda.free_in_order(b->at, run->stream), "cuMemFreeAsync");
+            else
+                worked(cuda.free_memory(b->at), "cuMemFree"); /* which waits */
+            free(b);
+        }
+    }
+}
