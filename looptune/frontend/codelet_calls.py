@@ -105,9 +105,9 @@ class _Reader:
 
     def read(self) -> CodeletCalls:
         lines = [(caller, said) for caller in self.around for said in self._lines(caller)]
-        stores = [(caller.function.name, said) for caller, said in lines if said.verb == "delegatedstore"]
+        orders = [(caller.function.name, said) for caller, said in lines]
         events = call_events(self.around, self.members, [])
-        calls = [(e, one) for e in events if (one := self._call(e, stores)) is not None]
+        calls = [(e, one) for e in events if (one := self._call(e, orders)) is not None]
         transfers = [t for _, said in lines if (t := self._transfer(said, calls)) is not None]
         written = {t.verb for t in transfers} | {"call" for _, c in calls if c.present or c.deferred or c.asynchronous}
         resident = () if written else tuple(r for caller in self.around for r in self._resident(caller))
@@ -172,8 +172,8 @@ class _Reader:
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
-    def _call(self, event: CodeletEvent, stores: Sequence[tuple[str, hmpp.Hmpp]]) -> CodeletCallText | None:
-        """Return the call; ``stores`` are the ``delegatedstore`` lines, each with the name of its function."""
+    def _call(self, event: CodeletEvent, orders: Sequence[tuple[str, hmpp.Hmpp]]) -> CodeletCallText | None:
+        """Return the call; ``orders`` are the lines that order transfers, each with the name of its function."""
         found = self._arguments(event.call.span, event.call.name)
         if found is None:
             return None
@@ -192,17 +192,22 @@ class _Reader:
                 c.covers(k, name) and f"{c.key}={c.value.lower()}" in keys for c in clauses
             )  # fmt: skip
 
-        present = those(
-            has(("advancedload=true", "noupdate=true", "transfer=manual", "transfer=atfirstcall", "const=true"))
-        )
+        present = those(has(("noupdate=true", "transfer=manual", "transfer=atfirstcall", "const=true")))
         kept = those(has(("delegatedstore=true", "noupdate=true", "transfer=manual")))
-        # What is stored later in the same function; other calls copy what they write.
-        later = [
-            c for function, said in stores for c in said.clauses
-            if function == event.caller.function.name and said.span.line > event.call.span.line
-            and said.label.lower() in ("", member.label.lower())
+        mine = [
+            said for function, said in orders
+            if function == event.caller.function.name and said.label.lower() in ("", member.label.lower())
         ]  # fmt: skip
-        kept |= those(lambda k, name: any(c.names and c.covers(k, name) for c in later))
+        # Loaded somewhere in the same function: a clause alone would leave what the host has written since.
+        loads = [c for said in mine if said.verb == "advancedload" for c in said.clauses]
+        loaded = those(lambda k, name: any(c.names and c.covers(k, name) for c in loads))
+        present |= loaded & those(has(("advancedload=true",)))
+        # Stored later in the same function: other calls copy what they write.
+        stores = [
+            c for said in mine if said.verb == "delegatedstore" and said.span.line > event.call.span.line
+            for c in said.clauses
+        ]  # fmt: skip
+        kept |= those(lambda k, name: any(c.names and c.covers(k, name) for c in stores))
         present |= self.stays & {*params}
         kept |= self.stays & {*params}
         asynchronous = any(c.key == "asynchronous" and not c.names for c in site)

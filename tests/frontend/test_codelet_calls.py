@@ -107,3 +107,12 @@ def test_clauses_of_the_codelet_hold_at_every_call(tmp_path: Path) -> None:
     found = load_each(path)
     (call,) = codelet_calls(found.program, [c for c, _ in found.codelets]).calls
     assert (call.present, call.deferred) == ({"a", "b"}, {"b"})
+
+
+def test_what_no_line_loads_is_copied(tmp_path: Path) -> None:
+    """The host may have written it since the last call."""
+    said = "#pragma hmpp f callsite, args[a].advancedload=true\nf(n, a, b);"
+    (call,) = calls(said, tmp_path)[0].calls
+    assert call.present == frozenset()
+    (call,) = calls(f"#pragma hmpp f advancedload, args[a]\n{said}", tmp_path)[0].calls
+    assert call.present == {"a"}
