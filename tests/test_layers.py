@@ -68,7 +68,17 @@ OWNERS = {
 OPTIONAL = ("PIL", "matplotlib", "optuna", "pyatf")
 """Of the extras ``plot``, ``pictures`` and ``search``."""
 
-COMMANDS = ("cli.main", "cli.build", "cli.db", "cli.export", "cli.predict", "cli.report", "cli.run", "cli.scan")
+COMMANDS = (
+    "cli.main",
+    "cli.build",
+    "cli.cc",
+    "cli.db",
+    "cli.export",
+    "cli.predict",
+    "cli.report",
+    "cli.run",
+    "cli.scan",
+)
 """Each imports what a command needs when it runs."""
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

@@ -252,14 +252,14 @@ def _programs(
 
     Raises UsageError if the options do not fit the program as it is.
     """
-    if not options.pop("whole"):
-        return []
-    if options["dtype"] is not None:
-        raise UsageError("--whole takes the program as it is: choose the type with -D, not with --dtype")
     from looptune.core.floating_point import floats_of_options
     from looptune.deploy.program.whole import WholeProgram, time_program
     from looptune.frontend import load
 
+    if not options.pop("whole"):
+        return []
+    if options["dtype"] is not None:
+        raise UsageError("--whole takes the program as it is: choose the type with -D, not with --dtype")
     floats = floats_of_options(contract=options["fp_contract"])
 
     def timed(file: Path, defines: Mapping[str, str | None], results: Sequence[Any]) -> Any:

@@ -365,7 +365,7 @@ def test_data_and_dump_are_for_one_file(tmp_path: Path) -> None:
     """Several files cannot share inputs or results."""
     written(tmp_path, ADD)
     done = ran("program.c", "program.c", "--dump", "out.npz", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (2, "error: --data and --dump take only one FILE\n")
+    assert (done.returncode, done.stderr) == (2, "error: --data and --dump take only one FILE, at one size\n")
 
 
 @pytest.mark.wide

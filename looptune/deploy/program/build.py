@@ -151,7 +151,9 @@ class ProgramBuild:
                 self.warn(f"{error}\nnothing of {path} is replaced")
             return None
         self.missing.append(found.missing)
-        compiler = KernelCompiler(self.options.architectures, self.options.floats.contract, CACHE)
+        compiler = KernelCompiler(
+            self.options.architectures, self.options.floats.contract, CACHE, f"{_digest(path)[:4]}_"
+        )
         read = [member for member, unit in found.codelets if isinstance(unit, Unit)]
         calls = CodeletCalls() if self.options.library else codelet_calls(found.program, read)
         transfers = any(c.present or c.deferred or c.asynchronous for c in calls.calls) or bool(calls.transfers)

@@ -71,12 +71,14 @@ def architectures(given: str | None) -> tuple[str, ...]:
 class KernelCompiler:
     """A compiler of the kernels of plans; every kernel is compiled once.
 
-    ``cache`` is the folder of compiled kernels that looptune's commands share.
+    ``cache`` is the folder of compiled kernels that looptune's commands share; ``mark`` is in the names of the kernels,
+    so that those of same-named functions of a program differ.
     """
 
     architectures: tuple[str, ...]
     contract: Contract
     cache: Path
+    mark: str = ""
     kernels: dict[tuple[str, tuple[int, ...]], CompiledKernel] = field(default_factory=dict)
 
     def finished(self, plan: Plan) -> FinishedPlan:
@@ -88,7 +90,7 @@ class KernelCompiler:
         """Return the compiled kernel. Raises ResourceError if none of the architectures has what it needs."""
         key = (kernel_text(plan, replace(kernel, name=_ANY_NAME)), launched_block(kernel))
         if key not in self.kernels:
-            named = replace(kernel, name=f"{plan.codelet.name}_{len(self.kernels)}")
+            named = replace(kernel, name=f"{plan.codelet.name}_{self.mark}{len(self.kernels)}")
             functions, text = kernel_parts(plan, named)
             self.kernels[key] = CompiledKernel(named.name, text, functions, self._images(plan, named), key[1])
         return self.kernels[key]

@@ -257,3 +257,18 @@ def test_arrays_in_pieces(tmp_path: Path, driver: Path) -> None:
     assert ran.said.count("pieces of arrays overlap") == 2
     assert "shift (pieces.c:5):   arrays overlap, one of which is written, calls: 2" in ran.said
     assert ran.count("launch") == 2
+
+
+@pytest.mark.wide
+def test_functions_of_one_name_in_two_files(tmp_path: Path, driver: Path) -> None:
+    """Each has kernels of its own, and the runtime is one."""
+    for name, op, main in (("a", "+= 1", "two(N, x); "), ("b", "*= 2", "")):
+        body = f'int main(void) {{ static double x[N]; f(N, x); {main}printf("%g\\n", x[3]); }}\n'
+        own = body if main else "void two(int n, double *x) { f(n, x); }\n"
+        (tmp_path / f"{name}.c").write_text(
+            "#include <stdio.h>\nenum { N = 40 };\nvoid two(int n, double *x);\n#pragma hmpp f codelet\n"
+            f"static void f(int n, double *x) {{ for (int i = 0; i < n; i++) x[i] {op}; }}\n{own}"
+        )
+    program = build([tmp_path / "a.c", tmp_path / "b.c"], tmp_path, driver)
+    agrees(program)
+    assert program.on_device().out == "2\n"
