@@ -24,7 +24,7 @@ def named(names: tuple[str, ...]) -> list[str]:
     return [word for name in names for word in ("--kernel", name)]
 
 
-@pytest.mark.sampled(1000)
+@pytest.mark.sampled(1000, "wide")
 @pytest.mark.parametrize("path", SUITE, ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_a_suite_program_prints_the_same(path: Path, tmp_path: Path, driver: Path) -> None:
     """The default kernels of the suite compute what the loops compute; sums of one thread have the same order."""
