@@ -107,6 +107,11 @@ looptune run polybench/gemm.c --directive 'loop k: unroll 4'
     help="Take the times of the finals as they are even if other programs disturb them.",
 )
 @option(
+    "--energy",
+    is_flag=True,
+    help="Also measure the energy of one run, the power and the clock, of the versions of the finals.",
+)
+@option(
     "--seed", metavar="N", type=SEED, default=0, show_default=True, help="Set the seed of inputs, samples and rounds."
 )
 @option(

@@ -16,6 +16,18 @@ def amount(number: float, unit: str) -> str:
     return f"{number:.3g} {unit}"
 
 
+def energy_text(joules: float) -> str:
+    """Return joules in a readable unit.
+
+    >>> energy_text(0.0123), energy_text(3.5e-6), energy_text(1234.0)
+    ('12.3 mJ', '3.5 uJ', '1.23 kJ')
+    """
+    for scale, unit in ((1e6, "uJ"), (1e3, "mJ")):
+        if joules * scale < 999.5:
+            return f"{joules * scale:.3g} {unit}"
+    return amount(joules, "J")
+
+
 def time_text(us: float) -> str:
     """Return microseconds in a readable unit.
 

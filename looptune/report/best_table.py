@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from looptune.core.cache_file import replace_text
 from looptune.core.si_units import time_text
 from looptune.report import suite_table
+from looptune.report.result_table import ENERGY_HEADINGS, energy_cells
 from looptune.report.table import Column, Table
 from looptune.runtime.timing import ratio_text
 
@@ -31,6 +33,7 @@ _BEST = (
     Column("over_default", "over default", "number"), Column("over_handwritten", "over hand-written", "number"),
     Column("proof", "proof", "prose"),
 )  # fmt: skip
+_ENERGY = tuple(Column(name, name, "number") for name in ENERGY_HEADINGS)
 _TIMES = tuple(
     Column(key, heading, "number")
     for key, heading in (("sequential", "sequential"), ("default", "default"), ("handwritten", "hand-written"),
@@ -39,10 +42,19 @@ _TIMES = tuple(
 
 
 def best(studies: Sequence[KernelStudy]) -> Table:
-    """Return the best configuration of each kernel, with a column for the device if there are several."""
+    """Return the best configuration of each kernel, with a column for the device if there are several.
+
+    Energy, power and clock have columns if the energy of a best version was measured.
+    """
+    energy = [None if (tuned := tuned_entry(s.result)) is None else tuned.energy for s in studies]
+    measured = any(one is not None for one in energy)
     rows = [(*_what(s, studies), *_best_row(s)) for s in studies]
     caption = f"The best configuration of each kernel on {devices(studies)}"
-    return Table("best", caption, (*_what_columns(studies), *_BEST), tuple(rows))
+    columns = (*_what_columns(studies), *_BEST)
+    if measured:
+        rows = [(*row[:-1], *energy_cells(one), row[-1]) for row, one in zip(rows, energy, strict=True)]
+        columns = (*columns[:-1], *_ENERGY, columns[-1])
+    return Table("best", caption, columns, tuple(rows))
 
 
 def times(studies: Sequence[KernelStudy]) -> Table:
@@ -132,13 +144,14 @@ def _times_row(result: Result) -> tuple[str, ...]:
 
 def record(study: KernelStudy) -> dict[str, Any]:
     """Return the numbers of both tables: microseconds, and ratios with their 95 % intervals."""
-    r = study.result
+    r, tuned = study.result, tuned_entry(study.result)
     return {
         "kernel": r.kernel, "device": study.device, "target": r.target, "dtype": r.dtype, "kind": study.kind,
         "sizes": dict(r.sizes), "directives": r.directives, "ties": list(r.ties), "status": r.status,
         "proof": r.proof, "sums": list(r.sums), "command": r.command, "versions": dict(r.versions),
         **{f"{e.name.replace('-', '')}_us": _times(e.times) for e in r.entries},
         "over_default": _interval(_tuned_speedup(r)), "over_handwritten": _interval(r.over_hand),
+        "energy": None if tuned is None or tuned.energy is None else asdict(tuned.energy),
     }  # fmt: skip
 
 

@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from looptune.core.cache_file import replace_text
 from looptune.core.errors import UsageError
-from looptune.core.si_units import amount, time_text
+from looptune.core.si_units import amount, energy_text, time_text
 from looptune.report.table import Column, Table, aligned, csv_text, plain_columns
 from looptune.runtime.timing import times_text
 from looptune.tune.results.result import SHARES, VERSIONS, Entry, KernelOccupancy, Result
 
 if TYPE_CHECKING:
+    from looptune.runtime.energy import Energy
     from looptune.runtime.roofline import Peaks
 
 HEADINGS = ("version", "time", "spread", "GFLOP/s", "of FMA peak", "of copy", "over default", "verified")
+ENERGY_HEADINGS = ("energy", "power", "clock")
+"""Columns that stand before the last one where the energy was measured."""
 COLUMNS = (
     "kernel", "device", "target", "dtype", "sizes", "sequential_us", "default_us", "handwritten_us", "tuned_us",
     "tuned_q1_us", "tuned_q3_us", *SHARES, "directives", "asserted", *VERSIONS,
@@ -61,6 +64,23 @@ def row(result: Result, entry: Entry) -> tuple[str, ...]:
         _share(result.copy_share(entry)),
         over,
         entry.verified,
+    )
+
+
+def energy_cells(energy: Energy | None) -> tuple[str, ...]:
+    """Return a text for each of ENERGY_HEADINGS.
+
+    >>> from looptune.runtime.energy import Energy
+    >>> energy_cells(Energy(0.0123, 412.3, 1755.0)), energy_cells(None)
+    (('12.3 mJ', '412 W', '1,755 MHz'), ('-', '-', '-'))
+    """
+    if energy is None:
+        return ("-",) * len(ENERGY_HEADINGS)
+    clock = "-" if energy.mhz is None else f"{energy.mhz:,.0f} MHz"
+    return (
+        energy_text(energy.joules),
+        f"{energy.watts:.3g} W" if energy.watts < 999.5 else f"{energy.watts:,.0f} W",
+        clock,
     )
 
 
@@ -152,7 +172,11 @@ def _occupancy(held: KernelOccupancy) -> str:
 
 
 def _versions(result: Result) -> Table:
-    return Table("versions", "", plain_columns(HEADINGS), tuple(row(result, e) for e in result.entries))
+    if all(e.energy is None for e in result.entries):
+        return Table("versions", "", plain_columns(HEADINGS), tuple(row(result, e) for e in result.entries))
+    headings = (*HEADINGS[:-1], *ENERGY_HEADINGS, HEADINGS[-1])
+    cells = ((row(result, e), energy_cells(e.energy)) for e in result.entries)
+    return Table("versions", "", plain_columns(headings), tuple((*of[:-1], *own, of[-1]) for of, own in cells))
 
 
 def plain(result: Result) -> str:

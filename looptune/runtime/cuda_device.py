@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from cuda.bindings import driver
@@ -19,6 +19,9 @@ from looptune.backends.numba_cuda.backend import numba_stream
 from looptune.core.errors import TargetError
 from looptune.runtime import nvml
 from looptune.runtime.device import Device, DeviceInfo, Restore, Run
+
+if TYPE_CHECKING:
+    from looptune.runtime.energy import EnergyCounter
 
 
 class DeviceArray:
@@ -110,6 +113,26 @@ class Gpu(Device):
             self._flush()
 
         return lambda: self._timed(lambda: graph.launch(self.stream), before)
+
+    def energy_counter(self) -> EnergyCounter | None:
+        known = nvml.gpu(uuid(self.device))
+        return None if known is None else known.energy_counter()
+
+    def repeater(self, run: Run | None, restore: Restore) -> Callable[[int], None]:
+        def once(stream: Any) -> None:
+            for target, source in restore.values():
+                self.copy(source, target)
+            if run is not None:
+                run(stream)
+
+        graph = Graph(self.stream, once, run)
+
+        def repeat(times: int) -> None:
+            for _ in range(times):
+                graph.launch(self.stream)
+            check(driver.cuStreamSynchronize(self.stream))
+
+        return repeat
 
     def _timed(self, action: Callable[[], None], before: Callable[[], None]) -> float:
         first, last = self.events

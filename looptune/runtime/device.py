@@ -22,6 +22,7 @@ import numpy as np
 
 from looptune.runtime.cpu_name import cpu_name
 from looptune.runtime.disturbance import Watch
+from looptune.runtime.energy import EnergyCounter, rapl
 
 Run = Callable[[Any], None]
 Restore = Mapping[str, tuple[Any, Any]]
@@ -178,6 +179,27 @@ class Device(ABC):
         """Begin to watch the machine; the function returned says what has disturbed it since then, "" for nothing."""
         return Watch().disturbance
 
+    def energy_counter(self) -> EnergyCounter | None:
+        """Return the counter of the energy that the device uses, or None where there is none that can be read."""
+        return None
+
+    def repeater(self, run: Run | None, restore: Restore) -> Callable[[int], None]:
+        """Return a function that runs so many times, the arrays being restored before each, and waits for the end.
+
+        Without ``run`` the arrays are restored and nothing else happens. Only a device with an energy counter needs
+        it, and an asynchronous one has its own.
+        """
+        assert not self.asynchronous, "runs are waited for"
+
+        def repeat(times: int) -> None:
+            for _ in range(times):
+                for target, source in restore.values():
+                    self.copy(source, target)
+                if run is not None:
+                    run(self.stream)
+
+        return repeat
+
 
 def cores() -> int:
     """Return the number of cores that this process may use."""
@@ -235,6 +257,9 @@ class Cpu(Device):
     def needs_warm_up(self, run: Run) -> bool:
         """Tell whether the kernel may have threads of its own that were asleep while others ran."""
         return isinstance(run, _Foreign) or time.monotonic() - self._ended > ASLEEP_S
+
+    def energy_counter(self) -> EnergyCounter | None:
+        return rapl()
 
 
 @dataclass(frozen=True, slots=True)

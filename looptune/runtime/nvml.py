@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from looptune.runtime.energy import EnergyCounter
+
 try:
     import pynvml
 except ImportError:  # measuring times does without it
@@ -49,6 +51,17 @@ class Gpu:
         """Return the energy that the GPU used since the driver was loaded, in joules."""
         found: float | None = _asked(lambda: pynvml.nvmlDeviceGetTotalEnergyConsumption(self.handle) / 1e3)
         return found
+
+    def energy_counter(self) -> EnergyCounter | None:
+        """Return the energy counter of the GPU with its clock, or None where the driver counts no energy."""
+        if self.energy_j() is None:
+            return None
+
+        def read() -> tuple[float, ...] | None:
+            joules = self.energy_j()
+            return None if joules is None else (joules,)
+
+        return EnergyCounter(read, mhz=self.clock_mhz)
 
 
 def gpu(uuid: str) -> Gpu | None:

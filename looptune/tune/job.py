@@ -31,7 +31,7 @@ class Job:
     ``finals_end`` they end then, however few rounds were made.
 
     The finals are repeated where something disturbed the machine, and allow no verdict if it still does; with
-    ``accept_disturbed`` nobody looks.
+    ``accept_disturbed`` nobody looks. ``energy``: the energy of the finalists is measured as well.
 
     ``text``: the program's own text, with which versions are compared; None if it cannot be compiled. If it takes more
     than ``reference_s`` seconds at the user's sizes, versions are compared with it at the prime sizes only.
@@ -52,6 +52,7 @@ class Job:
     finals_s: float = FINALS_S
     finals_end: bool = False
     accept_disturbed: bool = False
+    energy: bool = False
     text: CReference | None = None
     reference_s: float | None = None
     edge_problems: tuple[Problem, ...] = ()

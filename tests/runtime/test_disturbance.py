@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from looptune.runtime import nvml
 from looptune.runtime.device import BATCH, Cpu
 from looptune.runtime.disturbance import Counters, Watch, times_disturbed
 from looptune.runtime.timing import Speedup, paired_speedup, without_verdict
+from tests.helpers.fake_nvml import Nvml
 
 QUIET = Counters(waited_s=7.0, stolen_s=9.0, busy_s=50.0, own_s=20.0, delayed_s=1.0, switches=100)
 
@@ -133,36 +133,6 @@ def test_a_short_kernel_is_timed_in_batches() -> None:
     machine.time_once = lambda run: float(next(calls) >= 0)  # type: ignore[method-assign]
     machine.sampler(lambda stream: None, {})()
     assert next(calls) == 1 + BATCH
-
-
-class Nvml:
-    """An NVML whose GPU has these counters."""
-
-    NVML_PERF_POLICY_THERMAL, NVML_CLOCK_SM = 1, 1
-    NVMLError = RuntimeError
-
-    def __init__(self) -> None:
-        self.lowered_ns, self.reasons, self.mhz, self.millijoules = 5_000_000_000, 0x4, 1980, 7000
-
-    def nvmlInit(self) -> None:
-        """Nothing is to be done."""
-
-    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:
-        if uuid != "GPU-1":
-            raise self.NVMLError("not found")
-        return "handle"
-
-    def nvmlDeviceGetViolationStatus(self, handle: str, policy: int) -> Any:
-        return SimpleNamespace(violationTime=self.lowered_ns)
-
-    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: str) -> int:
-        return self.reasons
-
-    def nvmlDeviceGetClockInfo(self, handle: str, clock: int) -> int:
-        return self.mhz
-
-    def nvmlDeviceGetTotalEnergyConsumption(self, handle: str) -> int:
-        return self.millijoules
 
 
 def test_a_gpu_that_heat_slows_down_is_disturbed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from looptune.core import recursion
+from looptune.core.errors import TargetError
 
 READY = "ready"
 BROKEN = "broken"
@@ -101,6 +102,9 @@ def _served(link: Connection, setup: Callable[[], Callable[..., Any]]) -> bool:
     """Set up and run all tasks of the set-up; return whether another set-up may follow in this process."""
     try:
         run = setup()
+    except TargetError as error:
+        link.send((BROKEN, error.message))
+        return False
     except Exception as error:
         link.send((BROKEN, _raised(error).message))
         return False

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from looptune.backends.base import Backend, Binary, PartialRun, Program, TimeLimit
-from looptune.core.errors import DirectiveError, IllegalTransform, ParseError, ResourceError
+from looptune.core.errors import DirectiveError, IllegalTransform, ParseError, ResourceError, TargetError
 from looptune.ir import operation_count
 from looptune.ir.nodes import Assign, Codelet
 from looptune.ir.rewrite import walk_stmts
@@ -34,6 +34,7 @@ from looptune.runtime import peak_rates
 from looptune.runtime.device import Device, Run
 from looptune.runtime.device_compare import Comparison
 from looptune.runtime.disturbance import times_disturbed
+from looptune.runtime.energy import Energy, EnergyCounter, energy_of_run, measure_window
 from looptune.runtime.outcome import CutOff, Fact, Illegal, Outcome, OverLimit, Timed, WrongResult
 from looptune.runtime.roofline import Roofline
 from looptune.runtime.timing import FEWEST, finals, screen, summary
@@ -214,6 +215,7 @@ class FinalsRequest:
     """The participants of the finals: versions by directive text, as pickled binaries, and the hand-written kernels.
 
     All are compared with the fastest and with the version ``default``; versions that are surely slower leave early.
+    ``energy``: the energy of the others is measured after the rounds.
     """
 
     binaries: Mapping[str, PickledValue]
@@ -221,6 +223,7 @@ class FinalsRequest:
     seed: int
     default: str
     screened_us: Mapping[str, float] = field(default_factory=dict)
+    energy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,12 +231,13 @@ class Times:
     """The microseconds of each round by name, paired by round.
 
     A version that left early has the first rounds only. ``wrong``: why others have no times; ``disturbed``: what
-    disturbed the machine during the rounds, "" for nothing.
+    disturbed the machine during the rounds, "" for nothing; ``energy``: that of one run, where it was measured.
     """
 
     us: Mapping[str, tuple[float, ...]]
     wrong: Mapping[str, str] = field(default_factory=dict)
     disturbed: str = ""
+    energy: Mapping[str, Energy] = field(default_factory=dict)
 
 
 def measurer(job: Job) -> Callable[..., Outcome | NextStep | Times]:
@@ -260,11 +264,18 @@ class MeasuringDevice:
     edge_checks: list[PrimeSizeCheck] = field(init=False, default_factory=list)
     ceiling: Roofline | None = field(init=False)
     peaks_remeasured: bool = field(init=False, default=False)
+    counter: EnergyCounter | None = field(init=False)
 
     def __post_init__(self) -> None:
         job = self.job
         self.ceiling = job.ceiling
         self.machine, self.backend = job.target.machine(), job.target.backend()
+        self.counter = self.machine.energy_counter() if job.energy else None
+        if job.energy and self.counter is None:
+            raise TargetError(
+                f"--energy: {self.machine.facts.name} has no energy counter that can be read: needed is an NVIDIA GPU "
+                "with nvidia-ml-py, or a CPU with a readable /sys/class/powercap/intel-rapl:*/energy_uj"
+            )
         if job.prime_problem is not None:
             self.prime_check = PrimeSizeCheck(job, self.machine, self.backend, job.prime_problem)
         self.edge_checks = [
@@ -472,15 +483,18 @@ class MeasuringDevice:
     def finals(self, lineup: FinalsRequest) -> Times:
         """Time all versions, "hand-written" and, if the file has it, "library" in paired rounds."""
         samplers: dict[str, Callable[[], float]] = {}
+        runs: dict[str, Run] = {}
         wrong: dict[str, str] = {}
         cores: set[str] = set()
         for text, sealed in lineup.binaries.items():
             binary = sealed.load()
             cores |= {text} if binary.plan.uses_tensor_cores else set()
-            samplers[text] = self.machine.sampler(self.run_of(binary), self.pairs())
+            runs[text] = self.run_of(binary)
+            samplers[text] = self.machine.sampler(runs[text], self.pairs())
         if lineup.by_hand is not None:
             by_hand, wrong = self.by_hand(lineup.by_hand)
-            samplers |= by_hand
+            samplers |= {name: sample for name, (_, sample) in by_hand.items()}
+            runs |= {name: run for name, (run, _) in by_hand.items()}
             cores |= by_hand.keys()  # looptune does not know what such a kernel, or a library, computes with
         leaving, limit_s = lineup.binaries.keys() - {lineup.default}, self.job.finals_s
         patience_s, fewest = (limit_s, 1) if self.job.finals_end else (2 * limit_s, FEWEST)
@@ -493,7 +507,22 @@ class MeasuringDevice:
         times, disturbed = self.undisturbed(rounds, lineup)
         fast = {name: self.impossible(summary(us).median_us, name in cores) for name, us in times.items()}
         wrong |= {name: why for name, why in fast.items() if why is not None}
-        return Times({name: us for name, us in times.items() if name not in wrong}, wrong, disturbed)
+        times = {name: us for name, us in times.items() if name not in wrong}
+        most = max(map(len, times.values()), default=0)
+        shown = [name for name, us in times.items() if name not in leaving or len(us) == most]
+        medians = {name: summary(times[name]).median_us for name in shown}
+        energy = self.energy(runs, medians) if lineup.energy else {}
+        return Times(times, wrong, disturbed, energy)
+
+    def energy(self, runs: Mapping[str, Run], medians_us: Mapping[str, float]) -> dict[str, Energy]:
+        """Return the energy of one run of each version that has a median in the finals, where it can be told."""
+        counter, pairs = self.counter, self.pairs()
+        if counter is None:
+            return {}
+        restoring = measure_window(counter, self.machine.repeater(None, pairs)) if pairs and medians_us else None
+        windows = {name: measure_window(counter, self.machine.repeater(runs[name], pairs)) for name in medians_us}
+        found = {name: energy_of_run(window, restoring, medians_us[name]) for name, window in windows.items()}
+        return {name: energy for name, energy in found.items() if energy is not None}
 
     def undisturbed(
         self, rounds: Callable[[], dict[str, tuple[float, ...]]], lineup: FinalsRequest
@@ -514,12 +543,12 @@ class MeasuringDevice:
                 return made[-1]
         return min(made, key=lambda one: sum(summary(us).median_us for us in one[0].values()))
 
-    def by_hand(self, path: Path) -> tuple[dict[str, Callable[[], float]], dict[str, str]]:
-        """Return samplers of the correct kernels of a hand-written file, and what is wrong with the others, by name.
+    def by_hand(self, path: Path) -> tuple[dict[str, tuple[Run, Callable[[], float]]], dict[str, str]]:
+        """Return the correct kernels of a hand-written file with samplers, and what is wrong with the others, by name.
 
         An exception that a user's file raises affects only the times of its kernels.
         """
-        samplers, wrong = {}, {}
+        right, wrong = {}, {}
         try:
             runs = handwritten.load_kernels(path, self.job, self.machine, self.arrays)
         except Exception as error:
@@ -530,12 +559,12 @@ class MeasuringDevice:
                 self.machine.time_once(run)
                 off = self.wrong()
                 if off is None:
-                    samplers[name] = self.machine.sampler(run, self.pairs())
+                    right[name] = run, self.machine.sampler(run, self.pairs())
                 else:
                     wrong[name] = off
             except Exception as error:
                 wrong[name] = handwritten.kernel_error(path, error)
-        return samplers, wrong
+        return right, wrong
 
     def run_of(self, binary: Binary) -> Run:
         return self.running(self.backend.load(binary))

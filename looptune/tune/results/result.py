@@ -12,6 +12,7 @@ from typing import Any
 
 from looptune.core.record_check import check, from_json, to_json
 from looptune.runtime.device import DeviceInfo
+from looptune.runtime.energy import Energy
 from looptune.runtime.roofline import Roofline
 from looptune.runtime.timing import Speedup, Summary
 
@@ -30,7 +31,8 @@ SHARES = tuple(f"{row}_{of}_percent" for row in ("default", "handwritten", "tune
 class Entry:
     """One line of the table; ``speedup`` is over the default, None if there is nothing to compare.
 
-    ``asserted``: its legality was asserted by the user (``assume``), not proved.
+    ``asserted``: its legality was asserted by the user (``assume``), not proved. ``energy``: that of one run, None
+    where it was not measured.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Entry:
     speedup: Speedup | None
     verified: str
     asserted: bool = False
+    energy: Energy | None = None
 
     @property
     def display_name(self) -> str:
@@ -200,6 +203,7 @@ class Result:
             ],
             "kernels": [asdict(h) for h in self.occupancy],
             "disturbed": self.disturbed,
+            "energy": {e.name: asdict(e.energy) for e in self.entries if e.energy is not None},
         }
 
     def _shares(self) -> dict[str, float | None]:

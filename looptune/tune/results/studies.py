@@ -19,6 +19,7 @@ from pathlib import Path
 from looptune.core.errors import UsageError
 from looptune.core.escape import printable
 from looptune.runtime.device import DeviceInfo, slug
+from looptune.runtime.energy import from_facts
 from looptune.runtime.outcome import Timed, WrongResult, least_us
 from looptune.runtime.timing import Speedup, Summary, at_least, paired_speedup, unpaired_speedup
 from looptune.schedule.directive_lines import canonical_text
@@ -227,7 +228,7 @@ def _entry(name: str, one: Timed, base: Timed | None, judge: _Judge, stopped_us:
     over = None if base is None else judge(base.times_us, one.times_us, 0)
     if stopped_us is not None:
         over = at_least(stopped_us, one.median_us)
-    return Entry(name, times, over, one.verified)
+    return Entry(name, times, over, one.verified, energy=from_facts(one.facts))
 
 
 def _file_name(command: str, kernel: str) -> str:

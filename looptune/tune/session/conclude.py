@@ -244,7 +244,7 @@ def _entries(
         if base is None and stopped_us is not None:
             over = at_least(stopped_us, summary(times[key]).median_us)
         over = without_verdict(over) if found.disturbed else over
-        return Entry(name, summary(times[key]), over, how, asserted.get(key, False))
+        return Entry(name, summary(times[key]), over, how, asserted.get(key, False), found.energy.get(key))
 
     entries = [Entry("sequential", None, None, "not measured")]
     own = sequential.description(prepared.job)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from looptune.backends.base import Resources
 from looptune.ir import c_printer
 from looptune.runtime.device import cores
+from looptune.runtime.energy import Energy, from_facts, to_facts
 from looptune.runtime.outcome import Timed, WrongResult
 from looptune.runtime.targets import Model
 from looptune.runtime.timing import summary
@@ -76,7 +77,7 @@ class Finals:
     ``us``: microseconds of each round, by directive text, "hand-written" or "library"; versions that left early have
     the first rounds only. ``wrong``: why others have no times; ``proofs``: those of the winner and of the default, each
     made in a process of its own, ``proofs_s`` seconds in all; ``sources``: those of the winner; ``disturbed``: what
-    disturbed the machine.
+    disturbed the machine; ``energy``: that of one run, where it was measured.
     """
 
     us: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
@@ -85,6 +86,7 @@ class Finals:
     sources: Mapping[str, WinnerSources] = field(default_factory=dict)
     proofs_s: float = 0.0
     disturbed: str = ""
+    energy: Mapping[str, Energy] = field(default_factory=dict)
 
 
 def schedule_finalist(lab: KernelBuilder, text: str) -> ScheduleResult:
@@ -172,7 +174,7 @@ class KernelFinals:
     def earlier(self) -> Finals | None:
         """Return the earlier finals between exactly these finalists, or the screening's times where these stand.
 
-        Finals that were disturbed are made again.
+        Finals that were disturbed are made again, and so are those without the energy that is asked for.
         """
         if self.screening_is_final:
             return Finals({text: (self.screened_us[text],) for text in self.texts if text in self.screened_us})
@@ -184,7 +186,15 @@ class KernelFinals:
             return None
         times = {name: row.outcome.times_us for name, row in named.items() if isinstance(row.outcome, Timed)}
         wrong = {name: row.outcome.message for name, row in named.items() if isinstance(row.outcome, WrongResult)}
-        return None if self._impossible(times) or disturbance(named.values()) else Finals(times, wrong)
+        energy = energies(named)
+        missing = self._measures_energy and not energy
+        if missing or self._impossible(times) or disturbance(named.values()):
+            return None
+        return Finals(times, wrong, energy=energy)
+
+    @property
+    def _measures_energy(self) -> bool:
+        return self.lab.job.energy and self.role == "final"
 
     @property
     def labs(self) -> tuple[PlainLab, PlainLab]:
@@ -195,18 +205,21 @@ class KernelFinals:
 
     def request(self, binaries: Mapping[str, PickledValue]) -> FinalsRequest:
         """Return the task of the process that times the finalists."""
-        return FinalsRequest(binaries, self.by_hand, self.seed, self.default, self.screened_us)
+        return FinalsRequest(binaries, self.by_hand, self.seed, self.default, self.screened_us, self._measures_energy)
 
     def store_times(self, found: Times) -> Finals:
         """Store the times and the wrong results, and return the finals."""
         rounds = max(map(len, found.us.values()), default=0)
-        us = {name: outcome_of_rounds(us, rounds, found.disturbed) for name, us in found.us.items()}
+        us = {
+            name: outcome_of_rounds(us, rounds, found.disturbed, found.energy.get(name))
+            for name, us in found.us.items()
+        }
         for name, outcome in us.items():
             self._record(name, outcome)
         for name, why in found.wrong.items():
             self._record(name, WrongResult(why))
         times = {name: outcome.times_us for name, outcome in us.items()}
-        return Finals(times, found.wrong, disturbed=found.disturbed)
+        return Finals(times, found.wrong, disturbed=found.disturbed, energy=found.energy)
 
     def best(self, found: Finals) -> tuple[str, tuple[str, ...]] | None:
         """Return the winner and what is as fast, or None where no version of the finals is right.
@@ -421,14 +434,22 @@ def _returned(reply: Reply, kind: type[_T], what: str = "the finals") -> _T:
     return found
 
 
-def outcome_of_rounds(times_us: Sequence[float], rounds: int, disturbed: str = "") -> Timed:
+def energies(rows: Mapping[str, Row]) -> dict[str, Energy]:
+    """Return the energy of one run of each of the rows that state it."""
+    timed = {name: row.outcome for name, row in rows.items() if isinstance(row.outcome, Timed)}
+    return {name: energy for name, one in timed.items() if (energy := from_facts(one.facts)) is not None}
+
+
+def outcome_of_rounds(
+    times_us: Sequence[float], rounds: int, disturbed: str = "", energy: Energy | None = None
+) -> Timed:
     """Return the outcome of a finalist with times ``times_us``, of which at most KEPT are stored.
 
     ``rounds`` is the number of rounds of all that are compared, so that the same rounds are stored of each.
-    ``disturbed``: what disturbed the machine.
+    ``disturbed``: what disturbed the machine; ``energy``: that of one run, which is stored as well.
     """
     stride = -(-rounds // KEPT)
     kept = tuple(round(t, 3) for t in times_us[::stride])
     s = summary(kept)
     facts = ((DISTURBED, disturbed),) if disturbed else ()
-    return Timed(kept, s.median_us, s.q1_us, s.q3_us, "in the finals", facts)
+    return Timed(kept, s.median_us, s.q1_us, s.q3_us, "in the finals", (*facts, *to_facts(energy)))

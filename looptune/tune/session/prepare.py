@@ -91,6 +91,7 @@ class TuningRequest:
     timeout_s: float = TIMEOUT_S
     finals_s: float = FINALS_S
     accept_disturbed: bool = False
+    energy: bool = False
     seed: int = 0
     fresh: bool = False
     reassociate: bool = True
@@ -237,7 +238,7 @@ def prepare_all(request: TuningRequest, executor: Executor = HERE) -> tuple[Prep
         unit.codelet, size, prime_sizes(unit.codelet, size) if large is None else large, target, CACHE, request.seed,
         request.floats.reorder, screens=large is not None and heavy, cuts=request.early_stop,
         finals_s=finals_s, finals_end=budget.seconds is not None,
-        accept_disturbed=request.accept_disturbed, text=text,
+        accept_disturbed=request.accept_disturbed, energy=request.energy, text=text,
         reference_s=_reference_s(budget) if limited else None,
         edge_problems=edge_sizes(unit.codelet, size),
     )  # fmt: skip
