@@ -298,8 +298,11 @@ def note(message: str) -> None:
     click.echo(with_severity("note", message), err=True)
 
 
-def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str | None]:
-    """Return ``NAME=VALUE`` texts as a mapping. Raises UsageError if a name is missing or is not an identifier."""
+def defines_of(defines: tuple[str, ...], dataset: str | None, *, lists: bool = False) -> dict[str, str | None]:
+    """Return ``NAME=VALUE`` texts as a mapping; ``lists``: a value may be a list of sizes.
+
+    Raises UsageError if a name is missing or is not an identifier, and for lists that are not taken.
+    """
     made: dict[str, str | None] = {}
     for text in defines:
         name, equals, value = text.partition("=")
@@ -307,6 +310,8 @@ def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str |
             raise UsageError(
                 f"-D {text}: expected NAME or NAME=VALUE, got {f'the name {name!r}' if name else 'no name'}"
             )
+        if not lists and _SIZES.fullmatch(value):
+            raise UsageError(f"-D {text}: run alone takes a list of sizes, give one")
         made[name] = value if equals else None
     if dataset is not None:
         size = dataset.upper().removesuffix("_DATASET")
@@ -317,17 +322,22 @@ def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str |
 
 
 _SIZES = re.compile(r"\d+(?:,\d+)+", re.ASCII)
+_BROKEN_LIST = re.compile(r"\s*(?:\d+\s*,|,\s*\d).*", re.ASCII | re.DOTALL)
+"""What begins with a size and a comma, or with a comma and a size."""
 
 
 def each_size(defines: Mapping[str, str | None]) -> list[dict[str, str | None]]:
     """Return the definitions once for each size where some are lists of sizes, ``N=512,1000,4096``.
 
-    Several lists are taken together, so that they have one length. Raises UsageError where they have not, or where a
-    size occurs twice.
+    Several lists are taken together, so that they have one length. Raises UsageError where they have not, where a
+    size occurs twice, and where a value begins as a list and is none.
 
     >>> each_size({"N": "8,16", "M": "2,4", "K": "3"})
     [{'N': '8', 'M': '2', 'K': '3'}, {'N': '16', 'M': '4', 'K': '3'}]
     """
+    for name, text in defines.items():
+        if text is not None and _BROKEN_LIST.fullmatch(text) and not _SIZES.fullmatch(text):
+            raise UsageError(f"-D {name}={text}: a list of sizes has whole numbers between its commas, as in 512,1000")
     lists = {name: text.split(",") for name, text in defines.items() if text is not None and _SIZES.fullmatch(text)}
     if not lists:
         return [dict(defines)]

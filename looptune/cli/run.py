@@ -190,7 +190,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     from looptune.tune.store.connection import check_path
 
     start, options = time.monotonic(), dict(options)
-    sizes = each_size(defines_of(options.pop("defines"), options.pop("dataset")))
+    sizes = each_size(defines_of(options.pop("defines"), options.pop("dataset"), lists=True))
     reports, as_json, quiet = options.pop("reports"), options.pop("as_json"), options.pop("quiet")
     fresh, timeout = not options.pop("resume"), options.pop("timeout")
     timed_whole = _programs(files, options, sizes)

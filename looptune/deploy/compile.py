@@ -25,7 +25,7 @@ from looptune.core.settings import DATABASE
 from looptune.deploy import display
 from looptune.deploy.best_kernel import BestKernel, SelectedPlan
 from looptune.deploy.best_versions import best_versions
-from looptune.deploy.host_arrays import as_numpy, as_scalar
+from looptune.deploy.host_arrays import as_numpy, as_scalar, is_on_device
 from looptune.deploy.runtime.lookup import Device, Match
 from looptune.deploy.runtime.row_arguments import Rows, check_overlaps
 from looptune.frontend import Unit, load
@@ -180,7 +180,8 @@ class CompiledKernel:
                 raise UsageError(f"{p.name} is a device array with gaps: pass a contiguous one")
             return array, False
         if not isinstance(array, np.ndarray):
-            raise UsageError(f"{p.name} must be an array, got {type(array).__name__}")
+            where = ": it is not in the host's memory, copy it there" if is_on_device(array) else ""
+            raise UsageError(f"{p.name} must be an array, got {type(array).__name__}{where}")
         if p.dtype == "bool" and array.dtype == np.uint8:
             if array.size and array.max() > 1:
                 raise UsageError(f"{p.name} is an array of bool: its elements are 0 and 1, not {array.max()}")
@@ -188,6 +189,8 @@ class CompiledKernel:
         _check(p, array.shape, array.dtype, scalars)
         if p.io != "in" and not array.flags.writeable:
             raise UsageError(f"{p.name} is written, but the array given is read-only")
+        if p.io != "in" and any(n > 1 and step == 0 for n, step in zip(array.shape, array.strides, strict=True)):
+            raise UsageError(f"{p.name} is written, but elements of the array given are one: pass a copy")
         shaped = array.reshape(-1) if len(p.shape) == 1 else array
         if self.target != "numba-cpu":
             return self._machine.place(shaped), True

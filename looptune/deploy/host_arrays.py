@@ -14,8 +14,8 @@ import numpy as np
 
 from looptune.core.errors import UsageError
 
-CPU = 1
-"""DLPack's number of the host's memory (kDLCPU)."""
+HOST = (1, 3, 11)
+"""DLPack's numbers of the host's memory: kDLCPU, and what CUDA and ROCm pinned (kDLCUDAHost, kDLROCMHost)."""
 
 
 def as_numpy(name: str, given: Any) -> Any:
@@ -23,7 +23,9 @@ def as_numpy(name: str, given: Any) -> Any:
 
     UsageError, with the ``name`` of the parameter, where its library does not give the memory away.
     """
-    if isinstance(given, np.ndarray | np.generic | int | float | list | tuple | str):
+    if isinstance(given, np.ndarray):
+        return given.view(np.ndarray)  # a matrix has two dimensions whatever it is reshaped to
+    if isinstance(given, np.generic | int | float | list | tuple | str):
         return given
     if hasattr(given, "__cuda_array_interface__"):
         return given
@@ -31,16 +33,18 @@ def as_numpy(name: str, given: Any) -> Any:
         return np.asarray(memoryview(given))
     except (TypeError, ValueError):  # it has no buffer, or one without a format that NumPy knows
         pass
-    device = getattr(given, "__dlpack_device__", None)
-    if device is None or int(device()[0]) != CPU:
+    if not hasattr(given, "__dlpack_device__"):
         return given
     try:
+        if int(given.__dlpack_device__()[0]) not in HOST:
+            return given
         found = np.from_dlpack(given)
         # Before version 2.1 NumPy made all of these read-only; the interface of NumPy says what is so.
         return found if found.flags.writeable or not hasattr(given, "__array__") else _by_interface(given, found)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         kind = f"{type(given).__module__}.{type(given).__qualname__}"
-        raise UsageError(f"{name}: {kind} does not share its memory: {str(error).splitlines()[0]}") from None
+        why = "".join(str(error).splitlines()[:1])
+        raise UsageError(f"{name}: {kind} does not share its memory: {why}") from None
 
 
 def _by_interface(given: Any, read_only: np.ndarray) -> np.ndarray:
@@ -48,6 +52,11 @@ def _by_interface(given: Any, read_only: np.ndarray) -> np.ndarray:
     found = np.asarray(given)
     same = found.ctypes.data == read_only.ctypes.data and found.shape == read_only.shape
     return found if same else read_only
+
+
+def is_on_device(given: Any) -> bool:
+    """Return whether this is an array that no NumPy array can share."""
+    return hasattr(given, "__cuda_array_interface__") or hasattr(given, "__dlpack_device__")
 
 
 def as_scalar(given: Any) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from looptune.cli.options import each_size
+from looptune.cli.options import defines_of, each_size
 from looptune.cli.run import _alone
 from looptune.core.errors import UsageError
 from tests.helpers.command_line import looptune
@@ -30,6 +30,16 @@ def test_lists_of_sizes_are_taken_together() -> None:
         each_size({"n": "8,9", "m": "1,2,3"})
     with pytest.raises(UsageError, match="-D n=8,9,8: 8 is named twice"):
         each_size({"n": "8,9,8"})
+    for broken in ("64,x", "64,", ",64", "64, 128", "64,-3", "64,1e3"):
+        with pytest.raises(UsageError, match=f"-D n={broken}: a list of sizes has whole numbers between its commas"):
+            each_size({"n": broken})
+
+
+def test_other_commands_take_one_size() -> None:
+    """As a macro a list would give the parameter no value, or a wrong one."""
+    with pytest.raises(UsageError, match="-D n=8,9: run alone takes a list of sizes, give one"):
+        defines_of(("n=8,9",), None)
+    assert defines_of(("n=8,9", "F=g(x,1)"), None, lists=True) == {"n": "8,9", "F": "g(x,1)"}
 
 
 def test_each_size_has_a_command_of_its_own() -> None:

@@ -40,6 +40,8 @@ class Tensor:
         self.data, self.device, self.error, self.shape = data, device, error, data.shape
 
     def __dlpack_device__(self) -> tuple[int, int]:
+        if self.device == 0:
+            raise ValueError("unknown device")
         return self.device, 0
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -49,6 +51,13 @@ class Tensor:
 
     def item(self) -> Any:
         return self.data.item()
+
+
+class Device:
+    """An array in the memory of a GPU."""
+
+    def __init__(self) -> None:
+        self.__cuda_array_interface__ = {"shape": (20,), "typestr": "<f4", "data": (0, False), "version": 3}
 
 
 X = np.arange(20, dtype=np.float32)
@@ -62,14 +71,15 @@ X = np.arange(20, dtype=np.float32)
         lambda: (X, (ctypes.c_float * 10)()),
         lambda: (Tensor(X), Tensor(np.zeros(10, np.float32))),
         lambda: (Tensor(X), np.zeros(10, np.float32)),
+        lambda: (Tensor(X, device=3), np.zeros((1, 10), np.float32).view(np.matrix)),
     ],
-    ids=["array", "memoryview", "ctypes", "DLPack", "mixed"],
+    ids=["array", "memoryview", "ctypes", "DLPack", "mixed", "pinned"],
 )
 def test_arrays_of_other_libraries_are_updated_in_place(kernel: CompiledKernel, make: Any) -> None:
     """Without a copy: what the kernel writes is in the caller's memory."""
     x, y = make()
     kernel(10, 2.0, x, y)
-    held = y.data if isinstance(y, Tensor) else np.asarray(y)
+    held = y.data if isinstance(y, Tensor) else np.asarray(y).reshape(-1)
     assert held.tolist() == (2 * X[1::2]).tolist()
 
 
@@ -83,7 +93,11 @@ def test_other_libraries_get_the_same_checks(kernel: CompiledKernel) -> None:
         (array.array("d", X), y, "x must be an array of float32, got float64"),
         (X, bytes(40), "y must be an array of float32, got uint8"),
         (X, memoryview(bytes(40)).cast("f"), "y is written, but the array given is read-only"),
-        (Tensor(X, device=2), y, "x must be an array, got Tensor"),
+        (Tensor(X, device=2), y, "x must be an array, got Tensor: it is not in the host's memory, copy it there"),
+        (Device(), y, "x must be an array, got Device: it is not in the host's memory"),
+        (Tensor(X, device=0), y, "x: .*Tensor does not share its memory: unknown device"),
+        (X, np.broadcast_to(y[:1], 10), "y is written, but the array given is read-only"),
+        (X, np.lib.stride_tricks.as_strided(y, (10,), (0,)), "y is written, but elements of the array given are one"),
         (Tensor(X, error="it requires a gradient"), y, "x: .*Tensor does not share its memory: it requires a gradient"),
         (object(), y, "x must be an array, got object"),
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,39 +17,32 @@ from tests.helpers.built_modules import AXPY, cuda, run_alone, written
 
 
 class Compiler:
-    """A compiler that counts, and a module with one kernel in a file."""
+    """A compiler that counts, and a module with one kernel."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self) -> None:
         self.made: list[tuple[str, ...]] = []
-        self.path = path
-        path.write_text("kernels")
-        module = ModuleType("module_of_kernels")
-        module.__file__ = str(path)
-        sys.modules["module_of_kernels"] = module
-        self.kernel = SimpleNamespace(__name__="k", py_func=SimpleNamespace(__module__="module_of_kernels"))
+        self.kernel = SimpleNamespace(__name__="k")
 
     def make(self, kernel: Any, signature: Sequence[str], arch: str) -> bytes:
         self.made.append((*signature, arch))
         return f"code {len(self.made)}".encode()
 
     def code(self, *signature: str, arch: str = "sm_90") -> bytes:
-        # Another process has looked at nothing.
-        cubin_cache.module_stamp.cache_clear()
         return cubin_cache.cached_cubin(self.make, self.kernel, signature, arch)
 
 
 @pytest.fixture
 def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compiler:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    return Compiler(tmp_path / "m.py")
+    return Compiler()
 
 
-def test_a_kernel_is_compiled_once(compiler: Compiler) -> None:
-    """For each text of the module, type, architecture and version of a compiler; what is damaged is made again."""
+def test_a_kernel_is_compiled_once(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For each code of the module, type, architecture and version of a compiler; what is damaged is made again."""
     assert [compiler.code("uint32"), compiler.code("uint32")] == [b"code 1"] * 2
     assert compiler.code("int64") == b"code 2"
     assert compiler.code("uint32", arch="sm_80") == b"code 3"
-    compiler.path.write_text("other kernels")
+    monkeypatch.setattr(cubin_cache, "MODULE_CODE", "other kernels")
     assert compiler.code("uint32") == b"code 4"
     (newest,) = [p for p in cubin_cache.cubin_folder().iterdir() if p.read_bytes().endswith(b"code 4")]
     newest.write_bytes(newest.read_bytes()[:-1])
@@ -62,16 +57,31 @@ def test_another_compiler_compiles_again(compiler: Compiler, monkeypatch: pytest
     assert compiler.code("uint32") == b"code 2"
 
 
-def test_without_a_file_or_a_folder_it_is_compiled(
-    compiler: Compiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A module that was typed in has no file; a cache that cannot be written is no error."""
+def test_without_a_folder_it_is_compiled(compiler: Compiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache that cannot be written is no error."""
     (tmp_path / "taken").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "taken"))
     assert [compiler.code("uint32"), compiler.code("uint32")] == [b"code 1", b"code 2"]
-    monkeypatch.delattr(sys.modules["module_of_kernels"], "__file__")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
-    assert [compiler.code("uint32"), compiler.code("uint32")] == [b"code 3", b"code 4"]
+
+
+def test_the_code_of_a_module_is_that_of_what_was_imported() -> None:
+    """Constants and instructions count, at any depth; where the text stands, and the order of a set, do not.
+
+    The file may have been replaced since the module was imported: its text then says nothing of the kernels.
+    """
+    text = "def k(a):\n    def g(x): return x in {'b', 'c', 'd'}\n    return g(a) + 1.5\n"
+
+    def digest(text: str, file: str = "m.py") -> str:
+        return cubin_cache.code_digest(compile(text, file, "exec", dont_inherit=True))
+
+    assert digest(text) == digest(f"# a comment\n\n{text}", "other.py")
+    others = (("1.5", "2.5"), ("1.5", "-1.5"), ("+", "-"), ("'d'", "'e'"), ("x in", "x not in"), ("g(a)", "g(k)"))
+    assert len({digest(text), *(digest(text.replace(*one)) for one in others)}) == 1 + len(others)
+    code = f"from looptune.deploy.runtime import cubin_cache as c; print(c.code_digest(compile({text!r}, 'm', 'exec')))"
+    for seed in ("1", "2"):
+        run = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed},
+                             capture_output=True, text=True, check=True)  # fmt: skip
+        assert run.stdout.strip() == digest(text)
 
 
 @pytest.mark.wide

@@ -154,7 +154,9 @@ HUB = {
 
 
 @pytest.mark.parametrize("unit", ["miliseconds", "milliseconds"])
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize(
+    "pack", [bytes, gzip.compress, lambda data: gzip.compress(data[:99]) + gzip.compress(data[99:]) + bytes(8)]
+)
 def test_the_hubs_t4_is_read(unit: str, pack: Callable[[bytes], bytes], tmp_path: Path):
     """Both spellings of the unit, compressed or not; the objective without a unit is in that of the file."""
     path = tmp_path / "conv_T4.json.gz"
@@ -180,7 +182,7 @@ def test_a_compressed_database_is_read(tmp_path: Path):
 def test_a_damaged_archive_is_refused(tmp_path: Path):
     """Cut off, changed inside, or larger than what is read."""
     path, whole = tmp_path / "a.json.gz", gzip.compress(json.dumps(HUB).encode())
-    for damaged in (whole[:-20], whole[:12], whole[:20] + b"\xff\xff\xff" + whole[23:]):
+    for damaged in (whole[:-20], whole[:12], whole[:20] + b"\xff\xff\xff" + whole[23:], whole + b"more"):
         path.write_bytes(damaged)
         with pytest.raises(UsageError, match="compressed by gzip, and damaged"):
             files.all_recordings(path)

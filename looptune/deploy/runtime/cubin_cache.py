@@ -1,6 +1,6 @@
 """Machine code of a module's kernels, stored in files, so that a process compiles no kernel that another one compiled.
 
-    the module's text, the kernel, its types, the GPU's architecture, the compilers' versions ─▶ name of the file
+    the module's code, the kernel, its types, the GPU's architecture, the compilers' versions ─▶ name of the file
 
 A kernel of a matrix product takes seconds to compile and a millisecond to load.
 """
@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from looptune.core.cache_file import publish_file, read_published
@@ -29,12 +30,9 @@ def cached_cubin(
 ) -> bytes:
     """Return what ``make`` returns for these arguments, from a file if it was made before.
 
-    Where the module has no file, or the folder cannot be written, it is made in every process.
+    Where the folder cannot be written, it is made in every process.
     """
-    stamp = module_stamp(kernel.py_func.__module__)
-    if stamp is None:
-        return make(kernel, signature, arch)
-    facts = repr((stamp, kernel.__name__, tuple(signature), arch, compiler_versions()))
+    facts = repr((MODULE_CODE, kernel.__name__, tuple(signature), arch, compiler_versions()))
     path = cubin_folder() / f"{kernel.__name__}-{hashlib.sha256(facts.encode()).hexdigest()[:32]}.cubin"
     code = read_published(path)
     if code is None:
@@ -50,13 +48,29 @@ def cubin_folder() -> Path:
     return (given if given.is_absolute() else Path(os.path.expanduser("~")) / ".cache") / "looptune" / "modules"
 
 
-@cache
-def module_stamp(name: str) -> str | None:
-    """Return a digest of the text of the module, or None if it has no file."""
-    try:
-        return hashlib.sha256(Path(str(sys.modules[name].__file__)).read_bytes()).hexdigest()
-    except (OSError, KeyError, AttributeError):
-        return None
+def code_digest(code: CodeType) -> str:
+    """Return a digest of compiled Python: of its instructions, names and constants, and not of their places.
+
+    A module's file says less, for it may have been replaced since the module was imported.
+    """
+    return hashlib.sha256(repr(_content(code)).encode()).hexdigest()
+
+
+def _content(part: Any) -> Any:
+    """Return a code object, or a constant, as a value whose text is the same in every process."""
+    match part:
+        case CodeType():
+            names = (part.co_name, part.co_names, part.co_varnames, part.co_freevars, part.co_cellvars)
+            return (*names, part.co_argcount, part.co_flags, part.co_code, tuple(map(_content, part.co_consts)))
+        case tuple():
+            return tuple(map(_content, part))
+        case frozenset():
+            return sorted(map(repr, part))
+    return part
+
+
+MODULE_CODE = code_digest(sys._getframe().f_code)
+"""Of the module that contains this text and the kernels."""
 
 
 @cache

@@ -145,13 +145,17 @@ def _unpacked(data: bytes) -> bytes:
     """
     if not data.startswith(_GZIP):
         return data
-    reader = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-    text = reader.decompress(data, _LARGEST + 1)
-    if len(text) > _LARGEST:
-        raise OSError(errno.EFBIG, f"it has more than {_LARGEST:,} bytes")
-    if not reader.eof:
-        raise zlib.error("the file ends early")
-    return text
+    parts, left, rest = list[bytes](), _LARGEST + 1, data
+    while rest:  # of several members, as bgzip and cat make them
+        reader = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+        parts.append(reader.decompress(rest, left))
+        left -= len(parts[-1])
+        if left <= 0:
+            raise OSError(errno.EFBIG, f"it has more than {_LARGEST:,} bytes")
+        if not reader.eof:
+            raise zlib.error("the file ends early")
+        rest = reader.unused_data.lstrip(b"\0")
+    return b"".join(parts)
 
 
 def select(paths: Sequence[Path], kernels: Sequence[str] = ()) -> list[Recording]:

@@ -46,6 +46,8 @@ def _point(cursor: JsonCursor, result: _Result, kernel: str, scale: float) -> Po
     if result.KernelName != kernel:
         raise cursor.at("KernelName").error(f"the kernel {kernel!r}, as in the results before it")
     pairs = [(pair.at("Name").text(), pair.at("Value").value) for pair in result.Configuration.items()]
+    if len(dict(pairs)) < len(pairs):
+        raise cursor.at("Configuration").error("one value for each name")
     duration_us = scale * result.TotalDuration
     seconds = (duration_us + scale * result.TotalOverhead) / 1e6
     if result.Status != "Ok" or duration_us <= 0:
