@@ -51,12 +51,11 @@ def text(
     scalars = {v.name for v in codelet.locals if not v.shape} | {
         p.name for p in codelet.params if isinstance(p, Scalar)
     }
-    headers = ({_header(n) for n in walk(codelet.body)} - {""}) | set(head.headers if head is not None else ())
 
     def marks(loop: Loop, inside: Mapping[str, Local]) -> str:
         return _pragma(loop, inside, scalars) if id(loop) in shared else ""
 
-    included = "".join(f"#include <{name}>\n" for name in sorted(headers))
+    included = includes(codelet, head)
     before = f"{included}\n" if included else ""
     names_ = tuple(p.name for p in codelet.params) if head is None else head.names
     opening += "".join(f"  (void){n};\n" for n in names_ if n not in used | names_in(_bounds(codelet)))
@@ -65,6 +64,12 @@ def text(
     start = f"  {head.start}\n" if head is not None and head.start else ""
     end = f"  {head.end}\n" if head is not None and head.end else ""
     return f"{before}{front}{declared_}{declared_as}\n{{\n{start}{opening}{body_of(codelet, marks=marks)}\n{end}}}\n"
+
+
+def includes(codelet: Codelet, head: Head | None) -> str:
+    """Return the lines that include what the loops and the declaration need."""
+    headers = ({_header(n) for n in walk(codelet.body)} - {""}) | set(head.headers if head is not None else ())
+    return "".join(f"#include <{name}>\n" for name in sorted(headers))
 
 
 def signature(codelet: Codelet, tables: Collection[str] = ()) -> str:

@@ -19,6 +19,7 @@ from looptune.cli.options import (
     option,
     output_option,
     warn,
+    write,
 )
 from looptune.core import cache_folder
 from looptune.core.errors import UsageError
@@ -76,6 +77,8 @@ def build(
 
     if header is not None and not as_c:
         raise UsageError("--header needs --c: a Python module has none")
+    if header is not None and output is not None and header.resolve() == output.resolve():
+        raise UsageError(f"--header {header} and -o name one file: name two")
     if torch and as_c:
         raise UsageError("--torch makes an operator of a Python module: leave out --c")
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
@@ -85,12 +88,12 @@ def build(
     floats = floats_of_options(strict=no_reassociate, contract=fp_contract)
     command = shlex.join(["looptune", *map(utf8, sys.argv[1:])])
     if as_c:
-        if header is not None:
-            deliver(building.header(unit), header)
         text = building.as_c(
             unit, db, target, command, default=untuned, floats=floats, warn=warn,
             cache=cache_folder.choose_folder()[0],
         )  # fmt: skip
+        if header is not None:
+            write(header, building.header(unit), "--header")
     else:
         text = building.as_python(unit, db, target, command, default=untuned, floats=floats, warn=warn, torch=torch)
     deliver(text, output)

@@ -246,9 +246,9 @@ def deliver(text: str | bytes, output: Path | None) -> None:
         click.echo(text.decode("utf-8", errors="replace"), nl=False)
 
 
-def write(output: Path, text: str | bytes) -> None:
-    """Write to a file that the user named with -o."""
-    check_not_input(output)
+def write(output: Path, text: str | bytes, option: str = "-o") -> None:
+    """Write to a file that the user named with -o, or with another option."""
+    check_not_input(output, option)
     try:
         data = text.encode("utf-8") if isinstance(text, str) else text
         replace_by(output, lambda file: file.write(data))
@@ -256,10 +256,14 @@ def write(output: Path, text: str | bytes) -> None:
         raise UsageError(f"cannot write {output}: {error.strerror}") from error
 
 
+WRITTEN = ("output", "header")
+"""The parameters of commands that name a file to write."""
+
+
 def check_not_input(output: Path, option: str = "-o", also: Iterable[Path] = ()) -> None:
     """Raise UsageError if the output is a file that the command reads: one of its paths, or one of ``also``."""
     context = click.get_current_context(silent=True)
-    given = [] if context is None else [v for name, v in context.params.items() if name != "output"]
+    given = [] if context is None else [v for name, v in context.params.items() if name not in WRITTEN]
     paths = [p for v in given for p in (v if isinstance(v, tuple) else (v,)) if isinstance(p, Path)]
     for path in (*paths, *also):
         if path.is_file() and output.exists() and path.samefile(output):

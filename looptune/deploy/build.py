@@ -76,7 +76,8 @@ def _not_slower(
         return tuned
     refused: list[str] = []
     last_us = 0.0
-    for what, one_core in (("What was tuned", False), ("The loops on one core", True)):
+    first = "What was tuned" if request.measured else "The default"
+    for what, one_core in ((f"{first} takes", False), ("The loops on one core take", True)):
         us = timer.time_us(c_source.text(request, here, sizes, one_core=one_core))
         if isinstance(us, str):
             warn(f"the C that is written was not timed: {us}")
@@ -84,7 +85,7 @@ def _not_slower(
         last_us = us
         if not timer.is_slower(us):
             return c_source.text(request, here, sizes, one_core=one_core, notes_of_time=timed_lines(timer, us, refused))
-        refused.append(f"{what} takes {time_text(us)}, and is not used.")
+        refused.append(f"{what} {time_text(us)}, and is not used.")
     own = own_text(unit)
     if own is not None:
         warn(f"{unit.codelet.name}: what was made is slower than the function of the file, which is written as it is")

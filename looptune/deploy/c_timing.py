@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from looptune.backends import openmp
 from looptune.core import cache_folder
 from looptune.core.errors import UsageError
 from looptune.core.si_units import time_text
@@ -120,17 +121,18 @@ def own_text(unit: Unit) -> str | None:
     if head is None or isinstance(head, str) or len(unit.parts) != 1 or unit.parts[0].path != unit.path:
         return None
     start, end = unit.parts[0].body
-    included = "".join(f"#include <{name}>\n" for name in head.headers)
-    text = "\n".join((included, *head.before, head.text, unit.text[start:end], ""))
+    text = "\n".join((openmp.includes(unit.codelet, head), *head.before, head.text, unit.text[start:end], ""))
     with tempfile.TemporaryDirectory(prefix=cache_folder.process_prefix()) as folder:
         path = Path(folder) / "own.c"
         path.write_text(text)
-        refused = compile_error(["-w", "-std=gnu17", "-Werror=implicit", "-fsyntax-only", str(path)])
+        # Without -w, which would also silence what is called and not declared.
+        refused = compile_error(["-std=gnu17", "-Werror=implicit", "-fsyntax-only", str(path)])
     return text if refused is None else None
 
 
 def timed_lines(timer: CTimer, us: float, refused: Sequence[str]) -> list[str]:
     """Return what the comment of a text says of its time, and of the texts that were slower."""
     file = Path(timer.unit.path).name
-    said = f"Timed with -O3 -march=native at {timer.where}: {time_text(us)}, and {time_text(timer.file_us)} for {file}."
+    at = f" at {timer.where}" if timer.where else ""
+    said = f"Timed with -O3 -march=native{at}: {time_text(us)}, and {time_text(timer.file_us)} for {file}."
     return [said, *refused, ""]

@@ -68,8 +68,8 @@ def test_both_texts_are_timed_on_the_same_arrays(text: str, tmp_path: Path) -> N
     ("times", "threads", "said", "warned"),
     [
         ([50.0], True, ["50 us, and 100 us for f.c"], []),
-        ([200.0, 80.0], False, ["80 us, and 100 us", "What was tuned takes 200 us, and is not used."], []),
-        ([200.0, 300.0], False, ["100 us, and 100 us", "on one core takes 300 us, and is not used."], ["as it is"]),
+        ([200.0, 80.0], False, ["80 us, and 100 us", "The default takes 200 us, and is not used."], []),
+        ([200.0, 300.0], False, ["100 us, and 100 us", "on one core take 300 us, and is not used."], ["as it is"]),
     ],
     ids=["tuned", "one core", "as it is"],
 )
@@ -102,6 +102,30 @@ def test_a_function_that_needs_its_file_is_not_written_alone(tmp_path: Path, mon
     assert warnings == ["scale: 300 us, and 100 us for the function of the file: keep that one"]
 
 
+@pytest.mark.parametrize(
+    ("call", "written"), [("sqrt(x[i])", True), ("fabs(abs(n) + x[i])", True), ("half(x[i])", False)]
+)
+def test_a_function_written_alone_calls_what_is_declared(
+    call: str, written: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the headers of what it calls; a function of the file alone would be one that returns an int."""
+    monkeypatch.setattr(CTimer, "time_us", lambda self, text: 300.0)
+    monkeypatch.setattr(CTimer, "_least_us", lambda self, program: 100.0)
+    head = "#include <math.h>\n#include <stdlib.h>\nstatic double half(double x) { return x / 2; }\n"
+    loop = f"for (int i = 0; i < n; i++) y[i] = {call};  /* own */"
+    text = made(tmp_path, f"{head}void f(int n, double *x, double *y) {{ {loop} }}", [])
+    assert ("/* own */" in text) == written
+    (tmp_path / "out.c").write_text(text)
+    gcc = ["gcc", "-Wall", "-Werror", "-fopenmp", "-c", "out.c"]
+    subprocess.run(gcc, cwd=tmp_path, check=True, timeout=60)
+
+
+def test_the_comment_of_a_function_without_sizes(tmp_path: Path) -> None:
+    """It names none."""
+    text = "double a[8];\nvoid f(void) { for (int i = 0; i < 8; i++) a[i] = 2 * a[i]; }"
+    assert "Timed with -O3 -march=native: " in made(tmp_path, text, [], {})
+
+
 def test_what_cannot_be_timed_is_said(tmp_path: Path) -> None:
     """Without sizes, and where one run takes long."""
     warnings: list[str] = []
@@ -114,8 +138,14 @@ def test_what_cannot_be_timed_is_said(tmp_path: Path) -> None:
 def test_a_header_declares_the_function(tmp_path: Path) -> None:
     """With the types that the declaration needs; a caller compiles with it, and a module has none."""
     (tmp_path / "f.c").write_text(SCALE)
-    ran = looptune("build", "f.c", "-D", "n=64", "--untuned", "--c", "-o", "out.c", "--header", "out.h", cwd=tmp_path)
-    assert ran.code == 0, ran.err
+    call = ("build", "f.c", "-D", "n=64", "--untuned", "--c", "--header", "out.h")
+    for _ in range(2):  # again in their place
+        ran = looptune(*call, "-o", "out.c", cwd=tmp_path)
+        assert ran.code == 0, ran.err
+    ran = looptune(*call, "-o", "out.h", cwd=tmp_path)
+    assert (ran.code, "--header out.h and -o name one file" in ran.err) == (2, True)
+    ran = looptune(*call[:-1], "f.c", "-o", "out.c", cwd=tmp_path)
+    assert (ran.code, "--header f.c is a file that this command reads" in ran.err) == (2, True)
     assert "Timed with -O3 -march=native at n=64: " in (tmp_path / "out.c").read_text()
     caller = (
         '#include "out.h"\n#include "out.h"\nint main(void) { real x[2] = {1, 2}, y[2]; scale(2, x, y); return y[1]; }'

@@ -37,7 +37,7 @@ _OWN = _C | _MATH | _HELPERS | _VECTORS
 
 CUDA_NAMES = _OWN | _CPP | _words(
     "threadIdx blockIdx blockDim gridDim warpSize stream launched dim3 size_t cudaError_t cudaStream_t",
-    "__popcll __clzll",
+    "__popcll __clzll hipError_t hipStream_t",
 )  # fmt: skip
 OPENCL_NAMES = _OWN | _words(
     "kernel global local constant private generic read_only write_only read_write uniform pipe complex imaginary",
