@@ -320,6 +320,7 @@ def _measure(
 
     Return the results, and what could not be written.
     """
+    from looptune.report.result_table import energy_missing
     from looptune.tune.session.experiment import dump_outputs, run_all
     from looptune.tune.store.store import Store
 
@@ -334,6 +335,8 @@ def _measure(
         warn(message)
     unwritten: list[str] = []
     for one, result in zip(every, found, strict=True):
+        if one.request.energy and not result.interrupted and (missing := energy_missing(result)):
+            warn(missing)
         unwritten += _show(result, _failed(one, result), one.request.budget, reports, say)
     return list(found), unwritten
 

@@ -67,6 +67,17 @@ def row(result: Result, entry: Entry) -> tuple[str, ...]:
     )
 
 
+def energy_missing(result: Result) -> str:
+    """Return which timed versions of a run with --energy have no energy, "" for none; the original loops never have."""
+    missing = [e.name for e in result.entries if e.energy is None and e.times is not None and e.name != "sequential"]
+    if not missing:
+        return ""
+    return (
+        f"{result.kernel}: no energy of {', '.join(missing)}: the counter stood still, restoring the arrays took "
+        "nearly all of the time, the runs took more than twice their time in the finals, or there were no finals"
+    )
+
+
 def energy_cells(energy: Energy | None) -> tuple[str, ...]:
     """Return a text for each of ENERGY_HEADINGS.
 

@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
 SECONDS = 1.0
 """A window is at least so long: ten updates of a GPU's counter."""
-BATCH_S = 0.01
-"""So many seconds of runs are made between two readings of the counter."""
+BATCH_S, READINGS = 0.01, 20.0
+"""Between two readings are runs of so many seconds at least, and of so many times what a reading takes: a device that
+waits meanwhile uses other power."""
+MOST_RUNS = 2**20
+"""So many runs are made between two readings at most."""
 UPDATE_S = 1.0
 """A counter that was not updated for so long is not waited for."""
 LEAST_SHARE = 0.1
@@ -85,8 +88,8 @@ def measure_window(
     ``repeat`` makes so many runs and waits for their end.
     """
     start = clock()
-    repeat(1)
-    batch = max(1, int(BATCH_S / max(clock() - start, 1e-7)))
+    counter.read(), counter.mhz()
+    batch = _runs_of(repeat, max(BATCH_S, READINGS * (clock() - start)), clock)
     start, before = clock(), counter.read()
     while (first := counter.read()) == before and clock() - start < UPDATE_S:
         repeat(batch)
@@ -102,6 +105,19 @@ def measure_window(
             break
     known = [mhz for mhz in clocks if mhz is not None]
     return Window(counter.between(first, last) / runs, passed / runs, float(median(known)) if known else None)
+
+
+def _runs_of(repeat: Callable[[int], None], seconds: float, clock: Callable[[], float]) -> int:
+    """Return the power of two of runs that takes at least so many seconds; the first run of all may take longer."""
+    repeat(1)
+    runs = 1
+    while runs < MOST_RUNS:
+        start = clock()
+        repeat(runs)
+        if clock() - start >= seconds:
+            break
+        runs *= 2
+    return runs
 
 
 def energy_of_run(whole: Window | None, restoring: Window | None, median_us: float) -> Energy | None:

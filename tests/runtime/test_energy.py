@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from looptune.runtime import nvml
+from looptune.runtime import nvml, targets
 from looptune.runtime.device import Cpu
 from looptune.runtime.energy import (
     Energy,
@@ -54,6 +56,26 @@ def test_a_counter_that_is_updated_seldom_tells_the_energy_of_a_run(run_s: float
     assert found.joules == pytest.approx(700.0 * run_s, rel=0.02 if run_s < 0.01 else 0.1)
     assert found.seconds == pytest.approx(run_s)
     assert found.mhz == 1980
+
+
+@pytest.mark.parametrize("reading_s", [0.0, 0.004])
+def test_a_device_seldom_waits_for_a_reading(reading_s: float) -> None:
+    """A counter that is slow to read is read seldom, and a first run that took long decides nothing."""
+    machine, batches = Machine(5e-6), list[int]()
+
+    def repeat(times: int) -> None:
+        batches.append(times)
+        machine.spend(0.05 if len(batches) == 1 else 0.0, 200.0)
+        machine.repeat(times)
+
+    def read() -> tuple[float, ...]:
+        machine.spend(reading_s, 200.0)
+        return (machine.seen,)
+
+    found = measure_window(EnergyCounter(read), repeat, clock=lambda: machine.now)
+    assert found is not None
+    assert batches[-1] * 5e-6 >= max(0.01, 20 * reading_s)
+    assert found.joules == pytest.approx(700.0 * 5e-6, rel=0.1)
 
 
 def test_a_counter_that_stands_still_tells_nothing() -> None:
@@ -143,3 +165,30 @@ def test_a_database_keeps_the_energy(energy: Energy | None) -> None:
     """As facts of a row, of which others and unreadable ones are none."""
     assert from_facts((("registers", 40), *to_facts(energy))) == energy
     assert from_facts((("energy_j", "much"), ("power_w", 3.0))) is None
+
+
+@pytest.mark.skipif(not targets.cuda_installed(), reason="needs the package numba-cuda")
+def test_a_gpu_repeats_a_graph_of_restoring_and_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The graph is made once and launched without waiting for the run before; the end is waited for."""
+    cuda_device = importlib.import_module("looptune.runtime.cuda_device")
+    done: list[str] = []
+
+    class Graph:
+        def __init__(self, stream: str, action: Callable[[str], None], owner: object) -> None:
+            action(stream)
+            done.append("made")
+
+        def launch(self, stream: str) -> None:
+            done.append(f"launch on {stream}")
+
+    monkeypatch.setattr(cuda_device, "Graph", Graph)
+    monkeypatch.setattr(cuda_device, "check", lambda status: None)
+    monkeypatch.setattr(cuda_device.driver, "cuStreamSynchronize", lambda stream: done.append(f"wait for {stream}"))
+    machine = object.__new__(cuda_device.Gpu)
+    machine.stream = "s"
+    machine.copy = lambda source, target: done.append(f"{source} to {target}")
+    repeat = machine.repeater(lambda stream: done.append(f"run on {stream}"), {"x": ("there", "here")})
+    assert done == ["here to there", "run on s", "made"]
+    done.clear()
+    repeat(2)
+    assert done == ["launch on s", "launch on s", "wait for s"]

@@ -105,6 +105,8 @@ def test_tables_have_columns_of_energy_power_and_clock(prepared: PreparedRun, tm
         "default": {"joules": 0.5, "watts": 250.0, "mhz": 1980.0},
         "tuned": {"joules": 0.0123, "watts": 410.0, "mhz": None},
     }
+    assert result_table.energy_missing(result) == ""
+    assert result_table.energy_missing(bare).startswith("gemm: no energy of default, hand-written, tuned: ")
     lines = result_table.plain(result).splitlines()
     (heading,) = (line for line in lines if line.startswith("version"))
     assert heading.split()[-5:] == ["default", "energy", "power", "clock", "verified"]
