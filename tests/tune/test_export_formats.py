@@ -192,6 +192,9 @@ def test_the_finals_rank_what_is_exported() -> None:
     assert best(row(fast, FAILED[3], role="final"), row(split, timed(30.0), role="final")) == (split,) * 3
     late = replace(timed(18.0), facts=(("disturbed", "load 9"),))
     assert best(row(fast, timed(21.0), role="final"), row(split, late, role="final")) == (fast,) * 3
+    assert best(row(fast, FAILED[3], role="final"), row(split, late, role="final")) == (split,) * 3
+    # The finals were slower than the screening: the split version did not reach them, and does not win for that.
+    assert best(row(fast, timed(45.0), role="final"), row("", timed(46.0), role="final")) == (fast,) * 3
 
 
 def test_a_space_that_other_tools_do_not_finish_has_one_parameter() -> None:

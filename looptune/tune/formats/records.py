@@ -29,7 +29,7 @@ from looptune.tune.formats.json_cursor import Amount, JsonCursor, Positive, dump
 from looptune.tune.space.parameters import ParameterTable, parameter_table
 from looptune.tune.space.space import Configuration
 from looptune.tune.space.table_view import Table
-from looptune.tune.store.searches import Measurement, Recording, disturbance
+from looptune.tune.store.searches import Measurement, Recording
 from looptune.tune.store.store import iso_time
 
 if TYPE_CHECKING:
@@ -86,12 +86,19 @@ def metadata(search: Search, own: ParameterTable) -> dict[str, Any]:
 def ranked_entries(search: Search) -> tuple[Entry, ...]:
     """Return the versions of a search with the times of its finals, where a version ran in them.
 
-    The finals decide which version is the best; where they were disturbed, those of the screening stay.
+    The finals decide which version is the best. The times of the screening stay where the finals were disturbed, and
+    where they were so much slower that a version which did not reach them would come before the winner. What the finals
+    found to be wrong is wrong in any case.
     """
-    finals = search.finals
-    if disturbance(finals.values()):
-        return search.entries
-    return tuple(_ranked(entry, finals.get(entry.row.directives)) for entry in search.entries)
+    finals, best = search.finals, search.best
+    ranked = tuple(_ranked(entry, finals.get(entry.row.directives)) for entry in search.entries)
+    if best is not None and best.is_final:
+        first_ms = best.times[best.directives].median_us / 1e3
+        others = [ms for e in ranked if e.row.directives not in finals and (ms := median_ms(e)) is not None]
+        if min(others, default=first_ms) >= first_ms:
+            return ranked
+    wrong = {text: row for text, row in finals.items() if isinstance(row.outcome, WrongResult)}
+    return tuple(_ranked(entry, wrong.get(entry.row.directives)) for entry in search.entries)
 
 
 def _ranked(entry: Entry, final: Row | None) -> Entry:
