@@ -127,7 +127,7 @@ def parts(plan: Plan, *, reorders: bool) -> KernelSources:
         k.name: ("\n".join(_function(k, writer)) + "\n", tuple(_types(finished, k)), _spans(k))
         for k in finished.kernels
     }
-    blank, again, decorator, *driver = _driver(finished, host, stops=False)
+    blank, again, decorator, *driver = _driver(finished, host, stops=False, compiled=True)
     assert (blank, again, decorator[:5]) == ("", "", "@njit"), "what a driver opens with"
     helpers = tuple(f"@njit(inline='always')\n{HELPERS[h]}" for h in sorted(writer.used | host.used))
     return KernelSources(helpers, kernels, "\n".join(driver) + "\n", _signature(plan, stops=False))
@@ -145,14 +145,18 @@ class NumbaCpu(Backend):
         self.threads = threads
 
     def emit(self, plan: Plan) -> str:
-        return self._module(self._finished(plan), stops=False)
+        return self._module(self._finished(plan), stops=False, whole=True)
 
-    def _module(self, plan: FinishedPlan, *, stops: bool) -> str:
-        """Return the module; ``stops``: the driver returns between two launches once it is told to."""
+    def _module(self, plan: FinishedPlan, *, stops: bool, whole: bool) -> str:
+        """Return the module.
+
+        ``stops``: the driver returns between two launches once it is told to; ``whole``: to import the module compiles
+        the driver too, and not its kernels alone.
+        """
         sizes = _extents(plan)
         writer, host = _Writer(sizes), _Writer(sizes)
         kernels = [line for k in plan.kernels for line in _kernel(plan, k, writer)]
-        driver = list(_driver(plan, host, stops=stops))
+        driver = list(_driver(plan, host, stops=stops, compiled=whole))
         helpers = [f"@njit(inline='always')\n{HELPERS[h]}\n" for h in sorted(writer.used | host.used)]
         options = f"OPTIONS = {noalias_type(self.floats.contracts_here)}"
         names = ", ".join((*imported_types(plan), "njit", "uintp", "void"))
@@ -183,7 +187,11 @@ class NumbaCpu(Backend):
         return NumbaCpu(self.cache, Floats(contract="fast"), self.threads)
 
     def build(self, plan: Plan) -> Binary:
-        """Compile into the cache. Numba's own errors pass through: the caller records them as evidence."""
+        """Compile the kernels into the cache. The caller records Numba's own errors as evidence.
+
+        The driver is left to ``load``: its code cannot be passed to another process, and takes as long to compile as
+        a small kernel.
+        """
         finished = self._finished(plan)
         source, start = self.emit(finished), time.perf_counter()
         self._compiled(finished)
@@ -191,10 +199,14 @@ class NumbaCpu(Backend):
 
     def load(self, binary: Binary) -> Program:
         entry = getattr(self._compiled(binary.plan), ident(binary.plan.codelet.name))
+        if not entry.signatures:
+            entry.compile(_signature(binary.plan, has_host_loop(binary.plan)))
+            entry.disable_compile()
         return CpuProgram(binary.plan, entry, self.threads)
 
     def _compiled(self, plan: FinishedPlan) -> ModuleType:
-        return _import(self._module(plan, stops=has_host_loop(plan)), self.cache)
+        """Return the module with its kernels compiled."""
+        return _import(self._module(plan, stops=has_host_loop(plan), whole=False), self.cache)
 
 
 def options_of(contract: bool) -> str:
@@ -310,13 +322,13 @@ def _opened(loop: Loop, lo: str, hi: str, writer: _Writer, indent: str) -> Itera
         writer.nonnegative.add(loop.var)
 
 
-def _driver(plan: FinishedPlan, writer: _Writer, *, stops: bool) -> Iterator[str]:
+def _driver(plan: FinishedPlan, writer: _Writer, *, stops: bool, compiled: bool) -> Iterator[str]:
     params = ", ".join([*(ident(p.name) for p in plan.codelet.params), "cores", *(["told"] if stops else [])])
     yield ""
     yield ""
     # It looks at what another thread tells it: no compiler may take that array to be its own.
     options = "**{**OPTIONS, 'pipeline_class': Compiler}" if stops else "**OPTIONS"
-    yield f"@njit({_signature(plan, stops)!r}, {options})"
+    yield f"@njit({f'{_signature(plan, stops)!r}, ' if compiled else ''}{options})"
     yield f"def {ident(plan.codelet.name)}({params}):"
     if any(CORES.name in kernel.scalars for kernel in plan.kernels):
         yield f"    {CORES.name} = cores"
