@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
+from multiprocessing import current_process
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,12 +162,20 @@ class TunedFunction:
             place = (facts.name, facts.cores, dict(sizes))
             rows = best_versions(store, self.unit, model.target.name, request.floats)
             if all((row.context.device, row.cores, row.sizes) != place or not row.final for row in rows):
+                _check_main(self.unit.codelet.name)
                 run(prepare(request, here), store, self.progress, here)
         return compile.compile(
             request.file, kernel=request.kernel, target=request.target, defines=defines,
             include_dirs=request.include_dirs, dtype=request.dtype, config="best", db=request.db,
             reassociate=request.reassociate, fp_contract=request.fp_contract,
         )  # fmt: skip
+
+
+def _check_main(name: str) -> None:
+    """Raise UsageError in a worker process that imports the user's script, which would start processes of its own."""
+    if getattr(current_process(), "_inheriting", False):
+        raise UsageError(f"{name} is called while a worker process imports this script: call it under "
+                         'if __name__ == "__main__":')  # fmt: skip
 
 
 @dataclass

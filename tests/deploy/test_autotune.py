@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,19 @@ def test_the_best_is_what_the_database_says(tmp_path: Path) -> None:
         looptune.compile(ROWS, target="numba-cpu", config="fast", db=db)
     with pytest.raises(UsageError, match="leave out directives"):
         looptune.compile(ROWS, target="numba-cpu", config="best", db=db, directives=["loop i: unroll 2"])
+
+
+def test_a_script_that_a_worker_imports_is_told_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not by an error of multiprocessing: the script calls the function where a worker process calls it too."""
+    (tmp_path / "rows.c").write_text(ROWS)
+
+    @looptune.tune(tmp_path / "rows.c", budget="2", db=tmp_path / "db", target="numba-cpu")
+    def rows(n, m, A, y, x):  # type: ignore[no-untyped-def]
+        raise AssertionError("the body is not run")
+
+    monkeypatch.setattr(multiprocessing.current_process(), "_inheriting", True, raising=False)
+    with pytest.raises(UsageError, match=r'rows is called while .*: call it under if __name__ == "__main__":'):
+        rows(2, 3, np.ones((2, 3), np.float32), np.ones(2, np.float32), np.ones(3, np.float32))
 
 
 @pytest.mark.long

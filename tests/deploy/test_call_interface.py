@@ -15,6 +15,7 @@ import looptune
 from looptune.core.errors import UsageError
 from looptune.deploy import autotune, host_arrays
 from looptune.deploy.compile import CompiledKernel
+from looptune.deploy.runtime.arguments import Parameter, on_host
 from looptune.frontend import load
 from looptune.tune.execution.lab import Progress
 from tests.helpers import report_database, synthetic_database
@@ -105,6 +106,18 @@ def test_other_libraries_get_the_same_checks(kernel: CompiledKernel) -> None:
         with pytest.raises(UsageError, match=message):
             kernel(10, 2.0, x, written)
     assert y.tolist() == [0.0] * 10
+
+
+def test_built_modules_check_the_same() -> None:
+    """A matrix is an array with the rank that is declared, and elements that are one are not written."""
+    p, y = Parameter("y", "float32", array=True, written=True), np.zeros(10, np.float32)
+    taken = on_host(p, y.reshape(1, 10).view(np.matrix), (10,))
+    assert type(taken) is np.ndarray
+    assert np.shares_memory(taken, y)
+    one = np.lib.stride_tricks.as_strided(y, (10,), (0,))
+    with pytest.raises(ValueError, match="y is written, but elements of the array given are one: pass a copy"):
+        on_host(p, one, (10,))
+    assert on_host(p._replace(written=False), one, (10,)) is one
 
 
 def test_torch_tensors_are_updated_in_place(kernel: CompiledKernel) -> None:

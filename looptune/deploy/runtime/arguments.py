@@ -176,7 +176,9 @@ def on_host(p: Parameter, array: Any, shape: Shape) -> np.ndarray:
     _check(p, str(array.dtype), array.shape, shape)
     if p.written and not array.flags.writeable:
         raise ValueError(f"{p.name} is written, but the array given is read-only: pass a copy")
-    return array
+    if p.written and any(n > 1 and step == 0 for n, step in zip(array.shape, array.strides, strict=True)):
+        raise ValueError(f"{p.name} is written, but elements of the array given are one: pass a copy")
+    return array if type(array) is np.ndarray else array.view(np.ndarray)
 
 
 def _torch(p: Parameter, tensor: Any, shape: Shape) -> DeviceBuffer | None:
