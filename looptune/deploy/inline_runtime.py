@@ -87,6 +87,11 @@ def import_block(imports: Iterable[tuple[str, str]]) -> str:
     return "\n".join([*own, "", *others])
 
 
+def imported_names(imports: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """Return the names that these import statements bind."""
+    return frozenset(name.rpartition(" as ")[2].partition(".")[0] for _, name in imports)
+
+
 def _line(module: str, names: Sequence[str]) -> str:
     line = f"from {module} import {', '.join(names)}"
     if len(line) <= WIDTH:

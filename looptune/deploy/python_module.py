@@ -54,6 +54,13 @@ class ModuleRequest:
     torch: bool = False
 
 
+OWN_NAMES = frozenset({
+    "ACCESSES", "CALL", "CONFIGURATIONS", "CURRENT_STREAM", "OPTIONS", "PARAMETERS", "PLANS", "SIGNATURES", "STRICT",
+    "TEXT", "TUNED", "annotations", "extents", "match", "original",
+})  # fmt: skip
+"""What a module defines besides its function, its kernels and the runtime."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Row:
     measured: BestVersion
@@ -81,16 +88,18 @@ def text(request: ModuleRequest) -> str:
         runtime.names | compiled.names | {k.name for k in assembly.found.values()}, "original", options="STRICT"
     )
     original = loops.add(plans.original(codelet), "the loops as they were written")
-    name = ident(codelet.name)
-    name = f"{name}_" if name in runtime.names else name
     contracts = request.floats.contracts_here
     options = f'STRICT = {options_of(contracts)}\n"""Options of Numba for the original loops."""\n'
     options += f"\n\n{compiled.text}\n"
     options += "" if gpu else f"\n\nOPTIONS = {noalias_type(contracts)}\n"
     own = {("numba", "config")} if gpu else set()
     own |= {("", "torch")} if request.torch else set()
+    imported = runtime.imports | compiled.imports | assembly.imports | loops.imports | own
+    taken = OWN_NAMES | runtime.names | compiled.names | inline_runtime.imported_names(imported)
+    name = ident(codelet.name)
+    name = f"{name}_" if name in taken else name
     operator = f'"{name}_op", ' if request.torch else ""
-    imports = inline_runtime.import_block(runtime.imports | compiled.imports | assembly.imports | loops.imports | own)
+    imports = inline_runtime.import_block(imported)
     parts = [
         _docstring(request, name, rows),
         f"from __future__ import annotations\n\n{imports}\n",

@@ -38,6 +38,7 @@ def schema(codelet: Codelet, names: Sequence[str]) -> str:
 
 def text(codelet: Codelet, name: str, names: Sequence[str], *, gpu: bool) -> str:
     """Return the part of a module that registers its function ``name`` with the parameters ``names``."""
+    names = [f"{n}_" if n in (name, "CURRENT_STREAM") else n for n in names]  # which the text below calls
     written = [n for p, n in zip(codelet.params, names, strict=True) if isinstance(p, Array) and p.io != "in"]
     quoted = ", ".join(f'"{n}"' for n in written)
     mutates = f"({quoted},)" if written else "()"

@@ -197,6 +197,19 @@ def test_the_command(tmp_path: Path) -> None:
         runner.invoke(cli, [*call, "-o", str(tmp_path / "no" / "x.py")], catch_exceptions=False, standalone_mode=False)
 
 
+@pytest.mark.parametrize("name", ["match", "CALL", "select", "original"])
+def test_a_function_hides_nothing_of_its_module(name: str, tmp_path: Path) -> None:
+    """Neither what the module imports nor what it defines: it has another name then."""
+    made = imported(written(tmp_path, f"void {name}(int n, float x[n]) {{ for (int i = 0; i < n; i++) x[i] *= 2; }}",
+                            None, "numba-cpu", default=True))  # fmt: skip
+    x = np.ones(3, np.float32)
+    assert f"{name}_" in made.__all__
+    with pytest.warns(UserWarning, match="nothing was tuned"):
+        getattr(made, f"{name}_")(3, x)
+    assert x.tolist() == [2.0] * 3
+    assert made.match(3).level == "default"
+
+
 # -- what is chosen -------------------------------------------------------------------------------
 
 

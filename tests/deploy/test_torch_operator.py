@@ -66,6 +66,17 @@ def test_the_operator_says_what_it_changes(tmp_path: Path) -> None:
     assert (y.tolist(), z.tolist()) == ([4.0] * 5, [5.0] * 5)
 
 
+@pytest.mark.usefixtures("fake_torch")
+def test_names_of_the_module_are_no_names_of_the_function(tmp_path: Path) -> None:
+    """A function called torch does not hide the library, nor a parameter the function."""
+    text = "void torch(int n, float torch[n], float CURRENT_STREAM[n]) { for (int i = 0; i < n; i++) torch[i] = 1; }"
+    made = imported(written(tmp_path, text, None, "numba-cpu", default=True, torch=True))
+    assert made.torch__op.schema == "(SymInt n, Tensor(a0!) torch, Tensor CURRENT_STREAM_) -> ()"
+    y = np.zeros(3, np.float32)
+    made.torch__op.function(3, y, np.zeros(3, np.float32))
+    assert y.tolist() == [1.0] * 3
+
+
 @cuda
 @pytest.mark.usefixtures("fake_torch")
 def test_a_gpu_works_on_the_current_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
