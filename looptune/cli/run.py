@@ -260,6 +260,7 @@ def _programs(
     from looptune.core.floating_point import floats_of_options
     from looptune.deploy.program.whole import WholeProgram, time_program
     from looptune.frontend import load
+    from looptune.tune.session.conclude import named_sizes
 
     if not options.pop("whole"):
         return []
@@ -271,8 +272,13 @@ def _programs(
         unit = load(file, kernel=options["kernel"], defines=defines, include_dirs=options["include_dirs"])
         macros = {name: value for name, value in unit.defines.items() if name not in unit.known_values}
         mine = [r for r in results if r.kernel in (unit.codelet.name, file.stem)]
-        same = [r for r in mine if all(r.sizes.get(name) == value for name, value in unit.values.items())]
+        # A parameter's value given by -D does not change the program.
+        program = load(file, kernel=options["kernel"], defines=macros, include_dirs=options["include_dirs"])
+        own = named_sizes(program, {n: v for n, v in program.values.items() if isinstance(v, int)})
+        same = [r for r in mine if all(r.sizes.get(name) == value for name, value in own.items())]
         if not same:
+            where = " ".join(f"{name}={value}" for name, value in own.items())
+            warn(f"the whole program {file} is not timed: it runs at {where}, and nothing was measured there")
             return file, ()
         result = same[0]
         architectures = (result.facts.arch,) if result.facts.arch.startswith("sm_") else ()

@@ -170,7 +170,7 @@ def _result(
         facts=prepared.facts,
         target=prepared.job.target.name,
         dtype=prepared.context.dtype,
-        sizes=_named(prepared),
+        sizes=named_sizes(prepared.unit, prepared.sizes),
         entries=_entries(prepared, found, alone, default, best, verified, asserted, _default(match, default)),
         directives=best if request.sweep else "",
         ties=ties,
@@ -300,11 +300,10 @@ def _original(prepared: PreparedRun) -> ReferenceResult:
     return ReferenceResult(prepared.job, prepared.job.problem, prepared.job.seed)
 
 
-def _named(prepared: PreparedRun) -> dict[str, int]:
+def named_sizes(unit: Unit, sizes: Mapping[str, int]) -> dict[str, int]:
     """Return the sizes as a user gives them with -D: by the macro NI where the text has one for the parameter ni."""
-    unit = prepared.unit
     words = set(re.findall(r"[A-Za-z_]\w*", unit.text))
-    named = {n.upper() if n.upper() in words else n: v for n, v in prepared.sizes.items()}
+    named = {n.upper() if n.upper() in words else n: v for n, v in sizes.items()}
     given = {n: int(v) for n, v in unit.defines.items() if n in words and "DATASET" not in n and str(v).isdecimal()}
     return given | named
 

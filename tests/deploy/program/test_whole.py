@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from looptune.cli.run import _programs
 from looptune.core.errors import UsageError
 from looptune.core.floating_point import DEFAULT
+from looptune.deploy.program import whole
 from looptune.deploy.program.whole import ProgramTimes, WholeProgram, time_program
 from looptune.report.whole_table import notes, whole_table
 
@@ -38,6 +41,27 @@ def test_a_program_that_fails(tmp_path: Path) -> None:
     """Its time would mean nothing."""
     with pytest.raises(UsageError, match="exit code 3"):
         time_program(program(tmp_path, 3), None, lambda said: None)
+
+
+@pytest.mark.parametrize(
+    ("defines", "measured", "timed"),
+    [({"N": "50"}, {"N": 50}, True), ({"N": "50"}, {"N": 60}, False), ({"N": "50", "n": "8"}, {"n": 8, "N": 8}, False)],
+)
+def test_the_program_is_timed_at_the_sizes_measured(
+    defines: dict[str, str], measured: dict[str, int], timed: bool, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Whatever these are called; where nothing was measured at its own sizes, a warning says so."""
+    path = tmp_path / "f.c"
+    path.write_text(TEXT)
+    monkeypatch.setattr(whole, "time_program", lambda *given: ("timed",))
+    options = {"whole": True, "dtype": None, "fp_contract": None, "kernel": None, "include_dirs": (), "db": tmp_path}
+    (program,) = _programs([path], options, [{**defines, "CODE": "0"}])
+    result = SimpleNamespace(
+        kernel="f", sizes={**measured, "CODE": 0}, facts=SimpleNamespace(arch="x86_64"), median_us=lambda name: None
+    )
+    assert program([result]) == (path, ("timed",) if timed else ())
+    assert ("is not timed: it runs at N=50 CODE=0, and nothing was measured there" in capsys.readouterr().err) != timed
 
 
 def test_the_table() -> None:
