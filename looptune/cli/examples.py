@@ -46,8 +46,10 @@ def examples(directory: Path | None) -> int:
     root = source()
     if directory is None:
         for name, what in FOLDERS:
-            files = [path for path in (root / name).iterdir() if path.is_file()]
-            click.echo(f"{name:12} {len(files):3} files  {what}")
+            others = [root / other for other, _ in FOLDERS if other.startswith(f"{name}/")]
+            files = [p for p in _files(root) if p.is_relative_to(root / name)]
+            own = [p for p in files if not any(p.is_relative_to(other) for other in others)]
+            click.echo(f"{name:12} {len(own):3} files  {what}")
         click.echo(
             "copy them with `looptune examples DIR`, then for example: looptune run DIR/polybench/gemm.c --sweep"
         )

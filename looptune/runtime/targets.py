@@ -318,7 +318,8 @@ def ptx(name: str, plan: Plan, arch: str, floats: Floats = DEFAULT) -> str:
 
     Raises UsageError for a target without PTX.
     """
-    check_name(name)
+    if name not in EMITTED:
+        check_name(name)
     if name not in ("auto", "numba-cuda", "cuda-c"):
         raise UsageError(f"--ptx is for NVIDIA GPUs, and the target is {name}: choose numba-cuda or cuda-c")
     kind = _cuda(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -29,6 +30,7 @@ def test_examples_are_copied_and_work(tmp_path: Path) -> None:
     listed = looptune("examples", cwd=tmp_path)
     assert listed.code == 0
     assert all(name in listed.out for name, _ in examples.FOLDERS)
+    assert sum(map(int, re.findall(r"(\d+) files", listed.out))) == len(examples._files(ROOT))
     assert looptune("examples", "new/lessons", cwd=tmp_path).code == 0
     found = tmp_path / "new" / "lessons"
     for name in ("polybench/gemm.c", "polybench/c/gemm.c", "polybench/handwritten/gemm.py", "pragmas/gemm.pragmas",
