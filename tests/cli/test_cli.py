@@ -69,7 +69,7 @@ def swept(here: Path) -> Swept:
 KEYS = [
     "kernel", "device", "target", "dtype", "sizes", "sequential_us", "default_us", "handwritten_us", "tuned_us",
     "tuned_q1_us", "tuned_q3_us", *SHARES, "directives", "asserted", "versions", "seconds", "earned", "guests",
-    "kernels", "disturbed",
+    "kernels", "disturbed", "energy",
 ]  # fmt: skip
 
 
