@@ -87,11 +87,8 @@ def _run(command: Sequence[object], env: object) -> Ran:
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
-def agrees(program: WholeProgram, *arguments: str, within_tolerance: bool = True) -> None:
-    """Assert that it prints the same everywhere, and that every call that is compared agrees.
-
-    ``within_tolerance``: no compared element may differ by more than the rounding that the tolerance allows.
-    """
+def agrees(program: WholeProgram, *arguments: str) -> None:
+    """Assert that it prints the same everywhere, and that every call that is compared agrees."""
     plain = program.plain(*arguments)
     host = program.on_host(*arguments)
     device = program.on_device(*arguments)
@@ -100,6 +97,5 @@ def agrees(program: WholeProgram, *arguments: str, within_tolerance: bool = True
         assert (ran.code, ran.out) == (plain.code, plain.out), ran
     assert not host.said
     assert device.count("launch") + device.count("together") > 0
-    if within_tolerance:
-        assert "differ" not in checked.said
-        assert "all calls agree" in checked.said
+    assert "differ" not in checked.said
+    assert "all calls agree" in checked.said

@@ -27,6 +27,7 @@ static const struct looptune_kernel axpy_tuned = {"axpy_tuned", "axpy tuned", im
 static const struct looptune_kernel axpy_wrong = {"axpy_wrong", "axpy wrong", images, 5, {256, 1, 1}, 0};
 static const struct looptune_kernel turn_blocks = {"turn_blocks", "turn", images, 5, {64, 1, 1}, 0};
 static const struct looptune_kernel add_scratch = {"add_scratch", "add scratch", images, 5, {256, 1, 1}, 0};
+static const struct looptune_kernel add_garbage = {"add_garbage", "add garbage", images, 5, {64, 1, 1}, 0};
 
 static int launch_axpy(struct looptune_run *run, const struct looptune_kernel *kernel, const void *arguments,
                        const looptune_address *arrays) {
@@ -80,6 +81,26 @@ static int turned_twice(struct looptune_run *run, const void *arguments, const l
     looptune_launch(run, &turn_blocks, (g->n + 63) / 64, 1, 1, list);
     return by_default(run, arguments, arrays);
 }
+/* Adds and subtracts 2^20 x before: what y had below the roundings of that is lost. */
+static int with_cancellation(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
+    struct axpy_arguments large = *(const struct axpy_arguments *)arguments;
+    large.a = 1048576;
+    launch_axpy(run, &axpy_default, &large, arrays);
+    large.a = -1048576;
+    launch_axpy(run, &axpy_default, &large, arrays);
+    return by_default(run, arguments, arrays);
+}
+/* Adds what is in memory that nothing has set, to y[7]. */
+static int with_garbage(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
+    looptune_address scratch = looptune_scratch(run, 4, 0), y = arrays[1];
+    unsigned n = (unsigned)((const struct axpy_arguments *)arguments)->n;
+    void *list[3];
+    list[0] = &scratch;
+    list[1] = &y;
+    list[2] = &n;
+    looptune_launch(run, &add_garbage, 1, 1, 1, list);
+    return by_default(run, arguments, arrays);
+}
 static int together(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
     const struct axpy_arguments *g = (const struct axpy_arguments *)arguments;
     looptune_address x = arrays[0], y = arrays[1];
@@ -112,6 +133,13 @@ static struct looptune_codelet saved = {"saved", "app.c:40", beyond_tuned, 1, si
 static struct looptune_codelet at_once = {"at_once", "app.c:50", NULL, 0, size_names, 1, together, 1, NULL, NULL};
 
 static struct looptune_codelet turned = {"turned", "app.c:60", NULL, 0, size_names, 1, turned_twice, 1, NULL, NULL};
+
+static struct looptune_codelet moving = {"moving", "app.c:70", NULL, 0, size_names, 1, with_cancellation, 1, NULL, NULL};
+static const struct looptune_version unstable_tuned[] = {
+    {"NVIDIA H200", 132, 90, at_1000, with_cancellation, with_cancellation, "tile i:1"}};
+static struct looptune_codelet unstable = {"unstable", "app.c:80", unstable_tuned, 1, size_names, 1, by_default, 1, NULL,
+                                           NULL};
+static struct looptune_codelet unsteady = {"unsteady", "app.c:90", NULL, 0, size_names, 1, with_garbage, 1, NULL, NULL};
 
 static void axpy_loops(const void *arguments) {
     const struct axpy_arguments *g = (const struct axpy_arguments *)arguments;
@@ -175,7 +203,8 @@ static int tell(const char *what, int status, const float *y, long long n, int t
 }
 
 static struct looptune_codelet *codelet_of(const char *name) {
-    struct looptune_codelet *all[] = {&axpy, &steps, &bad, &beyond, &saved, &at_once, &turned};
+    struct looptune_codelet *all[] = {&axpy, &steps, &bad, &beyond, &saved, &at_once, &turned, &moving,
+                                      &unstable, &unsteady};
     size_t k;
     for (k = 0; k < sizeof all / sizeof *all; k++)
         if (strcmp(all[k]->name, name) == 0) return all[k];

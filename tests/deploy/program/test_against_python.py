@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import random
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 from looptune.deploy.runtime.lookup import Device, look_up
-from looptune.runtime.tolerance import tolerance
+from looptune.runtime.tolerance import RoundingEstimate, tolerance
 from tests.helpers.host_kernels import LIBRARIES, RUNTIME, compiled, environment, write_fake_driver
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
@@ -126,15 +127,15 @@ def _expected(table: Sequence[Mapping[str, Any]], device: Device, sizes: Sequenc
 COMPARISON = """
 #include "looptune_runtime.c"
 typedef unsigned long long u64;
-u64 differing(const void *got, void *expected, u64 bytes, int kind, int item, double terms);
-u64 differing(const void *got, void *expected, u64 bytes, int kind, int item, double terms) {
+u64 differing(const void *got, void *expected, u64 bytes, int kind, int item, double terms, double shift);
+u64 differing(const void *got, void *expected, u64 bytes, int kind, int item, double terms, double shift) {
     struct looptune_array a = {"a", 0, 0, 0, 0, 0};
-    struct difference d = {0, 0, 0, 0, 0, 0, 0};
+    struct difference d = {0, 0, 0, 0, 0, 0, 0, 0};
     a.host = expected;
     a.bytes = bytes;
     a.kind = (char)kind;
     a.item = (unsigned char)item;
-    compare(&d, &a, got, terms);
+    compare(&d, &a, got, terms, shift);
     return d.count;
 }
 """
@@ -150,28 +151,32 @@ def differing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     function = ctypes.CDLL(str(folder / "c.so")).differing
     function.restype = ctypes.c_ulonglong
     pointer = ctypes.c_void_p
-    function.argtypes = [pointer, pointer, ctypes.c_ulonglong, ctypes.c_int, ctypes.c_int, ctypes.c_double]
-    return lambda got, expected, terms: function(
-        got.ctypes.data, expected.ctypes.data, expected.nbytes, ord(expected.dtype.kind), expected.dtype.itemsize, terms
-    )
+    function.argtypes = [pointer, pointer, ctypes.c_ulonglong, ctypes.c_int, ctypes.c_int, *[ctypes.c_double] * 2]
+    return lambda got, expected, terms, shift=0.0: function(
+        got.ctypes.data, expected.ctypes.data, expected.nbytes, ord(expected.dtype.kind), expected.dtype.itemsize,
+        terms, shift,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("count", [1, 2, 3, 100, 1001])
 def test_tolerance(differing: Any, dtype: str, count: int) -> None:
-    """As many elements differ as by looptune's own tolerance: around it, and with zeros, infinities and NaN."""
+    """As many elements differ as by looptune's own tolerance: around it, with zeros, infinities and NaN, and of results that move."""
     rng = np.random.default_rng(count)
-    for terms in (1, 50, 4000):
+    for terms, move in itertools.product((1, 50, 4000), (0, 1e-5, 1)):
         expected = rng.normal(size=count).astype(dtype) * rng.choice([0, 1, 1000], count).astype(dtype)
         expected[rng.random(count) < 0.05] = rng.choice([np.nan, np.inf, -np.inf])
-        allowed = tolerance("a", expected, terms)
+        moved = (expected + move * rng.random(count)).astype(dtype)
+        allowed = tolerance("a", expected, terms, RoundingEstimate({"a": moved}, {}))
         got = (expected + allowed * rng.choice([0, 0.5, 1.5, -0.9, -1.2], count)).astype(dtype)
         got[rng.random(count) < 0.05] = rng.choice([np.nan, np.inf])
         with np.errstate(invalid="ignore"):
             error = np.abs(got.astype("float64") - expected.astype("float64"))
             same = (got == expected) | (np.isnan(got) & np.isnan(expected))
         wrong = ~same & ~(np.isfinite(expected) & np.isfinite(got) & (error <= allowed))
-        assert differing(got, expected, terms) == wrong.sum()
+        with np.errstate(invalid="ignore"):
+            shifts = np.abs(moved.astype("float64") - expected.astype("float64"))
+        assert differing(got, expected, terms, np.max(shifts[np.isfinite(shifts)], initial=0)) == wrong.sum()
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float16"])

@@ -320,6 +320,24 @@ def test_check(programs: Programs) -> None:
     assert ran.log[-1] == FREED
 
 
+def test_check_of_results_that_move(programs: Programs) -> None:
+    """Errors may be as large as the shifts of the default version if the inputs change by one rounding."""
+    ran = programs.right("call", "1000", "moving", "2", LOOPTUNE_CHECK=1)
+    assert (
+        ran.said.count("elements of y are off by more than rounding usually takes, but not by more than 4 times") == 1
+    )
+    assert "moving (app.c:70): all calls agree with the original loops: 2; the largest error is 0." in ran.said
+    assert ran.log[-1] == FREED
+
+
+@pytest.mark.parametrize("codelet", ["unstable", "unsteady"])
+def test_check_of_kernels_that_move_results(codelet: str, programs: Programs) -> None:
+    """A tuned version that rounds more than the default is found, and a default that is not the same each time."""
+    ran = programs.right("call", "1000", codelet, "2", LOOPTUNE_CHECK=1)
+    assert "calls that differ from the original loops: 2 of 2\n" in ran.said
+    assert "are off" not in ran.said
+
+
 def test_check_of_calls_that_keep_data(programs: Programs) -> None:
     """A checked call takes its data from the host and leaves none on the device, whatever the directives say."""
     ran = programs.right("sequence", "1000", "lk.pk.a.ws", LOOPTUNE_CHECK=1)

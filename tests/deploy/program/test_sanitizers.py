@@ -18,6 +18,7 @@ CALLS = (
     ("call", "1000", "beyond"),
     ("call", "1000", "saved"),
     ("call", "1000", "turned"),
+    ("call", "1000", "moving"),
     ("aliased",),
     ("twice", "1000"),
     ("threads",),

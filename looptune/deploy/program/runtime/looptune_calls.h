@@ -181,20 +181,25 @@ static void free_copies(struct checked *c) {
     if (!c) return;
     for (k = 0; k < c->count; k++) free(c->copies[k]);
     free(c->copies);
+    free(c->shifts);
     free(c);
 }
 /* Keep what was computed until it is compared. */
-static void **keep_copies(struct looptune_codelet *codelet, int count) {
+static struct checked *keep_copies(struct looptune_codelet *codelet, int count) {
     struct checked *c = (struct checked *)zeros(1, sizeof *c);
     free_copies(kept_copies(codelet)); /* of loops that a return has left */
     c->codelet = codelet;
     c->thread = pthread_self();
     c->count = count;
     c->copies = (void **)zeros((size_t)count, sizeof *c->copies);
+    c->shifts = (double *)zeros((size_t)count, sizeof *c->shifts);
     c->next = all.checked;
     all.checked = c;
-    return c->copies;
+    return c;
 }
+
+/* See looptune_rounding.h. */
+static void find_shifts(struct call *c, struct checked *first);
 
 /* Make memory for all arrays, choose what runs, run it; their memory is returned by the caller. */
 static int run_bound(struct call *c) {
@@ -211,8 +216,12 @@ static int run_bound(struct call *c) {
     if (status != LOOPTUNE_OK) return status;
     status = launch_all(c);
     if (status == LOOPTUNE_OK && all.check) {
-        status = finish(c, keep_copies(c->state->codelet, c->count));
-        if (status != LOOPTUNE_OK) free_copies(kept_copies(c->state->codelet));
+        struct checked *kept = keep_copies(c->state->codelet, c->count);
+        status = finish(c, kept->copies);
+        if (status == LOOPTUNE_OK)
+            find_shifts(c, kept);
+        else
+            free_copies(kept_copies(c->state->codelet));
     } else if (status == LOOPTUNE_OK && c->asynchronous)
         note_written(c);
     else if (status == LOOPTUNE_OK)

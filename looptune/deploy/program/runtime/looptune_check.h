@@ -1,43 +1,13 @@
 /* LOOPTUNE_CHECK: what the device computed, compared with the original loops.
    A part of looptune_runtime.c, which includes it once. */
 
-/* Whether a number is finite, or none. By its bits: the compiler may have been told that all numbers are finite. */
-static int has_all_ones(double x, int *none) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    *none = (bits & 0xfffffffffffffull) != 0;
-    return (bits >> 52 & 0x7ff) == 0x7ff;
-}
-static int is_finite(double x) {
-    int none;
-    return !has_all_ones(x, &none);
-}
-static int is_none(double x) {
-    int none;
-    return has_all_ones(x, &none) && none;
-}
-static int same_infinity(double x, double y) {
-    return memcmp(&x, &y, sizeof x) == 0;
-}
-
-/* The element of an array that differs most: `ratio` is its error over its tolerance. */
+/* The element of an array that differs most: `ratio` is its error over its tolerance. `unusual` counts the elements
+   that only the array's shift allows. */
 static const double INFINITELY_MANY = 1e300;
 struct difference {
-    unsigned long long index, count, of;
+    unsigned long long index, count, of, unusual;
     double ratio, got, expected, tolerance;
 };
-
-static double element(const struct looptune_array *a, const void *values, unsigned long long k) {
-    float single;
-    double number;
-    const char *at = (const char *)values + k * a->item;
-    if (a->item == sizeof single) {
-        memcpy(&single, at, sizeof single);
-        return (double)single;
-    }
-    memcpy(&number, at, sizeof number);
-    return number;
-}
 
 /* The median of `count` numbers, which are reordered (Hoare's selection). */
 static double median(double *x, unsigned long long count) {
@@ -90,8 +60,10 @@ static void note_difference(struct difference *d, unsigned long long k, double r
     d->tolerance = tolerance;
 }
 
-/* |got - expected| <= 4 sqrt(terms) eps (|expected| + magnitude): the tolerance of looptune's own verification. */
-static void compare_floats(struct difference *d, const struct looptune_array *a, const void *got, double terms) {
+/* |got - expected| <= 4 sqrt(terms) eps (|expected| + magnitude), or 4 times how far the array's results move: the
+   tolerance of looptune's own verification. */
+static void compare_floats(struct difference *d, const struct looptune_array *a, const void *got, double terms,
+                           double shift) {
     double eps = a->item == 4 ? 1.1920928955078125e-07 : 2.220446049250313e-16;
     double relative = 4 * sqrt(terms > 16 ? terms : 16) * eps, scale = magnitude(a);
     unsigned long long k;
@@ -103,6 +75,8 @@ static void compare_floats(struct difference *d, const struct looptune_array *a,
         }
         tolerance = relative * (fabs(y) + scale);
         error = fabs(x - y);
+        if (error > tolerance && error <= 4 * shift) d->unusual++;
+        if (tolerance < 4 * shift) tolerance = 4 * shift;
         if (error > 0) note_difference(d, k, tolerance > 0 ? error / tolerance : INFINITELY_MANY, x, y, tolerance);
     }
 }
@@ -124,10 +98,10 @@ static void compare_bytes(struct difference *d, const struct looptune_array *a, 
             note_difference(d, k, INFINITELY_MANY, integer(a, got, k), integer(a, a->host, k), 0);
 }
 
-static void compare(struct difference *d, const struct looptune_array *a, const void *got, double terms) {
+static void compare(struct difference *d, const struct looptune_array *a, const void *got, double terms, double shift) {
     d->of = a->bytes / a->item;
-    if (a->kind == 'f' && (a->item == 4 || a->item == 8))
-        compare_floats(d, a, got, terms);
+    if (is_float(a))
+        compare_floats(d, a, got, terms, shift);
     else
         compare_bytes(d, a, got);
 }
@@ -135,16 +109,21 @@ static void compare(struct difference *d, const struct looptune_array *a, const 
 LOOPTUNE_WEAK void looptune_compare(struct looptune_codelet *codelet, struct looptune_array *arrays, int array_count) {
     struct codelet_state *s;
     struct checked *c;
-    int k, differs = 0;
+    int k, differs = 0, unusual = 0;
     pthread_mutex_lock(&lock);
     s = state_of(codelet);
     c = kept_copies(codelet);
     for (k = 0; c && k < array_count && k < c->count; k++) {
-        struct difference d = {0, 0, 0, 0, 0, 0, 0};
+        struct difference d = {0, 0, 0, 0, 0, 0, 0, 0};
         const struct looptune_array *a = &arrays[k];
         if (!c->copies[k] || !a->item) continue;
-        compare(&d, a, c->copies[k], codelet->terms);
+        compare(&d, a, c->copies[k], codelet->terms, c->shifts[k]);
         if (d.ratio > s->worst) s->worst = d.ratio;
+        if (d.unusual && s->widened == 0 && !unusual)
+            say("%s (%s): %llu of %llu elements of %s are off by more than rounding usually takes, but not by more than "
+                "4 times what they move if the inputs change by one rounding (%.3g)", codelet->name, codelet->place,
+                d.unusual, d.of, a->name, c->shifts[k]);
+        unusual |= d.unusual != 0;
         if (d.count == 0) continue;
         if (s->differing == 0)
             say("%s (%s): %s[%llu] is %.9g on the device and %.9g on the host, the tolerance is %.3g "
@@ -155,6 +134,7 @@ LOOPTUNE_WEAK void looptune_compare(struct looptune_codelet *codelet, struct loo
     if (c) {
         s->compared++;
         s->differing += (unsigned long)differs;
+        s->widened += (unsigned long)unusual;
     }
     free_copies(c);
     pthread_mutex_unlock(&lock);

@@ -143,17 +143,19 @@ struct codelet_state {
     const struct device *cached_for;
     long long *sizes;
     struct choice choice;
-    unsigned long compared, differing;
+    unsigned long compared, differing, widened;
     double worst; /* error over tolerance */
     struct codelet_state *next;
 };
 
-/* What the device computed in a checked call, until its thread compares it. */
+/* What the device computed in a checked call, until its thread compares it. `shifts` says how far the results move
+   if the inputs change by one rounding, 0 where that is not known. */
 struct checked {
     struct looptune_codelet *codelet;
     pthread_t thread;
     int count;
     void **copies;
+    double *shifts;
     struct checked *next;
 };
 

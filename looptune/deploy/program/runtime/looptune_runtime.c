@@ -6,7 +6,8 @@
  *     arrays            copies of the host's arrays on the device, and which side is current
  *     selection         of the tuned version
  *     calls             and the public functions
- *     checking, report  LOOPTUNE_CHECK, LOOPTUNE_VERBOSE
+ *     rounding, check   LOOPTUNE_CHECK: how far results move, and whether they are right
+ *     report            LOOPTUNE_VERBOSE, LOOPTUNE_REPORT
  *
  * One lock serves all: a call holds it from its first transfer to its last, and not while loops run on the host.
  */
@@ -39,6 +40,7 @@ extern "C" {
 #include "looptune_arrays.h"
 #include "looptune_selection.h"
 #include "looptune_calls.h"
+#include "looptune_rounding.h"
 #include "looptune_pieces.h"
 #include "looptune_transfers.h"
 #include "looptune_caller.h"
