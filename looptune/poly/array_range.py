@@ -28,7 +28,7 @@ from looptune.poly import array_extent, bounds_check
 from looptune.poly.affine import name, to_isl
 from looptune.poly.coalesce import coalesce
 from looptune.poly.data_conditions import conjuncts
-from looptune.poly.guarded_loads import GuardedLoad, guarded_loads
+from looptune.poly.guarded_loads import GuardedLoad, evaluated_loads, guarded_loads
 from looptune.poly.isl_limits import QUESTION, IslLimitExceeded, isl_operation_limit
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _evaluated(model: Scop) -> Evaluated:
     nest = model.space.nest
     for s in model.statements.values():
         for e, reached in bounds_check.expressions(model, s):
-            for load, here in bounds_check.evaluated_loads(e, reached):
+            for load, here in evaluated_loads(e, reached):
                 key = (s.name, load.array, tuple(nest.affine(i, s.dims, products=False) for i in load.index))
                 before = found.get(key, here.domain)
                 found[key] = before.union(here.domain) if before is not None and here.dims == s.dims else None

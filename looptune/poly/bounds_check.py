@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Literal
 import islpy as isl
 
 from looptune.core.source import Span
-from looptune.ir.nodes import Array, Binary, Call, Cast, Expr, Load, Local, Select, Unary
+from looptune.ir.nodes import Array, Expr, Load, Local
 from looptune.poly.access import source_text
+from looptune.poly.guarded_loads import evaluated_loads
 from looptune.poly.scop import Scop
 
 if TYPE_CHECKING:
@@ -116,27 +117,3 @@ def expressions(model: Scop, s: Statement) -> Iterator[tuple[Expr, EvaluationCon
     here = EvaluationContext(model, s.assign.span, s.dims, model.space.instance(s), model.space.domain(s.name), s.exact)
     yield s.assign.target, here
     yield s.assign.value, here
-
-
-def evaluated_loads(e: Expr, here: EvaluationContext) -> Iterator[tuple[Load, EvaluationContext]]:
-    """Yield the loads that the expression evaluates, each with the conditions under which it is evaluated."""
-    match e:
-        case Select(cond, then, other):
-            yield from evaluated_loads(cond, here)
-            yield from evaluated_loads(then, here.with_condition(cond, True))
-            yield from evaluated_loads(other, here.with_condition(cond, False))
-        case Binary("&&" | "||" as op, lhs, rhs):
-            yield from evaluated_loads(lhs, here)
-            yield from evaluated_loads(rhs, here.with_condition(lhs, op == "&&"))
-        case Binary(_, lhs, rhs):
-            yield from evaluated_loads(lhs, here)
-            yield from evaluated_loads(rhs, here)
-        case Unary(_, arg) | Cast(_, arg):
-            yield from evaluated_loads(arg, here)
-        case Call(_, args):
-            for arg in args:
-                yield from evaluated_loads(arg, here)
-        case Load(_, index):
-            yield e, here
-            for subscript in index:
-                yield from evaluated_loads(subscript, here)

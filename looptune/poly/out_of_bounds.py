@@ -17,7 +17,8 @@ from looptune.ir.c_printer import expression_text
 from looptune.ir.nodes import Array, Expr, Load, Local
 from looptune.ir.rewrite import walk
 from looptune.poly.access import source_text
-from looptune.poly.bounds_check import EvaluationContext, evaluated_loads, expressions
+from looptune.poly.bounds_check import EvaluationContext, expressions
+from looptune.poly.guarded_loads import evaluated_loads
 from looptune.poly.isl_limits import QUESTION, IslLimitExceeded, isl_operation_limit
 from looptune.poly.witness import lexmin_pair
 
