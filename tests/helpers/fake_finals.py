@@ -8,7 +8,8 @@ from typing import Any
 
 from looptune.tune.execution.local_executor import LocalExecutor
 from looptune.tune.execution.worker_loop import PickledValue, TaskResult
-from looptune.tune.measure.evaluate import FinalsRequest, KernelBuilder, Times
+from looptune.tune.measure.evaluate import KernelBuilder
+from looptune.tune.measure.finals_rounds import FinalsRequest, Times
 from looptune.tune.session.finals import KernelFinals, WinnerSources
 from looptune.tune.session.prepare import PreparedRun, TuningRequest, prepare
 from looptune.tune.session.proof import ProofSummary

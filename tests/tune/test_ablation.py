@@ -12,7 +12,8 @@ from looptune.report import result_table
 from looptune.runtime.timing import speedup
 from looptune.tune.execution.local_executor import LocalExecutor
 from looptune.tune.execution.worker_loop import PickledValue, TaskResult
-from looptune.tune.measure.evaluate import FinalsRequest, KernelBuilder, Times
+from looptune.tune.measure.evaluate import KernelBuilder
+from looptune.tune.measure.finals_rounds import FinalsRequest, Times
 from looptune.tune.results.result import DirectiveGain, Sources, from_record, to_record
 from looptune.tune.session import ablation
 from looptune.tune.session.ablation import Winner

@@ -14,7 +14,8 @@ from looptune.runtime.device import Cpu
 from looptune.runtime.outcome import WrongResult
 from looptune.runtime.timing import without_verdict
 from looptune.tune.execution.worker_loop import TaskResult
-from looptune.tune.measure.evaluate import PAUSES_S, FinalsRequest, MeasuringDevice, Times
+from looptune.tune.measure.evaluate import MeasuringDevice
+from looptune.tune.measure.finals_rounds import PAUSES_S, Finals, FinalsRequest, Times
 from looptune.tune.measure.sequential import SequentialTimes
 from looptune.tune.results.result import Sources, from_record, to_record
 from looptune.tune.session import conclude, finals
@@ -97,7 +98,7 @@ def test_original_loops_that_were_disturbed_are_timed_again(prepared: PreparedRu
 
 def test_finals_are_repeated_until_the_machine_is_quiet(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three times at most, and once under a budget of seconds; times beside the screening count as much as load."""
-    monkeypatch.setattr("looptune.tune.measure.evaluate.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("looptune.tune.measure.finals_rounds.time.sleep", lambda seconds: None)
     said = [SAID, "", SAID, SAID, SAID]
     monkeypatch.setattr(Cpu, "watch", lambda self: said.pop)
     slow = {"": tuple([100.0] * 30)}
@@ -106,16 +107,19 @@ def test_finals_are_repeated_until_the_machine_is_quiet(prepared: PreparedRun, m
         return MeasuringDevice(replace(prepared.job, accept_disturbed=False, **more))
 
     given = FinalsRequest({}, None, 0, "")
-    assert bench().undisturbed(lambda: slow, given) == (slow, SAID)
+    assert Finals(bench()).undisturbed(lambda: slow, given) == (slow, SAID)
     assert len(said) == 5 - len(PAUSES_S)
-    assert bench().undisturbed(lambda: slow, given) == (slow, "")
+    assert Finals(bench()).undisturbed(lambda: slow, given) == (slow, "")
     assert len(said) == 1
-    assert bench(finals_end=True).undisturbed(lambda: slow, given) == (slow, SAID)
+    assert Finals(bench(finals_end=True)).undisturbed(lambda: slow, given) == (slow, SAID)
     monkeypatch.setattr(Cpu, "watch", lambda self: lambda: "")
-    _, found = bench().undisturbed(lambda: slow, replace(given, screened_us={"": 10.0}))
+    _, found = Finals(bench()).undisturbed(lambda: slow, replace(given, screened_us={"": 10.0}))
     assert found == "the versions took 10 times as long as in the screening"
     accepted = replace(prepared.job, accept_disturbed=True)
-    assert MeasuringDevice(accepted).undisturbed(lambda: slow, replace(given, screened_us={"": 1.0})) == (slow, "")
+    assert Finals(MeasuringDevice(accepted)).undisturbed(lambda: slow, replace(given, screened_us={"": 1.0})) == (
+        slow,
+        "",
+    )
 
 
 def test_every_table_says_disturbed_and_gives_no_verdict(prepared: PreparedRun, tmp_path: Path) -> None:

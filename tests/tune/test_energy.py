@@ -13,8 +13,9 @@ from looptune.core.errors import TargetError
 from looptune.report import best_table, result_table
 from looptune.runtime.device import Cpu
 from looptune.runtime.energy import Energy, EnergyCounter, measure_window
-from looptune.tune.measure import evaluate
-from looptune.tune.measure.evaluate import FinalsRequest, MeasuringDevice, Times
+from looptune.tune.measure import finals_rounds
+from looptune.tune.measure.evaluate import MeasuringDevice
+from looptune.tune.measure.finals_rounds import Finals, FinalsRequest, Times
 from looptune.tune.measure.sequential import SequentialTimes
 from looptune.tune.results import studies
 from looptune.tune.results.result import Sources, from_record, to_record
@@ -58,21 +59,23 @@ def test_the_finals_measure_the_energy_of_what_is_shown(prepared: PreparedRun, m
     """Of versions and hand-written kernels; not where nobody asks, nor of versions that left early."""
     joules = iter(range(10**9))
     monkeypatch.setattr(Cpu, "energy_counter", lambda self: EnergyCounter(lambda: (float(next(joules)),)))
-    monkeypatch.setattr(evaluate, "measure_window", partial(measure_window, seconds=0.0))
-    monkeypatch.setattr(evaluate, "energy_of_run", lambda whole, restoring, us: Energy(whole.joules, restoring.joules))
+    monkeypatch.setattr(finals_rounds, "measure_window", partial(measure_window, seconds=0.0))
     monkeypatch.setattr(
-        evaluate, "finals", lambda samplers, *_, **__: {n: (3.0,) * (5 - (n == UNROLL)) for n in samplers}
+        finals_rounds, "energy_of_run", lambda whole, restoring, us: Energy(whole.joules, restoring.joules)
+    )
+    monkeypatch.setattr(
+        finals_rounds, "finals", lambda samplers, *_, **__: {n: (3.0,) * (5 - (n == UNROLL)) for n in samplers}
     )
     build = finals.finals_worker(prepared.job, prepared.context)
     binaries: Any = {text: build("build", text) for text in ("", UNROLL)}
     path = prepared.request.file.with_name("by_hand.py")
     path.write_text("def library_cpu(dtype):\n    def f(n, m, A, x, y):\n        y += A @ x\n    return f\n")
     bench = MeasuringDevice(prepared.job)
-    found = bench.finals(FinalsRequest(binaries, path, 0, "", energy=True))
+    found = Finals(bench).run(FinalsRequest(binaries, path, 0, "", energy=True))
     assert found.us.keys() == {"", UNROLL, "library"}
     assert found.energy.keys() == {"", "library"}
     assert found.energy[""].joules > 0
-    assert bench.finals(FinalsRequest(binaries, path, 0, "")).energy == {}
+    assert Finals(bench).run(FinalsRequest(binaries, path, 0, "")).energy == {}
 
 
 def test_finals_without_the_energy_that_is_asked_for_are_made_again(prepared: PreparedRun, tmp_path: Path) -> None:

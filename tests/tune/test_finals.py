@@ -22,7 +22,8 @@ from looptune.schedule.applied import AppliedDirective
 from looptune.tune.execution.local_executor import HERE, LocalExecutor
 from looptune.tune.execution.worker_loop import TaskResult
 from looptune.tune.measure import reference
-from looptune.tune.measure.evaluate import FinalsRequest, KernelBuilder, MeasuringDevice, Times
+from looptune.tune.measure.evaluate import KernelBuilder, MeasuringDevice
+from looptune.tune.measure.finals_rounds import Finals, FinalsRequest, Times
 from looptune.tune.measure.reference import ReferenceResult
 from looptune.tune.session import experiment, finals
 from looptune.tune.session import proof as proved
@@ -180,7 +181,7 @@ def test_a_library_may_use_tensor_cores(prepared: PreparedRun, monkeypatch: pyte
     path.write_text("def library_cpu(dtype):\n    def f(n, m, A, x, y):\n        y += A @ x\n    return f\n")
     asked = []
     monkeypatch.setattr(MeasuringDevice, "impossible", lambda _, _us, tensor_cores: asked.append(tensor_cores))
-    assert list(bench.finals(FinalsRequest({"": binary}, path, 0, "")).us) == ["", "library"]
+    assert list(Finals(bench).run(FinalsRequest({"": binary}, path, 0, "")).us) == ["", "library"]
     assert asked == [False, True]
 
 
@@ -198,7 +199,7 @@ def test_a_hand_written_kernel_that_fails_is_named(prepared: PreparedRun) -> Non
         ("def cpu(:\n", 1, "SyntaxError"),
     ):
         path.write_text(f"{text}{right}")
-        times = bench.finals(FinalsRequest({"": binary}, path, 0, ""))
+        times = Finals(bench).run(FinalsRequest({"": binary}, path, 0, ""))
         assert times.us[""]
         assert times.wrong["hand-written"].startswith(f"by_hand.py:{line} raised {error}: ")
         assert ("library" in times.us) == ("A.nothing" in text)

@@ -16,10 +16,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from looptune.backends.base import Backend, Binary, PartialRun, Program, TimeLimit
@@ -33,11 +32,10 @@ from looptune.lower.plan import Plan, count, has_host_loop, in_one_thread
 from looptune.runtime import peak_rates
 from looptune.runtime.device import Device, Run
 from looptune.runtime.device_compare import Comparison
-from looptune.runtime.disturbance import times_disturbed
-from looptune.runtime.energy import Energy, EnergyCounter, energy_of_run, measure_window
+from looptune.runtime.energy import EnergyCounter
 from looptune.runtime.outcome import CutOff, Fact, Illegal, Outcome, OverLimit, Timed, WrongResult
 from looptune.runtime.roofline import Roofline
-from looptune.runtime.timing import FEWEST, finals, screen, summary
+from looptune.runtime.timing import screen, summary
 from looptune.runtime.verification import OUTSIDE, ReferenceComparison
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import ScheduleResult, schedule
@@ -46,8 +44,8 @@ from looptune.tune.execution.lab import NextStep, PreparedVersion
 from looptune.tune.execution.worker_loop import PickledValue, pickle_value
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.job import Job
-from looptune.tune.measure import handwritten
 from looptune.tune.measure.device_limits import exceeded
+from looptune.tune.measure.finals_rounds import Finals, FinalsRequest, Times
 from looptune.tune.measure.prime_sizes import PrimeSizeCheck, PrimeSizeRun
 from looptune.tune.measure.pruning import (
     LONG_US,
@@ -70,8 +68,6 @@ if TYPE_CHECKING:
     from looptune.tune.space.space import Configuration
 
 
-PAUSES_S = (0.0, 1.0, 4.0)
-"""The finals wait so long before each attempt: what disturbs a machine often takes some seconds."""
 EMULATED = "emulated floats"
 """What the description of the verification begins with of a version that emulates them."""
 
@@ -210,42 +206,12 @@ def compiler(job: Job, context: Context) -> Callable[[str, Any], PreparedVersion
     return work
 
 
-@dataclass(frozen=True, slots=True)
-class FinalsRequest:
-    """The participants of the finals: versions by directive text, as pickled binaries, and the hand-written kernels.
-
-    All are compared with the fastest and with the version ``default``; versions that are surely slower leave early.
-    ``energy``: the energy of the others is measured after the rounds.
-    """
-
-    binaries: Mapping[str, PickledValue]
-    by_hand: Path | None
-    seed: int
-    default: str
-    screened_us: Mapping[str, float] = field(default_factory=dict)
-    energy: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Times:
-    """The microseconds of each round by name, paired by round.
-
-    A version that left early has the first rounds only. ``wrong``: why others have no times; ``disturbed``: what
-    disturbed the machine during the rounds, "" for nothing; ``energy``: that of one run, where it was measured.
-    """
-
-    us: Mapping[str, tuple[float, ...]]
-    wrong: Mapping[str, str] = field(default_factory=dict)
-    disturbed: str = ""
-    energy: Mapping[str, Energy] = field(default_factory=dict)
-
-
 def measurer(job: Job) -> Callable[..., Outcome | NextStep | Times]:
     """Return the set-up of the worker that measures on the job's first device, and runs the finals there."""
     bench = MeasuringDevice(job)
 
     def work(given: Built | FinalsRequest, best: Incumbent | None = None) -> Outcome | NextStep | Times:
-        return bench.finals(given) if isinstance(given, FinalsRequest) else bench.measure(given, best)
+        return Finals(bench).run(given) if isinstance(given, FinalsRequest) else bench.measure(given, best)
 
     return work
 
@@ -479,92 +445,6 @@ class MeasuringDevice:
         peak_rates.cache_rates(self.machine.facts, self.job.cache, peaks)
         self.ceiling = replace(self.ceiling, peaks=peaks)
         return self.ceiling.violated_by(time_us, tensor_cores=tensor_cores)
-
-    def finals(self, lineup: FinalsRequest) -> Times:
-        """Time all versions, "hand-written" and, if the file has it, "library" in paired rounds."""
-        samplers: dict[str, Callable[[], float]] = {}
-        runs: dict[str, Run] = {}
-        wrong: dict[str, str] = {}
-        cores: set[str] = set()
-        for text, sealed in lineup.binaries.items():
-            binary = sealed.load()
-            cores |= {text} if binary.plan.uses_tensor_cores else set()
-            runs[text] = self.run_of(binary)
-            samplers[text] = self.machine.sampler(runs[text], self.pairs())
-        if lineup.by_hand is not None:
-            by_hand, wrong = self.by_hand(lineup.by_hand)
-            samplers |= {name: sample for name, (_, sample) in by_hand.items()}
-            runs |= {name: run for name, (run, _) in by_hand.items()}
-            cores |= by_hand.keys()  # looptune does not know what such a kernel, or a library, computes with
-        leaving, limit_s = lineup.binaries.keys() - {lineup.default}, self.job.finals_s
-        patience_s, fewest = (limit_s, 1) if self.job.finals_end else (2 * limit_s, FEWEST)
-
-        def rounds() -> dict[str, tuple[float, ...]]:
-            return finals(
-                samplers, lineup.seed, lineup.default, leaving, limit_s=limit_s, patience_s=patience_s, fewest=fewest
-            )
-
-        times, disturbed = self.undisturbed(rounds, lineup)
-        fast = {name: self.impossible(summary(us).median_us, name in cores) for name, us in times.items()}
-        wrong |= {name: why for name, why in fast.items() if why is not None}
-        times = {name: us for name, us in times.items() if name not in wrong}
-        most = max(map(len, times.values()), default=0)
-        shown = [name for name, us in times.items() if name not in leaving or len(us) == most]
-        medians = {name: summary(times[name]).median_us for name in shown}
-        energy = self.energy(runs, medians) if lineup.energy else {}
-        return Times(times, wrong, disturbed, energy)
-
-    def energy(self, runs: Mapping[str, Run], medians_us: Mapping[str, float]) -> dict[str, Energy]:
-        """Return the energy of one run of each version that has a median in the finals, where it can be told."""
-        counter, pairs = self.counter, self.pairs()
-        if counter is None:
-            return {}
-        restoring = measure_window(counter, self.machine.repeater(None, pairs)) if pairs and medians_us else None
-        windows = {name: measure_window(counter, self.machine.repeater(runs[name], pairs)) for name in medians_us}
-        found = {name: energy_of_run(window, restoring, medians_us[name]) for name, window in windows.items()}
-        return {name: energy for name, energy in found.items() if energy is not None}
-
-    def undisturbed(
-        self, rounds: Callable[[], dict[str, tuple[float, ...]]], lineup: FinalsRequest
-    ) -> tuple[dict[str, tuple[float, ...]], str]:
-        """Return the times of the finals, and what disturbed them although they were repeated, "" for nothing.
-
-        Of several that were disturbed the fastest are returned. A budget of seconds has no time for another attempt.
-        """
-        made: list[tuple[dict[str, tuple[float, ...]], str]] = []
-        for pause_s in (0.0,) if self.job.finals_end or self.job.accept_disturbed else PAUSES_S:
-            time.sleep(pause_s)
-            ended = self.machine.watch()
-            times = rounds()
-            said = (ended(), times_disturbed(times, lineup.screened_us, (lineup.default,)))
-            disturbed = "" if self.job.accept_disturbed else ", ".join(one for one in said if one)
-            made.append((times, disturbed))
-            if not disturbed:
-                return made[-1]
-        return min(made, key=lambda one: sum(summary(us).median_us for us in one[0].values()))
-
-    def by_hand(self, path: Path) -> tuple[dict[str, tuple[Run, Callable[[], float]]], dict[str, str]]:
-        """Return the correct kernels of a hand-written file with samplers, and what is wrong with the others, by name.
-
-        An exception that a user's file raises affects only the times of its kernels.
-        """
-        right, wrong = {}, {}
-        try:
-            runs = handwritten.load_kernels(path, self.job, self.machine, self.arrays)
-        except Exception as error:
-            return {}, {"hand-written": handwritten.kernel_error(path, error)}
-        for name, run in runs.items():
-            try:
-                self.restore()
-                self.machine.time_once(run)
-                off = self.wrong()
-                if off is None:
-                    right[name] = run, self.machine.sampler(run, self.pairs())
-                else:
-                    wrong[name] = off
-            except Exception as error:
-                wrong[name] = handwritten.kernel_error(path, error)
-        return right, wrong
 
     def run_of(self, binary: Binary) -> Run:
         return self.running(self.backend.load(binary))
