@@ -12,7 +12,8 @@ from looptune.core.escape import comment_lines
 from looptune.core.floating_point import DEFAULT, Floats
 from looptune.core.source import caret
 from looptune.deploy.compile import scheduled
-from looptune.deploy.text_edits import Edit, apply_edits, loop_annotations
+from looptune.deploy.text_edits import loop_annotations
+from looptune.deploy.text_replacement import Edit, apply_edits
 from looptune.deploy.write_back import write_back
 from looptune.frontend import Unit, load
 from looptune.frontend.preprocess import encoding, exact_text, read_source

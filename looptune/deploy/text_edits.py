@@ -8,7 +8,6 @@ The rest of the text does not change: declarations, comments, ``return``s, prepr
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 from looptune.core.errors import UnsupportedError
 from looptune.core.source import NOWHERE, Span
 from looptune.deploy.text_counters import Around, NotLocal, in_terms_of_the_text
+from looptune.deploy.text_replacement import Edit
 from looptune.frontend.heap_arrays import ALLOCATE, FREE
 from looptune.frontend.other_languages import is_cxx
 from looptune.frontend.pragma import LOOP_FAMILIES
@@ -34,35 +34,6 @@ _FOREIGN = ("omp", "acc", "gcc", "clang", "ivdep", "simd", "unroll", "nounroll",
 """Pragmas of other tools that say something of the loop after them."""
 _DEFINES = ("define", "undef")
 _CONDITIONS = ("if", "ifdef", "ifndef", "elif", "else", "endif")
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """An edit of a text: ``text`` replaces the characters from ``start`` to ``end``."""
-
-    start: int
-    end: int
-    text: str
-
-
-def apply_edits(raw: str, edits: Sequence[Edit], head: str = "") -> str:
-    """Return the exact text of a file, with its byte order mark and line ends, after edits; ``head`` comes first.
-
-    The edits are those of the text with one newline per line end, see ``decode``. What they leave alone is as it was.
-    """
-    mark = "\ufeff" if raw.startswith("\ufeff") else ""
-    raw = raw.removeprefix(mark)
-    ends = "\r\n" if "\r\n" in raw else "\n"
-    returns = [m.start() - k for k, m in enumerate(re.finditer("\r\n", raw))]
-
-    def place(offset: int) -> int:
-        return offset + bisect_left(returns, offset)
-
-    text, at = head.replace("\n", ends), 0
-    for edit in sorted(edits, key=lambda e: (e.start, e.end)):
-        text += raw[place(at) : place(edit.start)] + edit.text.replace("\n", ends)
-        at = edit.end
-    return mark + text + raw[place(at) :]
 
 
 @dataclass(frozen=True, slots=True)

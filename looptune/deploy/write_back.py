@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from looptune.core.errors import UnsupportedError, UsageError
 from looptune.core.source import Span
-from looptune.deploy.text_edits import Annotations, Edit, Version, find_edits, is_unchanged
+from looptune.deploy.text_edits import Annotations, Version, find_edits, is_unchanged
 from looptune.ir.def_use import referenced_names
 from looptune.ir.nodes import Assign, Codelet, If, Loop, Node, Stmt
 from looptune.ir.rewrite import renaming, rewrite, walk
 
 if TYPE_CHECKING:
+    from looptune.deploy.text_replacement import Edit
     from looptune.frontend import FunctionPart, Unit
 
 Warn = Callable[[Span, str], object]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from looptune.core.errors import UnsupportedError
 from looptune.core.escape import quote
 from looptune.deploy.program.arguments import RESULT
-from looptune.deploy.text_edits import Edit, apply_edits
+from looptune.deploy.text_replacement import Edit, apply_edits
 from looptune.frontend import Unit
 from looptune.frontend.codelet_calls import CodeletCalls, CodeletCallText
 from looptune.frontend.preprocess import normalise_line_ends

@@ -29,8 +29,9 @@ static const struct looptune_kernel turn_blocks = {"turn_blocks", "turn", images
 static const struct looptune_kernel add_scratch = {"add_scratch", "add scratch", images, 5, {256, 1, 1}, 0};
 static const struct looptune_kernel add_garbage = {"add_garbage", "add garbage", images, 5, {64, 1, 1}, 0};
 
-static int launch_axpy(struct looptune_run *run, const struct looptune_kernel *kernel, const void *arguments,
-                       const looptune_address *arrays) {
+/* `each`: blocks on every multiprocessor that wait for each other, 0 for a usual launch. */
+static int start_axpy(struct looptune_run *run, const struct looptune_kernel *kernel, const void *arguments,
+                      const looptune_address *arrays, int each) {
     const struct axpy_arguments *g = (const struct axpy_arguments *)arguments;
     looptune_address x = arrays[0], y = arrays[1];
     unsigned n = (unsigned)g->n;
@@ -40,7 +41,12 @@ static int launch_axpy(struct looptune_run *run, const struct looptune_kernel *k
     list[1] = &y;
     list[2] = &n;
     list[3] = &a;
+    if (each) return looptune_launch_together(run, kernel, each, list);
     return looptune_launch(run, kernel, (g->n + kernel->block[0] - 1) / kernel->block[0], 1, 1, list);
+}
+static int launch_axpy(struct looptune_run *run, const struct looptune_kernel *kernel, const void *arguments,
+                       const looptune_address *arrays) {
+    return start_axpy(run, kernel, arguments, arrays, 0);
 }
 static int by_default(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
     return launch_axpy(run, &axpy_default, arguments, arrays);
@@ -51,18 +57,22 @@ static int tuned(struct looptune_run *run, const void *arguments, const looptune
 static int wrong(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
     return launch_axpy(run, &axpy_wrong, arguments, arrays);
 }
-/* Adds twice a half, with a kernel between that adds zeros from scratch memory. */
-static int in_steps(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
-    struct axpy_arguments half = *(const struct axpy_arguments *)arguments;
-    looptune_address scratch = looptune_scratch(run, 4ull * (unsigned long long)half.n, 1), y = arrays[1];
-    unsigned n = (unsigned)half.n;
+/* Launches a kernel on y and on memory of the run. */
+static int launch_with_scratch(struct looptune_run *run, const struct looptune_kernel *kernel, unsigned n,
+                               unsigned long long bytes, int zeroed, looptune_address y) {
+    looptune_address scratch = looptune_scratch(run, bytes, zeroed);
     void *list[3];
     list[0] = &scratch;
     list[1] = &y;
     list[2] = &n;
+    return looptune_launch(run, kernel, (n + kernel->block[0] - 1) / kernel->block[0], 1, 1, list);
+}
+/* Adds twice a half, with a kernel between that adds zeros from scratch memory. */
+static int in_steps(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
+    struct axpy_arguments half = *(const struct axpy_arguments *)arguments;
     half.a = half.a / 2;
     launch_axpy(run, &axpy_default, &half, arrays);
-    looptune_launch(run, &add_scratch, (half.n + 255) / 256, 1, 1, list);
+    launch_with_scratch(run, &add_scratch, (unsigned)half.n, 4ull * (unsigned long long)half.n, 1, arrays[1]);
     return launch_axpy(run, &axpy_default, &half, arrays);
 }
 static int too_many_blocks(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
@@ -92,26 +102,12 @@ static int with_cancellation(struct looptune_run *run, const void *arguments, co
 }
 /* Adds what is in memory that nothing has set, to y[7]. */
 static int with_garbage(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
-    looptune_address scratch = looptune_scratch(run, 4, 0), y = arrays[1];
-    unsigned n = (unsigned)((const struct axpy_arguments *)arguments)->n;
-    void *list[3];
-    list[0] = &scratch;
-    list[1] = &y;
-    list[2] = &n;
-    looptune_launch(run, &add_garbage, 1, 1, 1, list);
+    const struct axpy_arguments *g = (const struct axpy_arguments *)arguments;
+    launch_with_scratch(run, &add_garbage, (unsigned)g->n, 4, 0, arrays[1]);
     return by_default(run, arguments, arrays);
 }
 static int together(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
-    const struct axpy_arguments *g = (const struct axpy_arguments *)arguments;
-    looptune_address x = arrays[0], y = arrays[1];
-    unsigned n = (unsigned)g->n;
-    float a = g->a;
-    void *list[4];
-    list[0] = &x;
-    list[1] = &y;
-    list[2] = &n;
-    list[3] = &a;
-    return looptune_launch_together(run, &axpy_tuned, 2, list);
+    return start_axpy(run, &axpy_tuned, arguments, arrays, 2);
 }
 
 static const long long at_1000[] = {1000}, at_64000[] = {64000};
