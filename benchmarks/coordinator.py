@@ -44,7 +44,8 @@ from looptune.tune.execution.worker import Worker
 from looptune.tune.execution.worker_loop import pickle_value
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.job import Job
-from looptune.tune.measure.evaluate import KernelBuilder, compiler, plans_of
+from looptune.tune.measure.build_steps import plans_of
+from looptune.tune.measure.evaluate import KernelBuilder, compiler
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.coordinator import Coordinator
 from looptune.tune.session.sweep import Part, sweeps

@@ -24,7 +24,9 @@ from looptune.runtime.targets import CACHE, resolve
 from looptune.runtime.timing import finals, speedup, summary
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
-from looptune.tune.measure.evaluate import Built, Job, MeasuringDevice
+from looptune.tune.measure.build_steps import Built
+from looptune.tune.measure.evaluate import Job
+from looptune.tune.measure.measuring_device import MeasuringDevice
 
 SOURCE = """
 extern "C" __global__ void gemm(SIZES float alpha, float beta, float *C, const float *A, const float *B)

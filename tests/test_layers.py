@@ -224,7 +224,6 @@ def test_imports_stand_at_the_top(path: Path) -> None:
             assert set(map(id, inside)) <= set(map(id, opening)), f"{node.name}: its imports do not open it"
 
 
-@pytest.mark.wide
 def test_no_module_imports_itself_in_a_circle() -> None:
     """Following imports from module to module never comes back."""
     edges = {

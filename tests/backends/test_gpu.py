@@ -26,7 +26,9 @@ from looptune.runtime.verification import ReferenceComparison
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.tune.incumbent import Incumbent
-from looptune.tune.measure.evaluate import KernelBuilder, MeasuringDevice, plans_of
+from looptune.tune.measure.build_steps import plans_of
+from looptune.tune.measure.evaluate import KernelBuilder
+from looptune.tune.measure.measuring_device import MeasuringDevice
 from looptune.tune.session import prepare
 from looptune.tune.space.space import Configuration
 from tests import programs

@@ -7,7 +7,8 @@ import pickle
 from looptune.runtime.outcome import Outcome
 from looptune.tune.execution.lab import NextStep
 from looptune.tune.incumbent import Incumbent
-from looptune.tune.measure.evaluate import Built, MeasuringDevice, Plans, first_step
+from looptune.tune.measure.build_steps import Built, Plans, first_step
+from looptune.tune.measure.measuring_device import MeasuringDevice
 
 
 def measured(bench: MeasuringDevice, plans: Plans, best: Incumbent | None) -> Outcome:

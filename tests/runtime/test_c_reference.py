@@ -29,7 +29,8 @@ from looptune.runtime.tolerance import compare
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.tune.job import Job
-from looptune.tune.measure.evaluate import Built, MeasuringDevice, first_step, plans_of, verification_text
+from looptune.tune.measure.build_steps import Built, first_step, plans_of
+from looptune.tune.measure.measuring_device import MeasuringDevice, verification_text
 from looptune.tune.measure.reference import (
     INTERPRETER,
     NOT_COMPARED,

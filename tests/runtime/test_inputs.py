@@ -17,7 +17,8 @@ from looptune.frontend import load
 from looptune.runtime.host_program import record
 from looptune.runtime.inputs import from_files, from_program
 from looptune.runtime.problem_sizes import Problem
-from looptune.tune.measure.evaluate import KernelBuilder, MeasuringDevice
+from looptune.tune.measure.evaluate import KernelBuilder
+from looptune.tune.measure.measuring_device import MeasuringDevice
 from looptune.tune.session import dump, prepare
 from looptune.tune.session.dump import DumpRequest
 

@@ -20,8 +20,10 @@ from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.tune.formats.files import read
 from looptune.tune.incumbent import Incumbent
-from looptune.tune.measure import evaluate, pruning
-from looptune.tune.measure.evaluate import BuildStep, Built, KernelBuilder, MeasuringDevice, Plans, plans_of
+from looptune.tune.measure import measuring_device, pruning
+from looptune.tune.measure.build_steps import BuildStep, Built, Plans, plans_of
+from looptune.tune.measure.evaluate import KernelBuilder
+from looptune.tune.measure.measuring_device import MeasuringDevice
 from looptune.tune.measure.pruning import one_run_suffices
 from looptune.tune.session import prepare
 from looptune.tune.session.budget import Budget
@@ -90,14 +92,14 @@ def test_a_time_that_cannot_be_is_wrong(prepared: prepare.PreparedRun, monkeypat
     for now, kind in ((low, WrongResult), (high, Timed)):
         measured: list[object] = []
         monkeypatch.setattr(
-            evaluate.peak_rates, "measure", lambda *_, now=now, measured=measured: measured.append(0) or now
+            measuring_device.peak_rates, "measure", lambda *_, now=now, measured=measured: measured.append(0) or now
         )
         job = replace(prepared.job, ceiling=Roofline(MinimumWork(10**6, 0, "float32"), low, 0, cold=False))
         bench = MeasuringDevice(job)
         first, second = (bench.measure(built(prepared), None) for _ in "ab")
         assert type(first) is type(second) is kind, first
         assert len(measured) == 1
-    match bench.job.ceiling, evaluate.peak_rates.cached_rates(bench.machine.facts, job.cache):
+    match bench.job.ceiling, measuring_device.peak_rates.cached_rates(bench.machine.facts, job.cache):
         case Roofline(), Peaks(fma32=kept):
             assert kept == Rate(1e9, 0.0)
 

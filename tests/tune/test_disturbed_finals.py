@@ -14,8 +14,8 @@ from looptune.runtime.device import Cpu
 from looptune.runtime.outcome import WrongResult
 from looptune.runtime.timing import without_verdict
 from looptune.tune.execution.worker_loop import TaskResult
-from looptune.tune.measure.evaluate import MeasuringDevice
 from looptune.tune.measure.finals_rounds import PAUSES_S, Finals, FinalsRequest, Times
+from looptune.tune.measure.measuring_device import MeasuringDevice
 from looptune.tune.measure.sequential import SequentialTimes
 from looptune.tune.results.result import Sources, from_record, to_record
 from looptune.tune.session import conclude, finals

@@ -23,7 +23,8 @@ from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.execution.lab import NextStep
 from looptune.tune.job import Job
-from looptune.tune.measure.evaluate import Built, MeasuringDevice, first_step, plans_of
+from looptune.tune.measure.build_steps import Built, first_step, plans_of
+from looptune.tune.measure.measuring_device import MeasuringDevice
 from looptune.tune.measure.reference import text_of
 
 ROWS = """void f(int n, int m, double A[n][m], double s[n]) {

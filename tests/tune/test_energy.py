@@ -14,8 +14,8 @@ from looptune.report import best_table, result_table
 from looptune.runtime.device import Cpu
 from looptune.runtime.energy import Energy, EnergyCounter, measure_window
 from looptune.tune.measure import finals_rounds
-from looptune.tune.measure.evaluate import MeasuringDevice
 from looptune.tune.measure.finals_rounds import Finals, FinalsRequest, Times
+from looptune.tune.measure.measuring_device import MeasuringDevice
 from looptune.tune.measure.sequential import SequentialTimes
 from looptune.tune.results import studies
 from looptune.tune.results.result import Sources, from_record, to_record

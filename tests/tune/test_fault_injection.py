@@ -30,8 +30,9 @@ from looptune.schedule.apply import ScheduleResult
 from looptune.tune.execution.lab import NextStep, Progress
 from looptune.tune.execution.process import Setup
 from looptune.tune.incumbent import Incumbent
+from looptune.tune.measure.build_steps import Built
 from looptune.tune.measure.device_limits import exceeded
-from looptune.tune.measure.evaluate import Built, Job, KernelBuilder, compiler, measurer
+from looptune.tune.measure.evaluate import Job, KernelBuilder, compiler, measurer
 from looptune.tune.session import prepare
 from looptune.tune.session.budget import Budget
 from looptune.tune.space.space import Configuration, parse

@@ -22,8 +22,9 @@ from looptune.schedule.applied import AppliedDirective
 from looptune.tune.execution.local_executor import HERE, LocalExecutor
 from looptune.tune.execution.worker_loop import TaskResult
 from looptune.tune.measure import reference
-from looptune.tune.measure.evaluate import KernelBuilder, MeasuringDevice
+from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.measure.finals_rounds import Finals, FinalsRequest, Times
+from looptune.tune.measure.measuring_device import MeasuringDevice
 from looptune.tune.measure.reference import ReferenceResult
 from looptune.tune.session import experiment, finals
 from looptune.tune.session import proof as proved

@@ -26,7 +26,8 @@ from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.job import Job
-from looptune.tune.measure.evaluate import MeasuringDevice, Plans, plans_of
+from looptune.tune.measure.build_steps import Plans, plans_of
+from looptune.tune.measure.measuring_device import MeasuringDevice
 from looptune.tune.measure.pruning import SCREEN, WORTH_US, is_endless, is_hopeless
 from looptune.tune.measure.reference import text_of
 from looptune.tune.session import prepare

@@ -16,7 +16,7 @@ from looptune.tune.measure import handwritten
 
 if TYPE_CHECKING:
     from looptune.runtime.device import Run
-    from looptune.tune.measure.evaluate import MeasuringDevice
+    from looptune.tune.measure.measuring_device import MeasuringDevice
 
 PAUSES_S = (0.0, 1.0, 4.0)
 """The finals wait so long before each attempt: what disturbs a machine often takes some seconds."""

@@ -23,12 +23,14 @@ from looptune.ir.nodes import Array, Codelet
 from looptune.runtime import images
 from looptune.runtime.inputs import save
 from looptune.tune.execution.worker import Worker, returned_value, run_one
-from looptune.tune.measure.evaluate import KernelBuilder, MeasuringDevice, Plans, plans_of
+from looptune.tune.measure.build_steps import Plans, plans_of
+from looptune.tune.measure.measuring_device import MeasuringDevice
 from looptune.tune.measure.reference import outputs
 from looptune.tune.space.space import Configuration
 
 if TYPE_CHECKING:
     from looptune.tune.job import Job
+    from looptune.tune.measure.evaluate import KernelBuilder
 
 LIMIT_S = 600.0
 

@@ -30,7 +30,8 @@ from looptune.runtime.roofline import Roofline
 from looptune.tune import strategies
 from looptune.tune.execution.local_executor import HERE
 from looptune.tune.measure import sequential
-from looptune.tune.measure.evaluate import KernelBuilder, plans_of
+from looptune.tune.measure.build_steps import plans_of
+from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.measure.reference import ReferenceResult
 from looptune.tune.session import dump, transfer
 from looptune.tune.session.budget import Budget, search_budget

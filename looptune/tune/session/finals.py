@@ -33,7 +33,8 @@ from looptune.tune.execution.executor import compile_all, measure_all
 from looptune.tune.execution.lab import PlainLab
 from looptune.tune.execution.worker import Reply, returned_value
 from looptune.tune.execution.worker_loop import PickledValue, TaskResult, pickle_value
-from looptune.tune.measure.evaluate import KernelBuilder, plans_of
+from looptune.tune.measure.build_steps import plans_of
+from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.measure.finals_rounds import FinalsRequest, Times
 from looptune.tune.measure.sequential import SequentialTimes, description, sequential_timer
 from looptune.tune.session.proof import ProofSummary, prove_version

@@ -12,7 +12,7 @@ from looptune.lower.plan_check import prove_plan
 from looptune.poly.translation_validation import MOST, prove
 from looptune.runtime.problem_sizes import integers
 from looptune.schedule.messages import vectorised_sums_note
-from looptune.tune.measure.evaluate import plans_of
+from looptune.tune.measure.build_steps import plans_of
 
 if TYPE_CHECKING:
     from looptune.ir.nodes import Codelet

@@ -1,0 +1,75 @@
+"""The steps of a version's evaluation: the plans at the sizes of each, and the binaries built from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from looptune.backends.base import Binary
+from looptune.ir.nodes import Codelet
+from looptune.ir.specialize import specialize
+from looptune.lower.pipeline import lower
+from looptune.lower.plan import Plan
+from looptune.runtime.outcome import Timed
+from looptune.tune.measure.prime_sizes import PrimeSizeRun
+
+if TYPE_CHECKING:
+    from looptune.runtime.problem_sizes import Problem
+    from looptune.tune.job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """The plans of a version.
+
+    ``timed``: the plan at the user's sizes; ``codelet``: the codelet to plan for prime sizes, which not every version
+    reaches; None if one plan serves all sizes.
+    """
+
+    timed: Plan
+    codelet: Codelet | None
+
+
+@dataclass(frozen=True, slots=True)
+class BuildStep:
+    """One step of the evaluation of a version: what to build and measure.
+
+    The step runs at prime sizes (``at_prime_sizes``), at sizes at which loops do not run (``at_edge_sizes``), or else
+    at the user's sizes. ``checked``, ``timed``: results of the steps before.
+    """
+
+    plans: Plans
+    at_prime_sizes: bool = False
+    at_edge_sizes: bool = False
+    checked: PrimeSizeRun | None = None
+    timed: Timed | None = None
+
+    def plan(self, odd: Problem | None) -> Plan:
+        """Return the plan to build; ``odd`` are the prime sizes, None if the codelet has none."""
+        codelet, timed = self.plans.codelet, self.plans.timed
+        if self.at_edge_sizes and codelet is not None:
+            return lower(codelet, timed.schedule_text, blocks=True)
+        if not self.at_prime_sizes or codelet is None or odd is None:
+            return timed
+        return lower(specialize(codelet, odd.values), timed.schedule_text, blocks=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A built version: the step it is for, and its binary."""
+
+    step: BuildStep
+    binary: Binary
+
+
+def plans_of(job: Job, codelet: Codelet, note: str) -> Plans:
+    """Return the plans to compile: with constant sizes, at the user's and at the prime ones, or one for all sizes."""
+    if not job.target.specializes_sizes:
+        return Plans(lower(codelet, note), None)
+    timed = lower(specialize(codelet, job.problem.values), note, blocks=True)
+    return Plans(timed, None if job.prime_problem is None else codelet)
+
+
+def first_step(job: Job, plans: Plans) -> BuildStep:
+    """Return the first step of a version: at prime sizes if the job screens there, else at the user's sizes."""
+    return BuildStep(plans, at_prime_sizes=job.screens and plans.codelet is not None)

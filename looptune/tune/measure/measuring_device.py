@@ -1,0 +1,332 @@
+"""The device on which the versions of a job are run, compared with the reference and timed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from looptune.backends.base import Backend, Binary, PartialRun, Program, TimeLimit
+from looptune.core.errors import ResourceError, TargetError
+from looptune.ir import operation_count
+from looptune.ir.nodes import Assign
+from looptune.ir.rewrite import walk_stmts
+from looptune.lower.plan import Plan, count, has_host_loop, in_one_thread
+from looptune.runtime import peak_rates
+from looptune.runtime.device import Device, Run
+from looptune.runtime.device_compare import Comparison
+from looptune.runtime.energy import EnergyCounter
+from looptune.runtime.outcome import CutOff, Fact, Outcome, OverLimit, Timed, WrongResult
+from looptune.runtime.roofline import Roofline
+from looptune.runtime.timing import screen, summary
+from looptune.runtime.verification import OUTSIDE, ReferenceComparison
+from looptune.tune.execution.lab import NextStep
+from looptune.tune.execution.worker_loop import pickle_value
+from looptune.tune.incumbent import Incumbent
+from looptune.tune.job import Job
+from looptune.tune.measure.prime_sizes import PrimeSizeCheck, PrimeSizeRun
+from looptune.tune.measure.pruning import (
+    LONG_US,
+    early_stop_outcome,
+    endless_outcome,
+    is_endless,
+    is_hopeless,
+    is_promising,
+    limit,
+    one_run_suffices,
+    screened_out,
+    with_pace,
+)
+from looptune.tune.measure.reference import NOT_COMPARED, NOT_INDEPENDENTLY, ReferenceResult, outputs
+
+if TYPE_CHECKING:
+    from looptune.tune.measure.build_steps import BuildStep, Built
+
+EMULATED = "emulated floats"
+"""What the description of the verification begins with of a version that emulates them."""
+
+
+def verification_text(judge: ReferenceComparison, odd: ReferenceComparison | None = None, sizes: str = "") -> str:
+    """Return a description of the verification.
+
+    By ``judge`` at the sizes timed, and by ``odd`` at ``sizes``, if it took place.
+    """
+    widened = f" (4 times the rounding errors measured there: {judge.widened})" if judge.widened else ""
+    here = f"at the sizes timed{widened}"
+    elsewhere = odd is not None and odd.against and sizes
+    if judge.against:
+        if odd is None or not elsewhere:
+            return f"against {judge.against} {here}"
+        if odd.against == judge.against:
+            return f"against {judge.against} {here} and at {sizes}"
+        return f"against {judge.against} {here}, and {odd.against} at {sizes}"
+    if odd is not None and elsewhere:
+        why = NOT_INDEPENDENTLY if judge.expected else NOT_COMPARED
+        return f"against {odd.against} at {sizes}; at the sizes timed {why}"
+    return NOT_INDEPENDENTLY if judge.expected else f"at the sizes timed {NOT_COMPARED}"
+
+
+@dataclass(slots=True)
+class MeasuringDevice:
+    """A device with the inputs on it, and the results of the reference."""
+
+    job: Job
+    machine: Device = field(init=False)
+    backend: Backend = field(init=False)
+    arrays: dict[str, Any] = field(init=False, default_factory=dict)
+    originals: dict[str, Any] = field(init=False, default_factory=dict)
+    comparison: Comparison = field(init=False)
+    prime_check: PrimeSizeCheck | None = field(init=False, default=None)
+    edge_checks: list[PrimeSizeCheck] = field(init=False, default_factory=list)
+    ceiling: Roofline | None = field(init=False)
+    peaks_remeasured: bool = field(init=False, default=False)
+    counter: EnergyCounter | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        job = self.job
+        self.ceiling = job.ceiling
+        self.machine, self.backend = job.target.machine(), job.target.backend()
+        self.counter = self.machine.energy_counter() if job.energy else None
+        if job.energy and self.counter is None:
+            raise TargetError(
+                f"--energy: {self.machine.facts.name} has no energy counter that can be read: needed is an NVIDIA GPU "
+                "with nvidia-ml-py, or a CPU with a readable /sys/class/powercap/intel-rapl:*/energy_uj"
+            )
+        if job.prime_problem is not None:
+            self.prime_check = PrimeSizeCheck(job, self.machine, self.backend, job.prime_problem)
+        self.edge_checks = [
+            PrimeSizeCheck(job, self.machine, self.backend, at, at_problem=True) for at in job.edge_problems
+        ]
+        original = ReferenceResult(job, job.problem, job.seed)
+        host = original.inputs()
+        judge = original.judge(host)
+        self.comparison = Comparison(self.machine, self.backend, judge)
+        self.arrays = {name: self.machine.place(a) for name, a in host.items()}
+        changed = judge.expected.keys() | outputs(job.codelet)
+        self.originals = {name: self.machine.place(host[name]) for name in host if name in changed}
+
+    def measure(self, built: Built, best: Incumbent | None) -> Outcome | NextStep:
+        """Run a built step, and return its outcome or the next step.
+
+        A version that is far slower than ``best`` is cut off; if ``best`` is None, it is measured whole.
+        """
+        try:
+            return self._measured(built, best)
+        except ResourceError as error:  # what only the device knows
+            return OverLimit(error.message)
+
+    def _measured(self, built: Built, best: Incumbent | None) -> Outcome | NextStep:
+        step, against = built.step, best if self.job.cuts else None
+        checked = step.checked
+        endless = self.endless(step, against) if checked is None and step.timed is None else None
+        if endless is not None:
+            return endless
+        if step.at_edge_sizes or (step.plans.codelet is None and checked is None):
+            wrong = next(
+                (w for edge in self.edge_checks if (w := edge.run(self.backend.load(built.binary)).wrong)), None
+            )
+            if wrong is not None:
+                return self.wrong_result(wrong)
+        if step.at_edge_sizes and step.timed is not None:
+            return step.timed
+        one_plan = step.plans.codelet is None
+        if self.prime_check is not None and (step.at_prime_sizes or (one_plan and checked is None)):
+            checked = self.prime_check.run(self.backend.load(built.binary))
+            if checked.wrong is not None:
+                return self.wrong_result(checked.wrong)
+            if step.at_prime_sizes or self.job.screens:
+                return self.next_step(built, checked, against)
+        outcome = self.at_the_users_sizes(built.binary, PrimeSizeRun() if checked is None else checked, best, against)
+        unchecked = checked is None and self.prime_check is not None
+        if unchecked and isinstance(outcome, Timed) and is_promising(outcome.median_us, against):
+            return NextStep(pickle_value(replace(step, at_prime_sizes=True, timed=outcome)), outcome)
+        return self.check_edge_sizes(step, outcome, against)
+
+    def check_edge_sizes(self, step: BuildStep, outcome: Outcome, against: Incumbent | None) -> Outcome | NextStep:
+        """Run a promising version also at sizes 0 and 1, at which loops do not run.
+
+        The sizes are not constants of that kernel, since it would otherwise need one kernel for each of them.
+        """
+        if not self.edge_checks or step.plans.codelet is None or not isinstance(outcome, Timed):
+            return outcome
+        if not is_promising(outcome.median_us, against):
+            return outcome
+        return NextStep(pickle_value(replace(step, at_prime_sizes=False, at_edge_sizes=True, timed=outcome)), outcome)
+
+    def next_step(self, built: Built, checked: PrimeSizeRun, against: Incumbent | None) -> Outcome | NextStep:
+        """Return what follows a run at prime sizes with correct results.
+
+        A version that was timed before is checked at sizes 0 and 1 or done; a hopeless one is cut off; any other is run
+        at the user's sizes next.
+        """
+        step = built.step
+        if step.timed is not None:
+            return self.check_edge_sizes(step, self._verified(step.timed, checked), against)
+        if against is not None and checked.us is not None and self._hopeless(step.plans.timed, checked, against):
+            launches = count(step.plans.timed.steps, self.integers)
+            facts = (*_facts(built.binary), *_took(checked.took_s, 0.0))
+            return screened_out(checked.us, checked.sizes, against, launches, facts)
+        return NextStep(pickle_value(replace(step, at_prime_sizes=False, checked=checked)), reduced_us=checked.us)
+
+    def _hopeless(self, plan: Plan, checked: PrimeSizeRun, against: Incumbent) -> bool:
+        assert checked.us is not None, "a version without a time is not compared"
+        if is_hopeless(checked.us, checked.sizes, against):
+            return True
+        if self.job.prime_problem is None or not all(map(in_one_thread, plan.compiled_kernels)):
+            return False
+        reduced = {n: int(v) for n, v in self.job.prime_problem.values.items() if float(v).is_integer()}
+        few, many = (operation_count.count(self.job.codelet.body, sizes) for sizes in (reduced, self.integers))
+        return is_endless(checked.us, many / few, against) if few and many else False
+
+    def endless(self, step: BuildStep, against: Incumbent | None) -> CutOff | None:
+        """Return the outcome of a version whose kernels of one thread are not worth a run at any size, or None."""
+        plan = step.plans.timed
+        if against is None or not self.machine.asynchronous or not any(map(in_one_thread, plan.compiled_kernels)):
+            return None
+        # A statement with copies in other kernels makes an unknown part of its assignments here.
+        alone, others = (
+            {n.name for kernel in plan.compiled_kernels if in_one_thread(kernel) is one
+             for n in walk_stmts(kernel.body) if isinstance(n, Assign)}
+            for one in (True, False)
+        )  # fmt: skip
+        names = alone - others - {""}
+        made = operation_count.least_statements(self.job.codelet.body, self.integers, names)
+        return endless_outcome(made, against, count(plan.steps, self.integers))
+
+    def at_the_users_sizes(
+        self, binary: Binary, checked: PrimeSizeRun, best: Incumbent | None, against: Incumbent | None
+    ) -> Outcome:
+        program = self.backend.load(binary)
+        start = time.monotonic()
+        ran = self.run_within_limit(limit(against), program) if has_host_loop(binary.plan) else None
+        if against is not None and ran is not None and ran.launched < ran.launches:
+            facts = (*_facts(binary), *_took(checked.took_s, time.monotonic() - start))
+            return early_stop_outcome(ran, against, checked.sizes, facts)
+        sample = self.machine.sampler(self.running(program), self.pairs())
+        first_us = sample() if ran is None else ran.us
+        wrong = self.wrong()
+        if wrong is not None:
+            return self.wrong_result(wrong)
+        emulated = self.emulation(binary.plan)
+        if isinstance(emulated, WrongResult):
+            return emulated
+        verified = time.monotonic()
+        times = self.timed(sample, first_us, ran is not None, None if best is None else best.us)
+        s = summary(times)
+        bad = None if ran is None else self.wrong()
+        bad = bad or self.impossible(s.median_us, binary.plan.uses_tensor_cores)
+        if bad is not None:
+            return WrongResult(bad)
+        own = Incumbent(s.median_us, checked.us, checked.sizes, with_pace(ran, s.median_us))
+        facts = (*_facts(binary), *_took(verified - start, time.monotonic() - verified), *own.facts)
+        return self._verified(Timed(times, s.median_us, s.q1_us, s.q3_us, emulated, facts), checked)
+
+    def emulation(self, plan: Plan) -> str | WrongResult:
+        """Return what is said of a version that emulates floats: its largest error, and that of the original loops.
+
+        It is wrong where its own is larger; "" for any other version.
+        """
+        if not plan.emulates_floats:
+            return ""
+        judge = self.comparison.judge
+        found = judge.errors({name: self.machine.fetch(self.arrays[name]) for name in judge.expected})
+        if found is None:
+            return f"{EMULATED}, whose error was not measured; "
+        own, loops = (f"{error:.2g}" for error in found)
+        if found[0] > found[1]:
+            return WrongResult(f"{EMULATED}: the largest error is {own}, and that of the loops {loops}")
+        return f"{EMULATED}: the largest error is {own}, that of the loops {loops}; "
+
+    def _verified(self, outcome: Timed, checked: PrimeSizeRun) -> Timed:
+        """Return the outcome with a description of its verification and with the seconds at prime sizes."""
+        judge = self.comparison.judge
+        emulated, end, _ = outcome.verified.partition("; ") if outcome.verified.startswith(EMULATED) else ("", "", "")
+        if not checked.sizes or self.prime_check is None:
+            return replace(outcome, verified=emulated + end + verification_text(judge))
+        took = {"verify_s": checked.took_s}
+        facts = tuple((name, round(float(v) + took[name], 4) if name in took else v) for name, v in outcome.facts)
+        said = verification_text(judge, self.prime_check.judge, checked.sizes)
+        return replace(outcome, verified=emulated + end + said, facts=facts)
+
+    def timed(
+        self, sample: Callable[[], float], first_us: float, apart: bool, best_us: float | None
+    ) -> tuple[float, ...]:
+        """Return the times of a version in microseconds: those of a screening, or a single one if that suffices.
+
+        ``first_us``: time of the verifying run; ``apart``: its launches were made one by one.
+        """
+        if not one_run_suffices(first_us, best_us):
+            return screen(sample, best_us)
+        # Such a run may have waited for its host: on a device that can, what counts is replayed as a whole.
+        return (sample(),) if apart and self.machine.asynchronous else (first_us,)
+
+    def wrong_result(self, wrong: str) -> WrongResult:
+        """Return the difference, and below it what to try where rounding may be why: not where an array was left."""
+        stricter = "" if OUTSIDE in wrong else self.job.stricter
+        return WrongResult("\n".join(line for line in (wrong, stricter) if line))
+
+    def run_within_limit(self, allowed: TimeLimit, program: Program) -> PartialRun:
+        """Run the launches one after the other until the time limit.
+
+        On a device that is not asynchronous, a run that is cut off is repeated once, since it may have been disturbed.
+        An asynchronous device has a clock of its own, which does not count delays of the host.
+        """
+        for _ in range(1 if self.machine.asynchronous else 2):
+            self.restore()
+            ran = program.run_within(allowed, self.arrays, self.job.problem.values, self.machine.stream)
+            if ran.launched == ran.launches or ran.us > LONG_US:
+                break
+        return ran
+
+    @property
+    def integers(self) -> dict[str, int]:
+        return {n: int(v) for n, v in self.job.problem.values.items() if float(v).is_integer()}
+
+    def impossible(self, time_us: float, tensor_cores: bool = False) -> str | None:
+        """Return why the device cannot be as fast as this time, or None if it can.
+
+        If a time exceeds the measured peaks, these are measured again, once, before it is called impossible.
+        """
+        found = None if self.ceiling is None else self.ceiling.violated_by(time_us, tensor_cores=tensor_cores)
+        if found is None or self.ceiling is None or self.peaks_remeasured:
+            return found
+        self.peaks_remeasured = True
+        peaks = self.ceiling.peaks.best_of(peak_rates.measure(self.machine, self.backend))
+        peak_rates.cache_rates(self.machine.facts, self.job.cache, peaks)
+        self.ceiling = replace(self.ceiling, peaks=peaks)
+        return self.ceiling.violated_by(time_us, tensor_cores=tensor_cores)
+
+    def run_of(self, binary: Binary) -> Run:
+        return self.running(self.backend.load(binary))
+
+    def running(self, program: Program) -> Run:
+        return lambda stream: program.run(self.arrays, self.job.problem.values, stream)
+
+    def wrong(self) -> str | None:
+        return self.comparison.wrong(self.arrays)
+
+    def restore(self) -> None:
+        for name, source in self.originals.items():
+            self.machine.copy(source, self.arrays[name])
+
+    def pairs(self) -> dict[str, tuple[Any, Any]]:
+        """Return the arrays to restore before a run, each with its original contents."""
+        return {name: (self.arrays[name], source) for name, source in self.originals.items()}
+
+
+def _took(verify_s: float, measure_s: float) -> tuple[Fact, ...]:
+    return ("verify_s", round(verify_s, 4)), ("measure_s", round(measure_s, 4))
+
+
+def _facts(binary: Binary) -> tuple[Fact, ...]:
+    most = max(binary.resources, key=lambda r: r.registers, default=None)
+    took: tuple[Fact, ...] = (("compile_s", round(binary.compile_s, 3)),)
+    if most is None:
+        return took
+    return (
+        *took,
+        ("registers", most.registers),
+        ("local_bytes", most.local_bytes),
+        ("shared_bytes", most.shared_bytes),
+    )
