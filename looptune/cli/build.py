@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,7 @@ from looptune.cli.options import (
     deliver,
     file_options,
     float_options,
+    objective_option,
     option,
     output_option,
     warn,
@@ -24,6 +25,9 @@ from looptune.cli.options import (
 from looptune.core import cache_folder
 from looptune.core.errors import UsageError
 from looptune.core.escape import utf8
+
+if TYPE_CHECKING:
+    from looptune.core.settings import Objective
 
 
 @command(
@@ -51,6 +55,7 @@ looptune build polybench/gemm.c --untuned -o gemm_default.py
     help="Build for numba-cuda, numba-cpu, or auto: the target that was measured.",
 )
 @db_option
+@objective_option
 @option("--untuned", was="--default", is_flag=True, help="Build the default configuration, without a database.")
 @float_options
 def build(
@@ -61,6 +66,7 @@ def build(
     torch: bool,
     target: str,
     db: Path,
+    objective: Objective,
     untuned: bool,
     no_reassociate: bool,
     fp_contract: str | None,
@@ -79,6 +85,8 @@ def build(
         raise UsageError("--header needs --c: a Python module has none")
     if header is not None and output is not None and header.resolve() == output.resolve():
         raise UsageError(f"--header {header} and -o name one file: name two")
+    if untuned and objective != "time":
+        raise UsageError("--untuned builds the default: leave out --objective")
     if torch and as_c:
         raise UsageError("--torch makes an operator of a Python module: leave out --c")
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
@@ -90,11 +98,13 @@ def build(
     if as_c:
         text = building.as_c(
             unit, db, target, command, default=untuned, floats=floats, warn=warn,
-            cache=cache_folder.choose_folder()[0],
+            cache=cache_folder.choose_folder()[0], objective=objective,
         )  # fmt: skip
         if header is not None:
             write(header, building.header(unit), "--header")
     else:
-        text = building.as_python(unit, db, target, command, default=untuned, floats=floats, warn=warn, torch=torch)
+        text = building.as_python(
+            unit, db, target, command, default=untuned, floats=floats, warn=warn, torch=torch, objective=objective
+        )
     deliver(text, output)
     return 0

@@ -221,12 +221,14 @@ def dump(db: Path, kernel: str | None, how: str, output: Path | None) -> int:
     """
     from functools import partial
 
+    from looptune.core.settings import OBJECTIVES
     from looptune.report import database_table
     from looptune.tune.formats import csv
     from looptune.tune.store.store import Store
 
     with Store.read(db) as store:
-        write = csv.write if how == "csv" else partial(database_table.write_lines, concluded=store.conclusions())
+        concluded = [store.conclusions(objective) for objective in OBJECTIVES]
+        write = csv.write if how == "csv" else partial(database_table.write_lines, concluded=concluded)
         write_rows(write, select_rows(store, kernel), output)
     return 0
 

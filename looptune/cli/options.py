@@ -16,7 +16,7 @@ import click
 from looptune.core.cache_file import read_file, replace_by
 from looptune.core.errors import UsageError
 from looptune.core.floating_point import CONTRACTS
-from looptune.core.settings import DATABASE, REPORTS
+from looptune.core.settings import DATABASE, OBJECTIVES, REPORTS
 from looptune.core.source import with_severity
 
 DATASETS = ("MINI", "SMALL", "MEDIUM", "STANDARD", "LARGE", "EXTRALARGE", "PAPER")
@@ -210,6 +210,17 @@ def db_option(function: Callable[..., Any]) -> Callable[..., Any]:
         default=DATABASE,
         show_default=True,
         help="Use this results database.",
+    )(function)
+
+
+def objective_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option for what a version was chosen by."""
+    return option(
+        "--objective",
+        type=click.Choice(OBJECTIVES),
+        default=OBJECTIVES[0],
+        show_default=True,
+        help="Take the versions with the least time, or those that a sweep with this objective chose.",
     )(function)
 
 

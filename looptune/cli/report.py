@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from looptune.cli.options import command, option, reports_option
-from looptune.core.settings import DATABASE
+from looptune.cli.options import command, objective_option, option, reports_option
+from looptune.core.settings import DATABASE, Objective
 
 
 @command(
@@ -26,17 +26,18 @@ looptune report --db gpu.sqlite --db cpu.sqlite --reports reports
     show_default=True,
     help="Read this results database; repeatable.",
 )
+@objective_option
 @reports_option
 @option("--kernel", "kernels", metavar="NAME", multiple=True, help="Select a kernel; repeatable.  [default: all]")
-def report(databases: tuple[Path, ...], reports: Path, kernels: tuple[str, ...]) -> int:
+def report(databases: tuple[Path, ...], objective: Objective, reports: Path, kernels: tuple[str, ...]) -> int:
     """Write tables, figures and an HTML page from results databases."""
     from looptune.report import result_table
     from looptune.report.site import folder
     from looptune.tune.results import studies
 
-    found = studies.read(databases, kernels)
+    found = studies.read(databases, kernels, objective)
     result_table.check_writable(reports)
-    for written in folder.write(found, reports):
+    for written in folder.write(found, reports, objective):
         for note in written.notes:
             click.echo(note)
         click.echo(f"report: {written.page}")

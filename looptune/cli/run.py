@@ -33,7 +33,7 @@ from looptune.cli.options import (
 from looptune.core.errors import UsageError
 from looptune.core.escape import utf8
 from looptune.core.process_clock import seconds_running
-from looptune.core.settings import DATABASE, FINALS_S, REPORTS, TIMEOUT_S
+from looptune.core.settings import DATABASE, FINALS_S, OBJECTIVES, REPORTS, TIMEOUT_S
 
 STOPPED = 130
 RESUMES = "stopped; the measurements are saved: run the same command again to continue"
@@ -110,6 +110,13 @@ looptune run polybench/gemm.c --directive 'loop k: unroll 4'
     "--energy",
     is_flag=True,
     help="Also measure the energy of one run, the power and the clock, of the versions of the finals.",
+)
+@option(
+    "--objective",
+    type=click.Choice(OBJECTIVES),
+    default=OBJECTIVES[0],
+    show_default=True,
+    help="Choose the version with the least time, energy, or energy times time (edp), in the finals of a sweep.",
 )
 @option(
     "--seed", metavar="N", type=SEED, default=0, show_default=True, help="Set the seed of inputs, samples and rounds."
@@ -264,6 +271,8 @@ def _programs(
 
     if not options.pop("whole"):
         return []
+    if options["objective"] != "time":
+        raise UsageError("--whole times the program with the fastest versions: leave out --objective")
     if options["dtype"] is not None:
         raise UsageError("--whole takes the program as it is: choose the type with -D, not with --dtype")
     floats = floats_of_options(contract=options["fp_contract"])
@@ -317,6 +326,10 @@ def _check_together(problems: int, options: Mapping[str, Any]) -> None:
         raise UsageError("--transfer-from needs --sweep: configurations of another database take part in its finals")
     if options["space"] is not None and not options["sweep"]:
         raise UsageError("--space needs --sweep: without it only the file as annotated is measured")
+    if options["objective"] != "time" and not options["sweep"]:
+        raise UsageError("--objective needs --sweep, which chooses a version; --energy measures the energy of one")
+    if options["objective"] != "time" and options["ablation"]:
+        raise UsageError("--ablation times the winner without each directive: leave out --objective")
 
 
 def _measure(
@@ -326,7 +339,7 @@ def _measure(
 
     Return the results, and what could not be written.
     """
-    from looptune.report.result_table import energy_missing
+    from looptune.report.result_table import energy_missing, time_decided
     from looptune.tune.session.experiment import dump_outputs, run_all
     from looptune.tune.store.store import Store
 
@@ -341,8 +354,10 @@ def _measure(
         warn(message)
     unwritten: list[str] = []
     for one, result in zip(every, found, strict=True):
-        if one.request.energy and not result.interrupted and (missing := energy_missing(result)):
-            warn(missing)
+        said = [energy_missing(result)] if one.job.energy else []
+        said += [time_decided(result, one.request.objective)]
+        for message in filter(None, () if result.interrupted else said):
+            warn(message)
         unwritten += _show(result, _failed(one, result), one.request.budget, reports, say)
     return list(found), unwritten
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal, get_args
 
 TIMEOUT_S = 60.0
 """What a version may take to compile, and to run."""
@@ -12,3 +13,7 @@ DATABASE = Path(".looptune/results.sqlite")
 """The results database, below the folder that looptune is started in."""
 REPORTS = Path("reports")
 """Where reports are written, likewise."""
+
+Objective = Literal["time", "energy", "edp"]
+OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
+"""What versions may be chosen by: see ``runtime.objective``."""

@@ -22,10 +22,23 @@ def energy_text(joules: float) -> str:
     >>> energy_text(0.0123), energy_text(3.5e-6), energy_text(1234.0)
     ('12.3 mJ', '3.5 uJ', '1.23 kJ')
     """
-    for scale, unit in ((1e6, "uJ"), (1e3, "mJ")):
-        if joules * scale < 999.5:
-            return f"{joules * scale:.3g} {unit}"
-    return amount(joules, "J")
+    return _small(joules, "J")
+
+
+def edp_text(joule_seconds: float) -> str:
+    """Return an energy-delay product in a readable unit.
+
+    >>> edp_text(0.0123), edp_text(3.5e-11)
+    ('12.3 mJ s', '35 pJ s')
+    """
+    return _small(joule_seconds, "J s")
+
+
+def _small(number: float, unit: str) -> str:
+    for scale, prefix in ((1e12, "p"), (1e9, "n"), (1e6, "u"), (1e3, "m")):
+        if number * scale < 999.5:
+            return f"{number * scale:.3g} {prefix}{unit}"
+    return amount(number, unit)
 
 
 def time_text(us: float) -> str:

@@ -21,6 +21,7 @@ import operator
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -38,6 +39,7 @@ from looptune.deploy.host_arrays import as_scalar
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Scalar
 from looptune.ir.simplify import is_integer
+from looptune.runtime.objective import objective_of
 from looptune.runtime.targets import CACHE
 from looptune.tune.execution.lab import Progress
 from looptune.tune.execution.local_executor import LocalExecutor
@@ -69,6 +71,7 @@ def autotune(
     fp_contract: str | None = None,
     progress: bool | None = None,
     accept_disturbed: bool = False,
+    objective: str = "time",
 ) -> Callable[[Callable[..., Any]], TunedFunction]:
     """Return a decorator for a function with the C parameters.
 
@@ -86,7 +89,7 @@ def autotune(
         Path(file), kernel, macros, tuple(map(Path, include_dirs)), dtype, target, sweep=True,
         handwritten=False,
         space=None if space is None else Path(space), budget=budget, db=Path(db), reassociate=reassociate,
-        fp_contract=fp_contract, accept_disturbed=accept_disturbed,
+        fp_contract=fp_contract, accept_disturbed=accept_disturbed, objective=objective_of(objective),
     )  # fmt: skip
     shown = sys.stderr.isatty() if progress is None else progress
 
@@ -160,14 +163,26 @@ class TunedFunction:
             model = here.models(request.target, CACHE, floats=request.floats, warm=False)[0]
             facts = model.facts
             place = (facts.name, facts.cores, dict(sizes))
-            rows = best_versions(store, self.unit, model.target.name, request.floats)
-            if all((row.context.device, row.cores, row.sizes) != place or not row.final for row in rows):
+
+            def is_known() -> bool:
+                rows = best_versions(store, self.unit, model.target.name, request.floats, request.objective)
+                return any((row.context.device, row.cores, row.sizes) == place and row.final for row in rows)
+
+            if not is_known():
                 _check_main(self.unit.codelet.name)
                 run(prepare(request, here), store, self.progress, here)
+            objective = request.objective
+            if objective != "time" and not is_known():
+                warnings.warn(
+                    f"{self.unit.codelet.name}: the finals chose nothing by {objective}, because they were disturbed "
+                    "or no energy is known: the fastest version runs",
+                    stacklevel=3,
+                )
+                objective = "time"
         return compile.compile(
             request.file, kernel=request.kernel, target=request.target, defines=defines,
             include_dirs=request.include_dirs, dtype=request.dtype, config="best", db=request.db,
-            reassociate=request.reassociate, fp_contract=request.fp_contract,
+            reassociate=request.reassociate, fp_contract=request.fp_contract, objective=objective,
         )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from looptune.runtime.timing import times_text
 from looptune.tune.store.store import Store
 
 if TYPE_CHECKING:
+    from looptune.core.settings import Objective
     from looptune.frontend import Unit
 
 GPU, CPU = "numba-cuda", "numba-cpu"
@@ -36,26 +37,26 @@ def _silent(message: str) -> None:
 
 def as_python(
     unit: Unit, db: Path, target: str, command: str, *, default: bool = False, floats: Floats = DEFAULT,
-    warn: Warn = _silent, torch: bool = False,
+    warn: Warn = _silent, torch: bool = False, objective: Objective = "time",
 ) -> str:  # fmt: skip
     """Return the text of a Python module; with ``torch``, its function is an operator of torch as well.
 
     ``target`` "auto" takes the target of the database, a GPU before the CPU; ``default`` means without the database.
     """
-    found = _found(unit, db, target, default, floats, (GPU, CPU))
+    found = _found(unit, db, target, default, floats, (GPU, CPU), objective)
     _warned(unit, found[1], warn, lambda row: python_module.runs_in_c(unit, row))
     return python_module.text(ModuleRequest(unit, found[0], found[1], command, floats, torch))
 
 
 def as_c(
     unit: Unit, db: Path, target: str, command: str, *, default: bool = False, floats: Floats = DEFAULT,
-    warn: Warn = _silent, cache: Path | None = None,
+    warn: Warn = _silent, cache: Path | None = None, objective: Objective = "time",
 ) -> str:  # fmt: skip
     """Return the text of a C file; like ``as_python``, but the CPU is preferred to a GPU.
 
     With a ``cache`` for programs, texts are timed, and none is returned that is slower than the function of the file.
     """
-    name, rows = _found(unit, db, target, default, floats, (CPU, GPU))
+    name, rows = _found(unit, db, target, default, floats, (CPU, GPU), objective)
     _warned(unit, rows, warn, lambda row: row.context.target == CPU)
     here = this_cpu() if name == CPU else Device("", 0, "")
     nearest = dict(rows[-1].sizes) if rows else {}
@@ -118,9 +119,9 @@ def _warned(unit: Unit, rows: Sequence[BestVersion], warn: Warn, instead: Callab
 
 
 def _found(
-    unit: Unit, db: Path, target: str, default: bool, floats: Floats, order: Sequence[str]
+    unit: Unit, db: Path, target: str, default: bool, floats: Floats, order: Sequence[str], objective: Objective
 ) -> tuple[str, tuple[BestVersion, ...]]:
-    """Return the target and what was measured on it.
+    """Return the target and what was measured on it, the best by the objective.
 
     Raises UsageError where that is nothing, saying what measures it.
     """
@@ -131,13 +132,15 @@ def _found(
         usual = GPU if cuda_installed() else CPU
         return (usual if target == "auto" else target), ()
     if not db.exists():
-        raise UsageError(f"no database {db}: {_how(unit, target)}")
+        raise UsageError(f"no database {db}: {_how(unit, target, objective)}")
     with Store.read(db) as store:
         for name in order if target == "auto" else (target,):
-            rows = best_versions(store, unit, name, floats)
+            rows = best_versions(store, unit, name, floats, objective)
             if rows:
                 return name, rows
-        raise UsageError(f"{db} has no measurements of {_named(unit)}{_others(store, unit)}: {_how(unit, target)}")
+        what = "measurements" if objective == "time" else f"finals by {objective}"
+        how = _how(unit, target, objective)
+        raise UsageError(f"{db} has no {what} of {_named(unit)}{_others(store, unit)}: {how}")
 
 
 def _named(unit: Unit) -> str:
@@ -151,6 +154,7 @@ def _others(store: Store, unit: Unit) -> str:
     return f" (it has other texts, types or targets of this name: {', '.join(held)})" if held else ""
 
 
-def _how(unit: Unit, target: str) -> str:
+def _how(unit: Unit, target: str, objective: Objective) -> str:
     where = "" if target == "auto" else f" --target {target}"
+    where += "" if objective == "time" else f" --objective {objective}"
     return f"`looptune run {unit.path} --sweep{where}` measures it; --untuned builds the default without measurements"

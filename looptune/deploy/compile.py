@@ -21,7 +21,7 @@ from looptune.backends.base import Program
 from looptune.core.errors import UsageError
 from looptune.core.floating_point import DEFAULT, Floats, floats_of_options
 from looptune.core.renamed import renamed_argument
-from looptune.core.settings import DATABASE
+from looptune.core.settings import DATABASE, Objective
 from looptune.deploy import display
 from looptune.deploy.best_kernel import BestKernel, SelectedPlan
 from looptune.deploy.best_versions import best_versions
@@ -39,6 +39,7 @@ from looptune.runtime import targets
 from looptune.runtime.array_reach import Reach, array_reaches, too_short_message
 from looptune.runtime.device import Device as Machine
 from looptune.runtime.device import on_gpu
+from looptune.runtime.objective import objective_of
 from looptune.runtime.problem_sizes import integers
 from looptune.runtime.size_relations import check_relations
 from looptune.runtime.targets import CACHE, Target
@@ -256,6 +257,7 @@ def compile(
     db: str | Path = DATABASE,
     reassociate: bool = True,
     fp_contract: str | None = None,
+    objective: str = "time",
 ) -> CompiledKernel:
     """Return the codelet of a C file (or of C text: a string with a newline) as a callable.
 
@@ -264,7 +266,8 @@ def compile(
     ``kernel``: a function, an hmpp label or a group, where the file has several; ``defines``: macros, as with -D;
     ``dtype``: "float32" or "float64", in place of the floating-point type of the file; ``directives``: lines such as
     ``loop k: unroll 4, jam``, besides the pragmas in the text. ``config="best"``: what the database ``db`` has as the
-    best for the sizes of each call on this device, or on what comes nearest to them; see ``Kernel.match``.
+    best for the sizes of each call on this device, or on what comes nearest to them; see ``Kernel.match``. The best has
+    the least time, or the least "energy" or "edp" (``objective``), if a sweep had this objective.
     ``reassociate=False``: every operation of floats is rounded on its own and in C's order; ``fp_contract``: "cc",
     "fast" or "off", as for ``--fp-contract``. What the text has wrong and is read all the same is a warning. Raises a
     LooptuneError for every mistake.
@@ -273,6 +276,9 @@ def compile(
         raise UsageError(f'config is "best" or None, not {config!r}')
     if config is not None and directives:
         raise UsageError('config="best" has its own directives: leave out directives=')
+    decides = objective_of(objective)
+    if config is None and decides != "time":
+        raise UsageError(f'objective={objective!r} chooses among what was measured: it needs config="best"')
     floats = floats_of_options(strict=not reassociate, contract=fp_contract)
     unit = load(
         path_or_source,
@@ -287,7 +293,7 @@ def compile(
         warnings.warn(message, DeprecationWarning, stacklevel=3)
     made_for = targets.resolve(target, CACHE, floats=floats)
     if config is not None:
-        return _best_kernel(unit, made_for, Path(db), floats)
+        return _best_kernel(unit, made_for, Path(db), floats, decides)
     done = scheduled(unit, directives, floats)
     backend, note = made_for.backend(), directive_lines(directives)
     planned = lower(done.codelet, note, done.asserted, blocks=made_for.specializes_sizes)
@@ -306,9 +312,12 @@ def _reordered(
     return tuple(dict.fromkeys(map(str, (*done.sums, *vectors))))
 
 
-def _best_kernel(unit: Unit, target: Target, db: Path, floats: Floats) -> CompiledKernel:
+def _best_kernel(unit: Unit, target: Target, db: Path, floats: Floats, objective: Objective) -> CompiledKernel:
     with Store.read(db) as store:
-        rows = best_versions(store, unit, target.name, floats)
+        rows = best_versions(store, unit, target.name, floats, objective)
+    if not rows and objective != "time":
+        raise UsageError(f"{db} has no finals of {unit.codelet.name} by {objective}: `looptune run FILE --sweep "
+                         f"--target {target.name} --objective {objective}` makes them")  # fmt: skip
     machine = target.machine()
     facts = machine.facts
     analysis = Analysis(unit.codelet, floats.reorder)

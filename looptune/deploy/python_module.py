@@ -21,6 +21,7 @@ from looptune.backends.codegen.python import UNLIMITED, Writer, ident
 from looptune.backends.numba_cpu.backend import noalias_type, options_of
 from looptune.core.escape import docstring
 from looptune.core.floating_point import DEFAULT, Floats
+from looptune.core.si_units import energy_text
 from looptune.core.version import __version__, lowering
 from looptune.deploy import inline_runtime, plans, torch_operator
 from looptune.deploy.assembly import Assembly, Cpu, Cuda, python_literal, tuple_text
@@ -31,6 +32,7 @@ from looptune.ir.nodes import Array, Codelet, Load, Loop, Scalar
 from looptune.ir.simplify import is_integer
 from looptune.poly.reach_data import access_records
 from looptune.runtime.c_reference import CReference
+from looptune.runtime.objective import QUANTITIES
 from looptune.runtime.size_relations import size_relations
 from looptune.runtime.timing import times_text
 from looptune.schedule.analysis import Analysis
@@ -200,13 +202,18 @@ def measurement_lines(m: BestVersion, proof: str) -> Iterator[str]:
     how = "in the finals" if m.final else f"while screening, {without}"
     yield f"    {m.context.device} ({m.context.capability}, {m.cores} cores), {_sizes(m)}, {m.context.dtype}, {date}"
     yield f"        {t.median_us:.4g} us [{t.q1_us:.4g}, {t.q3_us:.4g}] n={t.n} {how}, {over}"
+    if m.joules is not None:
+        least = "" if m.objective == "time" else f", chosen for the least {QUANTITIES[m.objective]}"
+        more = "" if m.default_joules is None else f", the default {energy_text(m.default_joules)}"
+        yield f"        {energy_text(m.joules)} a run{more}{least}"
     yield from (f"        {line}" for line in (m.directives.splitlines() if m.directives else ["no directives"]))
     yield from textwrap.wrap(f"legality: {proof}", 120, initial_indent=" " * 8, subsequent_indent=" " * 12)
     own = lowering(m.context.target)
     if m.context.lowering != own:
         yield f"        measured with lowering {m.context.lowering}, and made with {own}: its speed may differ"
     if m.command:
-        yield f"        again: {m.command} --sweep"
+        more = "" if m.objective == "time" else f" --objective {m.objective}"
+        yield f"        again: {m.command} --sweep{more}"
 
 
 def _table(rows: Sequence[_Row]) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from looptune.core.cache_file import replace_text
 from looptune.core.si_units import time_text
 from looptune.report import suite_table
-from looptune.report.result_table import ENERGY_HEADINGS, energy_cells
+from looptune.report.result_table import ENERGY_HEADINGS, energy_cells, objective_cells, objective_headings
 from looptune.report.table import Column, Table
 from looptune.runtime.timing import ratio_text
 
@@ -47,13 +47,15 @@ def best(studies: Sequence[KernelStudy]) -> Table:
     Energy, power and clock have columns if the energy of a best version was measured.
     """
     energy = [None if (tuned := tuned_entry(s.result)) is None else tuned.energy for s in studies]
-    measured = any(one is not None for one in energy)
+    measured, by = any(one is not None for one in energy), studies[0].result.objective if studies else "time"
     rows = [(*_what(s, studies), *_best_row(s)) for s in studies]
     caption = f"The best configuration of each kernel on {devices(studies)}"
     columns = (*_what_columns(studies), *_BEST)
     if measured:
-        rows = [(*row[:-1], *energy_cells(one), row[-1]) for row, one in zip(rows, energy, strict=True)]
-        columns = (*columns[:-1], *_ENERGY, columns[-1])
+        cells = [(*energy_cells(one), *_chosen_cells(s)) for s, one in zip(studies, energy, strict=True)]
+        rows = [(*row[:-1], *own, row[-1]) for row, own in zip(rows, cells, strict=True)]
+        chosen = (Column(name.replace(" ", "_"), name, "number") for name in objective_headings(by))
+        columns = (*columns[:-1], *_ENERGY, *chosen, columns[-1])
     return Table("best", caption, columns, tuple(rows))
 
 
@@ -67,6 +69,10 @@ def times(studies: Sequence[KernelStudy]) -> Table:
 def devices(studies: Sequence[KernelStudy]) -> str:
     """Return the names of the devices of the studies."""
     return ", ".join(dict.fromkeys(s.device for s in studies))
+
+
+def _chosen_cells(study: KernelStudy) -> tuple[str, ...]:
+    return objective_cells(study.result, tuned_entry(study.result))
 
 
 def _what_columns(studies: Sequence[KernelStudy]) -> tuple[Column, ...]:
@@ -152,6 +158,7 @@ def record(study: KernelStudy) -> dict[str, Any]:
         **{f"{e.name.replace('-', '')}_us": _times(e.times) for e in r.entries},
         "over_default": _interval(_tuned_speedup(r)), "over_handwritten": _interval(r.over_hand),
         "energy": None if tuned is None or tuned.energy is None else asdict(tuned.energy),
+        "objective": r.objective, "saving": None if tuned is None else _interval(r.saving(tuned)),
     }  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO
@@ -54,10 +54,10 @@ def record(part: Search) -> dict[str, Any]:
 STATUSES = (*CLASSES, "duplicate", "running")
 
 
-def write_lines(rows: Iterable[Row], out: TextIO, concluded: Mapping[str, Conclusion] = NOTHING) -> None:
+def write_lines(rows: Iterable[Row], out: TextIO, concluded: Sequence[Mapping[str, Conclusion]] = ()) -> None:
     """Write one JSON object per row, with the complete outcome: every run and all other evidence.
 
-    Then one for each context of these rows that came to a conclusion, whose role is ``result``.
+    Then one for each context of these rows, and each objective, that came to a conclusion; its role is ``result``.
     """
     contexts: dict[str, None] = {}
     for row in rows:
@@ -67,7 +67,7 @@ def write_lines(rows: Iterable[Row], out: TextIO, concluded: Mapping[str, Conclu
         whole = own | {name: json.loads(own[name]) for name in ("sizes", "options")}
         outcome = None if row.outcome is None else {"status": row.outcome.status, **asdict(row.outcome)}
         out.write(json.dumps(whole | {"outcome": outcome}) + "\n")
-    for context, one in ((c, concluded[c]) for c in contexts if c in concluded):
+    for context, one in ((c, by[c]) for c in contexts for by in concluded if c in by):
         known = {"role": "result", "context": context, "sweep": one.sweep, "finished": iso_time(one.finished)}
         out.write(json.dumps(known | {"record": one.record}) + "\n")
 

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from looptune.core.cache_file import replace_text
 from looptune.core.errors import UsageError
-from looptune.core.si_units import amount, energy_text, time_text
+from looptune.core.si_units import amount, edp_text, energy_text, time_text
 from looptune.report.table import Column, Table, aligned, csv_text, plain_columns
-from looptune.runtime.timing import times_text
+from looptune.runtime.objective import QUANTITIES
+from looptune.runtime.timing import Speedup, ratio_text, times_text, without_verdict
 from looptune.tune.results.result import SHARES, VERSIONS, Entry, KernelOccupancy, Result
 
 if TYPE_CHECKING:
+    from looptune.core.settings import Objective
     from looptune.runtime.energy import Energy
     from looptune.runtime.roofline import Peaks
 
@@ -27,7 +29,8 @@ ENERGY_HEADINGS = ("energy", "power", "clock")
 """Columns that stand before the last one where the energy was measured."""
 COLUMNS = (
     "kernel", "device", "target", "dtype", "sizes", "sequential_us", "default_us", "handwritten_us", "tuned_us",
-    "tuned_q1_us", "tuned_q3_us", *SHARES, "directives", "asserted", *VERSIONS,
+    "tuned_q1_us", "tuned_q3_us", *SHARES, "directives", "asserted", *VERSIONS, "objective", "default_joules",
+    "tuned_joules", "saving",
 )  # fmt: skip
 
 TIMELINE = ("launch", "verify", "measure", "failed", "waiting", "finals", "ablation", "sequential")
@@ -76,6 +79,13 @@ def energy_missing(result: Result) -> str:
         f"{result.kernel}: no energy of {', '.join(missing)}: the counter stood still, restoring the arrays took "
         "nearly all of the time, the runs took more than twice their time in the finals, or there were no finals"
     )
+
+
+def time_decided(result: Result, objective: Objective) -> str:
+    """Return that the time chose the version although ``objective`` was to choose it, "" where it did not."""
+    if result.objective == objective or not result.versions.get("timed"):
+        return ""
+    return f"{result.kernel}: the energy of no version is known: this is the fastest, not that with the least energy"
 
 
 def energy_cells(energy: Energy | None) -> tuple[str, ...]:
@@ -182,18 +192,61 @@ def _occupancy(held: KernelOccupancy) -> str:
     return f"{held.warps / held.most:.0%}, {held.warps} of {held.most} warps, limited by {held.by}"
 
 
+def objective_headings(objective: Objective) -> tuple[str, ...]:
+    """Return the headings of what chose a version, where that was not the time.
+
+    >>> objective_headings("energy"), objective_headings("edp")
+    (('less energy',), ('EDP', 'less EDP'))
+    """
+    return {"time": (), "energy": ("less energy",), "edp": ("EDP", "less EDP")}[objective]
+
+
+def objective_cells(result: Result, entry: Entry | None) -> tuple[str, ...]:
+    """Return a text for each of the headings: how many times less than the default, and the EDP before that."""
+    known = result.cost(entry)
+    ratio = None if entry is None or known is None else result.saving(entry)
+    less = "-" if ratio is None else saving_text(without_verdict(ratio) if result.disturbed else ratio)
+    match result.objective:
+        case "time":
+            return ()
+        case "energy":
+            return (less,)
+        case "edp":
+            return ("-" if known is None else edp_text(known.value), less)
+
+
+def saving_text(saving: Speedup | None) -> str:
+    """Return how many times less energy or EDP something has, with the verdict.
+
+    >>> saving_text(Speedup(1.5, 1.4, 1.6, "FAST")), saving_text(Speedup(0.8, 0.7, 0.9, "SLOW"))
+    ('1.5x LESS', '0.8x MORE')
+    """
+    if saving is None or saving.verdict == "disturbed":
+        return "-" if saving is None else saving.verdict
+    words = {"FAST": "LESS", "SLOW": "MORE"}
+    return f"{ratio_text(saving.ratio)} {words.get(saving.verdict, saving.verdict)}"
+
+
 def _versions(result: Result) -> Table:
     if all(e.energy is None for e in result.entries):
         return Table("versions", "", plain_columns(HEADINGS), tuple(row(result, e) for e in result.entries))
-    headings = (*HEADINGS[:-1], *ENERGY_HEADINGS, HEADINGS[-1])
-    cells = ((row(result, e), energy_cells(e.energy)) for e in result.entries)
+    headings = (*HEADINGS[:-1], *ENERGY_HEADINGS, *objective_headings(result.objective), HEADINGS[-1])
+    cells = ((row(result, e), (*energy_cells(e.energy), *objective_cells(result, e))) for e in result.entries)
     return Table("versions", "", plain_columns(headings), tuple((*of[:-1], *own, of[-1]) for of, own in cells))
 
 
 def plain(result: Result) -> str:
     """Return the table as lines of text."""
     first = [slower(result), ""] if slower(result) else []
-    return "\n".join([*first, title(result), "", _versions(result).text(), *disturbance_line(result)])
+    lines = (*chosen_line(result), *disturbance_line(result))
+    return "\n".join([*first, title(result), "", _versions(result).text(), *lines])
+
+
+def chosen_line(result: Result) -> tuple[str, ...]:
+    """Return one line that says what the tuned version was chosen by, none where that is the time."""
+    if result.objective == "time" or result.entry("tuned") is None or result.disturbed:
+        return ()
+    return (f"tuned: chosen for the least {QUANTITIES[result.objective]}, not for the least time",)
 
 
 def disturbance_line(result: Result) -> tuple[str, ...]:
@@ -216,7 +269,7 @@ def markdown(result: Result) -> str:
         *((f"{time_spent(result).capitalize()}.",) if result.seconds else ()),
         f"Device: {device.name}, {device.arch}, {device.cores} cores, driver {device.driver_name}.",
         *((_peaks(result.ceiling.peaks),) if result.ceiling is not None else ()),
-        *(f"{line.capitalize()}." for line in disturbance_line(result)),
+        *(f"{line[:1].upper()}{line[1:]}." for line in (*chosen_line(result), *disturbance_line(result))),
         f"Command: `{result.command}`",
     )
     first = [f"**{slower(result).capitalize()}.**", ""] if slower(result) else []
@@ -273,7 +326,9 @@ def write(result: Result, reports: Path) -> Path:
 def _flat(record: dict[str, Any]) -> dict[str, Any]:
     sizes = " ".join(f"{n}={v}" for n, v in record["sizes"].items())
     flat = {k: v for k, v in record.items() if k not in ("versions", "seconds")} | record["versions"]
-    flat |= {"sizes": sizes, "asserted": " ".join(record["asserted"])}
+    flat |= {"sizes": sizes, "asserted": " ".join(record["asserted"]), "saving": None}
+    flat |= {f"{name}_joules": record["energy"].get(name, {}).get("joules") for name in ("default", "tuned")}
+    flat |= {"saving": record["saving"]["tuned"]["ratio"]} if "tuned" in record["saving"] else {}
     return {c: "" if flat[c] is None else str(flat[c]) for c in COLUMNS}
 
 
@@ -282,7 +337,9 @@ _KEY = ("kernel", "device", "target", "dtype", "sizes")
 
 
 def _same(a: dict[str, Any], b: dict[str, Any]) -> bool:
-    return all(a[k] == b[k] for k in _KEY)
+    """Tell whether both are of the same, and were chosen by the same: an earlier looptune chose by time."""
+    first, second = (r.get("objective") or "time" for r in (a, b))
+    return first == second and all(a[k] == b[k] for k in _KEY)
 
 
 def _write_csv(path: Path, record: dict[str, Any]) -> None:

@@ -18,10 +18,12 @@ from looptune.core.cache_file import replace_text
 from looptune.core.si_units import time_text
 from looptune.report.result_table import TIMELINE, counts, timeline
 from looptune.report.table import Column, Table, csv_text, plain_columns
+from looptune.runtime.objective import QUANTITIES
 from looptune.runtime.timing import ratio_text
 from looptune.tune.results.studies import USUAL, sizes
 
 if TYPE_CHECKING:
+    from looptune.core.settings import Objective
     from looptune.tune.results.result import Result
 
 HEADINGS = (
@@ -32,7 +34,7 @@ RATIOS = (("default", "hand-written"), ("default", "tuned"), ("hand-written", "t
 """The columns of ratios: the time of the first over the time of the second."""
 COLUMNS = (
     "kernel", "device", "target", "dtype", "sizes", "default_us", "handwritten_us", "tuned_us",
-    "handwritten_over_default", "tuned_over_default", "tuned_over_handwritten", "directives", "asserted",
+    "handwritten_over_default", "tuned_over_default", "tuned_over_handwritten", "directives", "asserted", "objective",
 )  # fmt: skip
 
 MODELS_HEADINGS = (
@@ -75,6 +77,18 @@ def rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
     return [*made, ("geometric mean", "", "", "", "", *(_shown(m) for m in means), "")]
 
 
+def _objective(results: Sequence[Result]) -> Objective:
+    """Return what chose the tuned versions, but those of which no energy is known."""
+    return next((r.objective for r in results if r.objective != "time"), "time")
+
+
+def _savings(results: Sequence[Result]) -> list[str]:
+    """Return how many times less energy, or EDP, than the default each tuned version has, then the mean."""
+    known = [None if (e := r.entry("tuned")) is None or r.disturbed else r.saving(e) for r in results]
+    ratios = [None if one is None else one.ratio for one in known]
+    return [*(_shown(ratio) for ratio in ratios), _shown(mean_ratio(ratios))]
+
+
 def _row(result: Result) -> tuple[str, ...]:
     times = (_time(result, name) for name in ("default", "hand-written", "tuned"))
     ratios = (_ratio_text(result, base, other) for base, other in RATIOS)
@@ -106,9 +120,14 @@ def _shown(value: float | None) -> str:
 
 def _table(results: Sequence[Result]) -> Table:
     """Return a line for each kernel, then the means; each kernel's name leads to its page."""
-    kernel, *others = plain_columns(HEADINGS, HEADINGS[2:])
+    headings: tuple[str, ...] = HEADINGS
+    lines, objective = rows(results), _objective(results)
+    if objective != "time":
+        headings = (*HEADINGS[:-1], f"less {QUANTITIES[objective]}", HEADINGS[-1])
+        lines = [(*line[:-1], less, line[-1]) for line, less in zip(lines, _savings(results), strict=True)]
+    kernel, *others = plain_columns(headings, headings[2:])
     links = tuple(f"{result.kernel}.md" for result in results)
-    return Table("summary", "", (replace(kernel, links=links), *others), tuple(rows(results)), total=True)
+    return Table("summary", "", (replace(kernel, links=links), *others), tuple(lines), total=True)
 
 
 def plain(results: Sequence[Result]) -> str:
@@ -135,7 +154,9 @@ def title(results: Sequence[Result]) -> str:
     kernels = len({result.kernel for result in results})
     what = f"{kernels} kernel{'s' if kernels > 1 else ''}"
     what += f", {len(results)} sizes" if len(results) > kernels else ""
-    return f"{what}, {first.dtype}, {first.facts.name} ({first.target})"
+    objective = _objective(results)
+    by = "" if objective == "time" else f", least {QUANTITIES[objective]}"
+    return f"{what}, {first.dtype}, {first.facts.name} ({first.target}){by}"
 
 
 def markdown(results: Sequence[Result], command: str, spent: str = "") -> str:
@@ -151,14 +172,17 @@ def markdown(results: Sequence[Result], command: str, spent: str = "") -> str:
 
 
 def write(results: Sequence[Result], reports: Path, command: str, spent: str = "") -> Path:
-    """Write ``summary-<dtype>.md`` and ``.csv`` to the device's folder; the name of an unusual target is appended.
+    """Write ``summary-<dtype>.md`` and ``.csv`` to the device's folder.
+
+    The name of an unusual target is appended, and of an objective that is not time.
 
     The path of the page.
     """
     folder = reports / results[0].facts.slug
     folder.mkdir(parents=True, exist_ok=True)
-    usual = results[0].target in USUAL
-    page = folder / f"summary-{results[0].dtype}{'' if usual else f'-{results[0].target}'}.md"
+    own = [results[0].dtype, *(t for t in (results[0].target,) if t not in USUAL)]
+    own += [] if _objective(results) == "time" else [_objective(results)]
+    page = folder / f"summary-{'-'.join(own)}.md"
     replace_text(page, markdown(results, command, spent))
     records = []
     for result in results:

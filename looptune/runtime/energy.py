@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+from statistics import median, median_low
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,11 +42,21 @@ POWERCAP = Path("/sys/class/powercap")
 
 @dataclass(frozen=True, slots=True)
 class Energy:
-    """The energy of one run in joules, the mean power in watts, and the clock in MHz, None where it is not known."""
+    """The energy of one run in joules, the mean power in watts, and the clock in MHz, None where it is not known.
+
+    ``low`` and ``high``: the least and the most joules of several windows, None where there was one.
+    """
 
     joules: float
     watts: float
     mhz: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Return the least and the most joules."""
+        return (self.joules if self.low is None else self.low, self.joules if self.high is None else self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +146,19 @@ def energy_of_run(whole: Window | None, restoring: Window | None, median_us: flo
     return Energy(float(f"{joules:.4g}"), float(f"{joules / seconds:.4g}"), whole.mhz)
 
 
+def energy_of_windows(found: Sequence[Energy]) -> Energy:
+    """Return the medians of the energies of several windows, with the least and the most joules.
+
+    >>> energy_of_windows([Energy(2.0, 100.0), Energy(3.0, 110.0), Energy(2.5, 105.0)])
+    Energy(joules=2.5, watts=105.0, mhz=None, low=2.0, high=3.0)
+    """
+    if len(found) == 1:
+        return found[0]
+    joules, clocks = [one.joules for one in found], [one.mhz for one in found if one.mhz is not None]
+    watts, mhz = median_low(one.watts for one in found), median_low(clocks) if clocks else None
+    return Energy(median_low(joules), watts, mhz, min(joules), max(joules))
+
+
 def rapl(folder: Path = POWERCAP, cpus: Path = Path("/sys/devices/system/cpu")) -> EnergyCounter | None:
     """Return the counter of the processors of this machine (RAPL), or None where it cannot be read.
 
@@ -172,7 +195,7 @@ def _mean_mhz(paths: Iterable[Path]) -> float | None:
     return round(sum(map(int, texts)) / len(texts) / 1e3) if texts else None
 
 
-_FACTS = ("energy_j", "power_w", "clock_mhz")
+_FACTS = ("energy_j", "power_w", "clock_mhz", "energy_low_j", "energy_high_j")
 
 
 def to_facts(energy: Energy | None) -> tuple[Fact, ...]:
@@ -183,16 +206,19 @@ def to_facts(energy: Energy | None) -> tuple[Fact, ...]:
     """
     if energy is None:
         return ()
-    values = (energy.joules, energy.watts, energy.mhz)
+    values = (energy.joules, energy.watts, energy.mhz, energy.low, energy.high)
     return tuple((name, value) for name, value in zip(_FACTS, values, strict=True) if value is not None)
 
 
 def from_facts(facts: Iterable[Fact]) -> Energy | None:
     """Return the energy among facts, or None where it was not measured."""
-    found: Mapping[str, int | float | str] = dict(facts)
-    match [found.get(name) for name in _FACTS]:
-        case [int() | float() as joules, int() | float() as watts, int() | float() as mhz]:
-            return Energy(float(joules), float(watts), float(mhz))
-        case [int() | float() as joules, int() | float() as watts, None]:
-            return Energy(float(joules), float(watts))
+    found = dict(facts)
+    joules, watts, *others = (_number(found.get(name)) for name in _FACTS)
+    return None if joules is None or watts is None else Energy(joules, watts, *others)
+
+
+def _number(value: float | str | None) -> float | None:
+    match value:
+        case int() | float():
+            return float(value)
     return None

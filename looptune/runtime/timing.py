@@ -33,6 +33,9 @@ FAR = 10.0
 FEWEST = 5
 """Rounds of the finals, however long they take."""
 
+MARGIN = 0.01
+"""Ratios within this margin of 1 are the same."""
+
 Sampler = Callable[[], float]
 Verdict = Literal["FAST", "SLOW", "SAME", "AMBIGUOUS", "disturbed"]
 
@@ -221,7 +224,7 @@ def summary(times_us: Sequence[float]) -> Summary:
 
 
 def speedup(
-    base_us: Sequence[float], other_us: Sequence[float], seed: int, *, margin: float = 0.01, resamples: int = 1000
+    base_us: Sequence[float], other_us: Sequence[float], seed: int, *, margin: float = MARGIN, resamples: int = 1000
 ) -> Speedup:
     """Return how many times faster ``other`` is than ``base``; run r of both was made in the same round.
 
@@ -234,7 +237,7 @@ def speedup(
 
 
 def unpaired_speedup(
-    base_us: Sequence[float], other_us: Sequence[float], seed: int, *, margin: float = 0.01, resamples: int = 1000
+    base_us: Sequence[float], other_us: Sequence[float], seed: int, *, margin: float = MARGIN, resamples: int = 1000
 ) -> Speedup:
     """Return the speedup of runs that were not made in common rounds: each side is resampled separately."""
     base, other = np.asarray(base_us, dtype=np.float64), np.asarray(other_us, dtype=np.float64)
@@ -250,7 +253,7 @@ def unpaired_speedup(
 def _speedup(base: np.ndarray, other: np.ndarray, ratios: Sequence[float], margin: float) -> Speedup:
     """Of the medians, with the interval that 95 % of the drawn ``ratios`` lie in."""
     low, high = map(float, np.percentile(ratios, (2.5, 97.5)))
-    return Speedup(float(np.median(base) / np.median(other)), low, high, _verdict(low, high, margin))
+    return Speedup(float(np.median(base) / np.median(other)), low, high, verdict(low, high, margin))
 
 
 def paired_speedup(base_us: Sequence[float], other_us: Sequence[float], seed: int) -> Speedup | None:
@@ -268,7 +271,8 @@ def _ratios(base: np.ndarray, other: np.ndarray, seed: int, count: int) -> Itera
         yield from np.median(base[rounds], axis=1) / np.median(other[rounds], axis=1)
 
 
-def _verdict(low: float, high: float, margin: float) -> Verdict:
+def verdict(low: float, high: float, margin: float) -> Verdict:
+    """Return the verdict on a ratio that lies between ``low`` and ``high``."""
     if low > 1 + margin:
         return "FAST"
     if high < 1 - margin:

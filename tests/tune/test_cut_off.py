@@ -29,8 +29,8 @@ from looptune.tune.session import prepare
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.statistics import SweepStatistics
 from looptune.tune.space.space import Configuration, parse
-from looptune.tune.store.searches import winner
 from looptune.tune.store.store import Context, Row, Store
+from looptune.tune.store.winners import winner
 from tests.helpers.codelets import STEPS
 from tests.helpers.fake_lab import FakeLab, ran, run
 

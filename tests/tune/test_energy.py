@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ class Counted(Asked):
 def test_a_device_without_a_counter_is_refused(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anything is measured, with what is needed; where energy is not asked for, it is not looked for."""
     monkeypatch.setattr(Cpu, "energy_counter", lambda self: None)
-    with pytest.raises(TargetError, match=r"--energy: .* no energy counter .*intel-rapl"):
+    with pytest.raises(TargetError, match=r"--energy and --objective: .* no energy counter .*intel-rapl"):
         MeasuringDevice(prepared.job)
     MeasuringDevice(replace(prepared.job, energy=False))
 
@@ -105,8 +105,8 @@ def test_tables_have_columns_of_energy_power_and_clock(prepared: PreparedRun, tm
     kept, _ = from_record(to_record(result, Sources("", "", "")))
     assert kept.entries == entries
     assert result.record()["energy"] == {
-        "default": {"joules": 0.5, "watts": 250.0, "mhz": 1980.0},
-        "tuned": {"joules": 0.0123, "watts": 410.0, "mhz": None},
+        "default": {"joules": 0.5, "watts": 250.0, "mhz": 1980.0, "low": None, "high": None},
+        "tuned": {"joules": 0.0123, "watts": 410.0, "mhz": None, "low": None, "high": None},
     }
     assert result_table.energy_missing(result) == ""
     assert result_table.energy_missing(bare).startswith("gemm: no energy of default, hand-written, tuned: ")
@@ -120,7 +120,7 @@ def test_tables_have_columns_of_energy_power_and_clock(prepared: PreparedRun, tm
     other = replace(study, result=bare)
     rows = best_table.best([study, other]).rows
     assert [row[-4:-1] for row in rows] == [("12.3 mJ", "410 W", "-"), ("-", "-", "-")]
-    assert best_table.record(study)["energy"] == {"joules": 0.0123, "watts": 410.0, "mhz": None}
+    assert best_table.record(study)["energy"] == asdict(USED[UNROLL])
     for text in (result_table.plain(bare), result_table.markdown(bare), best_table.best([other]).text()):
         assert "power" not in text
     assert [e.energy for e in studies._entries(search)[2]] == [USED[""]]

@@ -32,8 +32,8 @@ from looptune.tune.session.budget import Budget
 from looptune.tune.session.experiment import COPIES, concurrent_groups
 from looptune.tune.session.finals import schedule_finalist
 from looptune.tune.session.prepare import PreparedRun, TuningRequest, prepare
-from looptune.tune.store.searches import winner
 from looptune.tune.store.store import Store
+from looptune.tune.store.winners import winner
 from tests.helpers.fake_finals import Asked, at, match
 
 SPAN = Span("x", 1, 1)

@@ -2,6 +2,7 @@
 
 reports/<device>/  table-best.md .csv .tex .json   table-times.md .csv .tex   figures/*.png .svg   index.html
                    compilers.md .csv, where a device was measured through several
+reports/<device>-energy/    the same of what was chosen by energy, or -edp by EDP
 reports/across/    the same of several devices together, and transfer.md .csv: the best of one on another
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from looptune.core.cache_file import replace_text
 from looptune.report import best_table, compiler_table, transfer_table
@@ -17,6 +19,9 @@ from looptune.report.figures import index, style
 from looptune.report.site.html import Picture, page
 from looptune.report.transfer_table import transfers
 from looptune.tune.results.studies import KernelStudy, by_device
+
+if TYPE_CHECKING:
+    from looptune.core.settings import Objective
 
 ACROSS = "across"
 _INSTALL = "no figures: matplotlib is not installed; install it with: pip install 'looptune[plot]'"
@@ -31,11 +36,14 @@ class WrittenPage:
     notes: tuple[str, ...]
 
 
-def write(studies: Sequence[KernelStudy], reports: Path) -> list[WrittenPage]:
-    """Write a folder for each device and, if there are several, one that compares them; return the files."""
-    folders = by_device(studies)
-    made = [_folder(same, reports / name) for name, same in folders.items()]
-    return [*made, _folder(studies, reports / ACROSS)] if len(folders) > 1 else made
+def write(studies: Sequence[KernelStudy], reports: Path, objective: Objective = "time") -> list[WrittenPage]:
+    """Write a folder for each device and, if there are several, one that compares them; return the files.
+
+    ``objective``: what the studies were chosen by. No other one's folder is overwritten.
+    """
+    folders, of = by_device(studies), "" if objective == "time" else f"-{objective}"
+    made = [_folder(same, reports / f"{name}{of}") for name, same in folders.items()]
+    return [*made, _folder(studies, reports / f"{ACROSS}{of}")] if len(folders) > 1 else made
 
 
 def _folder(studies: Sequence[KernelStudy], folder: Path) -> WrittenPage:
@@ -54,7 +62,7 @@ def _folder(studies: Sequence[KernelStudy], folder: Path) -> WrittenPage:
     pictures += _searches(folder)
     if not style.available():
         notes = [_INSTALL]
-    elif folder.name != ACROSS and all(p.name != _SEARCHES for p in pictures):
+    elif not folder.name.startswith(ACROSS) and all(p.name != _SEARCHES for p in pictures):
         notes.append(f"no figure of search strategies: `looptune replay DATABASE --output {folder}` makes one")
     notes += [f"compilers on the same configurations: {folder / 'compilers.md'}"] if pairs else []
     notes += [f"the best of one device on another: {folder / 'transfer.md'}"] if taken else []

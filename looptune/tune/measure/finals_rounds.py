@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from looptune.runtime.disturbance import times_disturbed
-from looptune.runtime.energy import Energy, energy_of_run, measure_window
+from looptune.runtime.energy import Energy, energy_of_run, energy_of_windows, measure_window
+from looptune.runtime.objective import cost
 from looptune.runtime.timing import FEWEST, finals, summary
 from looptune.tune.execution.worker_loop import PickledValue
 from looptune.tune.measure import handwritten
 
 if TYPE_CHECKING:
+    from looptune.core.settings import Objective
     from looptune.runtime.device import Run
     from looptune.tune.measure.measuring_device import MeasuringDevice
 
 PAUSES_S = (0.0, 1.0, 4.0)
 """The finals wait so long before each attempt: what disturbs a machine often takes some seconds."""
+WINDOWS = 3
+"""Windows in which the energy of a version is measured that may win by it."""
+NEAR = 1.1
+"""A version that needs more than so many times the least energy in one window is not measured again."""
+BY_ENERGY: tuple[Objective, ...] = ("energy", "edp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +35,8 @@ class FinalsRequest:
     """The participants of the finals: versions by directive text, as pickled binaries, and the hand-written kernels.
 
     All are compared with the fastest and with the version ``default``; versions that are surely slower leave early.
-    ``energy``: the energy of the others is measured after the rounds.
+    ``energy``: the energy of the others is measured after the rounds. ``energy_decides``: that of all is measured,
+    and of those near the least energy, or the least EDP, in WINDOWS windows.
     """
 
     binaries: Mapping[str, PickledValue]
@@ -36,6 +45,7 @@ class FinalsRequest:
     default: str
     screened_us: Mapping[str, float] = field(default_factory=dict)
     energy: bool = False
+    energy_decides: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +97,31 @@ class Finals:
         wrong |= {name: why for name, why in fast.items() if why is not None}
         times = {name: us for name, us in times.items() if name not in wrong}
         most = max(map(len, times.values()), default=0)
+        medians = {name: summary(us).median_us for name, us in times.items()}
         shown = [name for name, us in times.items() if name not in leaving or len(us) == most]
-        medians = {name: summary(times[name]).median_us for name in shown}
-        energy = self.energy(runs, medians) if lineup.energy else {}
+        if lineup.energy_decides:
+            return Times(times, wrong, disturbed, self.energy_of_all(runs, medians, shown, lineup.seed))
+        energy = self.energy(runs, {name: medians[name] for name in shown}) if lineup.energy else {}
         return Times(times, wrong, disturbed, energy)
+
+    def energy_of_all(
+        self, runs: Mapping[str, Run], medians_us: Mapping[str, float], shown: Collection[str], seed: int
+    ) -> dict[str, Energy]:
+        """Return the energy of every version, that of ``shown`` and of those near the best in several windows.
+
+        The windows of a version do not follow each other, and their order is shuffled: a board becomes warmer, and
+        then needs more. Versions are near that need up to NEAR times the least energy, or have up to NEAR times the
+        least EDP, in their first windows.
+        """
+        first = self.energy(runs, medians_us)
+        near = {name for objective in BY_ENERGY for name in _near(objective, first, medians_us)}
+        found = {name: [energy] for name, energy in first.items()}
+        order, shuffler = sorted(found.keys() & (near | set(shown))), random.Random(seed)
+        for _ in range(WINDOWS - 1):
+            shuffler.shuffle(order)
+            for name, energy in self.energy(runs, {name: medians_us[name] for name in order}).items():
+                found[name].append(energy)
+        return {name: energy_of_windows(windows) for name, windows in found.items()}
 
     def energy(self, runs: Mapping[str, Run], medians_us: Mapping[str, float]) -> dict[str, Energy]:
         """Return the energy of one run of each version that has a median in the finals, where it can be told."""
@@ -143,3 +174,10 @@ class Finals:
             except Exception as error:
                 wrong[name] = handwritten.kernel_error(path, error)
         return right, wrong
+
+
+def _near(objective: Objective, found: Mapping[str, Energy], medians_us: Mapping[str, float]) -> set[str]:
+    """Return the versions whose cost is at most NEAR times the least."""
+    costs = {name: cost(objective, medians_us[name], energy) for name, energy in found.items()}
+    known = {name: one.value for name, one in costs.items() if one is not None}
+    return {name for name, value in known.items() if value <= NEAR * min(known.values())}

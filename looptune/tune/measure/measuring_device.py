@@ -90,8 +90,8 @@ class MeasuringDevice:
         self.counter = self.machine.energy_counter() if job.energy else None
         if job.energy and self.counter is None:
             raise TargetError(
-                f"--energy: {self.machine.facts.name} has no energy counter that can be read: needed is an NVIDIA GPU "
-                "with nvidia-ml-py, or a CPU with a readable /sys/class/powercap/intel-rapl:*/energy_uj"
+                f"--energy and --objective: {self.machine.facts.name} has no energy counter that can be read: it needs "
+                "an NVIDIA GPU and nvidia-ml-py, or a CPU with a readable /sys/class/powercap/intel-rapl:*/energy_uj"
             )
         if job.prime_problem is not None:
             self.prime_check = PrimeSizeCheck(job, self.machine, self.backend, job.prime_problem)

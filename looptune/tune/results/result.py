@@ -11,8 +11,10 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from looptune.core.record_check import check, from_json, to_json
+from looptune.core.settings import Objective
 from looptune.runtime.device import DeviceInfo
 from looptune.runtime.energy import Energy
+from looptune.runtime.objective import Cost, cost, saving
 from looptune.runtime.roofline import Roofline
 from looptune.runtime.timing import Speedup, Summary
 
@@ -109,7 +111,7 @@ class Result:
     any version, None if they were not measured. ``over_hand``: the tuned version's speed-up over the hand-written
     kernel; ``directive_gains``: the gain of each directive, if it was measured; ``occupancy``: that of the winner's
     kernels on a GPU; ``transfers``: the results of the transferred configurations; ``disturbed``: what disturbed the
-    machine during the finals, "" for nothing.
+    machine during the finals, "" for nothing; ``objective``: what chose the tuned version.
     """
 
     kernel: str
@@ -137,6 +139,7 @@ class Result:
     transfers: tuple[TransferResult, ...] = ()
     occupancy: tuple[KernelOccupancy, ...] = ()
     disturbed: str = ""
+    objective: Objective = "time"
 
     def entry(self, name: str) -> Entry | None:
         return next((e for e in self.entries if e.name == name), None)
@@ -171,6 +174,17 @@ class Result:
         peak = None if self.ceiling is None else self.ceiling.peaks.fma(self.dtype)
         return None if peak is None or not _on_device(entry) or rate is None else rate / peak.best
 
+    def cost(self, entry: Entry | None) -> Cost | None:
+        """Return the energy of one run of a version, or its EDP, by which the tuned one was chosen; None by time."""
+        if self.objective == "time" or entry is None or entry.times is None:
+            return None
+        return cost(self.objective, entry.times.median_us, entry.energy)
+
+    def saving(self, entry: Entry) -> Speedup | None:
+        """Return how many times less energy, or EDP, a version has than the default; None where that is not known."""
+        base, own = self.cost(self.entry("default")), self.cost(entry)
+        return None if base is None or own is None or entry.name == "default" else saving(base, own)
+
     def record(self) -> dict[str, Any]:
         tuned = self.entry("tuned")
         spread = None if tuned is None else tuned.times
@@ -204,6 +218,8 @@ class Result:
             "kernels": [asdict(h) for h in self.occupancy],
             "disturbed": self.disturbed,
             "energy": {e.name: asdict(e.energy) for e in self.entries if e.energy is not None},
+            "objective": self.objective,
+            "saving": {e.name: _interval(one) for e in self.entries if (one := self.saving(e)) is not None},
         }
 
     def _shares(self) -> dict[str, float | None]:
@@ -240,6 +256,10 @@ def from_record(stored: Mapping[str, Any]) -> tuple[Result, Sources]:
 def _on_device(entry: Entry) -> bool:
     """Tell whether the sequential loops run on one core of the host, of which nothing is known."""
     return entry.name != "sequential" and entry.times is not None and entry.times.median_us > 0
+
+
+def _interval(saving: Speedup) -> dict[str, float]:
+    return {"ratio": round(saving.ratio, 4), "low": round(saving.low, 4), "high": round(saving.high, 4)}
 
 
 def _percent(share: float | None) -> float | None:

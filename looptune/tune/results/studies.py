@@ -15,17 +15,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import UsageError
 from looptune.core.escape import printable
 from looptune.runtime.device import DeviceInfo, slug
 from looptune.runtime.energy import from_facts
+from looptune.runtime.objective import QUANTITIES
 from looptune.runtime.outcome import Timed, WrongResult, least_us
 from looptune.runtime.timing import Speedup, Summary, at_least, paired_speedup, unpaired_speedup
 from looptune.schedule.directive_lines import canonical_text
 from looptune.tune.results.result import Entry, Result, Sources, from_record
 from looptune.tune.store.searches import Search, by_context, disturbance, entries, newest
 from looptune.tune.store.store import Conclusion, Context, Row, Store
+
+if TYPE_CHECKING:
+    from looptune.core.settings import Objective
 
 USUAL = ("numba-cuda", "numba-cpu")
 """The targets that "auto" may mean: reports name others."""
@@ -65,7 +70,8 @@ class KernelStudy:
     @property
     def kind(self) -> str:
         """Return the type, and how it was measured if not in the usual way."""
-        return ", ".join([self.result.dtype, *unusual_options(self.context)])
+        by = [] if self.result.objective == "time" else [f"least {QUANTITIES[self.result.objective]}"]
+        return ", ".join([self.result.dtype, *unusual_options(self.context), *by])
 
     @property
     def place(self) -> str:
@@ -109,11 +115,12 @@ def unusual_options(context: Context) -> list[str]:
     return [words for words, holds in said.items() if holds]
 
 
-def read(paths: Sequence[Path], kernels: Sequence[str] = ()) -> list[KernelStudy]:
+def read(paths: Sequence[Path], kernels: Sequence[str] = (), objective: Objective = "time") -> list[KernelStudy]:
     """Return the studies of these databases by kernel, size and type.
 
-    ``kernels``, if given, are names by which reports or the C call the kernels to select. Raises StoreError if a file
-    cannot be read, and UsageError if nothing was measured.
+    ``kernels``, if given, are names by which reports or the C call the kernels to select. ``objective``: what the
+    results were chosen by; those of others are left out. Raises StoreError if a file cannot be read, and UsageError if
+    nothing was measured.
     """
     rows: list[Row] = []
     commands: dict[str, str] = {}
@@ -122,11 +129,18 @@ def read(paths: Sequence[Path], kernels: Sequence[str] = ()) -> list[KernelStudy
         with closing(Store.read(path)) as store:
             rows += store.rows()
             commands |= store.commands()
-            found = store.conclusions()
+            found = store.conclusions(objective)
         later = {c: one for c, one in found.items() if c not in concluded or one.finished > concluded[c].finished}
         concluded |= later
-    studies = [_study(search, concluded.get(search.context.hash), commands) for search in newest(by_context(rows))]
+    held = by_context(rows)
+    if objective != "time":
+        held = [s for s in held if s.context.hash in concluded or s.best_by(objective) is not None]
+    studies = [_study(search, concluded.get(search.context.hash), commands, objective) for search in newest(held)]
     files = ", ".join(map(str, paths))
+    if not studies and objective != "time":
+        raise UsageError(
+            f"no finals by {objective} in {files}: make them with `looptune run FILE --sweep --objective {objective}`"
+        )
     if not studies:
         raise UsageError(f"nothing was measured in {files}: measure with `looptune run FILE --sweep`")
     having = {name for s in studies for name in (s.kernel, s.context.kernel)}
@@ -150,13 +164,15 @@ def _directives(study: KernelStudy) -> str:
     return canonical_text(study.result.directives, f"the best of {study.context.kernel}")
 
 
-def _study(search: Search, concluded: Conclusion | None, commands: Mapping[str, str]) -> KernelStudy:
-    context, versions = search.context, search.versions
-    finals = {text: row.outcome for text, row in search.finals.items() if isinstance(row.outcome, Timed | WrongResult)}
-    if disturbance(search.finals.values()):
+def _study(
+    search: Search, concluded: Conclusion | None, commands: Mapping[str, str], objective: Objective
+) -> KernelStudy:
+    context, versions, rows = search.context, search.versions, search.finals_by(objective)
+    finals = {text: row.outcome for text, row in rows.items() if isinstance(row.outcome, Timed | WrongResult)}
+    if disturbance(rows.values()):
         finals = {text: outcome for text, outcome in finals.items() if isinstance(outcome, WrongResult)}
     if concluded is None:
-        return KernelStudy(context, _recovered(search, commands), versions, None, finals)
+        return KernelStudy(context, _recovered(search, commands, objective), versions, None, finals)
     try:
         result, sources = from_record(concluded.record)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -178,26 +194,28 @@ def _with_counts(result: Result, versions: Sequence[Row]) -> Result:
     return replace(result, versions={**counts, "space": space})
 
 
-def _recovered(search: Search, commands: Mapping[str, str]) -> Result:
+def _recovered(search: Search, commands: Mapping[str, str], objective: Objective) -> Result:
     """Return what the sweep would have reported, as far as rows tell."""
     context, versions = search.context, search.versions
     command = next((commands[row.sweep] for row in reversed(versions) if row.sweep in commands), "")
     options, counts = json.loads(context.options), Counter(row.status for row in versions)
     facts = DeviceInfo(context.device, context.target, context.capability, options.get("cores", 0), 0, 0, "")
-    best, ties, lines, over_hand = _entries(search)
-    won = search.best
+    best, ties, lines, over_hand = _entries(search, objective)
+    won = search.best_by(objective)
     sizes = {n: v for n, v in json.loads(context.sizes).items() if isinstance(v, int)}
     return Result(
         kernel=_file_name(command, context.kernel), facts=facts, target=context.target, dtype=context.dtype,
         sizes=sizes, entries=lines, directives=best, ties=ties, proof="",
         versions={**counts, "space": len(versions)}, flops=None, command=command, over_hand=over_hand,
-        disturbed="" if won is None else won.disturbed,
+        disturbed="" if won is None else won.disturbed, objective=objective,
     )  # fmt: skip
 
 
-def _entries(search: Search) -> tuple[str, tuple[str, ...], tuple[Entry, ...], Speedup | None]:
+def _entries(
+    search: Search, objective: Objective = "time"
+) -> tuple[str, tuple[str, ...], tuple[Entry, ...], Speedup | None]:
     """Return the winner, what is as fast, the lines of the table, and the winner over the hand-written kernel."""
-    best, alone = search.best, search.sequential
+    best, alone = search.best_by(objective), search.sequential
     times = {} if best is None else best.times
     default = (times[r.directives] for r in reversed(search.versions) if r.role == "default" and r.directives in times)
     base = next(default, None)

@@ -80,7 +80,9 @@ def finish(
 
     def keep() -> None:
         for n, source in sources.items():
-            store.save_conclusion(prepared[n].context, searched[n].sweep, to_record(results[n], source))
+            result = results[n]
+            record = to_record(result, source)
+            store.save_conclusion(prepared[n].context, searched[n].sweep, record, result.objective)
 
     keep()
     if prepared[0].request.ablation:
@@ -133,7 +135,7 @@ def source_functions(unit: Unit) -> str:
 
 def _match(prepared: PreparedRun, lab: KernelBuilder, store: Store, searched: SweepResult) -> KernelFinals:
     """Return the finals of the best versions, the default if it was timed, and the transferred configurations."""
-    request, default, texts = prepared.request, prepared.annotated.text, finals.select_finalists(searched.timed)
+    request, default, texts = prepared.request, prepared.annotated.text, _finalists(prepared, searched)
     known = any(row.directives == default for row in searched.timed)
     among = (*texts[:1], default, *texts[1:]) if known and default not in texts else texts
     among = (*among, *transfer.finalists(prepared, searched, among))
@@ -144,8 +146,12 @@ def _match(prepared: PreparedRun, lab: KernelBuilder, store: Store, searched: Sw
         is_final = any(screened_us.get(text, 0.0) > prepared.job.finals_s * 1e6 for text in among[:1])
     return KernelFinals(
         lab, store, searched.sweep, prepared.model, among, default, prepared.by_hand, request.seed,
-        request.fresh, screened_us=screened_us, screening_is_final=is_final,
+        request.fresh, "final" if request.objective == "time" else "energy", screened_us, is_final, request.objective,
     )  # fmt: skip
+
+
+def _finalists(prepared: PreparedRun, searched: SweepResult) -> tuple[str, ...]:
+    return finals.select_finalists(searched.timed, prepared.request.objective)
 
 
 def _result(
@@ -175,7 +181,7 @@ def _result(
         directives=best if request.sweep else "",
         ties=ties,
         proof=proof.text,
-        versions=_counts(searched.counts, found, finals.select_finalists(searched.timed)),
+        versions=_counts(searched.counts, found, _finalists(prepared, searched)),
         command=request.command,
         flops=operation_count.count(prepared.unit.codelet.body, prepared.sizes),
         interrupted=searched.interrupted,
@@ -189,6 +195,7 @@ def _result(
         sums=proof.sums,
         transfers=transfer.compare_transfers(prepared, found, best, match.store) if found.us else (),
         disturbed=found.disturbed,
+        objective=match.decided_by(found),
     )
 
 

@@ -6,7 +6,8 @@ The default, and the version that is likely to win, are proved while the others 
 are timed on one core meanwhile.
 
 The times are stored in the database under the role "final", so that a command repeated after everything was measured
-answers at once.
+answers at once. Finals that decide by energy or EDP have more versions and are stored under the role "energy": they
+never replace those that decide by time.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from looptune.backends.base import Resources
+from looptune.core.settings import Objective
 from looptune.ir import c_printer
 from looptune.runtime.device import cores
-from looptune.runtime.energy import Energy, from_facts, to_facts
+from looptune.runtime.energy import Energy, to_facts
 from looptune.runtime.outcome import Timed, WrongResult
 from looptune.runtime.targets import Model
 from looptune.runtime.timing import summary
@@ -38,8 +40,9 @@ from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.measure.finals_rounds import FinalsRequest, Times
 from looptune.tune.measure.sequential import SequentialTimes, description, sequential_timer
 from looptune.tune.session.proof import ProofSummary, prove_version
-from looptune.tune.store.searches import DISTURBED, disturbance, simplest, winner
+from looptune.tune.store.searches import DISTURBED, disturbance, energies
 from looptune.tune.store.store import Context, Role, Row, Store
+from looptune.tune.store.winners import simplest, winner, winner_by
 
 if TYPE_CHECKING:
     from looptune.tune.execution.executor import Executor, Workers
@@ -47,6 +50,10 @@ if TYPE_CHECKING:
 
 FINALISTS, NEAR, MOST = 5, 1.10, 16
 """At least this many versions, all within this ratio of the best, at most so many."""
+WIDER, ALSO, ALSO_S = 1.5, 16, 60.0
+"""Where energy decides, versions up to this ratio slower take part as well, at most so many, for so many seconds."""
+WINDOW_S, WINDOW_RUNS = 1.5, 8.0
+"""What the energy of one version takes: so many seconds, or so many runs where these take longer."""
 LIKE = 1.01
 """Versions are as fast as each other by a few runs within this ratio."""
 LIMIT_S = 600.0
@@ -126,14 +133,31 @@ def finals_worker(job: Job, context: Context) -> Callable[[Step, str], PickledVa
     return work
 
 
-def select_finalists(timed: Sequence[Row]) -> tuple[str, ...]:
-    """Return the directives of the fastest few versions.
+def select_finalists(timed: Sequence[Row], objective: Objective = "time") -> tuple[str, ...]:
+    """Return the directives of the fastest few versions; ``timed`` are all, the fastest first.
 
-    All versions that are equally fast within the noise of screening are among them.
+    All versions that are equally fast within the noise of screening are among them. A slower version may need less
+    energy, if its power is lower by more than its time is longer: where energy decides, versions from all over the
+    next slower ones take part as well.
     """
     medians = [row.median_us for row in timed if row.median_us is not None]
     near = sum(m <= NEAR * medians[0] for m in medians) if medians else 0
-    return tuple(row.directives for row in timed[: min(MOST, max(FINALISTS, near))])
+    count = min(MOST, max(FINALISTS, near))
+    fastest = tuple(row.directives for row in timed[:count])
+    return fastest if objective == "time" else (*fastest, *_slower_finalists(timed, count))
+
+
+def _slower_finalists(timed: Sequence[Row], count: int) -> tuple[str, ...]:
+    """Return versions at equal distances in the order of times, without the first ``count``, from WIDER times on none.
+
+    The energy of all of them is measured within ALSO_S.
+    """
+    most_us = WIDER * (timed[0].median_us or 0.0) if timed else 0.0
+    left = [(row.median_us, row.directives) for row in timed[count:] if row.median_us is not None]
+    left = [(us, text) for us, text in left if us <= most_us]
+    longest_us = max((us for us, _ in left), default=0.0)
+    also = min(ALSO, len(left), int(ALSO_S / max(WINDOW_S, WINDOW_RUNS * longest_us / 1e6)))
+    return tuple(left[k * len(left) // also][1] for k in range(also))
 
 
 def in_one_round(texts: Sequence[str], screened_us: Mapping[str, float], seconds: float) -> tuple[str, ...]:
@@ -158,6 +182,7 @@ class KernelFinals:
     The versions ``texts`` and the hand-written kernels of a file take part. ``default``: the version that all are
     compared with; ``sweep``: the name of the sweep; ``role``: that of the rows stored; ``screened_us``: times from the
     screening, where they are known. ``screening_is_final``: one more run would exceed the time of the finals.
+    ``objective``: what decides.
     """
 
     lab: KernelBuilder
@@ -172,6 +197,7 @@ class KernelFinals:
     role: Role = "final"
     screened_us: Mapping[str, float] = field(default_factory=dict)
     screening_is_final: bool = False
+    objective: Objective = "time"
 
     def earlier(self) -> Finals | None:
         """Return the earlier finals between exactly these finalists, or the screening's times where these stand.
@@ -196,7 +222,12 @@ class KernelFinals:
 
     @property
     def _measures_energy(self) -> bool:
-        return self.lab.job.energy and self.role == "final"
+        return self.lab.job.energy and self._chooses
+
+    @property
+    def _chooses(self) -> bool:
+        """Tell whether these are the finals of a sweep, which choose its winner, and not those of an ablation."""
+        return self.role != "ablation"
 
     @property
     def labs(self) -> tuple[PlainLab, PlainLab]:
@@ -207,7 +238,10 @@ class KernelFinals:
 
     def request(self, binaries: Mapping[str, PickledValue]) -> FinalsRequest:
         """Return the task of the process that times the finalists."""
-        return FinalsRequest(binaries, self.by_hand, self.seed, self.default, self.screened_us, self._measures_energy)
+        return FinalsRequest(
+            binaries, self.by_hand, self.seed, self.default, self.screened_us, self._measures_energy,
+            energy_decides=self.objective != "time",
+        )  # fmt: skip
 
     def store_times(self, found: Times) -> Finals:
         """Store the times and the wrong results, and return the finals."""
@@ -227,13 +261,19 @@ class KernelFinals:
         """Return the winner and what is as fast, or None where no version of the finals is right.
 
         Finals that were disturbed choose nobody: the version that was the fastest in the screening stays the best.
+        Where no energy is known, the time decides (``decided_by``).
         """
         right = [text for text in self.texts if text in found.us]
         if not right:
             return None
         if found.disturbed:
             return min(right, key=lambda text: self.screened_us.get(text, math.inf)), ()
-        return winner(found.us, right)
+        return winner_by(self.objective, found.us, found.energy, right) or winner(found.us, right)
+
+    def decided_by(self, found: Finals) -> Objective:
+        """Return what chose the best of these finals: the time where no energy of a right version is known."""
+        known = found.us.keys() & found.energy.keys() & set(self.texts)
+        return self.objective if known or found.disturbed else "time"
 
     @property
     def likely_winners(self) -> tuple[str, ...]:
@@ -241,7 +281,7 @@ class KernelFinals:
 
         Of the versions that are as fast as the first, the one with the fewest directives is likely to win.
         """
-        if self.role != "final":
+        if not self._chooses:
             return ()
         us = self.screened_us
         near = [t for t in self.texts if us.get(t, math.inf) <= LIKE * us.get(self.texts[0], 0.0)]
@@ -250,7 +290,7 @@ class KernelFinals:
     def remaining_tasks(self, found: Finals) -> list[tuple[Step, str]]:
         """Return what remains to be done: proofs of the winner and the default, and the sources of the winner."""
         won = self.best(found)
-        if won is None or self.role != "final":
+        if won is None or not self._chooses:
             return []
         best = won[0]
         proofs: list[tuple[Step, str]] = [("prove", t) for t in self._matter(best) if t not in found.proofs]
@@ -434,12 +474,6 @@ def _returned(reply: Reply, kind: type[_T], what: str = "the finals") -> _T:
     found = returned_value(reply, what)
     assert isinstance(found, kind), f"{what} gave {type(found).__name__}"
     return found
-
-
-def energies(rows: Mapping[str, Row]) -> dict[str, Energy]:
-    """Return the energy of one run of each of the rows that state it."""
-    timed = {name: row.outcome for name, row in rows.items() if isinstance(row.outcome, Timed)}
-    return {name: energy for name, one in timed.items() if (energy := from_facts(one.facts)) is not None}
 
 
 def outcome_of_rounds(

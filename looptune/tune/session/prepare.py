@@ -17,7 +17,7 @@ from looptune.core import cache_folder, plugins
 from looptune.core.errors import LooptuneError, UsageError
 from looptune.core.escape import printable, utf8
 from looptune.core.floating_point import Floats, floats_of_options
-from looptune.core.settings import DATABASE, FINALS_S, TIMEOUT_S
+from looptune.core.settings import DATABASE, FINALS_S, TIMEOUT_S, Objective
 from looptune.core.version import lowering, toolchain
 from looptune.frontend import Unit, load
 from looptune.ir import interpreter, operation_count
@@ -92,6 +92,7 @@ class TuningRequest:
     finals_s: float = FINALS_S
     accept_disturbed: bool = False
     energy: bool = False
+    objective: Objective = "time"
     seed: int = 0
     fresh: bool = False
     reassociate: bool = True
@@ -238,7 +239,7 @@ def prepare_all(request: TuningRequest, executor: Executor = HERE) -> tuple[Prep
         unit.codelet, size, prime_sizes(unit.codelet, size) if large is None else large, target, CACHE, request.seed,
         request.floats.reorder, screens=large is not None and heavy, cuts=request.early_stop,
         finals_s=finals_s, finals_end=budget.seconds is not None,
-        accept_disturbed=request.accept_disturbed, energy=request.energy, text=text,
+        accept_disturbed=request.accept_disturbed, energy=request.energy or request.objective != "time", text=text,
         reference_s=_reference_s(budget) if limited else None,
         edge_problems=edge_sizes(unit.codelet, size),
     )  # fmt: skip

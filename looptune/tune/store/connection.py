@@ -75,6 +75,8 @@ MIGRATIONS = (
         directives = current_cell(directives) WHERE directives <> current_cell(directives);
     UPDATE results SET record = current_record(record);
     """,
+    # Nothing changes but what rows may say: finals whose role is energy, and results by energy beside those by time.
+    "",
 )
 _FUNCTIONS: Mapping[str, tuple[int, Callable[..., Any]]] = MappingProxyType(
     {"row_key": (3, row_key), "current_cell": (1, current_cell), "current_record": (1, current_record)}

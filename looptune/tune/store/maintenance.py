@@ -22,9 +22,13 @@ from looptune.tune.store.connection import refusals
 from looptune.tune.store.store import Store
 
 _COLUMNS = "key, context, kernel, status, owner, sweep"
-_SCREENED = """
-    role IN ('version', 'ablation') AND context IN (SELECT context FROM results)
-    AND (role = 'ablation' OR (kernel, directives) NOT IN (SELECT kernel, directives FROM runs WHERE role = 'final'))
+_OF = "substr(context, 1, 32)"
+"""The context of a result: of what it is stored under, the hash, behind which an objective may stand."""
+_SCREENED = f"""
+    role IN ('version', 'ablation') AND context IN (SELECT {_OF} FROM results)
+    AND (role = 'ablation' OR (kernel, directives) NOT IN (
+        SELECT kernel, directives FROM runs WHERE role IN ('final', 'energy')
+    ))
     AND key NOT IN (SELECT same_as FROM runs WHERE role = 'default' AND same_as IS NOT NULL)
 """
 _DAY_S = 86400.0
@@ -135,7 +139,7 @@ def prune(store: Store, condition: PruneFilter, *, dry_run: bool = False) -> dic
             emptied = [(sweep,) for sweep in sorted({r["sweep"] for r in going.values()})]
             db.executemany("DELETE FROM sweeps WHERE sweep = ?1 AND ?1 NOT IN (SELECT sweep FROM runs)", emptied)
             forgotten = [(context,) for context in {r["context"] for r in going.values()}]
-            db.executemany("DELETE FROM results WHERE context = ?1 AND ?1 NOT IN (SELECT context FROM runs)", forgotten)
+            db.executemany(f"DELETE FROM results WHERE {_OF} = ?1 AND ?1 NOT IN (SELECT context FROM runs)", forgotten)
     if removed and not dry_run:
         _shrink(store)
     return dict(removed)

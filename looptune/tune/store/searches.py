@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from statistics import median
+from typing import TYPE_CHECKING
 
+from looptune.runtime.energy import Energy, from_facts
 from looptune.runtime.outcome import CutOff, Fact, Timed, WrongResult
-from looptune.runtime.timing import speedup, summary
 from looptune.tune.space.space import Configuration
 from looptune.tune.space.table_view import Table
-from looptune.tune.store.store import Context, Row
+from looptune.tune.store.store import FINAL_ROLES, Context, Row
+from looptune.tune.store.winners import simplest, winner_by
+
+if TYPE_CHECKING:
+    from looptune.core.settings import Objective
 
 VERSIONS = ("default", "version")
 """Roles of the versions of a sweep; the other roles are finals and references."""
@@ -157,7 +161,19 @@ class Search:
     @property
     def finals(self) -> dict[str, Row]:
         """Return the rows of the newest finals by directives, of other kernels by their name in OTHERS."""
-        rows = [row for row in self.rows if row.role == "final"]
+        return self.finals_by("time")
+
+    def finals_by(self, objective: Objective) -> dict[str, Row]:
+        """Return the rows of the newest finals that decide by this objective, those that were not disturbed first.
+
+        Finals by energy have the fastest versions as well, and times like any: they also say which is the fastest.
+        """
+        made = [rows for role in FINAL_ROLES[objective] if (rows := self._newest(role))]
+        sound = [rows for rows in made if not disturbance(rows.values())]
+        return max(sound or made, key=lambda rows: max(row.started for row in rows.values()), default={})
+
+    def _newest(self, role: str) -> dict[str, Row]:
+        rows = [row for row in self.rows if row.role == role]
         newest = max(rows, key=lambda row: row.started).sweep if rows else ""
         return {
             _final_name(row.directives): row
@@ -184,21 +200,32 @@ class Search:
 
         Finals that were disturbed do not count, except that what they found to be wrong is out.
         """
-        rows = self.finals
+        return self.best_by("time")
+
+    def best_by(self, objective: Objective) -> Best | None:
+        """Return the winner by this objective, None where nothing decides.
+
+        By time, the screening decides where there are no finals; it knows no energy, so that there is no winner by
+        energy or EDP without finals of this objective.
+        """
+        rows = self.finals_by(objective)
         disturbed = disturbance(rows.values())
         wrong = {text for text, row in rows.items() if isinstance(row.outcome, WrongResult)}
         times = timed_outcomes(rows)
         candidates = [text for text in times if text not in OTHERS]
-        if candidates and not disturbed:
-            won, ties = winner({text: times[text].times_us for text in candidates}, candidates)
-            return Best(won, ties, rows, times, is_final=True)
+        runs = {text: times[text].times_us for text in candidates}
+        won = None if disturbed else winner_by(objective, runs, energies(rows), candidates)
+        if won is not None:
+            return Best(*won, rows, times, is_final=True)
+        if objective != "time":
+            return None
         rows = {row.directives: row for row in self.versions if row.directives not in wrong}
         times = timed_outcomes(rows)
         if not times:
             return None
         least_us = min(time.median_us for time in times.values())
-        won = simplest(text for text, time in times.items() if time.median_us == least_us)
-        return Best(won, (), rows, times, is_final=False, disturbed=disturbed)
+        text = simplest(text for text, time in times.items() if time.median_us == least_us)
+        return Best(text, (), rows, times, is_final=False, disturbed=disturbed)
 
 
 def by_context(rows: Iterable[Row]) -> list[Search]:
@@ -241,33 +268,15 @@ def timed_outcomes(rows: Mapping[str, Row]) -> dict[str, Timed]:
     return {text: row.outcome for text, row in rows.items() if isinstance(row.outcome, Timed)}
 
 
+def energies(rows: Mapping[str, Row]) -> dict[str, Energy]:
+    """Return the energy of one run of each of the rows that state it."""
+    found = {name: from_facts(one.facts) for name, one in timed_outcomes(rows).items()}
+    return {name: energy for name, energy in found.items() if energy is not None}
+
+
 def disturbance(rows: Iterable[Row]) -> str:
     """Return what disturbed the machine while these rows of finals were timed, "" for nothing."""
     return next((str(value) for row in rows for name, value in _facts(row) if name == DISTURBED), "")
-
-
-def winner(times: Mapping[str, tuple[float, ...]], candidates: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Return the best configuration, the plainest of those that are SAME as the fastest, and the others of these.
-
-    Versions that left the finals early were slower.
-    """
-    rounds = max(len(times[text]) for text in candidates)
-    candidates = [text for text in candidates if len(times[text]) == rounds]
-    fastest = min(candidates, key=lambda text: summary(times[text]).median_us)
-    same = [t for t in candidates if t == fastest or _alike(times[t], times[fastest])]
-    best = simplest(same)
-    return best, tuple(t for t in same if t != best)
-
-
-def simplest(texts: Iterable[str]) -> str:
-    """Return the directives of the version with the fewest directives, and of several the shortest."""
-    return min(texts, key=lambda text: (len(text.splitlines()), len(text), text))
-
-
-# The verdict takes a thousand draws, and is asked for several times of the same finals.
-@lru_cache(1024)
-def _alike(some_us: tuple[float, ...], other_us: tuple[float, ...]) -> bool:
-    return speedup(some_us, other_us, 0).verdict == "SAME"
 
 
 def seconds(row: Row) -> float | None:

@@ -27,7 +27,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from looptune.core.errors import StoreError
 from looptune.core.escape import dump_json, printable, utf8
@@ -37,7 +37,14 @@ from looptune.tune.store import owner
 from looptune.tune.store.connection import MIGRATIONS, FileIdentity, connect, examine, keep_copy, refusals
 from looptune.tune.store.row_key import digest, row_key
 
-Role = Literal["default", "version", "handwritten", "sequential", "library", "final", "ablation"]
+if TYPE_CHECKING:
+    from looptune.core.settings import Objective
+
+Role = Literal["default", "version", "handwritten", "sequential", "library", "final", "energy", "ablation"]
+FINAL_ROLES: Mapping[Objective, tuple[Role, ...]] = MappingProxyType(
+    {"time": ("final", "energy"), "energy": ("energy",), "edp": ("energy",)}
+)
+"""The roles of the finals that decide by each objective; those by energy and by EDP are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +116,14 @@ class Conclusion:
     sweep: str
     record: Mapping[str, object]
     finished: float
+
+
+_BY = "/"
+
+
+def _result_key(context: str, objective: Objective) -> str:
+    """Return what a result is stored under: the hash of the context, and the objective where that is not time."""
+    return context if objective == "time" else f"{context}{_BY}{objective}"
 
 
 # Every row of a sweep has one context.
@@ -212,27 +227,32 @@ class Store:
                 shlex.split(command)
         return found
 
-    def save_conclusion(self, context: Context, sweep: str, record: Mapping[str, Any]) -> None:
-        """Store ``record`` as the result of the sweep of this context, in place of an earlier one.
+    def save_conclusion(
+        self, context: Context, sweep: str, record: Mapping[str, Any], objective: Objective = "time"
+    ) -> None:
+        """Store ``record`` as the result of the sweep of this context, in place of an earlier one of this objective.
 
         A context's hash includes its device, so that two devices have two records.
         """
         with self.transaction() as db:
             db.execute(
                 "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)",
-                (context.hash, sweep, dump_json(record), time.time()),
+                (_result_key(context.hash, objective), sweep, dump_json(record), time.time()),
             )
 
-    def conclusions(self) -> dict[str, Conclusion]:
-        """Return the result of the newest sweep of each context, by the hash of the context."""
+    def conclusions(self, objective: Objective = "time") -> dict[str, Conclusion]:
+        """Return the result of the newest sweep of each context by this objective, by the hash of the context."""
         with refusals(self.path):
-            found = self.connection.execute("SELECT context, sweep, record, finished FROM results").fetchall()
+            rows = self.connection.execute("SELECT context, sweep, record, finished FROM results").fetchall()
         with self.reading("what a sweep came to"):
-            made = {
-                context: Conclusion(sweep, json.loads(record), finished) for context, sweep, record, finished in found
+            keys = {row[0]: row[0].partition(_BY)[0] for row in rows}
+            found = {
+                keys[key]: Conclusion(sweep, json.loads(record), finished)
+                for key, sweep, record, finished in rows
+                if key == _result_key(keys[key], objective)
             }
-            check(made, Mapping[str, Conclusion], "the record")
-        return made
+            check(found, Mapping[str, Conclusion], "the record")
+        return found
 
     @contextmanager
     def reading(self, what: str) -> Iterator[None]:
