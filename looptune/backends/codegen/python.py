@@ -164,7 +164,22 @@ _RESERVED = frozenset({
 SHARE = "__share"
 """What the name of the function ends with that gives the iterations of a CPU's kernel to cores."""
 
-MADE = ("__end", "__team", SHARE, "__swizzle", "__step", "met__", "block__", "blocks__", "thread__x", "thread__y")
+ADDRESSES = "addresses__"
+"""The array of the addresses of a CPU's kernels."""
+
+MADE = (
+    ADDRESSES,
+    "__end",
+    "__team",
+    SHARE,
+    "__swizzle",
+    "__step",
+    "met__",
+    "block__",
+    "blocks__",
+    "thread__x",
+    "thread__y",
+)
 """What the names of variables end with that are made here."""
 
 

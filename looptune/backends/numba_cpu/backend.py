@@ -4,9 +4,10 @@
     loop that reduces ─▶ for loop; alone in its kernel ─▶ a chunk for each core, their results combined in order
     several steps of a loop at once ─▶ a band of rows for each core, see ``cpu_time_bands``
 
-A kernel function sees a range of its outer axis, so that LLVM vectorises it like any serial loop nest. Kernels are
-stored in a file cache, so that compiling processes pass them to the measuring one; the short driver is not, because it
-holds a function's address.
+A kernel function sees a range of its outer axis, so that LLVM vectorises it like any serial loop nest. To be measured,
+each function of a plan is compiled by itself and stored in a file cache, by which compiling processes pass it to the
+measuring one; a driver is given the addresses of the kernels, so that it is the same for all versions that launch
+their kernels in one way. The emitted module, which is to be read and imported, calls them by name.
 """
 
 from __future__ import annotations
@@ -14,14 +15,19 @@ from __future__ import annotations
 import hashlib
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from looptune.backends.base import Backend, Binary, Program, header
 from looptune.backends.codegen.python import (
+    ADDRESSES,
+    DTYPES,
     HELPERS,
     LEVEL,
     SHARE,
@@ -32,9 +38,13 @@ from looptune.backends.codegen.python import (
     imported_types,
     numba_type,
 )
+from looptune.backends.numba_cpu import parallel_for
+from looptune.backends.numba_cpu.calls_by_address import address_of
+from looptune.backends.numba_cpu.code_cache import DIGEST
 from looptune.backends.numba_cpu.program import CpuProgram
 from looptune.core.cache_file import replace_file
 from looptune.core.floating_point import DEFAULT, Floats
+from looptune.core.version import __version__
 from looptune.ir.def_use import continuing_condition
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Array, Assign, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
@@ -49,6 +59,8 @@ if TYPE_CHECKING:
 
 ANY_ORDER = (*IN_ANY_ORDER.values(), "fused")
 """What ``anyorder`` defines for the text of kernels."""
+
+_UNIT = f'"""A {{}} of looptune {__version__} for {{}}."""\n'
 
 
 class _Writer(Writer):
@@ -127,8 +139,7 @@ def parts(plan: Plan, *, reorders: bool) -> KernelSources:
         k.name: ("\n".join(_function(k, writer)) + "\n", tuple(_types(finished, k)), _spans(k))
         for k in finished.kernels
     }
-    blank, again, decorator, *driver = _driver(finished, host, stops=False, compiled=True)
-    assert (blank, again, decorator[:5]) == ("", "", "@njit"), "what a driver opens with"
+    driver = list(_driver(finished, host, stops=False))
     helpers = tuple(f"@njit(inline='always')\n{HELPERS[h]}" for h in sorted(writer.used | host.used))
     return KernelSources(helpers, kernels, "\n".join(driver) + "\n", _signature(plan, stops=False))
 
@@ -145,28 +156,24 @@ class NumbaCpu(Backend):
         self.threads = threads
 
     def emit(self, plan: Plan) -> str:
-        return self._module(self._finished(plan), stops=False, whole=True)
-
-    def _module(self, plan: FinishedPlan, *, stops: bool, whole: bool) -> str:
-        """Return the module.
-
-        ``stops``: the driver returns between two launches once it is told to; ``whole``: to import the module compiles
-        the driver too, and not its kernels alone.
-        """
+        finished = self._finished(plan)
         sizes = _extents(plan)
         writer, host = _Writer(sizes), _Writer(sizes)
-        kernels = [line for k in plan.kernels for line in _kernel(plan, k, writer)]
-        driver = list(_driver(plan, host, stops=stops, compiled=whole))
-        helpers = [f"@njit(inline='always')\n{HELPERS[h]}\n" for h in sorted(writer.used | host.used)]
-        options = f"OPTIONS = {noalias_type(self.floats.contracts_here)}"
-        names = ", ".join((*imported_types(plan), "njit", "uintp", "void"))
-        body = [*kernels, *driver]
+        kernels = [line for k in finished.kernels for line in _kernel(finished, k, writer)]
+        decorator = f"@njit({_signature(plan, stops=False)!r}, **OPTIONS)"
+        driver = ["", "", decorator, *_driver(finished, host, stops=False)]
+        return self._module(header(plan, self.name), imported_types(plan), (writer, host), [*kernels, *driver])
+
+    def _module(self, opening: str, types: Collection[str], writers: Collection[_Writer], body: Sequence[str]) -> str:
+        """Return a module with these functions, which opens with a docstring."""
+        used = sorted({name for writer in writers for name in writer.used})
+        helpers = [f"@njit(inline='always')\n{HELPERS[h]}\n" for h in used]
         called = sorted(name for name in ANY_ORDER if any(f"{name}(" in line for line in body))
         top = [
-            header(plan, self.name),
+            opening,
             "import math\n",
             "import numpy as np",
-            f"from numba import {names}",
+            f"from numba import {', '.join((*types, 'njit', 'uintp', 'void'))}",
             "from numba.core.compiler import Compiler\n",
             *(
                 [f"from looptune.backends.numba_cpu.reassociated_operations import {', '.join(called)}"]
@@ -176,7 +183,7 @@ class NumbaCpu(Backend):
             "from looptune.backends.numba_cpu.code_cache import kept",
             "from looptune.backends.numba_cpu.parallel_for import sharer",
             "from looptune.backends.numba_cpu.noalias_pipeline import Unaliased\n",
-            f"{options}\n",
+            f"OPTIONS = {noalias_type(self.floats.contracts_here)}\n",
         ]
         return "\n".join([*top, "", *helpers, *body]) + "\n"
 
@@ -187,26 +194,53 @@ class NumbaCpu(Backend):
         return NumbaCpu(self.cache, Floats(contract="fast"), self.threads)
 
     def build(self, plan: Plan) -> Binary:
-        """Compile the kernels into the cache. The caller records Numba's own errors as evidence.
-
-        The driver is left to ``load``: its code cannot be passed to another process, and takes as long to compile as
-        a small kernel.
-        """
+        """Compile the functions into the cache. The caller records Numba's own errors as evidence."""
         finished = self._finished(plan)
         source, start = self.emit(finished), time.perf_counter()
         self._compiled(finished)
         return Binary(self.name, finished, source, {}, (), time.perf_counter() - start)
 
     def load(self, binary: Binary) -> Program:
-        entry = getattr(self._compiled(binary.plan), ident(binary.plan.codelet.name))
-        if not entry.signatures:
-            entry.compile(_signature(binary.plan, has_host_loop(binary.plan)))
-            entry.disable_compile()
-        return CpuProgram(binary.plan, entry, self.threads)
+        return CpuProgram(binary.plan, self._compiled(binary.plan), self.threads)
 
-    def _compiled(self, plan: FinishedPlan) -> ModuleType:
-        """Return the module with its kernels compiled."""
-        return _import(self._module(plan, stops=has_host_loop(plan), whole=False), self.cache)
+    def _compiled(self, plan: FinishedPlan) -> Callable[..., None]:
+        """Return the driver with its kernels, compiled or taken from the cache."""
+        addresses: list[int] = []
+        for kernel in plan.kernels:
+            module = _import(self._kernel_module(plan, kernel), self.cache)
+            addresses.append(address_of(module.kernel))
+            if _spans(kernel):
+                addresses.append(address_of(parallel_for.sharer(module.kernel_args)))
+        driver = getattr(_import(self._driver_module(plan), self.cache), ident(plan.codelet.name))
+        return partial(driver, np.array(addresses, np.int64))
+
+    def _kernel_module(self, plan: FinishedPlan, kernel: Kernel) -> str:
+        """Return a module of one kernel that does not depend on the other kernels, nor on its number among them."""
+        writer = _Writer(_extents(plan))
+        types, spans = ", ".join(_types(plan, kernel)), "int64, int64, " if _spans(kernel) else ""
+        # A kernel is called by its address alone: Numba's functions for callers in Python and C are left out.
+        options = "no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS"
+        body = [
+            f"kernel_args = ({types}{',' if types else ''})\n\n",
+            f"@kept(void({spans}*kernel_args), {options})",
+            *_function(replace(kernel, name="kernel"), writer),
+        ]
+        return self._module(_UNIT.format("kernel", self.name), (*DTYPES, "boolean"), (writer,), body)
+
+    def _driver_module(self, plan: FinishedPlan) -> str:
+        """Return a module of a plan's driver, which is given the addresses of the kernels."""
+        stops, writer = has_host_loop(plan), _Writer(_extents(plan))
+        body = ["from looptune.backends.numba_cpu.calls_by_address import kernel_caller, share_caller\n"]
+        for kernel in plan.kernels:
+            made = f"{kernel.name}{SHARE} = share_caller" if _spans(kernel) else f"{kernel.name} = kernel_caller"
+            types = ", ".join(_types(plan, kernel))
+            body.append(f"{made}(({types}{',' if types else ''}))")
+        # It looks at what another thread tells it: no compiler may take that array to be its own.
+        options = "**{**OPTIONS, 'pipeline_class': Compiler}" if stops else "**OPTIONS"
+        signature = _signature(plan, stops, addressed=True)
+        body += ["\n", f"@kept({signature!r}, no_cfunc_wrapper=True, {options})"]
+        body += _driver(plan, writer, stops=stops, addresses=_positions(plan))
+        return self._module(_UNIT.format("driver", self.name), (*DTYPES, "boolean"), (writer,), body)
 
 
 def options_of(contract: bool) -> str:
@@ -322,14 +356,28 @@ def _opened(loop: Loop, lo: str, hi: str, writer: _Writer, indent: str) -> Itera
         writer.nonnegative.add(loop.var)
 
 
-def _driver(plan: FinishedPlan, writer: _Writer, *, stops: bool, compiled: bool) -> Iterator[str]:
-    params = ", ".join([*(ident(p.name) for p in plan.codelet.params), "cores", *(["told"] if stops else [])])
-    yield ""
-    yield ""
-    # It looks at what another thread tells it: no compiler may take that array to be its own.
-    options = "**{**OPTIONS, 'pipeline_class': Compiler}" if stops else "**OPTIONS"
-    yield f"@njit({f'{_signature(plan, stops)!r}, ' if compiled else ''}{options})"
-    yield f"def {ident(plan.codelet.name)}({params}):"
+def _positions(plan: FinishedPlan) -> dict[str, int]:
+    """Return where the address of each kernel is among those that a driver is given.
+
+    That of a kernel whose iterations are divided is followed by the address of the function that divides them.
+    """
+    found, end = {}, 0
+    for kernel in plan.kernels:
+        found[kernel.name] = end
+        end += 2 if _spans(kernel) else 1
+    return found
+
+
+def _driver(
+    plan: FinishedPlan, writer: _Writer, *, stops: bool, addresses: Mapping[str, int] | None = None
+) -> Iterator[str]:
+    """Yield the driver's function.
+
+    ``stops``: it returns between two launches once it is told to. ``addresses``: where the address of each kernel is
+    in the array of addresses that is its first argument; None if it calls the kernels by their names.
+    """
+    names = [*(ident(p.name) for p in plan.codelet.params), "cores", *(["told"] if stops else [])]
+    yield f"def {ident(plan.codelet.name)}({', '.join(names if addresses is None else (ADDRESSES, *names))}):"
     if any(CORES.name in kernel.scalars for kernel in plan.kernels):
         yield f"    {CORES.name} = cores"
     for local in plan.device_locals:
@@ -338,25 +386,29 @@ def _driver(plan: FinishedPlan, writer: _Writer, *, stops: bool, compiled: bool)
 
     def launched(step: Launch | HostLoop, indent: str) -> Iterator[str]:
         assert isinstance(step, Launch), "a CPU has no persistent kernels"
-        yield from _launch(step.kernel, writer, indent)
+        yield from _launch(step.kernel, writer, indent, addresses)
         if stops:
             yield f"{indent}told[1] += 1"
 
     yield from host_steps(plan.steps, writer, "    ", launched, ("if told[0]:", "    return") if stops else ())
 
 
-def _launch(kernel: Kernel, writer: _Writer, indent: str) -> Iterator[str]:
+def _launch(kernel: Kernel, writer: _Writer, indent: str, addresses: Mapping[str, int] | None = None) -> Iterator[str]:
     names = ", ".join(ident(n) for n in (*kernel.arrays, *kernel.scalars))
+    at = None if addresses is None else addresses[kernel.name]
     tree = _alone(kernel)
-    if tree is not None:
-        yield from _joined(kernel, tree, names, writer, indent)
+    if not kernel.loops and tree is None:
+        given = names if at is None else f"{ADDRESSES}[{at}], ({names + ',' if names else ''})"
+        yield f"{indent}{kernel.name}({given})"
         return
-    if not kernel.loops:
-        yield f"{indent}{kernel.name}({names})"
+    of = kernel.name if at is None else f"{ADDRESSES}[{at + 1}], {ADDRESSES}[{at}]"
+    share = f"{kernel.name}{SHARE}({of}, "
+    if tree is not None:
+        yield from _joined(share, tree, names, writer, indent)
         return
     axis = kernel.loops[0]
     lo, step, count = writer.bound(axis.lo), axis.step, _trips(axis, writer)
-    yield f"{indent}{kernel.name}{SHARE}({kernel.name}, {lo}, {step}, {count}, cores, ({names + ',' if names else ''}))"
+    yield f"{indent}{share}{lo}, {step}, {count}, cores, ({names + ',' if names else ''}))"
 
 
 def _trips(loop: Loop, writer: _Writer) -> str:
@@ -366,12 +418,13 @@ def _trips(loop: Loop, writer: _Writer) -> str:
     return f"({span} + {step - 1}) // {step}" if step > 1 else span
 
 
-def _joined(kernel: Kernel, tree: TeamReduce, names: str, writer: _Writer, indent: str) -> Iterator[str]:
+def _joined(share: str, tree: TeamReduce, names: str, writer: _Writer, indent: str) -> Iterator[str]:
+    """Yield the launch that computes a part for each core, and the loop that combines the parts in order."""
     parts = ", ".join(map(_parts, tree.accumulators))
     for a in tree.accumulators:
         yield f"{indent}{_parts(a)} = np.empty(cores, {numba_type(a.private.dtype)})"
     given = f"{names}, {parts}, cores" if names else f"{parts}, cores"
-    yield f"{indent}{kernel.name}{SHARE}({kernel.name}, 0, 1, cores, cores, ({given},))"
+    yield f"{indent}{share}0, 1, cores, cores, ({given},))"
     yield f"{indent}for chunk in range(cores):"
     for a in tree.accumulators:
         yield f"{indent}    {ident(a.private.name)} = {_parts(a)}[chunk]"
@@ -396,8 +449,8 @@ def _array_type(dtype: str, rank: int) -> str:
     return f"{numba_type(dtype)}[{', '.join([':'] * (rank - 1) + ['::1'])}]"
 
 
-def _signature(plan: Plan, stops: bool) -> str:
-    types = []
+def _signature(plan: Plan, stops: bool, *, addressed: bool = False) -> str:
+    types = ["int64[::1]"] if addressed else []
     for p in plan.codelet.params:
         match p:
             case Scalar(_, dtype):
@@ -409,7 +462,8 @@ def _signature(plan: Plan, stops: bool) -> str:
 
 def _import(source: str, cache: Path) -> ModuleType:
     """Return the emitted module, compiled or taken from the cache."""
-    name = f"looptune_{hashlib.sha256(source.encode()).hexdigest()[:20]}"
+    digest = hashlib.sha256(source.encode()).hexdigest()
+    name = f"looptune_{digest[:20]}"
     if name in sys.modules:
         return sys.modules[name]
     path = cache / f"{name}.py"
@@ -418,6 +472,7 @@ def _import(source: str, cache: Path) -> ModuleType:
         replace_file(path, source.encode())
     module = ModuleType(name)
     module.__file__ = str(path)
+    setattr(module, DIGEST, digest)
     sys.modules[name] = module  # Numba finds a cached function's globals by its module's name
     try:
         exec(compile(source, path, "exec"), module.__dict__)

@@ -22,6 +22,9 @@ from numba.core.serialize import dumps
 
 from looptune.core.cache_file import publish_file, read_published
 
+DIGEST = "__digest__"
+"""The attribute of a module that has a digest of its source; the time and the size of its file do not count then."""
+
 
 class CodeFiles:
     """The interface of a Numba cache; ``key``: signature, machine, and what the function is compiled from."""
@@ -54,9 +57,9 @@ class CodeFiles:
 class _DiskCache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]  # numba's functions have no types
-        self._cache_file: Any = CodeFiles(
-            self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
-        )
+        # Two processes may write the same module at once, at different times.
+        stamp = function.__globals__.get(DIGEST) or self._impl.locator.get_source_stamp()
+        self._cache_file: Any = CodeFiles(self._cache_path, self._impl.filename_base, stamp)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         with contextlib.suppress(OSError):

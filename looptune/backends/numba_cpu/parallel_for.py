@@ -20,13 +20,17 @@ CHUNKS_PER_CORE = 4
 """A core has neighbouring ones, and in every launch the same: it finds in its caches what it, or gcc's loops, left."""
 
 
+def share_types(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the types of the parameters of ``sharer(args)``."""
+    kernel = types.FunctionType(void(int64, int64, *args))
+    return kernel, int64, int64, int64, int64, types.BaseTuple.from_types(args)
+
+
 @cache
 def sharer(args: tuple[Any, ...]) -> Callable[..., None]:
     """Return ``share`` for kernels of the signature ``void(int64, int64, *args)``; ``args`` are Numba types."""
-    kernel = types.FunctionType(void(int64, int64, *args))
-    packed = types.BaseTuple.from_types(args)
 
-    @kept(void(kernel, int64, int64, int64, int64, packed), parallel=True, nogil=True)
+    @kept(void(*share_types(args)), parallel=True, nogil=True)
     def share(kernel, lo, step, trips, cores, args):  # type: ignore[no-untyped-def]
         chunks = min(max(trips, 0), CHUNKS_PER_CORE * cores)
         for chunk in prange(chunks):

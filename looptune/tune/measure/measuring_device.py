@@ -122,22 +122,22 @@ class MeasuringDevice:
         endless = self.endless(step, against) if checked is None and step.timed is None else None
         if endless is not None:
             return endless
+        program = self.backend.load(built.binary)
         if step.at_edge_sizes or (step.plans.codelet is None and checked is None):
-            wrong = next(
-                (w for edge in self.edge_checks if (w := edge.run(self.backend.load(built.binary)).wrong)), None
-            )
+            wrong = next((w for edge in self.edge_checks if (w := edge.run(program).wrong)), None)
             if wrong is not None:
                 return self.wrong_result(wrong)
         if step.at_edge_sizes and step.timed is not None:
             return step.timed
         one_plan = step.plans.codelet is None
         if self.prime_check is not None and (step.at_prime_sizes or (one_plan and checked is None)):
-            checked = self.prime_check.run(self.backend.load(built.binary))
+            checked = self.prime_check.run(program)
             if checked.wrong is not None:
                 return self.wrong_result(checked.wrong)
             if step.at_prime_sizes or self.job.screens:
                 return self.next_step(built, checked, against)
-        outcome = self.at_the_users_sizes(built.binary, PrimeSizeRun() if checked is None else checked, best, against)
+        before = PrimeSizeRun() if checked is None else checked
+        outcome = self.at_the_users_sizes(built.binary, program, before, best, against)
         unchecked = checked is None and self.prime_check is not None
         if unchecked and isinstance(outcome, Timed) and is_promising(outcome.median_us, against):
             return NextStep(pickle_value(replace(step, at_prime_sizes=True, timed=outcome)), outcome)
@@ -195,9 +195,13 @@ class MeasuringDevice:
         return endless_outcome(made, against, count(plan.steps, self.integers))
 
     def at_the_users_sizes(
-        self, binary: Binary, checked: PrimeSizeRun, best: Incumbent | None, against: Incumbent | None
+        self,
+        binary: Binary,
+        program: Program,
+        checked: PrimeSizeRun,
+        best: Incumbent | None,
+        against: Incumbent | None,
     ) -> Outcome:
-        program = self.backend.load(binary)
         start = time.monotonic()
         ran = self.run_within_limit(limit(against), program) if has_host_loop(binary.plan) else None
         if against is not None and ran is not None and ran.launched < ran.launches:
