@@ -12,6 +12,8 @@ from looptune.ir.nodes import Binary, Call, Cast, Const, Expr, Node, Stmt
 from looptune.ir.rewrite import rewrite
 from looptune.ir.simplify import add
 
+MOST_ELEMENTS = 2**31
+"""Of an array whose subscripts are computed in 32 bits: what is added to one stays below as much again."""
 ADDRESS = "address"
 """The name of the function of a ``Call`` that is such a sum."""
 Counted = tuple[tuple[Expr, int], ...]

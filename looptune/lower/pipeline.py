@@ -42,7 +42,7 @@ from looptune.lower.passes.thread_teams import divide_into_phases
 from looptune.lower.passes.tile_copies import make_copies
 from looptune.lower.passes.unswitch import unswitch_kernel
 from looptune.lower.passes.warp_tiles import make_warp_tiles
-from looptune.lower.plan import FinishedPlan, Kernel, Plan, with_kernels
+from looptune.lower.plan import FinishedPlan, Kernel, Plan, needs_wide_indices, with_kernels
 
 if TYPE_CHECKING:
     from looptune.ir.nodes import Codelet
@@ -215,6 +215,7 @@ def finish(plan: Plan, machine: Machine) -> FinishedPlan:
         # Blocks would store into the array from which others load.
         assert all(k.time_tile is None for k in plan.kernels), "tiles of several steps were lowered for a CPU"
     done = _run(plan, machine, PASSES)
+    done = replace(done, wide_indices=done.wide_indices or needs_wide_indices(done))
     return FinishedPlan(**{f.name: getattr(done, f.name) for f in fields(done)}, machine=machine)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Literal
 
 from looptune.ir.def_use import names_in, referenced_names, written_names
@@ -33,6 +34,7 @@ from looptune.ir.nodes import (
 )
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import add, div, evaluate, sub
+from looptune.lower.addresses import MOST_ELEMENTS
 from looptune.lower.compact_grid import CompactGrid
 from looptune.lower.machine import Machine
 from looptune.lower.team import Team
@@ -179,7 +181,7 @@ class Plan:
     ``device_locals`` are the codelet's locals in device memory; a scalar there is an array of one element.
     ``partial_sums``: the sums to which each array of partial sums belongs, and ``block_sums`` the locals with which
     blocks compute them, see ``lower/passes/split_reduction``. ``passes``: the names of the passes that made it, see
-    ``lower/pipeline``.
+    ``lower/pipeline``. ``wide_indices``: kernels compute subscripts in 64 bits, see ``needs_wide_indices``.
     """
 
     codelet: Codelet
@@ -190,6 +192,7 @@ class Plan:
     asserted: tuple[str, ...] = ()
     block_sums: tuple[SharedSum, ...] = ()
     passes: tuple[str, ...] = ()
+    wide_indices: bool = False
 
     @property
     def used_names(self) -> set[str]:
@@ -233,6 +236,25 @@ class FinishedPlan(Plan):
     """A plan after all passes for ``machine``: what a backend writes, and what a cost model counts."""
 
     machine: Machine = field(kw_only=True)
+
+
+def needs_wide_indices(plan: Plan) -> bool:
+    """Return whether an array is known to have more elements than subscripts of 32 bits can address."""
+    return any(
+        prod(int(n.value) for n in a.shape if isinstance(n, Const)) > MOST_ELEMENTS
+        for a in device_arrays(plan.codelet, plan.device_locals)
+        if all(isinstance(n, Const) for n in a.shape)
+    )
+
+
+def uncounted_arrays(plan: Plan) -> tuple[Array | Local, ...]:
+    """Return the arrays whose declared extents may be more elements than the plan's subscripts can address."""
+    if plan.wide_indices:
+        return ()
+    of_any_size = (
+        a for a in device_arrays(plan.codelet, plan.device_locals) if any(not isinstance(n, Const) for n in a.shape)
+    )
+    return tuple(a for a in of_any_size if len(a.shape) > 1 or any(n is None or n.dtype != "int32" for n in a.shape))
 
 
 def kernels_in(steps: Iterable[Step], *, fused: bool = False) -> Iterator[Kernel]:

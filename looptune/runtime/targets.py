@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from looptune.backends.base import Backend, Resources
-from looptune.backends.codegen.kernel import check_elements, check_limits
+from looptune.backends.codegen.kernel import check_limits
 from looptune.backends.cuda import cuda_c_writer
 from looptune.backends.hip import writer as hip
 from looptune.backends.numba_cpu.backend import NumbaCpu
@@ -256,10 +256,7 @@ def emit(name: str, plan: Plan, cache: Path, arch: str = DEFAULT_ARCH, floats: F
         check_name(name)
     written = {"cuda-c": cuda_c_writer.file_text, "opencl": writer.file_text, "hip": hip.file_text}
     if name not in written:
-        made = backend(name, cache, arch, floats)
-        if made.name == "numba-cuda":
-            check_elements(plan)
-        return made.emit(plan)
+        return backend(name, cache, arch, floats).emit(plan)
     finished = finish(plan, machine(name, cache, floats))
     check_limits(finished)
     return written[name](finished)

@@ -7,12 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from looptune.core.errors import ResourceError
-from looptune.frontend import load
-from looptune.lower.pipeline import lower
-from looptune.runtime import targets
-from looptune.schedule.analysis import Analysis
-from looptune.schedule.apply import schedule
 from tests.helpers import all_targets, cross_check
 from tests.helpers.all_targets import Case
 
@@ -49,26 +43,6 @@ def test_places_with_negative_parts(tmp_path: Path) -> None:
             ways = all_targets.ALL if name in ("remainder", "product") and "-2" in loop else all_targets.QUICK
             cases.append(Case(f"{name} {loop}", text, [given], (), ways))
     assert not all_targets.wrong(cases, tmp_path)
-
-
-@pytest.mark.parametrize("target", ["cuda-c", "numba-cuda", "opencl"])
-@pytest.mark.parametrize("extents", ["[70000][70000]", "[2147483649]", "[3][1073741824]"])
-def test_arrays_with_more_elements_than_32_bits_count_are_refused(target: str, extents: str, tmp_path: Path) -> None:
-    """Emitted kernels would wrap around in them; the message has the number and the limit."""
-    if target == "numba-cuda" and not cross_check.CUDA:
-        pytest.skip("needs the package numba-cuda")
-    rank = extents.count("[") - 1
-    text = f"void f(signed char a{extents})\n{{ for (int i = 0; i < 9; i++) a{'[0]' * rank}[i] = 1; }}\n"
-    made = lower(schedule(Analysis(load(text).codelet)).codelet, blocks=True)
-    with pytest.raises(ResourceError, match=r"a has \d+ elements, the limit is 2147483648"):
-        targets.emit(target, made, tmp_path)
-
-
-def test_the_largest_array_is_accepted(tmp_path: Path) -> None:
-    """One of 2^31 elements is counted in 32 bits."""
-    text = "void f(signed char a[2][1073741824])\n{ for (int i = 0; i < 9; i++) a[1][i] = 1; }\n"
-    made = lower(schedule(Analysis(load(text).codelet)).codelet, blocks=True)
-    assert "1073741824" in targets.emit("cuda-c", made, tmp_path)
 
 
 NEGATED = """void f(int n, int m, long b[n], int c[n])

@@ -28,7 +28,7 @@ struct dim3 {
 };
 typedef int cudaError_t;
 typedef void *cudaStream_t;
-enum { cudaSuccess, cudaErrorMisalignedAddress = 716 };
+enum { cudaSuccess, cudaErrorInvalidValue, cudaErrorMisalignedAddress = 716 };
 template <class T> static cudaError_t cudaMallocAsync(T **at, size_t bytes, cudaStream_t) {
     *at = (T *)malloc(bytes + 1);
     memset(*at, 0x7f, bytes + 1);

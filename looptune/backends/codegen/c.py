@@ -180,7 +180,7 @@ class CWriter(CValues):
     def loop(
         self, loop: Loop, indent: str, lane: str = "", lanes: int = 1, within: Within | None = None
     ) -> Iterator[str]:
-        var, unsigned = self.name(loop.var), never_negative(loop.lo, self.nonnegative)
+        var, unsigned = self.name(loop.var), self.counts_unsigned(loop)
         kind = self.types["uint32" if unsigned else "int64"]
         begins, ends = f"{var} = {self.start(loop, lane, unsigned)}", self.limit(loop, unsigned)
         if not isinstance(loop.hi, (Const, Var)):
@@ -194,7 +194,7 @@ class CWriter(CValues):
         self.unbind(loop.var)
 
     def range_of(self, loop: Loop) -> tuple[str, str, str]:
-        unsigned = never_negative(loop.lo, self.nonnegative)
+        unsigned = self.counts_unsigned(loop)
         kind = "uint32" if unsigned else "int64"
         return kind, self.start(loop, "", unsigned), self.limit(loop, unsigned)
 

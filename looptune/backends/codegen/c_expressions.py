@@ -72,7 +72,12 @@ class CValues(KernelWriter):
         return f"{self.renamed.get(load.array) or self.name(load.array)}[{self.global_index(place)}]"
 
     def long(self, e: Expr) -> str:
-        return f"{int(e.value)}u" if isinstance(e, Const) else self.cast("uint64", self.unsigned_index(e, UNARY))
+        if isinstance(e, Const):
+            return f"{int(e.value)}u"
+        return self.cast("uint64", self.wide(e, UNARY) if self.plan.wide_indices else self.unsigned_index(e, UNARY))
+
+    def wide_index(self, e: Expr) -> str:
+        return self.bound(e)
 
     def variable(self, var: Var, dtype: str, level: int = 0) -> str:
         """Return a variable in the type that is asked for."""

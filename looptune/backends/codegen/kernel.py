@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -25,11 +25,11 @@ from looptune.backends.codegen import (
 )
 from looptune.backends.codegen.writer import TensorCoreWriter
 from looptune.core.errors import ResourceError
-from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Const, Loop
 from looptune.ir.rewrite import walk
 from looptune.lower import tiles
-from looptune.lower.plan import Dimension, FinishedPlan, Kernel, Plan, device_arrays, evaluate_size, kernels_in
+from looptune.lower.addresses import MOST_ELEMENTS
+from looptune.lower.plan import Dimension, FinishedPlan, Kernel, Plan, evaluate_size, kernels_in, needs_wide_indices
 from looptune.lower.signature import counters, extent_names, extents
 from looptune.lower.staged_tiles import staged_tiles, staging_loops
 from looptune.lower.tiles import FIRST, THREAD
@@ -42,8 +42,6 @@ MAX_THREADS = 1024
 """Threads per block, on every GPU since compute capability 2.0."""
 MAX_THREADS_AT_ONCE = 2048
 """A multiprocessor runs no more, whatever the GPU."""
-MOST_ELEMENTS = 2**31
-"""Of an array: places are counted in 32 bits, and what is added to them stays below as much again."""
 MAX_SHARED_BYTES = 48 * 1024
 """Per block, where a kernel does not ask for more."""
 DYNAMIC_BYTES = MappingProxyType(
@@ -81,13 +79,13 @@ def _threads(kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
     stage = kernel.tiles
     bounds, live = [], []
     for dim, axis in kernel.grid_axes:
-        var, unsigned = writer.name(axis.var), never_negative(axis.lo, writer.nonnegative)
+        var, unsigned = writer.name(axis.var), writer.counts_unsigned(axis)
         yield from (f"    {line}" for line in _axis(kernel, dim, axis, writer, stage is not None))
         if axis is not kernel.z_axis and not (stage is not None and _even(kernel, dim, axis)):
             bounds.append(f"{var} >= {writer.limit(axis, unsigned)}")
             live.append(f"{var} < {writer.limit(axis, unsigned)}")
     for axis in kernel.loops:
-        writer.bind(axis.var, never_negative(axis.lo, writer.nonnegative))
+        writer.bind(axis.var, writer.counts_unsigned(axis))
     if stage is not None:
         writer.tiles = frozenset(t.name for t in stage.tiles)
         yield from shared_tiles.emit_tiled_body(kernel, stage, writer, writer.both(*live))
@@ -106,7 +104,7 @@ def _threads(kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
 
 def _axis(kernel: Kernel, dim: Dimension, axis: Loop, writer: KernelWriter, staged: bool) -> Iterator[str]:
     """Yield the iteration of one loop of the grid that a thread has."""
-    var, unsigned = writer.name(axis.var), never_negative(axis.lo, writer.nonnegative)
+    var, unsigned = writer.name(axis.var), writer.counts_unsigned(axis)
     kind = "uint32" if unsigned else "int64"
     counter = writer.block_number(dim, kind)
     if axis is not kernel.z_axis:
@@ -158,8 +156,7 @@ def launched_block(kernel: Kernel) -> tuple[int, ...]:
 
 
 def check_limits(plan: FinishedPlan) -> None:
-    """Raise ResourceError if a block has too many threads or needs too much shared memory; see ``check_elements``."""
-    check_elements(plan)
+    """Raise ResourceError if a block has too many threads or needs too much shared memory."""
     for k in plan.compiled_kernels:
         _check(k.name, k.block[0] * k.block[1], "threads", MAX_THREADS)
         if k.warp_tiles is not None and k.no_contraction:
@@ -173,13 +170,16 @@ def check_limits(plan: FinishedPlan) -> None:
         _check(k.name, shared_bytes(k), "bytes of shared memory", most)
 
 
-def check_elements(plan: Plan) -> None:
-    """Raise ResourceError if an array of known extents has more elements than 32-bit indices can address."""
-    for array in device_arrays(plan.codelet, plan.device_locals):
-        extents = [int(n.value) for n in array.shape if isinstance(n, Const)]
-        if len(extents) == len(array.shape) and prod(extents) > MOST_ELEMENTS:
-            said = f"{array.name} has {prod(extents)} elements, the limit is {MOST_ELEMENTS}"
-            raise ResourceError(f"{said}: kernels for GPUs use 32-bit indices", array.span)
+def check_elements(plan: Plan, counts: Mapping[str, int]) -> None:
+    """Raise ResourceError if an array of a call has more elements than the subscripts of the kernels can address.
+
+    ``counts``: the elements of each array. A plan knows which it has where sizes are constants of its kernels.
+    """
+    for name, count in counts.items():
+        if count > MOST_ELEMENTS and not (plan.wide_indices or needs_wide_indices(plan)):
+            raise ResourceError(
+                f"{name} has {count} elements, the limit is {MOST_ELEMENTS} for kernels whose sizes are not constants"
+            )
 
 
 def check_capability(plan: Plan, arch: str) -> None:

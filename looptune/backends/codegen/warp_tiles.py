@@ -17,7 +17,6 @@ import numpy as np
 
 from looptune.backends.codegen import memory_ops
 from looptune.backends.codegen.writer import TensorCoreWriter
-from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Assign, Const, Load, Loop, Var
 from looptune.lower.fragments import LANES, QUADS
 from looptune.lower.plan import Dimension, Kernel
@@ -66,7 +65,7 @@ class _Emission:
 
     def first(self, dim: Dimension, axis: Loop) -> str:
         """Return the declaration of the first iteration of a block along a dimension."""
-        writer, unsigned = self.writer, never_negative(axis.lo, self.writer.nonnegative)
+        writer, unsigned = self.writer, self.writer.counts_unsigned(axis)
         kind = "uint32" if unsigned else "int64"
         name = axis.var if dim == "z" else axis.var + FIRST
         block, per = writer.block_number(dim, kind), axis.step * self.kernel.threads(dim)
@@ -158,14 +157,14 @@ class _Emission:
     def iteration(self, loop: Loop, first: str, further: str) -> str:
         """Return the declaration of a loop's variable, so many iterations after the first one."""
         writer = self.writer
-        unsigned = never_negative(loop.lo, writer.nonnegative)
+        unsigned = writer.counts_unsigned(loop)
         value = f"{writer.name(first)} + {further}" + (f" * {loop.step}" if loop.step > 1 else "")
         made = writer.declare("uint32" if unsigned else "int64", writer.name(loop.var), value)
         writer.bind(loop.var, unsigned)
         return made
 
     def within(self, loop: Loop) -> str:
-        unsigned = never_negative(loop.lo, self.writer.nonnegative)
+        unsigned = self.writer.counts_unsigned(loop)
         return f"{self.writer.name(loop.var)} < {self.writer.limit(loop, unsigned)}"
 
     def copied(self, operand: StripOperand, place: str) -> Iterator[str]:

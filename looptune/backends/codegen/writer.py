@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Assign, Const, Expr, Load, Loop, Stmt, Var
-from looptune.lower.addresses import address_parts
+from looptune.lower.addresses import MOST_ELEMENTS, address_parts
 
 if TYPE_CHECKING:
     from looptune.lower.plan import Dimension, FinishedPlan
@@ -175,7 +175,7 @@ class KernelWriter(TargetSyntax):
     no_contraction: bool = False
     """Products of floats are written so that no compiler contracts them with a sum."""
     positions: frozenset[str] = frozenset()
-    """Variables that are set once, to places in arrays: they hold a uint32."""
+    """Variables that are set once, to places in arrays: they hold a uint32, or an int64 where indices are wide."""
     values: frozenset[str] = frozenset()
     """Other variables that are set once."""
     predeclared: frozenset[str] = frozenset()
@@ -217,13 +217,26 @@ class KernelWriter(TargetSyntax):
 
     @abstractmethod
     def long(self, e: Expr) -> str:
-        """Return ``e``, which fits 32 bits, in 64 unsigned bits."""
+        """Return ``e``, which fits 32 bits unless indices are wide, in 64 unsigned bits."""
+
+    @abstractmethod
+    def wide_index(self, e: Expr) -> str:
+        """Return ``e``, which may exceed 32 bits, as an index of an array."""
+
+    def counts_unsigned(self, loop: Loop) -> bool:
+        """Return whether the variable of a loop is held in a uint32; else it is in an int64."""
+        if not never_negative(loop.lo, self.nonnegative):
+            return False
+        if not self.plan.wide_indices:
+            return True
+        begins = isinstance(loop.lo, Const) or (isinstance(loop.lo, Var) and loop.lo.name in self.counters)
+        return begins and isinstance(loop.hi, Const) and loop.hi.value <= MOST_ELEMENTS
 
     def global_index(self, e: Expr) -> str:
         """Return ``e`` as an index of an array in global memory."""
         parts = address_parts(e)
         if parts is None:
-            return self.unsigned_index(e)
+            return self.wide_index(e) if self.plan.wide_indices else self.unsigned_index(e)
         base, counted, constant = parts
         sums = [] if base == Const(0) else [self.long(base)]
         sums += [self.long(v) + (f" * {self.long(Const(k))}" if k > 1 else "") for v, k in counted]
@@ -244,6 +257,10 @@ class KernelWriter(TargetSyntax):
         held: list[str] = []
         for stmt in body:
             match stmt:
+                case Assign(Var(name), place) if name in self.positions and self.plan.wide_indices:
+                    yield indent + self.declare("int64", name, self.bound(place))
+                    self.bind(name, False)
+                    held.append(name)
                 case Assign(Var(name), place) if name in self.positions:
                     yield indent + self.declare("uint32", name, self.unsigned_index(place), fits=True)
                     self.bind(name, True)

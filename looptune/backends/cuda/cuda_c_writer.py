@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from looptune.backends.base import description
 from looptune.backends.codegen.c import CWriter, close_braces, list_lines
+from looptune.backends.codegen.c_expressions import UNARY
 from looptune.backends.codegen.c_host import host_writer, steps
 from looptune.backends.codegen.grid_barrier import CUDA_LAUNCH, CUDA_LEAVE, CUDA_MEET, LEAVE, MEET, TOGETHER
 from looptune.backends.codegen.identifiers import CUDA_NAMES, avoid_reserved
@@ -24,9 +25,10 @@ from looptune.backends.codegen.writer import TensorCoreWriter
 from looptune.backends.cuda import matrix_functions
 from looptune.core.escape import comment
 from looptune.ir import c_printer
-from looptune.ir.nodes import Array, Binary, Expr
+from looptune.ir.nodes import Array, Binary, Expr, Var
+from looptune.lower.addresses import MOST_ELEMENTS
 from looptune.lower.fp_contraction import is_product
-from looptune.lower.plan import ARRIVED, Dimension, FinishedPlan, Kernel, Plan
+from looptune.lower.plan import ARRIVED, Dimension, FinishedPlan, Kernel, Plan, uncounted_arrays
 from looptune.lower.signature import extent_names, scalar_type
 from looptune.lower.tiles import WIDE
 from looptune.lower.warp_tiles import TILES, WarpProduct, WarpTiles
@@ -228,6 +230,13 @@ def host_lines(plan: Plan, writer: CudaCWriter) -> Iterator[str]:
     for array in (a for a in aligned(plan) if a not in own):
         yield f"    if ((size_t){name(array)} % {WIDE} != 0) {{"
         yield f"        return {writer.misaligned};"
+    for shape in dict.fromkeys(a.shape for a in uncounted_arrays(plan) if None not in a.shape):
+        extents = (n for n in shape if n is not None)
+        product = " * ".join(
+            f"(double){name(n.name) if isinstance(n, Var) else writer.wide(n, UNARY)}" for n in extents
+        )
+        yield f"    if ({product} > {MOST_ELEMENTS}.0) {{"
+        yield f"        return {api}ErrorInvalidValue;"
     for local in plan.device_locals:
         count = " * ".join(writer.wide(e, 10) for e in local.shape) if local.shape else "1"
         kind = writer.types[local.dtype]

@@ -23,10 +23,10 @@ from cuda.core import Device, ObjectCode
 from numba import types
 
 from looptune.backends.base import Binary, PartialRun, Program, TimeLimit
-from looptune.backends.codegen.kernel import launched_block
+from looptune.backends.codegen.kernel import check_elements, launched_block
 from looptune.backends.codegen.memory_ops import aligned, unaligned
 from looptune.backends.codegen.python import ident, numba_type
-from looptune.backends.cuda.driver import MOST_ELEMENTS, check
+from looptune.backends.cuda.driver import check
 from looptune.backends.cuda.launch import ArgumentSlot, GridTooLarge, Launcher, LoadedKernel, ParameterBlock, Scratch
 from looptune.backends.early_stop import run_in_batches
 from looptune.core.errors import ResourceError, UsageError
@@ -95,9 +95,7 @@ class CudaProgram(Program):
         """Return the launcher for these sizes, with the addresses of the arrays, and the floats of the call."""
         pointers = {name: int(a.__cuda_array_interface__["data"][0]) for name, a in arrays.items()}
         counts = {name: math.prod(a.__cuda_array_interface__["shape"]) for name, a in arrays.items()}
-        for name, elements in counts.items():
-            if elements > MOST_ELEMENTS:
-                raise ResourceError(f"{name} has {elements} elements, the limit is {MOST_ELEMENTS}")
+        check_elements(self.plan, counts)
         for name in self.wide:
             if pointers.get(name, 0) % WIDE:
                 raise UsageError(unaligned(name))

@@ -50,6 +50,7 @@ from looptune.backends.numba_cuda.uncontracted_products import PRODUCT, PRODUCT_
 from looptune.backends.numba_cuda.writer import CudaWriter, HostWriter, host_helper
 from looptune.core.version import toolchain
 from looptune.ir.nodes import Array, Local, Loop
+from looptune.lower.addresses import MOST_ELEMENTS
 from looptune.lower.machine import Machine
 from looptune.lower.pipeline import finish
 from looptune.lower.plan import (
@@ -61,6 +62,7 @@ from looptune.lower.plan import (
     Launch,
     Plan,
     fuse_persistent_launches,
+    uncounted_arrays,
 )
 from looptune.lower.signature import extent_names, scalar_type
 from looptune.lower.tiles import WIDE
@@ -110,7 +112,7 @@ class KernelSources:
     parameters; ``host``: the body of a function of C's parameters that calls ``launch(kernel, grid, block, *args)`` for
     each launch and ``new(count, dtype)`` for each array of its own (``zeros=True`` if that has to be zero); a grid that
     is a number is that of a persistent kernel: the number of blocks per multiprocessor, all of which run at the same
-    time; ``wide``: the arrays that have to begin at a multiple of 16 bytes.
+    time; ``wide``: the arrays that have to begin at a multiple of 16 bytes; ``wide_indices``: subscripts have 64 bits.
     """
 
     imports: tuple[str, ...]
@@ -118,6 +120,7 @@ class KernelSources:
     kernels: Mapping[str, tuple[str, tuple[str, ...]]]
     host: tuple[str, ...]
     wide: tuple[str, ...]
+    wide_indices: bool
 
 
 def parts(plan: Plan, contract: Contract = "cc") -> KernelSources:
@@ -136,7 +139,8 @@ def parts(plan: Plan, contract: Contract = "cc") -> KernelSources:
     made = {k: (text.rstrip() + "\n", types[k]) for k, text in kernels.items()}
     own = {v.name for v in finished.device_locals}
     wide = tuple(name for name in aligned(finished) if name not in own)
-    return KernelSources(imports, (*helpers, *(host_helper(h) for h in sorted(writer.used))), made, host, wide)
+    defined = (*helpers, *(host_helper(h) for h in sorted(writer.used)))
+    return KernelSources(imports, defined, made, host, wide, finished.wide_indices)
 
 
 def _called(kernel: Kernel, grid: str, block: tuple[int, ...]) -> str:
@@ -291,6 +295,9 @@ def _host(plan: Plan, writer: CudaWriter) -> Iterator[str]:
         made = f"({_count(local, writer)}, np.{local.dtype})"
         made = f"to_device(np.zeros{made}, stream=stream)" if local.name == ARRIVED else f"device_array{made}"
         yield f"    {ident(local.name)} = cuda.{made}"
+    for array in (ident(a.name) for a in uncounted_arrays(plan)):
+        yield f"    if {array}.size > {MOST_ELEMENTS}:"
+        yield f'        raise ValueError("{array} has more than {MOST_ELEMENTS} elements")'
     yield from _steps(plan, writer, partial(_indexed, plan))
 
 

@@ -173,7 +173,10 @@ class CudaWriter(Writer, NumbaSpelling):
         return f"{self.renamed.get(load.array) or ident(load.array)}[{self.global_index(place)}]"
 
     def long(self, e: Expr) -> str:
-        return f"uint64({self.unsigned_index(e)})"
+        return self.wide_index(e) if self.plan.wide_indices else f"uint64({self.unsigned_index(e)})"
+
+    def wide_index(self, e: Expr) -> str:
+        return f"uint64({self.bound(e)})"
 
     def unsigned_index(self, e: Expr) -> str:
         match e:
@@ -203,7 +206,7 @@ class CudaWriter(Writer, NumbaSpelling):
         self, loop: Loop, indent: str, lane: str = "", lanes: int = 1, within: Within | None = None
     ) -> Iterator[str]:
         var = ident(loop.var)
-        unsigned = never_negative(loop.lo, self.nonnegative)
+        unsigned = self.counts_unsigned(loop)
         kind = "uint32" if unsigned else "int64"
         yield f"{indent}{var} = {kind}({self.start(loop, lane)})"
         end = self.limit(loop, unsigned)
@@ -220,7 +223,7 @@ class CudaWriter(Writer, NumbaSpelling):
         self.unbind(loop.var)
 
     def range_of(self, loop: Loop) -> tuple[str, str, str]:
-        unsigned = never_negative(loop.lo, self.nonnegative)
+        unsigned = self.counts_unsigned(loop)
         kind = "uint32" if unsigned else "int64"
         return kind, f"{kind}({self.bound(loop.lo)})", self.limit(loop, unsigned)
 

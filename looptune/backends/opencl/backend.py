@@ -19,7 +19,7 @@ import numpy as np
 import pyopencl as cl
 
 from looptune.backends.base import Backend, Binary, PartialRun, Program, Resources, TimeLimit
-from looptune.backends.codegen.kernel import MOST_ELEMENTS, shared_bytes
+from looptune.backends.codegen.kernel import check_elements, shared_bytes
 from looptune.backends.early_stop import run_in_batches
 from looptune.backends.opencl.writer import NAME, device_text, file_text, machine
 from looptune.core.errors import ResourceError, TargetError
@@ -211,9 +211,7 @@ class OpenClProgram(Program):
 
     def _queued(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], queue: Any) -> Iterator[None]:
         """Put one launch after the other on the queue, one each time it is asked."""
-        for name, given in arrays.items():
-            if prod(given.shape) > MOST_ELEMENTS:
-                raise ResourceError(f"{name} has {prod(given.shape)} elements, the limit is {MOST_ELEMENTS}")
+        check_elements(self.plan, {name: prod(given.shape) for name, given in arrays.items()})
         # A kernel does not keep what it is called with alive.
         self.passed = {name: _buffer(held) for name, held in {**arrays, **self._residents(scalars)}.items()}
         for kernel in self.plan.kernels:

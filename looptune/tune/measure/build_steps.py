@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 from typing import TYPE_CHECKING
 
 from looptune.backends.base import Binary
 from looptune.ir.nodes import Codelet
 from looptune.ir.specialize import specialize
+from looptune.lower.addresses import MOST_ELEMENTS
 from looptune.lower.pipeline import lower
-from looptune.lower.plan import Plan
+from looptune.lower.plan import Plan, needs_wide_indices
 from looptune.runtime.outcome import Timed
 from looptune.tune.measure.prime_sizes import PrimeSizeRun
 
@@ -48,10 +50,12 @@ class BuildStep:
         """Return the plan to build; ``odd`` are the prime sizes, None if the codelet has none."""
         codelet, timed = self.plans.codelet, self.plans.timed
         if self.at_edge_sizes and codelet is not None:
-            return lower(codelet, timed.schedule_text, blocks=True)
-        if not self.at_prime_sizes or codelet is None or odd is None:
+            made = lower(codelet, timed.schedule_text, blocks=True)
+        elif not self.at_prime_sizes or codelet is None or odd is None:
             return timed
-        return lower(specialize(codelet, odd.values), timed.schedule_text, blocks=True)
+        else:
+            made = lower(specialize(codelet, odd.values), timed.schedule_text, blocks=True)
+        return replace(made, wide_indices=timed.wide_indices or needs_wide_indices(timed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,9 @@ def plans_of(job: Job, codelet: Codelet, note: str) -> Plans:
     if not job.target.specializes_sizes:
         return Plans(lower(codelet, note), None)
     timed = lower(specialize(codelet, job.problem.values), note, blocks=True)
-    return Plans(timed, None if job.prime_problem is None else codelet)
+    # The lengths of arrays without declared extents are those of this problem.
+    large = any(prod(shape) > MOST_ELEMENTS for shape in job.problem.shapes.values())
+    return Plans(replace(timed, wide_indices=large), None if job.prime_problem is None else codelet)
 
 
 def first_step(job: Job, plans: Plans) -> BuildStep:
