@@ -40,11 +40,16 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class PlanFunction:
-    """A plan in the module; ``wide``: the arrays it reads 16 bytes at a time; ``notes``: what it is for."""
+    """A plan in the module.
+
+    ``wide``: the arrays it reads 16 bytes at a time; ``wide_indices``: its subscripts have 64 bits; ``notes``: what it
+    is for.
+    """
 
     name: str
     body: str
     wide: tuple[str, ...]
+    wide_indices: bool = False
     notes: list[str] = field(default_factory=list)
 
 
@@ -77,12 +82,12 @@ class Assembly(ABC):
         return "SIGNATURES: dict = {}\n"
 
     def table(self) -> str:
-        made = self.plans.values()
-        lines = (
-            f"    {python_literal(p.name)}: Plan({p.name}{f', wide={python_literal(p.wide)}' if p.wide else ''}),\n"
-            for p in made
-        )
-        return f"PLANS = {{\n{''.join(lines)}}}\n"
+        def entry(p: PlanFunction) -> str:
+            more = f", wide={python_literal(p.wide)}" if p.wide else ""
+            more += ", wide_indices=True" if p.wide_indices else ""
+            return f"    {python_literal(p.name)}: Plan({p.name}{more}),\n"
+
+        return f"PLANS = {{\n{''.join(map(entry, self.plans.values()))}}}\n"
 
     def kernel(self, plan: Plan, name: str, kernel: Kernel, key: str) -> Kernel:
         """Return the kernel of the module that does the same; ``name`` is its name in its plan."""
@@ -91,8 +96,11 @@ class Assembly(ABC):
         text = kernel.text.replace(f"def {name}(", f"def {new}(", 1)
         return self.found.setdefault((key, kernel.types), Kernel(new, text, kernel.types, kernel.spans))
 
-    def named(self, body: str, wide: tuple[str, ...], note: str, used: Mapping[str, Kernel]) -> str:
-        plan = self.plans.setdefault((body, wide), PlanFunction(f"{self.prefix}_{len(self.plans)}", body, wide))
+    def named(
+        self, body: str, wide: tuple[str, ...], note: str, used: Mapping[str, Kernel], wide_indices: bool = False
+    ) -> str:
+        new = PlanFunction(f"{self.prefix}_{len(self.plans)}", body, wide, wide_indices)
+        plan = self.plans.setdefault((body, wide), new)
         plan.notes.append(note)
         for kernel in used.values():
             kernel.users += [] if plan.name in kernel.users else [plan.name]
@@ -127,7 +135,7 @@ class Cuda(Assembly):
         own = {name: kernel.name for name, kernel in used.items()}
         body = re.sub(r"\b\w+\b", lambda word: own.get(word[0], word[0]), "\n".join(parts.host))
         self.params = tuple(ident(p.name) for p in plan.codelet.params)
-        return self.named(body, parts.wide, note, used)
+        return self.named(body, parts.wide, note, used, parts.wide_indices)
 
     def kernels(self) -> str:
         texts = [f"# {', '.join(k.users)}\n{k.text.replace('@cuda.jit(', f'@{JIT}(', 1)}" for k in self.found.values()]

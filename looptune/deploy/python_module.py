@@ -13,7 +13,7 @@ import re
 import textwrap
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ from looptune.frontend import Unit
 from looptune.frontend.signature import Head
 from looptune.ir.nodes import Array, Codelet, Load, Loop, Scalar
 from looptune.ir.simplify import is_integer
+from looptune.lower.plan import needs_wide_indices, uncounted_arrays
 from looptune.poly.reach_data import access_records
 from looptune.runtime.c_reference import CReference
 from looptune.runtime.objective import QUANTITIES
@@ -84,7 +85,12 @@ def text(request: ModuleRequest) -> str:
         else Cpu(runtime.names | compiled.names, reorders=request.floats.reorder)
     )
     analysis = Analysis(codelet, request.floats.reorder)
-    default = assembly.add(plans.default(analysis, blocks=gpu), "no directives, any sizes")
+    without = plans.default(analysis, blocks=gpu)
+    default = assembly.add(without, "no directives, any sizes")
+    large = ""
+    if gpu and not needs_wide_indices(without) and uncounted_arrays(without):
+        wide = replace(without, wide_indices=True)
+        large = assembly.add(wide, "no directives, any sizes, arrays of more than 2^31 elements")
     rows = [_row(request, analysis, best, assembly) for best in request.measured]
     loops = Cpu(
         runtime.names | compiled.names | {k.name for k in assembly.found.values()}, "original", options="STRICT"
@@ -116,7 +122,7 @@ def text(request: ModuleRequest) -> str:
         _extents(codelet),
         _accesses(codelet),
         _text(unit, contracts),
-        _function(unit, name, default, original, gpu=gpu),
+        _function(unit, name, (default, large), original, gpu=gpu),
         *([torch_operator.text(codelet, name, _params(codelet), gpu=gpu)] if request.torch else []),
     ]
     return "\n\n".join(part.strip("\n") + "\n" for part in parts)
@@ -303,7 +309,7 @@ def _params(codelet: Codelet) -> list[str]:
     return [f"{ident(p.name)}_" if ident(p.name) in ("check", "CALL") else ident(p.name) for p in codelet.params]
 
 
-def _function(unit: Unit, name: str, default: str, original: str, *, gpu: bool) -> str:
+def _function(unit: Unit, name: str, defaults: tuple[str, str], original: str, *, gpu: bool) -> str:
     codelet = unit.codelet
     own = dict(zip((p.name for p in codelet.params), _params(codelet), strict=True))
     kinds: dict[str, list[str]] = {"whole": [], "real": [], "array": []}
@@ -318,7 +324,8 @@ def _function(unit: Unit, name: str, default: str, original: str, *, gpu: bool) 
     stream = ", stream" if gpu else ""
     made = "(Simulated if config.ENABLE_CUDASIM else Gpu)(TUNED)" if gpu else "Host(TUNED)"
     last = ", stream=None, check=False" if gpu else ", check=False"
-    whole, quoted = ", ".join(kinds["whole"]), [python_literal(text) for text in (name, default)]
+    whole, quoted = ", ".join(kinds["whole"]), [python_literal(text) for text in (name, *defaults)]
+    large = f", large={quoted[2]}" if defaults[1] else ""
     called = f"""    if check:
         CALL.checked({given}{stream})
     else:
@@ -336,7 +343,7 @@ def original(*given):
 
 TUNED = Tuned(
     {quoted[0]}, PARAMETERS, extents, CONFIGURATIONS, {quoted[1]}, PLANS, SIGNATURES, original, ACCESSES,
-    TEXT,
+    TEXT{large},
 )
 CALL = {made}
 

@@ -240,14 +240,20 @@ def test_what_does_not_fit_on_a_gpu_is_refused(gpu: SimpleNamespace) -> None:
     assert not driver.launched
 
 
-def test_arrays_of_more_elements_than_kernels_count_are_refused(gpu: SimpleNamespace, tmp_path: Path) -> None:
-    """Before anything is launched, whatever the array given is."""
+@pytest.mark.filterwarnings("ignore:rows. nothing was tuned")
+def test_arrays_of_more_elements_than_32_bits_count(gpu: SimpleNamespace, tmp_path: Path) -> None:
+    """A plan whose subscripts have 64 bits runs; at other sizes the usual one does."""
     rows = imported(written(tmp_path, ROWS, None, "numba-cuda", default=True))
     driver = gpu.tools.install(rows)
     array = gpu.tools.DeviceArray
-    with pytest.raises(ValueError, match="A has 2148007936 elements, the limit is 2147483648"):
-        rows.rows(1 << 16, (1 << 15) + 8, array((1 << 16, (1 << 15) + 8)), array((1 << 16,)), array(((1 << 15) + 8,)))
-    assert not driver.launched
+    large = rows.TUNED.large
+    assert rows.PLANS[large].wide_indices
+    for n, m, plan in ((1 << 16, (1 << 15) + 8, large), (1 << 16, 1 << 15, rows.TUNED.default)):
+        before = len(driver.launched)
+        far = [array(shape, pointer=(1 << 50) + (k << 40)) for k, shape in enumerate(((n, m), (n,), (m,)))]
+        rows.rows(n, m, *far)
+        assert len(driver.launched) > before
+        assert rows.match(n, m).plan == plan
 
 
 def test_streams(gpu: SimpleNamespace) -> None:

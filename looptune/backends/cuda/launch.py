@@ -10,6 +10,7 @@ in C's, in which it is a pointer. ``looptune build`` copies this file into its m
 from __future__ import annotations
 
 import ctypes
+import math
 import struct
 from abc import ABC, abstractmethod
 from collections import OrderedDict
@@ -48,6 +49,10 @@ Grid = Sequence[int] | int
 
 class GridTooLarge(ValueError):
     """The grid of a kernel has more blocks than a GPU takes, or than it runs at one time where they have to."""
+
+
+class TooManyElements(ValueError):
+    """An array has more elements than the subscripts of the kernels can address."""
 
 
 class LoadedKernel(NamedTuple):
@@ -233,14 +238,16 @@ class BoundPlan(Launcher):
     ``plan(launch, new, *params)`` calls ``launch(kernel, grid, block, *args)`` for each launch in turn, and
     ``new(count, dtype)`` for its own arrays, with ``zeros=True`` for those that have to be zero. A grid that is a
     number is the number of blocks that each multiprocessor runs of a kernel whose blocks wait for each other.
-    ``params`` are the sizes, and an ArgumentSlot for every other parameter; ``load`` compiles and loads a kernel.
+    ``params`` are the sizes, and an ArgumentSlot for every other parameter; ``load`` compiles and loads a kernel. Its
+    own arrays have at most ``most`` elements, else TooManyElements is raised.
     """
 
     def __init__(
-        self, plan: Callable[..., None], params: Sequence[Any], load: Callable[[Any], LoadedKernel], stream: int
-    ) -> None:
+        self, plan: Callable[..., None], params: Sequence[Any], load: Callable[[Any], LoadedKernel], stream: int,
+        most: float = math.inf,
+    ) -> None:  # fmt: skip
         super().__init__()
-        self.plan, self.params, self.load = plan, params, load
+        self.plan, self.params, self.load, self.most = plan, params, load, most
         self.stream = driver.CUstream(stream)
         self.scratch: list[Scratch] = []
         self.made = 0
@@ -286,6 +293,8 @@ class BoundPlan(Launcher):
 
     def _new(self, count: int, dtype: str, zeros: bool = False) -> Scratch:
         """Return the same memory in every walk: it is asked for in the same order."""
+        if count > self.most:
+            raise TooManyElements(f"an array of the kernels has {count} elements, the limit is {self.most}")
         if self.made == len(self.scratch):
             self.scratch.append(Scratch(int(count), dtype, zeros))
         self.made += 1

@@ -18,7 +18,7 @@ from looptune.backends.codegen.memory_ops import aligned
 from looptune.backends.cuda.cuda_c_writer import CudaCWriter
 from looptune.deploy.program.machine_code import CompiledKernel, KernelCompiler, array_text, named_images
 from looptune.ir.nodes import Array, Codelet, Scalar
-from looptune.lower.plan import ARRIVED, Kernel, Plan
+from looptune.lower.plan import ARRIVED, Kernel, Plan, uncounted_arrays
 from looptune.lower.signature import extent_names, scalar_type
 
 if TYPE_CHECKING:
@@ -132,8 +132,9 @@ class PlanTexts:
 
         made = list(steps(plan.steps, writer, "    ", spelled))
         scratch = list(_scratch(plan, writer))
-        words = set(re.findall(r"\w+", "\n".join([*made, *scratch])))
+        words = set(re.findall(r"\w+", "\n".join([*made, *scratch, *_countable(plan, writer)])))
         yield from declarations(plan.codelet, writer, words)
+        yield from _countable(plan, writer)
         yield from scratch
         yield from made
         yield ""
@@ -188,6 +189,18 @@ def declarations(codelet: Codelet, writer: CWriter, words: set[str]) -> Iterator
         yield f"    const {writer.types[p.dtype]} {writer.name(p.name)} = {GIVEN}->{writer.name(p.name)};"
     for k, array in named:
         yield f"    const looptune_address {writer.name(array.name)} = {ADDRESSES}[{k}];"
+
+
+def _countable(plan: FinishedPlan, writer: CWriter) -> Iterator[str]:
+    """Yield the conditions on numbers of elements, where subscripts of 32 bits may not address them all."""
+    arrays, own = uncounted_arrays(plan), {v.name for v in plan.device_locals}
+    counts = [
+        f"(unsigned long long)({' * '.join(writer.wide(n, 10) for n in a.shape if n is not None)})"
+        for a in arrays
+        if a.name in own
+    ]
+    for count in counts or ["0"] * bool(arrays):
+        yield f"    if (!looptune_countable({RUN}, {count})) return LOOPTUNE_REFUSED;"
 
 
 def _scratch(plan: Plan, writer: CWriter) -> Iterator[str]:

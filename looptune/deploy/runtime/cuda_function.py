@@ -20,7 +20,7 @@ from cuda.bindings import driver
 from cuda.core import ObjectCode
 
 from looptune.backends.cuda.driver import MOST_ELEMENTS, Memory, check
-from looptune.backends.cuda.launch import ArgumentSlot, BoundPlan, GridTooLarge, LoadedKernel
+from looptune.backends.cuda.launch import ArgumentSlot, BoundPlan, GridTooLarge, LoadedKernel, TooManyElements
 from looptune.deploy.runtime.arguments import (
     READERS,
     DeviceBuffer,
@@ -168,6 +168,9 @@ class Gpu(Function):
         current()
         return device_of()
 
+    def match(self, ints: tuple[Any, ...]) -> Match:
+        return self._usable(self.device(), self.values(ints))[0]
+
     def copied(self, p: Parameter, array: Any, shape: Shape, stream: Any) -> np.ndarray:
         where = 0 if stream is None else handle(stream)
         current()
@@ -193,26 +196,42 @@ class Gpu(Function):
 
     def _made(self, context: int, where: int, values: tuple[int, ...]) -> PreparedCall:
         shapes = self.shapes(values)
-        for p, shape in zip(self.arrays, shapes, strict=True):
-            count = math.prod(n for n in shape if n is not None)
-            if count > MOST_ELEMENTS:
-                raise ValueError(f"{p.name} has {count} elements, the limit is {MOST_ELEMENTS}")
         device, ordinal = device_of(), context_device(context)
-        match = self.look_up(device, values)
-        try:
-            bound = self._laid_out(match, device, values, where)
-        except GridTooLarge:
-            if match.configuration is None:
-                raise
-            match = Match("default", None, self.tuned.default)
-            bound = self._laid_out(match, device, values, where)
+        match, bound = self._first_that_runs(device, values, where)
         self.warn(match, device, values, 5)
         wide = self.tuned.plans[match.plan].wide
         wanted = tuple(expected_array(p, shape) for p, shape in zip(self.arrays, shapes, strict=True))
         numbers = tuple(k for k, p in enumerate(self.arrays) if p.name in wide)
         return PreparedCall(bound, wanted, tuple(w.items for w in wanted), numbers, ordinal, set(), self.reach(values))
 
+    def _first_that_runs(self, device: Device, values: tuple[int, ...], where: int) -> tuple[Match, BoundPlan]:
+        """Return the match at these sizes, or the default where it does not run, bound to the device."""
+        refused: ValueError | None = None
+        for match in self._usable(device, values):
+            try:
+                return match, self._laid_out(match, device, values, where)
+            except (GridTooLarge, TooManyElements) as error:
+                refused = refused or error
+        assert refused is not None, "there is a default"
+        raise refused
+
+    def _usable(self, device: Device, values: tuple[int, ...]) -> list[Match]:
+        """Return the matches whose plans count all elements of the arrays, the closest first."""
+        first = self.look_up(device, values)
+        names = dict.fromkeys((self.tuned.default, self.tuned.large or self.tuned.default))
+        found = [first, *(Match("default", None, name) for name in names if name != first.plan)]
+        if self._most_elements(values) <= MOST_ELEMENTS:
+            return found
+        return [match for match in found if self.tuned.plans[match.plan].wide_indices]
+
+    def _most_elements(self, values: tuple[int, ...]) -> int:
+        """Return the elements of the largest array, as far as its shape, or what the loops access, tells them."""
+        shapes = (math.prod(n for n in shape if n is not None) for shape in self.shapes(values))
+        reaches = (reach.most + 1 for reach in self.reach(values) if reach is not None)
+        return max((*shapes, *reaches), default=0)
+
     def _laid_out(self, match: Match, device: Device, values: tuple[int, ...], where: int) -> BoundPlan:
+        plan = self.tuned.plans[match.plan]
         whole = iter(values)
         given = {p.name: ArgumentSlot(k) for ps in (self.floats, self.arrays) for k, p in enumerate(ps)}
         params = [given[p.name] if p.name in given else next(whole) for p in self.tuned.params]
@@ -221,7 +240,7 @@ class Gpu(Function):
             function = self.loaded(kernel, device.capability)
             return LoadedKernel(kernel.__name__, function, self.tuned.signatures[kernel])
 
-        return BoundPlan(self.tuned.plans[match.plan].launches, params, load, where)
+        return BoundPlan(plan.launches, params, load, where, math.inf if plan.wide_indices else MOST_ELEMENTS)
 
     def loaded(self, kernel: Any, arch: str) -> Any:
         """Return the handle of the kernel, compiled once for each architecture whichever thread asks first."""

@@ -25,11 +25,13 @@ class Mismatch(ArithmeticError):
 class Plan(NamedTuple):
     """The launches of a version; on a GPU see ``BoundPlan``, on a CPU a function that makes the compiled function.
 
-    ``wide``: arrays that are read 16 bytes at a time.
+    ``wide``: arrays that are read 16 bytes at a time; ``wide_indices``: arrays may have more elements than 32 bits
+    count.
     """
 
     launches: Callable[..., Any]
     wide: tuple[str, ...] = ()
+    wide_indices: bool = False
 
 
 class Tuned(NamedTuple):
@@ -37,7 +39,8 @@ class Tuned(NamedTuple):
 
     ``shapes``: a function from the integer parameters to the shapes of the arrays; ``signatures``: the types of each
     kernel's parameters; ``original``: the original loops, on NumPy arrays; ``accesses``: the elements that these
-    access, see ``array_reach``; ``text``: the original C text, None if it cannot be called.
+    access, see ``array_reach``; ``text``: the original C text, None if it cannot be called; ``large``: the plan for
+    arrays with more elements than 32 bits count, "" where the default is one, or on a CPU.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Tuned(NamedTuple):
     original: Callable[..., None]
     accesses: Sequence[Any] = ()
     text: Text | None = None
+    large: str = ""
 
 
 class Function(ABC):

@@ -103,6 +103,21 @@ def test_nothing_is_copied_between_calls_that_follow_each_other(tmp_path: Path, 
 
 
 @pytest.mark.wide
+def test_arrays_of_more_elements_than_32_bits_count(tmp_path: Path, driver: Path) -> None:
+    """Declared extents give kernels with subscripts of 64 bits; of others the host runs the loops, and it is said."""
+    program = build([HERE / "large.c"], tmp_path, driver)
+    plain, ran = program.plain(), program.on_device(LOOPTUNE_VERBOSE=1, FAKE_CUDA_MEMORY=1 << 33)
+    assert (ran.code, ran.out) == (plain.code, plain.out), ran
+    assert "columns (large.c:7) runs on the host" in ran.said
+    assert "a has 7500000000 elements, the limit of kernels for any sizes is 2147483648" in ran.said
+    checks = {path.stem: path.read_text().count("looptune_countable") for path in program.generated("*.c")}
+    assert [count for name, count in checks.items() if "columns" in name] == [1]
+    assert [count for name, count in checks.items() if "two_rows" in name] == [0]
+    (kernel,) = (path.read_text() for path in program.generated("*two_rows*.cu"))
+    assert "(long long)i * 1100000000" in kernel
+
+
+@pytest.mark.wide
 def test_objects_of_several_files(tmp_path: Path, driver: Path) -> None:
     """Objects that were compiled one by one, each with the runtime, link into one program and into a shared library."""
     (tmp_path / "a.c").write_text("void f(int n, float *x) {\n#pragma scop\n  for (int i = 0; i < n; i++) x[i] += 1;\n"

@@ -36,6 +36,8 @@ LOOPTUNE_WEAK int looptune_call_on_device(struct looptune_codelet *codelet, cons
     int status;
     memset(&run, 0, sizeof run);
     run.stream = stream;
+    run.arrays = described;
+    run.array_count = array_count;
     pthread_mutex_lock(&lock);
     status = open_driver();
     state = state_of(codelet);

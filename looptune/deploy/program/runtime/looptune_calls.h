@@ -242,6 +242,8 @@ static int run_on_device(struct call *c) {
     c->run.context = all.context_number;
     c->run.device = all.device;
     c->run.own_stream = 1;
+    c->run.arrays = c->arrays;
+    c->run.array_count = c->count;
     status = run_bound(c);
     return_scratch(&c->run);
     for (k = 0; k < c->count; k++)

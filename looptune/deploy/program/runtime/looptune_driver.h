@@ -204,6 +204,8 @@ struct looptune_run {
     const struct device *device;
     int own_stream, checking, status, launched;
     struct block *scratch, *next_scratch;
+    const struct looptune_array *arrays;
+    int array_count;
 };
 
 static double now(void) {

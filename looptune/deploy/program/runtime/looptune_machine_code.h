@@ -151,6 +151,20 @@ static struct block *take_for(const struct looptune_run *run, unsigned long long
     return NULL;
 }
 
+LOOPTUNE_WEAK int looptune_countable(struct looptune_run *run, unsigned long long own) {
+    const unsigned long long most = 2147483648ull;
+    int k;
+    if (own > most)
+        run->status = because(LOOPTUNE_REFUSED, "an array of the kernels has %llu elements, the limit is %llu", own, most);
+    for (k = 0; k < run->array_count; k++) {
+        const struct looptune_array *a = &run->arrays[k];
+        if (a->item && a->bytes / a->item > most)
+            run->status = because(LOOPTUNE_REFUSED, "%s has %llu elements, the limit of kernels for any sizes is %llu",
+                                  a->name, a->bytes / a->item, most);
+    }
+    return run->status == LOOPTUNE_OK;
+}
+
 LOOPTUNE_WEAK looptune_address looptune_scratch(struct looptune_run *run, unsigned long long bytes, int zeroed) {
     struct block *b, **end;
     if (run->status != LOOPTUNE_OK) return 0;

@@ -73,6 +73,10 @@ int looptune_launch(struct looptune_run *, const struct looptune_kernel *, long 
 /* The same for a kernel whose blocks wait for each other: `each` blocks on every multiprocessor. */
 LOOPTUNE_HIDDEN
 int looptune_launch_together(struct looptune_run *, const struct looptune_kernel *, int each, void **arguments);
+/* Whether kernels with subscripts of 32 bits address all elements of the run's arrays, and of one of their own with `own`
+   elements; else the run is refused, so that another version or the host can take over. */
+LOOPTUNE_HIDDEN
+int looptune_countable(struct looptune_run *, unsigned long long own);
 /* Memory of the device until the run ends; 0 if there is none (the run has failed then). */
 LOOPTUNE_HIDDEN
 looptune_address looptune_scratch(struct looptune_run *, unsigned long long bytes, int zeroed);
