@@ -1,15 +1,22 @@
 """The best versions of a database, called in this process: ``looptune.compile(config="best")``.
 
-sizes ─▶ look-up ─▶ plan, with the sizes as constants if they are those measured ─▶ built once ─▶ program
+sizes ─▶ look-up ─▶ plan ─▶ built once ─▶ program
+
+On a GPU the sizes of a call are constants of its kernels, whether they are those that were measured or others: then the
+plan is made and built at the first call with them, or in the background while calls run a program for any sizes.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from threading import Thread
+from typing import Literal
 
-from looptune.backends.base import Backend, Program
+from looptune.backends.base import Backend, Binary, Program
+from looptune.core.errors import LooptuneError
 from looptune.deploy import plans
 from looptune.deploy.best_versions import BestVersion
 from looptune.deploy.runtime.lookup import Device, Match, look_up
@@ -19,6 +26,10 @@ from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
 
 DEFAULT = "default"
+MOST_SPECIALIZED = 64
+"""Sets of sizes that kernels are built for; later ones run the program for any sizes."""
+Specialize = Literal["background"] | bool
+"""Whether kernels are built for sizes that were not measured: True, at their first call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +44,27 @@ class SelectedPlan:
 
 @dataclass(slots=True)
 class BestKernel:
-    """A kernel that runs the best measured version for its sizes; ``rows`` are its measurements on any device."""
+    """A kernel that runs the best measured version for its sizes.
+
+    ``rows`` are its measurements on any device; ``specialize``: whether kernels are built for other sizes.
+    """
 
     analysis: Analysis
     backend: Backend
     device: Device
     rows: tuple[BestVersion, ...]
+    specialize: Specialize = True
     _plans: dict[str, Plan] = field(init=False, default_factory=dict)
     _table: list[Mapping[str, object]] = field(init=False, default_factory=list)
     _built: dict[str, tuple[str, Program]] = field(init=False, default_factory=dict)
     _warned: set[str] = field(init=False, default_factory=set)
+    _specialized: dict[tuple[int, ...], _AtSizes] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Make every plan at once, so that an error in one shows here; plans are built at first use."""
-        self._plans[DEFAULT] = plans.default(self.analysis, blocks=targets.specializes_sizes(self.backend.name, CACHE))
+        blocks = targets.specializes_sizes(self.backend.name, CACHE)
+        self.specialize = blocks and self.specialize
+        self._plans[DEFAULT] = plans.default(self.analysis, blocks=blocks)
         for k, row in enumerate(self.rows):
             anywhere = plans.for_other_sizes(self.analysis, row)
             self._plans[f"exact {k}"] = plans.exact(self.analysis, row)
@@ -67,10 +85,23 @@ class BestKernel:
         if kind != "exact" and kind not in self._warned:
             self._warned.add(kind)
             warnings.warn(f"{self.analysis.codelet.name}: {match.description(self.device, sizes)}", stacklevel=4)
-        return self._chosen(match)
+        measured = match.configuration is not None and match.configuration["sizes"] == sizes
+        made = None if measured or not self.specialize else self._at_sizes(match, sizes)
+        return self._chosen(match) if made is None else made
 
     def default(self) -> SelectedPlan:
         return self._chosen(Match(DEFAULT, None, DEFAULT))
+
+    def _at_sizes(self, match: Match, sizes: Mapping[str, int]) -> SelectedPlan | None:
+        """Return the match built for these sizes, or None where that is impossible or has not ended."""
+        key = tuple(sizes.values())
+        if key not in self._specialized:
+            if len(self._specialized) >= MOST_SPECIALIZED:
+                return None
+            directives = "" if match.configuration is None else match.configuration["directives"]
+            plan = plans.specialized(self.analysis, directives, sizes)
+            self._specialized[key] = _AtSizes(match, plan, _built(self.backend, plan, self.specialize == "background"))
+        return self._specialized[key].selected(self.backend)
 
     def _chosen(self, match: Match) -> SelectedPlan:
         plan = self._plans[match.plan]
@@ -79,3 +110,40 @@ class BestKernel:
             self._built[match.plan] = (binary.source, self.backend.load(binary))
         source, program = self._built[match.plan]
         return SelectedPlan(match, plan, source, program)
+
+
+@dataclass(slots=True)
+class _AtSizes:
+    """A match with the sizes of a call as constants; ``binary`` is None where no device can run it."""
+
+    match: Match
+    plan: Plan | None
+    binary: Future[Binary | None]
+    loaded: SelectedPlan | None = None
+
+    def selected(self, backend: Backend) -> SelectedPlan | None:
+        """Return the version with its program, or None if there is none, or it is still being built."""
+        if self.loaded is None and self.plan is not None and self.binary.done():
+            binary = self.binary.result()
+            if binary is not None:
+                self.loaded = SelectedPlan(self.match, self.plan, binary.source, backend.load(binary))
+        return self.loaded
+
+
+def _built(backend: Backend, plan: Plan | None, background: bool) -> Future[Binary | None]:
+    """Return the binary of a plan as it will be; without ``background`` it is there."""
+    made: Future[Binary | None] = Future()
+
+    def build() -> None:
+        try:
+            made.set_result(None if plan is None else backend.build(plan))
+        except LooptuneError:  # the program for any sizes runs
+            made.set_result(None)
+        except BaseException as error:
+            made.set_exception(error)
+
+    if background:
+        Thread(target=build, daemon=True).start()
+    else:
+        build()
+    return made

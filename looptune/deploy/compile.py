@@ -23,7 +23,7 @@ from looptune.core.floating_point import DEFAULT, Floats, floats_of_options
 from looptune.core.renamed import renamed_argument
 from looptune.core.settings import DATABASE, Objective
 from looptune.deploy import display
-from looptune.deploy.best_kernel import BestKernel, SelectedPlan
+from looptune.deploy.best_kernel import BestKernel, SelectedPlan, Specialize
 from looptune.deploy.best_versions import best_versions
 from looptune.deploy.host_arrays import as_numpy, as_scalar, is_on_device
 from looptune.deploy.runtime.lookup import Device, Match
@@ -258,6 +258,7 @@ def compile(
     reassociate: bool = True,
     fp_contract: str | None = None,
     objective: str = "time",
+    specialize: Specialize = True,
 ) -> CompiledKernel:
     """Return the codelet of a C file (or of C text: a string with a newline) as a callable.
 
@@ -267,7 +268,9 @@ def compile(
     ``dtype``: "float32" or "float64", in place of the floating-point type of the file; ``directives``: lines such as
     ``loop k: unroll 4, jam``, besides the pragmas in the text. ``config="best"``: what the database ``db`` has as the
     best for the sizes of each call on this device, or on what comes nearest to them; see ``Kernel.match``. The best has
-    the least time, or the least "energy" or "edp" (``objective``), if a sweep had this objective.
+    the least time, or the least "energy" or "edp" (``objective``), if a sweep had this objective. On a GPU kernels have
+    the sizes of the call as constants: they are built at the first call with new sizes, in a thread while calls run a
+    program for any sizes (``specialize="background"``), or not at all (False).
     ``reassociate=False``: every operation of floats is rounded on its own and in C's order; ``fp_contract``: "cc",
     "fast" or "off", as for ``--fp-contract``. What the text has wrong and is read all the same is a warning. Raises a
     LooptuneError for every mistake.
@@ -277,6 +280,8 @@ def compile(
     if config is not None and directives:
         raise UsageError('config="best" has its own directives: leave out directives=')
     decides = objective_of(objective)
+    if specialize not in (True, False, "background"):
+        raise UsageError(f'specialize is True, False or "background", not {specialize!r}')
     if config is None and decides != "time":
         raise UsageError(f'objective={objective!r} chooses among what was measured: it needs config="best"')
     floats = floats_of_options(strict=not reassociate, contract=fp_contract)
@@ -293,7 +298,7 @@ def compile(
         warnings.warn(message, DeprecationWarning, stacklevel=3)
     made_for = targets.resolve(target, CACHE, floats=floats)
     if config is not None:
-        return _best_kernel(unit, made_for, Path(db), floats, decides)
+        return _best_kernel(unit, made_for, Path(db), floats, decides, specialize)
     done = scheduled(unit, directives, floats)
     backend, note = made_for.backend(), directive_lines(directives)
     planned = lower(done.codelet, note, done.asserted, blocks=made_for.specializes_sizes)
@@ -312,7 +317,9 @@ def _reordered(
     return tuple(dict.fromkeys(map(str, (*done.sums, *vectors))))
 
 
-def _best_kernel(unit: Unit, target: Target, db: Path, floats: Floats, objective: Objective) -> CompiledKernel:
+def _best_kernel(
+    unit: Unit, target: Target, db: Path, floats: Floats, objective: Objective, specialize: Specialize
+) -> CompiledKernel:
     with Store.read(db) as store:
         rows = best_versions(store, unit, target.name, floats, objective)
     if not rows and objective != "time":
@@ -321,7 +328,7 @@ def _best_kernel(unit: Unit, target: Target, db: Path, floats: Floats, objective
     machine = target.machine()
     facts = machine.facts
     analysis = Analysis(unit.codelet, floats.reorder)
-    best = BestKernel(analysis, target.backend(), Device(facts.name, facts.cores, facts.arch), rows)
+    best = BestKernel(analysis, target.backend(), Device(facts.name, facts.cores, facts.arch), rows, specialize)
     known = integers(unit.codelet, unit.values)
     whole = all(p.name in known for p in unit.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
     chosen = best.at(known) if whole else best.default()

@@ -1,16 +1,18 @@
 """The plans of a measured version: one for the sizes at which it was measured, and one for all others.
 
 exact        as in the sweep: on a GPU with its sizes as constants
+specialized  the same directives at other sizes, which are constants as well
 elsewhere    the same directives without known sizes; ``noremainder``, which is legal at some sizes, is ``remainder``
 """
 
 from __future__ import annotations
 
-import importlib
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from looptune.backends.codegen.kernel import check_limits
 from looptune.core.errors import LooptuneError
 from looptune.ir.nodes import Codelet, Loop, Node
 from looptune.ir.rewrite import rewrite
@@ -55,10 +57,26 @@ def for_other_sizes(analysis: Analysis, best: BestVersion) -> Plan | None:
     try:
         made = default(analysis, size_independent(best.directives), blocks=blocks)
         if blocks:
-            importlib.import_module("looptune.backends.numba_cuda.backend").check_limits(finish(made, MODEL))
+            check_limits(finish(made, MODEL))
     except LooptuneError:
         return None
     return made
+
+
+def specialized(analysis: Analysis, directives: str, sizes: Mapping[str, int]) -> Plan | None:
+    """Return the plan of the directives with the sizes as constants, for a GPU, or None if they are illegal there.
+
+    Directives that are legal at some sizes only are kept where they are legal.
+    """
+    for text in dict.fromkeys((directives, size_independent(directives))):
+        try:
+            done = schedule(analysis, parse_lines(text.splitlines(), "configuration"), sizes)
+            made = lower(specialize(done.codelet, sizes), text, done.asserted, blocks=True)
+            check_limits(finish(made, MODEL))
+        except LooptuneError:
+            continue
+        return made
+    return None
 
 
 def size_independent(directives: str) -> str:
