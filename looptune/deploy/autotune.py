@@ -1,6 +1,6 @@
-"""``@looptune.tune``: a Python function that is a C kernel, tuned when it is first called with new sizes.
+"""``@looptune.autotune``: a Python function that is a C kernel, tuned when it is first called with new sizes.
 
-    @looptune.tune("gemm.c", budget="20s")
+    @looptune.autotune("gemm.c", budget="20s")
     def gemm(ni, nj, nk, alpha, beta, C, A, B):
         "What it computes; the body is not run."
 

@@ -1,19 +1,20 @@
 """Search: spaces, strategies, workers, the store.
 
-The package can be called: ``looptune.tune`` is also the decorator of ``looptune.deploy.autotune``, for
-``@looptune.tune``.
+The package can be called for one more release: ``@looptune.tune`` is the former name of ``@looptune.autotune``.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from types import ModuleType
 from typing import Any
 
 
 class _Callable(ModuleType):
     def __call__(self, *args: Any, **named: Any) -> Any:
+        warnings.warn("looptune.tune is now looptune.autotune", DeprecationWarning, stacklevel=2)
         return importlib.import_module("looptune.deploy.autotune").autotune(*args, **named)
 
 

@@ -1,4 +1,4 @@
-"""``compile(config="best")`` and ``@looptune.tune``: what was measured decides what runs in this process."""
+"""``compile(config="best")`` and ``@looptune.autotune``: what was measured decides what runs in this process."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_script_that_a_worker_imports_is_told_what_to_do(tmp_path: Path, monke
     """Not by an error of multiprocessing: the script calls the function where a worker process calls it too."""
     (tmp_path / "rows.c").write_text(ROWS)
 
-    @looptune.tune(tmp_path / "rows.c", budget="2", db=tmp_path / "db", target="numba-cpu")
+    @looptune.autotune(tmp_path / "rows.c", budget="2", db=tmp_path / "db", target="numba-cpu")
     def rows(n, m, A, y, x):  # type: ignore[no-untyped-def]
         raise AssertionError("the body is not run")
 
@@ -73,7 +73,9 @@ def test_a_function_is_tuned_at_its_first_call(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "rows.pragmas").write_text("loop j: unroll {1, 2}\n")
 
     def made() -> object:
-        @looptune.tune(tmp_path / "rows.c", budget="2", db=tmp_path / "db", target="numba-cpu", accept_disturbed=True)
+        @looptune.autotune(
+            tmp_path / "rows.c", budget="2", db=tmp_path / "db", target="numba-cpu", accept_disturbed=True
+        )
         def rows(n, m, A, y, x):  # type: ignore[no-untyped-def]
             """The rows' sums."""
             raise AssertionError("the body is not run")
@@ -97,6 +99,14 @@ def test_the_parameters_have_to_be_those_of_the_c_function(tmp_path: Path) -> No
     (tmp_path / "rows.c").write_text(ROWS)
     with pytest.raises(UsageError, match=r"^rows\(n, A\) is to have the parameters of the C function: rows\(n, m, A, "):
 
-        @looptune.tune(tmp_path / "rows.c")
+        @looptune.autotune(tmp_path / "rows.c")
         def rows(n, A):  # type: ignore[no-untyped-def]
             """Too few."""
+
+
+def test_the_former_name_warns(tmp_path: Path) -> None:
+    """``@looptune.tune`` works for one more release."""
+    (tmp_path / "rows.c").write_text(ROWS)
+    with pytest.warns(DeprecationWarning, match="looptune.tune is now looptune.autotune"):
+        decorate = looptune.tune(tmp_path / "rows.c")
+    assert callable(decorate)

@@ -181,7 +181,7 @@ def test_a_tuned_function_shows_progress_and_what_it_ran(tmp_path: Path, capsys:
         {"": 9.0, "loop i: unroll 2": 5.0},
     )  # fmt: skip
 
-    @looptune.tune(tmp_path / "scale.c", db=tmp_path / "db", target="numba-cpu", progress=True)
+    @looptune.autotune(tmp_path / "scale.c", db=tmp_path / "db", target="numba-cpu", progress=True)
     def scale(n, a, x, y):  # type: ignore[no-untyped-def]
         """Every other element."""
 

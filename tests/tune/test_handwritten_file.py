@@ -41,7 +41,7 @@ def test_a_file_that_is_not_wanted_is_no_part_of_the_finals(file: Path) -> None:
 
 
 def test_a_tuned_function_runs_no_file_beside_its_own(file: Path) -> None:
-    """``@looptune.tune`` searches without hand-written kernels."""
+    """``@looptune.autotune`` searches without hand-written kernels."""
 
     def f(n: int, x: object) -> None: ...
 
