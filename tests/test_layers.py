@@ -54,6 +54,8 @@ OWNERS = {
     "numba": ("backends", "deploy.runtime"),
     "cuda": ("backends.cuda", "runtime.cuda_device", "deploy.runtime"),
     "pyopencl": ("backends.opencl", "runtime.opencl_device"),
+    "jax": ("deploy.runtime.jax_function",),
+    "jaxlib": ("deploy.runtime.jax_function",),
     "click": ("cli",),
     "matplotlib": ("report.figures",),
     "optuna": ("tune.strategies.optuna",),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     examples="""
 looptune build polybench/gemm.c -o gemm_tuned.py
 looptune build polybench/gemm.c --c -o gemm_tuned.c
+looptune build polybench/gemm.c --jax -o gemm_jax.py
 looptune build polybench/gemm.c --untuned -o gemm_default.py
 """
 )
@@ -42,6 +43,7 @@ looptune build polybench/gemm.c --untuned -o gemm_default.py
 @output_option
 @option("--c", "as_c", is_flag=True, help="Write C with OpenMP instead of a Python module.")
 @option("--torch", is_flag=True, help="Also register the function as an operator of torch, for torch.compile.")
+@option("--jax", is_flag=True, help="Write a Python module whose function takes and returns arrays of JAX.")
 @option(
     "--header",
     metavar="FILE",
@@ -64,6 +66,7 @@ def build(
     as_c: bool,
     header: Path | None,
     torch: bool,
+    jax: bool,
     target: str,
     db: Path,
     objective: Objective,
@@ -85,6 +88,8 @@ def build(
         raise UsageError("--header needs --c: a Python module has none")
     if header is not None and output is not None and header.resolve() == output.resolve():
         raise UsageError(f"--header {header} and -o name one file: name two")
+    if jax and (torch or as_c):
+        raise UsageError(f"--jax writes a module of its own: leave out {'--torch' if torch else '--c'}")
     if untuned and objective != "time":
         raise UsageError("--untuned builds the default: leave out --objective")
     if torch and as_c:
@@ -95,8 +100,9 @@ def build(
         warn(message)
     floats = floats_of_options(strict=no_reassociate, contract=fp_contract)
     command = shlex.join(["looptune", *map(utf8, sys.argv[1:])])
-    if as_c:
-        text = building.as_c(
+    if as_c or jax:
+        made = building.as_jax if jax else building.as_c
+        text = made(
             unit, db, target, command, default=untuned, floats=floats, warn=warn,
             cache=cache_folder.choose_folder()[0], objective=objective,
         )  # fmt: skip

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import UsageError
 from looptune.core.floating_point import DEFAULT, Floats
 from looptune.core.si_units import time_text
-from looptune.deploy import c_source, python_module
+from looptune.deploy import c_source, jax_module, python_module
 from looptune.deploy.best_versions import BestVersion, best_versions
 from looptune.deploy.c_timing import CTimer, own_text, timed_lines
+from looptune.deploy.program.codelet_library import library_files
 from looptune.deploy.python_module import ModuleRequest
 from looptune.deploy.runtime.cpu_function import this_cpu
 from looptune.deploy.runtime.lookup import Device
@@ -64,6 +66,27 @@ def as_c(
     request = ModuleRequest(unit, name, rows, command, floats)
     tuned = c_source.text(request, here, sizes)
     return tuned if cache is None else _not_slower(request, here, sizes, tuned, cache, warn)
+
+
+def as_jax(
+    unit: Unit, db: Path, target: str, command: str, *, default: bool = False, floats: Floats = DEFAULT,
+    warn: Warn = _silent, cache: Path | None = None, objective: Objective = "time",
+) -> str:  # fmt: skip
+    """Return the text of a Python module with a function of JAX; the arguments are those of ``as_c``.
+
+    On a CPU it is the C of ``as_c``; a function of the file that has other parameters than the codelet, such as
+    variables at file scope, becomes one with the codelet's, which is not timed.
+    """
+    name, rows = _found(unit, db, target, default, floats, (GPU, CPU), objective)
+    request = ModuleRequest(unit, name, rows, command, floats)
+    if name == GPU:
+        _warned(unit, rows, warn, lambda row: False)
+        return jax_module.text(request, jax_module.on_gpu(unit.codelet, library_files(request)))
+    first, *others = unit.parts
+    own = unit if jax_module.is_plain(unit) else replace(unit, head=None, parts=(replace(first, rows={}), *others))
+    timed = cache if own is unit or (unit.head is None and not unit.rows) else None
+    made = as_c(own, db, CPU, command, default=default, floats=floats, warn=warn, cache=timed, objective=objective)
+    return jax_module.text(request, jax_module.on_cpu(own, made))
 
 
 def _not_slower(

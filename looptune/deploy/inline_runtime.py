@@ -32,7 +32,8 @@ CUDA = (
     "looptune.backends.cuda.launch",
     "looptune.backends.numba_cuda.tested_versions",
     "looptune.backends.numba_cuda.noalias",
-    *(f"{RUNTIME}.{name}" for name in ("cubin_cache", "devices", "cuda_function", "simulator_function")),
+    *(f"{RUNTIME}.{name}" for name in ("module_folder", "cubin_cache", "devices", "cuda_function")),
+    f"{RUNTIME}.simulator_function",
 )
 KEPT = ("looptune.core.cache_file", "looptune.backends.numba_cpu.code_cache")
 CPU = (
@@ -42,6 +43,11 @@ CPU = (
     "looptune.backends.numba_cpu.parallel_for",
     f"{RUNTIME}.cpu_function",
 )
+JAX = (
+    f"{RUNTIME}.arguments", "looptune.runtime.array_reach", "looptune.runtime.c_compiler", "looptune.runtime.cpu_name",
+    "looptune.core.cache_file", f"{RUNTIME}.module_folder", f"{RUNTIME}.jax_function",
+)  # fmt: skip
+"""What a module of JAX consists of."""
 ORIGINAL = (*KEPT, "looptune.backends.numba_cpu.reassociated_operations")
 """What the original loops of a module for a GPU are compiled with, on the CPU; it comes before the others."""
 COMPILED = ("looptune.backends.numba_cpu.reassociated_operations", "looptune.backends.numba_cpu.noalias_pipeline")

@@ -9,15 +9,13 @@ the runtime     the files of deploy/runtime, unchanged
 
 from __future__ import annotations
 
-import re
 import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from looptune.backends.codegen.python import UNLIMITED, Writer, ident
+from looptune.backends.codegen.python import ident
 from looptune.backends.numba_cpu.backend import noalias_type, options_of
 from looptune.core.escape import docstring
 from looptune.core.floating_point import DEFAULT, Floats
@@ -26,20 +24,16 @@ from looptune.core.version import __version__, lowering
 from looptune.deploy import inline_runtime, plans, torch_operator
 from looptune.deploy.assembly import Assembly, Cpu, Cuda, python_literal, tuple_text
 from looptune.deploy.best_versions import BestVersion
+from looptune.deploy.shape_text import accesses_text, extents_text
 from looptune.frontend import Unit
 from looptune.frontend.signature import Head
-from looptune.ir.nodes import Array, Codelet, Load, Loop, Scalar
+from looptune.ir.nodes import Array, Codelet
 from looptune.ir.simplify import is_integer
 from looptune.lower.plan import needs_wide_indices, uncounted_arrays
-from looptune.poly.reach_data import access_records
 from looptune.runtime.c_reference import CReference
 from looptune.runtime.objective import QUANTITIES
-from looptune.runtime.size_relations import size_relations
 from looptune.runtime.timing import times_text
 from looptune.schedule.analysis import Analysis
-
-if TYPE_CHECKING:
-    from looptune.poly.delinearization import SizeRelation
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +113,8 @@ def text(request: ModuleRequest) -> str:
         f"# -- the original {'-' * 96}\n\n{loops.kernels()}\n\n{loops.functions()}",
         runtime.text,
         f"# -- the function {'-' * 96}\n\n{assembly.signatures()}\n{assembly.table()}",
-        _extents(codelet),
-        _accesses(codelet),
+        extents_text(codelet),
+        accesses_text(codelet),
         _text(unit, contracts),
         _function(unit, name, (default, large), original, gpu=gpu),
         *([torch_operator.text(codelet, name, _params(codelet), gpu=gpu)] if request.torch else []),
@@ -241,50 +235,6 @@ def _table(rows: Sequence[_Row]) -> str:
     if not texts:
         return "CONFIGURATIONS = ()\n"
     return f"CONFIGURATIONS = (\n{''.join(texts)})\n"
-
-
-class _Host(Writer):
-    """Extents in plain Python."""
-
-    def element(self, load: Load) -> str:
-        raise AssertionError(f"{load.array} is no extent")
-
-    def loop(self, loop: Loop, indent: str) -> Iterator[str]:
-        raise AssertionError(f"a loop {loop.var} is no extent")
-
-    def wide(self, text: str) -> str:
-        return text
-
-    def helper(self, name: str) -> str:
-        return f"extent_{super().helper(name)}"
-
-
-def _extents(codelet: Codelet) -> str:
-    """Return a function of the integer parameters."""
-    writer = _Host()
-    whole = [p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)]
-    arrays = [p for p in codelet.params if isinstance(p, Array)]
-    shapes = [tuple_text("None" if e is None else writer.bound(e) for e in p.shape) for p in arrays]
-    returned = tuple_text(shapes)
-    checks = "".join(_relation(codelet, relation) for relation in size_relations(codelet))
-    helpers = "".join(f"{UNLIMITED[h].replace(h, f'extent_{h}')}\n\n" for h in sorted(writer.used))
-    return f'''{helpers}def extents({", ".join(map(ident, whole))}):
-    """The shapes that the C text declares; None where it leaves one open."""
-{checks}    return {returned}
-'''
-
-
-def _relation(codelet: Codelet, relation: SizeRelation) -> str:
-    """Return the lines that check an assumption about sizes."""
-    renamed = {p.name: ident(p.name) for p in codelet.params}
-    test = re.sub(r"[A-Za-z_]\w*", lambda m: renamed.get(m[0], m[0]), str(relation))
-    said = python_literal(f"{codelet.name} assumes {relation}, which does not hold")
-    return f"    if not {test}:\n        raise ValueError({said})\n"
-
-
-def _accesses(codelet: Codelet) -> str:
-    said = "What the loops reach: of an array that is shorter a call says so."
-    return f'ACCESSES = {python_literal(access_records(codelet))}\n"""{said}"""\n'
 
 
 def _text(unit: Unit, contracts: bool) -> str:

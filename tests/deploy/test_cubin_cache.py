@@ -44,7 +44,7 @@ def test_a_kernel_is_compiled_once(compiler: Compiler, monkeypatch: pytest.Monke
     assert compiler.code("uint32", arch="sm_80") == b"code 3"
     monkeypatch.setattr(cubin_cache, "MODULE_CODE", "other kernels")
     assert compiler.code("uint32") == b"code 4"
-    (newest,) = [p for p in cubin_cache.cubin_folder().iterdir() if p.read_bytes().endswith(b"code 4")]
+    (newest,) = [p for p in cubin_cache.module_folder().iterdir() if p.read_bytes().endswith(b"code 4")]
     newest.write_bytes(newest.read_bytes()[:-1])
     assert [compiler.code("uint32"), compiler.code("uint32")] == [b"code 5"] * 2
 

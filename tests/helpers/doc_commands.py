@@ -177,8 +177,8 @@ STOPS = (
     Stop("nvcc ", files_there, "it is seldom there; test_cuda_c compiles every kernel where it is"),
     Stop("dask ", of_dask, "they serve until they are stopped"),
 )
-PYTHON_STOPS = ("from dask_jobqueue import", "stream=stream", "import torch")
-"""Of Python that needs what is seldom there, Slurm, a GPU and torch: such a block is compiled and not run."""
+PYTHON_STOPS = ("from dask_jobqueue import", "stream=stream", "import torch", "import jax")
+"""Of Python that needs what is seldom there, Slurm, a GPU, torch and JAX: such a block is compiled and not run."""
 OTHERS_OPTIONS = ("--version", "--hypothesis-seed", "--plant", "--only", "--every", "--targets")
 """Options of other programs that the text names."""
 TO_THE_END = ("tutorial.md",)

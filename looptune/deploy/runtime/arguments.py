@@ -173,7 +173,7 @@ def on_host(p: Parameter, array: Any, shape: Shape) -> np.ndarray:
         array = array.detach().numpy()
     if not isinstance(array, np.ndarray):
         raise TypeError(f"{p.name} must be an array of {p.dtype}, got {type(array).__name__}")
-    _check(p, str(array.dtype), array.shape, shape)
+    check_array(p, str(array.dtype), array.shape, shape)
     if p.written and not array.flags.writeable:
         raise ValueError(f"{p.name} is written, but the array given is read-only: pass a copy")
     if p.written and any(n > 1 and step == 0 for n, step in zip(array.shape, array.strides, strict=True)):
@@ -186,7 +186,7 @@ def _torch(p: Parameter, tensor: Any, shape: Shape) -> DeviceBuffer | None:
     if not tensor.is_cuda:
         return None
     if str(tensor.dtype) != TORCH[p.dtype] or tensor.shape != shape:
-        _check(p, str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), shape)
+        check_array(p, str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), shape)
     if not tensor.is_contiguous():
         raise ValueError(f"{p.name} must be contiguous, in C's order: pass {p.name}.contiguous()")
     if p.written and tensor.requires_grad:
@@ -197,7 +197,7 @@ def _torch(p: Parameter, tensor: Any, shape: Shape) -> DeviceBuffer | None:
 def _interface(p: Parameter, facts: dict[str, Any], shape: Shape) -> DeviceBuffer:
     given, typestr = facts["shape"], facts["typestr"]
     if typestr != TYPESTR[p.dtype] or given != shape:
-        _check(p, str(np.dtype(typestr)), given, shape)
+        check_array(p, str(np.dtype(typestr)), given, shape)
     strides = facts.get("strides")
     if strides is not None and not _packed(given, strides, np.dtype(typestr).itemsize):
         raise ValueError(f"{p.name} must be contiguous, in C's order: pass a contiguous copy")
@@ -241,13 +241,14 @@ def _dlpack(p: Parameter, array: Any, shape: Shape, stream: int) -> DeviceBuffer
     tensor = _Tensor.from_address(get(capsule, b"dltensor"))
     given = tuple(tensor.shape[: tensor.ndim])
     kind = {0: "int", 1: "uint", 2: "float"}.get(tensor.code, f"type code {tensor.code} of ")
-    _check(p, f"{kind}{tensor.bits}" + (f"x{tensor.lanes}" if tensor.lanes != 1 else ""), given, shape)
+    check_array(p, f"{kind}{tensor.bits}" + (f"x{tensor.lanes}" if tensor.lanes != 1 else ""), given, shape)
     if tensor.strides and not _packed(given, tuple(tensor.strides[: tensor.ndim]), 1):
         raise ValueError(f"{p.name} must be contiguous, in C's order: pass a contiguous copy")
     return DeviceBuffer((tensor.data or 0) + tensor.byte_offset, math.prod(given), None, capsule)
 
 
-def _check(p: Parameter, dtype: str, given: tuple[int, ...], shape: Shape) -> None:
+def check_array(p: Parameter, dtype: str, given: tuple[int, ...], shape: Shape) -> None:
+    """Check the type and the shape of an array. TypeError and ValueError say what is needed."""
     if dtype != p.dtype:
         raise TypeError(f"{p.name} must be an array of {p.dtype}, got {dtype}")
     flat = len(shape) == 1 and (shape[0] is None or math.prod(given) == shape[0])

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import metadata
-from pathlib import Path
 from types import CodeType
 from typing import Any
 
 from looptune.core.cache_file import publish_file, read_published
+from looptune.deploy.runtime.module_folder import module_folder
 
 CUBIN_COMPILERS = ("numba", "numba-cuda", "cuda-core", "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvcc-cu12",
              "nvidia-nvjitlink-cu12")  # fmt: skip
@@ -33,19 +32,13 @@ def cached_cubin(
     Where the folder cannot be written, it is made in every process.
     """
     facts = repr((MODULE_CODE, kernel.__name__, tuple(signature), arch, compiler_versions()))
-    path = cubin_folder() / f"{kernel.__name__}-{hashlib.sha256(facts.encode()).hexdigest()[:32]}.cubin"
+    path = module_folder() / f"{kernel.__name__}-{hashlib.sha256(facts.encode()).hexdigest()[:32]}.cubin"
     code = read_published(path)
     if code is None:
         code = make(kernel, signature, arch)
         with contextlib.suppress(OSError):
             publish_file(path, code)
     return code
-
-
-def cubin_folder() -> Path:
-    """Return the folder of the files: in the user's folder for caches."""
-    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (given if given.is_absolute() else Path(os.path.expanduser("~")) / ".cache") / "looptune" / "modules"
 
 
 def code_digest(code: CodeType) -> str:

@@ -36,7 +36,7 @@ struct function { char symbol[200]; void (*launch)(const unsigned *, const unsig
                   const unsigned *sizes; int shared; struct context *context; struct function *next; };
 
 struct work {
-    enum { TO, FROM, SET, KERNEL, EVENT } kind;
+    enum { TO, FROM, SET, KERNEL, EVENT, COPY } kind;
     CUdeviceptr device;
     void *host;
     char *held; /* contents of pageable memory, as they were */
@@ -161,7 +161,7 @@ static int is_pinned(const void *at, size_t bytes) {
 }
 
 static void perform(struct work *w) {
-    static const char *const names[] = {"to", "from", "set", "kernel", "event"};
+    static const char *const names[] = {"to", "from", "set", "kernel", "event", "copy"};
     CUresult e = broken ? broken : w->kind == EVENT ? SUCCESS : planned(names[w->kind]);
     if (e != SUCCESS && !broken) broken = e;
     if (e == SUCCESS) {
@@ -170,6 +170,7 @@ static void perform(struct work *w) {
         switch (w->kind) {
         case TO: memcpy((void *)(uintptr_t)w->device, w->held ? w->held : w->host, w->bytes); break;
         case FROM: memcpy(w->host, (void *)(uintptr_t)w->device, w->bytes); break;
+        case COPY: memcpy((void *)(uintptr_t)w->device, w->host, w->bytes); break;
         case SET: memset((void *)(uintptr_t)w->device, w->value, w->bytes); break;
         case KERNEL: w->function->launch(w->grid, w->block, w->shared, w->arguments); break;
         case EVENT: w->event->at = ticks; break;
@@ -303,6 +304,11 @@ CUresult cuStreamCreate(void **stream, unsigned flags) {
     all_streams[k] = s;
     streams++;
     *stream = s;
+    return end(SUCCESS);
+}
+CUresult cuStreamGetCtx(void *stream, void **context) {
+    BEGIN(0);
+    *context = ((struct stream *)stream)->context;
     return end(SUCCESS);
 }
 CUresult cuStreamSynchronize(void *stream) {
@@ -466,6 +472,18 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, void *st
     w->host = to;
     w->bytes = bytes;
     note("from %zu", bytes);
+    return end(SUCCESS);
+}
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, void *stream) {
+    struct work *w;
+    BEGIN(1);
+    memory_of(from, bytes);
+    memory_of(to, bytes);
+    w = queue(stream, COPY);
+    w->device = to;
+    w->host = (void *)(uintptr_t)from;
+    w->bytes = bytes;
+    note("copy %zu", bytes);
     return end(SUCCESS);
 }
 CUresult cuMemsetD8Async(CUdeviceptr at, unsigned char value, size_t bytes, void *stream) {
