@@ -43,11 +43,12 @@ def number(text: str, span: Span, float_literals: bool = False) -> Const:
     if text.endswith("'"):
         return character(text, span)
     if (re.match(r"0[xX]", text) is None and re.search(r"[.eE]", text)) or re.match(r"0[xX].*[.pP]", text):
-        body = text.rstrip("fFlL")
+        body = text[:-3] if text[-3:].lower() == "f16" else text.rstrip("fFlL")
         suffix = text[len(body) :].lower()
         if suffix == "l":
             raise refuse("long double", "double", span)
-        dtype = "float32" if suffix == "f" or float_literals else "float64"
+        # A constant of _Float16 has the precision of float, like all arithmetic of that type.
+        dtype = "float32" if suffix in ("f", "f16") or float_literals else "float64"
         return Const(rounded(body, dtype), dtype, span=span)
     return integer(text, span)
 

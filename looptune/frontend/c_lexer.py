@@ -11,7 +11,8 @@ from pycparser.c_lexer import CLexer
 class Lexer(CLexer):  # type: ignore[misc]  # pycparser has no types
     """pycparser's lexer, which remembers its last token: some complaints come without their place.
 
-    An imaginary constant of GNU C (``2.0i``) is one token; the one after a constant is ``pending``.
+    An imaginary constant of GNU C (``2.0i``) is one token, and so is one of ``_Float16`` (``2.0f16``); the one after a
+    constant is ``pending``.
     """
 
     last: Any = None
@@ -19,17 +20,28 @@ class Lexer(CLexer):  # type: ignore[misc]  # pycparser has no types
 
     def token(self) -> Any:
         token, self.pending = super().token() if self.pending is None else self.pending, None
-        if token is not None and token.type.startswith(("INT_CONST_DEC", "FLOAT_CONST")):
+        if token is not None and token.type in ("INT_CONST_DEC", "FLOAT_CONST", "HEX_FLOAT_CONST"):
             self.pending = super().token()
             if self.pending is not None and _ends_imaginary(token, self.pending):
                 token.type = "FLOAT_CONST"
                 token.value += self.pending.value.lower().replace("j", "i").replace("if", "fi")
                 self.pending = None
+            elif self.pending is not None and _ends_half(token, self.pending):
+                token.value += self.pending.value
+                self.pending = None
         self.last = token
         return token
 
 
+def _is_beside(number: Any, after: Any) -> bool:
+    return bool((after.lineno, after.column) == (number.lineno, number.column + len(number.value)))
+
+
+def _ends_half(number: Any, after: Any) -> bool:
+    """Tell whether the token after a number is the rest of its suffix ``f16``."""
+    return _is_beside(number, after) and number.value[-1] in "fF" and after.value == "16"
+
+
 def _ends_imaginary(number: Any, after: Any) -> bool:
     """Tell whether the token after a number is its suffix, as in ``2.0i`` and ``1if``."""
-    beside = (after.lineno, after.column) == (number.lineno, number.column + len(number.value))
-    return beside and re.fullmatch(r"[fF]?[ijIJ]|[ijIJ][fF]", after.value) is not None
+    return _is_beside(number, after) and re.fullmatch(r"[fF]?[ijIJ]|[ijIJ][fF]", after.value) is not None

@@ -15,7 +15,7 @@ from looptune.frontend.loop_limits import COUNTING, convert_index
 from looptune.frontend.name_resolution import TABLE, base, resolve, singly_assigned
 from looptune.frontend.symbol_table import Scope, Storage, layout, refuse, refuse_field
 from looptune.ir.c_printer import arithmetic_type
-from looptune.ir.nodes import Array, Binary, Call, Cast, Const, Expr, Load, Node, Scalar, Select, Unary, Var
+from looptune.ir.nodes import HALF, Array, Binary, Call, Cast, Const, Expr, Load, Node, Scalar, Select, Unary, Var
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import fold, is_integer
 
@@ -335,7 +335,24 @@ class Expressions:
         if constant is not None:
             return constant
         args = tuple(self.value(a) for a in e.args)
+        if math_functions.is_type_generic(e.name):
+            args = tuple(cast(v, HALF) if self.is_half(a) else v for a, v in zip(e.args, args, strict=True))
         return math_functions.made(e.name, args, self.scope.options.float_literals, e.span)
+
+    def is_half(self, e: c_ast.Expr) -> bool:
+        """Tell whether C gives the expression the type ``_Float16``, though its value has the precision of float."""
+        match e:
+            case c_ast.Number(text):
+                return text[-3:].lower() == "f16"
+            case c_ast.Unary("-" | "+", arg):
+                return self.is_half(arg)
+            case c_ast.Binary("+" | "-" | "*" | "/", a, b) | c_ast.Ternary(_, a, b):
+                halves = [self.is_half(x) for x in (a, b)]
+                return any(halves) and all(
+                    h or is_integer(self.value(x).dtype) for h, x in zip(halves, (a, b), strict=True)
+                )
+            case _:
+                return self.value(e).dtype == HALF
 
     def inline(self, function: c_ast.Function, e: c_ast.Call) -> Expr:
         """Return the value of a call of a function that only declares variables, tests and returns."""

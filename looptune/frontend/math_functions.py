@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from looptune.core.errors import UnsupportedError
 from looptune.ir.c_printer import arithmetic_type
-from looptune.ir.nodes import Binary, Call, Cast, Const, Expr, Select, Unary
+from looptune.ir.nodes import Binary, Call, Cast, Const, Expr, Select, Unary, promoted_type
 from looptune.ir.simplify import fold, is_integer
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ NATIVE: Mapping[str, int] = {
 }  # fmt: skip
 """Functions of one type that every target has, with the number of their arguments."""
 _LARGEST = {"float32": float.fromhex("0x1.fffffep127"), "float64": float.fromhex("0x1.fffffffffffffp1023")}
-_SMALLEST = {"float32": 2.0**-126, "float64": 2.0**-1022}
+_SMALLEST = {"float16": 2.0**-14, "float32": 2.0**-126, "float64": 2.0**-1022}
 ABSOLUTE: Mapping[str, str] = {"abs": "int32", "labs": "int64", "llabs": "int64"}
 
 Args = tuple[Expr, ...]
@@ -78,9 +78,11 @@ def _is_inf(args: Args) -> Expr:
     return Binary("-", Binary(">", x, _const(most, x)), Binary("<", x, _const(-most, x)))
 
 
-def _is_normal(args: Args) -> Expr:
+def _is_normal(args: Args, dtype: str = "") -> Expr:
+    """Return whether the argument is normal in the type ``dtype``, in its own if none is given."""
     size = _call("fabs", *args)
-    return Binary("&&", Binary(">=", size, _const(_SMALLEST[size.dtype], size)), _is_finite(args))
+    least = _SMALLEST.get(dtype, _SMALLEST[size.dtype])
+    return Binary("&&", Binary(">=", size, _const(least, size)), _is_finite(args))
 
 
 def _is_finite(args: Args) -> Expr:
@@ -204,6 +206,11 @@ def _of_bits(name: str) -> tuple[str, str] | None:
     return None
 
 
+def is_type_generic(name: str) -> bool:
+    """Tell whether the result depends on the type of the argument in C, and not on its value alone."""
+    return plain_name(name) in _GENERIC
+
+
 def argument_count(name: str) -> int | None:
     """Return how many arguments the function takes, or None for one that is not in the table."""
     short = plain_name(name)
@@ -244,9 +251,10 @@ def made(name: str, args: Args, float_literals: bool, span: Span) -> Expr:
         generic, dtype = _OF_BSD[short]
         return _GENERIC[generic][1]((_cast(args[0], dtype),))
     if short in _GENERIC:
-        dtype = args[0].dtype if len(args) == 1 else arithmetic_type(args[0].dtype, args[1].dtype)
+        dtype = promoted_type(args[0].dtype if len(args) == 1 else arithmetic_type(args[0].dtype, args[1].dtype))
         dtype = "float64" if is_integer(dtype) else dtype
-        found = _GENERIC[short][1](tuple(_cast(a, dtype) for a in args))
+        same = tuple(_cast(a, dtype) for a in args)
+        found = _is_normal(same, args[0].dtype) if short == "isnormal" else _GENERIC[short][1](same)
         # of this built-in function gcc makes 1 for both infinities
         return Binary("!=", found, Const(0)) if name == "__builtin_isinf" else found
     fn, dtype = _form(short)

@@ -38,6 +38,7 @@ _WORDS = (
     "long",
     "float",
     "double",
+    "_Float16",
     "void",
     "enum",
     "struct",

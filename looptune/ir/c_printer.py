@@ -13,6 +13,7 @@ import numpy as np
 
 from looptune.ir.def_use import continuing_condition, locals_declared_in, private_bytes
 from looptune.ir.nodes import (
+    HALF,
     NO_ANNOTATIONS,
     Annotations,
     Array,
@@ -33,13 +34,14 @@ from looptune.ir.nodes import (
     Unary,
     Var,
     While,
+    promoted_type,
 )
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
 
 C_TYPES = {
-    "float32": "float", "float64": "double", "int8": "signed char", "int16": "short", "int32": "int",
-    "int64": "long", "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int",
+    "float16": "_Float16", "float32": "float", "float64": "double", "int8": "signed char", "int16": "short",
+    "int32": "int", "int64": "long", "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int",
     "uint64": "unsigned long", "bool": "_Bool",
 }  # fmt: skip
 
@@ -56,9 +58,15 @@ _COMPARED = ("<", "<=", ">", ">=", "==", "!=")
 def arithmetic_type(a: str, b: str) -> str:
     """Return the type C computes ``a op b`` in: the usual arithmetic conversions.
 
+    ``_Float16`` is computed in float and rounded where it is stored or converted, as C23 says for a
+    ``FLT_EVAL_METHOD`` of 0, and as gcc does it on x86-64.
+
     >>> arithmetic_type("float32", "int32"), arithmetic_type("int8", "int8"), arithmetic_type("uint32", "int64")
     ('float32', 'int32', 'int64')
+    >>> arithmetic_type("float16", "int64"), arithmetic_type("float16", "float64")
+    ('float32', 'float64')
     """
+    a, b = promoted_type(a), promoted_type(b)
     return _RANK[max(_RANK.index(a), _RANK.index(b), _RANK.index("int32"))]
 
 
@@ -142,9 +150,14 @@ def drop_implicit_casts(lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
     """Return the operands without the casts that C's usual arithmetic conversions would insert again."""
     a, b = _uncast(lhs), _uncast(rhs)
     for x, y in ((a, b), (a, rhs), (lhs, b)):
-        if arithmetic_type(x.dtype, y.dtype) == lhs.dtype == rhs.dtype:
+        if arithmetic_type(x.dtype, y.dtype) == lhs.dtype == rhs.dtype and not _is_half(x.dtype, y.dtype):
             return x, y
     return lhs, rhs
+
+
+def _is_half(a: str, b: str) -> bool:
+    """Tell whether C's type of ``a op b`` is ``_Float16``, which some compilers do not compute in float."""
+    return HALF in (a, b) and all(d == HALF or is_integer(d) for d in (a, b))
 
 
 def _promoted(e: Expr) -> Expr:

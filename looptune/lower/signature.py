@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from looptune.ir.intervals import never_negative
-from looptune.ir.nodes import Array, Scalar, Var
+from looptune.ir.nodes import HALF, Array, Scalar, Var, promoted_type
 from looptune.lower.plan import Plan, host_loops
 
 
@@ -35,4 +35,9 @@ def scalar_type(plan: Plan, name: str) -> str:
     known = {p.name for p in plan.codelet.params if isinstance(p, Scalar)}
     if name in extent_names(plan) or (name not in known and name in counters(plan)):
         return "uint32"
-    return plan.dtype(name) if name in known else "int64"
+    return promoted_type(plan.dtype(name)) if name in known else "int64"
+
+
+def half_scalars(plan: Plan) -> frozenset[str]:
+    """Return the parameters of ``_Float16``: they are passed as floats, and rounded where a kernel uses them."""
+    return frozenset(p.name for p in plan.codelet.params if isinstance(p, Scalar) and p.dtype == HALF)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from looptune.ir.nodes import Assign, Binary, Call, Cast, Expr, Load, Select, Unary, Var
+from looptune.ir.nodes import HALF, Assign, Binary, Call, Cast, Expr, Load, Select, Unary, Var
 from looptune.ir.rewrite import conjuncts, walk
 from looptune.ir.simplify import is_integer, widens
 from looptune.poly.affine import NEGATED, bits
@@ -38,7 +38,8 @@ class Accumulation:
 def accumulation(assign: Assign, guard: Expr | None = None) -> Accumulation | None:
     """Return how the statement accumulates into its target, or None if it does not.
 
-    The target may occur nowhere else in the statement.
+    The target may occur nowhere else in the statement. A ``_Float16`` target is rounded to 11 bits after every term: a
+    sum of ones stops at 2048. Its order counts too much to be changed, so that the result is None.
 
     >>> from looptune.ir.nodes import Const
     >>> x = Var("x", "float32")
@@ -46,6 +47,8 @@ def accumulation(assign: Assign, guard: Expr | None = None) -> Accumulation | No
     Accumulation(op='+', exact=False, extra_conditions=None)
     """
     x, value = assign.target, assign.value
+    if x.dtype == HALF:
+        return None
     found = None
     match sum(n == x for n in walk(value)):
         case 0 if guard is not None:

@@ -7,6 +7,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,39 @@ def floating_point_flags(contracts: bool, machine: str = platform.machine()) -> 
     """Return the flags for this processor's vector instructions, and for or against contraction."""
     native = ("-march=native",) if machine in ("x86_64", "AMD64") else ()
     return (*native, f"-ffp-contract={'fast' if contracts else 'off'}")
+
+
+_PROBE = """\
+__attribute__((noinline)) static float product(_Float16 a, _Float16 b) { return a * b; }
+int main(int argc, char **argv) { return product(1.0009765625f * argc, 1.0009765625f) == 1.001953125f; }
+"""
+"""The square of 1 + 2^-10 is 1 + 2^-9 + 2^-20, of which a product that is rounded to ``_Float16`` keeps two terms."""
+
+
+def half_flags() -> tuple[str, ...] | None:
+    """Return the flags with which the compiler computes ``_Float16`` in float, or None if there are none.
+
+    That is C23's FLT_EVAL_METHOD 0, and what gcc does by itself unless the processor has such arithmetic.
+    """
+    for flags in ((), ("-mno-avx512fp16",)):
+        if not _rounds_halves(flags):
+            return flags
+    return None
+
+
+@cache
+def _rounds_halves(flags: tuple[str, ...]) -> bool:
+    """Tell whether the compiler rounds every operation on ``_Float16`` to that type, or does not take the flags.
+
+    False if it has no such type: its own message says so of the program.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder) / "probe.c", Path(folder) / "probe"
+        source.write_text(_PROBE)
+        given = (*OPTIMISED, *floating_point_flags(False), *flags, "-w", str(source), "-o", str(program))
+        if compile_error(given) is not None:
+            return bool(flags)
+        return subprocess.run([str(program)], check=False, timeout=COMPILE_S).returncode == 1
 
 
 @cache

@@ -29,6 +29,7 @@ from looptune.runtime.c_compiler import (
     allow_undefined_flags,
     compile_error,
     floating_point_flags,
+    half_flags,
     symbolic_flags,
 )
 
@@ -136,7 +137,13 @@ class Text(NamedTuple):
         constants = ("-fsingle-precision-constant",) if self.literals else ()
         macros = (f"-D{name}={value}" for name, value in self.macros)
         own = ("-w", "-std=gnu17", "-Dmain=looptune_main")
-        return (*OPTIMISED, *floating_point_flags(self.contracts), *own, *constants, *macros, *self.threads)
+        halves = (half_flags() if self.has_halves else None) or ()
+        return (*OPTIMISED, *floating_point_flags(self.contracts), *halves, *own, *constants, *macros, *self.threads)
+
+    @property
+    def has_halves(self) -> bool:
+        """Return whether the text may compute with ``_Float16``."""
+        return any("_Float16" in text for text in (*(c for _, c in self.files), *(value for _, value in self.macros)))
 
     @property
     def threads(self) -> tuple[str, ...]:
@@ -164,7 +171,10 @@ def compile_library(text: Text, folder: Path) -> Path:
 
 
 def _translated(text: Text, folder: Path, *more: str) -> str:
-    """Return the object file."""
+    """Return the object file. Raises NoReference if the compiler refuses the text, or rounds otherwise than it says."""
+    if text.has_halves and half_flags() is None:
+        raise NoReference("the C compiler rounds every operation on _Float16, which looptune computes in float: "
+                          "gcc from version 12 and clang from version 16 compute in float too")  # fmt: skip
     files = folder / "files"
     for path, contents in text.files:
         copy = files / path

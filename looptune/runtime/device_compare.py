@@ -46,7 +46,8 @@ void off(int n, int lanes, int rows, TYPE got[n], TYPE want[n], TYPE allowed[n],
 
 def comparison_plan(dtype: str, gpu: bool) -> Plan:
     """Return the comparison kernel for arrays of one type and any length."""
-    distance = {"float32": "fabsf(got[AT] - want[AT])", "float64": "fabs(got[AT] - want[AT])"}.get(dtype)
+    single = "fabsf(got[AT] - want[AT])"
+    distance = {"float16": single, "float32": single, "float64": "fabs(got[AT] - want[AT])"}.get(dtype)
     bad = "got[AT] != want[AT]" if distance is None else f"!({distance} <= allowed[AT])"
     text = _TEXT.replace("BAD", bad).replace("AT", "j * lanes + b" if gpu else "b * rows + j")
     codelet = load(text.replace("TYPE", C_TYPES[dtype])).codelet

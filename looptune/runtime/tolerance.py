@@ -3,7 +3,9 @@
     |got - expected|  <=  c sqrt(K) eps (|expected| + median |expected|)      each element; K: length of the reductions
 
 eps is that of the array's dtype, so that a reordered sum of K terms passes (its error grows like sqrt(K) eps) and a
-missing term does not. Integers must be equal. NaN and Inf must be where the reference has them, and nowhere else.
+missing term does not. A float16 is a float that was rounded when it was stored: eps is that of float32, and 4 eps of
+float16 are added; sums that round to float16 after each term are never reordered. Integers must be equal. NaN and Inf
+must be where the reference has them, and nowhere else.
 
 This module imports only NumPy: ``looptune build`` writes a copy of it into the modules that it makes.
 """
@@ -74,7 +76,10 @@ def tolerance(name: str, expected: np.ndarray, terms: int, doubt: RoundingEstima
     finite = np.abs(np.where(np.isfinite(expected), expected, 0).astype(np.float64))
     nonzero = finite[finite > 0]
     scale = float(np.median(nonzero)) if nonzero.size else 0.0
-    relative = _C * np.sqrt(max(terms, _FEWEST_TERMS)) * float(np.finfo(expected.dtype).eps)
+    computed = np.promote_types(expected.dtype, np.float32)
+    relative = _C * np.sqrt(max(terms, _FEWEST_TERMS)) * float(np.finfo(computed).eps)
+    if computed != expected.dtype:
+        relative += _C * float(np.finfo(expected.dtype).eps)
     allowed: np.ndarray = relative * (finite + scale)
     for other in () if doubt is None else (doubt.moved, doubt.contracted):
         if name in other:
@@ -116,13 +121,14 @@ def _error(expected: np.ndarray, other: np.ndarray) -> np.ndarray:
 def perturb_by_ulp(arrays: Mapping[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
     """Return copies in which every float is the next one up or down: data within rounding of the original.
 
+    A float16 keeps its value: the next one is farther away than the rounding errors of what is computed from it.
     How far results move is how far they mean anything: problems may be ill conditioned, as the linearly dependent
     columns are that PolyBench has orthogonalised.
     """
     rng = np.random.default_rng(seed)
     moved = {}
     for name, array in arrays.items():
-        if array.dtype.kind == "f":
+        if array.dtype.kind == "f" and array.dtype != np.float16:
             moved[name] = np.nextafter(array, rng.choice([-np.inf, np.inf], array.shape).astype(array.dtype))
         else:
             moved[name] = array.copy()

@@ -416,3 +416,39 @@ def test_threads_do_not_mix_their_arrays(gpu: SimpleNamespace) -> None:
     assert len(seen) == 800
     assert all(a == b and a[1] == a[0] + 2048 for a, b in seen)
     assert len(compiled) == 1
+
+
+HALVES = """
+void halves(int n, _Float16 alpha, _Float16 x[n], _Float16 y[n], float s[1]) {
+  for (int i = 0; i < n; i++) s[0] += x[i] * y[i];
+  for (int i = 0; i < n; i++) y[i] = alpha * x[i] + y[i];
+}
+"""
+
+
+@pytest.mark.wide
+@cuda
+@pytest.mark.parametrize("target", ["numba-cuda", "numba-cpu"])
+def test_a_module_takes_halves(target: str, tmp_path: Path) -> None:
+    """Arrays of float16 and a parameter that is rounded to it once, checked by the text and by the loops made of it."""
+    written(tmp_path, HALVES, None, target, default=True)
+    code = """
+import halves_tuned as t, warnings
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+x, y = (rng.random(37).astype(np.float16) for _ in range(2))
+alpha, s = 1 + 2**-11 + 2**-40, np.zeros(1, np.float32)
+want = (np.float16(alpha).astype(np.float32) * x + y).astype(np.float16)
+sum = (x.astype(np.float32) * y).sum()
+t.halves(37, alpha, x, y, s, check=True)
+assert (y == want).all() and abs(s[0] - sum) < 1e-5, (y, want)
+t.TUNED = t.TUNED._replace(text=None)
+t.CALL.tuned = t.TUNED
+t.halves(37, alpha, x, y, s, check=True)
+try:
+    t.halves(37, alpha, x.astype(np.float32), y, s)
+except TypeError as error:
+    print(error)
+"""
+    said = run_alone(tmp_path, code, NUMBA_ENABLE_CUDASIM="1" if target == "numba-cuda" else "0")
+    assert said == "x must be an array of float16, got float32\n"

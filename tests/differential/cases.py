@@ -94,7 +94,7 @@ def differs(
             continue
         close = (have == expected) | ((have != have) & (expected != expected))
         if expected.dtype.kind == "f" and tolerance:
-            off = 1e-3 if expected.dtype == np.float32 else 1e-9
+            off = {2: 4e-3, 4: 1e-3}.get(expected.dtype.itemsize, 1e-9)
             with np.errstate(all="ignore"):
                 close |= np.isclose(have, expected, rtol=off, atol=off)
         if not close.all():

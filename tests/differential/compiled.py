@@ -235,6 +235,7 @@ def basic(v: Variable) -> str:
         "bool": "_Bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short", "uint16": "unsigned short",
         "int32": "int",
         "uint32": "unsigned", "int64": "long", "uint64": "unsigned long", "float32": "float", "float64": "double",
+        "float16": "_Float16",
     }[v.type.dtype]  # fmt: skip
 
 

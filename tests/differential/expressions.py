@@ -11,6 +11,7 @@ from tests.differential.tree import Tree, expression
 from tests.differential.types import (
     DOUBLE,
     FLOAT,
+    HALF,
     INT,
     INTEGERS,
     LLONG,
@@ -151,7 +152,7 @@ class Expressions:
             case "select":
                 return self.select(self.condition(leaves, depth - 1), a, b)
             case "cast":
-                return cast(a, r.choice(INTEGERS if want == "integer" or r.random() < 0.8 else (FLOAT, DOUBLE)))
+                return cast(a, r.choice(INTEGERS if want == "integer" or r.random() < 0.8 else (HALF, FLOAT, DOUBLE)))
         return self.arithmetic("+", a, b)
 
     def _float(self, leaves: Sequence[Leaf], depth: int) -> Value:
@@ -168,7 +169,7 @@ class Expressions:
         if chance < 0.75:
             return self.select(self.condition(leaves, depth - 1), a, b)
         if chance < 0.82:
-            return cast(a, r.choice((FLOAT, DOUBLE)))
+            return cast(a, r.choice((HALF, FLOAT, DOUBLE)))
         name = r.choice(("fabs", "floor", "sqrt", "fmin", "ceil", "fmax") if self.rough else ("fabs", "floor", "ceil"))
         if name in ("fmin", "fmax"):
             return Value(expression(f"{name}(", a.tree, ", ", b.tree, ")"), DOUBLE, -INFINITE, INFINITE)

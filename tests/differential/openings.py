@@ -11,7 +11,7 @@ from tests.differential.expressions import Expressions, Value, cast, full
 from tests.differential.names import Names
 from tests.differential.programs import Extent, Sizes, Variable
 from tests.differential.tree import Tree, expression
-from tests.differential.types import DOUBLE, FLOAT, INT, LONG, UINT, Type
+from tests.differential.types import DOUBLE, FLOAT, HALF, INT, LONG, UINT, Type
 
 TAME = 2**12
 ROOM = 24
@@ -75,7 +75,7 @@ class Opening:
     def _widths(self) -> tuple[Type, ...]:
         """The types of elements; a program has a few."""
         r = self.rng
-        return (*r.sample(types.INTEGERS, 2), r.choice((INT, INT, UINT, LONG)), r.choice((FLOAT, DOUBLE)), DOUBLE)
+        return (*r.sample(types.INTEGERS, 2), r.choice((INT, INT, UINT, LONG)), r.choice((HALF, FLOAT, DOUBLE)), DOUBLE)
 
     def _calls(self) -> tuple[Sizes, ...]:
         """Sizes: none, one, odd ones, the largest."""
@@ -111,7 +111,7 @@ class Opening:
         if r.random() < 0.4:
             self.top.append(Tree((f"#define K{self.number} {r.choice(('3', '(2 + 1)', '0x5', '7u', '2l'))}\n",)))
         if r.random() < 0.3:
-            t = r.choice((FLOAT, DOUBLE, INT, UINT, types.UCHAR))
+            t = r.choice((HALF, FLOAT, DOUBLE, INT, UINT, types.UCHAR))
             alias = f"{self.names.new(('real', 'word', 'elem'))}_{self.number}"
             self.top.append(Tree((f"typedef {t.spelling} {alias};\n",)))
             self.widths = (*self.widths, replace(t, spelling=alias), replace(t, spelling=alias))

@@ -18,7 +18,7 @@ from looptune.backends.cuda.cuda_c_writer import file_text
 from looptune.backends.numba_cpu import parallel_for
 from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.ir import interpreter
-from looptune.ir.nodes import Array, Codelet
+from looptune.ir.nodes import Array, Codelet, promoted_type
 from looptune.lower.machine import Machine
 from looptune.lower.pipeline import finish
 from looptune.lower.plan import Plan
@@ -196,6 +196,6 @@ def called(function: Any, codelet: Codelet, held: Between) -> None:
             case Array(name):
                 call.append(held.arrays[name].ctypes.data_as(ctypes.c_void_p))
             case _:
-                call.append(cross_check.C_SCALARS[p.dtype](held.scalars[p.name]))
+                call.append(cross_check.C_SCALARS[promoted_type(p.dtype)](held.scalars[p.name]))
     answer = function(*call, None)
     assert answer == 0, f"the host function returned {answer}"

@@ -44,10 +44,10 @@ SHORT, USHORT = Type("short", "int16", 2), Type("unsigned short", "uint16", 2)
 INT, UINT = Type("int", "int32", 3), Type("unsigned", "uint32", 3)
 LONG, ULONG = Type("long", "int64", 4), Type("unsigned long", "uint64", 4)
 LLONG, ULLONG = Type("long long", "int64", 5), Type("unsigned long long", "uint64", 5)
-FLOAT, DOUBLE = Type("float", "float32", 6), Type("double", "float64", 7)
+HALF, FLOAT, DOUBLE = Type("_Float16", "float16", 6), Type("float", "float32", 7), Type("double", "float64", 8)
 
 INTEGERS = (BOOL, CHAR, SCHAR, UCHAR, SHORT, USHORT, INT, UINT, LONG, ULONG, LLONG, ULLONG)
-ALL = (*INTEGERS, FLOAT, DOUBLE)
+ALL = (*INTEGERS, HALF, FLOAT, DOUBLE)
 
 
 def promoted(t: Type) -> Type:

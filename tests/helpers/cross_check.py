@@ -119,11 +119,16 @@ def called(library: ctypes.CDLL, codelet: Codelet, given: Arguments, returned: s
             case Array(), np.ndarray() as array:
                 call.append(array.ctypes.data_as(ctypes.c_void_p))
             case Scalar(_, dtype), number:
-                call.append(C_SCALARS[dtype](number))
+                call.append(_half(number) if dtype == "float16" else C_SCALARS[dtype](number))
     value = function(*call)
     if returned:
         np.asarray(out[returned])[0] = value
     return arrays(out)
+
+
+def _half(number: float) -> ctypes.c_float:
+    """A ``_Float16`` argument: the lowest 16 bits of the register that a float is passed in."""
+    return ctypes.c_float.from_buffer_copy(np.float16(number).tobytes() + b"\0\0")
 
 
 def simulated(

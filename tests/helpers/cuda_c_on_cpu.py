@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from looptune.backends.cuda.cuda_c_writer import file_text
-from looptune.ir.nodes import Array, Codelet
+from looptune.ir.nodes import Array, Codelet, promoted_type
 from looptune.lower.machine import Machine
 from looptune.lower.pipeline import finish
 from looptune.lower.plan import Plan
@@ -79,7 +79,7 @@ def _called(function: ctypes._CFuncPtr, case: Case) -> dict[str, np.ndarray]:
             case Array(), np.ndarray() as array:
                 call.append(array.ctypes.data_as(ctypes.c_void_p))
             case _, number:
-                call.append(C_SCALARS[p.dtype](number))
+                call.append(C_SCALARS[promoted_type(p.dtype)](number))
     answer = function(*call, None)
     assert answer == 0, f"{case.name} returned {answer}"
     return arrays(out)

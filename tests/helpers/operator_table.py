@@ -33,13 +33,20 @@ _EXTREMES = (
 )  # fmt: skip
 _FLOATS = (0.0, 1.0, -1.0, 0.5, -2.75, 1e10, 2.0**31, -(2.0**63), 3e38, 1e-45, np.nan, np.inf, -np.inf)
 
+_OF_TYPE = {
+    "float16": (2049.0, 65504.0, 6e-8, 0.1),
+    "float32": (16777216.0,),
+    "float64": (16777217.0, 1e300, 1 + 2**-11 + 2**-40),
+}
+"""Numbers at the limits of a type, and one that must not be rounded twice on its way to another."""
+
 
 def values(dtype: str) -> list[int | float]:
     """The extremes of a type."""
     if dtype == "bool":
         return [0, 1]
     if not is_integer(dtype):
-        return [*_FLOATS, *([16777217.0, 1e300] if dtype == "float64" else [16777216.0])]
+        return [*_FLOATS, *_OF_TYPE[dtype]]
     limits = np.iinfo(dtype)
     found = {*_EXTREMES, limits.min, limits.min + 1, limits.max, limits.max - 1}
     return sorted(v for v in found if limits.min <= v <= limits.max)
@@ -158,7 +165,7 @@ def conversions(a: str) -> Table:
         if not is_integer(a) and is_integer(to) and to != "bool":
             name, limits = f"to_{to}", np.iinfo(to)
             inside = [0.0, 1.0, 0.75, 99.5, 2.0**30, 2.0**31, 2.0**32, 2.0**62, 2.0**63, -0.5, -1.0, -127.9, -(2.0**63)]
-            fits = [v for v in inside if limits.min <= int(v) <= limits.max]
+            fits = [v for v in inside if limits.min <= int(v) <= limits.max and np.isfinite(_array(a, [v])[0])]
             given[name] = _array(a, [fits[k % len(fits)] for k in range(max(len(numbers), len(inside)))])
         table.add(f"({C_TYPES[to]}){name}[i]", to)
         table.add("t", to, f"{C_TYPES[to]} t = {name}[i];")
@@ -216,7 +223,7 @@ def by_gcc(
 
 
 _SOURCES = {"p": "bool", "q": "int8", "t": "uint8", "u": "int16", "v": "uint16", "w": "int32", "x": "uint32",
-            "y": "int64", "z": "uint64", "f": "float32", "g": "float64"}  # fmt: skip
+            "y": "int64", "z": "uint64", "h": "float16", "f": "float32", "g": "float64"}  # fmt: skip
 
 
 def random_table(seed: int, count: int = 40) -> Table:
@@ -233,7 +240,23 @@ def random_table(seed: int, count: int = 40) -> Table:
         )
 
     def real() -> str:
-        return rng.choice(["f[i]", "g[i]", "0.1f", "-2.5", "w[i] * 0.5", "(float)y[i]", "(double)z[i]", "-f[i]"])
+        return rng.choice(
+            [
+                "f[i]",
+                "g[i]",
+                "0.1f",
+                "-2.5",
+                "w[i] * 0.5",
+                "(float)y[i]",
+                "(double)z[i]",
+                "-f[i]",
+                "h[i]",
+                "h[i] * h[i]",
+                "w[i] + h[i]",
+                "(_Float16)f[i]",
+                "(_Float16)g[i] - 1.1f16",
+            ]
+        )
 
     def whole(depth: int) -> str:
         if depth == 0:

@@ -6,7 +6,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -359,3 +359,46 @@ def test_where_the_text_takes_too_long_nothing_is_compared(tmp_path: Path, monke
     assert not longer.is_too_long
     alone = ReferenceResult(replace(job, prime_problem=None), at, 0)
     assert alone.judge(alone.inputs()).expected.keys() == {"A"}
+
+
+HALVES = """
+void f(int n, _Float16 a[n], _Float16 b[n], float c[n]) {
+  for (int i = 0; i < n; i++) c[i] = a[i] * b[i] + 1;
+}
+"""
+
+
+@pytest.mark.skipif(not c_compiler.compiler_command(), reason="needs a C compiler")
+@pytest.mark.parametrize(
+    ("command", "refused"),
+    [
+        ("gcc", ""),
+        ("gcc -fexcess-precision=16", "rounds every operation on _Float16"),
+        # as where the processor has such arithmetic, until the flag against it is given
+        ("./rounding", ""),
+    ],
+)
+def test_a_compiler_that_rounds_halves_is_told_not_to_or_is_no_reference(
+    command: str, refused: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Products of halves are those of floats; a compiler that cuts them off would disagree with every version."""
+    wrapper = tmp_path / "rounding"
+    wrapper.write_text(
+        '#!/bin/sh\ncase "$*" in *-mno-avx512fp16*) exec gcc "$@";; esac\nexec gcc -fexcess-precision=16 "$@"\n'
+    )
+    wrapper.chmod(0o700)
+    monkeypatch.setenv("CC", command.replace("./", f"{tmp_path}/"))
+    for cached in (c_compiler.compiler_command, c_compiler.version, c_compiler._rounds_halves):
+        monkeypatch.setattr(c_compiler, cached.__name__, cache(cached.__wrapped__))
+    (tmp_path / "f.c").write_text(HALVES)
+    unit = load(tmp_path / "f.c")
+    assert unit.excerpt is not None
+    one = np.full(3, 1 + 2**-10, np.float16)
+    given = {"a": one, "b": one, "c": np.zeros(3, np.float32)}
+    text = CReference(unit.excerpt)
+    if refused:
+        with pytest.raises(NoReference, match=refused):
+            text.run(tmp_path / "cache", given, {"n": 3}, ["c"])
+    else:
+        got = text.run(tmp_path / "cache", given, {"n": 3}, ["c"]).arrays["c"]
+        assert (got == np.float32(2 + 2**-9 + 2**-20)).all()

@@ -10,7 +10,7 @@ from looptune.frontend import load
 from looptune.ir import interpreter
 from looptune.ir.nodes import Array, Binary, Codelet, Const, Scalar, Var
 from looptune.ir.rewrite import walk
-from looptune.runtime.tolerance import RoundingEstimate, compare
+from looptune.runtime.tolerance import RoundingEstimate, compare, perturb_by_ulp
 from looptune.runtime.verification import ReferenceComparison, extents, in_double, inputs, with_canaries
 
 RNG = np.random.default_rng(1)
@@ -155,7 +155,7 @@ def test_arrays_without_elements_and_of_zeros():
     assert compare({"x": np.zeros(3)}, {"x": np.full(3, 1e-300)}, terms=1) is not None
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "int64", "uint8"])
 def test_canaries(dtype: str):
     """Writes inside are free; one element before or after is reported with its distance."""
     array = np.arange(12).astype(dtype).reshape(3, 4)
@@ -270,3 +270,30 @@ def test_errors_are_measured_from_the_loops_in_double() -> None:
     judge = ReferenceComparison(want, 10, lambda: doubt)
     assert judge.errors({"x": np.array([1 + 1.5e-6, 2, 3]), "n": want["n"]}) == pytest.approx((5e-7, 7.5e-7), rel=1e-6)
     assert ReferenceComparison(want, 10, lambda: RoundingEstimate({}, {})).errors(want) is None
+
+
+def halves(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sums of float16 products in float, in two orders, and without the last term, stored as float16."""
+    a, b = (RNG.uniform(0.5, 1.5, size=s).astype(np.float16).astype(np.float32) for s in ((24, k), (k, 24)))
+    return (a @ b).astype(np.float16), (a[:, ::-1] @ b[::-1]).astype(np.float16), (a[:, 1:] @ b[1:]).astype(np.float16)
+
+
+@pytest.mark.parametrize("k", [2, 16, 100])
+def test_halves_are_floats_that_are_rounded_once_more(k: int) -> None:
+    """Another order passes; a missing term does not, up to the few hundred terms that 11 bits tell."""
+    forward, backward, short = halves(k)
+    assert compare({"C": forward}, {"C": backward}, terms=k) is None
+    assert compare({"C": forward}, {"C": short}, terms=k) is not None
+    assert compare({"C": forward}, {"C": np.nextafter(forward, np.float16(np.inf))}, terms=1) is None
+
+
+def test_inputs_of_halves_stay_far_from_the_largest_one() -> None:
+    """No diagonal whose products exceed 65504, and data that the search for a tolerance leaves as they are."""
+    text = "void f(int n, _Float16 a[n][n], float b[n][n]) {\nfor (int i = 0; i < n; i++) b[i][i] = a[i][i]; }"
+    given = inputs(load(text).codelet, {"n": 40}, 0)
+    assert given["a"].dtype == np.float16
+    assert given["a"].max() < 1.51
+    assert given["b"].max() > 80
+    moved = perturb_by_ulp(given, 0)
+    assert (moved["a"] == given["a"]).all()
+    assert (moved["b"] != given["b"]).all()

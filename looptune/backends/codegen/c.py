@@ -21,9 +21,9 @@ from looptune.backends.codegen.kernel import kernel_lines
 from looptune.backends.codegen.persistent import persistent_lines
 from looptune.ir.def_use import continuing_condition
 from looptune.ir.intervals import never_negative
-from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Loop, Stmt, Var, While
+from looptune.ir.nodes import HALF, Assign, Binary, Const, Expr, If, Load, Loop, Stmt, Var, While, promoted_type
 from looptune.ir.rewrite import walk
-from looptune.lower.signature import scalar_type
+from looptune.lower.signature import half_scalars, scalar_type
 
 if TYPE_CHECKING:
     from looptune.backends.codegen.writer import Within
@@ -44,6 +44,7 @@ class CWriter(CValues):
 
     def __init__(self, plan: FinishedPlan, unsigned: Iterable[str] = ()) -> None:
         self.plan = plan
+        self.half_parameters = half_scalars(plan)
         self.counters = set(unsigned)
         self.nonnegative = set(unsigned)
         self.kinds: dict[str, str] = dict.fromkeys(unsigned, "uint32")
@@ -95,10 +96,10 @@ class CWriter(CValues):
         """Yield the thread's own variables, those of a type in a line."""
         for dtype in dict.fromkeys(own.values()):
             names = ", ".join(self.name(n) for n, d in own.items() if d == dtype)
-            yield f"    {self.types[dtype]} {names};"
+            yield f"    {self.types[promoted_type(dtype)]} {names};"
 
     def declare(self, kind: str, name: str, value: str, *, fits: bool = False) -> str:
-        return f"{self.types['int32' if kind == 'bool' else kind]} {name} = {value};"
+        return f"{self.types['int32' if kind == 'bool' else promoted_type(kind)]} {name} = {value};"
 
     def set(self, name: str, value: str, kind: str = "") -> str:
         return f"{name} = {value};"
@@ -172,6 +173,8 @@ class CWriter(CValues):
 
     def assignment(self, target: Var | Load, value: Expr) -> str:
         place = self.element(target) if isinstance(target, Load) else self.name(target.name)
+        if isinstance(target, Load) and target.dtype == HALF:
+            return f"{place} = {self.as_half(value)};"
         match value:
             case Binary("+" | "-" | "*" | "/" as op, lhs, rhs) if lhs == target and "float" in value.dtype:
                 return f"{place} {op}= {self.value(rhs)};"

@@ -15,11 +15,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from looptune.backends.codegen import half
 from looptune.backends.codegen.python import parenthesise
 from looptune.backends.codegen.writer import KernelWriter
 from looptune.ir.c_printer import LEAST, decimal, opens_with_minus
 from looptune.ir.intervals import never_negative
-from looptune.ir.nodes import Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var
+from looptune.ir.nodes import HALF, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var
 from looptune.ir.simplify import as_min_max, is_integer, widens
 
 LEVEL = {
@@ -39,6 +40,8 @@ class CValues(KernelWriter):
     wide_suffix: ClassVar[str]
     """Of a constant of 64 bits."""
     functions: dict[str, str]
+    half_parameters: frozenset[str] = frozenset()
+    """Scalars of ``_Float16``, which are passed as floats that need not be rounded yet."""
 
     @abstractmethod
     def special(self, value: float, dtype: str) -> str:
@@ -51,6 +54,38 @@ class CValues(KernelWriter):
     @abstractmethod
     def inline(self, result: str) -> str:
         """Return the beginning of the definition of a helper."""
+
+    @abstractmethod
+    def half_function(self, name: str) -> str:
+        """Return the definition of a function of ``codegen/half``."""
+
+    def convert_half(self, name: str, text: str) -> str:
+        """Return the call of a function of ``codegen/half`` on a value."""
+        self.functions |= {f: self.half_function(f) for f in half.needed(name)}
+        return f"{name}({text})"
+
+    def as_half(self, e: Expr) -> str:
+        """Return ``e``, of the dtype "float16", as it is stored: its 16 bits."""
+        match e:
+            case Load():
+                return self.element(e)
+            case Cast(arg=arg) if arg.dtype == "float64":
+                return self.convert_half(half.FROM_DOUBLE, self.value(arg))
+            case Cast(arg=arg):
+                text = self.value(arg) if not is_integer(arg.dtype) else self.cast("float32", self.value(arg, UNARY))
+                return self.convert_half(half.FROM_FLOAT, text)
+            case Var(name) if name in self.half_parameters:
+                return self.convert_half(half.FROM_FLOAT, self.name(name))
+        return self.convert_half(half.FROM_FLOAT, self.value(e))
+
+    def half_value(self, e: Expr) -> str:
+        """Return ``e``, of the dtype "float16", as the float that it is computed with."""
+        match e:
+            case Const(value):
+                return self.literal(Const(float(np.float16(value)), "float32"))
+            case Var(name) if name not in self.half_parameters:
+                return self.name(name)
+        return self.convert_half(half.TO_FLOAT, self.as_half(e))
 
     def cast(self, dtype: str, text: str, level: int = 0) -> str:
         """Return ``text``, an operand that binds as tightly as a cast's does, converted to another type."""
@@ -87,6 +122,8 @@ class CValues(KernelWriter):
     def value(self, e: Expr, level: int = 0) -> str:
         """Return ``e`` with C's value and, except for the narrowest integers, in its type."""
         match e:
+            case Const() | Var() | Load() | Cast() if e.dtype == HALF:
+                return parenthesise(self.half_value(e), UNARY if isinstance(e, Const) else ATOM, level)
             case Const():
                 return parenthesise(self.literal(e), UNARY if opens_with_minus(e) else ATOM, level)
             case Var():
@@ -95,6 +132,8 @@ class CValues(KernelWriter):
                 return self.element(e)
             case Cast("bool", arg):
                 return f"({self.condition(arg)})"
+            case Cast("float32", arg) if arg.dtype == HALF:
+                return self.value(arg, level)
             case Cast(dtype, arg):
                 return self.cast(dtype, self.value(arg, UNARY), level)
             case Select(no_nans=True) if (found := as_min_max(e)) is not None:

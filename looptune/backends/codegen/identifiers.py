@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from looptune.backends.codegen import half
 from looptune.backends.codegen.python import MADE
 from looptune.ir.interpreter import FUNCTIONS
 
@@ -29,6 +30,7 @@ _HELPERS = frozenset(
     | {f"{op}_float{bits}" for op in ("min", "max") for bits in (32, 64)}
     | {f"copy_{width}_bytes{ahead}" for width in (4, 8, 16) for ahead in ("", "_ahead")}
     | {f"await_copies_{groups}" for groups in range(4)}
+    | {*half.NAMES}
     | {"begin_copies", "any_of_block", "all_blocks_meet", "block_leaves", "launch_together"}
 )
 _SCALARS = _words("char uchar short ushort int uint long ulong longlong ulonglong float double half")

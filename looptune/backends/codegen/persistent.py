@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 
 from looptune.backends.codegen import block_swizzle, temporal_tiles
 from looptune.backends.codegen.kernel import shared_bytes
-from looptune.ir.nodes import Const, Expr
+from looptune.ir.nodes import Const, Expr, promoted_type
 from looptune.ir.simplify import add, max_of
 from looptune.lower.plan import (
     ARRIVED,
@@ -68,7 +68,7 @@ def persistent_lines(plan: Plan, kernel: Kernel, writer: KernelWriter, body: Bod
         assert resident.time_tile is not None, "it has tiles"
         assert resident.time_body is not None, "the plan is finished"
         yield from temporal_tiles.declared_tiles(resident.time_body, writer, "    ")
-        kept |= {v.name: v.dtype for v in resident.time_tile.registers(plan.codelet)}
+        kept |= {v.name: promoted_type(v.dtype) for v in resident.time_tile.registers(plan.codelet)}
     yield from ("    " + writer.declare(dtype, name, writer.zero(dtype)) for name, dtype in kept.items())
     writer.predeclared = frozenset(kept)
     yield from _Persistent(plan, kernel, writer, body).steps(kernel.steps, "    ")

@@ -14,9 +14,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from looptune.backends.codegen import half
 from looptune.ir.c_printer import decimal
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import (
+    HALF,
     Assign,
     Binary,
     Call,
@@ -120,6 +122,7 @@ def c_clz(x):
         zeros -= int32(1)
     return zeros
 """,
+    **half.PYTHON,
 }
 """C operations that Python spells otherwise, emitted into a module where it needs them. The absolute value of the least
 int64 has 63 zeros, as an unsigned number too."""
@@ -149,8 +152,8 @@ HELPED = {
 """Functions of math.h, and the helpers that compute them."""
 
 _RESERVED = frozenset({
-    *keyword.kwlist, *DTYPES, "boolean", "bool", *HELPERS, "cuda", "math", "njit", "prange", "range", "abs", "min",
-    "max", "np", "numba",
+    *keyword.kwlist, *DTYPES, HALF, "boolean", "bool", *HELPERS, "cuda", "math", "njit", "prange", "range", "abs",
+    "min", "max", "np", "numba",
     "stream", "cores", "print", "len", "int", "float", "uintp", "start", "stop", "grid", "trips", "chunks", "chunk",
     "first", "last", "dict", "OPTIONS", "lane", "slot", "live", "ir", "types", "intrinsic", "product_apart",
     "copy_16_bytes",
@@ -196,11 +199,18 @@ def numba_type(dtype: str) -> str:
 
 
 def imported_types(plan: Plan) -> tuple[str, ...]:
-    """Return the names of types that a module imports."""
+    """Return the names of types that a module imports from Numba."""
     variables = (*plan.codelet.params, *plan.codelet.locals)
     nodes = (n for k in kernels_in(plan.steps) for n in walk((k.loops, k.body)))
     given = any(getattr(n, "dtype", "") == "bool" for n in (*variables, *nodes))
     return (*DTYPES, "boolean") if given else DTYPES
+
+
+def uses_half(plan: Plan) -> bool:
+    """Tell whether a module needs the 16-bit float, which Numba has among its types alone."""
+    variables = (*plan.codelet.params, *plan.codelet.locals)
+    nodes = (n for k in kernels_in(plan.steps) for n in walk((k.loops, k.body)))
+    return any(getattr(n, "dtype", "") == HALF for n in (*variables, *nodes))
 
 
 def ident(name: str) -> str:
@@ -212,6 +222,8 @@ class Writer(ABC):
     """Writes statements and expressions; ``nonnegative`` are the variables proved not to be negative at that place."""
 
     spelled: ClassVar[Mapping[str, str]] = SPELLED
+    half_parameters: frozenset[str] = frozenset()
+    """Scalars of ``_Float16``, which are passed as floats that need not be rounded yet."""
     minima: ClassVar[bool] = False
     """``min`` and ``max`` of floats are one instruction, which passes over a NaN."""
 
@@ -236,7 +248,8 @@ class Writer(ABC):
             case Assign(Var(name), value):
                 yield f"{indent}{ident(name)} = {self.value(value, exact=True)}"
             case Assign(Load() as target, value):
-                yield f"{indent}{self.element(target)} = {self.value(value)}"
+                stored = self.as_half(value) if target.dtype == HALF else self.value(value)
+                yield f"{indent}{self.element(target)} = {stored}"
             case Loop():
                 yield from self.loop(stmt, indent)
             case If(cond, then, other):
@@ -278,6 +291,8 @@ class Writer(ABC):
     def value(self, e: Expr, exact: bool = False, level: int = 0) -> str:
         """Return ``e`` with C's value; ``exact``: in exactly its dtype, since a variable takes its type from it."""
         match e:
+            case Const() | Var() | Load() | Cast() if e.dtype == HALF:
+                return self.half_value(e)
             case Const():
                 return literal(e, exact)
             case Var(name, dtype):
@@ -288,6 +303,8 @@ class Writer(ABC):
                 return self.element(e)
             case Cast("bool", arg):
                 return f"boolean({self.condition(arg)})"
+            case Cast("float32", arg) if arg.dtype == HALF:
+                return self.value(arg)
             case Cast(dtype, arg):
                 return f"{dtype}({self.value(arg)})"
             case Select(no_nans=True) if self.minima and (found := as_min_max(e)) is not None:
@@ -308,6 +325,36 @@ class Writer(ABC):
                 text, own = self.binary(op, self.value(lhs, level=own), self.value(rhs, level=own + 1), lhs, rhs)
                 return f"{e.dtype}({text})" if is_integer(e.dtype) else parenthesise(text, own, level)
         raise AssertionError(f"no Python for {e}")
+
+    def as_half(self, e: Expr) -> str:
+        """Return ``e``, of the dtype "float16", in that type, in which it is stored."""
+        match e:
+            case Load():
+                return self.element(e)
+            case Cast(arg=arg) if is_integer(arg.dtype):
+                return self.to_half(f"float32({self.value(arg)})")
+            case Cast(arg=arg):
+                return self.to_half(self.value(arg, exact=True), arg.dtype)
+            case Var(name) if name in self.half_parameters:
+                return self.to_half(ident(name))
+        return self.to_half(self.value(e))
+
+    def half_value(self, e: Expr) -> str:
+        """Return ``e``, of the dtype "float16", as the float that it is computed with."""
+        match e:
+            case Const(value):
+                return literal(Const(float(np.float16(value)), "float32"), True)
+            case Var(name) if name not in self.half_parameters:
+                return ident(name)
+        return self.from_half(self.as_half(e))
+
+    def to_half(self, text: str, dtype: str = "float32") -> str:
+        """Return a value of a float type, rounded once to the type in which it is stored."""
+        return f"{HALF}({text})"
+
+    def from_half(self, text: str) -> str:
+        """Return what is stored as a float."""
+        return f"float32({text})"
 
     def binary(self, op: str, a: str, b: str, lhs: Expr, rhs: Expr) -> tuple[str, int]:
         """Return the text of ``lhs op rhs``, and how strongly it binds.

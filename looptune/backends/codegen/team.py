@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from looptune.ir.def_use import names_in, referenced_names, written_names
-from looptune.ir.nodes import Assign, Const, Expr, Local, Loop, Stmt, Var
+from looptune.ir.nodes import Assign, Const, Expr, Local, Loop, Stmt, Var, promoted_type
 from looptune.ir.rewrite import walk
 from looptune.lower.team import LANE, Phase, Team, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle, shared_rows
 
@@ -73,7 +73,7 @@ def _arrays(kernel: Kernel) -> dict[str, tuple[str, bool]]:
     found: dict[str, tuple[str, bool]] = {}
     for tree in kernel.team.trees if kernel.lanes > 1 else ():
         found |= {name: (a.private.dtype, False) for name, a in zip(_buffers(tree), tree.accumulators, strict=True)}
-    return found | {_slot(v): (v.dtype, True) for v in kernel.team.broadcasts}
+    return found | {_slot(v): (promoted_type(v.dtype), True) for v in kernel.team.broadcasts}
 
 
 def _buffers(tree: TeamReduce) -> list[str]:

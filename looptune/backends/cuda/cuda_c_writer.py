@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from looptune.backends.base import description
+from looptune.backends.codegen import half
 from looptune.backends.codegen.c import CWriter, close_braces, list_lines
 from looptune.backends.codegen.c_expressions import UNARY
 from looptune.backends.codegen.c_host import host_writer, steps
@@ -25,7 +26,7 @@ from looptune.backends.codegen.writer import TensorCoreWriter
 from looptune.backends.cuda import matrix_functions
 from looptune.core.escape import comment
 from looptune.ir import c_printer
-from looptune.ir.nodes import Array, Binary, Expr, Var
+from looptune.ir.nodes import HALF, Array, Binary, Expr, Scalar, Var, promoted_type
 from looptune.lower.addresses import MOST_ELEMENTS
 from looptune.lower.fp_contraction import is_product
 from looptune.lower.plan import ARRIVED, Dimension, FinishedPlan, Kernel, Plan, uncounted_arrays
@@ -75,9 +76,9 @@ class CudaCWriter(CWriter, TensorCoreWriter):
     """What the host function returns for an array that does not begin where it has to."""
     barrier = "__syncthreads();"
     types = MappingProxyType({
-        "float32": "float", "float64": "double", "int8": "signed char", "int16": "short", "int32": "int",
-        "int64": "long long", "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int",
-        "uint64": "unsigned long long", "bool": "bool",
+        "float16": "unsigned short", "float32": "float", "float64": "double", "int8": "signed char",
+        "int16": "short", "int32": "int", "int64": "long long", "uint8": "unsigned char", "uint16": "unsigned short",
+        "uint32": "unsigned int", "uint64": "unsigned long long", "bool": "bool",
     })  # fmt: skip
     wide_suffix = "LL"
 
@@ -133,6 +134,9 @@ class CudaCWriter(CWriter, TensorCoreWriter):
         if fn in _OF_BITS:
             return f"__{_OF_BITS[fn]}"
         return fn + "f" * (dtype == "float32")
+
+    def half_function(self, name: str) -> str:
+        return half.for_cuda(name)
 
     def inline(self, result: str) -> str:
         return f"__host__ __device__ __forceinline__ {result}"
@@ -222,8 +226,10 @@ def host_lines(plan: Plan, writer: CudaCWriter) -> Iterator[str]:
     """Yield the lines of the host function: ``extern "C"``, so that C and whatever loads a library can call it."""
     codelet, name, api = plan.codelet, writer.name, writer.api
     yield "/* Launch on `stream`; pointers are the device's, to contiguous arrays that do not overlap:"
-    yield f"   {', '.join(_declared(p) for p in codelet.params if isinstance(p, Array))}. */"
-    parameters = [f"{writer.types[p.dtype]} {'*' * isinstance(p, Array)}{name(p.name)}" for p in codelet.params]
+    halves = ", ".join(p.name for p in codelet.params if isinstance(p, Array) and p.dtype == HALF)
+    ends = f".\n   Of float16, whose pointers are cast to (unsigned short *): {halves}. */" if halves else ". */"
+    yield f"   {', '.join(_declared(p) for p in codelet.params if isinstance(p, Array))}{ends}"
+    parameters = [_parameter(p, writer) for p in codelet.params]
     yield list_lines(f'extern "C" {api}Error_t {name(codelet.name)}(', [*parameters, f"{api}Stream_t stream"])
     yield "{"
     own = [local.name for local in plan.device_locals]
@@ -255,14 +261,20 @@ def host_lines(plan: Plan, writer: CudaCWriter) -> Iterator[str]:
     yield ""
 
 
+def _parameter(p: Array | Scalar, writer: CudaCWriter) -> str:
+    if isinstance(p, Array):
+        return f"{writer.types[p.dtype]} *{writer.name(p.name)}"
+    return f"{writer.types[promoted_type(p.dtype)]} {writer.name(p.name)}"
+
+
 def _declared(array: Array) -> str:
     return array.name + "".join("[]" if n is None else f"[{c_printer.expression_text(n)}]" for n in array.shape)
 
 
 def _launched(kernel: Kernel, plan: Plan, blocks: Sequence[str], writer: CudaCWriter) -> str:
     def passed(scalar: str) -> str:
-        kind = scalar_type(plan, scalar)
-        return writer.name(scalar) if kind == plan.dtype(scalar) else f"({writer.types[kind]}){writer.name(scalar)}"
+        kind, name = scalar_type(plan, scalar), writer.name(scalar)
+        return name if kind == promoted_type(plan.dtype(scalar)) else f"({writer.types[kind]}){name}"
 
     args = [*map(writer.name, kernel.arrays), *map(passed, kernel.scalars)]
     if kernel.steps:

@@ -18,6 +18,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+import numpy as np
 from cuda.bindings import driver
 from cuda.core import Device, ObjectCode
 from numba import types
@@ -34,7 +35,7 @@ from looptune.ir.nodes import Local, Scalar
 from looptune.ir.simplify import is_integer
 from looptune.lower.checkpoints import checkpoints
 from looptune.lower.plan import ARRIVED, Kernel, Plan, count, evaluate_size, grid_function, launches
-from looptune.lower.signature import scalar_type
+from looptune.lower.signature import half_scalars, scalar_type
 from looptune.lower.tiles import WIDE
 
 
@@ -159,7 +160,9 @@ def _split(plan: Plan, scalars: Mapping[str, int | float]) -> tuple[dict[str, in
     """Return the sizes and the other scalar parameters of a call."""
     whole = {p.name for p in plan.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
     sizes = {name: int(value) for name, value in scalars.items() if name in whole}
-    return sizes, {name: value for name, value in scalars.items() if name not in whole}
+    halves = half_scalars(plan)
+    floats = {n: float(np.float16(v)) if n in halves else v for n, v in scalars.items() if n not in whole}
+    return sizes, floats
 
 
 def _scratch(local: Local, sizes: Mapping[str, int]) -> Scratch:

@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from looptune.backends.base import description
+from looptune.backends.codegen import half
 from looptune.backends.codegen.c import CWriter, close_braces
 from looptune.backends.codegen.c_host import host_writer
 from looptune.backends.codegen.kernel import refuse_tensor_cores
@@ -59,6 +60,9 @@ class HipWriter(CudaCWriter):
 
     def value(self, e: Expr, level: int = 0) -> str:
         return CWriter.value(self, e, level)
+
+    def half_function(self, name: str) -> str:
+        return half.for_hip(name)
 
     def opening(self, kernel: Kernel) -> str:
         """Return the head; HIP's second launch bound means wavefronts, and there is no limit of registers."""

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from looptune.backends.base import Backend, Binary, Program, header
+from looptune.backends.codegen import half
 from looptune.backends.codegen.python import (
     ADDRESSES,
     DTYPES,
@@ -47,11 +48,12 @@ from looptune.core.floating_point import DEFAULT, Floats
 from looptune.core.version import __version__
 from looptune.ir.def_use import continuing_condition
 from looptune.ir.intervals import never_negative
-from looptune.ir.nodes import Array, Assign, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
+from looptune.ir.nodes import HALF, Array, Assign, Const, Expr, If, Load, Loop, Scalar, Stmt, Var, promoted_type
 from looptune.lower.cpu_names import CORES, IN_ANY_ORDER
 from looptune.lower.machine import Machine
 from looptune.lower.pipeline import finish
 from looptune.lower.plan import FinishedPlan, HostLoop, Kernel, Launch, Plan, has_host_loop
+from looptune.lower.signature import half_scalars
 
 if TYPE_CHECKING:
     from looptune.lower.accumulators import Accumulator
@@ -84,9 +86,18 @@ class _Writer(Writer):
         **{name: f"{name}({{0}}, {{1}})" for name in IN_ANY_ORDER.values()},
     }
 
-    def __init__(self, nonnegative: Collection[str] = ()) -> None:
-        super().__init__(nonnegative)
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(_extents(plan))
+        self.half_parameters = half_scalars(plan)
         self.seen: set[str] = set()
+
+    def to_half(self, text: str, dtype: str = "float32") -> str:
+        name = half.FROM_DOUBLE if dtype == "float64" else half.FROM_FLOAT
+        self.used.update(half.needed(name))
+        return f"{name}({text})"
+
+    def from_half(self, text: str) -> str:
+        return f"{self.helper(half.TO_FLOAT)}({text})"
 
     def element(self, load: Load) -> str:
         return f"{ident(load.array)}[{', '.join(self.index(i) for i in load.index)}]"
@@ -133,8 +144,7 @@ class KernelSources:
 def parts(plan: Plan, *, reorders: bool) -> KernelSources:
     """Return the sources of a plan's kernels and of its driver."""
     finished = finish(plan, Machine(blocks=False, reorder=reorders))
-    sizes = _extents(plan)
-    writer, host = _Writer(sizes), _Writer(sizes)
+    writer, host = _Writer(plan), _Writer(plan)
     kernels = {
         k.name: ("\n".join(_function(k, writer)) + "\n", tuple(_types(finished, k)), _spans(k))
         for k in finished.kernels
@@ -157,8 +167,7 @@ class NumbaCpu(Backend):
 
     def emit(self, plan: Plan) -> str:
         finished = self._finished(plan)
-        sizes = _extents(plan)
-        writer, host = _Writer(sizes), _Writer(sizes)
+        writer, host = _Writer(plan), _Writer(plan)
         kernels = [line for k in finished.kernels for line in _kernel(finished, k, writer)]
         decorator = f"@njit({_signature(plan, stops=False)!r}, **OPTIONS)"
         driver = ["", "", decorator, *_driver(finished, host, stops=False)]
@@ -216,7 +225,7 @@ class NumbaCpu(Backend):
 
     def _kernel_module(self, plan: FinishedPlan, kernel: Kernel) -> str:
         """Return a module of one kernel that does not depend on the other kernels, nor on its number among them."""
-        writer = _Writer(_extents(plan))
+        writer = _Writer(plan)
         types, spans = ", ".join(_types(plan, kernel)), "int64, int64, " if _spans(kernel) else ""
         # A kernel is called by its address alone: Numba's functions for callers in Python and C are left out.
         options = "no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS"
@@ -229,7 +238,7 @@ class NumbaCpu(Backend):
 
     def _driver_module(self, plan: FinishedPlan) -> str:
         """Return a module of a plan's driver, which is given the addresses of the kernels."""
-        stops, writer = has_host_loop(plan), _Writer(_extents(plan))
+        stops, writer = has_host_loop(plan), _Writer(plan)
         body = ["from looptune.backends.numba_cpu.calls_by_address import kernel_caller, share_caller\n"]
         for kernel in plan.kernels:
             made = f"{kernel.name}{SHARE} = share_caller" if _spans(kernel) else f"{kernel.name} = kernel_caller"
@@ -280,7 +289,7 @@ def _function(kernel: Kernel, writer: _Writer) -> Iterator[str]:
     names = [*(ident(n) for n in (*kernel.arrays, *kernel.scalars)), *extra]
     yield f"def {kernel.name}({', '.join([*(('start', 'stop') if _spans(kernel) else ()), *names])}):"
     for v in (v for v in kernel.locals if v.shape):
-        yield f"    {ident(v.name)} = np.empty(({', '.join(writer.bound(e) for e in v.shape)},), {numba_type(v.dtype)})"
+        yield f"    {ident(v.name)} = np.empty(({', '.join(writer.bound(e) for e in v.shape)},), {_element(v.dtype)})"
     yield from _chunk(kernel, tree, writer) if tree is not None else _axes(kernel, writer)
 
 
@@ -382,7 +391,7 @@ def _driver(
         yield f"    {CORES.name} = cores"
     for local in plan.device_locals:
         shape = ", ".join(writer.bound(e) for e in local.shape) if local.shape else "1"
-        yield f"    {ident(local.name)} = np.zeros(({shape},), {numba_type(local.dtype)})"
+        yield f"    {ident(local.name)} = np.zeros(({shape},), {_element(local.dtype)})"
 
     def launched(step: Launch | HostLoop, indent: str) -> Iterator[str]:
         assert isinstance(step, Launch), "a CPU has no persistent kernels"
@@ -438,7 +447,7 @@ def _types(plan: Plan, kernel: Kernel) -> Iterator[str]:
         array = plan.array(name)
         yield _array_type(array.dtype, max(1, len(array.shape)))
     for name in kernel.scalars:
-        yield numba_type(plan.dtype(name)) if name in known else "int64"
+        yield numba_type(promoted_type(plan.dtype(name))) if name in known else "int64"
     tree = _alone(kernel)
     if tree is not None:
         yield from (_array_type(a.private.dtype, 1) for a in tree.accumulators)
@@ -446,7 +455,12 @@ def _types(plan: Plan, kernel: Kernel) -> Iterator[str]:
 
 
 def _array_type(dtype: str, rank: int) -> str:
-    return f"{numba_type(dtype)}[{', '.join([':'] * (rank - 1) + ['::1'])}]"
+    return f"{_element(dtype)}[{', '.join([':'] * (rank - 1) + ['::1'])}]"
+
+
+def _element(dtype: str) -> str:
+    """Return Numba's type of an element in memory; a half is its bits."""
+    return "uint16" if dtype == HALF else numba_type(dtype)
 
 
 def _signature(plan: Plan, stops: bool, *, addressed: bool = False) -> str:
@@ -454,7 +468,7 @@ def _signature(plan: Plan, stops: bool, *, addressed: bool = False) -> str:
     for p in plan.codelet.params:
         match p:
             case Scalar(_, dtype):
-                types.append(numba_type(dtype))
+                types.append(numba_type(promoted_type(dtype)))
             case Array(_, dtype, shape):
                 types.append(_array_type(dtype, len(shape)))
     return f"void({', '.join((*types, 'int64', *(['int64[::1]'] if stops else [])))})"

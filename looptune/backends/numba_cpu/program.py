@@ -11,6 +11,7 @@ from numba import get_num_threads, set_num_threads
 
 from looptune.backends.base import PartialRun, Program, TimeLimit
 from looptune.backends.early_stop import run_watched
+from looptune.ir.nodes import HALF
 from looptune.lower.checkpoints import checkpoints
 from looptune.lower.plan import Plan, count, has_host_loop
 
@@ -24,6 +25,7 @@ class CpuProgram(Program):
         self.threads = threads
         self.stops = has_host_loop(plan)
         self._names = tuple(p.name for p in plan.codelet.params)
+        self._halves = tuple(k for k, p in enumerate(plan.codelet.params) if p.dtype == HALF)
         self._all = get_num_threads()
 
     def run(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None) -> None:
@@ -49,6 +51,9 @@ class CpuProgram(Program):
         asking Numba for its threads takes 12 us of an Intel Xeon.
         """
         given = [arrays[name] if name in arrays else scalars[name] for name in self._names]
+        for k in self._halves:
+            name = self._names[k]
+            given[k] = arrays[name].view(np.uint16) if name in arrays else float(np.float16(scalars[name]))
         if self.threads is None or self.threads >= self._all:
             self.entry(*given, self._all, *told)
             return

@@ -38,7 +38,7 @@ from looptune.backends.codegen.memory_ops import (
     unaligned,
 )
 from looptune.backends.codegen.persistent import persistent_lines
-from looptune.backends.codegen.python import HELPERS, LEVEL, host_steps, ident, imported_types
+from looptune.backends.codegen.python import HELPERS, LEVEL, host_steps, ident, imported_types, uses_half
 from looptune.backends.codegen.register_limits import launch_bounds, max_registers
 from looptune.backends.cuda import cubin
 from looptune.backends.cuda.program import CudaProgram, argument_types
@@ -49,7 +49,7 @@ from looptune.backends.numba_cuda.tested_versions import is_tested
 from looptune.backends.numba_cuda.uncontracted_products import PRODUCT, PRODUCT_TEXT
 from looptune.backends.numba_cuda.writer import CudaWriter, HostWriter, host_helper
 from looptune.core.version import toolchain
-from looptune.ir.nodes import Array, Local, Loop
+from looptune.ir.nodes import HALF, Array, Local, Loop
 from looptune.lower.addresses import MOST_ELEMENTS
 from looptune.lower.machine import Machine
 from looptune.lower.pipeline import finish
@@ -64,7 +64,7 @@ from looptune.lower.plan import (
     fuse_persistent_launches,
     uncounted_arrays,
 )
-from looptune.lower.signature import extent_names, scalar_type
+from looptune.lower.signature import extent_names, half_scalars, scalar_type
 from looptune.lower.tiles import WIDE
 
 if TYPE_CHECKING:
@@ -246,6 +246,7 @@ def _kernels(plan: FinishedPlan) -> tuple[tuple[str, ...], tuple[str, ...], dict
         meeting.append(grid_barrier.NUMBA_LANES)
     imports = [
         f"from numba import cuda, {', '.join(imported_types(plan))}",
+        *([f"from numba.types import {HALF}"] if uses_half(plan) else []),
         *(memory_ops.IMPORTS if copying or meeting else ()),
     ]
     imports += [grid_barrier.IMPORT] if meeting else []
@@ -312,7 +313,8 @@ Spelled = Callable[[Kernel, str, tuple[int, ...]], str]
 
 def _indexed(plan: Plan, kernel: Kernel, grid: str, block: tuple[int, ...]) -> str:
     args = [ident(n) for n in kernel.arrays]
-    args += [f"np.{scalar_type(plan, n)}({ident(n)})" for n in kernel.scalars]
+    rounded = {n: f"np.{HALF}({ident(n)})" for n in half_scalars(plan)}
+    args += [f"np.{scalar_type(plan, n)}({rounded.get(n, ident(n))})" for n in kernel.scalars]
     grid = f"{AT_ONCE}({grid})" if kernel.steps else grid
     if len(block) > 3:
         return f"{WITH_SHARED}({kernel.name}, {grid}, {block[:2]}, stream, {block[3]})({', '.join(args)})"

@@ -17,8 +17,9 @@ from looptune.backends.codegen.writer import KernelWriter, TensorCoreWriter, Wit
 from looptune.backends.numba_cuda import uncontracted_products
 from looptune.ir.def_use import continuing_condition
 from looptune.ir.intervals import never_negative
-from looptune.ir.nodes import Binary, Const, Expr, Load, Loop, Stmt, Var
+from looptune.ir.nodes import Binary, Const, Expr, Load, Loop, Stmt, Var, promoted_type
 from looptune.lower.fp_contraction import is_product
+from looptune.lower.signature import half_scalars
 from looptune.lower.tiles import WIDE
 from looptune.lower.warp_tiles import TILES
 
@@ -50,7 +51,7 @@ class NumbaSpelling(TensorCoreWriter):
         return self.coordinates.get(f"block {dimension}", f"cuda.blockIdx.{dimension}")
 
     def declare(self, kind: str, name: str, value: str, *, fits: bool = False) -> str:
-        return self.set(name, value, "" if fits else kind)
+        return self.set(name, value, "" if fits else promoted_type(kind))
 
     def set(self, name: str, value: str, kind: str = "") -> str:
         return f"{name} = {kind}({value})" if kind else f"{name} = {value}"
@@ -156,6 +157,7 @@ class CudaWriter(Writer, NumbaSpelling):
     def __init__(self, plan: FinishedPlan, unsigned: set[str]) -> None:
         Writer.__init__(self, unsigned)
         self.plan = plan
+        self.half_parameters = half_scalars(plan)
         self.counters = set(unsigned)
 
     def block(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:

@@ -29,7 +29,7 @@ from looptune.ir.simplify import is_integer
 from looptune.lower.checkpoints import checkpoints
 from looptune.lower.pipeline import finish
 from looptune.lower.plan import FinishedPlan, Kernel, Plan, count, evaluate_size, grid_function, launches
-from looptune.lower.signature import scalar_type
+from looptune.lower.signature import half_scalars, scalar_type
 from looptune.lower.staged_tiles import staging_loops
 from looptune.lower.tiles import WIDE
 
@@ -213,6 +213,7 @@ class OpenClProgram(Program):
         """Put one launch after the other on the queue, one each time it is asked."""
         check_elements(self.plan, {name: prod(given.shape) for name, given in arrays.items()})
         # A kernel does not keep what it is called with alive.
+        halves = half_scalars(self.plan)
         self.passed = {name: _buffer(held) for name, held in {**arrays, **self._residents(scalars)}.items()}
         for kernel in self.plan.kernels:
             own = self.kernels[kernel.name]
@@ -226,6 +227,7 @@ class OpenClProgram(Program):
             own, block = self.kernels[kernel.name], (*kernel.block, 1)
             for place, name in enumerate(kernel.scalars, len(kernel.arrays)):
                 number = env[name] if name in env else scalars[name]
+                number = float(np.float16(number)) if name in halves else number
                 own.set_arg(place, np.dtype(scalar_type(self.plan, name)).type(number))
             around = tuple(blocks * threads for blocks, threads in zip(grid, block, strict=True))
             cl.enqueue_nd_range_kernel(queue, own, around, block)

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from looptune.backends.base import description
+from looptune.backends.codegen import half
 from looptune.backends.codegen.c import CWriter, close_braces, reads_double
 from looptune.backends.codegen.c_host import host_writer, steps
 from looptune.backends.codegen.identifiers import OPENCL_NAMES, avoid_reserved
@@ -69,7 +70,8 @@ class OpenClWriter(CWriter):
 
     barrier = _BARRIER
     types = MappingProxyType({
-        "float32": "float", "float64": "double", "int8": "char", "int16": "short", "int32": "int", "int64": "long",
+        "float16": "ushort", "float32": "float", "float64": "double", "int8": "char", "int16": "short",
+        "int32": "int", "int64": "long",
         "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong", "bool": "uchar",
     })  # fmt: skip
     wide_suffix = "L"
@@ -110,6 +112,9 @@ class OpenClWriter(CWriter):
 
     def function(self, fn: str, dtype: str) -> str:
         return fn
+
+    def half_function(self, name: str) -> str:
+        return half.for_opencl(name)
 
     def inline(self, result: str) -> str:
         return f"inline {result}"

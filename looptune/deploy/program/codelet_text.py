@@ -28,7 +28,7 @@ from looptune.deploy.python_module import measurement_lines
 from looptune.frontend import Unit
 from looptune.frontend.hmpp import size_of
 from looptune.ir.c_printer import expression_text
-from looptune.ir.nodes import Array, Assign, Codelet, If, Loop, Node, Scalar, While
+from looptune.ir.nodes import Array, Assign, Codelet, If, Loop, Node, Scalar, While, promoted_type
 from looptune.ir.rewrite import rewrite, walk_stmts
 from looptune.ir.simplify import is_integer
 from looptune.lower.passes.openmp_scalars import accumulate_in_scalars
@@ -276,14 +276,14 @@ static void on_host(const void *arguments)
     def _head(self, result: str, name: str, first: str = "") -> str:
         params = [first] if first else []
         for p in self.codelet.params:
-            kind = _type(p.dtype) if isinstance(p, Scalar) else f"{'const ' * (p.io == 'in')}void *"
+            kind = _scalar(p) if isinstance(p, Scalar) else f"{'const ' * (p.io == 'in')}void *"
             params.append(f"{kind}{' ' * isinstance(p, Scalar)}{name_in_file(p.name)}")
             if p.name in self.structs:
                 params += [f"unsigned long long {p.name}__stride", f"const void *{p.name}__structs"]
         return list_lines(f"{result} {name}(", params or ["void"])
 
     def _arguments(self) -> str:
-        fields = [f"    {_type(p.dtype)} {name_in_file(p.name)};\n" for p in self.scalars]
+        fields = [f"    {_scalar(p)} {name_in_file(p.name)};\n" for p in self.scalars]
         for p in self.arrays:
             fields.append(f"    void *{name_in_file(p.name)};\n")
             if p.name in self.structs:
@@ -305,7 +305,7 @@ static void on_host(const void *arguments)
         if not self.arrays:
             return ""
         words = {word for r in self.ranges.values() for word in re.findall(r"\w+", f"{r.end} {r.rows} {r.row}")}
-        lines = [f"const {_type(p.dtype)} {name_in_file(p.name)} = given->{name_in_file(p.name)};" for p in self.scalars
+        lines = [f"const {_scalar(p)} {name_in_file(p.name)} = given->{name_in_file(p.name)};" for p in self.scalars
                  if name_in_file(p.name) in words]  # fmt: skip
         for k, p in enumerate(self.arrays):
             lines += ["", *self._described(k, p, aligned)]
@@ -419,13 +419,13 @@ static void on_host(const void *arguments)
     def _exported_head(self, suffix: str) -> str:
         names = {p.name: name_in_file(p.name) for p in self.codelet.params}
         if suffix == "_query":
-            params = [f"{_type(p.dtype)} {names[p.name]}" for p in self.scalars if p.name in self.sizes]
+            params = [f"{_scalar(p)} {names[p.name]}" for p in self.scalars if p.name in self.sizes]
             params += ["const char **level", "const char **directives"]
         else:
             params = [
                 f"{'const ' * (p.io == 'in')}{_type(p.dtype)} *{names[p.name]}"
                 if isinstance(p, Array)
-                else f"{_type(p.dtype)} {names[p.name]}"
+                else f"{_scalar(p)} {names[p.name]}"
                 for p in self.codelet.params
             ]
             params += ["void *stream"] if suffix else []
@@ -472,6 +472,11 @@ def _without_directives(codelet: Codelet) -> Codelet:
 
 def _type(dtype: str) -> str:
     return CudaCWriter.types[dtype]
+
+
+def _scalar(p: Scalar) -> str:
+    """Return the type in which a scalar is passed: a half as a float of its value."""
+    return _type(promoted_type(p.dtype))
 
 
 def _kind(dtype: str) -> str:

@@ -11,13 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from looptune.backends.codegen import half
 from looptune.backends.codegen.c import CWriter, close_braces, list_lines
 from looptune.backends.codegen.c_host import host_writer, steps
 from looptune.backends.codegen.identifiers import CUDA_NAMES, avoid_reserved
 from looptune.backends.codegen.memory_ops import aligned
 from looptune.backends.cuda.cuda_c_writer import CudaCWriter
 from looptune.deploy.program.machine_code import CompiledKernel, KernelCompiler, array_text, named_images
-from looptune.ir.nodes import Array, Codelet, Scalar
+from looptune.ir.nodes import Array, Codelet, Scalar, promoted_type
 from looptune.lower.plan import ARRIVED, Kernel, Plan, uncounted_arrays
 from looptune.lower.signature import extent_names, scalar_type
 
@@ -47,6 +48,9 @@ class HostWriter(CudaCWriter):
 
     def inline(self, result: str) -> str:
         return f"static inline {result}"
+
+    def half_function(self, name: str) -> str:
+        return half.for_host(name)
 
 
 @dataclass(slots=True)
@@ -143,7 +147,7 @@ class PlanTexts:
         kinds = {s: scalar_type(plan, s) for s in kernel.scalars}
         launcher = self._launcher(plan, kernel, kinds, writer, number)
         passed = [
-            writer.name(s) if kind == plan.dtype(s) else f"({writer.types[kind]}){writer.name(s)}"
+            writer.name(s) if kind == promoted_type(plan.dtype(s)) else f"({writer.types[kind]}){writer.name(s)}"
             for s, kind in kinds.items()
         ]
         where = blocks if not kernel.steps else (str(kernel.blocks_per_sm),)
@@ -186,7 +190,8 @@ def declarations(codelet: Codelet, writer: CWriter, words: set[str]) -> Iterator
     if not named:
         yield f"    (void){ADDRESSES};"
     for p in scalars:
-        yield f"    const {writer.types[p.dtype]} {writer.name(p.name)} = {GIVEN}->{writer.name(p.name)};"
+        kind, name = writer.types[promoted_type(p.dtype)], writer.name(p.name)
+        yield f"    const {kind} {name} = {GIVEN}->{name};"
     for k, array in named:
         yield f"    const looptune_address {writer.name(array.name)} = {ADDRESSES}[{k}];"
 

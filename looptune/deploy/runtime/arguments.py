@@ -43,7 +43,9 @@ class DeviceBuffer(NamedTuple):
     owner: Any = None
 
 
-TYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "bool")
+TYPES = (
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "bool"
+)  # fmt: skip
 # Looked up at every call: what an array says of its type, without making anything.
 TYPESTR = {name: np.dtype(name).str for name in TYPES}
 TORCH = {name: f"torch.{name}" for name in TYPES}
@@ -146,11 +148,11 @@ def integer(p: Parameter, given: Any) -> int:
 
 
 def number(p: Parameter, given: Any) -> float:
-    """Return the number. Raises TypeError if it is not a real number."""
-    if type(given) is float:
+    """Return the number, rounded if it is a ``_Float16`` in C. Raises TypeError if it is not a real number."""
+    if type(given) is float and p.dtype != "float16":
         return given
     try:
-        return float(given)
+        return float(np.float16(float(given))) if p.dtype == "float16" else float(given)
     except (TypeError, ValueError):
         raise TypeError(f"{p.name} is a number ({p.dtype}), got {_shown(given)}") from None
 

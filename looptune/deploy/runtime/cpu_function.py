@@ -12,7 +12,7 @@ import numpy as np
 from numba import get_num_threads
 
 from looptune.deploy.runtime.arguments import Parameter, Shape, number, on_host
-from looptune.deploy.runtime.function import Function, Tuned, in_order
+from looptune.deploy.runtime.function import Function, Tuned, as_compiled, in_order
 from looptune.deploy.runtime.lookup import Device
 from looptune.runtime.array_reach import Reach
 from looptune.runtime.cpu_name import cpu_name
@@ -44,7 +44,7 @@ class Host(Function):
             self.check_gaps(hosts, used)
             self.seen = (values, places)
         real = [number(p, value) for p, value in zip(self.floats, floats, strict=True)]
-        params = in_order(self.tuned.params, values, real, used)
+        params = in_order(self.tuned.params, values, real, as_compiled(used))
         function(*params, get_num_threads())
         for p, host, array in zip(self.arrays, hosts, used, strict=True):
             if p.written and host is not array and not np.shares_memory(host, array):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -165,6 +165,11 @@ def in_order(
     return [next(held if p.array else real if "float" in p.dtype else whole) for p in params]
 
 
+def as_compiled(arrays: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+    """Yield the arrays as code takes them that Numba compiles for a CPU: a half is its 16 bits."""
+    return (a.view(np.uint16) if a.dtype == np.float16 else a for a in arrays)
+
+
 def verify(
     tuned: Tuned,
     sizes: Sequence[int],
@@ -190,7 +195,7 @@ def verify(
             warnings.warn(f"{tuned.name} is not verified independently: {why}; it is compared with loops that "
                           "looptune made", stacklevel=5)  # fmt: skip
         own = {name: a.copy() for name, a in arrays.items()}
-        tuned.original(*in_order(tuned.params, sizes, floats, own.values()))
+        tuned.original(*in_order(tuned.params, sizes, floats, as_compiled(own.values())))
         return {name: own[name] for name in names if name in written}
 
     given = dict(zip(names, before, strict=True))

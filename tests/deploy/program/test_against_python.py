@@ -158,7 +158,7 @@ def differing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("count", [1, 2, 3, 100, 1001])
 def test_tolerance(differing: Any, dtype: str, count: int) -> None:
     """As many elements differ as by looptune's tolerance: around it, with infinities and NaN, where results move."""
@@ -179,7 +179,7 @@ def test_tolerance(differing: Any, dtype: str, count: int) -> None:
         assert differing(got, expected, terms, np.max(shifts[np.isfinite(shifts)], initial=0)) == wrong.sum()
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float16"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "longdouble"])
 def test_exact(differing: Any, dtype: str) -> None:
     """Integers, and floats of other widths, must be equal."""
     expected = np.arange(100).astype(dtype)

@@ -1,5 +1,6 @@
 /* LOOPTUNE_CHECK: how far results move if the inputs change by one rounding. Problems may be ill conditioned, as long
    recurrences and triangular solves are: another order of their sums moves the results as far.
+   Floats of 16 bits stay: the next one is farther away than the rounding errors of what is computed from them.
    A part of looptune_runtime.c, which includes it once. */
 
 /* Whether a number is finite, or none. By its bits: the compiler may have been told that all numbers are finite. */
@@ -21,10 +22,25 @@ static int same_infinity(double x, double y) {
     return memcmp(&x, &y, sizeof x) == 0;
 }
 
+/* A float of 16 bits as the double of the same value. */
+static double of_half(uint16_t half) {
+    const uint64_t size = half & 0x7fffu, sign = (uint64_t)(half & 0x8000u) << 48;
+    uint64_t bits = sign | (size + (size >= 0x7c00u ? 0x1f8000u : 0xfc000u)) << 42;
+    double value;
+    if (size < 0x400u) return (sign ? -1.0 : 1.0) * (double)size / 16777216.0;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 static double element(const struct looptune_array *a, const void *values, unsigned long long k) {
+    uint16_t half;
     float single;
     double number;
     const char *at = (const char *)values + k * a->item;
+    if (a->item == sizeof half) {
+        memcpy(&half, at, sizeof half);
+        return of_half(half);
+    }
     if (a->item == sizeof single) {
         memcpy(&single, at, sizeof single);
         return (double)single;
@@ -34,7 +50,7 @@ static double element(const struct looptune_array *a, const void *values, unsign
 }
 
 static int is_float(const struct looptune_array *a) {
-    return a->kind == 'f' && (a->item == sizeof(float) || a->item == sizeof(double));
+    return a->kind == 'f' && (a->item == 2 || a->item == sizeof(float) || a->item == sizeof(double));
 }
 
 /* The next number up or down, in no particular order; what is not finite stays, and 0 becomes the smallest number. */
@@ -72,7 +88,7 @@ static int send_again(const struct call *c, int k, int perturbed) {
     char *values;
     int sent;
     if (c->bound[k].m) c->bound[k].m->current = 0; /* of the next call */
-    if (!perturbed || !is_float(a)) return send_bytes(address_of(&c->bound[k]), (const char *)a->host, a->bytes);
+    if (!perturbed || !is_float(a) || a->item == 2) return send_bytes(address_of(&c->bound[k]), (const char *)a->host, a->bytes);
     values = (char *)needed(malloc(a->bytes));
     memcpy(values, a->host, a->bytes);
     perturb(a, values);

@@ -1,0 +1,274 @@
+"""float16 arrays on every target: conversions round once, and kernels under directives leave what gcc leaves."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba import njit
+
+import looptune
+from looptune.backends.codegen import half
+from looptune.core.errors import UsageError
+from looptune.frontend import load
+from looptune.lower.pipeline import lower
+from looptune.lower.plan import Plan
+from looptune.runtime import targets
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
+from tests.helpers import cross_check, cuda_c_on_cpu
+
+GEMM = """
+void gemm(int n, int m, _Float16 alpha, _Float16 a[n][m], _Float16 b[m][n], float c[n][n])
+{
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) {
+      float sum = 0;
+      for (int k = 0; k < m; k++)
+        sum += (float)a[i][k] * b[k][j];
+      c[i][j] += alpha * sum;
+    }
+}
+"""
+STENCIL = """
+#define DATA_TYPE half
+typedef _Float16 half;
+void stencil(int t, int n, DATA_TYPE A[n][n], DATA_TYPE B[n][n])
+{
+  for (int s = 0; s < t; s++) {
+    for (int i = 1; i < n - 1; i++)
+      for (int j = 1; j < n - 1; j++)
+        B[i][j] = (half)0.2 * (A[i][j] + A[i][j-1] + A[i][1+j] + A[1+i][j] + A[i-1][j]);
+    for (int i = 1; i < n - 1; i++)
+      for (int j = 1; j < n - 1; j++)
+        A[i][j] = 0.2 * (B[i][j] + B[i][j-1] + B[i][1+j] + B[1+i][j] + B[i-1][j]);
+  }
+}
+"""
+STEPS = """
+void steps(int t, int n, int m, _Float16 A[n][m], _Float16 B[n][m])
+{
+  for (int s = 0; s < t; s++) {
+    for (int i = 1; i < n - 1; i++)
+      for (int j = 1; j < m - 1; j++)
+        B[i][j] = 0.3f * A[i][j] + A[i-1][j] * 0.3f + A[i][j+1];
+    for (int i = 1; i < n - 1; i++)
+      for (int j = 1; j < m - 1; j++)
+        A[i][j] = B[i][j];
+  }
+}
+"""
+DOT = """
+void dot(int n, const _Float16 x[n], const _Float16 y[n], float r[1], _Float16 h[2])
+{
+  float s = 0;
+  for (int i = 0; i < n; i++)
+    s += (float)x[i] * y[i];
+  r[0] = s;
+  h[0] = s;
+  _Float16 t = 0;
+  for (int i = 0; i < n; i++)
+    t += x[i] * y[i];
+  h[1] = t;
+}
+"""
+SMALL = "codelet: grid blocksize 8x4"
+CASES: Mapping[str, tuple[str, Mapping[str, int | float], tuple[str, ...]]] = {
+    "gemm": (GEMM, {"n": 13, "m": 24, "alpha": 0.1}, ()),
+    "gemm in tiles": (GEMM, {"n": 13, "m": 24, "alpha": 0.1}, ("loop k: tile 8", "loop k: stage a, b", SMALL)),
+    "gemm, tiles ahead": (
+        GEMM, {"n": 16, "m": 32, "alpha": 0.1},
+        ("loop j: unroll 2, split, jam", "loop k: tile 8", "loop k: stage a, b, buffers 2, unroll 4", SMALL),
+    ),
+    "stencil": (STENCIL, {"t": 3, "n": 17}, ()),
+    "stencil in tiles": (STENCIL, {"t": 3, "n": 17}, ("loop 2: stage A", "loop 4: stage B", "loop 5: unroll 2", SMALL)),
+    "stencil, persistent": (STENCIL, {"t": 3, "n": 17}, ("loop s: persistent", SMALL)),
+    "dot": (DOT, {"n": 37}, ()),
+    "dot by a team": (DOT, {"n": 37}, ("loop 1: parallel, team", "codelet: grid blocksize 8x1")),
+    "dot in parts": (DOT, {"n": 37}, ("loop 1: rfactor 5", SMALL)),
+    "steps at once": (STEPS, {"t": 5, "n": 30, "m": 21}, ("loop 1: overlap 2, rows 3", SMALL)),
+    "steps at once, kept": (
+        STEPS, {"t": 9, "n": 21, "m": 30},
+        ("loop 1: overlap 2, rows 2, columns 2", "loop 1: persistent 8", "codelet: vectorize", SMALL),
+    ),
+}  # fmt: skip
+
+
+def planned(text: str, lines: tuple[str, ...], *, blocks: bool = True) -> Plan:
+    return lower(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet, "\n".join(lines), blocks=blocks)
+
+
+def given_for(text: str, sizes: Mapping[str, int | float]) -> cross_check.Arguments:
+    """Sixteenths, whose float sums are exact in any order: what is left is rounding to half."""
+    made = cross_check.arguments(load(text).codelet, sizes)
+    return {name: np.abs(v) / 4 if isinstance(v, np.ndarray) else v for name, v in made.items()}
+
+
+def equal(want: dict[str, np.ndarray], got: dict[str, np.ndarray] | str, name: str) -> None:
+    assert isinstance(got, dict), got
+    for array, expected in want.items():
+        np.testing.assert_array_equal(got[array], expected, err_msg=f"{name}: {array}")
+
+
+@pytest.fixture(scope="module")
+def wanted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, np.ndarray]]:
+    """What gcc's code of each text leaves."""
+    found = {}
+    for text in (GEMM, STENCIL, STEPS, DOT):
+        for name, (of, sizes, _) in CASES.items():
+            if of == text:
+                folder = tmp_path_factory.mktemp("gcc")
+                found[name] = cross_check.by_gcc(text, load(text).codelet, given_for(text, sizes), folder)
+    return found
+
+
+def test_cuda_c_leaves_what_gcc_leaves(wanted: dict[str, dict[str, np.ndarray]], tmp_path: Path) -> None:
+    """As C++, with the integer arithmetic that the host has."""
+    cases = [
+        cuda_c_on_cpu.Case(name, planned(text, lines), load(text).codelet, given_for(text, sizes))
+        for name, (text, sizes, lines) in CASES.items()
+    ]
+    for name, got in cuda_c_on_cpu.run(cases, tmp_path).items():
+        equal(wanted[name], got, name)
+
+
+@pytest.mark.wide
+@pytest.mark.skipif(not cross_check.CUDA, reason="needs numba-cuda")
+def test_the_simulator_leaves_what_gcc_leaves(wanted: dict[str, dict[str, np.ndarray]], tmp_path: Path) -> None:
+    """Numba's text, on arrays of float16, with a half parameter that is given as a double."""
+    backend = targets.backend("numba-cuda", tmp_path)
+    programs = [
+        cross_check.Emitted(name, backend.emit(planned(text, lines)), text.split("(")[0].split()[-1],
+                            given_for(text, sizes))
+        for name, (text, sizes, lines) in CASES.items()
+    ]  # fmt: skip
+    for name, got in cross_check.simulated(programs, tmp_path).items():
+        equal(wanted[name], got, name)
+
+
+@pytest.mark.wide
+def test_a_processor_leaves_what_gcc_leaves(wanted: dict[str, dict[str, np.ndarray]]) -> None:
+    """``looptune.compile`` takes NumPy's float16, and refuses other types by name."""
+    for name in ("gemm", "stencil", "dot"):
+        text, sizes, _ = CASES[name]
+        given = given_for(text, sizes)
+        tuned = looptune.compile(text, target="numba-cpu")
+        tuned(*given.values())
+        equal(wanted[name], cross_check.arrays(given), name)
+        arrays = [
+            v.view(np.uint16) if isinstance(v, np.ndarray) and v.dtype == np.float16 else v for v in given.values()
+        ]
+        with pytest.raises(UsageError, match="must be an array of float16, got uint16"):
+            tuned(*arrays)
+
+
+@pytest.mark.skipif(not cross_check.CUDA, reason="needs numba-cuda")
+@pytest.mark.parametrize("target", ["numba-cuda", "cuda-c"])
+@pytest.mark.parametrize("arch", ["sm_80", pytest.param("sm_90", marks=pytest.mark.wide)])
+def test_a_gpu_converts_by_single_instructions(target: str, arch: str) -> None:
+    """A double is rounded to half in one step; nothing is called and no bits are shifted."""
+    text = targets.ptx(target, planned(STENCIL, ()), arch)
+    assert "cvt.f32.f16" in text
+    assert "cvt.rn.f16.f32" not in text.partition("stencil_1")[2]
+    assert "cvt.rn.f16.f64" in text
+    assert "call" not in text
+    assert targets.ptx(target, planned(GEMM, CASES["gemm in tiles"][2]), arch).count("cvt.f32.f16") > 1
+
+
+def doubles() -> np.ndarray:
+    """Every half, what lies half-way between two, and the doubles and floats around both."""
+    every = np.arange(65536, dtype=np.uint16).view(np.float16)
+    finite = np.sort(every[np.isfinite(every)].astype(np.float64))
+    middle = (finite[:-1] + finite[1:]) / 2
+    around = [f(middle.astype(np.float32), np.float32(x)).astype(np.float64)
+              for f in (np.nextafter,) for x in (np.inf, -np.inf)]  # fmt: skip
+    more = [1e300, -1e300, 65519.999999, 65520, -65520, 5e-324, 1e-40, 2.0**-25 * (1 + 2.0**-50), np.inf, -np.inf]
+    return np.concatenate([finite, middle, middle * (1 + 2.0**-40), middle * (1 - 2.0**-40), *around, more])
+
+
+def check_conversions(to_float: np.ndarray, of_floats: np.ndarray, of_doubles: np.ndarray) -> None:
+    """Compare with NumPy's; a NaN may be any."""
+    bits, wide = np.arange(65536, dtype=np.uint16), doubles()
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(to_float, bits.view(np.float16).astype(np.float32))
+        np.testing.assert_array_equal(of_floats.view(np.float16), wide.astype(np.float32).astype(np.float16))
+        np.testing.assert_array_equal(of_doubles.view(np.float16), wide.astype(np.float16))
+
+
+def test_the_integer_arithmetic_in_c_rounds_as_ieee_754_says(tmp_path: Path) -> None:
+    """All halves, and all neighbours of their midpoints, from float and from double."""
+    text = "#define __host__\n#define __device__\n#define __forceinline__ static inline\n"
+    text += "\n".join(half.for_cuda(name) for name in half.NAMES)
+    text += """
+void all(int n, const double *wide, float *values, unsigned short *a, unsigned short *b)
+{
+    for (int i = 0; i < 65536; i++) values[i] = half_to_float(i);
+    for (int i = 0; i < n; i++) { a[i] = half_from_float((float)wide[i]); b[i] = half_from_wide(wide[i]); }
+}
+"""
+    (tmp_path / "all.c").write_text(text)
+    command = ["gcc", "-O1", "-w", "-shared", "-fPIC", "all.c", "-o", "all.so"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
+    wide, values = doubles(), np.zeros(65536, np.float32)
+    a, b = (np.zeros(len(wide), np.uint16) for _ in range(2))
+    pointers = (x.ctypes.data_as(ctypes.c_void_p) for x in (wide, values, a, b))
+    ctypes.CDLL(str(tmp_path / "all.so")).all(len(wide), *pointers)
+    check_conversions(values, a, b)
+
+
+def test_the_integer_arithmetic_in_numba_rounds_as_ieee_754_says() -> None:
+    """The helpers of the CPU's modules."""
+    names: dict[str, object] = {}
+    exec("import numpy as np\nfrom numba import float32, float64, uint16, uint32", names)
+    for name in half.NAMES:
+        exec(half.PYTHON[name], names)
+        names[name] = njit(names[name])
+    exec("""
+def run(values, wide, a, b):
+    for i in range(65536):
+        values[i] = half_to_float(np.uint16(i))
+    for i in range(wide.size):
+        a[i] = half_from_float(np.float32(wide[i]))
+        b[i] = half_from_wide(wide[i])
+""", names)  # fmt: skip
+    wide, values = doubles(), np.zeros(65536, np.float32)
+    a, b = (np.zeros(len(wide), np.uint16) for _ in range(2))
+    njit(names["run"])(values, wide, a, b)
+    check_conversions(values, a, b)
+
+
+@pytest.mark.wide
+@pytest.mark.skipif(shutil.which("hipcc") is None, reason="needs hipcc")
+def test_hip_has_a_type_of_16_bits(tmp_path: Path) -> None:
+    """Of each function hipcc compiles the device's text and the host's."""
+    (tmp_path / "made.hip").write_text(targets.emit("hip", planned(STENCIL, ()), tmp_path))
+    command = ["hipcc", "--offload-arch=gfx90a", "-O1", "-c", "made.hip", "-o", "made.o"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
+
+
+def test_opencl_reads_halves_from_memory_without_an_extension(tmp_path: Path) -> None:
+    """``vload_half`` is of every device; the type itself is of cl_khr_fp16, which the text does not need."""
+    text = targets.emit("opencl", planned(STENCIL, ()), tmp_path)
+    assert "vload_half(0, (const half *)&bits)" in text
+    assert "__global const ushort *restrict B" in text
+    assert "fp16" not in text
+    clang = shutil.which("clang") or shutil.which("clang-15")
+    if clang is not None:
+        (tmp_path / "made.cl").write_text(text)
+        command = [
+            clang,
+            "-x",
+            "cl",
+            "-cl-std=CL1.2",
+            "-fsyntax-only",
+            "-Xclang",
+            "-finclude-default-header",
+            "made.cl",
+        ]
+        subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
