@@ -264,6 +264,7 @@ def _docstring(request: ModuleRequest, name: str, *, gpu: bool) -> str:
     measured = "\n".join(
         line for m in request.measured for line in (*measurement_lines(m, plans.proof(analysis, m)), "")
     )
+    heading = "Measured" if gpu or not measured else "Measured, as kernels made by Numba and not as the C below"
     where = "an NVIDIA GPU" if gpu else "a CPU"
     said = f"""{name} for JAX on {where}: made by looptune {__version__} from {Path(unit.path).name}.
 
@@ -271,7 +272,7 @@ def _docstring(request: ModuleRequest, name: str, *, gpu: bool) -> str:
 
 {_wrapped(_needs(found, gpu=gpu))}
 
-Measured:
+{heading}:
 
 {measured if measured else "Nothing: this is the default." + chr(10)}
 Made by: {request.command}

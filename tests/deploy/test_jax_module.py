@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import shutil
 import subprocess
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +19,7 @@ import pytest
 from looptune.core.errors import UsageError
 from looptune.deploy import build, jax_module
 from looptune.frontend import load
+from tests.helpers import synthetic_database
 from tests.helpers.built_modules import GEMM, cuda, imported, run_alone
 from tests.helpers.command_line import looptune
 from tests.helpers.host_kernels import environment, write_fake_driver, write_kernels
@@ -330,6 +334,34 @@ def test_the_module_is_text(folder: Path) -> None:
     (call,) = re.findall(r"^    (axpy\(.*?\));", handler, re.DOTALL | re.MULTILINE)
     assert re.findall(r"\.(\w+\[\d\])", call) == ["integers[0]", "numbers[0]", "arrays[0]", "arrays[1]"]
     assert "looptune_written[] = {0, 1}" in handler
+
+
+def test_what_was_tuned_for_a_cpu_is_in_the_module(folder: Path, tmp_path: Path) -> None:
+    """As the C of ``build --c``; the times are of other kernels, and the module says so."""
+    unit = load(folder / "axpy.c")
+    at = synthetic_database.this_cpu(unit, {"n": 64})
+    db = synthetic_database.keep(tmp_path / "db", at, {"": 9.0, "loop i: unroll 2, remainder": 3.0})
+    text = build.as_jax(unit, db, "auto", "looptune build")
+    assert "Measured, as kernels made by Numba and not as the C below:\n" in text
+    assert "3 times as fast as the default" in text
+    own = text.partition("def sources")[2]
+    assert "loop i: unroll 2, remainder" in own
+    assert "y[2 * i + 1] += a * x[2 * i + 1];" in own
+
+
+@cuda
+def test_what_was_tuned_for_a_gpu_is_in_the_module(folder: Path, tmp_path: Path) -> None:
+    """With what it was tuned for, by which the runtime selects it; the library has machine code of its architecture."""
+    unit = load(folder / "axpy.c")
+    at = synthetic_database.context(unit, {"n": 64})
+    db = synthetic_database.keep(tmp_path / "db", at, {"": 9.0, "loop i: unroll 2, remainder": 3.0})
+    text = build.as_jax(unit, db, "auto", "looptune build")
+    names: dict[str, Any] = {"base64": base64, "json": json, "zlib": zlib}
+    exec("def sources" + text.partition("def sources")[2].partition("\n\n\nPARAMETERS")[0], names)
+    sources = names["sources"]()
+    assert '"NVIDIA H200", 132, 90, sizes_0' in sources["axpy.c"]
+    assert "_sm_90[" in sources["axpy_code.h"]
+    assert {"handler.c", "looptune_runtime.c", "looptune_xla.h", "looptune_xla_cuda.h"} <= sources.keys()
 
 
 def test_a_function_that_writes_nothing_is_refused(folder: Path) -> None:
