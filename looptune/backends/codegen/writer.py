@@ -15,7 +15,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from looptune.ir.intervals import never_negative
-from looptune.ir.nodes import Assign, Const, Expr, Load, Loop, Stmt, Var
+from looptune.ir.nodes import Assign, Binary, Cast, Const, Expr, Load, Loop, Stmt, Var
+from looptune.ir.simplify import widens
 from looptune.lower.addresses import MOST_ELEMENTS, address_parts
 
 if TYPE_CHECKING:
@@ -224,13 +225,28 @@ class KernelWriter(TargetSyntax):
         """Return ``e``, which may exceed 32 bits, as an index of an array."""
 
     def counts_unsigned(self, loop: Loop) -> bool:
-        """Return whether the variable of a loop is held in a uint32; else it is in an int64."""
-        if not never_negative(loop.lo, self.nonnegative):
-            return False
-        if not self.plan.wide_indices:
-            return True
-        begins = isinstance(loop.lo, Const) or (isinstance(loop.lo, Var) and loop.lo.name in self.counters)
-        return begins and isinstance(loop.hi, Const) and loop.hi.value <= MOST_ELEMENTS
+        """Return whether the variable of a loop is held in a uint32; else it is in an int64.
+
+        C's int cannot exceed it; of a loop that counts in another type the bounds have to be known not to.
+        """
+        return never_negative(loop.lo, self.nonnegative) and self.is_short(loop.lo) and self.is_short(loop.hi)
+
+    def is_short(self, e: Expr) -> bool:
+        """Return whether the value of a bound surely is below 2**32, with room for a step."""
+        match e:
+            case Const(value):
+                return value <= MOST_ELEMENTS
+            case Var(name) if name in self.counters:
+                return True
+            case Binary("+" | "-", part, Const(value)) | Binary("+", Const(value), part) if e.dtype != "int32":
+                return abs(value) <= MOST_ELEMENTS // 2 and self.is_short(part)
+            case Binary("min", lhs, rhs) if e.dtype != "int32":
+                return self.is_short(lhs) or self.is_short(rhs)
+            case Binary("max", lhs, rhs) if e.dtype != "int32":
+                return self.is_short(lhs) and self.is_short(rhs)
+            case Cast(_, arg) if e.dtype != "int32":
+                return widens(e.dtype, arg.dtype) and self.is_short(arg)
+        return e.dtype == "int32"
 
     def global_index(self, e: Expr) -> str:
         """Return ``e`` as an index of an array in global memory."""

@@ -4,7 +4,8 @@
 
 In 32 bits each sum could wrap, so that a compiler has to compute every address separately. In 64 it cannot, and the
 added parts become a part of the load or store instruction, or of the next one's in an unrolled loop. The first sum is
-not negative, and stays below 2^32 because no array has more than 2^31 elements.
+not negative, and stays below 2^32 because no array has more than 2^31 elements, and the constant is not larger; where
+an array has more, the first sum is in 64 bits too.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from looptune.ir.intervals import affine_terms, may_wrap, never_negative
 from looptune.ir.nodes import Binary, Const, Expr, Load, Node, Var
 from looptune.ir.rewrite import rewrite
 from looptune.ir.simplify import add, mul, sub
-from looptune.lower.addresses import make_address
+from looptune.lower.addresses import MOST_ELEMENTS, make_address
 from looptune.lower.known_values import upper_bound
 from looptune.lower.thread_code import ThreadWalk
 from looptune.lower.tiles import Tile, TileCopy, copy_place
@@ -80,7 +81,7 @@ class Address:
 def split_address(
     e: Expr, counted: Collection[str], nonnegative: Collection[str], most: Mapping[str, int]
 ) -> Address | None:
-    """Return ``e`` as an address, or None if its base may be negative or the sum may wrap by C's rules.
+    """Return ``e`` as an address, or None if its base may be negative or 2^32, or the sum may wrap by C's rules.
 
     ``counted``, ``nonnegative``: names of variables; ``most``: upper bounds of some of these.
     """
@@ -102,7 +103,7 @@ def split_address(
             found.append((term, factor))
         else:
             base = add(base, mul(Const(factor), term))
-    if base == Const(0) and constant < 0:
+    if (base == Const(0) and constant < 0) or abs(constant) > MOST_ELEMENTS:
         return None
     return Address(base, tuple(found), constant)
 

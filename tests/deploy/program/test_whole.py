@@ -55,7 +55,8 @@ def test_the_program_is_timed_at_the_sizes_measured(
     path = tmp_path / "f.c"
     path.write_text(TEXT)
     monkeypatch.setattr(whole, "time_program", lambda *given: ("timed",))
-    options = {"whole": True, "dtype": None, "fp_contract": None, "kernel": None, "include_dirs": (), "db": tmp_path}
+    options = {"whole": True, "dtype": None, "fp_contract": None, "kernel": None, "include_dirs": (), "db": tmp_path,
+               "objective": "time"}  # fmt: skip
     (program,) = _programs([path], options, [{**defines, "CODE": "0"}])
     result = SimpleNamespace(
         kernel="f", sizes={**measured, "CODE": 0}, facts=SimpleNamespace(arch="x86_64"), median_us=lambda name: None

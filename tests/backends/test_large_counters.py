@@ -1,0 +1,55 @@
+"""Loops that count beyond 32 bits, in C's long, size_t and unsigned: every target runs each iteration once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.helpers import all_targets, cuda_c_on_cpu
+from tests.helpers.all_targets import Case
+from tests.helpers.cross_check import Arguments
+
+FAR = 5_000_000_000
+SUM = "for (int j = 0; j < m; j++) { int s = 0; %s y[j] = s; }"
+EACH = SUM % "for (long i = b; i < n; i++) s += x[i % 100];"
+OWN = "for (long i = b; i < n - 1; i++) y[i - b] = x[i % 100];"
+UNSIGNED = SUM % "for (unsigned i = u - 5; i < u; i++) s += x[i % 100];"
+BODIES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "values": (SUM % "for (long i = b; i < n; i++) s += x[i % 100] * (int)(i % 7) + (int)(i / 3);", ()),
+    "constants": (SUM % "for (long i = 5000000000; i < 5000000011; i++) s += x[i % 100];", ()),
+    "downward": (SUM % "for (long i = n; i > b; i--) s += x[i % 100];", ()),
+    "steps": (SUM % "for (long i = 0; i < n; i += 1000000007) s += x[i % 100];", ()),
+    "unrolled": (EACH, ("loop i: unroll 4",)),
+    "split": (EACH, ("loop i: unroll 2, split, guarded",)),
+    "tiled": (EACH, ("loop i: tile i:4",)),
+    "size_t": (SUM % "for (unsigned long i = (unsigned long)b; i < (unsigned long)n; i++) s += x[i % 100];", ()),
+    "team": (EACH, ("loop i: parallel, team, reduce(+:s)",)),
+    "grid": (OWN, ()),
+    "grid of constants": ("for (long i = 5000000000; i < 5000000006; i++) y[i - 5000000000] = x[i % 100] + 1;", ()),
+    "grid, tiled": (OWN, ("loop i: tile i:4",)),
+    "grid, unrolled": (OWN, ("loop i: unroll 2, jam",)),
+    "triangle": ("for (long i = 0; i < 3; i++) { int s = 0; for (long k = i + 5000000000; k < n; k++) s += x[k % 100]; "
+                 "y[i] = s; }", ()),
+    "unsigned": (UNSIGNED, ()),
+    "unsigned, unrolled": (UNSIGNED, ("loop i: unroll 4",)),
+    "unsigned grid": ("for (unsigned i = u - 6; i < u; i++) y[i - (u - 6)] = x[i % 100];", ("loop i: unroll 4",)),
+}  # fmt: skip
+
+
+def cases(ways: tuple[str, ...]) -> list[Case]:
+    made = []
+    for name, (body, lines) in BODIES.items():
+        text = f"void f(long n, long b, unsigned u, int m, int x[100], int y[m])\n{{ {body} }}\n"
+        given: Arguments = {"n": FAR + 7, "b": FAR, "u": 2**32 - 1, "m": 6}
+        given |= {"x": np.arange(100, dtype=np.int32), "y": np.zeros(6, np.int32)}
+        made.append(Case(name, text, [given], lines, ways))
+    return made
+
+
+@pytest.mark.skipif(cuda_c_on_cpu.GXX is None, reason="needs g++")
+@pytest.mark.parametrize("ways", [("cuda-c",), pytest.param(all_targets.ALL, marks=pytest.mark.wide)], ids=len)
+def test_each_iteration_runs_once(ways: tuple[str, ...], tmp_path: Path) -> None:
+    """From 5e9, from 2^32 - 7 in unsigned, in big steps, and through tiles, teams and unrolled loops."""
+    assert not all_targets.wrong(cases(ways), tmp_path)
