@@ -326,6 +326,26 @@ def test_all_energies_are_measured_and_those_near_the_best_again(
     assert found["far"] == Energy(5.05, 100.0)
 
 
+def test_energies_are_measured_for_so_long(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of slow versions, those that come first have one, so that finals end."""
+    now = [0.0]
+    monkeypatch.setattr(finals_rounds.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(Cpu, "energy_counter", lambda self: EnergyCounter(lambda: (0.0,)))
+
+    def window(counter: object, repeat: Any) -> Window:
+        now[0] += finals_rounds.ENERGY_S / 3
+        return Window(2.0, 1e-5, None)
+
+    monkeypatch.setattr(finals_rounds, "measure_window", window)
+    bench = MeasuringDevice(replace(prepared.job, energy=True))
+    monkeypatch.setattr(bench.machine, "repeater", lambda run, pairs: run)
+    monkeypatch.setattr(finals_rounds, "energy_of_run", lambda whole, restoring, us: Energy(2.0, 100.0))
+    medians = {f"version {k}": 10.0 for k in range(9)}
+    found = Finals(bench).energy_of_all(dict.fromkeys(medians, print), medians, [*medians], 0)
+    assert [*found] == ["version 0", "version 1", "version 2"]
+    assert found["version 0"].low is None
+
+
 def test_the_newest_sound_finals_decide_by_time(prepared: PreparedRun, tmp_path: Path) -> None:
     """Finals by energy have times like any: they say which is the fastest where they are newer, or the only ones."""
     with Store.open(tmp_path / "db") as store:

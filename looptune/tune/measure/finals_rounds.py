@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -25,6 +26,8 @@ PAUSES_S = (0.0, 1.0, 4.0)
 """The finals wait so long before each attempt: what disturbs a machine often takes some seconds."""
 WINDOWS = 3
 """Windows in which the energy of a version is measured that may win by it."""
+ENERGY_S = 240.0
+"""So long energies are measured where they decide: those of the default and of the fastest versions first."""
 NEAR = 1.1
 """A version that needs more than so many times the least energy in one window is not measured again."""
 BY_ENERGY: tuple[Objective, ...] = ("energy", "edp")
@@ -100,7 +103,10 @@ class Finals:
         medians = {name: summary(us).median_us for name, us in times.items()}
         shown = [name for name, us in times.items() if name not in leaving or len(us) == most]
         if lineup.energy_decides:
-            return Times(times, wrong, disturbed, self.energy_of_all(runs, medians, shown, lineup.seed))
+            # The default, which all are compared with, then the fastest.
+            ordered = sorted(medians, key=lambda name: (name != lineup.default, medians[name]))
+            by_time = {name: medians[name] for name in ordered}
+            return Times(times, wrong, disturbed, self.energy_of_all(runs, by_time, shown, lineup.seed))
         energy = self.energy(runs, {name: medians[name] for name in shown}) if lineup.energy else {}
         return Times(times, wrong, disturbed, energy)
 
@@ -111,27 +117,38 @@ class Finals:
 
         The windows of a version do not follow each other, and their order is shuffled: a board becomes warmer, and
         then needs more. Versions are near that need up to NEAR times the least energy, or have up to NEAR times the
-        least EDP, in their first windows.
+        least EDP, in their first windows. After ENERGY_S no other window begins, so that slow versions have fewer, and
+        the last ones none.
         """
-        first = self.energy(runs, medians_us)
+        until = time.monotonic() + ENERGY_S
+        first = self.energy(runs, medians_us, until)
         near = {name for objective in BY_ENERGY for name in _near(objective, first, medians_us)}
         found = {name: [energy] for name, energy in first.items()}
         order, shuffler = sorted(found.keys() & (near | set(shown))), random.Random(seed)
         for _ in range(WINDOWS - 1):
             shuffler.shuffle(order)
-            for name, energy in self.energy(runs, {name: medians_us[name] for name in order}).items():
+            for name, energy in self.energy(runs, {name: medians_us[name] for name in order}, until).items():
                 found[name].append(energy)
         return {name: energy_of_windows(windows) for name, windows in found.items()}
 
-    def energy(self, runs: Mapping[str, Run], medians_us: Mapping[str, float]) -> dict[str, Energy]:
-        """Return the energy of one run of each version that has a median in the finals, where it can be told."""
+    def energy(
+        self, runs: Mapping[str, Run], medians_us: Mapping[str, float], until: float = math.inf
+    ) -> dict[str, Energy]:
+        """Return the energy of one run of each version that has a median in the finals, where it can be told.
+
+        ``until``: the reading of ``time.monotonic`` after which no version is begun with.
+        """
         machine, counter, pairs = self.device.machine, self.device.counter, self.device.pairs()
-        if counter is None:
+        if counter is None or not medians_us or time.monotonic() > until:
             return {}
-        restoring = measure_window(counter, machine.repeater(None, pairs)) if pairs and medians_us else None
-        windows = {name: measure_window(counter, machine.repeater(runs[name], pairs)) for name in medians_us}
-        found = {name: energy_of_run(window, restoring, medians_us[name]) for name, window in windows.items()}
-        return {name: energy for name, energy in found.items() if energy is not None}
+        restoring = measure_window(counter, machine.repeater(None, pairs)) if pairs else None
+        found: dict[str, Energy] = {}
+        for name, median_us in medians_us.items():
+            if time.monotonic() > until:
+                break
+            energy = energy_of_run(measure_window(counter, machine.repeater(runs[name], pairs)), restoring, median_us)
+            found |= {} if energy is None else {name: energy}
+        return found
 
     def undisturbed(
         self, rounds: Callable[[], dict[str, tuple[float, ...]]], lineup: FinalsRequest
