@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from looptune.frontend.finalize import FINAL
 from looptune.frontend.name_resolution import OFFSET, base
+from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Assign, Binary, Cast, Const, Expr, If, Load, Local, Loop, Node, Stmt, Unary, Var, While
 from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.simplify import add, div, fold, is_integer, max_of, mul, sub
@@ -219,8 +220,14 @@ class _Closer:
         return found
 
     def counted(self, loop: While, steps: Mapping[str, Sum], known: Known) -> Loop | None:
-        """Return a ``while`` loop that runs a number of times which is known when it begins as a counted loop."""
+        """Return a ``while`` loop that runs a number of times which is known when it begins as a counted loop.
+
+        None for any other, such as one whose condition reads an array that its body writes.
+        """
         changed = _assigned(loop.body)
+        written = written_names(loop.body)
+        if any(n.array in written for n in walk(loop.cond) if isinstance(n, Load)):
+            return None
         outer = {n: v for n, v in known.items() if n not in changed and not _names(v) & changed}
         match self.put(loop.cond, outer):
             case Binary("<" | "<=" | ">" | ">=" | "!=" as op, a, b) if is_integer(a.dtype):

@@ -25,6 +25,15 @@ void f(int n, int x, const int a[n], int at[3]) {
   for (i = n - 1; i >= 0; i -= 2) if (a[i] == x) break; else at[1] += a[i];
   at[2] = i;
 }""",
+    "a bound that the body writes": """
+void f(int n, int a[n + 3], int b[2]) {
+  int k = 0;
+  a[1] = 40;
+  for (int i = 0; i < a[1]; i++) a[1] -= 3;
+  while (k < a[0] + n) { a[n] += k; a[0] = a[0] > 3 ? a[0] - 2 : a[0]; k += 1; }
+  b[0] = k;
+  for (k = 0; k < b[1] + 9; k++) b[1]--;
+}""",
     "break in an inner loop": """
 void f(int n, int m, double a[n][m], const int b[m]) {
   for (int i = 0; i < n; i++)
