@@ -31,7 +31,7 @@ from looptune.deploy.python_module import measurement_lines
 from looptune.deploy.shape_text import accesses_text, extents_text
 from looptune.frontend.signature import Head
 from looptune.ir.c_printer import C_TYPES
-from looptune.ir.nodes import Array, Codelet, Scalar, Var
+from looptune.ir.nodes import Array, Codelet, Scalar, Var, promoted_type
 from looptune.ir.simplify import is_integer
 from looptune.schedule.analysis import Analysis
 
@@ -108,7 +108,7 @@ def handler(codelet: Codelet, function: CFunction) -> str:
     whole = [p.name for p in scalars if is_integer(p.dtype)]
     real = [p.name for p in scalars if not is_integer(p.dtype)]
     values = {p.name: f"looptune_call.arrays[{k}]" for k, p in enumerate(arrays)}
-    kinds = {p.name: C_TYPES[p.dtype] for p in scalars}
+    kinds = {p.name: C_TYPES[promoted_type(p.dtype)] for p in scalars}
     values |= {name: f"({kinds[name]})looptune_call.integers[{k}]" for k, name in enumerate(whole)}
     values |= {name: f"({kinds[name]})looptune_call.numbers[{k}]" for k, name in enumerate(real)}
     given = [values[name] for name in function.names]

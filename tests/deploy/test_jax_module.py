@@ -45,6 +45,7 @@ void scaled(int n, float x[n]) { for (int i = 0; i < n; i++) x[i] += scale * tab
 void rows(int n, int m, float **a, float x[m])
 { for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) a[i][j] += x[j]; }
 void wide(int n, double a, const float x[n], float y[n]) { for (int i = 0; i < n; i++) y[i] += a * x[i]; }
+void half(int n, _Float16 a, const _Float16 x[n], _Float16 y[n]) { for (int i = 0; i < n; i++) y[i] += a * x[i]; }
 void jax(int n, float np[n], float self[n]) { for (int i = 0; i < n; i++) np[i] = np[i] + self[i]; }
 void reads(int n, const float x[n]) { float s = 0; for (int i = 0; i < n; i++) s += x[i]; }
 """
@@ -293,6 +294,25 @@ def test_the_example_of_the_documents(gemm: ModuleType, folder: Path, kept: Path
     places = f"{folder}:{Path(jax.__file__).parents[1]}"
     assert run_alone(folder, shown, PYTHONPATH=places).split() == ["(100,", "100)"]
     assert run_alone(folder, shown, PYTHONPATH=places, PATH="").split() == ["(100,", "100)"]
+
+
+@needs_compiler
+def test_halves_are_computed_in_float(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number is rounded to its type before; a compiler that rounds every operation is refused."""
+    import jax
+
+    module = made("half")
+    if module.half_flags() is None:
+        pytest.skip("the compiler has no _Float16 that is computed in float")
+    x, y = (np.linspace(0.1, 3, 7).astype(np.float16) for _ in range(2))
+    expected = (y.astype(np.float32) + np.float32(np.float16(0.1)) * x).astype(np.float16)
+    for call in (module.half, jax.jit(module.half)):
+        found = np.asarray(call(0.1, x, y))
+        assert found.dtype == np.float16
+        np.testing.assert_array_equal(found, expected)
+    monkeypatch.setattr(module, "half_flags", lambda: None)
+    with pytest.raises(RuntimeError, match=r"half computes with _Float16 in float, and .* rounds every operation"):
+        module._compiled("half", module.sources(), module.KERNEL.options)
 
 
 @needs_compiler

@@ -32,7 +32,7 @@ from looptune.core.cache_file import publish_file, read_published
 from looptune.deploy.runtime.arguments import Parameter, Shape, check_array, integer, number
 from looptune.deploy.runtime.module_folder import module_folder
 from looptune.runtime.array_reach import Reach, array_reaches, too_short_message
-from looptune.runtime.c_compiler import compile_error, compiler_command, symbolic_flags
+from looptune.runtime.c_compiler import compile_error, compiler_command, half_flags, symbolic_flags
 from looptune.runtime.cpu_name import cpu_name
 
 HANDLER = "looptune_xla_handler"
@@ -167,7 +167,8 @@ class JaxFunction:
                     f"{p.name} is a number (float64), and JAX has rounded it to {given.dtype}: give it as one of "
                     'Python which jax.jit does not trace, or jax.config.update("jax_enable_x64", True)'
                 )
-            return 0.0, given.astype(jnp.float64 if wide else jnp.float32)
+            rounded = given.astype(jnp.float16) if p.dtype == "float16" else given
+            return 0.0, rounded.astype(jnp.float64 if wide else jnp.float32)
         value = number(p, given)
         if self.kernel.platform != "cpu" or (p.dtype == "float64" and not wide):
             return value, None
@@ -222,6 +223,12 @@ def _compiled(name: str, files: Mapping[str, str], options: Sequence[str]) -> by
         raise RuntimeError(
             f"{name} is compiled when it is first called, and there is no C compiler: install gcc, or set CC"
         )
+    halves = half_flags() if any("_Float16" in text for text in files.values()) else ()
+    if halves is None:
+        raise RuntimeError(
+            f"{name} computes with _Float16 in float, and {compiler_command()[0]} rounds every operation on it: gcc "
+            "from version 12 and clang from version 16 do not"
+        )
     with tempfile.TemporaryDirectory(prefix="looptune-jax-") as folder:
         for file, text in files.items():
             (Path(folder) / file).write_text(text)
@@ -229,7 +236,7 @@ def _compiled(name: str, files: Mapping[str, str], options: Sequence[str]) -> by
         library = Path(folder) / "handler.so"
         # A codelet in main has its name.
         flags = ["-std=gnu17", "-fPIC", "-shared", "-fvisibility=hidden", "-w", "-Dmain=looptune_main"]
-        flags += [*symbolic_flags(), *options]
+        flags += [*symbolic_flags(), *halves, *options]
         flags += ["-I", jax.ffi.include_dir(), "-o", str(library)]
         wrong = compile_error([*flags, *texts, "-ldl", "-lpthread", "-lm"])
         if wrong is not None:
