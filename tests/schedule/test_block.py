@@ -133,6 +133,26 @@ def test_a_nest_without_pieces_in_order_is_refused() -> None:
         schedule(Analysis(read(SHORTEST)), parse_lines(("loop k: block 4",)))
 
 
+IDLE = """
+void f(int n, double A[n][n], double x[n]) {
+  for (int k = 0; k < n; k++) {
+    for (int p = n; p < k; p++) x[p] += A[p][k];
+    for (int i = k + 1; i < n; i++) {
+      A[i][k] /= A[k][k];
+      for (int j = k + 1; j < n; j++) A[i][j] -= A[i][k] * A[k][j];
+    }
+  }
+}
+"""
+
+
+def test_a_statement_that_never_runs_is_left_out() -> None:
+    """It is in no piece, and the others are as they would be without it."""
+    done = schedule(Analysis(read(IDLE)), parse_lines(("loop 1: block 3",))).codelet
+    assert prove(read(IDLE), done, {"n": 11}).verdict == "proved"
+    assert not any(getattr(n, "array", "") == "x" for n in walk(done.body))
+
+
 def positive_definite(text: str, n: int) -> cross_check.Arguments:
     """Return arguments of which A is a positive definite matrix of n rows."""
     rng = np.random.default_rng(n)

@@ -158,7 +158,10 @@ class Block(GeneratedTransform):
     def _order(
         self, site: DirectiveSite, parts: Mapping[str, Sequence[_Part]], groups: Sequence[Sequence[Piece]]
     ) -> dict[str, tuple[SchedulePiece, ...]]:
-        """Return the order: in each group, the movable loops outside of the steps where that is legal."""
+        """Return the order: in each group, the movable loops outside of the steps where that is legal.
+
+        A statement that never runs is in no group, and keeps its time.
+        """
         order: dict[str, list[SchedulePiece]] = {n: [] for n in parts}
         for place, group in enumerate(groups):
             most = min(len(parts[n][k].movable) for n, k in group)
@@ -171,7 +174,7 @@ class Block(GeneratedTransform):
                     break
             for n, pieces in made.items():
                 order[n] += pieces
-        return {n: tuple(pieces) for n, pieces in order.items() if pieces}
+        return {n: tuple(pieces) if pieces else site.order[n] for n, pieces in order.items()}
 
     def _timed(
         self, site: DirectiveSite, statement: str, part: _Part, place: int, outside: int, *, as_text: bool
