@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import looptune
-from looptune.backends.numba_cpu.backend import _Writer
+from looptune.backends.numba_cpu.functions import FunctionWriter
 from looptune.backends.numba_cuda.writer import CudaWriter
 from looptune.frontend import load
 from looptune.ir.c_printer import expression_text
@@ -130,7 +130,7 @@ def python_names() -> dict[str, int]:
 def test_python_has_the_structure_of_the_tree() -> None:
     """Values, bounds, conditions and places, parsed by Python, are what the interpreter computes."""
     made = lower(load("void f(int n, float x[n])\n{\n  for (int i = 0; i < n; i++)\n    x[i] = 1;\n}\n").codelet)
-    writers = (_Writer({"n"}), CudaWriter(made, {"n"}))
+    writers = (FunctionWriter(made), CudaWriter(made, {"n"}))
     for e in trees(400, values=True):
         want = meaning(e)
         for writer in writers:

@@ -86,7 +86,7 @@ def test_a_default_module_computes_what_c_means(program: Program, tmp_path: Path
 def test_a_wrong_result_is_found(tmp_path: Path) -> None:
     """check=True names the element, both values and the tolerance; the function itself leaves what it computed."""
     path = written(tmp_path, AXPY, None, "numba-cpu", default=True)
-    path.write_text(path.read_text().replace("a * x[uintp(i)]", "a * x[0]", 1))
+    path.write_text(path.read_text().replace("a * x[i__index]", "a * x[0]", 1))
     made = imported(path)
     x, y = np.arange(4, dtype=np.float32), np.ones(4, np.float32)
     with pytest.raises(
@@ -99,7 +99,7 @@ def test_a_wrong_result_is_found(tmp_path: Path) -> None:
 def test_what_the_generator_gets_wrong_is_found(tmp_path: Path) -> None:
     """check=True compiles the C text: where kernels and the loops beside them are wrong alike, it still says so."""
     path = written(tmp_path, AXPY, None, "numba-cpu", default=True)
-    text, changed = re.subn(r"a \* x\[(uintp\(i\)|i)\]$", "a * x[0]", path.read_text(), flags=re.MULTILINE)
+    text, changed = re.subn(r"a \* x\[(i__index|i)\]$", "a * x[0]", path.read_text(), flags=re.MULTILINE)
     assert changed == 2, "the kernel and the loops beside it, not the C text"
     path.write_text(text)
     x, y = np.arange(4, dtype=np.float32), np.ones(4, np.float32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from looptune.backends.numba_cpu import backend
+from looptune.backends.numba_cpu import functions
 from looptune.frontend import c_types
 from looptune.ir import c_printer
 from looptune.ir.nodes import Loop
@@ -54,8 +54,8 @@ def _legality() -> None:
 
 def _trips() -> None:
     """A loop that is shared out has an iteration too few."""
-    usual = backend._trips
-    backend._trips = lambda loop, writer: f"({usual(loop, writer)}) - 1"
+    usual = functions._trips
+    functions._trips = lambda loop, writer: f"({usual(loop, writer)}) - 1"
 
 
 BUGS: Mapping[str, Bug] = {

@@ -195,8 +195,8 @@ def test_a_fault_of_the_generator_is_found(tmp_path: Path, monkeypatch: pytest.M
     """The code that compiles versions for the CPU takes no part in what they are compared with."""
     module = NumbaCpu._module
 
-    def planted(self: NumbaCpu, plan: Any, **options: bool) -> str:
-        return module(self, plan, **options).replace(") - y[", ") + y[")
+    def planted(self: NumbaCpu, *given: Any) -> str:
+        return module(self, *given).replace(") - y[", ") + y[")
 
     monkeypatch.setattr(NumbaCpu, "_module", planted)
     assert isinstance(outcome(load(PASS), tmp_path), WrongResult)

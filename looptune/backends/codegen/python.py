@@ -170,8 +170,12 @@ SHARE = "__share"
 ADDRESSES = "addresses__"
 """The array of the addresses of a CPU's kernels."""
 
+INDEX = "__index"
+"""What the name of an unsigned subscript ends with that a CPU's kernels compute once in a loop."""
+
 MADE = (
     ADDRESSES,
+    INDEX,
     "__end",
     "__team",
     SHARE,
