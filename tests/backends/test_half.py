@@ -16,6 +16,7 @@ import looptune
 from looptune.backends.codegen import half
 from looptune.core.errors import UsageError
 from looptune.frontend import load
+from looptune.ir.specialize import specialize
 from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
@@ -86,6 +87,11 @@ CASES: Mapping[str, tuple[str, Mapping[str, int | float], tuple[str, ...]]] = {
         GEMM, {"n": 16, "m": 32, "alpha": 0.1},
         ("loop j: unroll 2, split, jam", "loop k: tile 8", "loop k: stage a, b, buffers 2, unroll 4", SMALL),
     ),
+    "gemm, 8 elements at a time": (
+        GEMM, {"n": 32, "m": 32, "alpha": 0.1},
+        ("loop j: unroll 2, contiguous, jam", "loop k: tile 16", "loop k: stage a, b, buffers 2",
+         "codelet: grid blocksize 8x8", "codelet: vectorize"),
+    ),
     "stencil": (STENCIL, {"t": 3, "n": 17}, ()),
     "stencil in tiles": (STENCIL, {"t": 3, "n": 17}, ("loop 2: stage A", "loop 4: stage B", "loop 5: unroll 2", SMALL)),
     "stencil, persistent": (STENCIL, {"t": 3, "n": 17}, ("loop s: persistent", SMALL)),
@@ -100,8 +106,20 @@ CASES: Mapping[str, tuple[str, Mapping[str, int | float], tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-def planned(text: str, lines: tuple[str, ...], *, blocks: bool = True) -> Plan:
-    return lower(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet, "\n".join(lines), blocks=blocks)
+SPECIALIZED = frozenset({"gemm, 8 elements at a time"})
+
+
+def planned(text: str, lines: tuple[str, ...], sizes: Mapping[str, int | float] | None = None) -> Plan:
+    """``sizes``: constants, which tell that rows begin at multiples of 16 bytes."""
+    codelet = load(text).codelet
+    if sizes is not None:
+        codelet = specialize(codelet, {n: v for n, v in sizes.items() if isinstance(v, int)})
+    return lower(schedule(Analysis(codelet), parse_lines(lines)).codelet, "\n".join(lines), blocks=True)
+
+
+def plan_of(name: str) -> Plan:
+    text, sizes, lines = CASES[name]
+    return planned(text, lines, sizes if name in SPECIALIZED else None)
 
 
 def given_for(text: str, sizes: Mapping[str, int | float]) -> cross_check.Arguments:
@@ -131,8 +149,8 @@ def wanted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, np.n
 def test_cuda_c_leaves_what_gcc_leaves(wanted: dict[str, dict[str, np.ndarray]], tmp_path: Path) -> None:
     """As C++, with the integer arithmetic that the host has."""
     cases = [
-        cuda_c_on_cpu.Case(name, planned(text, lines), load(text).codelet, given_for(text, sizes))
-        for name, (text, sizes, lines) in CASES.items()
+        cuda_c_on_cpu.Case(name, plan_of(name), load(text).codelet, given_for(text, sizes))
+        for name, (text, sizes, _) in CASES.items()
     ]
     for name, got in cuda_c_on_cpu.run(cases, tmp_path).items():
         equal(wanted[name], got, name)
@@ -144,9 +162,9 @@ def test_the_simulator_leaves_what_gcc_leaves(wanted: dict[str, dict[str, np.nda
     """Numba's text, on arrays of float16, with a half parameter that is given as a double."""
     backend = targets.backend("numba-cuda", tmp_path)
     programs = [
-        cross_check.Emitted(name, backend.emit(planned(text, lines)), text.split("(")[0].split()[-1],
+        cross_check.Emitted(name, backend.emit(plan_of(name)), text.split("(")[0].split()[-1],
                             given_for(text, sizes))
-        for name, (text, sizes, lines) in CASES.items()
+        for name, (text, sizes, _) in CASES.items()
     ]  # fmt: skip
     for name, got in cross_check.simulated(programs, tmp_path).items():
         equal(wanted[name], got, name)
@@ -178,7 +196,9 @@ def test_a_gpu_converts_by_single_instructions(target: str, arch: str) -> None:
     assert "cvt.rn.f16.f32" not in text.partition("stencil_1")[2]
     assert "cvt.rn.f16.f64" in text
     assert "call" not in text
-    assert targets.ptx(target, planned(GEMM, CASES["gemm in tiles"][2]), arch).count("cvt.f32.f16") > 1
+    text = targets.ptx(target, plan_of("gemm, 8 elements at a time"), arch)
+    assert "cp.async.cg.shared.global" in text
+    assert text.count("cvt.f32.f16") > 1
 
 
 def doubles() -> np.ndarray:

@@ -1,5 +1,5 @@
 /* expect:
-FILE:6:22: x, of type __bf16, is not accepted in a codelet: write float, double or an integer type instead
+FILE:6:22: x, of type __bf16, is not accepted in a codelet: write _Float16 or float instead
   void f(int n, __bf16 *x, float *y) {
                        ^
 */
