@@ -32,7 +32,7 @@ CUDA = (
     "looptune.backends.cuda.launch",
     "looptune.backends.numba_cuda.tested_versions",
     "looptune.backends.numba_cuda.noalias",
-    *(f"{RUNTIME}.{name}" for name in ("module_folder", "cubin_cache", "devices", "cuda_function")),
+    *(f"{RUNTIME}.{name}" for name in ("module_folder", "cubin_cache", "devices", "constant_sizes", "cuda_function")),
     f"{RUNTIME}.simulator_function",
 )
 KEPT = ("looptune.core.cache_file", "looptune.backends.numba_cpu.code_cache")

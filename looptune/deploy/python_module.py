@@ -81,11 +81,11 @@ def text(request: ModuleRequest) -> str:
     analysis = Analysis(codelet, request.floats.reorder)
     without = plans.default(analysis, blocks=gpu)
     default = assembly.add(without, "no directives, any sizes")
+    rows = [_row(request, analysis, best, assembly) for best in request.measured]
     large = ""
     if gpu and not needs_wide_indices(without) and uncounted_arrays(without):
         wide = replace(without, wide_indices=True)
         large = assembly.add(wide, "no directives, any sizes, arrays of more than 2^31 elements")
-    rows = [_row(request, analysis, best, assembly) for best in request.measured]
     loops = Cpu(
         runtime.names | compiled.names | {k.name for k in assembly.found.values()}, "original", options="STRICT"
     )

@@ -63,6 +63,10 @@ class LoadedKernel(NamedTuple):
     types: Sequence[str]
 
 
+class Size(int):
+    """An integer parameter of a call, which may be a constant of its kernels; what is computed with it is an int."""
+
+
 class ArgumentSlot:
     """A placeholder for an argument of the call while a plan is bound: number ``k`` of its arrays, or of its floats."""
 
@@ -238,12 +242,14 @@ class BoundPlan(Launcher):
     ``plan(launch, new, *params)`` calls ``launch(kernel, grid, block, *args)`` for each launch in turn, and
     ``new(count, dtype)`` for its own arrays, with ``zeros=True`` for those that have to be zero. A grid that is a
     number is the number of blocks that each multiprocessor runs of a kernel whose blocks wait for each other.
-    ``params`` are the sizes, and an ArgumentSlot for every other parameter; ``load`` compiles and loads a kernel. Its
-    own arrays have at most ``most`` elements, else TooManyElements is raised.
+    ``params`` are the sizes, and an ArgumentSlot for every other parameter; ``load`` compiles and loads a kernel, whose
+    parameters with these numbers have these values if they are a ``Size``. Its own arrays have at most ``most``
+    elements, else TooManyElements is raised.
     """
 
     def __init__(
-        self, plan: Callable[..., None], params: Sequence[Any], load: Callable[[Any], LoadedKernel], stream: int,
+        self, plan: Callable[..., None], params: Sequence[Any],
+        load: Callable[[Any, tuple[tuple[int, int], ...]], LoadedKernel], stream: int,
         most: float = math.inf,
     ) -> None:  # fmt: skip
         super().__init__()
@@ -302,10 +308,11 @@ class BoundPlan(Launcher):
 
     def _frame(self, kernel: Any, block: Sequence[int], args: Sequence[Any]) -> ParameterBlock:
         """Return the frame of a kernel; ``ArgumentSlot`` and ``Scratch`` live as long as this object."""
-        key = (kernel, block, tuple(id(a) for a in args if isinstance(a, ArgumentSlot | Scratch)))
+        sizes = constant_sizes(args)
+        key = (kernel, block, sizes, tuple(id(a) for a in args if isinstance(a, ArgumentSlot | Scratch)))
         frame = self.frames.get(key)
         if frame is None:
-            frame = self.frames[key] = ParameterBlock(self.load(kernel), block, args)
+            frame = self.frames[key] = ParameterBlock(self.load(kernel, sizes), block, args)
             self._settle(frame)
         return frame
 
@@ -321,9 +328,14 @@ class BoundPlan(Launcher):
         if len(self.launches) > FEW:
             self._frame(kernel, block, args).call(grid, self.stream)
             return
-        frame = ParameterBlock(self.load(kernel), block, args)
+        frame = ParameterBlock(self.load(kernel, constant_sizes(args)), block, args)
         frame.fill(_sizes(args))
         self.launches.append((frame, *frame.call(grid, self.stream)))
+
+
+def constant_sizes(args: Sequence[Any]) -> tuple[tuple[int, int], ...]:
+    """Return the numbers of the arguments that may be constants, each with its value."""
+    return tuple((k, int(a)) for k, a in enumerate(args) if isinstance(a, Size))
 
 
 def _sizes(args: Sequence[Any]) -> list[int]:

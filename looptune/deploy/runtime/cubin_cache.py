@@ -25,13 +25,16 @@ CUBIN_COMPILERS = ("numba", "numba-cuda", "cuda-core", "nvidia-nvvm", "nvidia-nv
 
 
 def cached_cubin(
-    make: Callable[[Any, Sequence[str], str], bytes], kernel: Any, signature: Sequence[str], arch: str
-) -> bytes:
+    make: Callable[[Any, Sequence[str], str], bytes], kernel: Any, signature: Sequence[str], arch: str,
+    sizes: tuple[tuple[int, int], ...] = (),
+) -> bytes:  # fmt: skip
     """Return what ``make`` returns for these arguments, from a file if it was made before.
+
+    ``sizes``: parameters of the kernel that are constants, with their values.
 
     Where the folder cannot be written, it is made in every process.
     """
-    facts = repr((MODULE_CODE, kernel.__name__, tuple(signature), arch, compiler_versions()))
+    facts = repr((MODULE_CODE, kernel.__name__, tuple(signature), arch, compiler_versions(), sizes))
     path = module_folder() / f"{kernel.__name__}-{hashlib.sha256(facts.encode()).hexdigest()[:32]}.cubin"
     code = read_published(path)
     if code is None:

@@ -12,7 +12,8 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from threading import Thread
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,15 @@ from cuda.bindings import driver
 from cuda.core import ObjectCode
 
 from looptune.backends.cuda.driver import MOST_ELEMENTS, Memory, check
-from looptune.backends.cuda.launch import ArgumentSlot, BoundPlan, GridTooLarge, LoadedKernel, TooManyElements
+from looptune.backends.cuda.launch import (
+    ArgumentSlot,
+    BoundPlan,
+    GridTooLarge,
+    LoadedKernel,
+    Size,
+    TooManyElements,
+    constant_sizes,
+)
 from looptune.deploy.runtime.arguments import (
     READERS,
     DeviceBuffer,
@@ -33,6 +42,7 @@ from looptune.deploy.runtime.arguments import (
     on_host,
     reader,
 )
+from looptune.deploy.runtime.constant_sizes import MOST_SPECIALIZED, SPECIALIZE, Sizes, with_constants
 from looptune.deploy.runtime.cubin_cache import cached_cubin
 from looptune.deploy.runtime.devices import (
     capturing,
@@ -68,7 +78,7 @@ class PreparedCall(NamedTuple):
 
     ``expected``: the type and shape of each array; ``counts``: their elements; ``wide``: the numbers of the arrays that
     are read WIDE bytes at a time; ``ordinal``: the number of the device; ``size_values``: addresses known to be on it;
-    ``reach``: the elements that the loops access.
+    ``reach``: the elements that the loops access; ``pending``: the kernels for these sizes, while they are compiled.
     """
 
     bound: BoundPlan
@@ -78,6 +88,7 @@ class PreparedCall(NamedTuple):
     ordinal: int
     size_values: set[int]
     reach: tuple[Reach | None, ...] = ()
+    pending: Thread | None = None
 
 
 class Gpu(Function):
@@ -87,7 +98,9 @@ class Gpu(Function):
         super().__init__(tuned)
         self.own = threading.local()
         self.lock = threading.RLock()
-        self.compiled: dict[tuple[str, Any], Any] = {}
+        self.compiled: dict[tuple[str, Any, Sizes], Any] = {}
+        self.specialized: set[tuple[int, ...]] = set()
+        self.compiling: dict[tuple[int, ...], Thread] = {}
 
     def __call__(
         self, ints: tuple[Any, ...], floats: tuple[Any, ...], arrays: tuple[Any, ...], stream: Any = None
@@ -97,6 +110,9 @@ class Gpu(Function):
         try:
             ready: PreparedCall = self.own.ready[context, where, ints]
         except (AttributeError, KeyError, TypeError):
+            ready = self.ready(context, where, ints)
+        if ready.pending is not None and not ready.pending.is_alive():
+            self.own.ready.pop((context, where, self.values(ints)), None)
             ready = self.ready(context, where, ints)
         bound, counts = ready.bound, ready.counts
         lasts: tuple[int, ...] = ()
@@ -197,19 +213,58 @@ class Gpu(Function):
     def _made(self, context: int, where: int, values: tuple[int, ...]) -> PreparedCall:
         shapes = self.shapes(values)
         device, ordinal = device_of(), context_device(context)
-        match, bound = self._first_that_runs(device, values, where)
+        pending = self._begun(device, values)
+        constant = pending is None and self._specializes(values)
+        match, bound = self._first_that_runs(device, values, where, constant)
         self.warn(match, device, values, 5)
         wide = self.tuned.plans[match.plan].wide
         wanted = tuple(expected_array(p, shape) for p, shape in zip(self.arrays, shapes, strict=True))
         numbers = tuple(k for k, p in enumerate(self.arrays) if p.name in wide)
-        return PreparedCall(bound, wanted, tuple(w.items for w in wanted), numbers, ordinal, set(), self.reach(values))
+        counts = tuple(w.items for w in wanted)
+        return PreparedCall(bound, wanted, counts, numbers, ordinal, set(), self.reach(values), pending)
 
-    def _first_that_runs(self, device: Device, values: tuple[int, ...], where: int) -> tuple[Match, BoundPlan]:
+    def _specializes(self, values: tuple[int, ...]) -> bool:
+        """Return whether the sizes are to be constants of kernels."""
+        with self.lock:
+            if SPECIALIZE is not False and len(self.specialized) < MOST_SPECIALIZED:
+                self.specialized.add(values)
+            return SPECIALIZE is not False and values in self.specialized
+
+    def _begun(self, device: Device, values: tuple[int, ...]) -> Thread | None:
+        """Return what compiles the kernels for these sizes, if it is to do so in the background and has not done it."""
+        if SPECIALIZE != "background" or not self._specializes(values):
+            return None
+        with self.lock:
+            if values not in self.compiling:
+                found: list[tuple[Any, Sizes]] = []
+                slots = [Size(v) for v in values]
+                plan = self.tuned.plans[self._usable(device, values)[0].plan]
+                plan.launches(lambda k, grid, block, *args: found.append((k, constant_sizes(args))),
+                              lambda *_, **__: ArgumentSlot(0), *self._params(slots))  # fmt: skip
+                made = Thread(target=self._compile, args=(dict.fromkeys(found), device.capability), daemon=True)
+                self.compiling[values] = made
+                made.start()
+            begun = self.compiling[values]
+        return begun if begun.is_alive() else None
+
+    def _compile(self, kernels: Iterable[tuple[Any, Sizes]], arch: str) -> None:
+        for kernel, sizes in kernels:
+            self.machine_code(kernel, arch, sizes)
+
+    def _params(self, whole: Iterable[int]) -> list[Any]:
+        """Return what a plan is called with: the sizes, and a slot for each array and each float."""
+        given = {p.name: ArgumentSlot(k) for ps in (self.floats, self.arrays) for k, p in enumerate(ps)}
+        left = iter(whole)
+        return [given[p.name] if p.name in given else next(left) for p in self.tuned.params]
+
+    def _first_that_runs(
+        self, device: Device, values: tuple[int, ...], where: int, constant: bool
+    ) -> tuple[Match, BoundPlan]:
         """Return the match at these sizes, or the default where it does not run, bound to the device."""
         refused: ValueError | None = None
         for match in self._usable(device, values):
             try:
-                return match, self._laid_out(match, device, values, where)
+                return match, self._laid_out(match, device, values, where, constant)
             except (GridTooLarge, TooManyElements) as error:
                 refused = refused or error
         assert refused is not None, "there is a default"
@@ -230,28 +285,35 @@ class Gpu(Function):
         reaches = (reach.most + 1 for reach in self.reach(values) if reach is not None)
         return max((*shapes, *reaches), default=0)
 
-    def _laid_out(self, match: Match, device: Device, values: tuple[int, ...], where: int) -> BoundPlan:
+    def _laid_out(self, match: Match, device: Device, values: tuple[int, ...], where: int, constant: bool) -> BoundPlan:
         plan = self.tuned.plans[match.plan]
-        whole = iter(values)
-        given = {p.name: ArgumentSlot(k) for ps in (self.floats, self.arrays) for k, p in enumerate(ps)}
-        params = [given[p.name] if p.name in given else next(whole) for p in self.tuned.params]
+        params = self._params(map(Size, values) if constant else values)
 
-        def load(kernel: Any) -> LoadedKernel:
-            function = self.loaded(kernel, device.capability)
+        def load(kernel: Any, sizes: Sizes) -> LoadedKernel:
+            function = self.loaded(kernel, device.capability, sizes)
             return LoadedKernel(kernel.__name__, function, self.tuned.signatures[kernel])
 
         return BoundPlan(plan.launches, params, load, where, math.inf if plan.wide_indices else MOST_ELEMENTS)
 
-    def loaded(self, kernel: Any, arch: str) -> Any:
+    def loaded(self, kernel: Any, arch: str, sizes: Sizes = ()) -> Any:
         """Return the handle of the kernel, compiled once for each architecture whichever thread asks first."""
         with self.lock:
-            if (arch, kernel) not in self.compiled:
-                code = cached_cubin(cubin, kernel, self.tuned.signatures[kernel], arch)
+            key = arch, kernel, sizes
+            if key not in self.compiled:
+                code = self.machine_code(kernel, arch, sizes)
                 module = ObjectCode.from_cubin(code)
                 entry = module.get_kernel(entry_of(code, kernel.__name__))
                 # The module owns the code.
-                self.compiled[arch, kernel] = (driver.CUfunction(int(entry.handle)), module)
-            return self.compiled[arch, kernel][0]
+                self.compiled[key] = (driver.CUfunction(int(entry.handle)), module)
+            return self.compiled[key][0]
+
+    def machine_code(self, kernel: Any, arch: str, sizes: Sizes) -> bytes:
+        """Return the machine code of the kernel with these sizes as constants, where it can be made."""
+        signature = self.tuned.signatures[kernel]
+        sized = with_constants(kernel, signature, sizes) if sizes else None
+        if sized is None:
+            return cached_cubin(cubin, kernel, signature, arch)
+        return cached_cubin(cubin, sized, signature, arch, sizes)
 
 
 def _to_wait_for(streams: Sequence[int], where: int) -> list[int]:
