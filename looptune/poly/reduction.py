@@ -38,8 +38,8 @@ class Accumulation:
 def accumulation(assign: Assign, guard: Expr | None = None) -> Accumulation | None:
     """Return how the statement accumulates into its target, or None if it does not.
 
-    The target may occur nowhere else in the statement. A ``_Float16`` target is rounded to 11 bits after every term: a
-    sum of ones stops at 2048. Its order counts too much to be changed, so that the result is None.
+    The target may occur nowhere else in the statement. None also where what is accumulated is rounded to the 11 bits of
+    ``_Float16`` after every term: a sum of ones stops at 2048, and its order counts too much to be changed.
 
     >>> from looptune.ir.nodes import Const
     >>> x = Var("x", "float32")
@@ -47,7 +47,7 @@ def accumulation(assign: Assign, guard: Expr | None = None) -> Accumulation | No
     Accumulation(op='+', exact=False, extra_conditions=None)
     """
     x, value = assign.target, assign.value
-    if x.dtype == HALF:
+    if x.dtype == HALF or _rounds_to_half(value, x):
         return None
     found = None
     match sum(n == x for n in walk(value)):
@@ -64,7 +64,8 @@ def accumulation(assign: Assign, guard: Expr | None = None) -> Accumulation | No
             )
         case 2:
             found = _chosen(value, x)
-    return None if found is not None and found.op in ("min", "max") and _cuts(value) else found
+    extreme = found is not None and found.op in ("min", "max")
+    return None if extreme and (_cuts(value) or _compares_halves(value, guard)) else found
 
 
 def _whole(value: Expr, x: Var | Load, op: str) -> bool:
@@ -80,6 +81,18 @@ def _cuts(value: Expr) -> bool:
     """Tell whether an integer is narrowed, so that the least value need not stay the least."""
     casts = [n for n in walk(value) if isinstance(n, Cast) and is_integer(n.dtype) and is_integer(n.arg.dtype)]
     return any(bits(n.dtype) < bits(n.arg.dtype) for n in casts)
+
+
+def _rounds_to_half(value: Expr, x: Var | Load) -> bool:
+    """Tell whether x is rounded to a half before it is x again."""
+    casts = (n for n in walk(value) if isinstance(n, Cast) and n.dtype == HALF)
+    return any(m == x for n in casts for m in walk(n))
+
+
+def _compares_halves(value: Expr, guard: Expr | None) -> bool:
+    """Tell whether what decides was rounded to a half: numbers that differ may count as equal."""
+    asked = (*(n.cond for n in walk(value) if isinstance(n, Select)), *(() if guard is None else (guard,)))
+    return any(isinstance(n, Cast) and n.dtype == HALF for n in walk(asked))
 
 
 def _calls(value: Expr) -> bool:

@@ -10,9 +10,8 @@ import pytest
 from looptune.core.errors import UnsupportedError
 from looptune.frontend import load
 from looptune.ir import c_printer
-from looptune.poly.reduction import accumulation
-from looptune.schedule.analysis import Analysis
 from tests.helpers import cross_check
+from tests.helpers.explanations import explained
 
 EXPRESSIONS = (
     "a[i] * b[i]", "a[i] * b[i] + a[i]", "(_Float16)(a[i] * b[i]) + a[i]", "a[i] + 2049", "a[i] * 70000",
@@ -89,14 +88,29 @@ DOT = "void f(int n, _Float16 x[n], _Float16 y[n], {0} s[1])\n{{ for (int i = 0;
 
 def test_a_sum_of_halves_keeps_its_order() -> None:
     """A float that halves are added to is a sum; a half is rounded after every term, and its order is its meaning."""
-    found = {}
-    for kind in ("float", "_Float16"):
-        analysis = Analysis(load(DOT.format(kind)).codelet)
-        (loop,) = analysis.codelet.body
-        found[kind] = accumulation(loop.body[0])  # type: ignore[union-attr, arg-type]
-    assert found["float"] is not None
-    assert found["float"].op == "+"
-    assert found["_Float16"] is None
+    (sum_,), (rounded,) = (explained(DOT.format(kind)).loops for kind in ("float", "_Float16"))
+    assert [r.op for r in sum_.reductions] == ["+"]
+    assert (rounded.kind, rounded.reductions) == ("sequential", ())
+
+
+@pytest.mark.parametrize(
+    ("statement", "op"),
+    [
+        ("s = (_Float16)(s + x[i]);", None),
+        ("s = (_Float16)s * x[i];", None),
+        ("if ((_Float16)y[i] > s) s = y[i];", None),
+        ("s = (_Float16)y[i] > s ? y[i] : s;", None),
+        ("s += (_Float16)(x[i] * y[i]);", "+"),
+        ("if ((_Float16)y[i] > x[i]) s += y[i];", "+"),
+        ("if (x[i] > s) s = x[i];", "max"),
+        ("s = fmaxf(s, (_Float16)y[i]);", "max"),
+    ],
+)
+def test_what_is_rounded_to_a_half_on_its_way_is_no_sum(statement: str, op: str | None) -> None:
+    """A float that is rounded after each term is as good as a half; a term may be rounded."""
+    text = "void f(int n, _Float16 x[n], float y[n], float r[1])\n{ float s = 0;\nfor (int i = 0; i < n; i++) "
+    (loop,) = explained(f"{text}{statement}\nr[0] = s; }}").loops
+    assert [r.op for r in loop.reductions] == ([op] if op else [])
 
 
 @pytest.mark.parametrize("kind", ["__bf16", "_Float16 _Complex"])
