@@ -33,6 +33,9 @@ FAR = 10.0
 FEWEST = 5
 """Rounds of the finals, however long they take."""
 
+FEW = 10
+"""Rounds that suffice for a version more than FAR times as slow: their verdict is certain."""
+
 MARGIN = 0.01
 """Ratios within this margin of 1 are the same."""
 
@@ -154,7 +157,7 @@ def finals(
     above holds, past ``patience_s`` in any case. Very short ones stop after ``most``: no interval needs more.
 
     Those of ``leaving`` that are SLOW beside the fastest of them are not run again: they have the first rounds only. So
-    do others more than FAR times as slow, after ``rounds`` rounds and ``seconds`` of their own.
+    do others more than FAR times as slow, after FEW rounds and ``seconds`` of their own.
     """
     order = sorted(samplers)
     times: dict[str, list[float]] = {name: [] for name in order}
@@ -171,7 +174,7 @@ def finals(
         elapsed = clock() - start
         done = len(times[order[0]])
         late = elapsed >= limit_s
-        ample = {name for name in order if name not in leaving and done >= rounds and spent[name] >= seconds}
+        ample = {name for name in order if name not in leaving and done >= FEW and spent[name] >= seconds}
         if far := ample and _far(times, ample, leaving):
             order = [name for name in order if name not in far]
         if done < fewest or (done < look and not late):

@@ -316,6 +316,15 @@ def test_compiling_overlaps_measuring(lab: FakeLab, tmp_path: Path):
     assert set(groups) == {"c", "m"}
 
 
+@pytest.mark.parametrize(("budget", "most"), [(Budget(), 10), (Budget(seconds=1000.0), 16)])
+def test_rounds_of_compiling_and_measuring_are_few(lab: FakeLab, tmp_path: Path, budget: Budget, most: int) -> None:
+    """At first short ones, for an early result; and short ones in a budget of time, where each may be the last."""
+    result = run(lab, tmp_path, parse("loop k: unroll {2..61}", "s"), jobs=1, overlap=False, budget=budget)
+    assert result.counts["timed"] == 61
+    rounds = re.sub(r"(.)\1*", r"\1", "".join(line[0] for line in ran(lab, ""))).count("m")
+    assert (4 if most == 10 else 11) <= rounds <= most
+
+
 @pytest.mark.wide
 @pytest.mark.parametrize("name", ["exhaustive", pytest.param("random", marks=pytest.mark.long)])
 def test_the_coordinator_is_cheap_and_small(lab: FakeLab, tmp_path: Path, name: str):

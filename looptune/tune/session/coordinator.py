@@ -43,6 +43,9 @@ ASKED_AT_ONCE = 64
 AHEAD = 4
 """Configurations for each compiling process that may be prepared and built before there is a device for them: while a
 kernel's original loops still run, its versions compile."""
+APART_AHEAD = 16
+"""The same where nothing is measured while versions compile and no budget of time ends: the fewer rounds of compiling
+and measuring there are, the less often all wait for the last version of a round."""
 FIRST_SHARE = 0.3
 """Of a budget of time: after it, a first version is measured even if others compile on the same cores."""
 PARKED_S = 0.25
@@ -178,7 +181,8 @@ class Coordinator:
         held = sum(isinstance(o.answer, PreparedVersion) for o in self._waiting) + len(self._built) + len(self._parked)
         workers = self._workers
         # Where nothing is measured while kernels compile, a few are compiled at first: a short budget has results too.
-        ahead_each = AHEAD if self._overlap else min(AHEAD, 1 + self._tally.done // max(1, workers.compilers))
+        first = math.inf if self._overlap else 1 + self._tally.done // max(1, workers.compilers)
+        ahead_each = min(first, AHEAD if self._overlap or self._budget.seconds is not None else APART_AHEAD)
         ahead = workers.load(self._number) + held < ahead_each * workers.compilers + workers.devices(self._number)
         apart = self._overlap or (workers.measuring == 0 and not (self._built and workers.compiling == 0))
         return ahead and apart and not self._done_asking()
