@@ -186,15 +186,15 @@ class TypeOf:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A struct type with its fields in order; ``tag`` is unique for each declaration."""
+    """A struct type with its fields in order; ``tag`` is unique for each declaration, and so tells types apart."""
 
     tag: str
-    fields: tuple[tuple[str, Type], ...]
+    fields: tuple[tuple[str, Type], ...] = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class UnsupportedType:
-    """A union, a function, ``long double``, a type nobody declared."""
+    """A union, a function, ``long double``, a type nobody declared, ``struct TAG`` without fields."""
 
     what: str
 

@@ -25,6 +25,7 @@ from looptune.frontend.c_constants import character, integer
 from looptune.frontend.c_lexer import Lexer
 from looptune.frontend.c_types import HEADER_TYPES, enumerated_type, named_type
 from looptune.frontend.heap_arrays import declare_heap_arrays
+from looptune.frontend.incomplete_structs import completed
 from looptune.frontend.lower_expressions import Expressions
 from looptune.frontend.normalize.sizes import replace_sizeof
 from looptune.frontend.other_languages import is_cxx
@@ -75,7 +76,7 @@ def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], 
                 gap = (gap[0] if before is None else before.start(), gap[1])
             text = text[: gap[0]] + re.sub(r"[^\n]", " ", text[slice(*gap)]) + text[gap[1] :]
             continue
-        file = _Reader(source, dtype, assumed).file(tree)
+        file = _Reader(source, dtype, assumed, _complete_structs(source, dtype, assumed, tree)).file(tree)
         overloaded = _overloaded(file.functions) if is_cxx(next(iter(source.sources))) else {}
         braces = {t.span for t in source.tokens if t.offset in emptied and t.text == "{"}
         functions = tuple(f for f in file.functions if f.name not in overloaded and f.open not in braces)
@@ -95,10 +96,14 @@ class _Reader:
 
     ``types`` holds the typedefs that are visible at the place being read, and under ``enum TAG`` the enumerated types;
     ``constants`` the enumeration constants that no declaration list has yet; ``numbers`` the values of those that are
-    visible; ``targets`` the labels that the function's jumps name.
+    visible; ``targets`` the labels that the function's jumps name. ``complete`` holds the structs at file scope: those
+    with a tag under ``struct TAG`` as well, for where it is named before its fields are listed.
     """
 
-    def __init__(self, source: Preprocessed, dtype: str | None, assumed: Mapping[str, str]) -> None:
+    def __init__(
+        self, source: Preprocessed, dtype: str | None, assumed: Mapping[str, str], complete: Mapping[str, s.Type]
+    ) -> None:
+        self.complete = complete
         self.source = source
         self.dtype = dtype
         self.types: dict[str, s.Type] = {
@@ -346,13 +351,15 @@ class _Reader:
         """Return a struct type, "a struct" where its fields are not known or have no plain type."""
         tag = f"struct {node.name}"
         if node.decls is None:
-            return self.types.get(tag, s.UnsupportedType("a struct"))
+            return self.types.get(tag, self.complete.get(tag, s.UnsupportedType(tag)))
+        if node.name is not None:
+            self.types[tag] = s.UnsupportedType(tag)
         made: s.Type = s.UnsupportedType("a struct with bit-fields")
         if not any(getattr(d, "bitsize", None) is not None for d in node.decls):
             fields = tuple((d.name, self.type(d.type)) for d in node.decls if isinstance(d, c_ast.Decl))
             named = all(name is not None for name, _ in fields)
-            at = node.coord
-            made = s.Struct(f"{tag}@{at.line}:{at.column}", fields) if named else s.UnsupportedType("a struct")
+            own = f"{tag}@{node.coord.line}:{node.coord.column}"
+            made = self.complete.get(own, s.Struct(own, fields)) if named else s.UnsupportedType("a struct")
         if node.name is not None:
             self.types[tag] = made
         return made
@@ -569,6 +576,18 @@ class _Reader:
                     yield self.expr(child)
                 case _:
                     yield from self.within(child)
+
+
+def _complete_structs(
+    source: Preprocessed, dtype: str | None, assumed: Mapping[str, str], tree: Any
+) -> Mapping[str, s.Type]:
+    """Return the structs at file scope, with the fields of those that the text names before it lists their fields."""
+    reader = _Reader(source, dtype, assumed, {})
+    for node in (n for n in tree.ext if isinstance(n, c_ast.Typedef | c_ast.Decl) and n.coord.line > 1):
+        kind = reader.type(node.type)
+        if isinstance(node, c_ast.Typedef):
+            reader.types[node.name] = kind
+    return completed(reader.types)
 
 
 def _targets(node: Any) -> Iterator[str]:

@@ -250,11 +250,21 @@ def _count(f: FieldVariable, places: Mapping[str, str]) -> str:
     return f"{place.replace('looptune_a', 'looptune_bytes')} / sizeof ({f.part}{_first(f)}{f.element})"
 
 
+def _structs_on_the_way(f: FieldVariable) -> Iterator[str]:
+    """Yield the fields that point to the structs through which the text gets to a field, outermost first."""
+    parts = f"{base(f.owner)}{f.path}".split("->")
+    yield from ("->".join(parts[:k]) for k in range(1, len(parts)) if k > 1 or "." in parts[0])
+
+
 def _fields(run: CodeletText, places: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """Return the lines that set the fields of structs, and those that fetch what the codelet writes into them."""
     before, after = [], []
     allocated: set[str] = set()
     for f in run.fields:
+        for pointer in _structs_on_the_way(f):
+            if pointer not in allocated:
+                before.append(f"  *(void **)&{pointer} = __builtin_calloc(1, sizeof *{pointer});\n")
+                allocated.add(pointer)
         place, there = _place(base(f.declared.name), places), f.text
         if f.element:
             there = f"{base(f.owner)}{f.path}"

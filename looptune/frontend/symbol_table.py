@@ -113,6 +113,8 @@ def layout(kind: c_ast.Type, name: str, span: Span, *, rows: bool = False) -> tu
             raise refuse(f"a struct ({name})", "one parameter per field", span)
         case c_ast.UnsupportedType("__bf16"):
             raise refuse(f"{name}, of type __bf16,", "_Float16 or float", span)
+        case c_ast.UnsupportedType(what) if what.startswith("struct "):
+            raise refuse(f"{name}, of {what}, of which no fields are declared,", "the fields of the struct", span)
         case c_ast.UnsupportedType(what):
             shown = f"{name}, of type {what}," if what.isidentifier() else f"{what} ({name})"
             raise refuse(shown, "float, double or an integer type", span)

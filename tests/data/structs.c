@@ -372,3 +372,20 @@ static inline cplx sq(cplx a) { return (cplx){a.x * a.x - a.y * a.y, 2 * a.x * a
 static inline cplx add(cplx a, cplx b) { a.x += b.x; a.y += b.y; return a; }
 static inline double len2(cplx a) { return a.x * a.x + a.y * a.y; }
 void f(int n, int most, int *out) { for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) { cplx c = {-2 + 3.0 * j / n, -1 + 2.0 * i / n}, z = {0, 0}; int k; for (k = 0; k < most; k++) { z = add(sq(z), c); if (len2(z) > 4) break; } out[i * n + j] = k; } }
+//----
+// opaque  sizes: g_n=6; loops: parallel
+typedef struct grid grid_t, *grid_p;
+struct outer { grid_p g; };
+struct grid { int n; double h; double *data; };
+void f(grid_t *g) { for (int i = 0; i < g->n; i++) g->data[i] *= g->h; }
+//----
+// ledto  sizes: o_m=6; loops: parallel
+struct inner; struct outer { struct inner *b; struct { struct inner *c; int k; } in; int m; };
+struct inner { double *x; double w[4]; double s; struct inner *next; struct outer *back; };
+void f(struct outer *o) {
+  for (int i = 0; i < o->m; i++) o->b->x[i] += o->in.c->x[i] * (*o->b).w[i % 4] + o->b->next->s * o->b[0].s;
+}
+//----
+// ledsum  sizes: n=6; loops: reduction
+struct inner { double *x; double s; }; struct outer { struct inner *b; };
+void f(int n, struct outer *o) { for (int i = 0; i < n; i++) o->b->s += o->b->x[i]; }

@@ -89,7 +89,7 @@ void h(struct g *a, struct g *b, int *x) { a->n = 3; for (int i = 0; i < 9; i++)
 
 WRITTEN = {
     "nbody": ("loop i: tile 4", "p[i].vx += dt * fx;"),
-    "nested2": ("loop i: unroll 2", "(*c->g).a"),
+    "nested2": ("loop i: unroll 2", "c->g->a * i"),
     "sizedfield2": ("loop 3: unroll 2", "((int *)&p[k])[12 + i * 3 + 2 * j]"),
     "mixed_grid": ("loop 1: unroll 2", "]."),
     "cvec": ("loop 2: tile 2", "c[i * n + j].re = s_re;"),

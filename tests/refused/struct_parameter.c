@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:28: a struct (p) is not accepted in a codelet: write one parameter per field instead
+FILE:7:28: p, of struct point, of which no fields are declared, is not accepted in a codelet: write the fields of the struct instead
   void f(int n, struct point *p, double x[n]) {
                              ^
 */

@@ -32,6 +32,7 @@ from looptune.frontend.normalize.struct_layout import (
     size_of,
     with_leaf,
 )
+from looptune.frontend.normalize.struct_pointers import FieldPath, name_pointers
 from looptune.frontend.normalize.struct_values import (
     copied_elements,
     extent_of,
@@ -82,7 +83,7 @@ class FieldVariable:
     @property
     def is_read_through_pointer(self) -> bool:
         """Tell whether it is a scalar that the codelet does not write, of a struct that a pointer leads to."""
-        return isinstance(self.declared.type, c_ast.Basic) and (self.path.startswith("->") or self.part.endswith("*"))
+        return isinstance(self.declared.type, c_ast.Basic) and ("->" in self.path or self.part.endswith("*"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,8 @@ def separate_fields(items: Items, types: Mapping[str, c_ast.Type]) -> SeparatedF
     used = {n.name for top in items for n in c_ast.walk(top) if isinstance(n, c_ast.Name | c_ast.Declare)}
     if not names & used:
         return SeparatedFields(items, types)
+    named = name_pointers(items, types, _objects)
+    items, types = named.items, named.types
     separator = _Separator(dict(types), _objects(items, types))
     separator.choose_types(items)
     made = separator.block(items)
@@ -114,7 +117,14 @@ def separate_fields(items: Items, types: Mapping[str, c_ast.Type]) -> SeparatedF
         if isinstance(node, c_ast.Name) and isinstance(leaf_type(separator.types.get(node.name, _VOID)), c_ast.Struct):
             raise refuse(f"this use of the struct {base(node.name)}", "its fields", node.span)
     inside = tuple(f for f in separator.variables.values() if f.declared.name not in separator.outside)
-    return SeparatedFields(made, separator.types, separator.fields_outside(items), inside)
+    outside = tuple(_of_text(f, named.paths) for f in separator.fields_outside(items))
+    return SeparatedFields(made, separator.types, outside, inside)
+
+
+def _of_text(f: FieldVariable, paths: Mapping[str, FieldPath]) -> FieldVariable:
+    """Return a field of a struct to which a field of another struct points, as one of that other struct."""
+    around = paths.get(f.owner)
+    return f if around is None else replace(f, owner=around.owner, path=around.path + f.path)
 
 
 def _objects(items: Items, types: Mapping[str, c_ast.Type]) -> frozenset[str]:
