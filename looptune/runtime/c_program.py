@@ -174,7 +174,7 @@ def _translated(text: Text, folder: Path, *more: str) -> str:
     """Return the object file. Raises NoReference if the compiler refuses the text, or rounds otherwise than it says."""
     if text.has_halves and half_flags() is None:
         raise NoReference("the C compiler rounds every operation on _Float16, which looptune computes in float: "
-                          "gcc from version 12 and clang from version 16 compute in float too")  # fmt: skip
+                          "gcc 12 does so too, without -fexcess-precision=16")  # fmt: skip
     files = folder / "files"
     for path, contents in text.files:
         copy = files / path
