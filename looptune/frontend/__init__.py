@@ -177,7 +177,7 @@ def _function_or_nest(program: Program, chosen: CodeletFunction, warnings: list[
     try:
         return _single(program, chosen)
     except UnsupportedError as error:
-        if chosen.directive is not None or chosen.nest is not None:
+        if chosen.directive is not None or chosen.nest is not None or chosen.mark is not None:
             raise
         function = chosen.function
         found = _supported_nests(program, function)

@@ -295,7 +295,7 @@ def _is_all_of_its_function(member: CodeletFunction) -> bool:
     """Tell whether a function does nothing but the codelet that it is, or contains."""
     if member.nest is not None:
         return False
-    part = region(member.function.body)
+    part = region(member.function.body, member.function.name, member.mark)
     rest = () if part is None else part.outside.items
     return all(isinstance(i, c_ast.PragmaItem) or (isinstance(i, c_ast.Declare) and i.init is None) for i in rest)
 

@@ -25,14 +25,22 @@ class CodeletFunction:
     """A function that is a codelet, or that contains one.
 
     ``directive`` is its ``hmpp codelet`` line, if it has one; ``nest`` the place of the loop that is the codelet, None
-    if that is the function or a part that its pragmas mark. ``analysed_only``: it is not compiled, so that calls of the
-    C library with effects, and jumps out of it, only have to be described.
+    if that is the function or a part that its pragmas mark; ``mark`` the pragma of that part, where the function has
+    several. ``analysed_only``: it is not compiled, so that calls of the C library with effects, and jumps out of it,
+    only have to be described.
     """
 
     function: c_ast.Function
     directive: hmpp.Hmpp | None
     nest: Span | None = None
     analysed_only: bool = False
+    mark: Span | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the function's name, with the line of the part that was chosen, if one was."""
+        place = self.nest or self.mark
+        return self.function.name if place is None else f"{self.function.name}_{place.line}"
 
     @property
     def label(self) -> str:
@@ -50,8 +58,9 @@ class CodeletFunction:
     @property
     def address(self) -> str:
         """Return the name for --kernel: ``group.label``, ``function:line``, or the function's name."""
-        if self.nest is not None:
-            return f"{self.function.name}:{self.nest.line}"
+        place = self.nest or self.mark
+        if place is not None:
+            return f"{self.function.name}:{place.line}"
         if not self.label:
             return self.function.name
         return f"{self.group}.{self.label}" if self.group else self.label
@@ -88,12 +97,23 @@ def codelets(file: c_ast.File) -> tuple[CodeletFunction, ...]:
 
 
 def marked_functions(file: c_ast.File) -> tuple[CodeletFunction, ...]:
-    """Return the functions with an ``hmpp codelet`` line, else those that contain a scop or an hmpp region."""
+    """Return the functions with an ``hmpp codelet`` line, else those that contain a scop or an hmpp region.
+
+    A function that contains several is returned once for each.
+    """
     marked = codelets(file)
     if marked:
         return marked
-    inside = (f for f in file.functions if any(_is_scop(n) or _is_region(n) for n in c_ast.walk(f.body)))
-    return tuple(CodeletFunction(f, None) for f in inside)
+    inside = ((f, _marked_parts(f.body)) for f in file.functions)
+    return tuple(
+        CodeletFunction(f, None, mark=span if len(spans) > 1 else None) for f, spans in inside for span in spans
+    )
+
+
+def _marked_parts(body: c_ast.Block) -> list[Span]:
+    """Return the places of the scops in a function's body, or else of its hmpp regions."""
+    scops = [n.span for n in c_ast.walk(body) if _is_scop(n)]
+    return scops or [n.span for n in c_ast.walk(body) if _is_region(n)]
 
 
 def external_codelets(source: Preprocessed, file: c_ast.File) -> tuple[tuple[str, Span], ...]:
@@ -192,14 +212,18 @@ def _called(file: c_ast.File, marked: Sequence[CodeletFunction], kernel: str, pa
 
 
 def _nest_at(file: c_ast.File, kernel: str) -> CodeletFunction | None:
-    """Return the loop that ``FUNCTION:LINE`` addresses, or None if the file has no such function.
+    """Return the loop, or one of several scops, that ``FUNCTION:LINE`` addresses.
 
-    Raises UsageError if the function has no loop in that line.
+    None if the file has no such function. Raises UsageError if the function has no loop in that line.
     """
     name, _, line = kernel.rpartition(":")
     function = next((f for f in file.functions if f.name == name), None)
     if function is None or not line.isdecimal():
         return None
+    parts = _marked_parts(function.body)
+    mark = next((span for span in parts if len(parts) > 1 and span.line == int(line)), None)
+    if mark is not None:
+        return CodeletFunction(function, None, mark=mark)
     loops = list(nests.all_loops(function.body))
     found = [loop for loop in loops if loop.span.line == int(line)]
     if not found:
@@ -247,20 +271,27 @@ def _is_region(node: Any) -> bool:
     )
 
 
-def region(body: c_ast.Block) -> Region | None:
-    """Return the scop of a function, or its hmpp region, or None.
+def region(body: c_ast.Block, name: str = "", mark: Span | None = None) -> Region | None:
+    """Return the scop of a function, or its hmpp region, or None; ``mark`` is its pragma, where there are several.
 
-    Raises ParseError if they are unpaired or more than one.
+    Raises ParseError if they are unpaired, UnsupportedError if they are several and none is chosen; ``name`` is the
+    function's.
     """
     kinds: tuple[tuple[Callable[[Any], bool], Ends, str, str], ...] = (
         (_is_scop, _scop_at, "#pragma scop", "has no #pragma endscop in its block"),
         (_is_region, _region_at, "hmpp region", "stands before no block"),
     )
     for begins, ends, what, unpaired in kinds:
-        places = [n.span for n in c_ast.walk(body) if begins(n)]
+        places = [n.span for n in c_ast.walk(body) if begins(n) and mark in (None, n.span)]
         if len(places) > 1:
-            raise UnsupportedError(f"a second {what} in one function: write one function for each", places[1])
-        found = _find(body, (), ends) if places else None
+            choices = ", ".join(f"{name}:{span.line}" for span in places)
+            message = f"{name} has {len(places)} parts marked by {what}: choose one with --kernel: {choices}"
+            raise UnsupportedError(message, places[1])
+
+        def chosen(items: tuple[c_ast.Item, ...], k: int, ends: Ends = ends) -> int | None:
+            return ends(items, k) if mark in (None, items[k].span) else None
+
+        found = _find(body, (), chosen) if places else None
         if places and found is None:
             raise ParseError(f"{what} {unpaired}", places[0])
         if found is not None:
@@ -298,8 +329,9 @@ def nest_region(body: c_ast.Block, loop: Span) -> Region:
 def _scop_at(items: tuple[c_ast.Item, ...], k: int) -> int | None:
     if not _is_scop(items[k]):
         return None
-    ends = [j for j, i in enumerate(items) if isinstance(i, c_ast.PragmaItem) and i.pragma.family == "endscop"]
-    return ends[0] if ends and ends[0] > k else -1
+    pragmas = ((j, i.pragma.family) for j, i in enumerate(items) if j > k and isinstance(i, c_ast.PragmaItem))
+    end = next(((j, family) for j, family in pragmas if family in ("scop", "endscop")), None)
+    return end[0] if end is not None and end[1] == "endscop" else -1
 
 
 def _region_at(items: tuple[c_ast.Item, ...], k: int) -> int | None:

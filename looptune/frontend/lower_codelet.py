@@ -173,7 +173,7 @@ class _Builder:
         """Return the part of the function's body that is the codelet, or None if all of it is."""
         if self.chosen.nest is not None:
             return nest_region(body, self.chosen.nest)
-        return None if marked else region(body)
+        return None if marked else region(body, self.function.name, self.chosen.mark)
 
     @property
     def is_nest(self) -> bool:
@@ -368,7 +368,7 @@ class _Builder:
         every, self.row_lengths = with_row_extents(every, stmts)
         directives = tuple(parse_pragma(p) for p in self.function.pragmas if p.family in LOOP_FAMILIES)
         codelet = Codelet(
-            self.function.name if self.chosen.nest is None else f"{self.function.name}_{self.chosen.nest.line}",
+            self.chosen.name,
             tuple(self.described(k, p, stmts) for k, p in enumerate(every)),
             locals_, stmts, self.chosen.label, directives, span=self.function.span,
         )  # fmt: skip

@@ -1,5 +1,5 @@
 /* expect:
-FILE:11:9: a second #pragma scop in one function: write one function for each
+FILE:11:9: f has 2 parts marked by #pragma scop: choose one with --kernel: f:8, f:11
   #pragma scop
           ^^^^
   --kernel chooses one of its loop nests: f:9, f:12

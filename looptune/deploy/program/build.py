@@ -164,7 +164,8 @@ class ProgramBuild:
         members: list[CodeletFunction] = []
         for member, unit in found.codelets:
             if isinstance(unit, LooptuneError):
-                self.warn(f"{unit}\n{member.function.name} is not replaced")
+                what = member.function.name if member.mark is None else member.address
+                self.warn(f"{unit}\n{what} is not replaced")
                 continue
             made = self._codelet(path, text, unit, compiler, transfers)
             if made is not None:
@@ -220,6 +221,9 @@ class ProgramBuild:
         line = unit.text.count("\n", 0, part.body[0]) + 1 if part.region else unit.codelet.span.line
         place = f"{path.name}:{line}"
         try:
+            if not self.options.library and Path(unit.path).resolve() != path.resolve():
+                raise UnsupportedError(f"a codelet in a header, which other files may include, is not replaced: define "
+                                       f"{part.function} in a source file", unit.codelet.span)  # fmt: skip
             one = ReplacedCodelet(unit, name, {} if self.options.library else call_arguments(unit))
             if not self.options.library:
                 codelet_edits(str(path), text, one)

@@ -102,6 +102,28 @@ def test_nothing_is_copied_between_calls_that_follow_each_other(tmp_path: Path, 
     assert program.said.count("between these calls") == 1
 
 
+def test_functions_with_several_scops(tmp_path: Path, driver: Path) -> None:
+    """Each scop is a codelet of its own."""
+    program = build([HERE / "two_scops.c"], tmp_path, driver)
+    agrees(program)
+    said = program.on_device(LOOPTUNE_VERBOSE=1).said
+    assert [said.count(f"{name} (two_scops.c") > 0 for name in ("steps_24", "steps_28", "normalise_7")] == [True] * 3
+    assert said.count("calls on NVIDIA H200: 5;") == 2
+
+
+def test_a_codelet_in_a_header_is_left_alone(tmp_path: Path) -> None:
+    """The file that includes it is not changed in its place."""
+    (tmp_path / "h.h").write_text("static void g(int n, float *x) {\n#pragma scop\n"
+                                  "  for (int i = 0; i < n; i++) x[i] *= 3;\n#pragma endscop\n}\n")  # fmt: skip
+    (tmp_path / "b.c").write_text(
+        '#include "h.h"\n#include <stdio.h>\nint main(void) { float x[2] = {1, 2}; g(2, x); printf("%g", x[1]); }\n'
+    )
+    done = looptune("cc", "b.c", "-o", "b", "--arch", "none", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert "h.h:1:13: warning: a codelet in a header, which other files may include, is not replaced" in done.err
+    assert subprocess.run([tmp_path / "b"], capture_output=True, text=True).stdout == "6"
+
+
 @pytest.mark.wide
 def test_arrays_of_more_elements_than_32_bits_count(tmp_path: Path, driver: Path) -> None:
     """Declared extents give kernels with subscripts of 64 bits; of others the host runs the loops, and it is said."""
