@@ -41,7 +41,9 @@ _ASKED = ("__has_include", "__has_include_next", "__has_attribute", "__has_built
 _SYSTEM = ("/usr/local/include", "/usr/include")
 _MEANING = re.compile(r"\b_*(?:vector_size|ext_vector_type|mode)_*\b")
 """Attributes that change what a type is."""
-_SUFFIX = re.compile(r"[uUlL]+")
+_NUMBER = re.compile(r"0[xX](?:[pP][+-]|[\w.])*|\.?\d(?:[eE][+-]|[\w.])*", re.ASCII)
+_FIRST_OF_NUMBER = frozenset(".0123456789")
+_INTEGER = re.compile(r"(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,31 +219,24 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
             yield [*line, last]
 
     def lexed(self, text: str, file: str) -> Iterator[Any]:
-        """Yield pcpp's tokens with constants such as ``5ULL`` as one: pcpp reads a suffix of up to two letters.
+        """Yield pcpp's tokens with each number as one, by C's rule for numbers before macros are replaced.
 
+        pcpp ends the number before the letter in ``1E-20``, ``1.f`` and ``5ULL``, and a macro may have that name.
         ``width`` is in the text.
         """
         lexer = self.lexer.clone()
         lexer.input(text)
         lexer.lineno = 1
-        held: Any = None
         while (token := lexer.token()) is not None:
             token.source = file
-            token.width = len(token.value)
-            if held is not None:
-                beside = held.lexpos + held.width == token.lexpos
-                if beside and token.type == self.t_ID and _SUFFIX.fullmatch(token.value):
-                    held.width += token.width
-                    held.value = re.sub("ll", "l", held.value + token.value, flags=re.IGNORECASE)
-                    continue
-                yield held
-                held = None
-            if token.type == self.t_INTEGER:
-                held = token
-            else:
-                yield token
-        if held is not None:
-            yield held
+            whole = _NUMBER.match(text, token.lexpos) if token.value[0] in _FIRST_OF_NUMBER else None
+            if whole is not None:
+                lexer.lexpos = whole.end()
+                is_integer = _INTEGER.fullmatch(whole[0]) is not None
+                token.type = self.t_INTEGER if is_integer else "CPP_FLOAT"
+                token.value = re.sub("ll", "l", whole[0], flags=re.IGNORECASE) if is_integer else whole[0]
+            token.width = len(token.value) if whole is None else len(whole[0])
+            yield token
 
     def define(self, tokens: Any) -> None:
         if isinstance(tokens, str):
@@ -260,6 +255,9 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
         if tokens[0].value not in self.pinned:
             self.defined.append(self.line_span(*tokens[0].origin[:2]))
             super().undef(tokens)
+            # pcpp would not read a header again of which this is the guard
+            for path in [path for path, guard in self.include_once.items() if guard == tokens[0].value]:
+                del self.include_once[path]
 
     def on_error(self, file: str, line: int, msg: str) -> None:
         shown = file if file in self.sources else self.main

@@ -53,6 +53,18 @@ NG(i) + 1\
 const char *s = "<: ??) %>";
 void f(int n, int a<:restrict n:>) <% for (int i = 0; i < n; i++) a<:i:> = TWO * i + 7 %3; %>
 """,
+    "numbers with letters that are macros": """
+#define E 2
+#define e 3
+#define f 4
+#define p 5
+#define u 6
+#define L 7
+#define b1 8
+void g(int n, int a[restrict n]) {
+  for (int i = 0; i < n; i++) a[i] = 1E2 + 1.5e+1 + 3.f + .5E1 + 0x1.8p3 + 1.E-1 * 40 + 0b11 + 5u + 7L - 0x1f+i;
+}
+""",
     "what every compiler defines": """
 #if __STDC_VERSION__ >= 199901L && __SIZEOF_LONG__ == 8 && defined __GNUC__ && __CHAR_BIT__ == 8
 #define K 1
@@ -164,3 +176,15 @@ def test_headers_of_the_system_can_be_read() -> None:
     folders = [p for p in (folder.stdout.strip(), "/usr/include", "/usr/include/x86_64-linux-gnu") if Path(p).is_dir()]
     codelet = load(text, include_dirs=folders).codelet
     assert cross_check.interpreted(codelet, cross_check.arguments(codelet, {}))["a"].tolist() == [2**31 - 1] * 3
+
+
+def test_a_header_is_read_again_after_its_guard_is_undefined(tmp_path: Path) -> None:
+    """As gcc does: pcpp skips a header that has a guard, once it has been read."""
+    (tmp_path / "proto.h").write_text("#ifndef PROTO_H\n#define PROTO_H\n#define TAKES(a, b) (a, b)\n#endif\n")
+    (tmp_path / "unproto.h").write_text("#undef PROTO_H\n#undef TAKES\n")
+    text = """#include "proto.h"
+#include "unproto.h"
+#include "proto.h"
+void f TAKES(int n, int *a) { for (int i = 0; i < n; i++) a[i] = i; }
+"""
+    assert [p.name for p in load(text, include_dirs=[tmp_path]).codelet.params] == ["n", "a"]
