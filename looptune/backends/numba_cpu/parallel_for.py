@@ -30,7 +30,8 @@ def share_types(args: tuple[Any, ...]) -> tuple[Any, ...]:
 def sharer(args: tuple[Any, ...]) -> Callable[..., None]:
     """Return ``share`` for kernels of the signature ``void(int64, int64, *args)``; ``args`` are Numba types."""
 
-    @kept(void(*share_types(args)), parallel=True, nogil=True)
+    # It is called by compiled code alone: Numba's functions for callers in Python and C are left out.
+    @kept(void(*share_types(args)), parallel=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
     def share(kernel, lo, step, trips, cores, args):  # type: ignore[no-untyped-def]
         chunks = min(max(trips, 0), CHUNKS_PER_CORE * cores)
         for chunk in prange(chunks):
