@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 LANES = 65536
 """Of a GPU: enough to fill one."""
 MOST = 2**31 - LANES - 1
-"""Elements that an int counts."""
+"""Elements that an int counts; larger arrays are compared in pieces."""
 _TEXT = """
 void off(int n, int lanes, int rows, TYPE got[n], TYPE want[n], TYPE allowed[n], int bad[lanes]) {
   #pragma looptune parallel
@@ -91,14 +91,19 @@ class Comparison:
             return False
         if not want.size:
             return True
-        held = self._held(name, want)
-        lanes = self._lanes(want)
-        sizes = {"n": want.size, "lanes": lanes, "rows": -(-want.size // lanes)}
-        self._programs[want.dtype.name].run({**held, "got": self.machine.flat(array)}, sizes, self.machine.stream)
-        return not self.machine.fetch(held["bad"]).any()
+        held = {**self._held(name, want), "got": self.machine.flat(array)}
+        lanes, bad = self._lanes(want), held.pop("bad")
+        for start in range(0, want.size, MOST):
+            count = min(MOST, want.size - start)
+            piece = {key: self.machine.inside(a, start, (count,)) for key, a in held.items()}
+            sizes = {"n": count, "lanes": lanes, "rows": -(-count // lanes)}
+            self._programs[want.dtype.name].run({**piece, "bad": bad}, sizes, self.machine.stream)
+            if self.machine.fetch(bad).any():
+                return False
+        return True
 
     def _counts(self, want: np.ndarray) -> bool:
-        return want.dtype.name in self._programs and want.size <= MOST
+        return want.dtype.name in self._programs
 
     def _held(self, name: str, want: np.ndarray) -> dict[str, Any]:
         """Return the arrays on the device that the comparison kernel takes besides the result."""

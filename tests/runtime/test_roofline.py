@@ -295,8 +295,12 @@ def test_a_factor_that_a_loop_sets_is_counted(term: str, operations: int) -> Non
 
 @pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
-def test_results_are_compared_where_they_are(dtype: str, tmp_path: Path) -> None:
-    """The kernel passes and refuses what the judge does, whatever element is wrong and however."""
+@pytest.mark.parametrize("most", [device_compare.MOST, 16])
+def test_results_are_compared_where_they_are(
+    dtype: str, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel passes and refuses what the judge does, whatever element is wrong and however, in pieces too."""
+    monkeypatch.setattr(device_compare, "MOST", most)
     rng = np.random.default_rng(1)
     want = {
         "a": (rng.random((13, 7)) * 9).astype(dtype),
