@@ -1,5 +1,8 @@
 """A file as it is analysed where it cannot be compiled: static locals and the state of the C library at file scope.
 
+Constant arrays of many values are arrays at file scope of which nothing is known: a codelet would have an assignment
+for each value.
+
 int next(void) {                          static int last_of_next = 1;
   static int last = 1;           ─▶       int next(void) { return last_of_next = last_of_next * 5; }
   return last = last * 5;
@@ -16,14 +19,17 @@ from typing import Any
 from looptune.frontend import c_ast
 from looptune.frontend.normalize.library_effects import POINTERS, STATES
 
+_LONGEST_LIST = 32
+"""Values of a constant array that stay known."""
+
 
 def analysed_file(file: c_ast.File) -> c_ast.File:
     """Return the file with static locals at file scope, and the variables of ``library_effects``."""
     functions: list[c_ast.Function] = []
-    found = list(file.globals)
+    found = [_without_list(d) for d in file.globals]
     for function in file.functions:
         statics = {d.name: replace(d, name=f"{d.name}_of_{function.name}") for d in _statics(function)}
-        found += statics.values()
+        found += map(_without_list, statics.values())
         functions.append(replace(function, body=_without(function.body, statics)) if statics else function)
     state = c_ast.ArrayOf(c_ast.Basic("int64"), c_ast.Number("1"))
     found += (c_ast.Declare(name, state) for name in STATES)
@@ -35,7 +41,15 @@ def _statics(function: c_ast.Function) -> Iterator[c_ast.Declare]:
     """Yield the static variables whose names mean nothing else in the function."""
     declared = [*function.params, *(n for n in c_ast.walk(function.body) if isinstance(n, c_ast.Declare))]
     times = Counter(d.name for d in declared)
-    yield from (d for d in declared if d.static and not d.const and times[d.name] == 1)
+    yield from (d for d in declared if d.static and (not d.const or _is_long(d)) and times[d.name] == 1)
+
+
+def _is_long(d: c_ast.Declare) -> bool:
+    return isinstance(d.init, c_ast.InitializerList) and sum(1 for n in c_ast.walk(d.init)) > _LONGEST_LIST
+
+
+def _without_list(d: c_ast.Declare) -> c_ast.Declare:
+    return replace(d, const=False, init=None) if d.const and _is_long(d) else d
 
 
 def _without(node: Any, statics: Mapping[str, c_ast.Declare]) -> Any:

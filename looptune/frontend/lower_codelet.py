@@ -420,7 +420,7 @@ class _Builder:
         if starred:
             extents = extents[1:] if len(extents) > 1 else (c_ast.Number("1"),)
         self.scope.arrays[key] = Storage(base(p.name), dtype, len(extents), starred, base(p.name) in self.rows)
-        self.check_extents(p, extents)
+        extents = self.known_extents(p, extents)
         exprs = Expressions(self.scope)
         shape = tuple(None if e is None else self.extent(exprs, e) for e in extents)
         return Array(base(p.name), dtype, shape, span=p.span)
@@ -429,14 +429,18 @@ class _Builder:
         if dimensions := pointer_dimensions(p.type):
             self.rows[base(p.name)] = dimensions
 
-    def check_extents(self, p: c_ast.Declare, extents: tuple[c_ast.Expr | None, ...]) -> None:
-        """Raise UnsupportedError if what stands around the codelet may change an extent after the declaration."""
-        names = used_names(e for e in extents if e is not None)
-        if changed := names & self.assigned_outside if names else None:
+    def known_extents(self, p: c_ast.Declare, extents: tuple[c_ast.Expr | None, ...]) -> tuple[c_ast.Expr | None, ...]:
+        """Return the extents, None for an outermost one that what stands around the codelet may change.
+
+        Raises UnsupportedError if it may change an inner extent after the declaration.
+        """
+        names = [set() if e is None else used_names((e,)) & self.assigned_outside for e in extents]
+        if changed := set().union(*names[1:]):
             name, array = base(min(changed)), base(p.name)
             message = (f"{name} is an extent of {array} and may have another value here than in its declaration: "
                        f"declare {array} with a variable that keeps its value")  # fmt: skip
             raise UnsupportedError(message, p.span)
+        return (None, *extents[1:]) if names and names[0] else extents
 
     @cached_property
     def assigned_outside(self) -> frozenset[str]:

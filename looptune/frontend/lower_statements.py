@@ -40,8 +40,8 @@ from looptune.ir.simplify import is_integer
 if TYPE_CHECKING:
     from looptune.core.source import Span
 
-_LARGEST_TABLE = 4096
-"""Elements an initialiser list may spell out: each one is a statement."""
+_LARGEST_TABLE = 399
+"""Elements an initialiser list may spell out: each is a statement, and an analysis compares all pairs of up to 400."""
 
 
 class Statements:

@@ -8,6 +8,7 @@ import pytest
 
 from looptune.core.errors import LooptuneError, UnsupportedError, UsageError
 from looptune.frontend import load
+from looptune.ir.c_printer import declaration
 from looptune.ir.nodes import Array, Loop, Scalar
 from looptune.ir.rewrite import walk
 from looptune.schedule.assumptions import may_overlap
@@ -113,6 +114,15 @@ def test_an_extent_that_changed_before_the_nest_is_refused() -> None:
     text = 'void f(int n, float x[n][n])\n{ n = 2;\nfor (int i = 0; i < n; i++) x[i][i] = n;\nputs(""); }'
     with pytest.raises(UnsupportedError, match="n is an extent of x and may have another value here"):
         load(text, kernel="f:3")
+
+
+def test_an_outermost_extent_that_changed_is_left_open() -> None:
+    """Where the elements are does not depend on it."""
+    text = """void f(int m, float *x) { int n; n = m / 2; float y[n][3];
+      for (int i = 0; i < n; i++) y[i][0] = x[i];
+      for (int i = 0; i < n; i++) x[i] = y[i][0]; }"""
+    params = load(text, kernel="f:3").codelet.params
+    assert [declaration(p) for p in params if isinstance(p, Array)] == ["float x[]", "float y[][3]"]
 
 
 def test_one_of_the_nests_of_a_macro_is_refused() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from looptune.frontend.survey import survey
+from looptune.report.check.loop_facts import loop_facts
+from looptune.schedule.analysis import Analysis
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,3 +53,17 @@ def test_extents_are_those_of_the_text(tmp_path: Path) -> None:
     assert PROGRAM[slice(*extents[1])].startswith("for (int i = 0; i < n; i++)\n")
     assert PROGRAM[slice(*extents[1])].endswith("x[i * n + j] = 0;")
     assert extents[2:] == [None, None]
+
+
+def test_nests_with_long_tables_are_analysed(tmp_path: Path) -> None:
+    """A constant array of which each value would be an assignment is an array at file scope."""
+    path = tmp_path / "program.c"
+    values, half = (", ".join(map(str, range(n))) for n in (600, 300))
+    path.write_text(f"""static const short window[600] = {{{values}}};
+void f(int n, double *y) {{ for (int i = 0; i < n; i++) y[i] *= window[i]; }}
+void g(int n, double *y) {{ static const int t[2][300] = {{{{{half}}}}}; for (int i = 0; i < n; i++) y[i] *= t[1][i]; }}
+""")
+    for nest in survey(path).nests:
+        assert nest.refusal is not None
+        assert nest.codelet is not None
+        assert [f.kind for f in loop_facts(Analysis(nest.codelet), frozenset())] == ["parallel"]

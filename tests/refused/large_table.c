@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:10: a list for t of more than 4096 elements is not accepted in a codelet: write a loop that fills it instead
+FILE:7:10: a list for t of more than 399 elements is not accepted in a codelet: write a loop that fills it instead
     double t[100000] = {0};
            ^
 */
