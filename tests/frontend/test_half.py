@@ -10,7 +10,7 @@ import pytest
 from looptune.core.errors import UnsupportedError
 from looptune.frontend import load
 from looptune.ir import c_printer
-from tests.helpers import cross_check
+from tests.helpers import all_targets, cross_check
 from tests.helpers.explanations import explained
 
 EXPRESSIONS = (
@@ -122,3 +122,86 @@ def test_other_types_of_16_bits_are_refused_by_name(kind: str) -> None:
 def test_dtype_replaces_float_and_double_alone() -> None:
     codelet = load(DOT.format("float"), dtype="float64").codelet
     assert [getattr(p, "dtype", "") for p in codelet.params] == ["int32", "float16", "float16", "float64"]
+
+
+PROGRAMS = {
+    "cleared and copied": """#include <string.h>
+void f(int n, _Float16 a[n], _Float16 b[n]) {
+  memset(a, 0, n * sizeof(_Float16));
+  for (int i = 0; i < n; i++) a[i] += b[i];
+  memcpy(b, a, n * sizeof *a);
+}""",
+    "a table": """
+static const _Float16 w[3] = {0.1f16, 0.2, 1.0f / 3};
+void f(int n, _Float16 a[n], float c[n]) {
+  for (int i = 1; i < n - 1; i++) c[i] = w[0] * a[i - 1] + w[1] * a[i] + w[2] * a[i + 1];
+}""",
+    "local arrays": """
+void f(int n, _Float16 a[n], float c[n]) {
+  for (int i = 0; i < n; i++) {
+    _Float16 t[4];
+    float s = 0;
+    for (int k = 0; k < 4; k++) t[k] = a[i] * (k + 0.3);
+    for (int k = 0; k < 4; k++) s += t[k] * t[3 - k];
+    c[i] = s;
+  }
+}""",
+    "helper functions": """
+static _Float16 mul(_Float16 x, float y) { return x * y; }
+static void put(_Float16 *p, double v) { *p = v; }
+void f(int n, _Float16 a[n], float c[n]) {
+  for (int i = 0; i < n; i++) { put(&a[i], mul(a[i], c[i]) * 1.0001); c[i] = mul(a[i], 0.3333); }
+}""",
+    "assignments in a row": """
+void f(int n, _Float16 a[n], float c[n], double d[n]) {
+  for (int i = 0; i < n; i++) {
+    _Float16 x;
+    double q = d[i] = c[i] = x = a[i] * 0.33333;
+    d[i] += q; x++; c[i] -= x;
+    _Bool b = x;
+    a[i] = b ? x : -x;
+  }
+}""",
+    "a while loop": """
+void f(int n, _Float16 a[n], int c[n]) {
+  for (int i = 0; i < n; i++) {
+    _Float16 x = a[i];
+    int k = 0;
+    while (x > 0.01f16 && k < 50) { x *= 0.5; x -= (_Float16)1e-3; k++; }
+    c[i] = k; a[i] = x;
+  }
+}""",
+    "extremes": """#include <math.h>
+void f(int n, _Float16 a[n], _Float16 r[3], float s[2]) {
+  _Float16 m = a[0];
+  float q = -1e9f;
+  for (int i = 0; i < n; i++) if (a[i] > m) m = a[i];
+  for (int i = 0; i < n; i++) q = fmaxf(q, a[i] * a[i]);
+  for (int i = 0; i < n; i++) r[2] = a[i] < r[2] ? a[i] : r[2];
+  r[0] = m; s[0] = q; r[1] = q;
+}""",
+    "backwards": """
+void f(int n, _Float16 a[n], _Float16 b[n]) {
+  for (int i = n - 1; i >= 1; i--) a[i] = b[i - 1] * a[i] - b[i];
+  for (unsigned char k = 0; k < 5; k++) b[k % n] += k;
+}""",
+    "integers": """
+void f(int n, _Float16 a[n], long c[n], unsigned u[n], signed char s[n]) {
+  for (int i = 0; i < n; i++) {
+    c[i] += a[i]; u[i] = a[i] < 0 ? 0 : a[i] * 3; s[i] *= a[i] / 4;
+    a[i] = c[i]; a[i] += u[i]; a[i] -= s[i];
+  }
+}""",
+}  # fmt: skip
+
+
+@pytest.mark.wide
+def test_programs_compute_what_gcc_computes_on_every_target(tmp_path: Path) -> None:
+    """Statements, locals, functions and loops, to the bit."""
+    sizes = {"n": 9, "a": 9, "b": 9, "c": 9, "d": 9, "u": 9, "s": 9, "r": 3}
+    cases = []
+    for name, text in PROGRAMS.items():
+        codelet = load(f"{text}\n").codelet
+        given = cross_check.arguments(codelet, {p.name: sizes[p.name] for p in codelet.params})
+        cases.append(all_targets.Case(name, f"{text}\n", [given]))
+    assert all_targets.wrong(cases, tmp_path) == []
