@@ -67,3 +67,26 @@ void g(int n, double *y) {{ static const int t[2][300] = {{{{{half}}}}}; for (in
         assert nest.refusal is not None
         assert nest.codelet is not None
         assert [f.kind for f in loop_facts(Analysis(nest.codelet), frozenset())] == ["parallel"]
+
+
+ENDS = """void f(int n, int m, double *y, const double *x) {
+  double *p = y, *q = y; const double *best = x; int i, j;
+  for (i = 0; i < n; i++) *p++ = 0;
+  for (i = 0; i < n; i++) { p = y + i; *p = x[i]; }
+  for (i = 0; i < n; i++, p += 2 * m - n) for (j = 0; j < n; j++) *p++ = x[i];
+  for (i = 0; i < n; i++) if (x[i] > 0) best = &x[i];
+  for (i = 0; i < n; i++) if (x[i] > 0) *q++ = x[i];
+  for (i = 0; i < n; i++) { if (x[i] > 9) continue; best = &x[i]; }
+  *p = *q = *best;
+}
+"""
+
+
+def test_nests_may_set_pointers_that_are_read_after_them(tmp_path: Path) -> None:
+    """They are analysed: where a condition decides which iteration sets a pointer last, the loop is sequential."""
+    path = tmp_path / "program.c"
+    path.write_text(ENDS)
+    found = survey(path).nests
+    assert all(n.refusal is not None and "read afterwards" in n.refusal.message for n in found)
+    kinds = [[f.kind for f in loop_facts(Analysis(n.codelet), n.flags)] for n in found if n.codelet is not None]
+    assert kinds == [["parallel"]] * 2 + [["parallel", "parallel"]] + [["sequential"]] * 3

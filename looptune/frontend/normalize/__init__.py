@@ -19,6 +19,7 @@ from looptune.frontend.normalize.counting_conditions import move_counting
 from looptune.frontend.normalize.do_loops import tested_first
 from looptune.frontend.normalize.library_effects import type_of
 from looptune.frontend.normalize.live_ranges import split_live_ranges
+from looptune.frontend.normalize.pointer_ends import last_offsets
 from looptune.frontend.normalize.pointer_offsets import replace_pointers
 from looptune.frontend.normalize.pointer_swaps import replace_swaps
 from looptune.frontend.normalize.pointer_tests import replace_pointer_tests
@@ -66,7 +67,11 @@ def _swaps(items: Items, around: Surroundings) -> Items:
 
 
 def _pointers(items: Items, around: Surroundings) -> Items:
-    return replace_pointers(items, _types(items, around), around.read_after)
+    types = _types(items, around)
+    if not around.analysed_only:
+        return replace_pointers(items, types, around.read_after)
+    used, known = last_offsets(items, types, around.read_after)
+    return replace_pointers((*items, *used), types, around.read_after - known)
 
 
 def _types(items: Items, around: Surroundings) -> dict[str, c_ast.Type]:

@@ -26,6 +26,8 @@ from looptune.frontend.normalize.pointer_steps import separate_steps
 from looptune.frontend.symbol_table import refuse
 
 Items = tuple[c_ast.Item, ...]
+LAST_OFFSET = "#last_offset"
+"""A function, which no text can name, of the integer that stands for a pointer."""
 _OFFSET = c_ast.Basic("int64")
 _ZERO = c_ast.Number("0")
 
@@ -432,6 +434,8 @@ class _Rewriter:
                 self.is_pointer(lhs) or self.is_pointer(rhs)
             ):
                 return self.compared(op, lhs, rhs, e)
+            case c_ast.Call(name, (c_ast.Name(pointer),)) if name == LAST_OFFSET and pointer in self.places:
+                return c_ast.Name(self.places[pointer].offset, span=e.span)
             case c_ast.Name(name) if name in self.places:
                 raise refuse(f"the pointer {base(name)} as a value", "the array and an index", e.span)
             case c_ast.Assignment(_, c_ast.Name(name)) | c_ast.Unary("++" | "--", c_ast.Name(name)) if (
