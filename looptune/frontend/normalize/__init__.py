@@ -19,7 +19,7 @@ from looptune.frontend.normalize.counting_conditions import move_counting
 from looptune.frontend.normalize.do_loops import tested_first
 from looptune.frontend.normalize.library_effects import type_of
 from looptune.frontend.normalize.live_ranges import split_live_ranges
-from looptune.frontend.normalize.pointer_ends import last_offsets
+from looptune.frontend.normalize.pointer_ends import replace_ended_pointers
 from looptune.frontend.normalize.pointer_offsets import replace_pointers
 from looptune.frontend.normalize.pointer_swaps import replace_swaps
 from looptune.frontend.normalize.pointer_tests import replace_pointer_tests
@@ -67,11 +67,8 @@ def _swaps(items: Items, around: Surroundings) -> Items:
 
 
 def _pointers(items: Items, around: Surroundings) -> Items:
-    types = _types(items, around)
-    if not around.analysed_only:
-        return replace_pointers(items, types, around.read_after)
-    used, known = last_offsets(items, types, around.read_after)
-    return replace_pointers((*items, *used), types, around.read_after - known)
+    replaced = replace_ended_pointers if around.analysed_only else replace_pointers
+    return replaced(items, _types(items, around), around.read_after)
 
 
 def _types(items: Items, around: Surroundings) -> dict[str, c_ast.Type]:
