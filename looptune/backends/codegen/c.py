@@ -47,6 +47,7 @@ class CWriter(CValues):
         self.half_parameters = half_scalars(plan)
         self.counters = set(unsigned)
         self.nonnegative = set(unsigned)
+        self.most = {}
         self.kinds: dict[str, str] = dict.fromkeys(unsigned, "uint32")
         self.functions: dict[str, str] = {}
         self.assigned: dict[str, str] = {}
@@ -143,8 +144,8 @@ class CWriter(CValues):
     def nothing(self, indent: str) -> Iterator[str]:
         return iter(())
 
-    def bind(self, var: str, unsigned: bool) -> None:
-        super().bind(var, unsigned)
+    def bind(self, var: str, unsigned: bool, loop: Loop | None = None) -> None:
+        super().bind(var, unsigned, loop)
         self.kinds[var] = "uint32" if unsigned else "int64"
 
     def unbind(self, var: str) -> None:
@@ -183,12 +184,12 @@ class CWriter(CValues):
     def loop(
         self, loop: Loop, indent: str, lane: str = "", lanes: int = 1, within: Within | None = None
     ) -> Iterator[str]:
-        var, unsigned = self.name(loop.var), self.counts_unsigned(loop)
+        var, unsigned = self.name(loop.var), self.counts_unsigned(loop, lanes)
         kind = self.types["uint32" if unsigned else "int64"]
         begins, ends = f"{var} = {self.start(loop, lane, unsigned)}", self.limit(loop, unsigned)
         if not isinstance(loop.hi, (Const, Var)):
             begins, ends = f"{begins}, {var}__end = {ends}", f"{var}__end"
-        self.bind(loop.var, unsigned)
+        self.bind(loop.var, unsigned, loop)
         yield f"{indent}for ({kind} {begins}; {var} < {ends}; {var} += {loop.step * lanes}) {{"
         on = continuing_condition(loop) if within is None and not lane else None
         if on is not None:
@@ -203,7 +204,8 @@ class CWriter(CValues):
 
     def start(self, loop: Loop, counter: str, unsigned: bool) -> str:
         """Return the value of the variable after ``counter`` steps; "" means none."""
-        scaled = counter if loop.step == 1 else f"{counter} * {loop.step}"
+        wide = counter if unsigned or loop.step == 1 else self.cast("int64", counter)
+        scaled = counter if loop.step == 1 else f"{wide} * {loop.step}"
         if counter and loop.lo == Const(0, loop.dtype):
             return scaled
         least = LEVEL["+"] if counter else 0

@@ -23,7 +23,7 @@ from looptune.backends.codegen import (
     temporal_tiles,
     warp_tiles,
 )
-from looptune.backends.codegen.writer import TensorCoreWriter
+from looptune.backends.codegen.writer import MAX_THREADS, TensorCoreWriter
 from looptune.core.errors import ResourceError
 from looptune.ir.nodes import Const, Loop
 from looptune.ir.rewrite import walk
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from looptune.backends.codegen.writer import KernelWriter
     from looptune.lower.fragments import Fragment
 
-MAX_THREADS = 1024
-"""Threads per block, on every GPU since compute capability 2.0."""
 MAX_THREADS_AT_ONCE = 2048
 """A multiprocessor runs no more, whatever the GPU."""
 MAX_SHARED_BYTES = 48 * 1024
@@ -54,7 +52,7 @@ MOST_DYNAMIC_BYTES = max(DYNAMIC_BYTES.values()) * 1024
 def kernel_lines(plan: FinishedPlan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
     """Yield the lines between the kernel's parameters and its end."""
     writer.counters = (extent_names(plan) | counters(plan)) & {*kernel.arrays, *kernel.scalars}
-    writer.nonnegative = writer.counters | extents(plan)
+    writer.nonnegative, writer.most = writer.counters | extents(plan), {}
     writer.no_contraction = kernel.no_contraction
     writer.positions, writer.values = kernel.positions, kernel.values
     if memory_ops.is_vectorized(kernel):
@@ -85,7 +83,7 @@ def _threads(kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
             bounds.append(f"{var} >= {writer.limit(axis, unsigned)}")
             live.append(f"{var} < {writer.limit(axis, unsigned)}")
     for axis in kernel.loops:
-        writer.bind(axis.var, writer.counts_unsigned(axis))
+        writer.bind(axis.var, writer.counts_unsigned(axis), axis)
     if stage is not None:
         writer.tiles = frozenset(t.name for t in stage.tiles)
         yield from shared_tiles.emit_tiled_body(kernel, stage, writer, writer.both(*live))

@@ -332,7 +332,7 @@ class _Body:
         more = writer.both(when, f"{var} < {var}__end")
         self.lines.append(at + writer.while_(writer.block_any(more)))
         self.since = frozenset()
-        writer.bind(loop.var, kind == "uint32")
+        writer.bind(loop.var, kind == "uint32", loop)
         self.phases(phase.body, self.condition(more, at + "    "), at + "    ")
         writer.unbind(loop.var)
         self.lines.append(f"{at}    " + writer.set(var, f"{var} + {loop.step}", kind))

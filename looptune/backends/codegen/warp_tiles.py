@@ -160,7 +160,7 @@ class _Emission:
         unsigned = writer.counts_unsigned(loop)
         value = f"{writer.name(first)} + {further}" + (f" * {loop.step}" if loop.step > 1 else "")
         made = writer.declare("uint32" if unsigned else "int64", writer.name(loop.var), value)
-        writer.bind(loop.var, unsigned)
+        writer.bind(loop.var, unsigned, loop)
         return made
 
     def within(self, loop: Loop) -> str:

@@ -15,9 +15,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from looptune.ir.intervals import never_negative
-from looptune.ir.nodes import Assign, Binary, Cast, Const, Expr, Load, Loop, Stmt, Var
-from looptune.ir.simplify import widens
-from looptune.lower.addresses import MOST_ELEMENTS, address_parts
+from looptune.ir.nodes import Assign, Const, Expr, Load, Loop, Stmt, Var
+from looptune.lower.addresses import address_parts
+from looptune.lower.known_values import greatest
 
 if TYPE_CHECKING:
     from looptune.lower.plan import Dimension, FinishedPlan
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Within = Callable[[str], Iterator[str]]
 """The lines of a block at an indentation."""
+MAX_THREADS = 1024
+"""Threads per block, on every GPU since compute capability 2.0."""
 
 
 class TargetSyntax(ABC):
@@ -169,6 +171,8 @@ class KernelWriter(TargetSyntax):
     plan: FinishedPlan
     counters: set[str]
     nonnegative: set[str]
+    most: dict[str, int]
+    """Upper bounds of variables of loops."""
     kinds: dict[str, str]
     """What variables are declared as where that is not their type: C asks for it."""
     tiles: frozenset[str] = frozenset()
@@ -224,29 +228,17 @@ class KernelWriter(TargetSyntax):
     def wide_index(self, e: Expr) -> str:
         """Return ``e``, which may exceed 32 bits, as an index of an array."""
 
-    def counts_unsigned(self, loop: Loop) -> bool:
+    def counts_unsigned(self, loop: Loop, together: int = MAX_THREADS) -> bool:
         """Return whether the variable of a loop is held in a uint32; else it is in an int64.
 
-        C's int cannot exceed it; of a loop that counts in another type the bounds have to be known not to.
+        ``together``: the threads that run the loop, each of which takes as many steps at a time.
         """
-        return never_negative(loop.lo, self.nonnegative) and self.is_short(loop.lo) and self.is_short(loop.hi)
+        end = max(self.greatest(loop.lo), self.greatest(loop.hi)) + loop.step * together - 1
+        return never_negative(loop.lo, self.nonnegative) and end < 2**32
 
-    def is_short(self, e: Expr) -> bool:
-        """Return whether the value of a bound surely is below 2**32, with room for a step."""
-        match e:
-            case Const(value):
-                return value <= MOST_ELEMENTS
-            case Var(name) if name in self.counters:
-                return True
-            case Binary("+" | "-", part, Const(value)) | Binary("+", Const(value), part) if e.dtype != "int32":
-                return abs(value) <= MOST_ELEMENTS // 2 and self.is_short(part)
-            case Binary("min", lhs, rhs) if e.dtype != "int32":
-                return self.is_short(lhs) or self.is_short(rhs)
-            case Binary("max", lhs, rhs) if e.dtype != "int32":
-                return self.is_short(lhs) and self.is_short(rhs)
-            case Cast(_, arg) if e.dtype != "int32":
-                return widens(e.dtype, arg.dtype) and self.is_short(arg)
-        return e.dtype == "int32"
+    def greatest(self, e: Expr) -> int:
+        """Return an upper bound of an integer."""
+        return greatest(e, self.most, self.nonnegative)
 
     def global_index(self, e: Expr) -> str:
         """Return ``e`` as an index of an array in global memory."""
@@ -293,14 +285,19 @@ class KernelWriter(TargetSyntax):
         if not body:
             yield from self.nothing(indent)
 
-    def bind(self, var: str, unsigned: bool) -> None:
+    def bind(self, var: str, unsigned: bool, loop: Loop | None = None) -> None:
+        """Record that a variable begins to exist: that of ``loop``, if there is one."""
+        if loop is not None:
+            self.most[var] = self.greatest(loop.hi) - 1
         if unsigned:
             self.counters.add(var)
+        if unsigned or (loop is not None and never_negative(loop.lo, self.nonnegative)):
             self.nonnegative.add(var)
 
     def unbind(self, var: str) -> None:
         self.counters.discard(var)
         self.nonnegative.discard(var)
+        self.most.pop(var, None)
 
     def same_sign(self, e: Expr) -> bool:
         """Tell whether an unsigned comparison may use the expression unchanged.

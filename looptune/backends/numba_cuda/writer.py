@@ -159,6 +159,7 @@ class CudaWriter(Writer, NumbaSpelling):
         self.plan = plan
         self.half_parameters = half_scalars(plan)
         self.counters = set(unsigned)
+        self.most = {}
 
     def block(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
         return KernelWriter.block(self, body, indent)
@@ -208,14 +209,14 @@ class CudaWriter(Writer, NumbaSpelling):
         self, loop: Loop, indent: str, lane: str = "", lanes: int = 1, within: Within | None = None
     ) -> Iterator[str]:
         var = ident(loop.var)
-        unsigned = self.counts_unsigned(loop)
+        unsigned = self.counts_unsigned(loop, lanes)
         kind = "uint32" if unsigned else "int64"
         yield f"{indent}{var} = {kind}({self.start(loop, lane)})"
         end = self.limit(loop, unsigned)
         if not isinstance(loop.hi, (Const, Var)):
             yield f"{indent}{var}__end = {end}"
             end = f"{var}__end"
-        self.bind(loop.var, unsigned)
+        self.bind(loop.var, unsigned, loop)
         yield f"{indent}while {var} < {end}:"
         on = continuing_condition(loop) if within is None and not lane else None
         if on is not None:
