@@ -5,9 +5,9 @@ and 0 <= e0 < n holds wherever the subscript is used, two of them are equal exac
 treated as one of two dimensions (or more: ``(i * n + j) * m + k``). Otherwise the subscript may be anything.
 
 The size may be a sum, as in ``A[(i + 1) * (n + 2) + j + 1]``. Where e0 < n does not follow from the loops, but from a
-relation of two sizes, that relation is assumed: ``A[i * lda + j]`` for ``j < m`` assumes ``m <= lda``, and so is the
-least value of a stride: ``A[i * inc]`` assumes ``1 <= inc``. Nothing is assumed for arrays that are only read. Of an
-array with several subscripts the first one is split.
+relation of two sizes, that relation is assumed: ``A[i * lda + j]`` for ``k <= j < m`` assumes ``m <= lda`` and
+``0 <= k``, and so is the least value of a stride: ``A[i * inc]`` assumes ``1 <= inc``. Nothing is assumed for arrays
+that are only read. Of an array with several subscripts the first one is split.
 """
 
 from __future__ import annotations
@@ -259,11 +259,14 @@ class _Splitter:
             return True
         if not self.may_assume or not any(len(m) > 1 for m in s.rest):
             return False
-        needed = self.needed(s.access, column, size)
-        if needed is None or not outside.intersect_params(self.where(needed)).is_empty():
-            return False
-        self.assumed.append(needed)
-        return True
+        for needed in self.needed(s.access, column, size), self.least(s.access, column):
+            if needed is None:
+                continue
+            self.assumed.append(needed)
+            outside = outside.intersect_params(self.where(needed))
+            if outside.is_empty():
+                return True
+        return False
 
     def outside(self, access: Access, column: Polynomial, size: Polynomial) -> isl.Set:
         at = self.space.instance(self.space.nest.statements[access.statement])
@@ -290,6 +293,20 @@ class _Splitter:
         if top is None or any(len(m) > 1 or m[0].startswith("(") for m in top if m):
             return None
         return SizeRelation(top, size) if not any(top) or len({m for m in (*top, *size) if m}) > 1 else None
+
+    def least(self, access: Access, column: Polynomial) -> SizeRelation | None:
+        """Return the relation of sizes by which the column is not negative, None where that follows from the loops."""
+        loops = tuple(f for f in self.space.nest.statements[access.statement].loops if isinstance(f, Loop))
+        sizes = frozenset(p for p in self.space.nest.parameters if not p.endswith("_"))
+        if not all(f in sizes | {f.var for f in loops if name(f.var) == f.var} for m in column for f in m):
+            return None
+        top = array_extent.bound(_expression({m: -c for m, c in column.items()}), loops, sizes)
+        least = None if top is None else _less({(): 1}, top)
+        if least is None or not any(least) or any(len(m) > 1 or m[0].startswith("(") for m in least if m):
+            return None
+        if any(c < 0 for m, c in least.items() if m):
+            return None  # sizes are not negative: it would say that one is 0
+        return SizeRelation({}, least)
 
 
 def _divided(p: Polynomial, size: Polynomial) -> tuple[Polynomial, Polynomial] | None:

@@ -54,6 +54,15 @@ def test_a_relation_is_assumed_only_where_nothing_proves_the_column(index: str, 
     assert [str(r) for r in size_relations(load(text).codelet)] == relations
 
 
+def test_a_range_of_columns_is_assumed_to_be_inside_the_row() -> None:
+    """A loop from a parameter on, as over the part of a domain, assumes that this is no column before the first."""
+    text = LDA.replace("int m,", "int m0, int m,").replace("j = 0", "j = m0")
+    codelet = load(text).codelet
+    assert [str(r) for r in size_relations(codelet)] == ["m <= lda", "0 <= m0"]
+    assert [*verdicts(codelet).values()] == ["parallel", "parallel"]
+    assert '0.0 <= (double)m0, "0 <= m0 does not hold"' in call_checks(load(text)).body
+
+
 def test_flat_accesses_besides_assume_nothing() -> None:
     """A subscript without a product may reach every row: no relation says that it does not."""
     codelet = load(LDA.replace("= 2;", "= a[j + n];")).codelet
