@@ -23,7 +23,7 @@ from looptune.core.source import Span
 from looptune.frontend import c_ast as s
 from looptune.frontend.c_constants import character, integer
 from looptune.frontend.c_lexer import Lexer
-from looptune.frontend.c_types import HEADER_TYPES, enumerated_type, named_type
+from looptune.frontend.c_types import HEADER_TYPES, enumerated_type, named_type, type_of_width
 from looptune.frontend.heap_arrays import declare_heap_arrays
 from looptune.frontend.incomplete_structs import completed
 from looptune.frontend.lower_expressions import Expressions
@@ -64,7 +64,7 @@ def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], 
             error, at = explain(source, str(problem), parser.clex.last)
             foreign = unknown_type(source, error, at)
             if foreign and foreign not in (*assumed, *own):
-                assumed[foreign] = ""
+                assumed[foreign] = type_of_width(foreign)
                 continue
             gap = skippable_range(source, at, needed)
             if gap is None or text[slice(*gap)].isspace():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from looptune.frontend import c_ast
@@ -42,6 +43,25 @@ def named_type(names: Sequence[str], types: Mapping[str, c_ast.Type], dtype: str
     if known is None:
         return c_ast.UnsupportedType(" ".join(names))
     return c_ast.Basic(dtype if dtype is not None and known.startswith("float") else known)
+
+
+_INTEGER_OF_WIDTH = re.compile(r"(?:\w+_)?(u?)int(8|16|32|64)(?:_t)?", re.IGNORECASE)
+_SHORT_OF_WIDTH = re.compile(r"([us])(8|16|32|64)")
+_FLOAT_OF_WIDTH = re.compile(r"(?:\w+_)?float(32|64)(?:_t)?", re.IGNORECASE)
+
+
+def type_of_width(name: str) -> str:
+    """Return the type that the name of a type of a missing header says it is, "" where it says nothing.
+
+    >>> [type_of_width(name) for name in ("spx_int16_t", "u32", "my_Float64", "REAL")]
+    ['int16', 'uint32', 'float64', '']
+    """
+    if found := _INTEGER_OF_WIDTH.fullmatch(name):
+        return f"{found[1].lower()}int{found[2]}"
+    if found := _SHORT_OF_WIDTH.fullmatch(name):
+        return f"{'u' if found[1] == 'u' else ''}int{found[2]}"
+    found = _FLOAT_OF_WIDTH.fullmatch(name)
+    return "" if found is None else f"float{found[1]}"
 
 
 _COMPLEX = "_Complex "

@@ -129,6 +129,8 @@ def unknown_type(source: Preprocessed, error: ParseError, at: int) -> str:
     begins = last in (";", "{", "}", "(", ",") and re.fullmatch(r"[A-Za-z_]\w*", here)
     if error.message.startswith("syntax error before") and begins and re.match(r"[A-Za-z_*]", following):
         return _no_keyword(here)
+    if error.message.startswith("missing type in declaration") and re.fullmatch(r"[A-Za-z_]\w*", here):
+        return _no_keyword(here) if re.match(r"[A-Za-z_*]", following) else ""
     words = [t.text for t in source.tokens[max(0, at - 8) : at + 1]]
     while len(words) > 1 and words[-1] == ")" and words[-2] == "*":
         del words[-2]

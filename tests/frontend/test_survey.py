@@ -90,3 +90,14 @@ def test_nests_may_set_pointers_that_are_read_after_them(tmp_path: Path) -> None
     assert all(n.refusal is not None and "read afterwards" in n.refusal.message for n in found)
     kinds = [[f.kind for f in loop_facts(Analysis(n.codelet), n.flags)] for n in found if n.codelet is not None]
     assert kinds == [["parallel"]] * 2 + [["parallel", "parallel"]] + [["sequential"]] * 3
+
+
+def test_types_of_missing_headers_have_the_width_that_they_name(tmp_path: Path) -> None:
+    path = tmp_path / "program.c"
+    path.write_text("""#include "types.h"
+static inline my_int16_t half(my_uint32_t x) { return x >> 1; }
+void f(my_int32_t n, u8 *x, ogg_int64_t *y) { for (my_int32_t i = 0; i < n; i++) y[i] = half(x[i]); }
+""")
+    (nest,) = survey(path).nests
+    assert nest.codelet is not None
+    assert [p.dtype for p in nest.codelet.params] == ["int32", "uint8", "int64"]
