@@ -37,15 +37,27 @@ class Surroundings:
     def never_equal(self, a: Sequence[Expr], b: Sequence[Expr], inner: Sequence[Loop] = ()) -> bool:
         """Tell whether two subscripts of one array differ in some dimension, whatever values the loops have.
 
-        ``inner`` are loops inside, in any of whose iterations an access may stand.
+        ``inner`` are loops inside, in any of whose iterations an access may stand. It stands in those whose variables
+        its subscripts name; the others may have no iteration where it is made, so that their bounds say nothing.
         """
-        return any(self._differ(x, y, inner) for x, y in zip(a, b, strict=True) if x != y)
+        around = _named_loops(inner, (*a, *b))
+        return any(self._differ(x, y, around) for x, y in zip(a, b, strict=True) if x != y)
 
     def _differ(self, x: Expr, y: Expr, inner: Sequence[Loop]) -> bool:
         key = (x, y, tuple((f.var, f.lo, f.hi) for f in inner))
         if key not in self.known:
             self.known[key] = subscripts_differ(x, y, (*self.loops, *inner), self.conditions)
         return self.known[key]
+
+
+def _named_loops(loops: Sequence[Loop], subscripts: Sequence[Expr]) -> tuple[Loop, ...]:
+    """Return the loops whose variables the subscripts name, and the bounds of such loops."""
+    named: set[str] = set()
+    wanted = names_in(tuple(subscripts))
+    while wanted - named:
+        named |= wanted
+        wanted = names_in(tuple((f.lo, f.hi) for f in loops if f.var in named))
+    return tuple(f for f in loops if f.var in named)
 
 
 def subscripts_differ(x: Expr, y: Expr, loops: Sequence[Loop], given: Sequence[Expr] = ()) -> bool:

@@ -52,6 +52,18 @@ def kept(body: str) -> list[str]:
     return sorted(set(found))
 
 
+def test_a_loop_beside_an_access_says_nothing_of_it() -> None:
+    """Where i is 0, the loop over k has no iteration, and A[i + i][1] is an element that is written."""
+    body = """
+  for (i = 0; i < 2; i++)
+    for (j = 0; j < m - 1; j++) {
+      for (k = 1 - i; k < 1; k++) x[k] = 1;
+      A[i][j + 1] = A[i + i][1] + j;
+    }"""
+    assert kept(body) == []
+    assert kept(body.replace("A[i + i][1]", "A[i + 1][1]")) == ["A[i + 1][1]"]
+
+
 @pytest.mark.parametrize("first", ["outer_x", "outer_j", "x"])
 def test_no_name_says_that_a_variable_is_not_negative(first: str) -> None:
     """A loop from a parameter of any name may begin below 0, and then what it stays below may be 0."""
