@@ -164,10 +164,9 @@ class ProgramBuild:
         members: list[CodeletFunction] = []
         for member, unit in found.codelets:
             if isinstance(unit, LooptuneError):
-                what = member.function.name if member.mark is None else member.address
-                self.warn(f"{unit}\n{what} is not replaced")
+                self.warn(f"{unit}\n{_place(member)} is not replaced")
                 continue
-            made = self._codelet(path, text, unit, compiler, transfers)
+            made = self._codelet(path, text, (member, unit), compiler, transfers)
             if made is not None:
                 codelets.append(made[0])
                 replaced.append(made[1])
@@ -209,9 +208,10 @@ class ProgramBuild:
         return found
 
     def _codelet(
-        self, path: Path, text: str, unit: Unit, compiler: KernelCompiler, transfers: bool
+        self, path: Path, text: str, found: tuple[CodeletFunction, Unit], compiler: KernelCompiler, transfers: bool
     ) -> tuple[CodeletFile, ReplacedCodelet] | None:
         """Return the generated file of a codelet, and what calls it; None, with a warning, if it is not replaced."""
+        member, unit = found
         (part,) = unit.parts
         name = (
             f"looptune_{_identifier(part.function)}_{_digest(path, part.function, part.body, *self.command.compiling)}"
@@ -243,7 +243,7 @@ class ProgramBuild:
                 )
             )
         except (UnsupportedError, ResourceError) as error:
-            self.warn(f"{error}\n{part.function} is not replaced")
+            self.warn(f"{error}\n{_place(member)} is not replaced")
             return None
         for said in made.notes:
             self.warn(caret(unit.codelet.span, said))
@@ -446,6 +446,11 @@ def execute_compiler(arguments: Sequence[str]) -> int:
 def _machine(options: Sequence[str]) -> list[str]:
     """Return the options that a link of objects into one needs."""
     return [o for o in options if o.startswith(("-m", "-fuse-ld"))]
+
+
+def _place(member: CodeletFunction) -> str:
+    """Return the name of the function, with the line of the scop if it has several."""
+    return member.function.name if member.mark is None else member.address
 
 
 def _identifier(text: str) -> str:

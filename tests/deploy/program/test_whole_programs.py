@@ -124,6 +124,39 @@ def test_a_codelet_in_a_header_is_left_alone(tmp_path: Path) -> None:
     assert subprocess.run([tmp_path / "b"], capture_output=True, text=True).stdout == "6"
 
 
+def test_scops_whose_lines_hold_more_than_a_pragma(tmp_path: Path) -> None:
+    """A loop is replaced where the text has it, and nothing where it stands in another file."""
+    (tmp_path / "part.h").write_text(
+        "\n" * 5 + "#pragma scop\nfor (int i = 0; i < n; i++) x[i] *= 3;\n#pragma endscop\n"
+    )
+    (tmp_path / "b.c").write_text("""#include <stdio.h>
+#define BEGIN _Pragma("scop")
+void f(int n, float *x) {
+#include "part.h"
+}
+void g(int n, float *x, float c) {
+  int i; _Pragma("scop") c += 1;
+  for (i = 0; i < n; i++) x[i] += c;
+  _Pragma("endscop") x[1] += c;
+}
+void h(int n, float *x, float c) {
+  int i; BEGIN // a macro
+  for (i = 0; i < n; i++) x[i] += c;
+# pragma \\
+ endscop
+  x[1] += c;
+}
+int main(void) { float x[2] = {1, 2}; f(2, x); g(2, x, 5); h(2, x, 7); printf("%g", x[1]); }
+""")
+    done = looptune("cc", "b.c", "-o", "b", "--arch", "none", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert (
+        "part.h:7:1: warning: a part of f in a file that it includes cannot be a codelet: write it in b.c" in done.err
+    )
+    assert "b.c:7:17: warning: the codelet is the loop nest g:8 only: statements stand after this scop" in done.err
+    assert subprocess.run([tmp_path / "b"], capture_output=True, text=True).stdout == "32"
+
+
 @pytest.mark.wide
 def test_arrays_of_more_elements_than_32_bits_count(tmp_path: Path, driver: Path) -> None:
     """Declared extents give kernels with subscripts of 64 bits; of others the host runs the loops, and it is said."""
