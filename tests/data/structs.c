@@ -389,3 +389,7 @@ void f(struct outer *o) {
 // ledsum  sizes: n=6; loops: reduction
 struct inner { double *x; double s; }; struct outer { struct inner *b; };
 void f(int n, struct outer *o) { for (int i = 0; i < n; i++) o->b->s += o->b->x[i]; }
+//----
+// spelled  sizes: o_m=6; loops: sequential
+struct inner { double w[8]; int k; }; struct outer { struct inner *in; int m; };
+void f(struct outer *o) { for (int i = 0; i < (*o).m; i++) { (*(*o).in).w[i] += o->in->w[i + 1] + o[0].in[0].k; (*o).in->k = o->in->k + 1; } }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from looptune.frontend.survey import survey
+from looptune.ir.nodes import Array
 from looptune.report.check.loop_facts import loop_facts
 from looptune.schedule.analysis import Analysis
 
@@ -101,3 +102,26 @@ void f(my_int32_t n, u8 *x, ogg_int64_t *y) { for (my_int32_t i = 0; i < n; i++)
     (nest,) = survey(path).nests
     assert nest.codelet is not None
     assert [p.dtype for p in nest.codelet.params] == ["int32", "uint8", "int64"]
+
+
+GIVEN = """struct inner { double w[4]; int k; };
+struct bits { int left, error; unsigned char *buf; struct inner *in; double unused[3]; };
+void refill(struct bits *s, int n);
+static int get(struct bits *s) { if (s->left < 3) refill(s, 3); s->left -= 3; return s->buf[s->left]; }
+void f(int n, struct bits *s, int *y) { for (int i = 0; i < n; i++) y[i] = get(s); }
+void g(int n, struct bits *s, double *y) {
+  for (int t = 0; t < 9; t++) { refill(s, t); for (int i = 0; i < n; i++) s->buf[i] += s->in->k * y[i]; } }
+void h(int n, struct bits *s) { for (int i = 0; i < n; i++) { s->buf[i] = 1; refill(s, i); s->buf[i] += s->in->k; } }
+"""
+
+
+def test_calls_may_change_the_fields_of_structs_that_they_are_given(tmp_path: Path) -> None:
+    """Only those that the nest uses count; the fields of one struct that a pointer leads to have variables."""
+    path = tmp_path / "program.c"
+    path.write_text(GIVEN)
+    nests = [n for n in survey(path).nests if not n.inside]
+    kinds = [[f.kind for f in loop_facts(Analysis(n.codelet), n.flags)] for n in nests if n.codelet is not None]
+    assert kinds == [["sequential"], ["sequential", "parallel"], ["sequential"]]
+    changed = {p.name for n in nests if n.codelet is not None for p in n.codelet.params if isinstance(p, Array)}
+    assert {"s_left", "s_buf", "s_in_k"} <= changed
+    assert "s_unused" not in changed

@@ -20,6 +20,7 @@ from looptune.frontend import c_ast
 from looptune.frontend.c_types import is_complex_type, pointer_dimensions
 from looptune.frontend.name_resolution import base
 from looptune.frontend.normalize.struct_arrays import FieldArrays
+from looptune.frontend.normalize.struct_effects import is_somewhere, without_unused_fields
 from looptune.frontend.normalize.struct_layout import (
     BYTES,
     NoField,
@@ -108,7 +109,7 @@ def separate_fields(items: Items, types: Mapping[str, c_ast.Type]) -> SeparatedF
     used = {n.name for top in items for n in c_ast.walk(top) if isinstance(n, c_ast.Name | c_ast.Declare)}
     if not names & used:
         return SeparatedFields(items, types)
-    named = name_pointers(items, types, _objects)
+    named = name_pointers(without_unused_fields(items, types), types, _objects)
     items, types = named.items, named.types
     separator = _Separator(dict(types), _objects(items, types))
     separator.choose_types(items)
@@ -139,7 +140,7 @@ def _objects(items: Items, types: Mapping[str, c_ast.Type]) -> frozenset[str]:
 
 
 def _other_uses(node: Any) -> set[str]:
-    """Return the names that occur otherwise than as ``p->f``, ``(*p).f`` or ``p[0].f``."""
+    """Return the names that occur otherwise than as ``p->f``, ``(*p).f``, ``p[0].f``, or as what a call was given."""
     match node:
         case tuple():
             return set().union(*map(_other_uses, node))
@@ -147,6 +148,8 @@ def _other_uses(node: Any) -> set[str]:
             return set()
         case c_ast.Field(c_ast.Unary("*", c_ast.Name()) | c_ast.Index(c_ast.Name(), c_ast.Number("0")), _, False):
             return set()
+        case c_ast.Field(c_ast.Index(c_ast.Name(), index), _, False) if is_somewhere(index):
+            return _other_uses(index)
         case c_ast.Name(name):
             return {name}
     return set().union(*map(_other_uses, c_ast.children(node)))
@@ -326,6 +329,8 @@ class _Separator:
             case c_ast.Unary("*", c_ast.Name(name)) | c_ast.Index(c_ast.Name(name), c_ast.Number("0")) if (
                 name in self.objects
             ):
+                return _Place(element_type(self.originals[name]), owner=name)
+            case c_ast.Index(c_ast.Name(name), index) if name in self.objects and is_somewhere(index):
                 return _Place(element_type(self.originals[name]), owner=name)
             case c_ast.Index(inner, index):
                 try:

@@ -9,11 +9,12 @@ to, is as good as a pointer from outside of the statements.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from looptune.frontend import c_ast
 from looptune.frontend.name_resolution import base
+from looptune.frontend.normalize.struct_effects import is_somewhere
 from looptune.frontend.normalize.struct_layout import lvalue_type
 
 Items = tuple[c_ast.Item, ...]
@@ -40,11 +41,33 @@ class NamedPointers:
 
 def name_pointers(items: Items, types: Mapping[str, c_ast.Type], objects: Objects) -> NamedPointers:
     """Return the statements with a name for each field that points to a struct from outside, the outermost first."""
-    found = NamedPointers(items, types, {})
     inside = {n.name for top in items for n in c_ast.walk(top) if isinstance(n, c_ast.Declare)}
-    while new := _pointers(found, objects(found.items, found.types) - inside):
+    known = objects(items, types) - inside
+    found = NamedPointers(_with_arrows(items, known), types, {})
+    while new := _pointers(found, known):
         found = _named(found, new)
+        known = objects(found.items, found.types) - inside
+        found = replace(found, items=_with_arrows(found.items, known))
     return found
+
+
+def _with_arrows(items: Items, objects: frozenset[str]) -> Items:
+    """Return the statements with one spelling for each field of an object: ``p->f`` for ``(*p).f`` and ``p[0].f``."""
+
+    def rewrite(node: Any) -> Any:
+        node = c_ast.map_children(rewrite, node)
+        match node:
+            case c_ast.Field(c_ast.Unary("*", c_ast.Name(name) as p), _, False) if name in objects:
+                return replace(node, base=p, arrow=True)
+            case c_ast.Field(c_ast.Index(c_ast.Name(name) as p, at), _, False) if name in objects and _is_first(at):
+                return replace(node, base=p, arrow=True)
+        return node
+
+    return tuple(rewrite(item) for item in items)
+
+
+def _is_first(at: c_ast.Expr) -> bool:
+    return at == c_ast.Number("0") or is_somewhere(at)
 
 
 def _pointers(found: NamedPointers, objects: frozenset[str]) -> tuple[c_ast.Field, ...]:
@@ -64,11 +87,11 @@ def _is_pointer_to_struct(kind: c_ast.Type | None) -> bool:
 
 
 def _leads(node: Any) -> c_ast.Field | None:
-    """Return the field ``e`` of ``e->f``, ``(*e).f`` or ``e[0].f``."""
+    """Return the field ``e`` of ``e->f``, ``(*e).f`` or ``e[0].f``, or of the struct that a call was given."""
     match node:
-        case c_ast.Field(c_ast.Field() as e, _, True) | c_ast.Field(
-            c_ast.Unary("*", c_ast.Field() as e) | c_ast.Index(c_ast.Field() as e, c_ast.Number("0")), _, False
-        ):
+        case c_ast.Field(c_ast.Field() as e, _, True) | c_ast.Field(c_ast.Unary("*", c_ast.Field() as e), _, False):
+            return e
+        case c_ast.Field(c_ast.Index(c_ast.Field() as e, at), _, False) if _is_first(at):
             return e
     return None
 
