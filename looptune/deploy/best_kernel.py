@@ -58,12 +58,14 @@ class BestKernel:
     _table: list[Mapping[str, object]] = field(init=False, default_factory=list)
     _built: dict[str, tuple[str, Program]] = field(init=False, default_factory=dict)
     _warned: set[str] = field(init=False, default_factory=set)
-    _specialized: dict[tuple[int, ...], _AtSizes] = field(init=False, default_factory=dict)
+    _specialized: dict[tuple[str, tuple[int, ...]], _AtSizes] = field(init=False, default_factory=dict)
+    _sizes: set[str] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
         """Make every plan at once, so that an error in one shows here; plans are built at first use."""
         blocks = targets.specializes_sizes(self.backend.name, CACHE)
         self.specialize = blocks and self.specialize
+        self._sizes = plans.size_names(self.analysis.codelet)
         self._plans[DEFAULT] = plans.default(self.analysis, blocks=blocks)
         for k, row in enumerate(self.rows):
             anywhere = plans.for_other_sizes(self.analysis, row)
@@ -94,12 +96,13 @@ class BestKernel:
 
     def _at_sizes(self, match: Match, sizes: Mapping[str, int]) -> SelectedPlan | None:
         """Return the match built for these sizes, or None where that is impossible or has not ended."""
-        key = tuple(sizes.values())
+        constant = {name: value for name, value in sizes.items() if name in self._sizes}
+        key = (match.plan, tuple(constant.values()))
         if key not in self._specialized:
             if len(self._specialized) >= MOST_SPECIALIZED:
                 return None
             directives = "" if match.configuration is None else match.configuration["directives"]
-            plan = plans.specialized(self.analysis, directives, sizes)
+            plan = plans.specialized(self.analysis, directives, constant)
             self._specialized[key] = _AtSizes(match, plan, _built(self.backend, plan, self.specialize == "background"))
         return self._specialized[key].selected(self.backend)
 

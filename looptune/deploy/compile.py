@@ -269,8 +269,8 @@ def compile(
     ``loop k: unroll 4, jam``, besides the pragmas in the text. ``config="best"``: what the database ``db`` has as the
     best for the sizes of each call on this device, or on what comes nearest to them; see ``Kernel.match``. The best has
     the least time, or the least "energy" or "edp" (``objective``), if a sweep had this objective. On a GPU kernels have
-    the sizes of the call as constants: they are built at the first call with new sizes, in a thread while calls run a
-    program for any sizes (``specialize="background"``), or not at all (False).
+    the sizes of the call (extents, bounds, strides) as constants: they are built at the first call with new sizes, in a
+    thread while calls run a program for any sizes (``specialize="background"``), or not at all (False).
     ``reassociate=False``: every operation of floats is rounded on its own and in C's order; ``fp_contract``: "cc",
     "fast" or "off", as for ``--fp-contract``. What the text has wrong and is read all the same is a warning. Raises a
     LooptuneError for every mistake.

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 
 from looptune.backends.codegen.kernel import check_limits
 from looptune.core.errors import LooptuneError
-from looptune.ir.nodes import Codelet, Loop, Node
-from looptune.ir.rewrite import rewrite
+from looptune.ir.def_use import names_in
+from looptune.ir.nodes import Array, Assign, Binary, Codelet, Load, Local, Loop, Node, Scalar, Var
+from looptune.ir.rewrite import rewrite, walk
+from looptune.ir.simplify import is_integer
 from looptune.ir.specialize import specialize
 from looptune.lower.machine import MODEL
 from looptune.lower.passes.cpu_reassociation import vectorised_sums
@@ -77,6 +79,29 @@ def specialized(analysis: Analysis, directives: str, sizes: Mapping[str, int]) -
             continue
         return made
     return None
+
+
+def size_names(codelet: Codelet) -> set[str]:
+    """Return the integer parameters that are sizes: extents of arrays, bounds of loops, strides of subscripts.
+
+    Other integers are values, such as the number of a time step, of which a program passes ever other ones.
+    """
+    found: set[str] = set()
+    set_from: dict[str, set[str]] = {}
+    for node in walk((*codelet.params, *codelet.locals, *codelet.body)):
+        match node:
+            case Array(shape=shape) | Local(shape=shape):
+                found |= names_in(shape)
+            case Loop(lo=lo, hi=hi):
+                found |= names_in((lo, hi))
+            case Load(index=index):
+                products = (n for n in walk(index) if isinstance(n, Binary) and n.op == "*")
+                found |= {name for n in products if len(names := names_in(n)) > 1 for name in names}
+            case Assign(Var(name), value):
+                set_from.setdefault(name, set()).update(names_in(value))
+    while more := {name for scalar in found & set(set_from) for name in set_from[scalar]} - found:
+        found |= more
+    return found & {p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
 
 
 def size_independent(directives: str) -> str:

@@ -263,12 +263,13 @@ def _function(unit: Unit, name: str, defaults: tuple[str, str], original: str, *
     codelet = unit.codelet
     own = dict(zip((p.name for p in codelet.params), _params(codelet), strict=True))
     kinds: dict[str, list[str]] = {"whole": [], "real": [], "array": []}
-    declared = []
+    declared, sizes = [], plans.size_names(codelet)
     for p in codelet.params:
         array, written = isinstance(p, Array), isinstance(p, Array) and p.io != "in"
         kinds["array" if array else "whole" if is_integer(p.dtype) else "real"].append(own[p.name])
         more = f", array=True, written={written}" if array else ""
         more += ", rows=True" if p.name in unit.rows else ""
+        more += ", size=False" if gpu and is_integer(p.dtype) and not array and p.name not in sizes else ""
         declared.append(f"    Parameter({python_literal(p.name)}, {python_literal(p.dtype)}{more}),\n")
     given = ", ".join(tuple_text(names) for names in kinds.values())
     stream = ", stream" if gpu else ""

@@ -105,7 +105,7 @@ def test_the_program_for_any_sizes_runs_meanwhile(tmp_path: Path) -> None:
     kernel = made(tmp_path, FakeGpu(go=go), "background")
     assert at(kernel, {"n": 2000})[1] is None
     go.set()
-    kernel._specialized[(2000,)].binary.result(60)
+    next(iter(kernel._specialized.values())).binary.result(60)
     assert at(kernel, {"n": 2000})[1] == 2000
 
 
@@ -128,3 +128,13 @@ def test_where_nothing_was_tuned_the_default_is_built_for_the_sizes(tmp_path: Pa
     kernel = BestKernel(Analysis(unit.codelet), FakeGpu(), Device(*synthetic_database.H200), ())
     found, count = at(kernel, {"n": 77})
     assert (count, found.match.level, found.plan.schedule_text) == (77, "default", "")
+
+
+@pytest.mark.filterwarnings("ignore:f. nothing was tuned")
+def test_other_integers_are_arguments() -> None:
+    """The number of a time step is no size: kernels are built once for all of them."""
+    unit = load(TEXT.replace("int n,", "int n, int t,").replace("2 * x", "t * x"))
+    backend = FakeGpu()
+    kernel = BestKernel(Analysis(unit.codelet), backend, Device(*synthetic_database.H200), ())
+    assert [at(kernel, {"n": 77, "t": t})[1] for t in range(5)] == [77] * 5
+    assert len(backend.built) == 1

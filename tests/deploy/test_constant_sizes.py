@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import linecache
+import sys
+import zipfile
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -23,13 +27,16 @@ Compiled = list[tuple[str, tuple[int, ...]]]
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """``rows``, tuned for 12 x 20 on the GPU that the driver has; ``compiled`` is what its compiler was asked for."""
-    from tests.helpers import fake_cuda_driver
-
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     unit = load(ROWS)
     at = synthetic_database.context(unit, {"n": 12, "m": 20})
     db = synthetic_database.keep(tmp_path / "db", at, {"": 9.0, TUNED: 5.0})
-    made = imported(written(tmp_path, ROWS, db, "numba-cuda"))
+    return on_a_fake_gpu(imported(written(tmp_path, ROWS, db, "numba-cuda")))
+
+
+def on_a_fake_gpu(made: ModuleType) -> SimpleNamespace:
+    from tests.helpers import fake_cuda_driver
+
     driver, compiled = fake_cuda_driver.install(made), Compiled()
     plain = made.cubin
 
@@ -92,6 +99,54 @@ def test_a_file_that_was_replaced_is_not_compiled(module: SimpleNamespace) -> No
     linecache.clearcache()
     call(module, 30, 50)
     assert [values for _, values in module.compiled] == [()]
+
+
+def test_a_capture_goes_on_with_the_kernels_it_began_with(module: SimpleNamespace) -> None:
+    """Loading allocates, which a capture forbids; the memory that a graph uses stays."""
+    vars(module.made)["SPECIALIZE"] = "background"
+    call(module, 30, 50)
+    module.made.CALL.compiling[30, 50].join(60)
+    kernels, (ready,) = len(module.made.CALL.compiled), module.made.CALL.own.ready.values()
+    module.driver.streams_capture = 1
+    call(module, 30, 50)
+    assert len(module.made.CALL.compiled) == kernels
+    module.driver.streams_capture = 0
+    call(module, 30, 50)
+    assert len(module.made.CALL.compiled) == kernels + 1
+    assert [held.before for held in module.made.CALL.own.ready.values()] == [ready.bound]
+
+
+STEP = """void step(int n, int t, int ld, int m, float x[n], float y[100])
+{ int end = m - 1; for (int i = 0; i < n; i++) for (int j = 0; j < end; j++) x[i] += t * y[j * ld]; }
+"""
+
+
+def test_integers_that_are_no_sizes_stay_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that passes the number of a time step does not wait for a compiler in each."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    (tmp_path / "made.py").write_text(build.as_python(load(STEP), tmp_path, "numba-cuda", "", default=True))
+    module = on_a_fake_gpu(imported(tmp_path / "made.py"))
+    assert [p.name for p in module.made.PARAMETERS if not p.size] == ["t"]
+    far = [module.array((n,), pointer=(1 << 30) + (n << 24)) for n in (30, 100)]
+    for t in range(3):
+        with pytest.warns() if t == 0 else nullcontext():
+            module.made.step(30, t, 20, 4, *far)
+    assert [values for _, values in module.compiled] == [(20, 30)]
+    module.made.step(30, 0, 12, 4, *far)
+    assert [values for _, values in module.compiled] == [(20, 30), (12, 30)]
+
+
+def test_a_module_in_an_archive_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its loader has the text."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("packed.py", build.as_python(load(STEP), tmp_path, "numba-cuda", "", default=True))
+    monkeypatch.syspath_prepend(str(tmp_path / "a.zip"))
+    packed = importlib.import_module("packed")
+    monkeypatch.delitem(sys.modules, "packed")
+    (kernel, signature), *_ = packed.SIGNATURES.items()
+    place = next(k for k, kind in enumerate(signature) if "[" not in kind)
+    assert packed.with_constants(kernel, signature, ((place, 30),)) is not None
 
 
 @pytest.mark.wide

@@ -38,6 +38,7 @@ class Driver:
     held: dict[int, Any] = field(default_factory=dict)
     own: threading.local = field(default_factory=threading.local)
     quick: bool = False
+    streams_capture: int = 0
 
     def __getattr__(self, name: str) -> Any:
         """What a test does not look at: noted, and it worked."""
@@ -72,7 +73,7 @@ class Driver:
         return OK, 0
 
     def cuStreamIsCapturing(self, stream: int) -> tuple[Any, int]:
-        return OK, 0
+        return OK, self.streams_capture
 
     def cuMemAlloc(self, nbytes: int) -> tuple[Any, int]:
         if nbytes == 0:

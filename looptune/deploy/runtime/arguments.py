@@ -21,7 +21,7 @@ import numpy as np
 class Parameter(NamedTuple):
     """A parameter of the codelet; ``array`` is False for a scalar, ``written``: the kernels change the array.
 
-    ``rows``: in C it is an array of pointers to rows.
+    ``rows``: in C it is an array of pointers to rows; ``size``: as an integer, it is one that kernels are compiled for.
     """
 
     name: str
@@ -29,6 +29,7 @@ class Parameter(NamedTuple):
     array: bool = False
     written: bool = False
     rows: bool = False
+    size: bool = True
 
 
 class DeviceBuffer(NamedTuple):

@@ -36,7 +36,7 @@ def with_constants(kernel: Any, signature: Sequence[str], sizes: Sizes) -> Sized
     """Return the kernel with these parameters as constants, or None where its file has another text than was loaded."""
     code = kernel.py_func.__code__
     try:
-        module = ast.parse("".join(linecache.getlines(code.co_filename)))
+        module = ast.parse("".join(linecache.getlines(code.co_filename, kernel.py_func.__globals__)))
     except SyntaxError:
         return None
     found = [n for n in module.body if isinstance(n, ast.FunctionDef) and n.name == code.co_name]

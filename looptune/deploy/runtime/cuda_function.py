@@ -78,7 +78,8 @@ class PreparedCall(NamedTuple):
 
     ``expected``: the type and shape of each array; ``counts``: their elements; ``wide``: the numbers of the arrays that
     are read WIDE bytes at a time; ``ordinal``: the number of the device; ``size_values``: addresses known to be on it;
-    ``reach``: the elements that the loops access; ``pending``: the kernels for these sizes, while they are compiled.
+    ``reach``: the elements that the loops access; ``pending``: the kernels for these sizes, while they are compiled;
+    ``before``: the launches until then, whose memory a graph of the program's own may use.
     """
 
     bound: BoundPlan
@@ -89,6 +90,7 @@ class PreparedCall(NamedTuple):
     size_values: set[int]
     reach: tuple[Reach | None, ...] = ()
     pending: Thread | None = None
+    before: BoundPlan | None = None
 
 
 class Gpu(Function):
@@ -111,9 +113,8 @@ class Gpu(Function):
             ready: PreparedCall = self.own.ready[context, where, ints]
         except (AttributeError, KeyError, TypeError):
             ready = self.ready(context, where, ints)
-        if ready.pending is not None and not ready.pending.is_alive():
-            self.own.ready.pop((context, where, self.values(ints)), None)
-            ready = self.ready(context, where, ints)
+        if ready.pending is not None and not ready.pending.is_alive() and not capturing(where):
+            ready = self._exchanged(ready, context, where, self.values(ints))
         bound, counts = ready.bound, ready.counts
         lasts: tuple[int, ...] = ()
         stages: tuple[Stage, ...] = ()
@@ -223,28 +224,42 @@ class Gpu(Function):
         counts = tuple(w.items for w in wanted)
         return PreparedCall(bound, wanted, counts, numbers, ordinal, set(), self.reach(values), pending)
 
+    def _exchanged(self, ready: PreparedCall, context: int, where: int, values: tuple[int, ...]) -> PreparedCall:
+        """Return the launches of the kernels that were compiled in the background."""
+        made = self._made(context, where, values)._replace(before=ready.bound)
+        self.own.ready[context, where, values] = made
+        return made
+
+    def _sizes(self, values: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(v for p, v in zip(self.integers, values, strict=True) if p.size)
+
+    def _marked(self, values: tuple[int, ...]) -> list[int]:
+        """Return the integers of a call, those as ``Size`` that are to be constants."""
+        return [Size(v) if p.size else v for p, v in zip(self.integers, values, strict=True)]
+
     def _specializes(self, values: tuple[int, ...]) -> bool:
         """Return whether the sizes are to be constants of kernels."""
+        sizes = self._sizes(values)
         with self.lock:
             if SPECIALIZE is not False and len(self.specialized) < MOST_SPECIALIZED:
-                self.specialized.add(values)
-            return SPECIALIZE is not False and values in self.specialized
+                self.specialized.add(sizes)
+            return SPECIALIZE is not False and sizes in self.specialized
 
     def _begun(self, device: Device, values: tuple[int, ...]) -> Thread | None:
         """Return what compiles the kernels for these sizes, if it is to do so in the background and has not done it."""
         if SPECIALIZE != "background" or not self._specializes(values):
             return None
+        sizes = self._sizes(values)
         with self.lock:
-            if values not in self.compiling:
+            if sizes not in self.compiling:
                 found: list[tuple[Any, Sizes]] = []
-                slots = [Size(v) for v in values]
                 plan = self.tuned.plans[self._usable(device, values)[0].plan]
                 plan.launches(lambda k, grid, block, *args: found.append((k, constant_sizes(args))),
-                              lambda *_, **__: ArgumentSlot(0), *self._params(slots))  # fmt: skip
+                              lambda *_, **__: ArgumentSlot(0), *self._params(self._marked(values)))  # fmt: skip
                 made = Thread(target=self._compile, args=(dict.fromkeys(found), device.capability), daemon=True)
-                self.compiling[values] = made
+                self.compiling[sizes] = made
                 made.start()
-            begun = self.compiling[values]
+            begun = self.compiling[sizes]
         return begun if begun.is_alive() else None
 
     def _compile(self, kernels: Iterable[tuple[Any, Sizes]], arch: str) -> None:
@@ -287,7 +302,7 @@ class Gpu(Function):
 
     def _laid_out(self, match: Match, device: Device, values: tuple[int, ...], where: int, constant: bool) -> BoundPlan:
         plan = self.tuned.plans[match.plan]
-        params = self._params(map(Size, values) if constant else values)
+        params = self._params(self._marked(values) if constant else values)
 
         def load(kernel: Any, sizes: Sizes) -> LoadedKernel:
             function = self.loaded(kernel, device.capability, sizes)
