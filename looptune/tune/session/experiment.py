@@ -36,6 +36,7 @@ from looptune.tune.measure.reference import ReferenceResult
 from looptune.tune.session import dump, transfer
 from looptune.tune.session.budget import Budget, search_budget
 from looptune.tune.session.conclude import finish
+from looptune.tune.session.known_elsewhere import winners_elsewhere
 from looptune.tune.session.prepare import PreparedRun, single_version_command
 from looptune.tune.session.sweep import Part, sweeps
 from looptune.tune.space.space import Configuration, Space
@@ -82,7 +83,7 @@ def run_all(
     parts = [
         Part(
             lab,
-            _strategy(p, budget),
+            _strategy(p, budget, store),
             p.model,
             single_version_command(p),
             _on_one_core(p, lab, budget),
@@ -207,16 +208,23 @@ def _guesses(prepared: PreparedRun, lab: KernelBuilder, budget: Budget) -> tuple
     return tuple(islice((c for c in firsts if c is not None and c.text != prepared.annotated.text), GUESSES))
 
 
-def _strategy(prepared: PreparedRun, budget: Budget) -> Strategy:
+def _strategy(prepared: PreparedRun, budget: Budget, store: Store) -> Strategy:
     """Return the one asked for, else the whole space in order where the budget allows it, or a sample of it.
 
-    In a budget of seconds, the sections of the space have their turn by how fast their versions are.
+    In a budget of seconds, the sections of the space have their turn by how fast their versions are. A search that does
+    not cover the space begins with what won at other sizes or on other devices.
     """
     request = prepared.request
     space = prepared.space if request.sweep else Space(())
     usual = "random" if budget.count is not None and budget.count < space.size else "exhaustive"
     usual = usual if budget.seconds is None else "sections"
-    return strategies.named(usual if request.strategy is None else request.strategy)(space, request.seed)
+    name = usual if request.strategy is None else request.strategy
+    strategy = strategies.named(name)(space, request.seed)
+    few = budget.count is not None and budget.count < FEW
+    if not request.sweep or few or name == "exhaustive":
+        return strategy
+    known = winners_elsewhere(store, prepared.context, prepared.annotated.text)
+    return strategy.begin_with(known) if known else strategy
 
 
 def dump_outputs(prepared: PreparedRun, result: Result) -> list[str]:

@@ -64,6 +64,10 @@ class Strategy(ABC):
         if cls.needs is not None and find_spec(cls.needs) is None:
             raise UsageError(f"the strategy {cls.name} needs the package {cls.needs}: pip install 'looptune[search]'")
 
+    def begin_with(self, known: Sequence[Configuration]) -> Strategy:
+        """Return a strategy that asks for these configurations first: they are good at other sizes, or elsewhere."""
+        return KnownFirst(self, known)
+
     @abstractmethod
     def ask(self) -> Configuration | None: ...
 
@@ -110,6 +114,10 @@ class Sequential(Strategy):
         cost = inf if cost_us is None else cost_us
         self.costs[self._open.popleft()] = self._texts[configuration.text] = cost
         self.window = max(1, len(self._open) + len(self._wave))
+
+    def at(self, point: int) -> Configuration | None:
+        """Return the configuration of a point, None where the space has none there."""
+        return self.view[point]
 
     def starting_points(self, starts: Iterable[int], restarts: int) -> Iterator[int]:
         """Yield the first of ``starts``, the others in the seed's order, then random points."""
@@ -164,7 +172,7 @@ class Sequential(Strategy):
         """Of several with the same directives the first; the cost of what need not be asked is noted."""
         asked: set[str] = set()
         for point in points:
-            configuration = None if point in self.costs else self.view[point]
+            configuration = None if point in self.costs else self.at(point)
             if point in self.costs or (configuration is not None and configuration.text in asked):
                 continue
             if configuration is None:
@@ -174,3 +182,38 @@ class Sequential(Strategy):
             else:
                 asked.add(configuration.text)
                 yield point, configuration
+
+
+class KnownFirst(Strategy):
+    """The known configurations in their order, and then what another strategy asks for, which learns its own costs."""
+
+    name: ClassVar[str] = "known first"
+
+    def __init__(self, strategy: Strategy, known: Sequence[Configuration]) -> None:
+        super().__init__(strategy.space, strategy.seed)
+        self.strategy = strategy
+        self._known = deque(known)
+        self._open = 0
+        """Of the known, those whose cost has not been told."""
+        self._adopt()
+
+    def ask(self) -> Configuration | None:
+        if self._known:
+            self._open += 1
+            found: Configuration | None = self._known.popleft()
+        else:
+            self.strategy.batch = self.batch
+            found = self.strategy.ask()
+            self.trials = self.strategy.trials
+        self._adopt()
+        return found
+
+    def tell(self, configuration: Configuration, cost_us: float | None) -> None:
+        if self._open:
+            self._open -= 1
+        else:
+            self.strategy.tell(configuration, cost_us)
+        self._adopt()
+
+    def _adopt(self) -> None:
+        self.window = len(self._known) + self._open + self.strategy.window

@@ -28,7 +28,7 @@ import numpy as np
 from looptune.tune.space.space import Configuration, Space
 from looptune.tune.space.table_view import Table
 from looptune.tune.strategies import gaussian_process
-from looptune.tune.strategies.base import Search, Sequential
+from looptune.tune.strategies.base import Search, Sequential, Strategy
 from looptune.tune.strategies.gaussian_process import Features, Hyperparameters
 from looptune.tune.strategies.random import draw_configurations, permute_index
 
@@ -72,12 +72,22 @@ class Model(Sequential):
         self._turn = 0
         self._free = np.zeros(0, bool)
         """Which rows were not asked for."""
+        self._elsewhere: tuple[Configuration, ...] = ()
+        """What is known to be good elsewhere: the points -1, -2 and so on, which the space need not have."""
+
+    def begin_with(self, known: Sequence[Configuration]) -> Strategy:
+        """Learn from what is good elsewhere as from the space's own points, and ask for it first."""
+        self._elsewhere = tuple(known)
+        return self
+
+    def at(self, point: int) -> Configuration | None:
+        return self._elsewhere[-point - 1] if point < 0 else super().at(point)
 
     def search(self) -> Search:
         starts = list(self.view.parts())
         if not starts:
             return
-        ideas = self._ideas()
+        ideas = list(dict.fromkeys([*self._known_points(), *self._ideas()]))
         self._pool([*starts, *ideas])
         least = inf
         yield ideas
@@ -95,6 +105,12 @@ class Model(Sequential):
             if best < least and not isinstance(self.view, Table):
                 self._pool([*self._points, *self._around(found)])
             least = best
+
+    def _known_points(self) -> list[int]:
+        """Return the points of what is known to be good elsewhere: those of the space where it has them."""
+        rows = self.view.rows if isinstance(self.view, Table) else ()
+        numbers = {row.text: number for number, row in enumerate(rows)}
+        return [numbers.get(c.text, -1 - k) for k, c in enumerate(self._elsewhere)]
 
     def _ideas(self) -> list[int]:
         """Return a version of each section that is written for this device; several of how the default is launched."""
@@ -114,8 +130,11 @@ class Model(Sequential):
     def _pool(self, points: Iterable[int]) -> None:
         """Set the table of the candidates: all of a listed space, else these points, and at first random ones too."""
         match self.view:
-            case Table():
-                self._table, self._points = self.view, list(range(self.view.size))
+            case Table(rows=rows):
+                own = {row.text for row in rows}
+                more = [k for k, c in enumerate(self._elsewhere) if c.text not in own]
+                self._points = [*range(self.view.size), *(-1 - k for k in more)]
+                self._table = Table((*rows, *(self._elsewhere[k] for k in more))) if more else self.view
                 self._set_up()
                 return
         wanted = list(points)
@@ -123,7 +142,7 @@ class Model(Sequential):
             size = self.view.size
             wanted += [permute_index(k, size, self.seed) for k in range(min(POOL, size))]
         new = [point for point in dict.fromkeys(wanted) if point not in self._drawn]
-        self._drawn |= {point: c for point in new if (c := self.view[point]) is not None}
+        self._drawn |= {point: c for point in new if (c := self.at(point)) is not None}
         self._points, self._table = list(self._drawn), Table(self._drawn.values())
         self._set_up()
 
@@ -149,6 +168,8 @@ class Model(Sequential):
         self._free[row] = False
 
     def _around(self, point: int) -> list[int]:
+        if point < 0:
+            return []
         return [p for p, _ in zip(self.view.near(point, self.rng), range(AROUND), strict=False)]
 
     def _questions(self) -> list[int]:
