@@ -505,7 +505,8 @@ class _Builder:
         wanted = set(used_names(self.items))
         for d in reversed(self.region.declared):
             if d.name in wanted:
-                wanted |= used_names((d,))
+                opaque = d.init is not None and is_opaque(d.init)
+                wanted |= used_names((replace(d, init=None) if opaque else d,))
         written_outside = self.assigned_outside
         mentioned_outside = used_names((self.region.outside,))
         statements = Statements(self.scope, self.once)

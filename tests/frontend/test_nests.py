@@ -125,6 +125,15 @@ def test_an_outermost_extent_that_changed_is_left_open() -> None:
     assert [declaration(p) for p in params if isinstance(p, Array)] == ["float x[]", "float y[][3]"]
 
 
+def test_what_a_variable_before_the_nest_begins_with_is_not_needed() -> None:
+    """Of ``c``, which leads to a struct, only ``n`` comes, and that is a parameter."""
+    text = """struct setup { int n[2]; }; struct info { struct setup *c; };
+    void f(struct info *v, float *x) { struct setup *c = v->c; long n = c->n[1] >> 1; int i;
+      for (i = 0; i < n; i++) x[i] = 1;
+      puts(""); }"""
+    assert [p.name for p in load(text, kernel="f:3").codelet.params] == ["x", "n"]
+
+
 def test_one_of_the_nests_of_a_macro_is_refused() -> None:
     loop = "for (int i = 0; i < n; i++) x[i] = 1;"
     text = f"#define LOOPS {loop} {loop}\nvoid f(int n, float *x)\n{{ LOOPS puts(x); }}"
