@@ -256,6 +256,20 @@ def test_arrays_of_more_elements_than_32_bits_count(gpu: SimpleNamespace, tmp_pa
         assert rows.match(n, m).plan == plan
 
 
+@pytest.mark.filterwarnings("ignore:pick. nothing was tuned")
+def test_an_array_without_an_extent_has_no_more(gpu: SimpleNamespace, tmp_path: Path) -> None:
+    """Where nothing says which of its elements are accessed."""
+    text = "void pick(int n, long k[n], float *x, float y[n]) { for (int i = 0; i < n; i++) y[i] = x[k[i]]; }\n"
+    (tmp_path / "pick.py").write_text(build.as_python(load(text), tmp_path, "numba-cuda", "", default=True))
+    pick = imported(tmp_path / "pick.py")
+    driver, array = gpu.tools.install(pick), gpu.tools.DeviceArray
+    k, y = array((9,), "int64", pointer=1 << 30), array((9,), pointer=1 << 31)
+    pick.pick(9, k, array((1 << 31,), pointer=1 << 40), y)
+    with pytest.raises(ValueError, match="x has 2147483649 elements, the limit is 2147483648 where the C does not"):
+        pick.pick(9, k, array(((1 << 31) + 1,), pointer=1 << 41), y)
+    assert len(driver.launched) == 1
+
+
 def test_streams(gpu: SimpleNamespace) -> None:
     """Streams of every library; what wrote an array on another stream is waited for, and that waits for the call."""
     handle = gpu.axpy.handle

@@ -171,11 +171,15 @@ class Gpu(Function):
         """Check the arrays of a call.
 
         Raises ValueError if one is on another device than the call, begins where it cannot be read, is too short for
-        the loops or overlaps another.
+        the loops, overlaps another, or has elements that the subscripts of the kernels may not address.
         """
         for p, pointer, items in zip(self.arrays, pointers, counts, strict=True):
             if pointer not in ready.size_values:
                 _known(p, pointer, items, ready)
+        for p, items, reach in zip(self.arrays, counts, ready.reach, strict=True):
+            if reach is None and items > ready.bound.most:
+                raise ValueError(f"{p.name} has {items} elements, the limit is {ready.bound.most} where the C does not "
+                                 f"declare its extent: declare it, as in {p.name}[n]")  # fmt: skip
         self.check_memory(ready.reach, tuple(zip(pointers, counts, strict=True)))
         for k in ready.wide:
             if pointers[k] % WIDE:
