@@ -65,6 +65,8 @@ def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], 
             foreign = unknown_type(source, error, at)
             if foreign and foreign not in (*assumed, *own):
                 assumed[foreign] = type_of_width(foreign)
+                # each type that is found so costs another run of the parser
+                assumed |= {t.text: of for t in source.tokens if t.text not in own and (of := type_of_width(t.text))}
                 continue
             gap = skippable_range(source, at, needed)
             if gap is None or text[slice(*gap)].isspace():

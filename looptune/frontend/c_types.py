@@ -45,7 +45,7 @@ def named_type(names: Sequence[str], types: Mapping[str, c_ast.Type], dtype: str
     return c_ast.Basic(dtype if dtype is not None and known.startswith("float") else known)
 
 
-_INTEGER_OF_WIDTH = re.compile(r"(?:\w+_)?(u?)int(8|16|32|64)(?:_t)?", re.IGNORECASE)
+_INTEGER_OF_WIDTH = re.compile(r"(?:\w+_)?(u?)int(8|16|32|64)(?:_t)?|\w+_(u?)int", re.IGNORECASE)
 _SHORT_OF_WIDTH = re.compile(r"([us])(8|16|32|64)")
 _FLOAT_OF_WIDTH = re.compile(r"(?:\w+_)?float(32|64)(?:_t)?", re.IGNORECASE)
 
@@ -53,11 +53,12 @@ _FLOAT_OF_WIDTH = re.compile(r"(?:\w+_)?float(32|64)(?:_t)?", re.IGNORECASE)
 def type_of_width(name: str) -> str:
     """Return the type that the name of a type of a missing header says it is, "" where it says nothing.
 
-    >>> [type_of_width(name) for name in ("spx_int16_t", "u32", "my_Float64", "REAL")]
-    ['int16', 'uint32', 'float64', '']
+    >>> [type_of_width(name) for name in ("spx_int16_t", "u32", "my_Float64", "cl_uint", "REAL")]
+    ['int16', 'uint32', 'float64', 'uint32', '']
     """
     if found := _INTEGER_OF_WIDTH.fullmatch(name):
-        return f"{found[1].lower()}int{found[2]}"
+        unsigned, width, of_int = found.groups()
+        return f"{unsigned.lower()}int{width}" if width else f"{of_int.lower()}int32"
     if found := _SHORT_OF_WIDTH.fullmatch(name):
         return f"{'u' if found[1] == 'u' else ''}int{found[2]}"
     found = _FLOAT_OF_WIDTH.fullmatch(name)

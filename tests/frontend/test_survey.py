@@ -97,7 +97,7 @@ def test_types_of_missing_headers_have_the_width_that_they_name(tmp_path: Path) 
     path = tmp_path / "program.c"
     path.write_text("""#include "types.h"
 static inline my_int16_t half(my_uint32_t x) { return x >> 1; }
-void f(my_int32_t n, u8 *x, ogg_int64_t *y) { for (my_int32_t i = 0; i < n; i++) y[i] = half(x[i]); }
+void f(my_int32_t n, u8 *x, ogg_int64_t *y) { for (my_int i = 0; i < n; i++) y[i] = half(x[i]); }
 """)
     (nest,) = survey(path).nests
     assert nest.codelet is not None
