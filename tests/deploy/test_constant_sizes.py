@@ -82,7 +82,7 @@ def test_it_runs_while_others_are_compiled_in_the_background(module: SimpleNames
     """Then the call takes what was compiled."""
     vars(module.made)["SPECIALIZE"] = "background"
     call(module, 30, 50)
-    module.made.CALL.compiling[30, 50].join(60)
+    module.made.CALL.compiling["sm_90", (30, 50)].join(60)
     assert sorted(values for _, values in module.compiled) == [(), (30, 50)]
     kernels = len(module.made.CALL.compiled)
     call(module, 30, 50)
@@ -105,7 +105,7 @@ def test_a_capture_goes_on_with_the_kernels_it_began_with(module: SimpleNamespac
     """Loading allocates, which a capture forbids; the memory that a graph uses stays."""
     vars(module.made)["SPECIALIZE"] = "background"
     call(module, 30, 50)
-    module.made.CALL.compiling[30, 50].join(60)
+    module.made.CALL.compiling["sm_90", (30, 50)].join(60)
     kernels, (ready,) = len(module.made.CALL.compiled), module.made.CALL.own.ready.values()
     module.driver.streams_capture = 1
     call(module, 30, 50)
@@ -114,6 +114,18 @@ def test_a_capture_goes_on_with_the_kernels_it_began_with(module: SimpleNamespac
     call(module, 30, 50)
     assert len(module.made.CALL.compiled) == kernels + 1
     assert [held.before for held in module.made.CALL.own.ready.values()] == [ready.bound]
+
+
+def test_each_architecture_is_compiled_for_in_the_background(module: SimpleNamespace) -> None:
+    """A second GPU of another kind does not wait either."""
+    vars(module.made)["SPECIALIZE"] = "background"
+    call(module, 30, 50)
+    module.made.CALL.compiling["sm_90", (30, 50)].join(60)
+    module.driver.capability, module.driver.context = (8, 0), 2
+    module.driver.cuPointerGetAttribute = lambda *_: (0, 1)
+    module.made.context_device = lambda _: 1
+    call(module, 30, 50)
+    module.made.CALL.compiling["sm_80", (30, 50)].join(60)
 
 
 STEP = """void step(int n, int t, int ld, int m, float x[n], float y[100])

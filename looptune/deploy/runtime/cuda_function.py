@@ -102,7 +102,7 @@ class Gpu(Function):
         self.lock = threading.RLock()
         self.compiled: dict[tuple[str, Any, Sizes], Any] = {}
         self.specialized: set[tuple[int, ...]] = set()
-        self.compiling: dict[tuple[int, ...], Thread] = {}
+        self.compiling: dict[tuple[str, tuple[int, ...]], Thread] = {}
 
     def __call__(
         self, ints: tuple[Any, ...], floats: tuple[Any, ...], arrays: tuple[Any, ...], stream: Any = None
@@ -253,17 +253,17 @@ class Gpu(Function):
         """Return what compiles the kernels for these sizes, if it is to do so in the background and has not done it."""
         if SPECIALIZE != "background" or not self._specializes(values):
             return None
-        sizes = self._sizes(values)
+        key = device.capability, self._sizes(values)
         with self.lock:
-            if sizes not in self.compiling:
+            if key not in self.compiling:
                 found: list[tuple[Any, Sizes]] = []
                 plan = self.tuned.plans[self._usable(device, values)[0].plan]
                 plan.launches(lambda k, grid, block, *args: found.append((k, constant_sizes(args))),
                               lambda *_, **__: ArgumentSlot(0), *self._params(self._marked(values)))  # fmt: skip
                 made = Thread(target=self._compile, args=(dict.fromkeys(found), device.capability), daemon=True)
-                self.compiling[sizes] = made
+                self.compiling[key] = made
                 made.start()
-            begun = self.compiling[sizes]
+            begun = self.compiling[key]
         return begun if begun.is_alive() else None
 
     def _compile(self, kernels: Iterable[tuple[Any, Sizes]], arch: str) -> None:
