@@ -53,6 +53,7 @@ OTHERWISE: Mapping[str, str] = {
     "whose type C that is built here": "of build --c only: test_built_declaration",
     "a pointer to a whole array: write": "of build --c only: test_built_declaration",
     "in a file that it includes cannot be a codelet": "needs a second file: test_whole_programs",
+    "a struct (\0) is not accepted in a codelet: write one parameter": "a guard: a value or a pointer is refused first",
     "#include is nested more than": "needs a second file that includes itself: test_frontend_load",
     "'}' is missing": "for text left out as unreadable that holds the brace; no such text is known",
     "the file holds no C": "for a parser that complains of a file without C; pycparser does not",
