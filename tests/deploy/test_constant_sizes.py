@@ -116,6 +116,19 @@ def test_a_capture_goes_on_with_the_kernels_it_began_with(module: SimpleNamespac
     assert [held.before for held in module.made.CALL.own.ready.values()] == [ready.bound]
 
 
+def test_what_is_compiled_in_the_background_needs_no_cache(
+    module: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The call that takes it does not compile it again where no file can be written."""
+    vars(module.made)["SPECIALIZE"] = "background"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    call(module, 30, 50)
+    module.made.CALL.compiling["sm_90", (30, 50)].join(60)
+    call(module, 30, 50)
+    assert sorted(values for _, values in module.compiled) == [(), (30, 50)]
+    assert not module.made.CALL.prepared
+
+
 def test_each_architecture_is_compiled_for_in_the_background(module: SimpleNamespace) -> None:
     """A second GPU of another kind does not wait either."""
     vars(module.made)["SPECIALIZE"] = "background"

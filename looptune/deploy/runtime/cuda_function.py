@@ -101,6 +101,7 @@ class Gpu(Function):
         self.own = threading.local()
         self.lock = threading.RLock()
         self.compiled: dict[tuple[str, Any, Sizes], Any] = {}
+        self.prepared: dict[tuple[str, Any, Sizes], bytes] = {}
         self.specialized: set[tuple[int, ...]] = set()
         self.compiling: dict[tuple[str, tuple[int, ...]], Thread] = {}
 
@@ -268,7 +269,7 @@ class Gpu(Function):
 
     def _compile(self, kernels: Iterable[tuple[Any, Sizes]], arch: str) -> None:
         for kernel, sizes in kernels:
-            self.machine_code(kernel, arch, sizes)
+            self.prepared[arch, kernel, sizes] = self.machine_code(kernel, arch, sizes)
 
     def _params(self, whole: Iterable[int]) -> list[Any]:
         """Return what a plan is called with: the sizes, and a slot for each array and each float."""
@@ -319,7 +320,8 @@ class Gpu(Function):
         with self.lock:
             key = arch, kernel, sizes
             if key not in self.compiled:
-                code = self.machine_code(kernel, arch, sizes)
+                # A cache whose folder cannot be written keeps nothing.
+                code = self.prepared.pop(key, None) or self.machine_code(kernel, arch, sizes)
                 module = ObjectCode.from_cubin(code)
                 entry = module.get_kernel(entry_of(code, kernel.__name__))
                 # The module owns the code.
