@@ -401,6 +401,12 @@ class _Builder:
             self.scope.fixed.add(p.name)
             return []
         copy = f"{p.name}#0"
+        if copy not in self.results and copy not in assigned_names(self.items):
+            # each value that it is given has a name of its own
+            self.scope.scalars[p.name] = dtype
+            self.scope.fixed.add(p.name)
+            self.scope.bound[copy] = Var(p.name, dtype)
+            return []
         # The extents of other parameters mean the value passed, the body the copy.
         self.scope.bound[p.name] = Var(p.name, dtype)
         self.scope.fixed.add(p.name)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from looptune.frontend import load
+from looptune.poly.array_extent import required_extents
 from tests.helpers.against_gcc import difference, verdicts
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ BODIES = {
     "while": "c = 0; while (c < n) { w = c; a[w] = 1; w = w + n; b[w] = c; c++; } c = n; b[c] = 7; out[0] = w;",
     "shadowed": "for (x = 0; x < n; x++) c = x; { int c = 2; a[c] = 1; c = 4; b[c] = c; } a[c] = 2; c = 2; b[c] = c;",
     "global": "k = 1; a[k] = 1; for (x = 0; x < n; x++) k = n; b[k] = k; ",
+    "passed": "n >>= 1; m -= 2; for (x = 0; x < n; x++) a[x] = m; n += 2; for (x = 0; x < n; x++) b[x] = n;",
+    "changed at times": "if (m > 3) n--; m += n; for (x = 0; x < n; x++) a[x] = m; while (n) { b[n] = 1; n--; }",
     "parameter": "n = n - 1; for (x = 0; x < n; x++) a[x] = n; n = m; for (x = 0; x < n; x++) b[x] = n; out[0] = n;",
 }
 
@@ -41,6 +44,12 @@ def test_the_result_is_that_of_gcc(body: str, tmp_path: Path) -> None:
 def test_nests_that_share_an_index_variable_are_parallel() -> None:
     codelet = load(f"{HEAD} {BODIES['two nests']} }}\n").codelet
     assert set(verdicts(codelet).values()) == {"parallel"}
+
+
+def test_a_changed_parameter_is_a_known_bound() -> None:
+    """The loop then is a grid, and the extent of the array is known."""
+    codelet = load("void f(double *x, int n) { n >>= 1; for (int i = 0; i < n; i++) x[i] *= 2; }\n").codelet
+    assert required_extents(codelet) == {"x": ("(n >> 1)",)}
 
 
 def test_a_part_of_a_function_keeps_what_is_read_after_it(tmp_path: Path) -> None:

@@ -113,7 +113,9 @@ def _counting(items: Items, around: Surroundings) -> Items:
 
 
 def _ranges(items: Items, around: Surroundings) -> Items:
-    return split_live_ranges(items, _types(items, around), around.live)
+    types = _types(items, around)
+    passed = {f"{name}#0": types[name] for name in around.parameters if name in types}
+    return split_live_ranges(items, {**passed, **types}, around.live, passed)
 
 
 def _sizes(items: Items, around: Surroundings) -> Items:

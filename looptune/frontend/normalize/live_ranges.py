@@ -23,16 +23,31 @@ Items = tuple[c_ast.Item, ...]
 _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 
-def split_live_ranges(items: Items, types: Mapping[str, c_ast.Type], kept: Collection[str]) -> Items:
-    """Return the statements with a variable for each range; those in ``kept`` may be read after the statements."""
+def split_live_ranges(
+    items: Items, types: Mapping[str, c_ast.Type], kept: Collection[str], entered: Collection[str] = ()
+) -> Items:
+    """Return the statements with a variable for each range; those in ``kept`` may be read after the statements.
+
+    Those in ``entered`` have a value before the first statement.
+    """
+    given, items = items, tuple(_written_out(item) for item in items)
     nodes = [n for item in items for n in c_ast.walk(item)]
     jumps = c_ast.Jump | c_ast.Label | c_ast.Region | c_ast.Leave | c_ast.Switch | c_ast.Return
     if any(isinstance(n, jumps) for n in nodes):
-        return items
-    times = Counter(_set_name(n) for n in nodes)
-    candidates = {n for n, found in times.items() if n and found > 1 and _is_integer(types.get(n))}
+        return given
+    times = Counter([*filter(None, map(_set_name, nodes)), *entered])
+    candidates = {n for n, found in times.items() if found > 1 and _is_integer(types.get(n))}
     candidates -= _excluded(nodes)
-    return _Splitter(candidates, types).block(items, frozenset(kept)) if candidates else items
+    return _Splitter(candidates, types).block(items, frozenset(kept)) if candidates else given
+
+
+def _written_out(item: Any) -> Any:
+    """Return ``n = n >> 1`` for the statement ``n >>= 1``. Inside of loops, this might be a sum."""
+    match item:
+        case c_ast.Evaluate(c_ast.Assignment(op, c_ast.Name() as target, value) as e) if op:
+            total = c_ast.Binary(op, target, value, span=e.span)
+            return replace(item, expr=replace(e, op="", value=total))
+    return item
 
 
 def _is_integer(kind: c_ast.Type | None) -> bool:
