@@ -69,8 +69,10 @@ def swept(here: Path) -> Swept:
 KEYS = [
     "kernel", "device", "target", "dtype", "sizes", "sequential_us", "default_us", "handwritten_us", "tuned_us",
     "tuned_q1_us", "tuned_q3_us", *SHARES, "directives", "asserted", "versions", "seconds", "earned", "guests",
-    "kernels", "disturbed", "energy",
+    "kernels", "disturbed", "energy", "objective", "saving",
 ]  # fmt: skip
+ENERGY = ["objective", "default_joules", "tuned_joules", "saving"]
+"""The last columns of the CSV."""
 
 
 @pytest.mark.wide
@@ -105,7 +107,7 @@ def test_the_csv_has_the_same_names(swept: Swept) -> None:
     with path.open(newline="") as file:
         reader = csv.DictReader(file)
         rows = list(reader)
-    assert reader.fieldnames == list(COLUMNS) == [*KEYS[: KEYS.index("versions")], *VERSIONS]
+    assert reader.fieldnames == list(COLUMNS) == [*KEYS[: KEYS.index("versions")], *VERSIONS, *ENERGY]
     assert len(rows) == 1, "the second run takes the place of the first"
     assert rows[0]["sizes"].lower() == "ni=24 nj=20 nk=17"
     assert float(rows[0]["tuned_us"]) == json.loads(swept.second.out)["tuned_us"]
