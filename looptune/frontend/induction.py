@@ -22,7 +22,7 @@ from looptune.frontend.name_resolution import OFFSET, base
 from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Assign, Binary, Cast, Const, Expr, If, Load, Local, Loop, Node, Stmt, Unary, Var, While
 from looptune.ir.rewrite import rewrite, walk
-from looptune.ir.simplify import add, div, fold, is_integer, max_of, mul, sub
+from looptune.ir.simplify import add, ceil_div, div, fold, is_integer, max_of, mul, sub
 
 Sum = Mapping[tuple[Expr, ...], int]
 """Coefficients by product of expressions: 2*i*n + 1 is {(i, n): 2, (): 1}."""
@@ -278,7 +278,7 @@ class _Closer:
         if op == "<=":
             distance = _plus(distance, {(): 1})
         length = _expr(distance, a.dtype)
-        return length if closing == 1 else div(add(length, Const(closing - 1, a.dtype)), Const(closing, a.dtype))
+        return ceil_div(length, closing)
 
 
 def _stale(known: Known, changed: set[str]) -> set[str]:
@@ -366,7 +366,4 @@ def _closed(first: Expr, step: Sum, loop: Loop) -> Expr:
 
 def _trip_count(loop: Loop) -> Expr:
     """Return how often a loop runs; where this is negative it does not run."""
-    length = sub(loop.hi, loop.lo)
-    if loop.step == 1:
-        return length
-    return div(add(length, Const(loop.step - 1, length.dtype)), Const(loop.step, length.dtype))
+    return ceil_div(sub(loop.hi, loop.lo), loop.step)

@@ -194,6 +194,24 @@ def div(a: Expr, b: Expr) -> Expr:
     return fold(Binary("/", a, b))
 
 
+BIG_STEP = 2**20
+"""A loop in larger steps is counted without sums that could exceed its type."""
+
+
+def ceil_div(a: Expr, k: int) -> Expr:
+    """Return ``a / k``, rounded up where it is positive, and else 0 or less; no sum exceeds the type for a large ``k``.
+
+    >>> ceil_div(Const(2_000_000_000), 1_500_000_000), ceil_div(Const(-5), 4)
+    (Const(value=2, dtype='int32'), Const(value=0, dtype='int32'))
+    """
+    by, most = Const(k, a.dtype), Const(k - 1, a.dtype)
+    if isinstance(a, Const):
+        return Const(truncdiv(int(a.value) + k - 1, k), a.dtype)
+    if k <= BIG_STEP:
+        return div(add(a, most), by)
+    return add(div(a, by), div(add(mod(a, by), most), by))
+
+
 def mod(a: Expr, b: Expr) -> Expr:
     """Return ``a % b``, simplified."""
     if b == Const(1, b.dtype):

@@ -18,12 +18,17 @@ SUM = "for (int j = 0; j < m; j++) { int s = 0; %s y[j] = s; }"
 EACH = SUM % "for (long i = b; i < n; i++) s += x[i % 100];"
 OWN = "for (long i = b; i < n - 1; i++) y[i - b] = x[i % 100];"
 UNSIGNED = SUM % "for (unsigned i = u - 5; i < u; i++) s += x[i % 100];"
+BIG = SUM % "for (int i = 0; i < 2000000000; i += 500000000) s += x[i % 100] + 1;"
 BODIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "values": (SUM % "for (long i = b; i < n; i++) s += x[i % 100] * (int)(i % 7) + (int)(i / 3);", ()),
     "constants": (SUM % "for (long i = 5000000000; i < 5000000011; i++) s += x[i % 100];", ()),
     "downward": (SUM % "for (long i = n; i > b; i--) s += x[i % 100];", ()),
     "steps": (SUM % "for (long i = 0; i < n; i += 1000000007) s += x[i % 100];", ()),
     "a step of 2^32": (SUM % "for (long i = 0; i < 2000000000; i += 4294967296) s += x[i % 100] + 1;", ()),
+    "big steps, unrolled": (BIG, ("loop i: unroll 2",)),
+    "big steps, tiled": (BIG, ("loop i: tile i:3",)),
+    "big steps, split": ("for (int i = 0; i < 2000000000; i += 500000000) y[0] += x[i % 100] + 1;",
+                         ("loop i: rfactor 2",)),
     "steps of a grid": ("for (int i = 0; i < 2000000000; i += 400000000) y[i / 400000000] += x[i % 100] + 1;", ()),
     "steps of a team": (SUM % "for (int i = 0; i < 2000000000; i += 100000007) s += x[i % 100];",
                         ("loop i: parallel, team, reduce(+:s)",)),

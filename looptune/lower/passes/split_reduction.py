@@ -62,7 +62,7 @@ from looptune.ir.nodes import (
     Var,
 )
 from looptune.ir.rewrite import map_blocks, rewrite, rewrite_stmts, substitute, walk, walk_stmts
-from looptune.ir.simplify import add, div, max_of, min_of, mul, sub
+from looptune.ir.simplify import add, ceil_div, div, max_of, min_of, mul, sub
 from looptune.lower.accumulation_guards import AccumulationGuard, accumulation_guard
 from looptune.lower.accumulators import Accumulator, ignores_nan
 from looptune.lower.passes.init_fusion import fuse_initialization
@@ -451,9 +451,7 @@ def _share(loop: Loop, part: Var, held: Mapping[Var | Load, Load], varying: set[
     step = Const(loop.step, loop.dtype)
     if names_in((loop.lo, loop.hi)) & varying:
         return replace(own, lo=add(loop.lo, mul(step, part)), step=loop.step * split_factor(loop))
-    width = mul(
-        step, div(add(_trips(loop), Const(split_factor(loop) - 1, loop.dtype)), Const(split_factor(loop), loop.dtype))
-    )
+    width = mul(step, ceil_div(_trips(loop), split_factor(loop)))
     start = add(loop.lo, mul(width, part))
     return replace(own, lo=start, hi=min_of(loop.hi, add(start, width)))
 
@@ -464,7 +462,7 @@ def _with(loop: Loop, env: Mapping[Var | Load, Expr]) -> Loop:
 
 
 def _trips(loop: Loop) -> Expr:
-    return div(add(sub(loop.hi, loop.lo), Const(loop.step - 1, loop.dtype)), Const(loop.step, loop.dtype))
+    return ceil_div(sub(loop.hi, loop.lo), loop.step)
 
 
 def _extent(loop: Loop) -> Expr:

@@ -23,7 +23,7 @@ from looptune.core.source import Span
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Annotation, Arg, Assign, Const, Directive, Expr, Local, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import map_blocks, rewrite, substitute, walk, walk_stmts
-from looptune.ir.simplify import add, div, mul, sub
+from looptune.ir.simplify import add, ceil_div, div, mul, sub
 from looptune.poly.affine import Least, lower_bound
 from looptune.poly.loop_context import LoopContext
 from looptune.poly.scop import Order, SchedulePiece, name, to_isl
@@ -355,8 +355,7 @@ def positive(arg: Arg, what: str) -> int:
 
 def trip_count(loop: Loop) -> Expr:
     """Return the trip count of ``loop`` if it runs at all: ``ceil((hi - lo) / step)``."""
-    span = sub(loop.hi, loop.lo)
-    return div(add(span, Const(loop.step - 1, loop.dtype)), Const(loop.step, loop.dtype))
+    return ceil_div(sub(loop.hi, loop.lo), loop.step)
 
 
 def iteration_body(loop: Loop, trip: Expr) -> tuple[Stmt, ...]:

@@ -26,7 +26,7 @@ from looptune.core.errors import DirectiveError
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Annotations, Binary, Const, Directive, Expr, Loop, Mode, Var
 from looptune.ir.rewrite import walk
-from looptune.ir.simplify import add, div, max_of, min_of, mul, sub
+from looptune.ir.simplify import BIG_STEP, add, ceil_div, max_of, min_of, mul, sub
 from looptune.poly.loop_bounds import bounded_nest
 from looptune.schedule.directives.band import Band, depending
 from looptune.schedule.directives.base import (
@@ -175,7 +175,7 @@ class _Block:
     def strip(self, mode: Mode) -> Loop:
         """Over the blocks, where the loop's bounds do not depend on the band."""
         loop = self.band.at_least_one_iteration(self.loop)
-        count = div(add(sub(loop.hi, loop.lo), sub(self.width, Const(1, loop.dtype))), self.width)
+        count = ceil_div(sub(loop.hi, loop.lo), loop.step * self.size)
         reduces = loop.reductions if mode == "parallel" or loop.in_parts else ()
         kept = (a.of_strips(mode == "parallel") for a in loop.annotations)
         return replace(loop, var=self.outer, lo=Const(0, loop.dtype), hi=count, step=1, mode=mode, number=0,
@@ -192,7 +192,10 @@ class _Block:
         lo = start
         if not self.from_the_first:
             lo = round_up_to_step(loop, max_of(start, loop.lo))
-        hi = min_of(add(start, self.width), loop.hi)
+        if self.width.value <= BIG_STEP:
+            hi = min_of(add(start, self.width), loop.hi)
+        else:
+            hi = add(start, min_of(self.width, sub(loop.hi, start)))
         kept = Annotations(a for a in (a.of_points() for a in loop.annotations) if a is not None)
         return replace(loop, lo=lo, hi=hi, mode=mode, reductions=(), private_arrays=own, annotations=kept)
 
