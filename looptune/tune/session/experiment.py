@@ -36,9 +36,9 @@ from looptune.tune.measure.reference import ReferenceResult
 from looptune.tune.session import dump, transfer
 from looptune.tune.session.budget import Budget, search_budget
 from looptune.tune.session.conclude import finish
-from looptune.tune.session.known_elsewhere import winners_elsewhere
 from looptune.tune.session.prepare import PreparedRun, single_version_command
 from looptune.tune.session.sweep import Part, sweeps
+from looptune.tune.session.transfer_prior import transfer_prior
 from looptune.tune.space.space import Configuration, Space
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ def _strategy(prepared: PreparedRun, budget: Budget, store: Store) -> Strategy:
     few = budget.count is not None and budget.count < FEW
     if not request.sweep or few or name == "exhaustive":
         return strategy
-    known = winners_elsewhere(store, prepared.context, prepared.annotated.text)
+    known = transfer_prior(store, prepared.context, prepared.annotated.text)
     return strategy.begin_with(known) if known else strategy
 
 

@@ -72,16 +72,16 @@ class Model(Sequential):
         self._turn = 0
         self._free = np.zeros(0, bool)
         """Which rows were not asked for."""
-        self._elsewhere: tuple[Configuration, ...] = ()
+        self._prior: tuple[Configuration, ...] = ()
         """What is known to be good elsewhere: the points -1, -2 and so on, which the space need not have."""
 
     def begin_with(self, known: Sequence[Configuration]) -> Strategy:
         """Learn from what is good elsewhere as from the space's own points, and ask for it first."""
-        self._elsewhere = tuple(known)
+        self._prior = tuple(known)
         return self
 
     def at(self, point: int) -> Configuration | None:
-        return self._elsewhere[-point - 1] if point < 0 else super().at(point)
+        return self._prior[-point - 1] if point < 0 else super().at(point)
 
     def search(self) -> Search:
         starts = list(self.view.parts())
@@ -110,7 +110,7 @@ class Model(Sequential):
         """Return the points of what is known to be good elsewhere: those of the space where it has them."""
         rows = self.view.rows if isinstance(self.view, Table) else ()
         numbers = {row.text: number for number, row in enumerate(rows)}
-        return [numbers.get(c.text, -1 - k) for k, c in enumerate(self._elsewhere)]
+        return [numbers.get(c.text, -1 - k) for k, c in enumerate(self._prior)]
 
     def _ideas(self) -> list[int]:
         """Return a version of each section that is written for this device; several of how the default is launched."""
@@ -132,9 +132,9 @@ class Model(Sequential):
         match self.view:
             case Table(rows=rows):
                 own = {row.text for row in rows}
-                more = [k for k, c in enumerate(self._elsewhere) if c.text not in own]
+                more = [k for k, c in enumerate(self._prior) if c.text not in own]
                 self._points = [*range(self.view.size), *(-1 - k for k in more)]
-                self._table = Table((*rows, *(self._elsewhere[k] for k in more))) if more else self.view
+                self._table = Table((*rows, *(self._prior[k] for k in more))) if more else self.view
                 self._set_up()
                 return
         wanted = list(points)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from looptune.frontend import load
-from looptune.tune.session.known_elsewhere import MOST, winners_elsewhere
+from looptune.tune.session.transfer_prior import MOST, transfer_prior
 from looptune.tune.space.product_view import Product, view_of
 from looptune.tune.space.space import Configuration
 from looptune.tune.space.view import SpaceView
@@ -33,7 +33,7 @@ def test_the_nearest_come_first(tmp_path: Path) -> None:
     keep(db, context(unit, {"n": 5}, H200), {"": 1.0, "loop i: unroll 5": 5.0}, sweep="f")
     keep(db, context(unit, {"n": 7}, H200), {"": 9.0, "loop i: unroll 32": 5.0}, sweep="g")
     with Store.read(db) as store:
-        found = [c.text for c in winners_elsewhere(store, here, "loop i: unroll 4")]
+        found = [c.text for c in transfer_prior(store, here, "loop i: unroll 4")]
     assert found == ["loop i: unroll 8", "loop i: unroll 32", "loop i: unroll 16"]
     assert len(found) <= MOST
 

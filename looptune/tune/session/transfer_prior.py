@@ -19,7 +19,7 @@ MOST = 4
 """Winners to begin with."""
 
 
-def winners_elsewhere(store: Store, context: Context, besides: str) -> tuple[Configuration, ...]:
+def transfer_prior(store: Store, context: Context, besides: str) -> tuple[Configuration, ...]:
     """Return the winners of other contexts with the same source and target, the nearest first.
 
     Near are those of the same device, and then those of similar sizes. ``besides``: directives that are evaluated
