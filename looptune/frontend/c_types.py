@@ -47,14 +47,14 @@ def named_type(names: Sequence[str], types: Mapping[str, c_ast.Type], dtype: str
 
 _INTEGER_OF_WIDTH = re.compile(r"(?:\w+_)?(u?)int(8|16|32|64)(?:_t)?|\w+_(u?)int", re.IGNORECASE)
 _SHORT_OF_WIDTH = re.compile(r"([us])(8|16|32|64)")
-_FLOAT_OF_WIDTH = re.compile(r"(?:\w+_)?float(32|64)(?:_t)?", re.IGNORECASE)
+_FLOAT_OF_WIDTH = re.compile(r"(?:\w+_)?float(32|64)(?:_t)?|\w+_(float|double)", re.IGNORECASE)
 
 
 def type_of_width(name: str) -> str:
     """Return the type that the name of a type of a missing header says it is, "" where it says nothing.
 
-    >>> [type_of_width(name) for name in ("spx_int16_t", "u32", "my_Float64", "cl_uint", "REAL")]
-    ['int16', 'uint32', 'float64', 'uint32', '']
+    >>> [type_of_width(name) for name in ("spx_int16_t", "u32", "my_Float64", "cl_uint", "cl_float", "REAL")]
+    ['int16', 'uint32', 'float64', 'uint32', 'float32', '']
     """
     if found := _INTEGER_OF_WIDTH.fullmatch(name):
         unsigned, width, of_int = found.groups()
@@ -62,7 +62,9 @@ def type_of_width(name: str) -> str:
     if found := _SHORT_OF_WIDTH.fullmatch(name):
         return f"{'u' if found[1] == 'u' else ''}int{found[2]}"
     found = _FLOAT_OF_WIDTH.fullmatch(name)
-    return "" if found is None else f"float{found[1]}"
+    if found is None:
+        return ""
+    return f"float{found[1]}" if found[1] else {"float": "float32", "double": "float64"}[found[2].lower()]
 
 
 _COMPLEX = "_Complex "
