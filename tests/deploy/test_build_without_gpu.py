@@ -270,6 +270,16 @@ def test_an_array_without_an_extent_has_no_more(gpu: SimpleNamespace, tmp_path: 
     assert len(driver.launched) == 1
 
 
+def test_elements_beyond_any_array_are_refused(gpu: SimpleNamespace, tmp_path: Path) -> None:
+    """No array of the declared extent has so many elements as the loops access."""
+    text = "void far(int n, char x[n]) { for (long i = 0; i < n; i++) x[2 * i] = 1; }\n"
+    far = imported(written(tmp_path, text, None, "numba-cuda", default=True))
+    driver = gpu.tools.install(far)
+    with pytest.raises(ValueError, match="the loops access element 4294967292 of an array, which is beyond"):
+        far.far(2**31 - 1, gpu.tools.DeviceArray((2**31 - 1,)))
+    assert not driver.launched
+
+
 def test_streams(gpu: SimpleNamespace) -> None:
     """Streams of every library; what wrote an array on another stream is waited for, and that waits for the call."""
     handle = gpu.axpy.handle

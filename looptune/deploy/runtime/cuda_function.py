@@ -291,13 +291,19 @@ class Gpu(Function):
         raise refused
 
     def _usable(self, device: Device, values: tuple[int, ...]) -> list[Match]:
-        """Return the matches whose plans count all elements of the arrays, the closest first."""
+        """Return the matches whose plans count all elements of the arrays, the closest first.
+
+        ValueError if there is none, since no array of the declared extents has so many.
+        """
         first = self.look_up(device, values)
         names = dict.fromkeys((self.tuned.default, self.tuned.large or self.tuned.default))
         found = [first, *(Match("default", None, name) for name in names if name != first.plan)]
-        if self._most_elements(values) <= MOST_ELEMENTS:
-            return found
-        return [match for match in found if self.tuned.plans[match.plan].wide_indices]
+        most = self._most_elements(values)
+        if most > MOST_ELEMENTS:
+            found = [match for match in found if self.tuned.plans[match.plan].wide_indices]
+        if not found:
+            raise ValueError(f"the loops access element {most - 1} of an array, which is beyond its declared extent")
+        return found
 
     def _most_elements(self, values: tuple[int, ...]) -> int:
         """Return the elements of the largest array, as far as its shape, or what the loops access, tells them."""
