@@ -259,12 +259,14 @@ class _Splitter:
             return True
         if not self.may_assume or not any(len(m) > 1 for m in s.rest):
             return False
+        suffices: list[SizeRelation] = []
         for needed in self.needed(s.access, column, size), self.least(s.access, column):
             if needed is None:
                 continue
-            self.assumed.append(needed)
+            suffices.append(needed)
             outside = outside.intersect_params(self.where(needed))
             if outside.is_empty():
+                self.assumed += suffices
                 return True
         return False
 
@@ -295,10 +297,14 @@ class _Splitter:
         return SizeRelation(top, size) if not any(top) or len({m for m in (*top, *size) if m}) > 1 else None
 
     def least(self, access: Access, column: Polynomial) -> SizeRelation | None:
-        """Return the relation of sizes by which the column is not negative, None where that follows from the loops."""
+        """Return the relation of sizes by which the column is not negative.
+
+        None where that follows from the loops, or the column is no loop's: a loop runs over a part of each row.
+        """
         loops = tuple(f for f in self.space.nest.statements[access.statement].loops if isinstance(f, Loop))
         sizes = frozenset(p for p in self.space.nest.parameters if not p.endswith("_"))
-        if not all(f in sizes | {f.var for f in loops if name(f.var) == f.var} for m in column for f in m):
+        counted, used = {f.var for f in loops if name(f.var) == f.var}, {f for m in column for f in m}
+        if not used <= sizes | counted or not used & counted:
             return None
         top = array_extent.bound(_expression({m: -c for m, c in column.items()}), loops, sizes)
         least = None if top is None else _less({(): 1}, top)

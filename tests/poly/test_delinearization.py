@@ -63,6 +63,16 @@ def test_a_range_of_columns_is_assumed_to_be_inside_the_row() -> None:
     assert '0.0 <= (double)m0, "0 <= m0 does not hold"' in call_checks(load(text)).body
 
 
+def test_what_is_not_split_assumes_nothing() -> None:
+    """The step of a loop is a factor as a size is, but no column stays below it."""
+    text = """void f(int n, int s, float x[n]) {
+  for (int i = 0; i < n; i += s) x[i] = i;
+  for (int i = n - 1; i >= 0; i -= s) x[i] += 1;
+}
+"""
+    assert size_relations(load(text).codelet) == ()
+
+
 def test_flat_accesses_besides_assume_nothing() -> None:
     """A subscript without a product may reach every row: no relation says that it does not."""
     codelet = load(LDA.replace("= 2;", "= a[j + n];")).codelet
