@@ -9,7 +9,7 @@ import pytest
 from looptune.frontend import load
 from looptune.tune.session.transfer_prior import MOST, transfer_prior
 from looptune.tune.space.product_view import Product, view_of
-from looptune.tune.space.space import Configuration
+from looptune.tune.space.space import Configuration, parse
 from looptune.tune.space.view import SpaceView
 from looptune.tune.store.store import Store
 from looptune.tune.strategies import ALL, Strategy
@@ -22,7 +22,7 @@ KNOWN = (Configuration(("loop i: unroll 777",)), Configuration(("loop i: unroll 
 
 
 def test_the_nearest_come_first(tmp_path: Path) -> None:
-    """Of this device before others, of similar sizes before other ones; no default, nothing twice, a few."""
+    """Of this device before others, of similar sizes before other ones; no default, nothing twice, no foreign words."""
     unit, db = load(TEXT), tmp_path / "db"
     here = context(unit, {"n": 1000})
     keep(db, here, {"": 9.0, "loop i: unroll 2": 1.0}, sweep="a")
@@ -32,8 +32,10 @@ def test_the_nearest_come_first(tmp_path: Path) -> None:
     keep(db, context(unit, {"n": 2000}, A100), {"": 9.0, "loop i: unroll 8": 5.0}, sweep="e")
     keep(db, context(unit, {"n": 5}, H200), {"": 1.0, "loop i: unroll 5": 5.0}, sweep="f")
     keep(db, context(unit, {"n": 7}, H200), {"": 9.0, "loop i: unroll 32": 5.0}, sweep="g")
+    keep(db, context(unit, {"n": 1001}), {"": 9.0, "loop i: parallel, assume": 5.0}, sweep="h")
+    space = parse("loop i: unroll {2, 4}, {jam, remainder}", "s.pragmas")
     with Store.read(db) as store:
-        found = [c.text for c in transfer_prior(store, here, "loop i: unroll 4")]
+        found = [c.text for c in transfer_prior(store, here, space, "loop i: unroll 4")]
     assert found == ["loop i: unroll 8", "loop i: unroll 32", "loop i: unroll 16"]
     assert len(found) <= MOST
 

@@ -223,7 +223,7 @@ def _strategy(prepared: PreparedRun, budget: Budget, store: Store) -> Strategy:
     few = budget.count is not None and budget.count < FEW
     if not request.sweep or few or name == "exhaustive":
         return strategy
-    known = transfer_prior(store, prepared.context, prepared.annotated.text)
+    known = transfer_prior(store, prepared.context, space, prepared.annotated.text)
     return strategy.begin_with(known) if known else strategy
 
 

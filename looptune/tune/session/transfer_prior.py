@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import LooptuneError
 from looptune.runtime.outcome import Timed, WrongResult
 from looptune.schedule.directive_lines import canonical_text
-from looptune.tune.space.space import Configuration
+from looptune.tune.space.space import Configuration, Space
 from looptune.tune.store.searches import by_context
 
 if TYPE_CHECKING:
@@ -19,12 +20,14 @@ MOST = 4
 """Winners to begin with."""
 
 
-def transfer_prior(store: Store, context: Context, besides: str) -> tuple[Configuration, ...]:
+def transfer_prior(store: Store, context: Context, space: Space, besides: str) -> tuple[Configuration, ...]:
     """Return the winners of other contexts with the same source and target, the nearest first.
 
-    Near are those of the same device, and then those of similar sizes. ``besides``: directives that are evaluated
-    anyway, as the default is.
+    Near are those of the same device, and then those of similar sizes. Their words are words of the ``space``: what a
+    user has to ask for, as ``assume`` and ``tf32x3``, is not taken from a search in which somebody did. ``besides``:
+    directives that are evaluated anyway, as the default is.
     """
+    offered = _words("\n".join(line.template.source for section in space.sections for line in section.lines))
     known = store.rows(kernel=context.kernel, source_hash=context.source_hash, target=context.target)
     found: dict[str, tuple[bool, float]] = {}
     for search in by_context(row for row in known if isinstance(row.outcome, Timed | WrongResult)):
@@ -36,11 +39,16 @@ def transfer_prior(store: Store, context: Context, besides: str) -> tuple[Config
             text = canonical_text(best.directives, "database")
         except LooptuneError:  # of another version of looptune
             continue
+        bodies = "\n".join(line.partition(": ")[2] for line in text.splitlines())
         rank = there.device != context.device, _distance(there.sizes, context.sizes)
-        if text not in ("", besides):
+        if text not in ("", besides) and _words(bodies) <= offered:
             found[text] = min(rank, found.get(text, rank))
     ordered = sorted(found, key=lambda text: (*found[text], text))
     return tuple(Configuration(tuple(text.splitlines())) for text in ordered[:MOST])
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"[A-Za-z_]\w*", text)}
 
 
 def _distance(there: str, here: str) -> float:
