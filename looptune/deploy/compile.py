@@ -26,6 +26,7 @@ from looptune.deploy import display
 from looptune.deploy.best_kernel import BestKernel, SelectedPlan, Specialize
 from looptune.deploy.best_versions import best_versions
 from looptune.deploy.host_arrays import as_numpy, as_scalar, is_on_device
+from looptune.deploy.runtime.arguments import elements_overlap, is_contiguous
 from looptune.deploy.runtime.lookup import Device, Match
 from looptune.deploy.runtime.row_arguments import Rows, check_overlaps
 from looptune.frontend import Unit, load
@@ -177,8 +178,11 @@ class CompiledKernel:
         device = getattr(array, "__cuda_array_interface__", None)
         if device is not None and on_gpu(self.target):
             _check(p, tuple(device["shape"]), np.dtype(device["typestr"]), scalars)
-            if device.get("strides") is not None and not _contiguous(device):
+            strides, item = device.get("strides"), np.dtype(device["typestr"]).itemsize
+            if strides is not None and not is_contiguous(tuple(device["shape"]), tuple(strides), item):
                 raise UsageError(f"{p.name} is a device array with gaps: pass a contiguous one")
+            if p.io != "in" and device["data"][1]:
+                raise UsageError(f"{p.name} is written, but the array given is read-only")
             return array, False
         if not isinstance(array, np.ndarray):
             where = ": it is not in the host's memory, copy it there" if is_on_device(array) else ""
@@ -190,13 +194,13 @@ class CompiledKernel:
         _check(p, array.shape, array.dtype, scalars)
         if p.io != "in" and not array.flags.writeable:
             raise UsageError(f"{p.name} is written, but the array given is read-only")
-        if p.io != "in" and any(n > 1 and step == 0 for n, step in zip(array.shape, array.strides, strict=True)):
-            raise UsageError(f"{p.name} is written, but elements of the array given are one: pass a copy")
+        if p.io != "in" and elements_overlap(array):
+            raise UsageError(f"{p.name} is written, but elements of the array given share memory: pass a copy")
         shaped = array.reshape(-1) if len(p.shape) == 1 else array
         if self.target != "numba-cpu":
             return self._machine.place(shaped), True
         direct = shaped.flags.c_contiguous and shaped.flags.writeable and np.shares_memory(shaped, array)
-        return (shaped, False) if direct or not array.size else (np.array(shaped, order="C"), True)
+        return (shaped, False) if direct else (np.array(shaped, order="C"), True)
 
 
 def _given(p: Array | Scalar, given: Any) -> Any:
@@ -233,7 +237,7 @@ def _overlap(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return False
     (start, end), (first, last) = _ends(a), _ends(b)
-    return start < last and first < end
+    return max(start, first) < min(end, last)
 
 
 def _ends(array: Any) -> tuple[int, int]:
@@ -408,11 +412,3 @@ def extents_of(p: Array, scalars: Mapping[str, int | float]) -> list[int | None]
     """Return the extents of an array for these scalars, None where an extent is open."""
     from_sizes = {n: int(v) for n, v in scalars.items() if float(v).is_integer()}
     return [None if e is None else evaluate_size(e, from_sizes) for e in p.shape]
-
-
-def _contiguous(device: Mapping[str, Any]) -> bool:
-    item, expected = np.dtype(device["typestr"]).itemsize, []
-    for n in reversed(device["shape"]):
-        expected.append(item)
-        item *= n
-    return tuple(device["strides"]) == tuple(reversed(expected))

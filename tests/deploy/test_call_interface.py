@@ -15,10 +15,10 @@ import looptune
 from looptune.core.errors import UsageError
 from looptune.deploy import autotune, host_arrays
 from looptune.deploy.compile import CompiledKernel
-from looptune.deploy.runtime.arguments import Parameter, on_host
+from looptune.deploy.runtime.arguments import Parameter, elements_overlap, on_host
 from looptune.frontend import load
 from looptune.tune.execution.lab import Progress
-from tests.helpers import report_database, synthetic_database
+from tests.helpers import built_modules, report_database, synthetic_database
 
 TEXT = """
 void scale(int n, double a, const float *x, float *y)
@@ -98,7 +98,7 @@ def test_other_libraries_get_the_same_checks(kernel: CompiledKernel) -> None:
         (Device(), y, "x must be an array, got Device: it is not in the host's memory"),
         (Tensor(X, device=0), y, "x: .*Tensor does not share its memory: unknown device"),
         (X, np.broadcast_to(y[:1], 10), "y is written, but the array given is read-only"),
-        (X, np.lib.stride_tricks.as_strided(y, (10,), (0,)), "y is written, but elements of the array given are one"),
+        (X, overlapping((10,), (0,)), "y is written, but elements of the array given share memory: pass a copy"),
         (Tensor(X, error="it requires a gradient"), y, "x: .*Tensor does not share its memory: it requires a gradient"),
         (object(), y, "x must be an array, got object"),
     )
@@ -115,9 +115,59 @@ def test_built_modules_check_the_same() -> None:
     assert type(taken) is np.ndarray
     assert np.shares_memory(taken, y)
     one = np.lib.stride_tricks.as_strided(y, (10,), (0,))
-    with pytest.raises(ValueError, match="y is written, but elements of the array given are one: pass a copy"):
+    with pytest.raises(ValueError, match="y is written, but elements of the array given share memory: pass a copy"):
         on_host(p, one, (10,))
     assert on_host(p._replace(written=False), one, (10,)) is one
+
+
+def overlapping(shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
+    """Return a view of nine floats whose elements may share memory."""
+    return np.lib.stride_tricks.as_strided(np.zeros(9, np.float32), shape, strides)
+
+
+def test_elements_share_memory_only_where_there_are_some() -> None:
+    """Arrays without elements have strides of 0; slices and transposes have none in common, windows have."""
+    a = np.zeros((4, 5, 6), np.float32)
+    apart = (a, a.T, a[::2, 1:, ::-3], np.zeros((0, 3)).copy(), np.zeros((3, 0)), a[2:2], a[:1, :, :1], np.zeros(()))
+    assert not any(map(elements_overlap, apart))
+    shared = (overlapping((9,), (0,)), overlapping((3, 3), (4, 4)), overlapping((3, 9), (0, 4)))
+    assert all(map(elements_overlap, shared))
+    assert not elements_overlap(overlapping((0, 3), (0, 0)))
+
+
+EMPTY = """
+void add(int n, int m, float y[n][3], const float x[n][3], float *z, const float *w, float **a, float **b)
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < 3; j++)
+            y[i][j] += x[i][j];
+    for (int i = 0; i < n; i++)
+        z[i] += w[i];
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++)
+            a[i][j] += b[i][j];
+}
+"""
+
+
+@pytest.mark.filterwarnings("ignore:add. nothing was tuned")
+def test_arrays_without_elements_are_arguments(tmp_path: Path) -> None:
+    """Copies, slices inside another array, transposes, views that cannot be written and lists of rows, however made."""
+    built = built_modules.imported(built_modules.written(tmp_path, EMPTY, None, "numba-cpu", default=True))
+    for function in (looptune.compile(EMPTY, target="numba-cpu"), built.add):
+        whole = np.ones((4, 3), np.float32)
+        for y, x in (
+            (whole[2:2], whole[:0]),
+            (whole[:0].copy(), whole[:0].copy()),
+            (np.zeros((3, 0), np.float32).T, np.broadcast_to(whole[:1][:0], (0, 3))),
+        ):
+            for a, b in (([], []), (np.zeros((0, 5), np.float32), [])):
+                function(0, 5, y, x, whole[3, 1:1], whole[3], a, b)
+        none = np.zeros(0, np.float32)
+        function(1, 0, whole[:1], whole[1:2], whole[2], whole[3], [none], [none])
+        assert whole.tolist() == [[2.0] * 3, [1.0] * 3, [2.0, 1.0, 1.0], [1.0] * 3]
+        with pytest.raises((UsageError, ValueError), match="a is written, but elements of a row share memory"):
+            function(1, 3, whole[:1], whole[1:2], whole[2], whole[3], [overlapping((3,), (0,))], [whole[1]])
 
 
 def test_torch_tensors_are_updated_in_place(kernel: CompiledKernel) -> None:

@@ -179,8 +179,8 @@ def on_host(p: Parameter, array: Any, shape: Shape) -> np.ndarray:
     check_array(p, str(array.dtype), array.shape, shape)
     if p.written and not array.flags.writeable:
         raise ValueError(f"{p.name} is written, but the array given is read-only: pass a copy")
-    if p.written and any(n > 1 and step == 0 for n, step in zip(array.shape, array.strides, strict=True)):
-        raise ValueError(f"{p.name} is written, but elements of the array given are one: pass a copy")
+    if p.written and elements_overlap(array):
+        raise ValueError(f"{p.name} is written, but elements of the array given share memory: pass a copy")
     return array if type(array) is np.ndarray else array.view(np.ndarray)
 
 
@@ -202,7 +202,7 @@ def _interface(p: Parameter, facts: dict[str, Any], shape: Shape) -> DeviceBuffe
     if typestr != TYPESTR[p.dtype] or given != shape:
         check_array(p, str(np.dtype(typestr)), given, shape)
     strides = facts.get("strides")
-    if strides is not None and not _packed(given, strides, np.dtype(typestr).itemsize):
+    if strides is not None and not is_contiguous(given, strides, np.dtype(typestr).itemsize):
         raise ValueError(f"{p.name} must be contiguous, in C's order: pass a contiguous copy")
     pointer, read_only = facts["data"]
     if read_only and p.written:
@@ -245,7 +245,7 @@ def _dlpack(p: Parameter, array: Any, shape: Shape, stream: int) -> DeviceBuffer
     given = tuple(tensor.shape[: tensor.ndim])
     kind = {0: "int", 1: "uint", 2: "float"}.get(tensor.code, f"type code {tensor.code} of ")
     check_array(p, f"{kind}{tensor.bits}" + (f"x{tensor.lanes}" if tensor.lanes != 1 else ""), given, shape)
-    if tensor.strides and not _packed(given, tuple(tensor.strides[: tensor.ndim]), 1):
+    if tensor.strides and not is_contiguous(given, tuple(tensor.strides[: tensor.ndim]), 1):
         raise ValueError(f"{p.name} must be contiguous, in C's order: pass a contiguous copy")
     return DeviceBuffer((tensor.data or 0) + tensor.byte_offset, math.prod(given), None, capsule)
 
@@ -261,7 +261,23 @@ def check_array(p: Parameter, dtype: str, given: tuple[int, ...], shape: Shape) 
         raise ValueError(f"{p.name} must have the shape {declared}, got {list(given)}")
 
 
-def _packed(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> bool:
+def elements_overlap(array: np.ndarray) -> bool:
+    """Return whether elements of an array may share memory, as those of a broadcast array do.
+
+    They do not where each stride spans all that the smaller strides reach, as in every array without elements, and in
+    every slice and transpose of a contiguous array.
+    """
+    if not array.size:
+        return False  # NumPy makes such arrays with strides of 0
+    spanned = array.itemsize
+    for step, n in sorted((abs(step), n) for n, step in zip(array.shape, array.strides, strict=True) if n > 1):
+        if step < spanned:
+            return True
+        spanned += (n - 1) * step
+    return False
+
+
+def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> bool:
     """Return whether rows follow each other without gaps; the stride of a dimension of one element does not matter."""
     if 0 in shape:
         return True

@@ -355,10 +355,11 @@ def _to_wait_for(streams: Sequence[int], where: int) -> list[int]:
 
 def _known(p: Parameter, pointer: int, items: int, ready: PreparedCall) -> None:
     """Check an address, once. Raises ValueError if it is on another device than the call."""
-    if items:
-        there = device_of_pointer(pointer)
-        if there != ready.ordinal:
-            raise ValueError(f"{p.name} is on GPU {there}, and the current context is GPU {ready.ordinal}'s")
+    if not items:
+        return
+    there = device_of_pointer(pointer)
+    if there != ready.ordinal:
+        raise ValueError(f"{p.name} is on GPU {there}, and the current context is GPU {ready.ordinal}'s")
     if len(ready.size_values) > KNOWN:
         ready.size_values.clear()
     ready.size_values.add(pointer)

@@ -142,7 +142,7 @@ class Function(ABC):
             ends.append((start, start + items * np.dtype(p.dtype).itemsize, p))
         for k, (start, end, p) in enumerate(ends):
             for first, last, q in ends[:k]:
-                if (p.written or q.written) and start < last and first < end:
+                if (p.written or q.written) and max(start, first) < min(end, last):
                     one, other = (p, q) if p.written else (q, p)
                     raise ValueError(f"{one.name}, which is written, overlaps {other.name}: pass a copy of one of them")
 

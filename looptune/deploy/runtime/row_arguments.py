@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from looptune.deploy.runtime.arguments import elements_overlap
+
 
 class Rows:
     """The rows of one argument; ``array`` is the array that a kernel can use.
@@ -89,6 +91,8 @@ def _rows_of(array: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _check_rows_apart(name: str, rows: Sequence[np.ndarray]) -> None:
+    if any(map(elements_overlap, rows)):
+        raise ValueError(f"{name} is written, but elements of a row share memory: pass a copy")
     before: list[tuple[int, np.ndarray]] = []
     ends = sorted(((*_memory_of(row), k) for k, row in enumerate(rows) if row.size))
     for start, end, k in ends:
