@@ -17,7 +17,7 @@ from typing import Literal
 
 from looptune.backends.base import Backend, Binary, Program
 from looptune.core.errors import LooptuneError
-from looptune.deploy import plans
+from looptune.deploy import any_size_program, plans
 from looptune.deploy.best_versions import BestVersion
 from looptune.deploy.runtime.lookup import Device, Match, look_up
 from looptune.lower.plan import Plan
@@ -60,10 +60,11 @@ class BestKernel:
     _warned: set[str] = field(init=False, default_factory=set)
     _specialized: dict[tuple[str, tuple[int, ...]], _AtSizes] = field(init=False, default_factory=dict)
     _sizes: set[str] = field(init=False, default_factory=set)
+    _blocks: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         """Make every plan at once, so that an error in one shows here; plans are built at first use."""
-        blocks = targets.specializes_sizes(self.backend.name, CACHE)
+        blocks = self._blocks = targets.specializes_sizes(self.backend.name, CACHE)
         self.specialize = blocks and self.specialize
         self._sizes = plans.size_names(self.analysis.codelet)
         self._plans[DEFAULT] = plans.default(self.analysis, blocks=blocks)
@@ -110,7 +111,8 @@ class BestKernel:
         plan = self._plans[match.plan]
         if match.plan not in self._built:
             binary = self.backend.build(plan)
-            self._built[match.plan] = (binary.source, self.backend.load(binary))
+            program = any_size_program.load(self.backend, plan, binary, blocks=self._blocks)
+            self._built[match.plan] = (binary.source, program)
         source, program = self._built[match.plan]
         return SelectedPlan(match, plan, source, program)
 
@@ -129,7 +131,8 @@ class _AtSizes:
         if self.loaded is None and self.plan is not None and self.binary.done():
             binary = self.binary.result()
             if binary is not None:
-                self.loaded = SelectedPlan(self.match, self.plan, binary.source, backend.load(binary))
+                program = any_size_program.load(backend, self.plan, binary, blocks=True)
+                self.loaded = SelectedPlan(self.match, self.plan, binary.source, program)
         return self.loaded
 
 

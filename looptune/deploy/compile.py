@@ -22,7 +22,8 @@ from looptune.core.errors import UsageError
 from looptune.core.floating_point import DEFAULT, Floats, floats_of_options
 from looptune.core.renamed import renamed_argument
 from looptune.core.settings import DATABASE, Objective
-from looptune.deploy import display
+from looptune.deploy import any_size_program, display
+from looptune.deploy.any_size_program import shape_of
 from looptune.deploy.best_kernel import BestKernel, SelectedPlan, Specialize
 from looptune.deploy.best_versions import best_versions
 from looptune.deploy.host_arrays import as_numpy, as_scalar, is_on_device
@@ -164,7 +165,7 @@ class CompiledKernel:
             self._reached.clear()
             self._reached[key] = array_reaches(access_records(self.codelet), sizes)
         for name, (_, array) in given.items():
-            wrong = too_short_message(name, math.prod(array.shape), self._reached[key].get(name))
+            wrong = too_short_message(name, math.prod(shape_of(array)), self._reached[key].get(name))
             if wrong is not None:
                 raise UsageError(wrong)
 
@@ -309,7 +310,8 @@ def compile(
     machine = made_for.machine()
     binary = backend.build(planned)
     return CompiledKernel(
-        done.codelet, binary.source, note, planned, made_for.name, backend.load(binary), machine,
+        done.codelet, binary.source, note, planned, made_for.name,
+        any_size_program.load(backend, planned, binary, blocks=made_for.specializes_sizes), machine,
         reordered=_reordered(unit.codelet, done, planned, made_for, floats), rows=frozenset(unit.rows),
     )  # fmt: skip
 

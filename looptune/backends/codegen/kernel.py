@@ -25,8 +25,9 @@ from looptune.backends.codegen import (
 )
 from looptune.backends.codegen.writer import MAX_THREADS, TensorCoreWriter
 from looptune.core.errors import ResourceError
-from looptune.ir.nodes import Const, Loop
+from looptune.ir.nodes import Const, Loop, Scalar
 from looptune.ir.rewrite import walk
+from looptune.ir.simplify import is_integer
 from looptune.lower import tiles
 from looptune.lower.addresses import MOST_ELEMENTS
 from looptune.lower.plan import Dimension, FinishedPlan, Kernel, Plan, evaluate_size, kernels_in, needs_wide_indices
@@ -168,16 +169,28 @@ def check_limits(plan: FinishedPlan) -> None:
         _check(k.name, shared_bytes(k), "bytes of shared memory", most)
 
 
-def check_elements(plan: Plan, counts: Mapping[str, int]) -> None:
-    """Raise ResourceError if an array of a call has more elements than the subscripts of the kernels can address.
+def uncountable_array(
+    plan: Plan, counts: Mapping[str, int], scalars: Mapping[str, int | float]
+) -> tuple[str, int] | None:
+    """Return an array that has more elements in a call than the subscripts of the kernels can address, and how many.
 
-    ``counts``: the elements of each array. A plan knows which it has where sizes are constants of its kernels.
+    ``counts``: the elements of each array of the call; those of the plan's own arrays follow from ``scalars``. A plan
+    knows what its arrays have where sizes are constants of its kernels.
     """
-    for name, count in counts.items():
-        if count > MOST_ELEMENTS and not (plan.wide_indices or needs_wide_indices(plan)):
-            raise ResourceError(
-                f"{name} has {count} elements, the limit is {MOST_ELEMENTS} for kernels whose sizes are not constants"
-            )
+    if plan.wide_indices or needs_wide_indices(plan):
+        return None
+    whole = {p.name for p in plan.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
+    sizes = {name: int(value) for name, value in scalars.items() if name in whole}
+    own = {a.name: prod(evaluate_size(n, sizes) for n in a.shape) for a in plan.device_locals}
+    return next(((name, count) for name, count in {**counts, **own}.items() if count > MOST_ELEMENTS), None)
+
+
+def check_elements(plan: Plan, counts: Mapping[str, int], scalars: Mapping[str, int | float]) -> None:
+    """Raise ResourceError if an array has more elements in a call than the subscripts of the kernels can address."""
+    found = uncountable_array(plan, counts, scalars)
+    if found is not None:
+        raise ResourceError(f"{found[0]} has {found[1]} elements, the limit is {MOST_ELEMENTS} for kernels whose sizes "
+                            "are not constants")  # fmt: skip
 
 
 def check_capability(plan: Plan, arch: str) -> None:

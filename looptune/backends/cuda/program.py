@@ -96,7 +96,7 @@ class CudaProgram(Program):
         """Return the launcher for these sizes, with the addresses of the arrays, and the floats of the call."""
         pointers = {name: int(a.__cuda_array_interface__["data"][0]) for name, a in arrays.items()}
         counts = {name: math.prod(a.__cuda_array_interface__["shape"]) for name, a in arrays.items()}
-        check_elements(self.plan, counts)
+        check_elements(self.plan, counts, scalars)
         for name in self.wide:
             if pointers.get(name, 0) % WIDE:
                 raise UsageError(unaligned(name))

@@ -211,7 +211,7 @@ class OpenClProgram(Program):
 
     def _queued(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], queue: Any) -> Iterator[None]:
         """Put one launch after the other on the queue, one each time it is asked."""
-        check_elements(self.plan, {name: prod(given.shape) for name, given in arrays.items()})
+        check_elements(self.plan, {name: prod(given.shape) for name, given in arrays.items()}, scalars)
         # A kernel does not keep what it is called with alive.
         halves = half_scalars(self.plan)
         self.passed = {name: _buffer(held) for name, held in {**arrays, **self._residents(scalars)}.items()}
