@@ -294,9 +294,14 @@ def _only_loop(body: tuple[Stmt, ...]) -> Loop | None:
 
 
 def _deep(loop: Loop, known: frozenset[str]) -> Kernel | None:
-    """Return a grid, or one block, for each iteration of the loop."""
+    """Return a grid, or one block, for each iteration of the loop; None if its grids have a z axis already.
+
+    The host then launches a grid for each iteration.
+    """
     inner = _only_loop(loop.body)
     kernel = None if inner is None else _kernel(inner, known)
+    if kernel is not None and kernel.z_axis is not None:
+        return None
     if loop.thread_axis == "z" and (kernel is None or kernel.team is not None):
         return _kernel(replace(loop, thread_axis=""), known)
     if inner is None:

@@ -82,6 +82,14 @@ void f(int n, int m, double A[n][m], double x[n]) {
   for (int i = 0; i < n; i++) if (i > 0 && i < m) { x[i] *= 2; for (int j = 0; j < m; j++) x[i] += A[i][j]; }
 }
 """
+BATCH = """
+void f(int n, int m, int l, double C[n][m][m], double A[n][m][l], double B[l][m]) {
+  for (int b = 0; b < n; b++)
+    for (int i = 0; i < m; i++)
+      for (int j = 0; j < m; j++)
+        for (int k = 0; k < l; k++) C[b][i][j] += A[b][i][k] * B[k][j];
+}
+"""
 SMALL = "codelet: grid blocksize 4x2"
 DEALT = {
     "parts of rows": Case(
@@ -303,6 +311,39 @@ DEALT = {
         ("loop j: rfactor 2", SMALL),
         sized((9,)),
         ("grid i, parts j_part 8, in the thread j", "grid i 8, in the thread j_part"),
+    ),
+    "parts of a grid with a z axis": Case(
+        BATCH,
+        ("loop b: gridify(b, i, j)", "loop k: rfactor 2", SMALL),
+        sized((3, 4, 5), (2, 1, 1)),
+        ("host k_part", "  grid b, i, j 4x2, in the thread k", "grid b, i, j 4x2, in the thread k_part"),
+    ),
+    "parts of a grid with a z axis, staged, copies with a remainder": Case(
+        BATCH,
+        (
+            "loop b: gridify(b, i, j)",
+            "loop i: unroll 2, jam",
+            "loop j: unroll 2, jam",
+            "loop k: tile 4",
+            "loop k: stage A, B, buffers 2",
+            "loop k: rfactor 2",
+            SMALL,
+        ),
+        sized((2, 5, 9)),
+        (
+            "host outer_k_part",
+            "  grid b, i, j 4x2, in the thread outer_k, k",
+            "grid b, i, j 4x2, in the thread " + ", ".join(4 * ["outer_k_part"]),
+            "host outer_k_part1",
+            "  grid b, i, j 4x2, in the thread outer_k, k",
+            "grid b, i, j 4x2, in the thread outer_k_part1, outer_k_part1",
+            "host outer_k_part2",
+            "  grid b, i, j 4x2, in the thread outer_k, k",
+            "grid b, i, j 4x2, in the thread outer_k_part2, outer_k_part2",
+            "host outer_k_part3",
+            "  grid b, i, j 4x2, in the thread outer_k, k",
+            "grid b, i, j 4x2, in the thread outer_k_part3",
+        ),
     ),
     "parts, step by step": Case(
         STEPS,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from looptune.ir.def_use import names_in, referenced_names, stride_parameters
 from looptune.ir.nodes import Loop, Scalar
 from looptune.ir.rewrite import walk
-from looptune.lower.plan import Kernel, Plan, device_arrays
+from looptune.lower.plan import Kernel, Plan, device_arrays, host_loops
 from looptune.lower.staged_tiles import staged_arrays
 
 
@@ -34,5 +34,7 @@ def find_parameters(kernel: Kernel, plan: Plan) -> Kernel:
     }
     given = {p.name for p in codelet.params if isinstance(p, Scalar)}
     free = (used | extents) - bound - own - set(arrays)
+    hosts = {loop.var for loop in host_loops(plan.steps)}
+    assert free <= given | hosts, f"{kernel.name}: {sorted(free - given - hosts)} are variables of no loop around it"
     order = [p.name for p in codelet.params if p.name in free & given]
     return replace(kernel, arrays=arrays, scalars=(*order, *sorted(free - given)))
