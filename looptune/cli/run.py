@@ -211,12 +211,14 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     targets = _several(options.pop("target"))
     if len(targets) > 1 and options["dump"]:
         raise UsageError("--dump takes only one target")
+    # Where it is for several kernels, each has a budget of its own.
+    started_s = seconds_running() if len(files) * len(sizes) * len(targets) == 1 else 0.0
     requests = [
         [
             TuningRequest(
                 f, target=target, defines=own, fresh=fresh, timeout_s=timeout, reassociate=reassociate,
                 flush_cache=flush_cache,
-                command=_alone(f, files, command, own), **options,
+                command=_alone(f, files, command, own), started_s=started_s, **options,
             )
             for f in files
             for own in sizes

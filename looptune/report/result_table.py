@@ -15,6 +15,7 @@ from looptune.core.cache_file import replace_text
 from looptune.core.errors import UsageError
 from looptune.core.si_units import amount, edp_text, energy_text, time_text
 from looptune.report.table import Column, Table, aligned, csv_text, plain_columns
+from looptune.runtime.energy import SECONDS
 from looptune.runtime.objective import QUANTITIES
 from looptune.runtime.timing import Speedup, ratio_text, times_text, without_verdict
 from looptune.tune.results.result import SHARES, VERSIONS, Entry, KernelOccupancy, Result
@@ -77,7 +78,8 @@ def energy_missing(result: Result) -> str:
         return ""
     return (
         f"{result.kernel}: no energy of {', '.join(missing)}: the counter stood still, restoring the arrays took "
-        "nearly all of the time, the runs took more than twice their time in the finals, or there were no finals"
+        "nearly all of the time, the runs took more than twice their time in the finals, the budget of time was too "
+        "short, or there were no finals"
     )
 
 
@@ -238,7 +240,7 @@ def _versions(result: Result) -> Table:
 def plain(result: Result) -> str:
     """Return the table as lines of text."""
     first = [slower(result), ""] if slower(result) else []
-    lines = (*chosen_line(result), *disturbance_line(result))
+    lines = (*chosen_line(result), *short_windows_line(result), *disturbance_line(result))
     return "\n".join([*first, title(result), "", _versions(result).text(), *lines])
 
 
@@ -247,6 +249,14 @@ def chosen_line(result: Result) -> tuple[str, ...]:
     if result.objective == "time" or result.entry("tuned") is None or result.disturbed:
         return ()
     return (f"tuned: chosen for the least {QUANTITIES[result.objective]}, not for the least time",)
+
+
+def short_windows_line(result: Result) -> tuple[str, ...]:
+    """Return one line that says for how long energies were measured, where a budget made that short, else none."""
+    windows = [e.energy.window_s for e in result.entries if e.energy is not None and e.energy.window_s is not None]
+    if not windows:
+        return ()
+    return (f"energy: measured in windows of {min(windows):.2g} s instead of {SECONDS:g} s, for the budget of time",)
 
 
 def disturbance_line(result: Result) -> tuple[str, ...]:
@@ -263,13 +273,14 @@ def markdown(result: Result) -> str:
         else []
     )
     device = result.facts
+    notes = (*chosen_line(result), *short_windows_line(result), *disturbance_line(result))
     facts = (
         f"Legality: {result.proof}.",
         f"Versions: {counts(result)}.",
         *((f"{time_spent(result).capitalize()}.",) if result.seconds else ()),
         f"Device: {device.name}, {device.arch}, {device.cores} cores, driver {device.driver_name}.",
         *((_peaks(result.ceiling.peaks),) if result.ceiling is not None else ()),
-        *(f"{line[:1].upper()}{line[1:]}." for line in (*chosen_line(result), *disturbance_line(result))),
+        *(f"{line[:1].upper()}{line[1:]}." for line in notes),
         f"Command: `{result.command}`",
     )
     first = [f"**{slower(result).capitalize()}.**", ""] if slower(result) else []

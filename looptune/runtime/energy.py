@@ -25,8 +25,12 @@ if TYPE_CHECKING:
 SECONDS = 1.0
 """A window is at least so long: ten updates of a GPU's counter."""
 BATCH_S, READINGS = 0.01, 20.0
-"""Between two readings are runs of so many seconds at least, and of so many times what a reading takes: a device that
-waits meanwhile uses other power."""
+"""Between two readings are runs of so many seconds at least, of a shorter window the same part, and of so many times
+what a reading takes: a device that waits meanwhile uses other power."""
+OVERHEAD_S = 0.25
+"""A window takes so much longer than it is: to find how many runs follow each other, and for two updates."""
+OTHER_RUNS = 3
+"""So many runs are made before a window at least."""
 MOST_RUNS = 2**20
 """So many runs are made between two readings at most."""
 UPDATE_S = 1.0
@@ -44,7 +48,8 @@ POWERCAP = Path("/sys/class/powercap")
 class Energy:
     """The energy of one run in joules, the mean power in watts, and the clock in MHz, None where it is not known.
 
-    ``low`` and ``high``: the least and the most joules of several windows, None where there was one.
+    ``low`` and ``high``: the least and the most joules of several windows, None where there was one. ``window_s``: the
+    seconds of a window where it was shorter than SECONDS, else None.
     """
 
     joules: float
@@ -52,6 +57,7 @@ class Energy:
     mhz: float | None = None
     low: float | None = None
     high: float | None = None
+    window_s: float | None = None
 
     @property
     def range(self) -> tuple[float, float]:
@@ -99,7 +105,7 @@ def measure_window(
     """
     start = clock()
     counter.read(), counter.mhz()
-    batch = _runs_of(repeat, max(BATCH_S, READINGS * (clock() - start)), clock)
+    batch = _runs_of(repeat, max(BATCH_S * min(1.0, seconds / SECONDS), READINGS * (clock() - start)), clock)
     start, before = clock(), counter.read()
     while (first := counter.read()) == before and clock() - start < UPDATE_S:
         repeat(batch)
@@ -115,6 +121,15 @@ def measure_window(
             break
     known = [mhz for mhz in clocks if mhz is not None]
     return Window(counter.between(first, last) / runs, passed / runs, float(median(known)) if known else None)
+
+
+def time_of_window(run_s: float, seconds: float) -> float:
+    """Return how long it takes at most to measure a window of so many seconds, of runs that take ``run_s`` each.
+
+    >>> time_of_window(1e-5, 1.0), time_of_window(2.0, 1.0)
+    (1.25003, 8.25)
+    """
+    return OTHER_RUNS * run_s + max(seconds, run_s) + OVERHEAD_S
 
 
 def _runs_of(repeat: Callable[[int], None], seconds: float, clock: Callable[[], float]) -> int:
@@ -156,7 +171,7 @@ def energy_of_windows(found: Sequence[Energy]) -> Energy:
         return found[0]
     joules, clocks = [one.joules for one in found], [one.mhz for one in found if one.mhz is not None]
     watts, mhz = median_low(one.watts for one in found), median_low(clocks) if clocks else None
-    return Energy(median_low(joules), watts, mhz, min(joules), max(joules))
+    return Energy(median_low(joules), watts, mhz, min(joules), max(joules), found[0].window_s)
 
 
 def rapl(folder: Path = POWERCAP, cpus: Path = Path("/sys/devices/system/cpu")) -> EnergyCounter | None:
@@ -195,7 +210,7 @@ def _mean_mhz(paths: Iterable[Path]) -> float | None:
     return round(sum(map(int, texts)) / len(texts) / 1e3) if texts else None
 
 
-_FACTS = ("energy_j", "power_w", "clock_mhz", "energy_low_j", "energy_high_j")
+_FACTS = ("energy_j", "power_w", "clock_mhz", "energy_low_j", "energy_high_j", "energy_window_s")
 
 
 def to_facts(energy: Energy | None) -> tuple[Fact, ...]:
@@ -206,7 +221,7 @@ def to_facts(energy: Energy | None) -> tuple[Fact, ...]:
     """
     if energy is None:
         return ()
-    values = (energy.joules, energy.watts, energy.mhz, energy.low, energy.high)
+    values = (energy.joules, energy.watts, energy.mhz, energy.low, energy.high, energy.window_s)
     return tuple((name, value) for name, value in zip(_FACTS, values, strict=True) if value is not None)
 
 

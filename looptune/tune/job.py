@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +32,8 @@ class Job:
     ``finals_end`` they end then, however few rounds were made.
 
     The finals are repeated where something disturbed the machine, and allow no verdict if it still does; with
-    ``accept_disturbed`` nobody looks. ``energy``: the energy of the finalists is measured as well.
+    ``accept_disturbed`` nobody looks. ``energy``: the energy of the finalists is measured as well, for about
+    ``energy_s`` seconds.
 
     ``text``: the program's own text, with which versions are compared; None if it cannot be compiled. If it takes more
     than ``reference_s`` seconds at the user's sizes, versions are compared with it at the prime sizes only.
@@ -53,6 +55,7 @@ class Job:
     finals_end: bool = False
     accept_disturbed: bool = False
     energy: bool = False
+    energy_s: float = math.inf
     text: CReference | None = None
     reference_s: float | None = None
     edge_problems: tuple[Problem, ...] = ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from looptune.core.errors import TargetError
 from looptune.report import best_table, result_table
 from looptune.runtime.device import Cpu
 from looptune.runtime.energy import Energy, EnergyCounter, measure_window
-from looptune.tune.measure import finals_rounds
+from looptune.tune.measure import finals_energy, finals_rounds
 from looptune.tune.measure.finals_rounds import Finals, FinalsRequest, Times
 from looptune.tune.measure.measuring_device import MeasuringDevice
 from looptune.tune.measure.sequential import SequentialTimes
@@ -59,9 +58,11 @@ def test_the_finals_measure_the_energy_of_what_is_shown(prepared: PreparedRun, m
     """Of versions and hand-written kernels; not where nobody asks, nor of versions that left early."""
     joules = iter(range(10**9))
     monkeypatch.setattr(Cpu, "energy_counter", lambda self: EnergyCounter(lambda: (float(next(joules)),)))
-    monkeypatch.setattr(finals_rounds, "measure_window", partial(measure_window, seconds=0.0))
     monkeypatch.setattr(
-        finals_rounds, "energy_of_run", lambda whole, restoring, us: Energy(whole.joules, restoring.joules)
+        finals_energy, "measure_window", lambda counter, repeat, **_: measure_window(counter, repeat, seconds=0.0)
+    )
+    monkeypatch.setattr(
+        finals_energy, "energy_of_run", lambda whole, restoring, us: Energy(whole.joules, restoring.joules)
     )
     monkeypatch.setattr(
         finals_rounds, "finals", lambda samplers, *_, **__: {n: (3.0,) * (5 - (n == UNROLL)) for n in samplers}
@@ -105,8 +106,8 @@ def test_tables_have_columns_of_energy_power_and_clock(prepared: PreparedRun, tm
     kept, _ = from_record(to_record(result, Sources("", "", "")))
     assert kept.entries == entries
     assert result.record()["energy"] == {
-        "default": {"joules": 0.5, "watts": 250.0, "mhz": 1980.0, "low": None, "high": None},
-        "tuned": {"joules": 0.0123, "watts": 410.0, "mhz": None, "low": None, "high": None},
+        "default": {"joules": 0.5, "watts": 250.0, "mhz": 1980.0, "low": None, "high": None, "window_s": None},
+        "tuned": {"joules": 0.0123, "watts": 410.0, "mhz": None, "low": None, "high": None, "window_s": None},
     }
     assert result_table.energy_missing(result) == ""
     assert result_table.energy_missing(bare).startswith("gemm: no energy of default, hand-written, tuned: ")

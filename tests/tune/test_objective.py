@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,15 +18,14 @@ from looptune.deploy.best_versions import best_versions
 from looptune.frontend import load
 from looptune.report import best_table, result_table, suite_table
 from looptune.report.site import folder
-from looptune.runtime.device import Cpu
 from looptune.runtime.energy import Energy, EnergyCounter, Window
 from looptune.runtime.objective import Cost, saving
 from looptune.runtime.outcome import Timed
 from looptune.tune.execution.lab import SweepResult, TimeBreakdown
 from looptune.tune.execution.worker_loop import TaskResult
-from looptune.tune.measure import finals_rounds
-from looptune.tune.measure.finals_rounds import Finals, FinalsRequest, Times
-from looptune.tune.measure.measuring_device import MeasuringDevice
+from looptune.tune.measure import finals_energy
+from looptune.tune.measure.finals_energy import EnergyMeter
+from looptune.tune.measure.finals_rounds import FinalsRequest, Times
 from looptune.tune.results import studies
 from looptune.tune.session import conclude, finals
 from looptune.tune.session.finals import select_finalists
@@ -291,6 +291,7 @@ def test_slower_versions_take_part_where_energy_decides(prepared: PreparedRun) -
     assert len({*more}) == len(more)
     assert max(us[text] for text in more) > 140
     assert max(us[text] for text in more) <= finals.WIDER * 101
+    assert len(plain) < len(select_finalists(rows, "energy", 7.5)) < len(plain) + finals.ALSO / 2
     slow = screened(prepared, {text: 1e5 * t for text, t in us.items()})
     assert len(select_finalists(slow, "edp")) < len(plain) + 3
     few = screened(prepared, {"loop k: unroll 2": 10.0})
@@ -298,52 +299,31 @@ def test_slower_versions_take_part_where_energy_decides(prepared: PreparedRun) -
     assert select_finalists((), "energy") == ()
 
 
-def test_all_energies_are_measured_and_those_near_the_best_again(
-    prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_energies_are_measured_and_those_near_the_best_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of versions that left the rounds early as well; the least and the most of the windows are the spread."""
-    monkeypatch.setattr(Cpu, "energy_counter", lambda self: EnergyCounter(lambda: (0.0,)))
     asked: list[str] = []
     joules = {"slow": 0.5, "fast": 0.52, "far": 5.0, "default": 9.0}
 
-    def window(counter: object, repeat: Any) -> Window:
+    def window(counter: object, repeat: Any, **_: Any) -> Window:
         name = repeat
         asked.append(name)
         return Window(joules.get(name, 0.0) * (1 + 0.01 * asked.count(name)), 1e-5, None)
 
-    monkeypatch.setattr(finals_rounds, "measure_window", window)
-    bench = MeasuringDevice(replace(prepared.job, energy=True))
-    monkeypatch.setattr(bench.machine, "repeater", lambda run, pairs: run or "restoring")
+    monkeypatch.setattr(finals_energy, "measure_window", window)
     monkeypatch.setattr(
-        finals_rounds, "energy_of_run", lambda whole, restoring, us: Energy(round(whole.joules, 4), 100.0)
+        finals_energy, "energy_of_run", lambda whole, restoring, us: Energy(round(whole.joules, 4), 100.0)
     )
+    machine: Any = SimpleNamespace(repeater=lambda run, pairs: run or "restoring")
     runs: Any = {name: name for name in joules}
     medians = dict.fromkeys(joules, 10.0) | {"slow": 30.0}
-    found = Finals(bench).energy_of_all(runs, medians, ["fast", "default"], 0)
+    found = EnergyMeter(machine, EnergyCounter(lambda: (0.0,)), {"x": (0, 0)}).of_all(
+        runs, medians, ["fast", "default"], 0
+    )
     counts = {name: asked.count(name) for name in joules}
     assert counts == {"slow": 3, "fast": 3, "far": 1, "default": 3}
+    assert asked.count("restoring") == 3
     assert found["slow"] == Energy(0.51, 100.0, None, 0.505, 0.515)
     assert found["far"] == Energy(5.05, 100.0)
-
-
-def test_energies_are_measured_for_so_long(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of slow versions, those that come first have one, so that finals end."""
-    now = [0.0]
-    monkeypatch.setattr(finals_rounds.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(Cpu, "energy_counter", lambda self: EnergyCounter(lambda: (0.0,)))
-
-    def window(counter: object, repeat: Any) -> Window:
-        now[0] += finals_rounds.ENERGY_S / 3
-        return Window(2.0, 1e-5, None)
-
-    monkeypatch.setattr(finals_rounds, "measure_window", window)
-    bench = MeasuringDevice(replace(prepared.job, energy=True))
-    monkeypatch.setattr(bench.machine, "repeater", lambda run, pairs: run)
-    monkeypatch.setattr(finals_rounds, "energy_of_run", lambda whole, restoring, us: Energy(2.0, 100.0))
-    medians = {f"version {k}": 10.0 for k in range(9)}
-    found = Finals(bench).energy_of_all(dict.fromkeys(medians, print), medians, [*medians], 0)
-    assert [*found] == ["version 0", "version 1", "version 2"]
-    assert found["version 0"].low is None
 
 
 def test_the_newest_sound_finals_decide_by_time(prepared: PreparedRun, tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import random
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -11,26 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from looptune.runtime.disturbance import times_disturbed
-from looptune.runtime.energy import Energy, energy_of_run, energy_of_windows, measure_window
-from looptune.runtime.objective import cost
+from looptune.runtime.energy import Energy
 from looptune.runtime.timing import FEWEST, finals, summary
 from looptune.tune.execution.worker_loop import PickledValue
 from looptune.tune.measure import handwritten
+from looptune.tune.measure.finals_energy import ENERGY_S, EnergyMeter
 
 if TYPE_CHECKING:
-    from looptune.core.settings import Objective
     from looptune.runtime.device import Run
     from looptune.tune.measure.measuring_device import MeasuringDevice
 
 PAUSES_S = (0.0, 1.0, 4.0)
 """The finals wait so long before each attempt: what disturbs a machine often takes some seconds."""
-WINDOWS = 3
-"""Windows in which the energy of a version is measured that may win by it."""
-ENERGY_S = 240.0
-"""So long energies are measured where they decide: those of the default and of the fastest versions first."""
-NEAR = 1.1
-"""A version that needs more than so many times the least energy in one window is not measured again."""
-BY_ENERGY: tuple[Objective, ...] = ("energy", "edp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +29,7 @@ class FinalsRequest:
 
     All are compared with the fastest and with the version ``default``; versions that are surely slower leave early.
     ``energy``: the energy of the others is measured after the rounds. ``energy_decides``: that of all is measured,
-    and of those near the least energy, or the least EDP, in WINDOWS windows.
+    and of those near the least energy, or the least EDP, in several windows.
     """
 
     binaries: Mapping[str, PickledValue]
@@ -66,10 +56,10 @@ class Times:
 
 
 class Finals:
-    """The finals of a job on the device where its versions were measured."""
+    """The finals of a job on the device where its versions were measured; ``clock`` returns seconds."""
 
-    def __init__(self, device: MeasuringDevice) -> None:
-        self.device = device
+    def __init__(self, device: MeasuringDevice, clock: Callable[[], float] = time.monotonic) -> None:
+        self.device, self.clock = device, clock
 
     def run(self, lineup: FinalsRequest) -> Times:
         """Time all versions, "hand-written" and, if the file has it, "library" in paired rounds."""
@@ -95,60 +85,40 @@ class Finals:
                 samplers, lineup.seed, lineup.default, leaving, limit_s=limit_s, patience_s=patience_s, fewest=fewest
             )
 
+        begun = self.clock()
         times, disturbed = self.undisturbed(rounds, lineup)
+        rounds_s = self.clock() - begun
         fast = {name: self.device.impossible(summary(us).median_us, name in cores) for name, us in times.items()}
         wrong |= {name: why for name, why in fast.items() if why is not None}
         times = {name: us for name, us in times.items() if name not in wrong}
         most = max(map(len, times.values()), default=0)
+        shown = {name for name, us in times.items() if name not in leaving or len(us) == most}
         medians = {name: summary(us).median_us for name, us in times.items()}
-        shown = [name for name, us in times.items() if name not in leaving or len(us) == most]
-        if lineup.energy_decides:
-            # The default, which all are compared with, then the fastest.
-            ordered = sorted(medians, key=lambda name: (name != lineup.default, medians[name]))
-            by_time = {name: medians[name] for name in ordered}
-            return Times(times, wrong, disturbed, self.energy_of_all(runs, by_time, shown, lineup.seed))
-        energy = self.energy(runs, {name: medians[name] for name in shown}) if lineup.energy else {}
-        return Times(times, wrong, disturbed, energy)
-
-    def energy_of_all(
-        self, runs: Mapping[str, Run], medians_us: Mapping[str, float], shown: Collection[str], seed: int
-    ) -> dict[str, Energy]:
-        """Return the energy of every version, that of ``shown`` and of those near the best in several windows.
-
-        The windows of a version do not follow each other, and their order is shuffled: a board becomes warmer, and
-        then needs more. Versions are near that need up to NEAR times the least energy, or have up to NEAR times the
-        least EDP, in their first windows. After ENERGY_S no other window begins, so that slow versions have fewer, and
-        the last ones none.
-        """
-        until = time.monotonic() + ENERGY_S
-        first = self.energy(runs, medians_us, until)
-        near = {name for objective in BY_ENERGY for name in _near(objective, first, medians_us)}
-        found = {name: [energy] for name, energy in first.items()}
-        order, shuffler = sorted(found.keys() & (near | set(shown))), random.Random(seed)
-        for _ in range(WINDOWS - 1):
-            shuffler.shuffle(order)
-            for name, energy in self.energy(runs, {name: medians_us[name] for name in order}, until).items():
-                found[name].append(energy)
-        return {name: energy_of_windows(windows) for name, windows in found.items()}
+        return Times(times, wrong, disturbed, self.energy(lineup, runs, medians, shown, rounds_s))
 
     def energy(
-        self, runs: Mapping[str, Run], medians_us: Mapping[str, float], until: float = math.inf
+        self,
+        lineup: FinalsRequest,
+        runs: Mapping[str, Run],
+        medians_us: Mapping[str, float],
+        shown: Collection[str],
+        rounds_s: float,
     ) -> dict[str, Energy]:
-        """Return the energy of one run of each version that has a median in the finals, where it can be told.
+        """Return the energy of what is ``shown``, or of all where it decides; nothing where nobody asks.
 
-        ``until``: the reading of ``time.monotonic`` after which no version is begun with.
+        The default, which all are compared with, comes first, then the fastest. A budget of time has set ``energy_s``
+        seconds apart, to which comes what the rounds, which took ``rounds_s``, have left of theirs.
         """
-        machine, counter, pairs = self.device.machine, self.device.counter, self.device.pairs()
-        if counter is None or not medians_us or time.monotonic() > until:
+        counter, job = self.device.counter, self.device.job
+        if counter is None or not (lineup.energy or lineup.energy_decides):
             return {}
-        restoring = measure_window(counter, machine.repeater(None, pairs)) if pairs else None
-        found: dict[str, Energy] = {}
-        for name, median_us in medians_us.items():
-            if time.monotonic() > until:
-                break
-            energy = energy_of_run(measure_window(counter, machine.repeater(runs[name], pairs)), restoring, median_us)
-            found |= {} if energy is None else {name: energy}
-        return found
+        limit_s = job.energy_s + max(job.finals_s - rounds_s, -job.energy_s / 2)
+        limit_s = min(ENERGY_S, limit_s) if lineup.energy_decides else limit_s
+        meter = EnergyMeter(self.device.machine, counter, self.device.pairs(), limit_s, self.clock)
+        ordered = sorted(medians_us, key=lambda name: (name != lineup.default, medians_us[name]))
+        if lineup.energy_decides:
+            return meter.of_all(runs, {name: medians_us[name] for name in ordered}, shown, lineup.seed)
+        return meter.of_each(runs, {name: medians_us[name] for name in ordered if name in shown})
 
     def undisturbed(
         self, rounds: Callable[[], dict[str, tuple[float, ...]]], lineup: FinalsRequest
@@ -191,10 +161,3 @@ class Finals:
             except Exception as error:
                 wrong[name] = handwritten.kernel_error(path, error)
         return right, wrong
-
-
-def _near(objective: Objective, found: Mapping[str, Energy], medians_us: Mapping[str, float]) -> set[str]:
-    """Return the versions whose cost is at most NEAR times the least."""
-    costs = {name: cost(objective, medians_us[name], energy) for name, energy in found.items()}
-    known = {name: one.value for name, one in costs.items() if one is not None}
-    return {name for name, value in known.items() if value <= NEAR * min(known.values())}

@@ -6,8 +6,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from looptune.core.settings import Objective
 
 _SECONDS: Mapping[str, int] = MappingProxyType({"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600})
 
@@ -27,6 +31,8 @@ class Budget:
 
 FINALS_SHARE = 6
 """The finals time versions for this part of a budget of seconds, or less."""
+ENERGY_SHARE, DECIDING_SHARE = 6, 4
+"""The energies of the finalists are measured for this part of it, or for this one where they decide."""
 AROUND_FINALS = 0.5
 """Of that time, what else the finals take: processes that set up and build, and the proof."""
 LEAST_SHARE = 5
@@ -36,18 +42,30 @@ DERIVATION_SHARE = 4
 FINISHING = 0.25
 
 
-def search_budget(seconds: float, before_s: float, finals_s: float) -> Budget:
+def energy_seconds(seconds: float, objective: Objective) -> float:
+    """Return how long energies are measured in a budget of so many seconds.
+
+    >>> energy_seconds(60.0, "time"), energy_seconds(60.0, "energy")
+    (10.0, 15.0)
+    """
+    return seconds / (ENERGY_SHARE if objective == "time" else DECIDING_SHARE)
+
+
+def search_budget(seconds: float, before_s: float, finals_s: float, energy_s: float = 0.0) -> Budget:
     """Return what is left of a budget of seconds for the search, where ``before_s`` of them have passed.
 
-    The rest is for the finals, which time versions for about ``finals_s``. Without a time there are none.
+    The rest is for the finals, which time versions for about ``finals_s``, and measure energies for ``energy_s``.
+    Without a time there are none.
 
     >>> search_budget(60.0, 4.0, 10.0)
     Budget(count=None, seconds=41.0, overrun_s=15.0)
+    >>> search_budget(60.0, 4.0, 10.0, 15.0)
+    Budget(count=None, seconds=26.0, overrun_s=15.0)
     >>> search_budget(10.0, 9.0, 1.0)
     Budget(count=None, seconds=2.0, overrun_s=1.5)
     """
     finals_s *= 1 + AROUND_FINALS
-    return Budget(seconds=max(seconds / LEAST_SHARE, seconds - before_s - finals_s), overrun_s=finals_s)
+    return Budget(seconds=max(seconds / LEAST_SHARE, seconds - before_s - finals_s - energy_s), overrun_s=finals_s)
 
 
 def parse_budget(text: str) -> Budget:

@@ -151,7 +151,7 @@ def _match(prepared: PreparedRun, lab: KernelBuilder, store: Store, searched: Sw
 
 
 def _finalists(prepared: PreparedRun, searched: SweepResult) -> tuple[str, ...]:
-    return finals.select_finalists(searched.timed, prepared.request.objective)
+    return finals.select_finalists(searched.timed, prepared.request.objective, prepared.job.energy_s)
 
 
 def _result(

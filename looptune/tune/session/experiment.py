@@ -92,7 +92,8 @@ def run_all(
         for lab, p in zip(labs, prepared, strict=True)
     ]
     if request.sweep and budget.seconds is not None:
-        budget = search_budget(budget.seconds, one.prepared_s + time.monotonic() - begun, one.job.finals_s)
+        before_s = request.started_s + one.prepared_s + time.monotonic() - begun
+        budget = search_budget(budget.seconds, before_s, one.job.finals_s, one.job.energy_s if one.job.energy else 0.0)
     searched = sweeps(
         parts, store, executor, jobs=one.jobs, timeout_s=request.timeout_s, budget=budget, progress=progress,
         first=(one.annotated,), fresh=request.fresh, cuts=request.early_stop,

@@ -25,7 +25,7 @@ from looptune.backends.base import Resources
 from looptune.core.settings import Objective
 from looptune.ir import c_printer
 from looptune.runtime.device import cores
-from looptune.runtime.energy import Energy, to_facts
+from looptune.runtime.energy import OVERHEAD_S, SECONDS, Energy, time_of_window, to_facts
 from looptune.runtime.outcome import Timed, WrongResult
 from looptune.runtime.targets import Model
 from looptune.runtime.timing import summary
@@ -37,6 +37,7 @@ from looptune.tune.execution.worker import Reply, returned_value
 from looptune.tune.execution.worker_loop import PickledValue, TaskResult, pickle_value
 from looptune.tune.measure.build_steps import plans_of
 from looptune.tune.measure.evaluate import KernelBuilder
+from looptune.tune.measure.finals_energy import LEAST_S
 from looptune.tune.measure.finals_rounds import FinalsRequest, Times
 from looptune.tune.measure.sequential import SequentialTimes, description, sequential_timer
 from looptune.tune.session.proof import ProofSummary, prove_version
@@ -52,8 +53,6 @@ FINALISTS, NEAR, MOST = 5, 1.10, 16
 """At least this many versions, all within this ratio of the best, at most so many."""
 WIDER, ALSO, ALSO_S = 1.5, 16, 60.0
 """Where energy decides, versions up to this ratio slower take part as well, at most so many, for so many seconds."""
-WINDOW_S, WINDOW_RUNS = 1.5, 8.0
-"""What the energy of one version takes: so many seconds, or so many runs where these take longer."""
 LIKE = 1.01
 """Versions are as fast as each other by a few runs within this ratio."""
 LIMIT_S = 600.0
@@ -133,8 +132,12 @@ def finals_worker(job: Job, context: Context) -> Callable[[Step, str], PickledVa
     return work
 
 
-def select_finalists(timed: Sequence[Row], objective: Objective = "time") -> tuple[str, ...]:
+def select_finalists(
+    timed: Sequence[Row], objective: Objective = "time", energy_s: float = math.inf
+) -> tuple[str, ...]:
     """Return the directives of the fastest few versions; ``timed`` are all, the fastest first.
+
+    ``energy_s``: for so many seconds energies are measured.
 
     All versions that are equally fast within the noise of screening are among them. A slower version may need less
     energy, if its power is lower by more than its time is longer: where energy decides, versions from all over the
@@ -144,19 +147,21 @@ def select_finalists(timed: Sequence[Row], objective: Objective = "time") -> tup
     near = sum(m <= NEAR * medians[0] for m in medians) if medians else 0
     count = min(MOST, max(FINALISTS, near))
     fastest = tuple(row.directives for row in timed[:count])
-    return fastest if objective == "time" else (*fastest, *_slower_finalists(timed, count))
+    return fastest if objective == "time" else (*fastest, *_slower_finalists(timed, count, energy_s))
 
 
-def _slower_finalists(timed: Sequence[Row], count: int) -> tuple[str, ...]:
+def _slower_finalists(timed: Sequence[Row], count: int, energy_s: float) -> tuple[str, ...]:
     """Return versions at equal distances in the order of times, without the first ``count``, from WIDER times on none.
 
-    The energy of all of them is measured within ALSO_S.
+    The energy of all of them is measured within ALSO_S, and within a third of ``energy_s``.
     """
     most_us = WIDER * (timed[0].median_us or 0.0) if timed else 0.0
     left = [(row.median_us, row.directives) for row in timed[count:] if row.median_us is not None]
     left = [(us, text) for us, text in left if us <= most_us]
     longest_us = max((us for us, _ in left), default=0.0)
-    also = min(ALSO, len(left), int(ALSO_S / max(WINDOW_S, WINDOW_RUNS * longest_us / 1e6)))
+    within_s = min(ALSO_S, energy_s / 3)
+    window_s = min(SECONDS, max(LEAST_S, within_s / ALSO - OVERHEAD_S))
+    also = min(ALSO, len(left), int(within_s / time_of_window(longest_us / 1e6, window_s)))
     return tuple(left[k * len(left) // also][1] for k in range(also))
 
 

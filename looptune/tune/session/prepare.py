@@ -53,7 +53,7 @@ from looptune.tune.measure.handwritten import find_kernels
 from looptune.tune.measure.reference import describe_reference, text_of
 from looptune.tune.results.studies import KernelStudy
 from looptune.tune.session import dump, find_space
-from looptune.tune.session.budget import DERIVATION_SHARE, FINALS_SHARE, Budget, parse_budget
+from looptune.tune.session.budget import DERIVATION_SHARE, FINALS_SHARE, Budget, energy_seconds, parse_budget
 from looptune.tune.space.pragma_choices import check_choices_decided
 from looptune.tune.space.space import Configuration, Space
 from looptune.tune.store.source_hash import source_hash
@@ -75,7 +75,10 @@ HEAVY_FLOPS = 1e9
 
 @dataclass(frozen=True, slots=True)
 class TuningRequest:
-    """The user's request; see ``looptune run --help`` for each field."""
+    """The user's request; see ``looptune run --help`` for each field.
+
+    ``started_s``: the seconds of its budget that had passed before.
+    """
 
     file: Path
     kernel: str | None = None
@@ -110,6 +113,7 @@ class TuningRequest:
     cluster: str | None = None
     devices: str | None = None
     command: str = ""
+    started_s: float = 0.0
 
     @property
     def floats(self) -> Floats:
@@ -228,6 +232,7 @@ def prepare_all(request: TuningRequest, executor: Executor = HERE) -> tuple[Prep
     given = parse_budget(request.budget) if request.budget is not None else None
     budget = given if given is not None else Budget() if target.specializes_sizes else CPU_BUDGET
     finals_s = request.finals_s if budget.seconds is None else min(request.finals_s, budget.seconds / FINALS_SHARE)
+    seconds = math.inf if budget.seconds is None else budget.seconds
     text, why = text_of(unit, CACHE, request.floats)
     limited = target.specializes_sizes or budget.seconds is not None
     heavy = _heavy(unit, size)
@@ -239,14 +244,14 @@ def prepare_all(request: TuningRequest, executor: Executor = HERE) -> tuple[Prep
         unit.codelet, size, prime_sizes(unit.codelet, size) if large is None else large, target, CACHE, request.seed,
         request.floats.reorder, screens=large is not None and heavy, cuts=request.early_stop,
         finals_s=finals_s, finals_end=budget.seconds is not None,
-        accept_disturbed=request.accept_disturbed, energy=request.energy or request.objective != "time", text=text,
+        accept_disturbed=request.accept_disturbed, energy=request.energy or request.objective != "time",
+        energy_s=energy_seconds(seconds, request.objective), text=text,
         reference_s=_reference_s(budget) if limited else None,
         edge_problems=edge_sizes(unit.codelet, size),
     )  # fmt: skip
     context = _context(request, unit, job, models[0].facts)
     lab = KernelBuilder(job, context)
-    seconds = math.inf if budget.seconds is None else budget.seconds / DERIVATION_SHARE
-    space = _space(request, unit, lab, seconds)
+    space = _space(request, unit, lab, seconds / DERIVATION_SHARE)
     given_lines = current_text("\n".join(request.directives)).splitlines()
     annotated = Configuration(tuple(line for line in given_lines if line.strip()))
     placed = parse_lines(annotated.lines, "configuration")
