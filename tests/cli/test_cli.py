@@ -88,7 +88,8 @@ def test_json_is_the_contract(swept: Swept) -> None:
     assert record["versions"]["wrong"] == record["versions"]["crashed"] == 0
     assert 0 < record["tuned_q1_us"] <= record["tuned_us"] <= record["tuned_q3_us"]
     assert record["default_us"] > 0
-    assert record["tuned_us"] <= 1.5 * record["default_us"], "the default is a candidate in the finals too"
+    slow = record["tuned_us"] > 1.5 * record["default_us"]
+    assert record["disturbed"] or not slow, "the default is a candidate in the finals too"
     assert record["sequential_us"] > 0
     assert all(0 < record[name] < 200 for name in SHARES if not name.startswith("handwritten"))
     assert record["seconds"].keys() == {

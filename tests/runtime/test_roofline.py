@@ -7,6 +7,8 @@ import math
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -176,6 +178,32 @@ def test_a_cpu_makes_the_operations_that_are_counted() -> None:
     assert 4 < least[1_000_000] / least[100_000] < 25
     fastest = operations * 1_000_000 / least[1_000_000] / 1e3
     assert fastest < 2 * 16 * 2 * 2 * 8, "GFLOP/s of one core: two units of 16 lanes, two operations, 8 GHz at most"
+
+
+def test_bytes_are_those_of_the_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU whose every run takes a millisecond: a copy reads one array and writes another, a sum reads a matrix."""
+    placed: list[list[int]] = []
+
+    def load(binary: object) -> SimpleNamespace:
+        placed.append([])
+        return SimpleNamespace(run=lambda *given: None)
+
+    def place(array: np.ndarray) -> np.ndarray:
+        placed[-1].append(array.nbytes)
+        return array
+
+    monkeypatch.setattr(peak_rates, "LARGE_BYTES", 2**20)
+    monkeypatch.setattr(peak_rates, "LEAST_BYTES", 2**20)
+    facts = DeviceInfo("GPU", "numba-cuda", "sm_90", 2, 2**30, 2**20, "13000")
+    backend: Any = SimpleNamespace(build=lambda plan: plan, load=load)
+    backend.measuring = lambda: backend
+    machine: Any = SimpleNamespace(facts=facts, place=place, sampler=lambda run, restore: lambda: 1000.0)
+    found = peak_rates.measure(machine, backend)
+    copied, read, fma32, fma64 = placed
+    assert found.copy.best * 1e6 == sum(copied) == 2 * copied[0]
+    assert found.read.best * 1e6 == read[0] == copied[0]
+    assert found.fma32 == found.fma64
+    assert fma64[0] == 2 * fma32[0]
 
 
 @pytest.mark.wide
