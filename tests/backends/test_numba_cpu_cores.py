@@ -12,7 +12,7 @@ import pytest
 from numba import get_num_threads, njit, types, void
 
 from looptune.backends.numba_cpu.backend import NumbaCpu
-from looptune.backends.numba_cpu.parallel_for import CHUNKS_PER_CORE, sharer
+from looptune.backends.numba_cpu.parallel_for import CHUNKS_PER_CORE, LEAST_WORK, sharer
 from looptune.backends.numba_cpu.program import CpuProgram
 from looptune.runtime import device
 from looptune.runtime.device import Cpu
@@ -34,10 +34,18 @@ def noting(start, stop, order):  # type: ignore[no-untyped-def]
 
 @njit
 def shared(kernel, lo, trips, cores, array):  # type: ignore[no-untyped-def]
-    sharer_of_one(kernel, lo, 1, trips, cores, (array,))
+    sharer_of_one(kernel, lo, 1, trips, cores, 1.0, (array,))
 
 
-sharer_of_one = sharer(ARGS)
+sharer_of_one = sharer(ARGS, least_work=0.0)
+
+
+@njit
+def left_alone(kernel, lo, trips, cores, work, array):  # type: ignore[no-untyped-def]
+    usual_sharer(kernel, lo, 1, trips, cores, work, (array,))
+
+
+usual_sharer = sharer(ARGS)
 
 
 @pytest.mark.parametrize("cores", [1, 2, 3, 5])
@@ -57,6 +65,15 @@ def test_chunks_are_even() -> None:
     shared(noting, 0, 64, 2, order)
     starts = np.flatnonzero(order)
     assert starts.tolist() == list(range(0, 64, 64 // (2 * CHUNKS_PER_CORE)))
+
+
+@pytest.mark.parametrize(("work", "calls"), [(LEAST_WORK - 1, 1), (LEAST_WORK, 2 * CHUNKS_PER_CORE)])
+def test_little_work_is_left_to_one_core(work: float, calls: int) -> None:
+    """It calls the kernel once, for all iterations."""
+    order = np.zeros(64, np.int64)
+    left_alone(noting, 0, 64, 2, work, order)
+    assert np.count_nonzero(order) == calls
+    assert order.max() == 64
 
 
 TRIANGLE = """

@@ -6,12 +6,12 @@ import ctypes
 import importlib.util
 import subprocess
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import int64, njit, types, void
+from numba import float64, int64, njit, types, void
 
 from looptune.backends.codegen.python import ident
 from looptune.backends.cuda.cuda_c_writer import file_text
@@ -66,8 +66,8 @@ def backwards(args: tuple[Any, ...]) -> Callable[..., None]:
     """What ``sharing.sharer`` gives, but chunks run one after the other, the last one first."""
     kernel, packed = types.FunctionType(void(int64, int64, *args)), types.BaseTuple.from_types(args)
 
-    @njit(void(kernel, int64, int64, int64, int64, packed))
-    def share(kernel, lo, step, trips, cores, args):  # type: ignore[no-untyped-def]
+    @njit(void(kernel, int64, int64, int64, int64, float64, packed))
+    def share(kernel, lo, step, trips, cores, work, args):  # type: ignore[no-untyped-def]
         chunks = min(max(trips, 0), 4 * cores)
         for back in range(chunks):
             chunk = int64(chunks - 1 - back)
@@ -78,9 +78,12 @@ def backwards(args: tuple[Any, ...]) -> Callable[..., None]:
 
 
 def numba_cpu(plan: Plan, cache_: Path, *, threads: bool) -> Callable[[Between], None]:
-    """Compiled for this processor; ``threads``: by all cores, else one chunk after the other, which compiles sooner."""
+    """Compiled for this processor; ``threads``: by all cores, else one chunk after the other, which compiles sooner.
+
+    All cores have a part of a launch however little it does.
+    """
     usual = parallel_for.sharer
-    parallel_for.sharer = usual if threads else backwards  # type: ignore[assignment]
+    parallel_for.sharer = partial(usual, least_work=0.0) if threads else backwards  # type: ignore[assignment]
     try:
         backend = NumbaCpu(cache_)
         program = backend.load(backend.build(plan))

@@ -12,10 +12,12 @@ from looptune.backends.codegen.python import (
     LEVEL,
     SHARE,
     SPELLED,
+    UNARY,
     Writer,
     host_steps,
     ident,
     numba_type,
+    parenthesise,
 )  # fmt: skip
 from looptune.ir.def_use import assigned_targets, continuing_condition
 from looptune.ir.intervals import never_negative
@@ -39,6 +41,7 @@ from looptune.ir.nodes import (
 )  # fmt: skip
 from looptune.ir.rewrite import walk
 from looptune.lower.cpu_names import CORES, IN_ANY_ORDER
+from looptune.lower.launch_work import Linear, as_number, launch_work
 from looptune.lower.plan import FinishedPlan, HostLoop, Kernel, Launch, Plan
 from looptune.lower.signature import half_scalars
 
@@ -320,13 +323,29 @@ def _launch(
         yield f"{indent}{kernel.name}({given})"
         return
     of = kernel.name if at is None else f"{ADDRESSES}[{at + 1}], {ADDRESSES}[{at}]"
-    share = f"{kernel.name}{SHARE}({of}, "
+    share, work = f"{kernel.name}{SHARE}({of}, ", _work(kernel, writer)
     if tree is not None:
-        yield from _joined(share, tree, names, writer, indent)
+        yield from _joined(share, tree, names, work, writer, indent)
         return
     axis = kernel.loops[0]
     lo, step, count = writer.bound(axis.lo), axis.step, _trips(axis, writer)
-    yield f"{indent}{share}{lo}, {step}, {count}, cores, ({names + ',' if names else ''}))"
+    yield f"{indent}{share}{lo}, {step}, {count}, cores, {work}, ({names + ',' if names else ''}))"
+
+
+def _work(kernel: Kernel, writer: FunctionWriter) -> str:
+    """Return about how many assignments a launch makes, as the text of a float."""
+    found = launch_work(kernel)
+    if found is None:
+        return "math.inf"
+    products = (" * ".join((as_number(t.coefficient), *(_sum(f, writer) for f in t.factors))) for t in found)
+    return " + ".join(products) or "0.0"
+
+
+def _sum(factor: Linear, writer: FunctionWriter) -> str:
+    """Return a sum of multiples as the text of a factor."""
+    atoms = [(writer.bound(atom, UNARY), k) for atom, k in sorted(factor, key=lambda f: f[1] < 0)]
+    text = "".join(f" {'-' if k < 0 else '+'} {f'{as_number(abs(k))} * ' if abs(k) != 1 else ''}{a}" for a, k in atoms)
+    return parenthesise(text.removeprefix(" + "), LEVEL["*"] if len(atoms) == 1 else LEVEL["+"], LEVEL["*"])
 
 
 def _trips(loop: Loop, writer: FunctionWriter) -> str:
@@ -336,13 +355,13 @@ def _trips(loop: Loop, writer: FunctionWriter) -> str:
     return f"({span} + {step - 1}) // {step}" if step > 1 else span
 
 
-def _joined(share: str, tree: TeamReduce, names: str, writer: FunctionWriter, indent: str) -> Iterator[str]:
+def _joined(share: str, tree: TeamReduce, names: str, work: str, writer: FunctionWriter, indent: str) -> Iterator[str]:
     """Yield the launch that computes a part for each core, and the loop that combines the parts in order."""
     parts = ", ".join(map(_parts, tree.accumulators))
     for a in tree.accumulators:
         yield f"{indent}{_parts(a)} = np.empty(cores, {numba_type(a.private.dtype)})"
     given = f"{names}, {parts}, cores" if names else f"{parts}, cores"
-    yield f"{indent}{share}0, 1, cores, cores, ({given},))"
+    yield f"{indent}{share}0, 1, cores, cores, {work}, ({given},))"
     yield f"{indent}for chunk in range(cores):"
     for a in tree.accumulators:
         yield f"{indent}    {ident(a.private.name)} = {_parts(a)}[chunk]"
