@@ -105,7 +105,14 @@ class BestKernel:
             directives = "" if match.configuration is None else match.configuration["directives"]
             plan = plans.specialized(self.analysis, directives, constant)
             self._specialized[key] = _AtSizes(match, plan, _built(self.backend, plan, self.specialize == "background"))
-        return self._specialized[key].selected(self.backend)
+        found = self._specialized[key]
+        why = found.failure
+        if why is not None and why not in self._warned:
+            self._warned.add(why)
+            at = " ".join(f"{name}={value}" for name, value in constant.items())
+            warnings.warn(f"{self.analysis.codelet.name} runs kernels for any sizes, because those for {at} could not "
+                          f"be built: {why}", stacklevel=4)  # fmt: skip
+        return found.selected(self.backend)
 
     def _chosen(self, match: Match) -> SelectedPlan:
         plan = self._plans[match.plan]
@@ -126,9 +133,15 @@ class _AtSizes:
     binary: Future[Binary | None]
     loaded: SelectedPlan | None = None
 
+    @property
+    def failure(self) -> str | None:
+        """Return why it could not be built, None where it was, where it exceeds a limit, or while it is built."""
+        error = self.binary.exception() if self.binary.done() else None
+        return None if error is None else f"{type(error).__name__}: {error}".splitlines()[0]
+
     def selected(self, backend: Backend) -> SelectedPlan | None:
         """Return the version with its program, or None if there is none, or it is still being built."""
-        if self.loaded is None and self.plan is not None and self.binary.done():
+        if self.loaded is None and self.plan is not None and self.binary.done() and self.failure is None:
             binary = self.binary.result()
             if binary is not None:
                 program = any_size_program.load(backend, self.plan, binary, blocks=True)
@@ -137,7 +150,7 @@ class _AtSizes:
 
 
 def _built(backend: Backend, plan: Plan | None, background: bool) -> Future[Binary | None]:
-    """Return the binary of a plan as it will be; without ``background`` it is there."""
+    """Return the binary of a plan as it will be; without ``background`` it is there, or the error is raised."""
     made: Future[Binary | None] = Future()
 
     def build() -> None:
@@ -146,6 +159,8 @@ def _built(backend: Backend, plan: Plan | None, background: bool) -> Future[Bina
         except LooptuneError:  # the program for any sizes runs
             made.set_result(None)
         except BaseException as error:
+            if not background:
+                raise
             made.set_exception(error)
 
     if background:

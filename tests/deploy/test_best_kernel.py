@@ -29,11 +29,13 @@ UNROLLED = "loop i: unroll 4, noremainder"
 
 @dataclass
 class FakeGpu(Backend):
-    """Builds nothing; ``most``: of longer arrays a kernel exceeds a limit; ``go``: builds wait for it."""
+    """Builds nothing; ``most``: of longer arrays a kernel exceeds a limit; ``go``: builds wait for it. ``broken``: its
+    compiler fails where sizes are constants."""
 
     name = "numba-cuda"
     most: int = 10**9
     go: Event | None = None
+    broken: bool = False
     built: list[Plan] = field(default_factory=list)
 
     def emit(self, plan: Plan) -> str:
@@ -44,6 +46,8 @@ class FakeGpu(Backend):
             assert self.go.wait(60)
         if (length(plan) or 0) > self.most:
             raise ResourceError("the kernel needs too much")
+        if self.broken and length(plan) is not None:
+            raise RuntimeError("NVRTC: out of memory\nat some place")
         self.built.append(plan)
         return Binary(self.name, plan, plan.schedule_text, {}, (), 0.0)
 
@@ -107,6 +111,23 @@ def test_the_program_for_any_sizes_runs_meanwhile(tmp_path: Path) -> None:
     go.set()
     next(iter(kernel._specialized.values())).binary.result(60)
     assert at(kernel, {"n": 2000})[1] == 2000
+
+
+@pytest.mark.filterwarnings("ignore:f. nothing was tuned")
+def test_a_failure_in_the_background_is_a_warning(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    """One that names the error; the program for any sizes goes on. In the foreground the error is the call's."""
+    kernel = made(tmp_path, FakeGpu(broken=True, go=(go := Event())), "background")
+    assert at(kernel, {"n": 2000})[1] is None
+    go.set()
+    next(iter(kernel._specialized.values())).binary.exception(60)
+    for n in (2000, 2000, 2001, 2001):
+        assert at(kernel, {"n": n})[1] is None
+        next(iter(reversed(kernel._specialized.values()))).binary.exception(60)
+    (said,) = (str(w.message) for w in recwarn if "could not" in str(w.message))
+    assert said == ("f runs kernels for any sizes, because those for n=2000 could not be built: RuntimeError: NVRTC: "
+                    "out of memory")  # fmt: skip
+    with pytest.raises(RuntimeError, match="NVRTC"):
+        made(tmp_path, FakeGpu(broken=True)).at({"n": 2000})
 
 
 @pytest.mark.filterwarnings("ignore:f. nothing was tuned")

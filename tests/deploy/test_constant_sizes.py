@@ -92,6 +92,31 @@ def test_it_runs_while_others_are_compiled_in_the_background(module: SimpleNames
     assert len(module.made.CALL.compiled) == kernels + 1
 
 
+def test_a_failure_in_the_background_is_a_warning(module: SimpleNamespace, recwarn: pytest.WarningsRecorder) -> None:
+    """One that names the error and the line of the call; the kernels for any sizes go on, at these sizes and others."""
+    vars(module.made)["SPECIALIZE"] = "background"
+    usual = vars(module.made)["cached_cubin"]
+
+    def broken(*given: Any) -> bytes:
+        if len(given) > 4:
+            raise RuntimeError("NVVM: out of memory")
+        code: bytes = usual(*given)
+        return code
+
+    vars(module.made)["cached_cubin"] = broken
+    for n in (30, 31):
+        call(module, n, 50)
+        module.made.CALL.compiling["sm_90", (n, 50)].join(60)
+        call(module, n, 50)
+        call(module, n, 50)
+    (failed,) = (w for w in recwarn if "runs kernels for any sizes" in str(w.message))
+    said = "because those for n=30, m=50 could not be compiled: RuntimeError: NVVM: out of memory"
+    assert str(failed.message) == f"rows runs kernels for any sizes, {said}"
+    assert failed.filename == __file__
+    assert [values for _, values in module.compiled] == [()]
+    assert len(module.driver.launched) == 6
+
+
 def test_a_file_that_was_replaced_is_not_compiled(module: SimpleNamespace) -> None:
     """The text has to be that of the kernel that was loaded."""
     path = Path(module.made.__file__)

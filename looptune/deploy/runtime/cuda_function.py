@@ -69,6 +69,18 @@ WIDE = 16
 DEFAULT_STREAMS = (0, 1)
 
 
+class Compilation(Thread):
+    """Kernels that are compiled in the background; ``error`` is why they could not be, None where they were."""
+
+    error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            super().run()
+        except BaseException as error:  # a later call says so
+            self.error = error
+
+
 Stage = tuple[Parameter, Any, DeviceBuffer]
 """An array on the host, and its copy on the device."""
 
@@ -103,7 +115,7 @@ class Gpu(Function):
         self.compiled: dict[tuple[str, Any, Sizes], Any] = {}
         self.prepared: dict[tuple[str, Any, Sizes], bytes] = {}
         self.specialized: set[tuple[int, ...]] = set()
-        self.compiling: dict[tuple[str, tuple[int, ...]], Thread] = {}
+        self.compiling: dict[tuple[str, tuple[int, ...]], Compilation] = {}
 
     def __call__(
         self, ints: tuple[Any, ...], floats: tuple[Any, ...], arrays: tuple[Any, ...], stream: Any = None
@@ -219,10 +231,14 @@ class Gpu(Function):
     def _made(self, context: int, where: int, values: tuple[int, ...]) -> PreparedCall:
         shapes = self.shapes(values)
         device, ordinal = device_of(), context_device(context)
-        pending = self._begun(device, values)
-        constant = pending is None and self._specializes(values)
+        begun = self._begun(device, values)
+        pending = begun if begun is not None and begun.is_alive() else None
+        failed = None if begun is None or pending is not None else begun.error
+        constant = pending is None and failed is None and self._specializes(values)
         match, bound = self._first_that_runs(device, values, where, constant)
         self.warn(match, device, values, 5)
+        if failed is not None:
+            self.warn_of_failure(failed, values, 5)
         wide = self.tuned.plans[match.plan].wide
         wanted = tuple(expected_array(p, shape) for p, shape in zip(self.arrays, shapes, strict=True))
         numbers = tuple(k for k, p in enumerate(self.arrays) if p.name in wide)
@@ -250,8 +266,8 @@ class Gpu(Function):
                 self.specialized.add(sizes)
             return SPECIALIZE is not False and sizes in self.specialized
 
-    def _begun(self, device: Device, values: tuple[int, ...]) -> Thread | None:
-        """Return what compiles the kernels for these sizes, if it is to do so in the background and has not done it."""
+    def _begun(self, device: Device, values: tuple[int, ...]) -> Compilation | None:
+        """Return what compiles, or compiled, the kernels for these sizes, if that is to be done in the background."""
         if SPECIALIZE != "background" or not self._specializes(values):
             return None
         key = device.capability, self._sizes(values)
@@ -261,11 +277,10 @@ class Gpu(Function):
                 plan = self.tuned.plans[self._usable(device, values)[0].plan]
                 plan.launches(lambda k, grid, block, *args: found.append((k, constant_sizes(args))),
                               lambda *_, **__: ArgumentSlot(0), *self._params(self._marked(values)))  # fmt: skip
-                made = Thread(target=self._compile, args=(dict.fromkeys(found), device.capability), daemon=True)
+                made = Compilation(target=self._compile, args=(dict.fromkeys(found), device.capability), daemon=True)
                 self.compiling[key] = made
                 made.start()
-            begun = self.compiling[key]
-        return begun if begun.is_alive() else None
+            return self.compiling[key]
 
     def _compile(self, kernels: Iterable[tuple[Any, Sizes]], arch: str) -> None:
         for kernel, sizes in kernels:

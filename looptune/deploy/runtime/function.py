@@ -156,6 +156,15 @@ class Function(ABC):
         """Warn if the match is not exact; ``depth`` is the number of calls from the user's call to this one."""
         warned(self.tuned.name, match, device, self.named(values), self.warned, depth + 1)
 
+    def warn_of_failure(self, error: BaseException, values: tuple[int, ...], depth: int) -> None:
+        """Warn, once for each error, that kernels for these sizes could not be compiled; ``depth`` as for ``warn``."""
+        said = f"{type(error).__name__}: {error}".splitlines()[0]
+        if said not in self.warned:
+            self.warned.add(said)
+            sizes = ", ".join(f"{name}={value}" for name, value in self.named(values).items())
+            warnings.warn(f"{self.tuned.name} runs kernels for any sizes, because those for {sizes} could not be "
+                          f"compiled: {said}", stacklevel=depth + 1)  # fmt: skip
+
 
 def in_order(
     params: Iterable[Parameter], ints: Iterable[Any], floats: Iterable[Any], arrays: Iterable[Any]
