@@ -44,6 +44,17 @@ def expansions(analysis: Analysis) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def outermost_expansions(analysis: Analysis) -> tuple[str, ...]:
+    """Return those of ``expansions`` that are inside of no other: each core has a copy for each of its iterations."""
+    lines, done = [], set[int]()
+    for around, loop in loops_inside(analysis.codelet.body):
+        variables = () if not loop.number or done & {f.number for f in around} else reused_variables(analysis, loop)
+        if variables:
+            lines.append(f"loop {loop_label(loop)}: expand {', '.join(variables)}")
+            done.add(loop.number)
+    return tuple(lines)
+
+
 def snapshots(analysis: Analysis) -> tuple[str, ...]:
     """Return lines that let each loop read old values from a copy, if it needs nothing else to be parallel.
 

@@ -135,7 +135,7 @@ class Patterns:
     @cached_property
     def sums(self) -> tuple[ReductionPattern, ...]:
         """Return the reductions of innermost loops and of sequential loops around a single parallel innermost loop."""
-        found = (self._sum(around, loop) for around, loop in _nested(self.body))
+        found = (self._sum(around, loop) for around, loop in nested(self.body))
         return tuple(s for s in found if s is not None)
 
     def _sum(self, around: tuple[Loop, ...], loop: Loop) -> ReductionPattern | None:
@@ -173,7 +173,7 @@ class Patterns:
     def stencils(self) -> tuple[tuple[Loop, ...], ...]:
         """Return perfect nests of two or three parallel loops."""
         found = []
-        for around, loop in _nested(self.body):
+        for around, loop in nested(self.body):
             band = tuple(_perfect(loop))
             inside = any(isinstance(n, (Loop, While)) for n in walk(band[-1].body))
             whole = not (around and len(around[-1].body) == 1 and self.parallel(around[-1]))
@@ -185,7 +185,7 @@ class Patterns:
     def triangles(self) -> tuple[tuple[Loop, Loop], ...]:
         """Return two parallel loops, one directly in the other, of which the bounds of the inner name the outer."""
         found = []
-        for around, loop in _nested(self.body):
+        for around, loop in nested(self.body):
             band = tuple(_perfect(loop))[:2]
             dependent = len(band) == 2 and loop.var in names_in((band[1].lo, band[1].hi))
             if dependent and all(map(self.parallel, band)) and not any(map(self.parallel, around)):
@@ -195,16 +195,16 @@ class Patterns:
     @cached_property
     def outer_threads(self) -> tuple[Loop, ...]:
         """Return the parallel loops that stand in no other parallel loop."""
-        loops = ((around, f) for around, f in _nested(self.body) if self.parallel(f))
+        loops = ((around, f) for around, f in nested(self.body) if self.parallel(f))
         return tuple(f for around, f in loops if not any(map(self.parallel, around)))
 
     @cached_property
     def rows(self) -> tuple[tuple[Loop, ...], ...]:
         """Return, for each outermost parallel loop around several statements, the parallel loops that are innermost."""
         found = []
-        for around, loop in _nested(self.body):
+        for around, loop in nested(self.body):
             if len(loop.body) > 1 and self.parallel(loop) and not any(map(self.parallel, around)):
-                inner = (f for _, f in _nested(loop.body) if self.parallel(f))
+                inner = (f for _, f in nested(loop.body) if self.parallel(f))
                 found.append(tuple(f for f in inner if not _has_loop(f)))
         return tuple(f for f in found if f)
 
@@ -212,7 +212,7 @@ class Patterns:
     def adjacent_to_rows(self) -> tuple[Loop, ...]:
         """Return the parallel loops without inner loops in a sequential loop that also has ``rows``."""
         found: list[Loop] = []
-        for around, loop in _nested(self.body):
+        for around, loop in nested(self.body):
             if not self.parallel(loop) and not any(map(self.parallel, around)):
                 beside = [s for s in loop.body if isinstance(s, Loop) and self.parallel(s)]
                 if any(len(s.body) > 1 for s in beside):
@@ -222,12 +222,12 @@ class Patterns:
     @cached_property
     def steps(self) -> tuple[Loop, ...]:
         """Return the loops of which several iterations can be one launch."""
-        loops = (loop for _, loop in _nested(self.body) if not self.parallel(loop))
+        loops = (loop for _, loop in nested(self.body) if not self.parallel(loop))
         return tuple(f for f in loops if any(isinstance(s, Loop) for s in f.body))
 
     def before(self, a: Loop, b: Loop) -> Loop:
         """Return whichever of two loops stands first in the text."""
-        return next(loop for _, loop in _nested(self.body) if loop is a or loop is b)
+        return next(loop for _, loop in nested(self.body) if loop is a or loop is b)
 
     def adjacent_loops(self, found: ReductionPattern) -> tuple[Loop, ...]:
         """Return the parallel loops without inner loops that stand in the same block."""
@@ -256,7 +256,7 @@ class Patterns:
         if they are so already, or cannot be.
         """
         p, q, k = found.outer, found.inner, found.loop
-        if _smooth(k, k.var) or not _smooth(k, q.var):
+        if is_smooth(k, k.var) or not is_smooth(k, q.var):
             return ()
         return p.var, k.var, q.var
 
@@ -313,13 +313,13 @@ class Patterns:
     def strided_nests(self, band: Sequence[Loop]) -> bool:
         """Return whether the outer one of two loops is contiguous in memory and the inner one is not."""
         outer, inner = band
-        return _smooth(inner, outer.var) and not _smooth(inner, inner.var)
+        return is_smooth(inner, outer.var) and not is_smooth(inner, inner.var)
 
     @cached_property
     def transposes(self) -> tuple[tuple[Loop, Loop], ...]:
         """Return nests of two parallel loops with elements of both a row and a column."""
         bands = (band for band in self.stencils if len(band) == 2)
-        return tuple((p, q) for p, q in bands if not _smooth(q, q.var))
+        return tuple((p, q) for p, q in bands if not is_smooth(q, q.var))
 
 
 def _never_written(loop: Loop, array: str) -> frozenset[tuple[Expr, ...]]:
@@ -350,11 +350,11 @@ def _blocks(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
                 yield from _blocks(other)
 
 
-def _nested(body: Iterable[Stmt], around: tuple[Loop, ...] = ()) -> Iterator[tuple[tuple[Loop, ...], Loop]]:
-    """Each loop with those it stands in."""
+def nested(body: Iterable[Stmt], around: tuple[Loop, ...] = ()) -> Iterator[tuple[tuple[Loop, ...], Loop]]:
+    """Yield each loop with those around it, outermost first."""
     for loop in outermost(body):
         yield around, loop
-        yield from _nested(loop.body, (*around, loop))
+        yield from nested(loop.body, (*around, loop))
 
 
 def _perfect(loop: Loop) -> Iterator[Loop]:
@@ -383,8 +383,8 @@ def _strides(load: Load, var: str) -> bool:
     return var not in names_in(tuple(rows)) and any(t == Var(var) and k in (1, -1) for t, k in terms.items())
 
 
-def _smooth(loop: Loop, var: str) -> bool:
-    """In all accesses of the body, iterations of a loop are neighbours in memory, or at one place."""
+def is_smooth(loop: Loop, var: str) -> bool:
+    """Tell whether iterations of the loop ``var`` are neighbours in memory, or at one place, in all accesses."""
     loads = [n for n in walk(loop.body) if isinstance(n, Load)]
     return all(var not in names_in(n.index) or _strides(n, var) for n in loads)
 

@@ -1,0 +1,71 @@
+"""Orders for a CPU's vectors: loops along rows become innermost, in spaces derived from any loops."""
+
+from __future__ import annotations
+
+import pytest
+
+from looptune.frontend import load
+from looptune.schedule.analysis import Analysis
+from looptune.tune.space import vector_order
+from looptune.tune.space.derive import derive
+from looptune.tune.space.patterns import Patterns
+
+ROWS_AT_ONCE = """
+void f(int n, int m, float x[n][m], float y[n][m], float C[m][m], float t[m]) {
+  for (int a = 0; a < n; a++) {
+    for (int b = 0; b < m; b++) {
+      t[b] = 1;
+      for (int c = 0; c < m; c++) t[b] += x[a][c] * C[c][b];
+    }
+    for (int b = 0; b < m; b++) y[a][b] = t[b];
+  }
+}
+"""
+TURNED = """
+void f(int n, float A[n][n], float B[n][n]) {
+  for (int t = 0; t < n; t++)
+    for (int i = 1; i < n; i++)
+      for (int j = 0; j < n; j++) A[j][i] = 2 * A[j][i];
+}
+"""
+ONLY_CORES = """
+void f(int n, float A[n][n], float s[n]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) s[i] += A[j][i];
+}
+"""
+ALONG_ROWS = """
+void f(int n, float A[n][n], float s[n]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) s[i] += A[i][j];
+}
+"""
+
+
+def sections(text: str) -> list[list[str]]:
+    found = vector_order.sections(Patterns(Analysis(load(text).codelet)))
+    return [section.splitlines() for section in found]
+
+
+def test_a_sum_of_columns_gets_a_loop_of_its_own_inside() -> None:
+    """What begins it stands in another loop, and each iteration of the outermost loop has a copy of the scratch row."""
+    assert sections(ROWS_AT_ONCE) == [
+        ["for cpu", "loop 1: expand t", "loop 2: distribute", "loop 2.2: permute c, b",
+         "loop 3: { | unroll {2, 4, 8}, jam }"],
+    ]  # fmt: skip
+
+
+def test_a_loop_along_rows_becomes_the_innermost_one() -> None:
+    """Whatever loops stand around, as another one is left to the cores."""
+    assert sections(TURNED) == [["for cpu", "loop 2: permute j, i", "loop 3: { | unroll {2, 4, 8}, jam }"]]
+
+
+@pytest.mark.parametrize("text", [ONLY_CORES, ALONG_ROWS])
+def test_other_nests_stay_as_they_are(text: str) -> None:
+    """A loop that alone is for the cores stays outside, and loops along rows are inside already."""
+    assert sections(text) == []
+
+
+def test_a_derived_space_begins_with_it() -> None:
+    """So that a short budget times it before the others."""
+    assert derive(Analysis(load(ROWS_AT_ONCE).codelet)).splitlines()[1] == "for cpu"
