@@ -403,6 +403,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--finals", type=float, default=2.0, metavar="S", help="for the rounds of each row")
     parser.add_argument("--seconds", type=float, default=math.inf, metavar="S", help="the end of the whole command")
     parser.add_argument("--jobs", type=int, default=max(6, cores()), help="processes at once")
+    parser.add_argument("--logs", type=Path, metavar="FOLDER", help="keep what the processes print, and their errors")
     parser.add_argument("-o", "--output", type=Path, help="write the table to this file as well")
     given = parser.parse_args(arguments)
     given.kernels = given.kernels if given.kernels else known
@@ -431,8 +432,12 @@ def report(options: argparse.Namespace, arguments: Sequence[str], say: Callable[
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        logs = folder if options.logs is None else options.logs
+        logs.mkdir(parents=True, exist_ok=True)
         rows = [
-            Row(task, {peer: Peer(peer, task, folder / f"{k}-{peer}.log") for peer in (OWN, *options.peers)})
+            Row(
+                task, {peer: Peer(peer, task, logs / f"{task.kernel}-{k}-{peer}.log") for peer in (OWN, *options.peers)}
+            )
             for k, task in enumerate(tasks(options, device, folder / "gate"))
         ]
         cache = "the L2 flushed before each run" if options.flush else "the L2 warm"

@@ -35,6 +35,8 @@ COEFFICIENTS_3D: Mapping[tuple[int, int, int], float] = MappingProxyType({
     (1, -1, 1): 4, (-1, 0, 1): 5, (1, 0, 1): 7, (-1, 1, 1): -8, (1, 1, 1): 10,
 })  # fmt: skip
 """Of 3DCONV's A[i + a][j + b][k + c], with those of one element added up."""
+BP_MOST, BP_STEP, BP_JUMP = 15.0, 1024.0, 1741.0
+"""Of belief propagation: the largest difference of two pixels, a step of the disparity, and the most a message says."""
 NUMBERS: Mapping[str, float] = MappingProxyType({"alpha": 1.5, "beta": 0.75})
 """In place of PolyBench's: with its own, an array that is updated in place grows beyond all numbers in a few runs."""
 Results = Mapping[str, np.ndarray]

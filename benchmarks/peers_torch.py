@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from inspect import signature
 from itertools import product
@@ -18,7 +18,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from peers_task import AHEAD_US, COEFFICIENTS_2D, COEFFICIENTS_3D, Task, Version, host_sampler, runs
+from peers_task import (
+    AHEAD_US,
+    BP_JUMP,
+    BP_MOST,
+    BP_STEP,
+    COEFFICIENTS_2D,
+    COEFFICIENTS_3D,
+    Task,
+    Version,
+    host_sampler,
+    runs,
+)
 
 Tensor = torch.Tensor
 Outputs = dict[str, Tensor]
@@ -106,7 +117,7 @@ def fdtd_step(f: Tensor, ex: Tensor, ey: Tensor, hz: Tensor) -> None:
     hz -= 0.7 * (ex[:, 1:] - ex[:, :-1] + ey[1:] - ey[:-1])
 
 
-def fdtd_loop(step: Callable[..., None], given: Given) -> Callable[[], Outputs]:
+def fdtd_loop(given: Given, step: Callable[..., None]) -> Callable[[], Outputs]:
     fields = {name: given[name] for name in ("ex", "ey", "hz")}
     sources = [f.clone() for f in given["fict"]]  # aligned, as expressions expect of their arguments
 
@@ -126,7 +137,7 @@ def gramschm_step(k: int, A: Tensor, R: Tensor, Q: Tensor) -> None:
     A[:, k + 1 :] -= torch.outer(q, row)
 
 
-def gramschm_loop(step: Callable[..., None], given: Given) -> Callable[[], Outputs]:
+def gramschm_loop(given: Given, step: Callable[..., None]) -> Callable[[], Outputs]:
     arrays = {name: given[name] for name in ("A", "R", "Q")}
 
     def run() -> Outputs:
@@ -137,17 +148,82 @@ def gramschm_loop(step: Callable[..., None], given: Given) -> Callable[[], Outpu
     return run
 
 
-class Loop(NamedTuple):
-    """A step is compiled; what ``over`` returns calls it."""
+def checkerboard(height: int, width: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """The rows and the columns of the pixels [c][y][k]."""
+    y = torch.arange(height, device=device)[None, :, None]
+    c, k = torch.arange(2, device=device)[:, None, None], torch.arange((width + 1) // 2, device=device)
+    return y, 2 * k + (y + c) % 2
 
-    step: Callable[..., None]
-    over: Callable[[Callable[..., None], Given], Callable[[], Outputs]]
+
+def bp_costs(left: Tensor, right: Tensor, disparities: int) -> Tensor:
+    height, width = left.shape
+    y, x = checkerboard(height, width, left.device)
+    d = torch.arange(disparities, device=left.device)[:, None, None, None]
+    at = (x - d).clamp(0, width - 1)
+    apart = (left[y, x.clamp(max=width - 1)] - right[y, at]).abs().clamp(max=BP_MOST)
+    apart = torch.where((d <= x) & (x < width), apart, BP_MOST)
+    units = (64 * apart + 0.5).int()
+    return ((112 * units + 50) // 100).to(left.dtype).transpose(0, 1)
+
+
+def bp_messages(sent: Tensor, parity: int, odd: Tensor) -> Tensor:
+    """Of the four neighbours of the inner rows' pixels, from those of the other parity."""
+    up, down, left, right = sent[:, 1 - parity]
+    from_left = torch.where(odd, right, right.roll(1, -1))[:, 1:-1]
+    from_right = torch.where(odd, left.roll(-1, -1), left)[:, 1:-1]
+    return torch.stack((down[:, :-2], up[:, 2:], from_left, from_right))
+
+
+def bp_step(parity: int, width: int, cost: Tensor, sent: Tensor) -> None:
+    _, x = checkerboard(cost.shape[2], width, cost.device)
+    messages = bp_messages(sent, parity, x[parity] % 2 == 1)
+    others = cost[parity, :, 1:-1] + messages.sum(0) - messages
+    d = torch.arange(cost.shape[1], device=cost.device)
+    apart = BP_STEP * (d[:, None] - d).abs()[:, :, None, None]
+    spread = (others[:, None] + apart).amin(2) - others.amin(1, keepdim=True)
+    inner = (x[parity, 1:-1] > 0) & (x[parity, 1:-1] < width - 1)
+    sent[:, parity, :, 1:-1] = torch.where(inner, spread.clamp(max=BP_JUMP), sent[:, parity, :, 1:-1])
+
+
+def bp_best(cost: Tensor, sent: Tensor, width: int) -> Tensor:
+    height = cost.shape[2]
+    y, x = checkerboard(height, width, cost.device)
+    best = torch.zeros(x.shape, dtype=torch.int32, device=cost.device)
+    for c in range(2):
+        total = cost[c, :, 1:-1] + bp_messages(sent, c, x[c] % 2 == 1).sum(0)
+        inner = (x[c, 1:-1] > 0) & (x[c, 1:-1] < width - 1)
+        best[c, 1:-1] = torch.where(inner, total.argmin(0), 0).int()
+    even = y[0] % 2 == 0
+    planes = (torch.where(even, best[0], best[1]), torch.where(even, best[1], best[0]))
+    return torch.stack(planes, -1).reshape(height, -1)[:, :width]
+
+
+def bp_loop(given: Given, costs: Callable[..., Tensor], step: Callable[..., None], best: Callable[..., Tensor]) -> (
+        Callable[[], Outputs]):  # fmt: skip
+    sent, (_, width) = given["sent"], given["left"].shape
+
+    def run() -> Outputs:
+        cost = costs(given["left"], given["right"], sent.shape[2])
+        sent.zero_()
+        for t in range(given["iterations"]):
+            step(t % 2, width, cost, sent)
+        return {"cost": cost, "sent": sent, "disparity": best(cost, sent, width)}
+
+    return run
+
+
+class Loop(NamedTuple):
+    """``parts`` are compiled; what ``over`` returns calls them."""
+
+    parts: Sequence[Callable[..., Any]]
+    over: Callable[..., Callable[[], Outputs]]
 
 
 EXPRESSIONS: Mapping[str, Callable[..., Outputs] | Loop] = MappingProxyType({
     "gemm": gemm, "2mm": mm2, "3mm": mm3, "syrk": syrk, "syr2k": syr2k, "atax": atax, "bicg": bicg, "mvt": mvt,
     "gesummv": gesummv, "corr": corr, "covar": covar, "2dconv": conv2d, "3dconv": conv3d,
-    "fdtd-2d": Loop(fdtd_step, fdtd_loop), "gramschm": Loop(gramschm_step, gramschm_loop),
+    "fdtd-2d": Loop((fdtd_step,), fdtd_loop), "gramschm": Loop((gramschm_step,), gramschm_loop),
+    "bp_stereo": Loop((bp_costs, bp_step, bp_best), bp_loop),
 })  # fmt: skip
 
 
@@ -257,8 +333,8 @@ def bound(call: Callable[..., Outputs], given: Given) -> Callable[[], Outputs]:
 
 def compiled(form: Callable[..., Outputs] | Loop, given: Given) -> Callable[[], Outputs]:
     match form:
-        case Loop(step, over):
-            return over(torch.compile(step), given)
+        case Loop(parts, over):
+            return over(given, *map(torch.compile, parts))
         case _:
             arguments = {name: given[name] for name in signature(form).parameters}
             function = torch.compile(form, dynamic=False)
