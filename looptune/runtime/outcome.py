@@ -35,6 +35,7 @@ class Timed:
 
 
 NOT_RUN = "not run"
+PREDICTED = "predicted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class CutOff:
     If ``best_at_cutoff_us`` is None, the version takes longer than ``elapsed_us``, and nothing else is known. Else the
     best took ``best_at_cutoff_us`` for the same work: a part of the host loop, or a run at the reduced sizes, that
     ``where`` names. A version that is hopeless by the assignments of its kernels of one thread does not run at all
-    (``NOT_RUN``); ``elapsed_us`` is then an estimate of what these take.
+    (``NOT_RUN``), nor does one whose predicted time is hopeless (``PREDICTED``); ``elapsed_us`` is then an estimate.
     """
 
     status: ClassVar[str] = "cut_off"
@@ -74,6 +75,12 @@ class CutOff:
             return (
                 f"{NOT_RUN}: the assignments of its kernels of one thread, at 1 ns each, are {self.elapsed_us:.4g} us, "
                 f"{ratio:.3g} times the best ({self.best_us:.4g} us)"
+            )
+        if self.where == PREDICTED:
+            ratio = self.elapsed_us / self.best_us
+            return (
+                f"{NOT_RUN}: it is predicted to take {self.elapsed_us:.4g} us, {ratio:.3g} times the best "
+                f"({self.best_us:.4g} us)"
             )
         made = f"{self.launched} of {self.launches} launches made"
         if self.best_at_cutoff_us is None:
@@ -145,7 +152,7 @@ def least_us(outcome: Outcome | None) -> float | None:
     measured.
     """
     match outcome:
-        case CutOff(elapsed_us, best_at_cutoff_us=None, where=where) if where != NOT_RUN:
+        case CutOff(elapsed_us, best_at_cutoff_us=None, where=where) if where not in (NOT_RUN, PREDICTED):
             return elapsed_us
     return None
 

@@ -25,7 +25,7 @@ CONTEXT = Context("gemm", "c0ffee", "1", "numba", "9.0", "H100", "cuda", "{}", "
 @dataclass(frozen=True)
 class FakeLab:
     """`unroll U` takes 100 / U us; what the first loop's `parallel` says happens instead. `again X` takes 50 us, then X
-    is built, `later X` is not timed before. ``journal`` logs what ran."""
+    is built, `later X` is not timed before; `predicted T` says so of its time. ``journal`` logs what ran."""
 
     journal: Path
     compile_s: float = 0.0

@@ -24,7 +24,9 @@ def prepare(configuration: Configuration) -> PreparedVersion | Outcome:
     if "illegal" in configuration.text:
         return Illegal("iteration (i=1) must run before (i=2)")
     # `unroll 1` changes nothing: the same source as without it.
-    return PreparedVersion(f"source {configuration.text.replace('loop k: unroll 1', '')}", configuration.text)
+    source = f"source {configuration.text.replace('loop k: unroll 1', '')}"
+    predicted = re.search(r"predicted (\d+)", configuration.text)
+    return PreparedVersion(source, configuration.text, float(predicted[1]) if predicted else None)
 
 
 def write(journal: Path, text: str) -> None:

@@ -36,7 +36,7 @@ class FakeWorkers:
     def free(self, lab: int) -> bool:
         return True
 
-    def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False) -> None:
+    def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False, order: float = 0.0) -> None:
         self.said.append(TaskReply(lab, key, self.compiled(lab, step, given), False))
 
     def warm(self, lab: int, count: int) -> None:

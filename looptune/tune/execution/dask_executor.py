@@ -168,7 +168,7 @@ class DaskWorkers:
         waits = any(task.measured and task.lab == lab for task in self._queue)
         return not waits and self._free_slot(lab) is not None
 
-    def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False) -> None:
+    def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False, order: float = 0.0) -> None:
         (self._queue.appendleft if urgent else self._queue.append)(_Task(lab, key, False, (lab, step, given)))
         self._place()
 

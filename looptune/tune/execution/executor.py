@@ -72,10 +72,11 @@ class Workers(Protocol):
     def free(self, lab: int) -> bool:
         """Return whether a device of this lab is idle."""
 
-    def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False) -> None:
+    def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False, order: float = 0.0) -> None:
         """Queue a task of the lab's ``compile_setup``.
 
-        An urgent one is served before all others, and a "build" before a "prepare".
+        An urgent one is served before all others, and a "build" before a "prepare". Of several builds, that with the
+        least ``order`` may be served first.
         """
 
     def warm(self, lab: int, count: int) -> None:

@@ -17,11 +17,13 @@ class PreparedVersion:
     """A version that is mapped and emitted, and can be built.
 
     ``source_key``: a hash of the emitted source; versions with equal keys are one version. ``task``: what the build
-    needs, pickled if it is large, since the coordinator only passes it on.
+    needs, pickled if it is large, since the coordinator only passes it on. ``predicted_us``: its predicted time at the
+    user's sizes, None if nothing is predicted.
     """
 
     source_key: str
     task: Any
+    predicted_us: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,11 +141,11 @@ class LocalWorkers:
     def free(self, lab: int) -> bool:
         return self._free(lab) is not None
 
-    def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False) -> None:
+    def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False, order: float = 0.0) -> None:
         self._loads[lab] += 1
         self._leave_cores()
         group = lab if step == "prepare" else None
-        self._pool.submit((lab, key), lab, step, given, rank=URGENT if urgent else USUAL, group=group)
+        self._pool.submit((lab, key), lab, step, given, rank=URGENT if urgent else USUAL, group=group, order=order)
 
     def warm(self, lab: int, count: int) -> None:
         for measurer in self._measurers[lab][:count]:

@@ -3,7 +3,8 @@
     urgent        first, by any idle worker
     of a group    before the usual ones, by a worker that has had a task of the group and remembers what it computed;
                   if there is no such worker, by any idle one
-    usual         by any idle worker
+    usual         by any idle worker, those with the least ``order`` first
+    of a group    by one of the first workers for it, of which a large pool has several
     of a group    by a worker that is new to it, if its tasks would wait longer than that worker's first one takes
 
 A group is the versions of one kernel: judging the first one needs the dependences, which take seconds, and each further
@@ -12,6 +13,7 @@ one takes milliseconds.
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections import deque
 from collections.abc import Hashable
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from looptune.tune.execution.process import ProcessCache, Setup
 
 URGENT, USUAL = range(2)
+FOUNDING = 4
+"""Of so many workers one judges the versions of a kernel from its beginning, before it is known how long that takes."""
 
 _Waiting = tuple[Any, Hashable | None]
 """A task and its group."""
@@ -50,36 +54,48 @@ class _Group:
 
 
 class Backlog:
-    """The tasks that wait, each kind in the order in which they came; workers are denoted by numbers."""
+    """The tasks that wait, each kind in the order in which they came; workers are denoted by numbers.
 
-    def __init__(self) -> None:
-        self._queues: tuple[deque[_Waiting], deque[_Waiting]] = (deque(), deque())
+    ``founders``: so many workers may begin with a group before the first task of one is done.
+    """
+
+    def __init__(self, founders: int = 1) -> None:
+        self._founders = founders
+        self._urgent: deque[_Waiting] = deque()
+        self._usual: list[tuple[float, int, _Waiting]] = []
+        self._added = 0
         self._groups: dict[Hashable, _Group] = {}
 
     def __bool__(self) -> bool:
-        return any(self._queues) or any(g.waiting for g in self._groups.values())
+        return len(self) > 0
 
     def __len__(self) -> int:
-        return sum(map(len, self._queues)) + sum(len(g.waiting) for g in self._groups.values())
+        return len(self._urgent) + len(self._usual) + sum(len(g.waiting) for g in self._groups.values())
 
-    def add(self, task: Any, rank: int = USUAL, group: Hashable | None = None) -> None:
-        queue = self._queues[rank] if group is None else self._groups.setdefault(group, _Group()).waiting
-        queue.append((task, group))
+    def add(self, task: Any, rank: int = USUAL, group: Hashable | None = None, order: float = 0.0) -> None:
+        waiting = (task, group)
+        if group is not None:
+            self._groups.setdefault(group, _Group()).waiting.append(waiting)
+        elif rank == URGENT:
+            self._urgent.append(waiting)
+        else:
+            self._added += 1
+            heapq.heappush(self._usual, (order, self._added, waiting))
 
     def take(self, worker: int) -> _Waiting | None:
         """Return a task for an idle worker and its group, or None if there is none for it."""
-        urgent, usual = self._queues
         own = [g for g in self._groups.values() if g.waiting and worker in g.members]
-        if urgent:
-            return urgent.popleft()
+        if self._urgent:
+            return self._urgent.popleft()
         if own:
             return max(own, key=lambda g: len(g.waiting)).waiting.popleft()
         waiting = [g for g in self._groups.values() if g.waiting]
         unknown = next((g for g in waiting if not g.members), None)
-        if usual and unknown is None:
-            return usual.popleft()
+        if self._usual and unknown is None:
+            return heapq.heappop(self._usual)[2]
+        few = next((g for g in waiting if len(g.members) < self._founders), None)
         late = (g for g in waiting if g.each_waits_s > g.first_s)
-        joined = unknown or max(late, key=lambda g: g.each_waits_s, default=None)
+        joined = unknown or few or max(late, key=lambda g: g.each_waits_s, default=None)
         if joined is None:
             return None
         joined.members[worker] = False
@@ -94,7 +110,8 @@ class Backlog:
             known.members[worker], known.first_s = True, min(seconds, known.first_s)
 
     def clear(self) -> None:
-        for queue in (*self._queues, *(g.waiting for g in self._groups.values())):
+        self._usual.clear()
+        for queue in (self._urgent, *(g.waiting for g in self._groups.values())):
             queue.clear()
 
 
@@ -107,7 +124,7 @@ class Pool:
     def __init__(self, setup: Setup, size: int, limit_s: float, spares: ProcessCache | None = None) -> None:
         self.workers = tuple(Worker(setup, limit_s, spares=spares) for _ in range(size))
         self.limit = size
-        self._backlog = Backlog()
+        self._backlog = Backlog(max(1, size // FOUNDING))
         self._groups: dict[int, Hashable] = {}
 
     def __enter__(self) -> Self:
@@ -121,8 +138,10 @@ class Pool:
         """Return the number of submitted tasks without a reply."""
         return len(self._backlog) + sum(not worker.idle for worker in self.workers)
 
-    def submit(self, key: Any, *task: Any, rank: int = USUAL, group: Hashable | None = None) -> None:
-        self._backlog.add((key, task), rank, group)
+    def submit(
+        self, key: Any, *task: Any, rank: int = USUAL, group: Hashable | None = None, order: float = 0.0
+    ) -> None:
+        self._backlog.add((key, task), rank, group, order)
         self.dispatch()
 
     def dispatch(self) -> None:

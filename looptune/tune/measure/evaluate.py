@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from looptune.backends.base import Backend
 from looptune.core.errors import DirectiveError, IllegalTransform, ParseError, ResourceError
+from looptune.lower.plan import Plan
 from looptune.runtime.outcome import Illegal, Outcome, OverLimit
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import ScheduleResult, schedule
@@ -43,10 +44,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class KernelBuilder:
-    """The versions of a job, as a sweep needs them; see ``execution.lab.VersionBuilder``."""
+    """The versions of a job, as a sweep needs them; see ``execution.lab.VersionBuilder``.
+
+    ``predict``: returns the predicted microseconds of a plan; None: nothing is predicted. It can be pickled.
+    """
 
     job: Job
     context: Context
+    predict: Callable[[Plan], float] | None = None
     analysis: Analysis = field(init=False)
     backend: Backend = field(init=False)
 
@@ -56,7 +61,7 @@ class KernelBuilder:
 
     @property
     def compile_setup(self) -> Setup:
-        return partial(compiler, self.job, self.context)
+        return partial(compiler, self.job, self.context, self.predict)
 
     @property
     def measure_setups(self) -> tuple[Setup, ...]:
@@ -74,7 +79,9 @@ class KernelBuilder:
             emitted = self.backend.emit(replace(plans.timed, schedule_text=""))
         except (DirectiveError, IllegalTransform, ParseError) as error:
             return Illegal(error.message)
-        return PreparedVersion(hashlib.sha256(emitted.encode()).hexdigest(), pickle_value(first_step(self.job, plans)))
+        predicted_us = None if self.predict is None else self.predict(plans.timed)
+        key = hashlib.sha256(emitted.encode()).hexdigest()
+        return PreparedVersion(key, pickle_value(first_step(self.job, plans)), predicted_us)
 
     def build(self, step: BuildStep) -> PickledValue | Outcome:
         """Return the binary for the measuring worker, or the resource that exceeds a limit of the device."""
@@ -88,9 +95,11 @@ class KernelBuilder:
         return pickle_value(Built(step, binary)) if over is None else OverLimit(over)
 
 
-def compiler(job: Job, context: Context) -> Callable[[str, Any], PreparedVersion | PickledValue | Outcome]:
+def compiler(
+    job: Job, context: Context, predict: Callable[[Plan], float] | None = None
+) -> Callable[[str, Any], PreparedVersion | PickledValue | Outcome]:
     """Return the set-up of a compiling worker."""
-    lab = KernelBuilder(job, context)
+    lab = KernelBuilder(job, context, predict)
 
     def work(step: str, given: Any) -> PreparedVersion | PickledValue | Outcome:
         return lab.prepare(given) if step == "prepare" else lab.build(given)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from looptune.backends.base import PartialRun, Progress, TimeLimit
 from looptune.lower.checkpoints import PARTS
-from looptune.runtime.outcome import NOT_RUN, CutOff, Fact
+from looptune.runtime.outcome import NOT_RUN, PREDICTED, CutOff, Fact
 
 if TYPE_CHECKING:
     from looptune.tune.incumbent import Incumbent
@@ -33,6 +33,10 @@ HOPELESS = 20.0
 """A version whose verifying run takes this many times the best, however short, is not run again either."""
 PROMISING = 1.25
 """What is slower than this many times the best is no finalist, and it need not be shown that it is right elsewhere."""
+HOPELESS_PREDICTED = 10.0
+"""The same of the time that is predicted for a version, which is seldom three times too long or too short."""
+WAITED_US = 1e5
+"""A version that is predicted to take less than this is run all the same: it keeps no other one waiting."""
 LEAST_NS = 1.0
 """One thread of a GPU takes longer than this for an assignment: it issues less than two instructions in that time."""
 LONG_US = 1e6
@@ -70,6 +74,17 @@ def is_endless(reduced_us: float, growth: float, best: Incumbent) -> bool:
     """
     expected_us = reduced_us * growth
     return expected_us > HOPELESS * best.us and expected_us > LONG_US
+
+
+def predicted_outcome(predicted_us: float, best: Incumbent, best_predicted_us: float) -> CutOff | None:
+    """Return the outcome of a version that is hopeless by its predicted time, or None.
+
+    What the prediction of the best was too long by, that of any other is taken to be too long by as well.
+    """
+    expected_us = predicted_us * min(1.0, best.us / best_predicted_us)
+    if expected_us < HOPELESS_PREDICTED * best.us or expected_us < WAITED_US:
+        return None
+    return CutOff(expected_us, best.us, 0, 0, _verified(""), where=PREDICTED)
 
 
 def screened_out(reduced_us: float, sizes: str, best: Incumbent, launches: int, facts: tuple[Fact, ...]) -> CutOff:

@@ -27,6 +27,7 @@ from looptune.runtime.outcome import Crashed, NotBuilt, Outcome, Timed, TimedOut
 from looptune.tune.execution.lab import NextStep, PreparedVersion, Progress, SweepResult, VersionBuilder
 from looptune.tune.execution.worker_loop import TaskError, TaskResult
 from looptune.tune.incumbent import Incumbent
+from looptune.tune.measure.pruning import CUT, WAITED_US, predicted_outcome
 from looptune.tune.session.budget import FINISHING
 from looptune.tune.session.statistics import SweepStatistics
 from looptune.tune.space.space import Configuration
@@ -58,8 +59,8 @@ class _Open:
 
     ``answer``: what the store or the pool has said of it, None before. ``same_as``: the open one with its key or
     source, whose cost will be its own. ``previous``: its outcome where what is still to be built fails; ``took_s`` in
-    measuring processes until then; ``reduced_us``: its time at reduced sizes. ``is_repeat``: its measurement is
-    repeated, after it timed out.
+    measuring processes until then; ``reduced_us``: its time at reduced sizes; ``predicted_us``: its predicted time.
+    ``is_repeat``: its measurement is repeated, after it timed out.
     """
 
     configuration: Configuration
@@ -75,6 +76,7 @@ class _Open:
     previous: Outcome | None = None
     took_s: float = 0.0
     reduced_us: float | None = None
+    predicted_us: float | None = None
     is_repeat: bool = False
 
     def __post_init__(self) -> None:
@@ -122,6 +124,7 @@ class Coordinator:
         self._parked: list[_Open] = []
         self._look_at = 0.0
         self._measuring: dict[str, float] = {}
+        self._best_predicted_us: float | None = None
         self._result: SweepResult | None = None
         # 60 bits of each key asked for: a tenth of what the texts would take.
         self._seen: set[int] = set()
@@ -279,8 +282,8 @@ class Coordinator:
                 case Row() as stored:
                     opened.row = replace(opened.row, emitted=stored.emitted)
                     self._take(opened, stored)
-                case PreparedVersion(source_key, task):
-                    opened.row = replace(opened.row, emitted=source_key)
+                case PreparedVersion(source_key, task, predicted_us):
+                    opened.row, opened.predicted_us = replace(opened.row, emitted=source_key), predicted_us
                     self._launch(opened, task)
                 case outcome:
                     self._record(opened, outcome)
@@ -304,9 +307,14 @@ class Coordinator:
         if finished is not None and not self._fresh:
             self._take(opened, finished)
             return
+        hopeless = self._hopeless(opened)
+        if hopeless is not None:
+            self._record(opened, hopeless)
+            return
         self._in_flight[row.emitted] = opened
         self._workers.warm(self._number, len(self._in_flight))
-        self._workers.compile(self._number, opened, "build", task)
+        order = 0.0 if opened.predicted_us is None else opened.predicted_us
+        self._workers.compile(self._number, opened, "build", task, order=order)
 
     def _measure_next(self) -> None:
         if self._parked and time.monotonic() >= self._look_at:
@@ -318,6 +326,10 @@ class Coordinator:
             opened = self._next_built()
             if opened is None:
                 return
+            hopeless = self._hopeless(opened)
+            if hopeless is not None:
+                self._record(opened, hopeless)
+                continue
             other = self._claim(opened)
             if other is None:
                 built = opened.built
@@ -347,9 +359,11 @@ class Coordinator:
 
         As long as nothing has a time, that is a guess that has not failed: without a time to compare with, a slow
         version is not stopped. Where all guesses have failed, or two shares of a budget have passed without one,
-        whatever is built is measured, the default last.
+        whatever is built is measured, the default last. Where times are predicted, these decide.
         """
         alone = self._best() is None and len(self._in_flight) + len(self._waiting) > 1
+        if any(o.predicted_us is not None for o in self._built):
+            return self._next_predicted(alone)
         guess = self._next_guess() if alone else None
         if guess is not None and guess in self._built:
             self._built.remove(guess)
@@ -362,6 +376,28 @@ class Coordinator:
             return None
         self._built.remove(opened)
         return opened
+
+    def _next_predicted(self, alone: bool) -> _Open | None:
+        """Return the built version with the least predicted time; those that are measured whole precede all but one.
+
+        None if it is ``alone`` and takes far longer than one that is still being built, for which there is time.
+        """
+        whole = [o for o in self._built if not alone and not self._compared(o)]
+        opened = min(whole or self._built, key=_predicted_us)
+        least_us = min(map(_predicted_us, self._in_flight.values()))
+        if alone and _predicted_us(opened) > max(CUT * least_us, WAITED_US) and not self._is_late():
+            return None
+        self._built.remove(opened)
+        return opened
+
+    def _hopeless(self, opened: _Open) -> Outcome | None:
+        """Return the outcome of a version that is not run because of its predicted time, or None."""
+        if opened.predicted_us is None or opened.previous is not None or not (self._cuts and self._compared(opened)):
+            return None
+        best, predicted_us = self._fastest()
+        if best is None or predicted_us is None:
+            return None
+        return predicted_outcome(opened.predicted_us, Incumbent.of(best), predicted_us)
 
     def _next_guess(self) -> _Open | None:
         """Return the guess that is measured first, None without any.
@@ -401,10 +437,16 @@ class Coordinator:
 
     def _best(self) -> Incumbent | None:
         """Return the best time so far, also if the version is still to be verified at other sizes."""
-        settled = None if self._tally.best is None else self._tally.best.outcome
-        known = (settled, *(opened.previous for opened in self._in_flight.values()))
-        best = min((o for o in known if isinstance(o, Timed)), key=lambda o: o.median_us, default=None)
+        best, _ = self._fastest()
         return None if best is None else Incumbent.of(best)
+
+    def _fastest(self) -> tuple[Timed | None, float | None]:
+        """Return the best outcome so far, with the time that was predicted for it."""
+        settled = None if self._tally.best is None else self._tally.best.outcome
+        running = ((opened.previous, opened.predicted_us) for opened in self._in_flight.values())
+        known = ((settled, self._best_predicted_us), *running)
+        timed = ((outcome, us) for outcome, us in known if isinstance(outcome, Timed))
+        return min(timed, key=lambda found: found[0].median_us, default=(None, None))
 
     def _take(self, opened: _Open, other: Row) -> None:
         """Record the outcome of a row that another sweep has finished, of this configuration or of its source."""
@@ -494,6 +536,8 @@ class Coordinator:
         self._in_flight.pop(opened.row.emitted, None)
         opened.is_settled, opened.cost_us = True, row.cost_us
         self._tally.add(row)
+        if self._tally.best is row:
+            self._best_predicted_us = opened.predicted_us
         self._progress(self._tally.progress(row))
 
     def _settle_duplicate(self, opened: _Open, cost_us: float | None) -> None:
@@ -511,6 +555,10 @@ class Coordinator:
     def _admitted(self, key: str) -> bool:
         """Asked for in this sweep, and before the one that is being admitted."""
         return _mark(key) in self._seen and all(o.key != key for o in self._waiting)
+
+
+def _predicted_us(opened: _Open) -> float:
+    return math.inf if opened.predicted_us is None else opened.predicted_us
 
 
 def _mark(key: str) -> int:

@@ -36,6 +36,7 @@ from looptune.tune.measure.reference import ReferenceResult
 from looptune.tune.session import dump, transfer
 from looptune.tune.session.budget import Budget, search_budget
 from looptune.tune.session.conclude import finish
+from looptune.tune.session.predicted_time import time_model
 from looptune.tune.session.prepare import PreparedRun, single_version_command
 from looptune.tune.session.sweep import Part, sweeps
 from looptune.tune.session.transfer_prior import transfer_prior
@@ -82,7 +83,7 @@ def run_all(
     budget = one.budget if request.sweep else Budget(count=1)
     parts = [
         Part(
-            lab,
+            KernelBuilder(p.job, p.context, time_model(p)),
             _strategy(p, budget, store),
             p.model,
             single_version_command(p),

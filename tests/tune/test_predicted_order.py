@@ -1,0 +1,64 @@
+"""In a budget of seconds, the versions with the least predicted times come first, and hopeless ones do not run."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from looptune.frontend import load
+from looptune.ir.specialize import specialize
+from looptune.lower.pipeline import lower
+from looptune.runtime.outcome import PREDICTED, CutOff, from_json, least_us, to_json
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
+from looptune.tune.cost_model import devices
+from looptune.tune.incumbent import Incumbent
+from looptune.tune.measure.pruning import predicted_outcome
+from looptune.tune.session.predicted_time import predicted_us
+from looptune.tune.space.space import Configuration, parse
+from looptune.tune.store.store import Store
+from tests.helpers.fake_lab import FakeLab, ran, run
+
+SPACE = parse("loop k: { predicted 900000, unroll 2 | predicted 20, unroll 4 | predicted 90000000, unroll 8 }", "s")
+
+
+def test_a_version_with_a_hopeless_prediction_does_not_run() -> None:
+    """The best's own prediction says by how much predictions are too long; none is taken to be too short."""
+    best = Incumbent(20_000.0)
+    assert predicted_outcome(190_000.0, best, 20_000.0) is None
+    assert predicted_outcome(390_000.0, best, 40_000.0) is None
+    assert predicted_outcome(90_000.0, Incumbent(10.0), 10.0) is None, "it keeps no other one waiting"
+    found = predicted_outcome(5e6, best, 10_000.0)
+    assert found is not None
+    assert found.message == "not run: it is predicted to take 5e+06 us, 250 times the best (2e+04 us)"
+    assert from_json(to_json(found)) == found
+    assert least_us(found) is None
+
+
+@pytest.mark.wide
+def test_versions_run_in_the_order_of_their_predictions(tmp_path: Path) -> None:
+    """The first one that has a time is the one predicted to be fast, although the default was built before it."""
+    lab = FakeLab(tmp_path / "journal", compile_s=0.05)
+    first = (Configuration(("loop k: predicted 3000000, unroll 16",)),)
+    run(lab, tmp_path, SPACE, first=first, guesses=(Configuration(("loop k: predicted 2500000, unroll 32",)),))
+    measured = [line.partition(" pid")[0] for line in ran(lab, "measure")]
+    assert measured == ["measure 'loop k: predicted 20, unroll 4'"]
+    with Store.open(tmp_path / "store") as store:
+        stopped = [row.outcome for row in store.rows() if row.status == "cut_off"]
+    assert [o.where for o in stopped if isinstance(o, CutOff)] == [PREDICTED] * 4
+
+
+def test_the_cost_model_tells_a_launch_a_row_from_one_launch() -> None:
+    """A loop of the host with many launches is predicted to take at least the time between launches."""
+    text = "void f(int n, float A[n][n]) { for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) A[i][j] += 1; }\n"
+    analysis = Analysis(load(text).codelet)
+    predict = partial(predicted_us, {"n": 4096}, devices.DEFAULT)
+
+    def predicted(*lines: str) -> float:
+        codelet = schedule(analysis, parse_lines(lines), {"n": 4096}).codelet
+        return predict(lower(specialize(codelet, {"n": 4096}), blocks=True))
+
+    assert predicted("loop i: noParallel") > 4096 * 0.5 > 10 * predicted()
