@@ -123,18 +123,23 @@ class Peer:
             raise PeerFailed(answer["failed"])
         return answer
 
-    def ask(self, **request: Any) -> Mapping[str, Any]:
-        """The answer to a request. Raises PeerFailed if there is none."""
+    def send(self, **request: Any) -> None:
         assert self.process is not None, "it was started"
         assert self.process.stdin is not None, "it takes requests"
-        try:
+        with suppress(BrokenPipeError):  # what has ended gives no answer
             self.process.stdin.write(json.dumps(request) + "\n")
             self.process.stdin.flush()
+
+    def answer(self) -> Mapping[str, Any]:
+        """The answer to the last request. Raises PeerFailed if there is none."""
+        try:
             return self._object(self.answers.get(timeout=ANSWER_S))
-        except BrokenPipeError:
-            raise PeerFailed("the process has ended") from None
         except queue.Empty:
             raise PeerFailed(f"no answer in {ANSWER_S:.0f} s") from None
+
+    def ask(self, **request: Any) -> Mapping[str, Any]:
+        self.send(**request)
+        return self.answer()
 
     def signal(self, number: int) -> None:
         """To the process and all that it has started, unless it has ended."""
@@ -176,9 +181,8 @@ class Row:
 # ----------------------------------------------------------------- measuring
 
 
-def measure(row: Row, folder: Path, finals_s: float) -> None:
-    """Compare the results of all that could be prepared, and time them in turns."""
-    compare(row, folder)
+def measure(row: Row, finals_s: float) -> None:
+    """Time all that could be prepared in turns; what fails meanwhile leaves the others to be timed anew."""
     while running := {name: peer for name, peer in row.peers.items() if peer.state == "ready"}:
         failed: dict[str, str] = {}
         found = finals(
@@ -208,19 +212,26 @@ def sampler(peer: Peer, failed: dict[str, str]) -> Callable[[], float]:
 
 
 def compare(row: Row, folder: Path) -> None:
-    """Have looptune's results written, and every other peer compare its own with them."""
-    ready = [peer for peer in row.peers.values() if peer.state == "ready"]
-    own = row.peers[OWN]
-    for peer in sorted(ready, key=lambda p: p is not own):
+    """Have looptune's results written, and all other peers compare their own with them, beside each other."""
+    own, others = row.peers[OWN], [row.peers[name] for name in row.peers if name != OWN]
+    if own.state != "ready":
+        return
+    try:
+        own.ask(save=str(folder))
+    except PeerFailed as error:
+        own.give_up(str(error))
+        return
+    asked = [peer for peer in others if peer.state == "ready"]
+    for peer in asked:
+        peer.send(compare=str(folder))
+    for peer in asked:
         try:
-            if peer is own:
-                peer.ask(save=str(folder))
-            elif own.state == "ready":
-                answer = peer.ask(compare=str(folder))
-                row.errors[peer.name] = answer["error"]
-                row.wrong |= {} if answer["wrong"] is None else {peer.name: answer["wrong"]}
+            answer = peer.answer()
         except PeerFailed as error:
             peer.give_up(str(error))
+            continue
+        row.errors[peer.name] = answer["error"]
+        row.wrong |= {} if answer["wrong"] is None else {peer.name: answer["wrong"]}
     for file in folder.glob("*.npy"):
         file.unlink()
 
@@ -272,8 +283,9 @@ def run(rows: Sequence[Row], options: argparse.Namespace, folder: Path, end: flo
                 time.sleep(0.05)
                 continue
             left.remove(done)
+            compare(done, folder)
             with standing_still(left):
-                measure(done, folder, min(options.finals, max(0.1, end - now)))
+                measure(done, min(options.finals, max(0.1, end - now)))
             before = time.monotonic()
             for peer in done.peers.values():
                 peer.end()
@@ -299,8 +311,12 @@ def cell(row: Row, name: str) -> str:
     if time_us is None:
         return "-"
     ratio = row.ratio(name)
-    of_own = "" if ratio is None or name == OWN else f" **{ratio:.2f}x**"
+    of_own = "" if ratio is None or name == OWN else f" **{times(ratio)}**"
     return f"{us(time_us.median_us)} ({us(time_us.q1_us)} to {us(time_us.q3_us)}){of_own}"
+
+
+def times(ratio: float) -> str:
+    return f"{ratio:.2f}x" if ratio >= 0.1 else f"{ratio:.2g}x"
 
 
 def us(value: float) -> str:
@@ -318,7 +334,7 @@ def line(row: Row) -> str:
     best = fastest(row)
     errors = " / ".join(f"{row.errors[name]:.1g}" if name in row.errors else "-" for name in OTHERS)
     cells = [row.task.kernel, sizes, *(cell(row, name) for name in (OWN, *OTHERS)),
-             "-" if best is None else f"{best[1]:.2f}x {best[0]}", errors]  # fmt: skip
+             "-" if best is None else f"{times(best[1])} {best[0]}", errors]  # fmt: skip
     return f"| {' | '.join(cells)} |"
 
 
@@ -339,7 +355,7 @@ def means(rows: Sequence[Row]) -> str:
 def mean(ratios: Sequence[float]) -> str:
     if not ratios:
         return "-"
-    return f"{math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}x of {len(ratios)}"
+    return f"{times(math.exp(sum(map(math.log, ratios)) / len(ratios)))} of {len(ratios)}"
 
 
 def notes(rows: Sequence[Row]) -> Iterator[str]:

@@ -84,7 +84,7 @@ def corr(float_n: float, eps: float, data: Tensor) -> Outputs:
     mean = data.sum(0) / float_n
     centred = data - mean
     deviation = torch.sqrt((centred * centred).sum(0) / float_n)
-    deviation = torch.where(deviation <= eps, 1.0, deviation)
+    deviation = deviation.masked_fill(deviation <= eps, 1.0)
     scaled = centred / (math.sqrt(float_n) * deviation)
     return {"data": scaled, "mean": mean, "stddev": deviation, "symmat": (scaled.T @ scaled).fill_diagonal_(1.0)}
 
@@ -354,7 +354,7 @@ def prepare(task: Task, peer: str) -> Version:
         run = bound(form.call, given)
         results = form.finished(fetched(run()), {n: a for n, a in task.arrays().items() if n in task.written})
         timed, how = sampler(run, task, form.captured)
-        return Version(results, timed, form.by + how, package)
+        return Version(results, timed, (form.by if task.gpu else "torch") + how, package)
     run = compiled(form, given)
     results = fetched(run())
     timed, how = sampler(run, task)

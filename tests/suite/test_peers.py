@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from looptune.deploy.runtime.lookup import Match
 from looptune.runtime.tolerance import compare
 from tests.helpers.paths import POLYBENCH, ROOT
 
@@ -150,6 +151,30 @@ def test_a_peer_that_fails_takes_no_other_with_it(folder: Path) -> None:
     assert cells(text, "gemm")[6] == "-"
     assert "- Triton: the process ended with 4 (gemm 512, gemm 64)" in text
     assert "- Triton: wrong: y[0]: got 1, expected 2 (bicg 4096)" in text
+
+
+def test_results_are_compared_with_those_of_looptune(tmp_path: Path) -> None:
+    """Rounding errors pass, a missing term does not; of a very large array some elements are compared."""
+    process, right = module("peers_process"), np.linspace(1, 2, 1000, dtype=np.float32)
+    process.saved({"y": right}, tmp_path)
+    near = process.compared({"y": right * np.float32(1 + 1e-6)}, tmp_path, 1000)
+    assert near["wrong"] is None
+    assert near["error"] == pytest.approx(6e-7, rel=0.5)
+    assert "y[" in process.compared({"y": right * np.float32(1 + 1e-3)}, tmp_path, 1000)["wrong"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "MOST", 10)
+        process.saved({"y": right.reshape(10, 100)}, tmp_path)
+        assert process.compared({"y": right.reshape(10, 100)}, tmp_path, 1000) == {"error": 0.0, "wrong": None}
+    assert np.load(tmp_path / "y.npy").shape == (143,)
+
+
+def test_what_was_not_tuned_is_said() -> None:
+    """The sizes that a version was tuned for where they are others, and the device where it is another."""
+    origin, row = module("peers_looptune").origin, {"sizes": {"n": 4, "m": 5}}
+    assert origin(Match("exact", row, "")) == ""
+    assert origin(Match("same device", row, "")) == "tuned for n=4 m=5"
+    assert origin(Match("same family", row, "")) == "tuned for n=4 m=5, same family"
+    assert origin(Match("default", None, "")) == "untuned"
 
 
 def test_what_takes_too_long_is_given_up(folder: Path) -> None:
