@@ -28,7 +28,8 @@ _MOST = 64
 class FieldText:
     """The text of a variable of the codelet.
 
-    ``operator`` stands before ``name`` and its indices; ``element`` follows the first ``rank`` of these. A variable
+    ``operator`` stands before ``name`` and its indices; ``element`` follows the first ``rank`` of these, and
+    the next ones stand in its brackets. A variable
     with ``is_element`` is an array of one element in the codelet alone. ``parts`` are the operator and the text after
     the indices for each value of the last index, where the codelet has a dimension more; ``number`` is the C type of
     what such an index counts, for values that are not constant. ``owner`` is the variable in the front end.
@@ -62,8 +63,10 @@ class FieldText:
             return f"{self.operator}{self.name}"
         own = list(index[:-1] if self.parts else index)
         name = self.name if len(own) >= self.rank else f"(*{self.name})"
-        inner = "".join(f"[{i}]" for i in own[: self.rank]) + self.element if self.element else ""
-        place = name + inner + "".join(f"[{i}]" for i in (own[self.rank :] if self.element else own))
+        first, rest = (own[: self.rank], own[self.rank :]) if self.element else ([], own)
+        count = self.element.count("[]")
+        element = self.element.replace("[]", "[{}]").format(*rest[:count], *("0" * (count - len(rest))))
+        place = "".join((name, *(f"[{i}]" for i in first), element, *(f"[{i}]" for i in rest[count:])))
         if not self.parts:
             return f"{self.operator}{place}"
         last = index[-1]

@@ -65,7 +65,7 @@ class Preprocessed:
     """A preprocessed text; the line ``#pragma k`` in it stands for ``pragmas[k]``.
 
     ``skipped`` names headers that were not read, ``missing`` those of them that the text has in quotes, with the place;
-    ``defined`` are the lines that define or undefine a macro.
+    ``defined`` are the lines that define or undefine a macro; ``ignored`` the errors that a tolerant reading ignored.
     """
 
     text: str
@@ -77,6 +77,7 @@ class Preprocessed:
     starts: tuple[int, ...]
     missing: tuple[tuple[str, Span], ...] = ()
     defined: tuple[Span, ...] = ()
+    ignored: tuple[ParseError, ...] = ()
 
     def token_at(self, line: int, col: int) -> int:
         """Return the index of the token at a position of ``text``, or of the last one before it.
@@ -139,16 +140,19 @@ def normalise_line_ends(text: str) -> str:
 
 def preprocess(
     text: str, path: str, defines: Mapping[str, str], include_dirs: Sequence[Path],
-    begin: Mapping[str, str] | None = None,
+    begin: Mapping[str, str] | None = None, tolerant: bool = False,
 ) -> Preprocessed:  # fmt: skip
     """Return ``text`` with its macros expanded.
 
     ``begin`` are the macros with which the file begins, those of the machine's compiler if it is None; unlike
     ``defines``, the text may redefine them.
 
-    Raises ParseError at a malformed or ``#error`` directive and at a ``"header"`` that no folder has.
+    ``tolerant``: an ``#error`` directive is ignored, and a condition that cannot be evaluated, such as the call of a
+    macro of a missing header, is false.
+
+    Raises ParseError at a malformed or ``#error`` directive.
     """
-    machine = _Preprocessor(text, path, defines, include_dirs, begin)
+    machine = _Preprocessor(text, path, defines, include_dirs, begin, tolerant)
     machine.parse(machine.opened, path)
     return _write(machine)
 
@@ -158,9 +162,11 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
 
     def __init__(
         self, text: str, path: str, defines: Mapping[str, str], include_dirs: Sequence[Path],
-        begin: Mapping[str, str] | None,
+        begin: Mapping[str, str] | None, tolerant: bool,
     ) -> None:  # fmt: skip
         super().__init__()
+        self.tolerant = tolerant
+        self.ignored: list[ParseError] = []
         self.main = path
         self.seen_main = False
         self.spelled: Callable[[str], str] = as_c if is_cxx(path) else str
@@ -333,7 +339,17 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
             apart = blank or (previous is not None and _would_glue(previous, token))
             text += " " * apart + ("" if blank else token.value)
             previous = None if blank else token
-        return evaluate_condition(text, where), None
+        try:
+            return evaluate_condition(text, where), None
+        except ParseError as error:
+            self.fail(error)
+            return 0, None
+
+    def fail(self, error: ParseError) -> None:
+        """Raise the error, or keep it in a tolerant reading."""
+        if not self.tolerant:
+            raise error
+        self.ignored.append(error)
 
     def expand_defined_macros(self, tokens: list[Any], inside: frozenset[str]) -> list[Any]:
         """Return the tokens with the text of each macro that has ``defined`` in it.
@@ -407,7 +423,8 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
     ) -> bool | None:
         where = self.line_span(*directive.origin[:2])
         if directive.value == "error":
-            raise ParseError(f"#error {''.join(t.value for t in toks)}", where)
+            self.fail(ParseError(f"#error {''.join(t.value for t in toks)}", where))
+            raise pcpp.OutputDirective(pcpp.Action.IgnoreAndRemove)
         if directive.value != "pragma":
             return True
         lines = [self.line_span(*precedingtoks[0].origin[:2])]
@@ -490,7 +507,7 @@ def _write(machine: _Preprocessor) -> Preprocessed:
     macros = {name: "".join(t.value for t in m.value) for name, m in own.items()}
     return Preprocessed(
         text, tuple(tokens), tuple(machine.pragmas), machine.sources, macros, tuple(machine.skipped), starts,
-        tuple(machine.missing), tuple(machine.defined),
+        tuple(machine.missing), tuple(machine.defined), tuple(machine.ignored),
     )  # fmt: skip
 
 

@@ -54,8 +54,9 @@ def read_program(
     float_literals: bool = False,
     target: str | None = None,
     begin: Mapping[str, str] | None = None,
+    tolerant: bool = False,
 ) -> Program:
-    """Return the program of a C file, or of C text; see ``load``, and ``preprocess`` for ``begin``.
+    """Return the program of a C file, or of C text; see ``load``, and ``preprocess`` for ``begin`` and ``tolerant``.
 
     ``needed(source)`` returns what says of a function that cannot be parsed, by its name and text, whether that is an
     error; other functions are skipped.
@@ -75,11 +76,11 @@ def read_program(
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"no such folder: {folder}")
-    prepared, file = _parsed(bare_scops.wrapped(text, {}), path, macros, folders, dtype, needed, begin)
+    prepared, file = _parsed(bare_scops.wrapped(text, {}), path, macros, folders, dtype, needed, begin, tolerant)
     bare = bare_scops.bare_scops(text)
     if bare:
         lacking = bare_scops.wrapped(text, bare_scops.undeclared(file, bare))
-        prepared, file = _parsed(lacking, path, macros, folders, dtype, needed, begin)
+        prepared, file = _parsed(lacking, path, macros, folders, dtype, needed, begin, tolerant)
     return Program(
         prepared, file, path, Options(float_literals, prepared.macros), given, values, numbers, target, macros,
         tuple(folders), dtype, frozenset(map(bare_scops.function_name, bare)),
@@ -88,9 +89,9 @@ def read_program(
 
 def _parsed(
     text: str, path: str, macros: Mapping[str, str], folders: Sequence[Path], dtype: str | None,
-    needed: Callable[[Preprocessed], Callable[[str, str], bool]], begin: Mapping[str, str] | None,
+    needed: Callable[[Preprocessed], Callable[[str, str], bool]], begin: Mapping[str, str] | None, tolerant: bool,
 ) -> tuple[Preprocessed, s.File]:  # fmt: skip
-    prepared = preprocess(text, path, macros, folders, begin)
+    prepared = preprocess(text, path, macros, folders, begin, tolerant)
     try:
         file = parse(prepared, dtype, needed(prepared))
         return prepared, replace(file, pure=pure_functions(prepared.sources.values()))

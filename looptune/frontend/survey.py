@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ from looptune.ir.nodes import Codelet, While
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from looptune.frontend.preprocess import Preprocessed
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class SurveyedNest:
 class Survey:
     """The nests of a file in textual order: the outermost loops, and for those that are not supported the inner ones.
 
-    ``skipped`` are the errors of functions and declarations that cannot be read.
+    ``skipped`` are the errors of functions and declarations that cannot be read, and of directives that are ignored.
     """
 
     program: Program
@@ -61,7 +63,7 @@ class Survey:
 
     @property
     def skipped(self) -> tuple[ParseError, ...]:
-        return self.program.file.skipped
+        return (*self.program.source.ignored, *self.program.file.skipped)
 
     @property
     def missing(self) -> tuple[tuple[str, Span], ...]:
@@ -83,18 +85,24 @@ def survey(
     function: str | None = None,
     defines: Mapping[str, Value] | None = None,
     include_dirs: Sequence[str | Path] = (),
+    tolerant: bool = False,
 ) -> Survey:
     """Return the loop nests of a C file, or of one ``function`` of it.
 
-    Functions that cannot be parsed are skipped. Raises UsageError for a file that is not there or an invalid option,
+    Functions that cannot be parsed are skipped; ``tolerant`` ignores directives of the preprocessor as ``preprocess``
+    says. Raises UsageError for a file that is not there or an invalid option,
     and ParseError for a text that cannot be preprocessed.
     """
     recursion.raise_recursion_limit()
     try:
-        program = read_program(path, lambda _: lambda _name, _text: False, defines=defines, include_dirs=include_dirs)
+        program = read_program(path, _none_needed, defines=defines, include_dirs=include_dirs, tolerant=tolerant)
         return Survey(program, tuple(_nests(program, function)))
     except RecursionError as error:
         raise UnsupportedError(recursion.TOO_DEEP) from error
+
+
+def _none_needed(_source: Preprocessed) -> Callable[[str, str], bool]:
+    return lambda _name, _text: False
 
 
 def _nests(program: Program, only: str | None) -> Iterator[SurveyedNest]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
+from looptune.core.errors import ParseError
 from looptune.frontend.survey import survey
 from looptune.ir.nodes import Array
 from looptune.report.check.loop_facts import loop_facts
@@ -125,3 +128,53 @@ def test_calls_may_change_the_fields_of_structs_that_they_are_given(tmp_path: Pa
     changed = {p.name for n in nests if n.codelet is not None for p in n.codelet.params if isinstance(p, Array)}
     assert {"s_left", "s_buf", "s_in_k"} <= changed
     assert "s_unused" not in changed
+
+
+UNSET = """#include "config.h"
+#if AT_LEAST(3, 0)
+typedef int number;
+#else
+typedef float number;
+#endif
+#ifndef WAY
+#error choose a WAY
+#endif
+void f(int n, number *x) { for (int i = 0; i < n; i++) x[i] = 1; }
+"""
+
+
+def test_directives_that_need_a_missing_header_do_not_lose_the_file(tmp_path: Path) -> None:
+    """A tolerant survey ignores ``#error``, takes a condition that cannot be evaluated as false, and lists both."""
+    path = tmp_path / "program.c"
+    path.write_text(UNSET)
+    with pytest.raises(ParseError, match="cannot be evaluated"):
+        survey(path)
+    found = survey(path, tolerant=True)
+    (nest,) = found.nests
+    assert nest.codelet is not None
+    assert [p.dtype for p in nest.codelet.params] == ["int32", "float32"]
+    assert [e.span.line for e in found.skipped] == [2, 8]
+
+
+CELLS = """struct part { int k; double w[4]; };
+struct cell { int id; double x; double *row; struct part s[3]; };
+void a(int n, int m, struct cell *c) {
+  for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) c[i].row[j] = c[i].x + c[i].id; }
+void b(int n, struct cell **c) { for (int i = 0; i < n; i++) c[i]->x = c[i]->id; }
+void d(int n, struct cell *c) {
+  for (int i = 1; i < n; i++) for (int j = 0; j < 3; j++) c[i].s[j].w[1] = c[i - 1].s[j].w[1] + c[i].id; }
+void e(int n, struct cell *c) {
+  for (int i = 0; i < n; i++) for (int j = 1; j < 3; j++) c[i].s[j].w[0] = c[i].s[j - 1].w[0] + c[i].s[j].k; }
+void f(int n, struct cell *c, double *z) { for (int i = 0; i < n; i++) { c[i].row = z; c[i].row[0] = c[i].id; } }
+"""
+
+
+def test_fields_of_several_types_behind_pointers_and_in_arrays_are_analysed(tmp_path: Path) -> None:
+    """Each field that is used has an array; a field that is a pointer leads to rows, and is not set."""
+    path = tmp_path / "program.c"
+    path.write_text(CELLS)
+    nests = survey(path).nests
+    kinds = [[f.kind for f in loop_facts(Analysis(n.codelet), n.flags)] for n in nests if n.codelet is not None]
+    assert kinds == [["parallel", "parallel"], ["parallel"], ["sequential", "parallel"], ["parallel", "sequential"]]
+    assert all(n.refusal is not None and n.refusal.message.startswith("fields of types") for n in nests[:4])
+    assert nests[4].codelet is None

@@ -149,7 +149,7 @@ def normalize(items: Items, around: Surroundings) -> Normalized:
     for apply in PASSES:
         items = apply(items, around)
     types = _types(items, around)
-    separated = separate_fields(items, types)
+    separated = separate_fields(items, types, around.analysed_only)
     has_structs = separated.items is not items
     items, around = separated.items, replace(around, types=separated.types)
     items = propagate_copies(items, separated.types) if has_structs else items

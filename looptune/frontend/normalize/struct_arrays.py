@@ -47,7 +47,7 @@ class FieldArrays:
             raise NoField
         if (name, path) not in self.made:
             taken = {base(n) for n in self.types}
-            shown = "_".join((base(name), *path))
+            shown = "_".join((base(name), *(part for part in path if part != "[]")))
             while shown in taken:
                 shown += "_"
             new = f"{shown}#e{len(self.made)}"

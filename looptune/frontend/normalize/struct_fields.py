@@ -27,6 +27,7 @@ from looptune.frontend.normalize.struct_layout import (
     element_type,
     field_of,
     field_type,
+    in_arrays,
     leaf_type,
     members,
     numbers,
@@ -100,8 +101,11 @@ class SeparatedFields:
     inside: tuple[FieldVariable, ...] = ()
 
 
-def separate_fields(items: Items, types: Mapping[str, c_ast.Type]) -> SeparatedFields:
+def separate_fields(items: Items, types: Mapping[str, c_ast.Type], analysed_only: bool = False) -> SeparatedFields:
     """Return the statements without structs, as far as their fields can be told apart.
+
+    ``analysed_only``: nothing is compiled, so that arrays of pointers to structs, and structs with pointers or with
+    arrays of structs, may become an array for each field too.
 
     Raises UnsupportedError where the fields of an array's structs that are used have several types.
     """
@@ -111,7 +115,7 @@ def separate_fields(items: Items, types: Mapping[str, c_ast.Type]) -> SeparatedF
         return SeparatedFields(items, types)
     named = name_pointers(without_unused_fields(items, types), types, _objects)
     items, types = named.items, named.types
-    separator = _Separator(dict(types), _objects(items, types))
+    separator = _Separator(dict(types), _objects(items, types), analysed_only)
     separator.choose_types(items)
     made = separator.block(items)
     for node in (n for top in made for n in c_ast.walk(top)):
@@ -175,6 +179,7 @@ class _Place:
 class _Separator:
     types: dict[str, c_ast.Type]
     objects: frozenset[str]
+    analysed_only: bool = False
     elements: dict[str, str] = field(default_factory=dict)
     """The type in which the elements of the structs of an array are read, by the struct's tag."""
     variables: dict[tuple[str, tuple[str, ...]], FieldVariable] = field(default_factory=dict)
@@ -207,8 +212,8 @@ class _Separator:
             _, extents = layout(with_leaf(kind, c_ast.Basic("int8")), "", of.declared.span, rows=True)
             part, element = in_text(leaf_type(kind), path)
             found[new] = replace(
-                of, declared=declared, element="".join(f".{name}" for name in element), rank=len(extents),
-                is_pointer=isinstance(kind, c_ast.Pointer), part=part,
+                of, declared=declared, element="".join(name if name == "[]" else f".{name}" for name in element),
+                rank=len(extents), is_pointer=isinstance(kind, c_ast.Pointer), part=part,
             )  # fmt: skip
         return tuple(found.values())
 
@@ -222,6 +227,8 @@ class _Separator:
             assert at.tag is not None, "only those in arrays are yielded"
             nested = "[]" in at.path
             for path, kind in numbers(at.kind if nested else field_type(at.tag, at.path), at.path):
+                if "[]" in path and self.analysed_only:
+                    kind = in_arrays(at.tag, path)
                 dtype = leaf_type(kind)
                 if isinstance(dtype, c_ast.Basic) and dtype.dtype in BYTES:
                     used.setdefault(at.tag.tag, {}).setdefault(path, (kind, e))
@@ -231,7 +238,9 @@ class _Separator:
                 self.elements[tag] = next(iter(dtypes))
                 continue
             tables = any(pointer_dimensions(k) and _is_of(k, tag) for k in self.types.values())
-            if tables or any("[]" in path or _has_pointer(kind) for path, (kind, _) in fields.items()):
+            if not self.analysed_only and (
+                tables or any("[]" in path or _has_pointer(kind) for path, (kind, _) in fields.items())
+            ):
                 first, second, *_ = dtypes
                 where = next(e for kind, e in fields.values() if _dtype(kind) == second)
                 raise UnsupportedError(

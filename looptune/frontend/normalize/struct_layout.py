@@ -60,6 +60,21 @@ def numbers(kind: c_ast.Type, path: tuple[str, ...]) -> Iterator[tuple[tuple[str
             yield inner, of
 
 
+def in_arrays(kind: c_ast.Type, path: Iterable[str]) -> c_ast.Type:
+    """Return the type of a field with the dimensions of the arrays of structs around it, which are "[]" in its path."""
+    extents: list[c_ast.Expr | None] = []
+    for name in path:
+        if name == "[]":
+            while isinstance(kind, c_ast.ArrayOf):
+                extents.append(kind.extent)
+                kind = kind.of
+        else:
+            kind = field_type(kind, (name,))
+    for extent in reversed(extents):
+        kind = c_ast.ArrayOf(kind, extent)
+    return kind
+
+
 def size_of(kind: c_ast.Type) -> int | None:
     """Return the bytes of a type, None where they are not known."""
     match kind:

@@ -21,7 +21,7 @@ _PARTS = {"re": "__real__ ", "im": "__imag__ "}
 
 def in_text(kind: c_ast.Type, path: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     """Return how the text names a field of a struct: the operator before it, and the names after the struct's."""
-    is_part = path and is_complex_type(field_type(kind, path[:-1]))
+    is_part = path and "[]" not in path and is_complex_type(field_type(kind, path[:-1]))
     return (_PARTS[path[-1]], path[:-1]) if is_part else ("", path)
 
 

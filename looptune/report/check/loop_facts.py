@@ -31,7 +31,8 @@ class LoopFacts:
     cannot be analysed. A while loop is sequential without either: each iteration decides whether there is a next one.
     ``shared``: locals of which threads cannot have copies, so that the loop runs in order.
     ``left_at``: the jump that may end the loop early, where it is sequential for that reason; ``ordered_at``: the call
-    that has to happen in the order of the iterations.
+    that has to happen in the order of the iterations. ``data``: the subscript that comes from data, where the loop is
+    sequential because two iterations access the same element for some data.
     """
 
     number: int
@@ -46,6 +47,7 @@ class LoopFacts:
     unknown: Unanalysable | None = None
     left_at: Span | None = None
     ordered_at: Span | None = None
+    data: Unanalysable | None = None
 
 
 def loop_facts(analysis: Analysis, flags: Collection[str] = ()) -> Iterator[LoopFacts]:
@@ -53,25 +55,27 @@ def loop_facts(analysis: Analysis, flags: Collection[str] = ()) -> Iterator[Loop
 
     ``flags`` are the locals that say whether a jump of the text was taken.
     """
-    for loop, depth in _nested(analysis.codelet.body, 0):
+    for loop, depth in nested_loops(analysis.codelet.body, 0):
         match loop:
             case Loop():
-                yield _loop(analysis, loop, depth, flags)
+                yield facts_of_loop(analysis, loop, depth, flags)
             case While():
                 yield LoopFacts(loop.number, "while", depth, loop.span, "sequential")
 
 
-def _nested(body: Sequence[Stmt], depth: int) -> Iterator[tuple[Loop | While, int]]:
+def nested_loops(body: Sequence[Stmt], depth: int = 0) -> Iterator[tuple[Loop | While, int]]:
+    """Yield the loops in textual order, each with the number of loops around it."""
     for stmt in body:
         match stmt:
             case (Loop() | While()) as loop:
                 yield loop, depth
-                yield from _nested(loop.body, depth + 1)
+                yield from nested_loops(loop.body, depth + 1)
             case If(_, then, other):
-                yield from _nested((*then, *other), depth)
+                yield from nested_loops((*then, *other), depth)
 
 
-def _loop(analysis: Analysis, loop: Loop, depth: int, flags: Collection[str]) -> LoopFacts:
+def facts_of_loop(analysis: Analysis, loop: Loop, depth: int, flags: Collection[str] = ()) -> LoopFacts:
+    """Return what is found about a counted loop of the codelet, around which there are ``depth`` loops."""
     names, at, model = statement_names(loop.body), 2 * depth + 1, analysis.model
     verdict = analysis.verdict(names, at, model.order())
     kind: Kind = verdict.kind

@@ -89,7 +89,7 @@ def loop_lines(loops: Sequence[LoopFacts], colour: bool) -> Iterator[str]:
     for f, head in zip(loops, heads, strict=True):
         opening = f"  {f.number:>{number}}  {head.ljust(width)}  {f.span.line:>{line}}  "
         yield f"{opening}{_word(f.kind, 10, colour)}  {because(f)}"
-        if f.reason is not None and f.left_at is None and f.ordered_at is None:
+        if f.reason is not None and f.left_at is None and f.ordered_at is None and f.data is None:
             yield from (f"{' ' * (len(opening) + 2)}{end}" for end in dependence_ends(f.reason.dependence, f.span))
 
 
@@ -113,6 +113,8 @@ def because(f: LoopFacts) -> str:
         return f"it calls {_function(f.ordered_at)} in this order, {location(f.ordered_at, f.span)}"
     if f.left_at is not None:
         return f"a jump may end it early, {location(f.left_at, f.span)}"
+    if f.data is not None:
+        return f"{f.data.what} comes from data and may be the same in two iterations, {location(f.data.span, f.span)}"
     d, others = f.reason.dependence, [a for a in f.reason.arrays if a != f.reason.dependence.array]
     also = f" (also {', '.join(others)})" if others else ""
     parts = [f"{d.kind} on {d.array}{also}", *([] if f.reason.value else ["no value flows"])]

@@ -25,7 +25,8 @@ from looptune.ir import operation_count
 from looptune.ir.nodes import Array, Codelet, Scalar
 from looptune.ir.simplify import is_integer
 from looptune.poly.footprint import elements
-from looptune.report.check.loop_facts import Kind, LoopFacts, loop_facts
+from looptune.report.check.loop_facts import Kind, LoopFacts
+from looptune.report.check.nest_facts import nest_facts
 from looptune.report.check.nests import own_loops
 from looptune.report.check.races import races
 from looptune.report.check.text import because, dependence_ends
@@ -161,7 +162,7 @@ def _once(found: Sequence[FileFindings]) -> list[FileFindings]:
 
 @lru_cache(maxsize=4)
 def _survey(source: Source) -> Survey:
-    return survey(source.path, defines=dict(source.defines), include_dirs=source.include_dirs)
+    return survey(source.path, defines=dict(source.defines), include_dirs=source.include_dirs, tolerant=True)
 
 
 def _file(source: Source) -> FileFindings:
@@ -196,14 +197,22 @@ def _finding(source: Source, number: int, nest: SurveyedNest) -> NestFinding:
     if nest.codelet is None:
         return _made(source, number, nest, "not supported", (), refusal, None)
     try:
-        analysis = Analysis(nest.codelet)
-        facts = tuple(loop_facts(analysis, nest.flags))
+        analysis = _analysis(nest.codelet)
+        facts = tuple(nest_facts(nest.codelet, analysis, nest.flags))
         loops = tuple(map(_loop, in_text_names(own_loops(facts, nest), nest.names)))
-        found = _made(source, number, nest, _verdict(loops), loops, _reasons(loops), _intensity(analysis), refusal)
+        intensity = _intensity(analysis) if isinstance(analysis, Analysis) else None
+        found = _made(source, number, nest, _verdict(loops), loops, _reasons(loops), intensity, refusal)
         wrong = races(worksharing_loops(nest.function.body), facts, nest.names)
         return replace(found, races=tuple(f"{r.title}, line {r.span.line}: {r.what}" for r in wrong))
     except LooptuneError as error:
         return _made(source, number, nest, "not supported", (), error.message, None)
+
+
+def _analysis(codelet: Codelet) -> Analysis | LooptuneError:
+    try:
+        return Analysis(codelet)
+    except LooptuneError as error:
+        return error
 
 
 def _made(
@@ -217,7 +226,7 @@ def _made(
 
 def _loop(f: LoopFacts) -> LoopFinding:
     reason = because(f)
-    if f.reason is not None and f.left_at is None and f.ordered_at is None:
+    if f.reason is not None and f.left_at is None and f.ordered_at is None and f.data is None:
         reason = "; ".join((reason, *(" ".join(end.split()) for end in dependence_ends(f.reason.dependence, f.span))))
     return LoopFinding(f.var, f.span.line, f.depth, f.kind, reason)
 

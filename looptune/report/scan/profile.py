@@ -28,7 +28,7 @@ def profiled(
     for source, file in zip(sources, files, strict=True):
         nests = {}
         if file.nests:
-            read = survey(source.path, defines=dict(source.defines), include_dirs=source.include_dirs)
+            read = survey(source.path, defines=dict(source.defines), include_dirs=source.include_dirs, tolerant=True)
             for n in file.nests:
                 extent = read.extent(read.nests[n.number]) if n.path == str(source.path) else None
                 if extent is not None:

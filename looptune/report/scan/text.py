@@ -52,9 +52,13 @@ def summary(files: Sequence[FileFindings]) -> str:
 
 
 def not_read(files: Sequence[FileFindings]) -> str:
-    """Return how many functions and declarations were not read, or "" if all were."""
+    """Return how many functions, declarations and directives were not read, or "" if all were."""
     count = sum(len(file.problems) for file in files)
-    return f"{count} function{'s' * (count > 1)} or declaration{'s' * (count > 1)} not read" if count else ""
+    return (
+        f"{count} function{'s' * (count > 1)}, declaration{'s' * (count > 1)} or directive{'s' * (count > 1)} not read"
+        if count
+        else ""
+    )
 
 
 def command(nest: NestFinding, options: Sequence[str] = ()) -> str:
