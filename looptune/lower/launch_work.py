@@ -1,4 +1,4 @@
-"""The work of a launch on a CPU: an estimate of its assignments, by which a driver decides whether cores share it.
+"""The work of a launch on a CPU: an estimate of its assignments, by which a driver decides how cores share it.
 
     for i in 0..n: for j in i..n: A[i][j] = f(...)              0.5 * n * n
 
@@ -106,8 +106,7 @@ def launch_work(kernel: Kernel) -> tuple[WorkTerm, ...] | None:
 
     None if the host does not know how many there are.
     """
-    unknown = written_names(kernel.serial) | {v.name for v in kernel.locals}
-    found = _block(kernel.serial, _Middle({}, frozenset(unknown)))
+    found = _block(kernel.serial, _Middle({}, _unknown(kernel)))
     if found is None:
         return None
     total: dict[tuple[Linear, ...], Fraction] = {}
@@ -115,6 +114,36 @@ def launch_work(kernel: Kernel) -> tuple[WorkTerm, ...] | None:
         key = tuple(sorted(term.factors, key=repr))
         total[key] = total.get(key, Fraction(0)) + term.coefficient
     return tuple(WorkTerm(k, factors) for factors, k in total.items() if not _is_part(factors, total))
+
+
+def is_uneven(kernel: Kernel) -> bool:
+    """Tell whether iterations of the outermost axis have inner loops of different lengths, as those of a triangle."""
+    axis = kernel.loops[0].var
+    return _differs(kernel.serial, axis, _Middle({}, _unknown(kernel) - {axis}))
+
+
+def _differs(body: Iterable[Stmt], axis: str, middle: _Middle) -> bool:
+    """Tell whether the length of a loop in ``body`` depends on the variable ``axis``."""
+    for stmt in body:
+        match stmt:
+            case Loop(var=var, body=inner) if var == axis:
+                found = _differs(inner, axis, middle)
+            case Loop(body=inner):
+                trips = middle.iterations(stmt)
+                own = trips is not None and any(axis in names_in(atom) for atom in trips.terms)
+                found = own or _differs(inner, axis, middle.inside(stmt))
+            case If(_, then, other):
+                found = _differs((*then, *other), axis, middle)
+            case Assign() | While():
+                found = False
+        if found:
+            return True
+    return False
+
+
+def _unknown(kernel: Kernel) -> frozenset[str]:
+    """Return the names that the host cannot evaluate, but for loops."""
+    return frozenset(written_names(kernel.serial) | {v.name for v in kernel.locals})
 
 
 def _is_part(factors: tuple[Linear, ...], others: Collection[tuple[Linear, ...]]) -> bool:

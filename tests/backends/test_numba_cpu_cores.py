@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import get_num_threads, njit, types, void
+from numba import get_num_threads, get_thread_id, njit, types, void
 
 from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.backends.numba_cpu.parallel_for import CHUNKS_PER_CORE, LEAST_WORK, sharer
@@ -33,8 +33,8 @@ def noting(start, stop, order):  # type: ignore[no-untyped-def]
 
 
 @njit
-def shared(kernel, lo, trips, cores, array):  # type: ignore[no-untyped-def]
-    sharer_of_one(kernel, lo, 1, trips, cores, 1.0, (array,))
+def shared(kernel, lo, trips, cores, array, uneven):  # type: ignore[no-untyped-def]
+    sharer_of_one(kernel, lo, 1, trips, cores, 1.0, uneven, (array,))
 
 
 sharer_of_one = sharer(ARGS, least_work=0.0)
@@ -42,18 +42,19 @@ sharer_of_one = sharer(ARGS, least_work=0.0)
 
 @njit
 def left_alone(kernel, lo, trips, cores, work, array):  # type: ignore[no-untyped-def]
-    usual_sharer(kernel, lo, 1, trips, cores, work, (array,))
+    usual_sharer(kernel, lo, 1, trips, cores, work, False, (array,))
 
 
 usual_sharer = sharer(ARGS)
 
 
+@pytest.mark.parametrize("uneven", [False, True])
 @pytest.mark.parametrize("cores", [1, 2, 3, 5])
 @pytest.mark.parametrize("trips", [-3, 0, 1, 2, 3, 7, 8, 9, 100])
-def test_each_iteration_is_made_once(cores: int, trips: int) -> None:
+def test_each_iteration_is_made_once(cores: int, trips: int, uneven: bool) -> None:
     """Whatever the number of cores, of iterations fewer or more than there are chunks."""
     seen = np.zeros(128, np.int64)
-    shared(counting, 5, trips, cores, seen)
+    shared(counting, 5, trips, cores, seen, uneven)
     expected = np.zeros(128, np.int64)
     expected[5 : 5 + max(0, trips)] = 1
     assert seen.tolist() == expected.tolist()
@@ -62,9 +63,24 @@ def test_each_iteration_is_made_once(cores: int, trips: int) -> None:
 def test_chunks_are_even() -> None:
     """As many as there are cores times CHUNKS_PER_CORE, of one size where that divides the iterations."""
     order = np.zeros(64, np.int64)
-    shared(noting, 0, 64, 2, order)
+    shared(noting, 0, 64, 2, order, False)
     starts = np.flatnonzero(order)
     assert starts.tolist() == list(range(0, 64, 64 // (2 * CHUNKS_PER_CORE)))
+
+
+@njit(void(types.int64, types.int64, *ARGS))
+def signing(start, stop, thread):  # type: ignore[no-untyped-def]
+    for i in range(start, stop):
+        thread[i] = get_thread_id()
+
+
+def test_cores_share_a_triangle_evenly() -> None:
+    """Each has as many iterations from the first half as from the second."""
+    thread = np.zeros(64, np.int64)
+    cores = get_num_threads()
+    shared(signing, 0, 64, cores, thread, True)
+    early, late = (np.bincount(half, minlength=cores).tolist() for half in (thread[:32], thread[32:]))
+    assert 64 % (cores * CHUNKS_PER_CORE) or early == late
 
 
 @pytest.mark.parametrize(("work", "calls"), [(LEAST_WORK - 1, 1), (LEAST_WORK, 2 * CHUNKS_PER_CORE)])

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import float64, int64, njit, types, void
+from numba import boolean, float64, int64, njit, types, void
 
 from looptune.backends.codegen.python import ident
 from looptune.backends.cuda.cuda_c_writer import file_text
@@ -66,8 +66,8 @@ def backwards(args: tuple[Any, ...]) -> Callable[..., None]:
     """What ``sharing.sharer`` gives, but chunks run one after the other, the last one first."""
     kernel, packed = types.FunctionType(void(int64, int64, *args)), types.BaseTuple.from_types(args)
 
-    @njit(void(kernel, int64, int64, int64, int64, float64, packed))
-    def share(kernel, lo, step, trips, cores, work, args):  # type: ignore[no-untyped-def]
+    @njit(void(kernel, int64, int64, int64, int64, float64, boolean, packed))
+    def share(kernel, lo, step, trips, cores, work, uneven, args):  # type: ignore[no-untyped-def]
         chunks = min(max(trips, 0), 4 * cores)
         for back in range(chunks):
             chunk = int64(chunks - 1 - back)

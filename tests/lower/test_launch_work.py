@@ -13,11 +13,15 @@ NEST = "void f(int n, int m, float A[n][m]) {{ for (int i = 0; i < n; i++) for (
 STEP = "A[i][j] = 2 * A[i][j];"
 
 
-def works(text: str, *lines: str) -> list[str]:
-    """Return what the driver tells of each launch."""
+def told(text: str, *lines: str) -> list[list[str]]:
+    """Return what the driver tells of each launch: its work, and whether it is uneven."""
     plan = finish(planned(text, *lines), Machine(blocks=False))
     calls = [line for line in driver_function(plan, FunctionWriter(plan), stops=False) if "__share(" in line]
-    return [line.split(" cores, ")[-1].split(", (")[0] for line in calls]
+    return [line.split(" cores, ")[-1].split(", (")[0].split(", ") for line in calls]
+
+
+def works(text: str, *lines: str) -> list[str]:
+    return [work for work, _ in told(text, *lines)]
 
 
 @pytest.mark.parametrize(
@@ -55,3 +59,17 @@ def test_the_host_knows_its_loops() -> None:
       for (int k = 1; k < n; k++) for (int i = k + 1; i < n; i++) A[k][i] = 2 * A[k - 1][i];
     }"""
     assert "1.0 * (n - k)" in works(text)
+
+
+@pytest.mark.parametrize(
+    ("hi", "lines", "uneven"),
+    [
+        ("m", (), "False"),
+        ("i", (), "True"),
+        ("m", ("loop i: tile i:32",), "False"),
+        ("i", ("loop i: tile i:8",), "True"),
+    ],
+)
+def test_triangles_are_uneven(hi: str, lines: tuple[str, ...], uneven: str) -> None:
+    """Strips of a rectangle are not, though their bounds name the strip."""
+    assert [u for _, u in told(NEST.format("0", hi, "A[i][0] += A[i][j];"), *lines)] == [uneven]

@@ -1,6 +1,6 @@
 """Calls of compiled functions by their addresses, which the driver of a version is given when it runs.
 
-    addresses = [share, kernel, ...]        call(addresses[0], addresses[1], lo, step, trips, cores, work, (A, B, n))
+    addresses = [share, kernel, ...]        call(addresses[0], addresses[1], lo, step, trips, cores, work, uneven, args)
 
 A driver that names its kernels is compiled with each version again, and LLVM compiles the kernels once more with it. By
 addresses it depends only on how kernels are launched, so that many versions share one, and its code can be stored.
@@ -45,14 +45,14 @@ def kernel_caller(args: tuple[Any, ...]) -> Callable[..., None]:
 
 @cache
 def share_caller(args: tuple[Any, ...]) -> Callable[..., None]:
-    """Return ``call(share, kernel, lo, step, trips, cores, work, packed)``.
+    """Return ``call(share, kernel, lo, step, trips, cores, work, uneven, packed)``.
 
     ``sharer(args)`` is at the address ``share``, and a kernel ``void(int64, int64, *args)`` at the address ``kernel``.
     """
     kernel_type, *numbers, packed_type = share_types(args)
 
     @intrinsic
-    def call(typingctx, share, kernel, lo, step, trips, cores, work, packed):  # type: ignore[no-untyped-def]
+    def call(typingctx, share, kernel, lo, step, trips, cores, work, uneven, packed):  # type: ignore[no-untyped-def]
         def emit(context, builder, signature, given):  # type: ignore[no-untyped-def]
             share_at, kernel_at, *others = given
             function = cgutils.create_struct_proxy(kernel_type)(context, builder)

@@ -41,7 +41,7 @@ from looptune.ir.nodes import (
 )  # fmt: skip
 from looptune.ir.rewrite import walk
 from looptune.lower.cpu_names import CORES, IN_ANY_ORDER
-from looptune.lower.launch_work import Linear, as_number, launch_work
+from looptune.lower.launch_work import Linear, as_number, is_uneven, launch_work
 from looptune.lower.plan import FinishedPlan, HostLoop, Kernel, Launch, Plan
 from looptune.lower.signature import half_scalars
 
@@ -329,7 +329,7 @@ def _launch(
         return
     axis = kernel.loops[0]
     lo, step, count = writer.bound(axis.lo), axis.step, _trips(axis, writer)
-    yield f"{indent}{share}{lo}, {step}, {count}, cores, {work}, ({names + ',' if names else ''}))"
+    yield f"{indent}{share}{lo}, {step}, {count}, cores, {work}, {is_uneven(kernel)}, ({names + ',' if names else ''}))"
 
 
 def _work(kernel: Kernel, writer: FunctionWriter) -> str:
@@ -361,7 +361,7 @@ def _joined(share: str, tree: TeamReduce, names: str, work: str, writer: Functio
     for a in tree.accumulators:
         yield f"{indent}{_parts(a)} = np.empty(cores, {numba_type(a.private.dtype)})"
     given = f"{names}, {parts}, cores" if names else f"{parts}, cores"
-    yield f"{indent}{share}0, 1, cores, cores, {work}, ({given},))"
+    yield f"{indent}{share}0, 1, cores, cores, {work}, False, ({given},))"
     yield f"{indent}for chunk in range(cores):"
     for a in tree.accumulators:
         yield f"{indent}    {ident(a.private.name)} = {_parts(a)}[chunk]"
