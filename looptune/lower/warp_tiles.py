@@ -1,8 +1,10 @@
 """What the blocks of a kernel do that compute a matrix product on tensor cores, for code generation and prediction.
 
 copies        strips of the factors, several values of the sum's loop, are copied to shared memory in ``stages``
-products      each warp adds the product of two strips to its sums, which its lanes hold in registers
-body          what a thread does with a sum that is complete, for one element of the block after the other
+products      each warp adds the products of two strips to its sums, which its lanes hold in registers, step by step:
+              a step is as many values of the sum's loop as one instruction multiplies
+body          what a thread does with a sum that is complete, for one element of the block after the other, if the
+              conditions ``within`` hold; ``kept``: elements that it changes in any case, which are read in advance
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from looptune.ir.nodes import Expr, Load, Loop, Stmt, Var
-from looptune.lower.fragments import LANES, BlockShape
+from looptune.lower.fragments import GROUPS, LANES, BlockShape
 from looptune.lower.tiles import WIDE
 
 TILES = "strips__tile"
@@ -62,7 +64,10 @@ class WarpProduct:
 
 @dataclass(frozen=True, slots=True)
 class WarpTiles:
-    """The work of a block; ``loop`` is the header of the sum's loop, ``buffer`` the elements of one stage."""
+    """The work of a block; ``loop`` is the header of the sum's loop, ``buffer`` the elements of one stage.
+
+    ``ahead``: a lane loads what it needs of the next step while the tensor cores multiply that of this one.
+    """
 
     shape: BlockShape
     stages: int
@@ -72,6 +77,22 @@ class WarpTiles:
     buffer: int
     sums: int
     body: tuple[Stmt, ...]
+    ahead: bool = False
+    within: tuple[Expr, ...] = ()
+    kept: tuple[Load, ...] = ()
+
+    @property
+    def steps(self) -> tuple[tuple[WarpProduct, int], ...]:
+        """Return the steps of a strip, each with the first of its values."""
+        return tuple((p, k) for p in self.products for k in range(0, self.shape.strip, self.shape.fragment.steps))
+
+    def by_matrices(self, operand: StripOperand, right: bool) -> bool:
+        """Return whether one instruction loads four matrices of 8 x 4 words of a factor, whose rows are in memory.
+
+        Two fragments of the right factor are four matrices, or one of the left factor.
+        """
+        whole = self.shape.fragment.steps == GROUPS and self.dtype == "float32" and operand.along
+        return whole and (self.shape.wide_fragments % 2 == 0 if right else self.shape.fragment.rows == 2 * GROUPS)
 
     @property
     def split(self) -> bool:

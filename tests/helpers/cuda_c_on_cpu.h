@@ -106,14 +106,20 @@ static inline void await_copies(size_t left) {
 }
 /* What a warp does together, all warps of a block at the same time: lanes lend each other what they hold, by the
    fragments of the PTX ISA, written down apart from the code that makes the kernels. */
-static inline unsigned int rounded_to_tf32(float x) {
-    unsigned int bits;
-    memcpy(&bits, &x, 4);
-    return (bits & 0x7f800000) == 0x7f800000 ? bits : (bits + 0x1000) & 0xffffe000;
-}
 static inline float __uint_as_float(unsigned int bits) { float x; memcpy(&x, &bits, 4); return x; }
+static inline unsigned int __float_as_uint(float x) { unsigned int bits; memcpy(&bits, &x, 4); return bits; }
 static inline double as_factor(double x) { return x; }
-static inline double as_factor(unsigned int x) { return __uint_as_float(x); }
+static inline double as_factor(unsigned int x) { return __uint_as_float(x & 0xffffe000u); }
+/* Four matrices of eight rows of four floats; lane l names row l mod 8 of matrix l div 8. */
+static void matrices_of_warp(float *to, const float *row) {
+    static const float *rows[32][4][8];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    assert((uintptr_t)row % 16 == 0);
+    rows[warp][lane / 8][lane % 8] = row;
+    __syncthreads();
+    for (int k = 0; k < 4; k++) to[k] = rows[warp][k][lane / 4][lane % 4];
+    __syncthreads();
+}
 template <int M, int N, int K, class T, class F> static void multiply_of_warp(T *sums, const F *left, const F *right) {
     static double a[32][M][K], b[32][K][N];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = lane / 4, quad = lane % 4;

@@ -11,6 +11,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,7 @@ class Ahead:
     def names(self) -> dict[str, object]:
         copies: dict[str, object] = {"arrays_are_aligned": lambda: None, "array_is_aligned": lambda _: None}
         copies |= {f"copy_{width}_bytes_ahead": self.copy(width) for width in (4, 8, 16)}
-        return {**copies, "begin_copies": self.begin, **{f"await_copies_{n}": self.awaited(n) for n in range(4)}}
+        return {**copies, "begin_copies": self.begin, **{f"await_copies_{n}": self.awaited(n) for n in range(8)}}
 
 
 def of_lanes(text: str) -> dict[str, object]:
@@ -72,35 +73,52 @@ def of_lanes(text: str) -> dict[str, object]:
     return {name: made for name in re.findall(r"^def (\w+)\(typingctx", text, re.MULTILINE) if (made := lane(name))}
 
 
+FACTORS: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+"""What the sums of a lane need of a factor of a step, by the array in which the lane holds its own part of it."""
+
+
 def lane(name: str) -> Callable[..., None] | None:
     """Of lane (g, q), the sums in row g + 8 * (x div 2) and column 2 * q + x mod 2 of each m x 8 of its warp."""
     kind, *numbers = name.partition("_")[0], *map(int, re.findall(r"\d+", name))
     own = lambda: divmod(Thread.running.thread_id % 32, 4)  # noqa: E731
 
-    def held(g: int, q: int) -> list[tuple[int, int]]:
-        rows, columns, m = *numbers[:2], numbers[2 if kind == "store" else 3]
-        blocks = ((i, j) for i in range(0, rows, m) for j in range(0, columns, 8))
-        return [(i + g + 8 * (x // 2), j + 2 * q + x % 2) for i, j in blocks for x in range(m // 4)]
+    def load(held: np.ndarray, strips: np.ndarray, place: int) -> None:
+        count, m, n, steps, side, step = numbers[:6]
+        (g, q), right = own(), "_right_" in name
+        every = product(range(count), range(2 if right else m // 8))
+        rows = [n * i + 2 * q + x if right else m * i + g + 8 * x for i, x in every]
+        thread = Thread.running.thread_id % 32
+        if "matrices" in name:
+            first = place - ((thread % 8 + thread // 16 * 8) if right else thread % 16) * side
+            first -= (thread % 16 // 8 if right else thread // 16) * 4
+        else:
+            first = place - g * side - q * step
+        found = np.array([[strips[first + r * side + k * step] for k in range(steps)] for r in rows], np.float64)
+        FACTORS[id(held)] = found, held
 
-    def multiply(sums: np.ndarray, strips: np.ndarray, a: int, b: int) -> None:
-        strip, _, _, _, a0, a1, b0, b1 = numbers[2:]
-        g, q = own()
-        for x, (i, j) in enumerate(held(g, q)):
-            left, right = a - g * a0 - q * a1 + i * a0, b - g * b0 - q * b1 + j * b0
-            with np.errstate(over="ignore"):
-                terms = [np.float64(strips[left + k * a1]) * np.float64(strips[right + k * b1]) for k in range(strip)]
-                sums[x] += sums.dtype.type(sum(terms))
+    def multiply(sums: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
+        high, wide, m = numbers[:3]
+        a, b = FACTORS[id(left)][0], FACTORS[id(right)][0]
+        with np.errstate(over="ignore"):
+            for x, (i, j, r) in enumerate(product(range(high), range(wide), range(m // 4))):
+                sums[x] += sums.dtype.type(a[i * (m // 8) + r // 2] @ b[2 * j + r % 2])
+
+    def gather(sums: np.ndarray, strip: np.ndarray) -> None:
+        sums += strip
+        strip[:] = 0
 
     def store(sums: np.ndarray, strips: np.ndarray, place: int) -> None:
-        pitch = numbers[-2]
-        g, q = own()
-        for x, (i, j) in enumerate(held(g, q)):
-            strips[place - g * pitch - 2 * q + i * pitch + j] = sums[x]
+        rows, columns, m, _, _, pitch, _ = numbers
+        blocks = ((i, j) for i in range(0, rows, m) for j in range(0, columns, 8))
+        for x, (i, j, r) in enumerate((i, j, r) for i, j in blocks for r in range(m // 4)):
+            strips[place + (i + 8 * (r // 2)) * pitch + j + r % 2] = sums[x]
 
     def clear(sums: np.ndarray) -> None:
         sums[:] = 0
 
-    found: dict[str, Callable[..., None]] = {"multiply": multiply, "store": store, "clear": clear}
+    found: dict[str, Callable[..., None]] = {
+        "load": load, "multiply": multiply, "gather": gather, "store": store, "clear": clear,
+    }  # fmt: skip
     return found.get(kind) if numbers else None
 
 

@@ -28,7 +28,7 @@ from tests.helpers.tensor_cases import CASES, CORR, GEMM, HEAD, SMALL, UPDATE
 simulator = pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-cuda")
 compiler = pytest.mark.skipif(cuda_c_on_cpu.GXX is None, reason="needs g++")
 TOLERANCE = 1e-12
-ROUNDED = 1e-6
+ROUNDED = 3e-5
 FLOATS = {name: case for name, case in CASES.items() if name.startswith("floats")}
 DOUBLES = {name: case for name, case in CASES.items() if name not in FLOATS}
 SOME = {name: replace(CASES[name], sizes=CASES[name].sizes[:1])
@@ -85,9 +85,9 @@ def test_it_compiles() -> None:
     case = CASES["a factor apart"]
     plan = kernel_cases.planned(case.text, case.lines, case.sizes[1])
     for backend in (CudaC("sm_90"), NumbaCuda("sm_90")):
-        assert "mma.sync.aligned.m16n8k16" in backend.ptx(plan)
+        assert "mma.sync.aligned.m16n8k8" in backend.ptx(plan)
         assert backend.build(plan).resources[0].local_bytes == 0
-        with pytest.raises(ResourceError, match="16x8x16 elements at once, which needs sm_90, this is sm_80"):
+        with pytest.raises(ResourceError, match="16x8x8 elements at once, which needs sm_90, this is sm_80"):
             type(backend)("sm_80").build(plan)
 
 

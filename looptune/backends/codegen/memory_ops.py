@@ -25,6 +25,8 @@ LEAST_CAPABILITY = 80
 WIDTHS = (16, 8, 4)
 """Bytes that one such copy takes."""
 BEGIN, AWAIT = "begin_copies", "await_copies"
+MOST_GROUPS = 8
+"""Of copies in progress: ``tensor`` has as many stages at most."""
 IMPORTS = ("from llvmlite import ir", "from numba import types", "from numba.cuda.extending import intrinsic")
 _COPY = '''\
 @intrinsic
@@ -82,8 +84,8 @@ def helpers(kernels: Iterable[str]) -> Iterator[str]:
     if any(BEGIN in text for text in texts):
         yield _ORDER.format(name=BEGIN, what="Copies begun since the last call are a group.",
                             ptx="cp.async.commit_group")  # fmt: skip
-    for groups in range(4):
-        if any(wait_group_name(groups) in text for text in texts):
+    for groups in range(MOST_GROUPS):
+        if any(f"{wait_group_name(groups)}(" in text for text in texts):
             yield _ORDER.format(name=wait_group_name(groups), what=f"All groups but the last {groups} have arrived.",
                                 ptx=f"cp.async.wait_group {groups}")  # fmt: skip
 

@@ -20,8 +20,9 @@ from looptune.lower.addresses import address_parts
 from looptune.lower.known_values import greatest
 
 if TYPE_CHECKING:
+    from looptune.backends.codegen.matrix_ops import FragmentLoad, StepProduct
     from looptune.lower.plan import Dimension, FinishedPlan
-    from looptune.lower.warp_tiles import WarpProduct, WarpTiles
+    from looptune.lower.warp_tiles import WarpTiles
 
 Within = Callable[[str], Iterator[str]]
 """The lines of a block at an indentation."""
@@ -321,8 +322,16 @@ class TensorCoreWriter(KernelWriter):
         """Return the statement that sets the sums of a lane to zero."""
 
     @abstractmethod
-    def multiply_strips(self, tiles: WarpTiles, product: WarpProduct, sums: str, left: str, right: str) -> str:
-        """Return the statement that adds the product of two strips, which begin at ``left`` and ``right``, to sums."""
+    def load_fragments(self, load: FragmentLoad, to: str, place: str) -> str:
+        """Return the statement that loads what a lane holds of a factor from the strips, from ``place`` on."""
+
+    @abstractmethod
+    def multiply_step(self, product: StepProduct, sums: str, left: str, right: str) -> str:
+        """Return the statement that adds the product of what the lanes of a warp hold to sums."""
+
+    @abstractmethod
+    def gather_sums(self, sums: str, strip: str, count: int) -> str:
+        """Return the statement that adds the sums of a strip to others, and sets them to zero."""
 
     @abstractmethod
     def store_sums(self, tiles: WarpTiles, sums: str, place: str) -> str:

@@ -19,7 +19,7 @@ from looptune.backends.codegen.c_host import host_writer, steps
 from looptune.backends.codegen.grid_barrier import CUDA_LAUNCH, CUDA_LEAVE, CUDA_MEET, LEAVE, MEET, TOGETHER
 from looptune.backends.codegen.identifiers import CUDA_NAMES, avoid_reserved
 from looptune.backends.codegen.kernel import dynamic_shared_bytes
-from looptune.backends.codegen.matrix_ops import StripProduct, clear_name, store_name
+from looptune.backends.codegen.matrix_ops import FragmentLoad, StepProduct, clear_name, gather_name, store_name
 from looptune.backends.codegen.memory_ops import aligned
 from looptune.backends.codegen.register_limits import launch_bounds, max_registers
 from looptune.backends.codegen.writer import TensorCoreWriter
@@ -32,7 +32,7 @@ from looptune.lower.fp_contraction import is_product
 from looptune.lower.plan import ARRIVED, Dimension, FinishedPlan, Kernel, Plan, uncounted_arrays
 from looptune.lower.signature import extent_names, scalar_type
 from looptune.lower.tiles import WIDE
-from looptune.lower.warp_tiles import TILES, WarpProduct, WarpTiles
+from looptune.lower.warp_tiles import TILES, WarpTiles
 
 _SPECIAL = MappingProxyType({
     ("float32", "nan"): "__int_as_float(0x7fc00000)", ("float32", "inf"): "__int_as_float(0x7f800000)",
@@ -166,10 +166,17 @@ class CudaCWriter(CWriter, TensorCoreWriter):
         self.functions |= matrix_functions.clear(count, dtype)
         return f"{clear_name(count, dtype)}({sums});"
 
-    def multiply_strips(self, tiles: WarpTiles, product: WarpProduct, sums: str, left: str, right: str) -> str:
-        made = StripProduct.of(tiles, product)
-        self.functions |= matrix_functions.multiply(made)
-        return f"{made.name}({sums}, &{TILES}[{left}], &{TILES}[{right}]);"
+    def load_fragments(self, load: FragmentLoad, to: str, place: str) -> str:
+        self.functions |= matrix_functions.load(load)
+        return f"{load.name}({to}, &{TILES}[{place}]);"
+
+    def multiply_step(self, product: StepProduct, sums: str, left: str, right: str) -> str:
+        self.functions |= matrix_functions.multiply(product)
+        return f"{product.name}({sums}, {left}, {right});"
+
+    def gather_sums(self, sums: str, strip: str, count: int) -> str:
+        self.functions |= matrix_functions.gather(count)
+        return f"{gather_name(count)}({sums}, {strip});"
 
     def store_sums(self, tiles: WarpTiles, sums: str, place: str) -> str:
         self.functions |= matrix_functions.store(tiles)

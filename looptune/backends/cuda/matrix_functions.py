@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from looptune.backends.codegen.matrix_ops import StripProduct, clear_name, constants, instruction, store_name
+from looptune.backends.codegen.matrix_ops import (
+    LOAD_MATRICES,
+    FragmentLoad,
+    StepProduct,
+    clear_name,
+    gather_name,
+    instruction,
+    store_name,
+)
 from looptune.lower.fragments import GROUPS, Fragment
 
 if TYPE_CHECKING:
@@ -26,82 +34,88 @@ __device__ __forceinline__ void {name}({types[0]} *sums, const {types[1]} *left,
                  : {sums} : {factors});
 }}
 """
+_LOAD = """\
+__device__ __forceinline__ void {name}({number} *held, const {number} *from)
+{{
+    const int places[{count}] = {{{places}}};
+    #pragma unroll
+    for (int k = 0; k < {count}; k++) {{
+        held[k] = from[places[k]];
+    }}
+}}
+"""
+_MATRICES = """\
+__device__ __forceinline__ void {name}(float *held, const float *from)
+{{
+    const int places[{count}] = {{{places}}};
+    #pragma unroll
+    for (int k = 0; k < {count}; k++) {{
+        float *to = held + 4 * k;
+        asm volatile("{load} {{%0, %1, %2, %3}}, [%4];"
+                     : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
+                     : "r"((unsigned int)__cvta_generic_to_shared(from + places[k])) : "memory");
+    }}
+}}
+"""
 _MULTIPLY = """\
 __device__ __forceinline__ void {name}(double *sums, const double *left, const double *right)
 {{
     #pragma unroll
-    for (int k = 0; k < {strip}; k += {steps}) {{
-        double rows[{high}][{l}], columns[{r}];
+    for (int j = 0; j < {wide}; j++) {{
         #pragma unroll
         for (int i = 0; i < {high}; i++) {{
-            #pragma unroll
-            for (int x = 0; x < {l}; x++) {{
-                rows[i][x] = left[({m} * i + {groups} * (x % {upper})) * {a0} + (k + {quads} * (x / {upper})) * {a1}];
-            }}
-        }}
-        #pragma unroll
-        for (int j = 0; j < {wide}; j++) {{
-            #pragma unroll
-            for (int x = 0; x < {r}; x++) {{
-                columns[x] = right[{n} * j * {b0} + (k + {quads} * x) * {b1}];
-            }}
-            #pragma unroll
-            for (int i = 0; i < {high}; i++) {{
-                {multiply}(&sums[(i * {wide} + j) * {s}], rows[i], columns);
-            }}
+            {multiply}(&sums[(i * {wide} + j) * {s}], &left[i * {l}], &right[j * {r}]);
         }}
     }}
 }}
 """
 _PART = """\
-__device__ __forceinline__ void mma_part(float value, unsigned int *parts)
+/* The first 11 bits of a float, rounded, and the rest. */
+__device__ __forceinline__ void mma_part(float value, unsigned int *high, unsigned int *low)
 {
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(parts[0]) : "f"(value));
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(parts[1]) : "f"(value - __uint_as_float(parts[0])));
+    *high = (__float_as_uint(value) + 0x1000u) & 0xffffe000u;
+    *low = __float_as_uint(value - __uint_as_float(*high));
 }
 """
 _PARTS = """\
 __device__ __forceinline__ void {name}(float *sums, const float *left, const float *right)
 {{
-    unsigned int rows[{high}][{strip} / {steps}][2][{l}], columns[{strip} / {steps}][2][{r}], parts[2];
+    unsigned int rows[2][{high}][{l}], columns[2][{r}];
     #pragma unroll
-    for (int k = 0; k < {strip}; k += {steps}) {{
+    for (int i = 0; i < {high}; i++) {{
         #pragma unroll
-        for (int i = 0; i < {high}; i++) {{
-            #pragma unroll
-            for (int x = 0; x < {l}; x++) {{
-                int row = {m} * i + {groups} * (x % {upper}), step = k + {quads} * (x / {upper});
-                mma_part(left[row * {a0} + step * {a1}], parts);
-                rows[i][k / {steps}][0][x] = parts[0];
-                rows[i][k / {steps}][1][x] = parts[1];
-            }}
+        for (int x = 0; x < {l}; x++) {{
+            mma_part(left[i * {l} + x], &rows[0][i][x], &rows[1][i][x]);
         }}
     }}
     #pragma unroll
     for (int j = 0; j < {wide}; j++) {{
         #pragma unroll
-        for (int k = 0; k < {strip}; k += {steps}) {{
-            #pragma unroll
-            for (int x = 0; x < {r}; x++) {{
-                mma_part(right[{n} * j * {b0} + (k + {quads} * x) * {b1}], parts);
-                columns[k / {steps}][0][x] = parts[0];
-                columns[k / {steps}][1][x] = parts[1];
-            }}
+        for (int x = 0; x < {r}; x++) {{
+            mma_part(right[j * {r} + x], &columns[0][x], &columns[1][x]);
         }}
         #pragma unroll
         for (int i = 0; i < {high}; i++) {{
-            float added[{s}] = {{}};
-            #pragma unroll
-            for (int k = 0; k < {strip} / {steps}; k++) {{
-                {multiply}(added, rows[i][k][1], columns[k][0]);
-                {multiply}(added, rows[i][k][0], columns[k][1]);
-                {multiply}(added, rows[i][k][0], columns[k][0]);
-            }}
-            #pragma unroll
-            for (int x = 0; x < {s}; x++) {{
-                sums[(i * {wide} + j) * {s} + x] += added[x];
-            }}
+            {multiply}(&sums[(i * {wide} + j) * {s}], rows[1][i], columns[0]);
         }}
+        #pragma unroll
+        for (int i = 0; i < {high}; i++) {{
+            {multiply}(&sums[(i * {wide} + j) * {s}], rows[0][i], columns[1]);
+        }}
+        #pragma unroll
+        for (int i = 0; i < {high}; i++) {{
+            {multiply}(&sums[(i * {wide} + j) * {s}], rows[0][i], columns[0]);
+        }}
+    }}
+}}
+"""
+_GATHER = """\
+__device__ __forceinline__ void {name}(float *sums, float *strip)
+{{
+    #pragma unroll
+    for (int k = 0; k < {count}; k++) {{
+        sums[k] += strip[k];
+        strip[k] = 0;
     }}
 }}
 """
@@ -131,12 +145,26 @@ def clear(count: int, dtype: str) -> dict[str, str]:
     return {name: _CLEAR.format(name=name, count=count, number=C[dtype])}
 
 
-def multiply(product: StripProduct) -> dict[str, str]:
-    """Return the functions for the product of two strips, the last one first, by their names."""
+def load(made: FragmentLoad) -> dict[str, str]:
+    """Return the function that loads what a lane holds of a factor, by its name."""
+    places = made.matrix_places() if made.matrices else made.places()
+    text = (_MATRICES if made.matrices else _LOAD).format(
+        name=made.name, number=C[made.dtype], count=len(places), places=", ".join(map(str, places)), load=LOAD_MATRICES,
+    )  # fmt: skip
+    return {made.name: text}
+
+
+def multiply(product: StepProduct) -> dict[str, str]:
+    """Return the functions for the product of a step, the last one first, by their names."""
     fragment = f"mma_{'parts_' * product.split}{product.fragment.name}"
-    text = (_PARTS if product.split else _MULTIPLY).format(name=product.name, multiply=fragment, **constants(product))
+    text = (_PARTS if product.split else _MULTIPLY).format(name=product.name, multiply=fragment, **product.constants)
     functions = {fragment: _fragment(product.fragment, fragment, product.split), product.name: text}
     return functions | ({"mma_part": _PART} if product.split else {})
+
+
+def gather(count: int) -> dict[str, str]:
+    """Return the function that adds the sums of a strip to others, by its name."""
+    return {gather_name(count): _GATHER.format(name=gather_name(count), count=count)}
 
 
 def store(tiles: WarpTiles) -> dict[str, str]:

@@ -24,8 +24,9 @@ from looptune.lower.tiles import WIDE
 from looptune.lower.warp_tiles import TILES
 
 if TYPE_CHECKING:
+    from looptune.backends.codegen.matrix_ops import FragmentLoad, StepProduct
     from looptune.lower.plan import Dimension, FinishedPlan
-    from looptune.lower.warp_tiles import WarpProduct, WarpTiles
+    from looptune.lower.warp_tiles import WarpTiles
 
 HOST = "host_"
 """What the names of helpers open with that the launching function calls."""
@@ -121,9 +122,14 @@ class NumbaSpelling(TensorCoreWriter):
     def clear_sums(self, sums: str, count: int, dtype: str) -> str:
         return f"{matrix_ops.clear_name(count, dtype)}({sums})"
 
-    def multiply_strips(self, tiles: WarpTiles, product: WarpProduct, sums: str, left: str, right: str) -> str:
-        name = matrix_ops.StripProduct.of(tiles, product).name
-        return f"{name}({sums}, {TILES}, uint32({left}), uint32({right}))"
+    def load_fragments(self, load: FragmentLoad, to: str, place: str) -> str:
+        return f"{load.name}({to}, {TILES}, uint32({place}))"
+
+    def multiply_step(self, product: StepProduct, sums: str, left: str, right: str) -> str:
+        return f"{product.name}({sums}, {left}, {right})"
+
+    def gather_sums(self, sums: str, strip: str, count: int) -> str:
+        return f"{matrix_ops.gather_name(count)}({sums}, {strip})"
 
     def store_sums(self, tiles: WarpTiles, sums: str, place: str) -> str:
         return f"{matrix_ops.store_name(tiles)}({sums}, {TILES}, {place})"

@@ -1,6 +1,6 @@
 """Sections of a derived space for products in double precision whose sums the tensor cores of a GPU compute.
 
-each product                       blocks of 64 x 128 and of 64 x 64, and small ones for few sums
+each product                       blocks of up to 128 x 128, of 64 x 64, and small ones for few sums
 each of which half is enough       the same of its triangle
 """
 
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from looptune.tune.space.patterns import Patterns, ReductionPattern
 
 TILES = (
-    ("tensor, block 64x128, warp 32x32, stages 3", ("codelet: launchbounds 2", "codelet: { | swizzle 8 }")),
-    ("tensor, {block 64x64, warp 32x32 | block 32x32, warp 16x16}, stages {4, 3}", ()),
+    ("tensor, block {128x128, 128x64, 64x128}, warp 64x32, shape 16x8x4", ("codelet: { | swizzle 8 }",)),
+    ("tensor, block 64x64, warp {32x32, 32x16}", ()),
+    ("tensor, {block 32x64, warp {16x16, 32x16} | block 32x32, warp 16x16}", ()),
 )
-"""The fastest on an H200 for large products, two blocks on a multiprocessor; and smaller ones."""
+"""The fastest on an H200 for products of 2048 and more rows and columns, of about 1024, and smaller ones."""
 PACK = "codelet: pack"
 
 
