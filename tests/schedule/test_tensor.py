@@ -23,7 +23,7 @@ from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 from looptune.schedule.directives.tensor import SHAPES
 from tests.helpers import cross_check, cuda_c_on_cpu, kernel_cases
-from tests.helpers.tensor_cases import CASES, CORR, GEMM, HEAD, SMALL, UPDATE
+from tests.helpers.tensor_cases import CASES, CORR, GEMM, HEAD, LOCAL, SMALL, UPDATE
 
 simulator = pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-cuda")
 compiler = pytest.mark.skipif(cuda_c_on_cpu.GXX is None, reason="needs g++")
@@ -172,6 +172,36 @@ def test_more_shared_memory_than_a_kernel_declares() -> None:
         check_limits(finish(plans[2], Machine(blocks=True)))
     assert [dynamic_shared_bytes(kernel_cases.planned(text, (SMALL, *more)).kernels[0]) for text, more in
             ((UPDATE, ()), (CORR, ("loop i: gridify(i, j)",)))] == [0, 0]  # fmt: skip
+
+
+def test_a_step_is_loaded_ahead_where_registers_suffice() -> None:
+    """Two steps of a strip take turns; one alone does not, nor what the compiler has no registers for."""
+
+    def ahead(line: str, *more: str) -> bool:
+        tiles = kernel_cases.planned(GEMM, (f"loop k: tensor, {line}", *more)).kernels[0].warp_tiles
+        assert tiles is not None
+        return tiles.ahead
+
+    assert ahead("block 64x64, warp 32x32")
+    assert not ahead("block 64x64, warp 32x32, shape 16x8x16")
+    assert ahead("block 128x128, warp 64x32, shape 16x8x4")
+    assert not ahead("block 128x128, warp 64x32")
+    assert not ahead("block 64x64, warp 32x32", "codelet: launchbounds 4")
+    assert not ahead("block 64x64, warp 32x32", "codelet: maxregs 128")
+
+
+def test_what_an_element_changes_is_read_ahead() -> None:
+    """If its other iterations do not access it, and they change it in any case."""
+
+    def kept(text: str, *more: str) -> tuple[str, ...]:
+        tiles = kernel_cases.planned(text, (SMALL, *more)).kernels[0].warp_tiles
+        assert tiles is not None
+        return tuple(load.array for load in tiles.kept)
+
+    assert kept(GEMM) == ("C",)
+    assert kept(LOCAL) == ("C",)
+    assert kept(LOCAL.replace("s + C[i][j] * alpha", "s")) == ()
+    assert kept(GEMM.replace("C[i][j] *= 3;", "C[i][j] *= 3; if (A[i][0] > 0)").replace("*= 3; if", "= 3; if")) == ()
 
 
 def test_half_a_warp_reads_from_different_banks() -> None:

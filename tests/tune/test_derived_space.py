@@ -404,6 +404,6 @@ def test_products_of_doubles_are_first_for_tensor_cores(name: str, lines: tuple[
     """Large blocks first, with what takes factors apart and makes triangles a grid; of floats there is none."""
     first = next(s for s in derive(Analysis(load(POLYBENCH / f"{name}.c", dtype="float64").codelet)).split("\nor\n")
                  if "for gpu" in s)  # fmt: skip
-    assert {*lines, "codelet: launchbounds 2"} <= {*first.splitlines()}
-    assert "tensor, block 64x128, warp 32x32, stages 3" in first
+    assert {*lines, "codelet: { | swizzle 8 }"} <= {*first.splitlines()}
+    assert "tensor, block {128x128, 128x64, 64x128}, warp 64x32, shape 16x8x4" in first
     assert "tensor" not in derive(Analysis(load(POLYBENCH / f"{name}.c", dtype="float32").codelet))
