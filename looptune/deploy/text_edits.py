@@ -386,6 +386,8 @@ class _Splicer:
         body = body if body.strip() else inner + ";"
         made = f"{{\n{body}\n{indent}}}" if braced else body.removeprefix(indent)
         hoisted = self.hoisted(run, old, shared, indent)
+        if hoisted and self.layout.tokens[run.tokens[0] - 1].text == ":":
+            hoisted = [";", *hoisted]  # before C23 no declaration follows a label
         made = f"\n{indent}".join([*hoisted, made])
         return f"\n{indent}{made}" if made.startswith("#") and before.strip() else made
 

@@ -31,6 +31,7 @@ from looptune.frontend.normalize.sizes import replace_sizeof
 from looptune.frontend.other_languages import is_cxx
 from looptune.frontend.parse_errors import explain, skippable_range, unknown_type
 from looptune.frontend.pragma import Pragma, SourceText, classify, join_continued, span_over
+from looptune.frontend.scop_ends import with_pragmas
 from looptune.frontend.symbol_table import Options, Scope
 from looptune.ir.nodes import Const, Expr
 from looptune.ir.simplify import is_integer
@@ -86,6 +87,18 @@ def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], 
 
 
 _PRAGMAS = re.compile(r"(?:^#pragma \d+[ \t]*\n\s*)+\Z", re.MULTILINE)
+
+
+def _is_braceless(node: Any) -> bool:
+    """Return whether a compound statement is the one that pycparser makes of a statement and the pragmas before it."""
+    items = node.block_items or []
+    return bool(items) and isinstance(items[0], c_ast.Pragma) and items[0].coord == node.coord
+
+
+def _labelled(node: Any) -> list[Any]:
+    """Return the statement after a label, and the pragmas before it, as those of the block around the label."""
+    return list(node.block_items) if isinstance(node, c_ast.Compound) and _is_braceless(node) else [node]
+
 
 _MOST_PARTS = 65_536
 """Parts of an initialiser list with named elements."""
@@ -412,6 +425,9 @@ class _Reader:
         match node:
             case None:
                 return s.Block(())
+            case c_ast.Compound() if _is_braceless(node):
+                with self.scope():
+                    return s.Block(self.items(node.block_items))
             case c_ast.Compound():
                 with self.scope():
                     return s.Block(self.items(node.block_items or []), span=self.span(node))
@@ -426,12 +442,11 @@ class _Reader:
             if isinstance(node, c_ast.Pragma):
                 marks.append(self.pragma(node))
                 continue
-            found += [s.PragmaItem(p, span=p.span) for p in join_continued(marks)]
+            found = with_pragmas(found, join_continued(marks))
             marks = []
             made = self.item(node)
             found += [*self.declared_constants(), *made]
-        found += [s.PragmaItem(p, span=p.span) for p in join_continued(marks)]
-        return tuple(found)
+        return tuple(with_pragmas(found, join_continued(marks)))
 
     def item(self, node: Any) -> tuple[s.Item, ...]:
         span = self.span(node)
@@ -466,10 +481,13 @@ class _Reader:
                 return (s.Switch(self.expr(node.cond), self.block(node.stmt), span=span),)
             case c_ast.Label():
                 label = (s.Label(node.name, span=span),) if node.name in self.targets else ()
-                return (*label, *self.item(node.stmt))
+                return (*label, *self.items(_labelled(node.stmt)))
             case c_ast.Case() | c_ast.Default():
                 value = self.expr(node.expr) if isinstance(node, c_ast.Case) else None
-                return (s.Case(value, span=span), *self.items(node.stmts or []))
+                return (
+                    s.Case(value, span=span),
+                    *self.items([n for stmt in node.stmts or [] for n in _labelled(stmt)]),
+                )
             case _:
                 expr = self.expr(node)
                 return (s.Evaluate(expr, span=expr.span),)

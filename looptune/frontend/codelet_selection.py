@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from looptune.core.errors import ParseError, UnsupportedError, UsageError
-from looptune.core.source import Span
+from looptune.core.source import NOWHERE, Span
 from looptune.frontend import c_ast, hmpp, nests
+from looptune.frontend.scop_ends import is_braceless
 
 if TYPE_CHECKING:
     from looptune.frontend.preprocess import Preprocessed
@@ -83,6 +84,9 @@ class Region:
     begin: Span
     end: Span
     kind: Literal["scop", "block", "nest"] = "scop"
+
+
+BRACELESS = "before a body without braces must mark one loop: write braces around the scop"
 
 
 def codelets(file: c_ast.File) -> tuple[CodeletFunction, ...]:
@@ -293,7 +297,8 @@ def region(body: c_ast.Block, name: str = "", mark: Span | None = None) -> Regio
 
         found = _find(body, (), chosen) if places else None
         if places and found is None:
-            raise ParseError(f"{what} {unpaired}", places[0])
+            alone = is_braceless(body, places[0])
+            raise ParseError(f"{what} {BRACELESS if alone else unpaired}", places[0])
         if found is not None:
             return _region(body, *found)
     return None
@@ -311,7 +316,17 @@ def _region(
             own = items[start : stop + 1]
             return Region(declared, own, items[stop + 1 :], outside, own[0].span, loop.span, "nest")
         case last:
-            return Region(declared, items[start + 1 : stop], items[stop + 1 :], outside, items[start].span, last.span)
+            own = items[start + 1 : stop]
+            if block.span is NOWHERE:
+                _check_loop(own, items[start].span)
+                return Region(declared, own, items[stop + 1 :], outside, own[0].span, own[-1].span, "nest")
+            return Region(declared, own, items[stop + 1 :], outside, items[start].span, last.span)
+
+
+def _check_loop(items: tuple[c_ast.Item, ...], begin: Span) -> None:
+    """Raise ParseError where a scop that is a body without braces is no loop, beside which nothing can be written."""
+    if not items or not isinstance(items[-1], c_ast.For | c_ast.While):
+        raise ParseError(f"#pragma scop {BRACELESS}", begin)
 
 
 def nest_region(body: c_ast.Block, loop: Span) -> Region:

@@ -127,6 +127,7 @@ class _Builder:
         env |= {base(d.name): d.name for d in self.struct_copies}
         self.body = resolve(self.function.body, env)
         self.region = self.part(self.body, marked)
+        self.check_declared()
         self.result = self.result_array() if self.region is None else ""
         self.returned: tuple[Array, ...] = ()
         self.fields: tuple[FieldVariable, ...] = ()
@@ -174,6 +175,15 @@ class _Builder:
         if self.chosen.nest is not None:
             return nest_region(body, self.chosen.nest)
         return None if marked else region(body, self.function.name, self.chosen.mark)
+
+    def check_declared(self) -> None:
+        """Raise UnsupportedError for a variable of the scop that is used after it, where a call would hide it."""
+        after = frozenset() if self.region is None else used_names(self.region.after)
+        for item in () if self.region is None else self.region.items:
+            match item:
+                case c_ast.Declare(name) if name in after:
+                    raise UnsupportedError(f"{base(name)} is declared in this scop and used after it: declare it "
+                                           "before #pragma scop", item.span)  # fmt: skip
 
     @property
     def is_nest(self) -> bool:

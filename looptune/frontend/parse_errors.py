@@ -28,10 +28,21 @@ def explain(source: Preprocessed, problem: str, last: Any) -> tuple[ParseError, 
     token = source.tokens[at]
     before = source.tokens[at - 1] if at else None
     message, stumbled = _message(place["what"], token, before)
-    foreign = _foreign(source.tokens, at, cxx=is_cxx(token.span.file))
+    foreign = _foreign(source.tokens, at, cxx=is_cxx(token.span.file)) or _parted(source, at)
     if foreign is not None:
         message, stumbled = foreign
     return ParseError(message + _hint(source), stumbled.span), at
+
+
+def _parted(source: Preprocessed, at: int) -> tuple[str, Token] | None:
+    """Return that a pragma parts a statement without braces from its ``else``, or from the ``while`` of its ``do``."""
+    for k in (at, at + 1):
+        if 0 < k < len(source.tokens) and source.tokens[k].text in ("else", "while"):
+            before, token = source.tokens[k - 1], source.tokens[k]
+            lines = (p.span.line for p in source.pragmas if p.span.file == token.span.file == before.span.file)
+            if before.text in (";", "}") and any(before.span.line < line < token.span.line for line in lines):
+                return f"a pragma stands between a statement and its {token.text}: write the statement in braces", token
+    return None
 
 
 _GNU_WORDS = {

@@ -178,11 +178,26 @@ def layout(
 
 def _part(whole: Layout, block: StatementList, within: tuple[int, int]) -> StatementList | None:
     """Return the statements of the block, or of one inside it, that the text between two places is."""
-    inside = tuple(p for p in block.statements if within[0] <= _start(whole, p) < within[1])
+    pieces = (_after_labels(whole, p, within[0]) for p in block.statements)
+    inside = tuple(p for p in pieces if within[0] <= _start(whole, p) < within[1])
     if inside:
-        return StatementList(inside, True)
+        return StatementList(inside, block.braced)
     found = (_part(whole, inner, within) for piece in block.statements for inner in piece.blocks)
     return next((part for part in found if part is not None), None)
+
+
+def _after_labels(whole: Layout, piece: SourceStatement, place: int) -> SourceStatement:
+    """Return the statement after the labels that end before a place of the text."""
+    while (
+        piece.blocks
+        and not piece.blocks[0].braced
+        and whole.tokens[piece.blocks[0].statements[0].first_token - 1].text == ":"
+    ):
+        inner = piece.blocks[0].statements[0]
+        if _start(whole, piece) >= place or _start(whole, inner) < place:
+            return piece
+        piece = inner
+    return piece
 
 
 def _start(whole: Layout, piece: SourceStatement) -> int:

@@ -1,0 +1,15 @@
+/* expect:
+FILE:9:10: last is declared in this scop and used after it: declare it before #pragma scop
+    double last = 0;
+           ^^^^
+  --kernel chooses one of its loop nests: f:10, f:11
+*/
+void f(int n, double *x) {
+  x[0] = 1;
+#pragma scop
+  double last = 0;
+  for (int i = 0; i < n; i++) last = x[i];
+  for (int i = 0; i < n; i++) x[i] = last;
+#pragma endscop
+  x[1] = last;
+}
