@@ -1,8 +1,8 @@
 /* expect:
-FILE:9:10: last is declared in this scop and used after it: declare it before #pragma scop
+FILE:10:10: last is declared in this scop and used after it: declare it before #pragma scop
     double last = 0;
            ^^^^
-  --kernel chooses one of its loop nests: f:10, f:11
+  --kernel chooses one of its loop nests: f:11, f:12
 */
 void f(int n, double *x) {
   x[0] = 1;
