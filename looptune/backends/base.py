@@ -108,6 +108,13 @@ class Backend(ABC):
     @abstractmethod
     def build(self, plan: Plan) -> Binary: ...
 
+    def build_ahead(self, plan: Plan, first: int) -> None:
+        """Put the code of kernels that ``build`` will need into the cache, those from number ``first`` on at first.
+
+        Several processes then share the building of one plan. Does nothing where kernels have no cache.
+        """
+        del plan, first
+
     @abstractmethod
     def load(self, binary: Binary) -> Program: ...
 

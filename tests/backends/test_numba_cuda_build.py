@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -52,6 +55,36 @@ def test_an_unchanged_kernel_is_compiled_once(tmp_path: Path) -> None:
     again = targets.backend("numba-cuda", tmp_path).build(planned())
     assert (again.objects, again.resources) == (first.objects, first.resources)
     assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_what_is_built_ahead_is_not_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels that another process has compiled are in the cache; a backend without one has nothing to do."""
+    cubin = importlib.import_module("looptune.backends.cuda.cubin")
+    for name in ("numba-cuda", "cuda-c"):
+        targets.backend(name, tmp_path).build_ahead(planned(), 1)
+    monkeypatch.setattr(cubin, "link", None)
+    for name in ("numba-cuda", "cuda-c"):
+        assert [*targets.backend(name, tmp_path).build(planned()).objects] == ["two_0", "two_1"]
+    targets.backend("numba-cpu", tmp_path).build_ahead(planned(), 0)
+
+
+def test_two_processes_do_not_compile_one_kernel(tmp_path: Path) -> None:
+    """The second one waits for the first, and takes its code."""
+    cubin = importlib.import_module("looptune.backends.cuda.cubin")
+    begun, made = threading.Event(), []
+
+    def make() -> tuple[bytes, str]:
+        made.append(begun.set())
+        time.sleep(0.1)
+        return b"code", "log"
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(cubin.load_or_make, tmp_path, ("one",), make)
+        assert begun.wait(10.0)
+        second = pool.submit(cubin.load_or_make, tmp_path, ("one",), make)
+        assert first.result() == second.result() == (b"code", "log")
+    assert len(made) == 1
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_kernels_that_differ_in_names_are_one(tmp_path: Path) -> None:

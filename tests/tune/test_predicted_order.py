@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,12 +16,19 @@ from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.cost_model import devices
+from looptune.tune.execution.lab import PreparedVersion
+from looptune.tune.execution.worker_loop import TaskResult
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.measure.pruning import predicted_outcome
+from looptune.tune.session.budget import Budget
 from looptune.tune.session.predicted_time import predicted_us
 from looptune.tune.space.space import Configuration, parse
 from looptune.tune.store.store import Store
+from looptune.tune.strategies.exhaustive import Exhaustive
+from tests.helpers import local_sweep
 from tests.helpers.fake_lab import FakeLab, ran, run
+from tests.helpers.fake_tasks import timed
+from tests.helpers.fake_workers import FakeWorkers
 
 SPACE = parse("loop k: { predicted 900000, unroll 2 | predicted 20, unroll 4 | predicted 90000000, unroll 8 }", "s")
 
@@ -49,6 +57,30 @@ def test_versions_run_in_the_order_of_their_predictions(tmp_path: Path) -> None:
     with Store.open(tmp_path / "store") as store:
         stopped = [row.outcome for row in store.rows() if row.status == "cut_off"]
     assert [o.where for o in stopped if isinstance(o, CutOff)] == [PREDICTED] * 4
+
+
+def test_idle_processes_compile_kernels_ahead(tmp_path: Path) -> None:
+    """As many as have nothing to do fill the cache for a build; what they say is no version's reply."""
+    asked: list[tuple[str, Any]] = []
+
+    def compiled(lab: int, step: str, given: Any) -> TaskResult:
+        asked.append((step, given))
+        prepared = PreparedVersion("source", "task", 20.0, ("first", "second", "third"))
+        return TaskResult(prepared if step == "prepare" else None if step == "ahead" else "built")
+
+    def open_workers(labs: Any) -> FakeWorkers:
+        return FakeWorkers(compiled, lambda lab, built, best: TaskResult(timed(10.0)), compilers=2)
+
+    with Store.open(tmp_path / "store") as store:
+        space = Exhaustive(parse("loop k: unroll 4", "s"))
+        given = {"budget": Budget(), "progress": lambda p: None, "first": ()}
+        (result,) = local_sweep.swept([(FakeLab(tmp_path), space)], store, open_workers, **given)
+    assert [what for what in asked if what[0] != "prepare"] == [
+        ("build", "task"),
+        ("ahead", "first"),
+        ("ahead", "second"),
+    ]
+    assert result.counts["timed"] == 1
 
 
 def test_the_cost_model_tells_a_launch_a_row_from_one_launch() -> None:

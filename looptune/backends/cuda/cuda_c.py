@@ -59,6 +59,14 @@ class CudaC(Backend):
         objects = {name: code for name, (code, _) in built.items()}
         return Binary(self.name, finished, file_text(finished), objects, used, time.perf_counter() - start)
 
+    def build_ahead(self, plan: Plan, first: int) -> None:
+        if self.cache is not None:
+            finished = self._finished(plan)
+            check_limits(finished)
+            kernels = finished.compiled_kernels
+            for kernel in (*kernels[first:], *kernels[:first]):
+                self._cubin(finished, kernel)
+
     def ptx(self, plan: Plan) -> str:
         """Return the PTX of every kernel, without a GPU."""
         finished = self._finished(plan)

@@ -188,12 +188,24 @@ class NumbaCuda(Backend):
         check_limits(finished)
         check_capability(finished, self.arch)
         opening, texts = _texts(finished)
-        name, kernels = ident(plan.codelet.name), finished.compiled_kernels
-        built = {k.name: self._cubin(finished, k, opening, alpha_rename(texts[k.name], name)) for k in kernels}
+        built, kernels = self._cubins(finished, opening, texts, 0), finished.compiled_kernels
         resources = tuple(cubin.resources(k, built[k.name][1]) for k in kernels)
-        objects = {name: code for name, (code, _) in built.items()}
+        objects = {k.name: built[k.name][0] for k in kernels}
         source = self._module(finished, opening, texts)
         return Binary(self.name, finished, source, objects, resources, time.perf_counter() - start)
+
+    def build_ahead(self, plan: Plan, first: int) -> None:
+        if self.cache is not None:
+            finished = self._finished(plan)
+            check_limits(finished)
+            self._cubins(finished, *_texts(finished), first)
+
+    def _cubins(self, plan: FinishedPlan, opening: str, texts: Mapping[str, str], first: int) -> dict[str, cubin.Code]:
+        """Return the code of each kernel; the longest are compiled first, beginning with number ``first`` of them."""
+        name = ident(plan.codelet.name)
+        ordered = sorted(plan.compiled_kernels, key=lambda k: -len(texts[k.name]))
+        turned = (*ordered[first:], *ordered[:first])
+        return {k.name: self._cubin(plan, k, opening, alpha_rename(texts[k.name], name)) for k in turned}
 
     def ptx(self, plan: Plan) -> str:
         """Return the PTX of every kernel, without a GPU."""

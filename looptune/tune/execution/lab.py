@@ -18,12 +18,13 @@ class PreparedVersion:
 
     ``source_key``: a hash of the emitted source; versions with equal keys are one version. ``task``: what the build
     needs, pickled if it is large, since the coordinator only passes it on. ``predicted_us``: its predicted time at the
-    user's sizes, None if nothing is predicted.
+    user's sizes, None if nothing is predicted. ``ahead``: what idle processes can do for its builds, most useful first.
     """
 
     source_key: str
     task: Any
     predicted_us: float | None = None
+    ahead: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class VersionBuilder(Lab, Protocol):
 
         work("prepare", configuration) -> PreparedVersion | Outcome  schedule, map and emit; Illegal if it is refused
         work("build", task)            -> built | Outcome
+        work("ahead", one of ahead)    -> None                       kernels of a build to come, for the cache
         measure(built, best)           -> Outcome | NextStep
 
     An exception in work is NotBuilt, one in measure is Crashed. Of the facts of a Timed or a CutOff, ``verify_s`` and

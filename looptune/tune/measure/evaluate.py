@@ -15,7 +15,7 @@ further. A version that is far slower than the best is not measured to its end (
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from looptune.tune.execution.process import Setup
     from looptune.tune.incumbent import Incumbent
     from looptune.tune.space.space import Configuration
+
+
+PARTS = 3
+"""So many processes compile the kernels of one plan, if they have nothing else to do."""
 
 
 @dataclass(slots=True)
@@ -79,9 +83,16 @@ class KernelBuilder:
             emitted = self.backend.emit(replace(plans.timed, schedule_text=""))
         except (DirectiveError, IllegalTransform, ParseError) as error:
             return Illegal(error.message)
-        predicted_us = None if self.predict is None else self.predict(plans.timed)
-        key = hashlib.sha256(emitted.encode()).hexdigest()
-        return PreparedVersion(key, pickle_value(first_step(self.job, plans)), predicted_us)
+        key, step = hashlib.sha256(emitted.encode()).hexdigest(), first_step(self.job, plans)
+        task = pickle_value(step)
+        if self.predict is None:
+            return PreparedVersion(key, task)
+        return PreparedVersion(key, task, self.predict(plans.timed), tuple(_ahead(step, task)))
+
+    def build_ahead(self, ahead: Ahead) -> None:
+        """Compile kernels of a build to come."""
+        step = replace(ahead.task.load(), at_prime_sizes=ahead.at_prime_sizes)
+        self.backend.build_ahead(step.plan(self.job.prime_problem), ahead.first)
 
     def build(self, step: BuildStep) -> PickledValue | Outcome:
         """Return the binary for the measuring worker, or the resource that exceeds a limit of the device."""
@@ -95,14 +106,36 @@ class KernelBuilder:
         return pickle_value(Built(step, binary)) if over is None else OverLimit(over)
 
 
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """Kernels to compile before they are needed: of a step, at prime sizes or not, from number ``first`` on."""
+
+    task: PickledValue
+    at_prime_sizes: bool
+    first: int
+
+
+def _ahead(step: BuildStep, task: PickledValue) -> Iterator[Ahead]:
+    """Yield the build that follows one at prime sizes, and parts of both for further processes."""
+    sizes = (True, False) if step.at_prime_sizes else (False,)
+    for first in range(min(PARTS, len(step.plans.timed.compiled_kernels))):
+        yield from (Ahead(task, prime, first) for prime in sizes if first > 0 or prime != step.at_prime_sizes)
+
+
 def compiler(
     job: Job, context: Context, predict: Callable[[Plan], float] | None = None
-) -> Callable[[str, Any], PreparedVersion | PickledValue | Outcome]:
+) -> Callable[[str, Any], PreparedVersion | PickledValue | Outcome | None]:
     """Return the set-up of a compiling worker."""
     lab = KernelBuilder(job, context, predict)
 
-    def work(step: str, given: Any) -> PreparedVersion | PickledValue | Outcome:
-        return lab.prepare(given) if step == "prepare" else lab.build(given)
+    def work(step: str, given: Any) -> PreparedVersion | PickledValue | Outcome | None:
+        match step:
+            case "prepare":
+                return lab.prepare(given)
+            case "ahead":
+                lab.build_ahead(given)
+                return None
+        return lab.build(given)
 
     return work
 

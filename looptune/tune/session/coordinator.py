@@ -47,6 +47,8 @@ kernel's original loops still run, its versions compile."""
 APART_AHEAD = 16
 """The same where nothing is measured while versions compile and no budget of time ends: the fewer rounds of compiling
 and measuring there are, the less often all wait for the last version of a round."""
+AHEAD_OF_BUILD = "ahead"
+"""The key of tasks that only fill the cache of compiled kernels."""
 FIRST_SHARE = 0.3
 """Of a budget of time: after it, a first version is measured even if others compile on the same cores."""
 PARKED_S = 0.25
@@ -151,7 +153,9 @@ class Coordinator:
     def receive(self, answer: TaskReply) -> None:
         if self._result is not None:
             return
-        if answer.measured:
+        if answer.key is AHEAD_OF_BUILD:
+            self._tally.compile_s += answer.reply.seconds if isinstance(answer.reply, TaskResult) else 0.0
+        elif answer.measured:
             self._receive_measured(answer.key, answer.reply)
         elif answer.key.answer is None:
             self._receive_prepared(answer.key, answer.reply)
@@ -282,13 +286,13 @@ class Coordinator:
                 case Row() as stored:
                     opened.row = replace(opened.row, emitted=stored.emitted)
                     self._take(opened, stored)
-                case PreparedVersion(source_key, task, predicted_us):
+                case PreparedVersion(source_key, predicted_us=predicted_us) as prepared:
                     opened.row, opened.predicted_us = replace(opened.row, emitted=source_key), predicted_us
-                    self._launch(opened, task)
+                    self._launch(opened, prepared)
                 case outcome:
                     self._record(opened, outcome)
 
-    def _launch(self, opened: _Open, task: Any) -> None:
+    def _launch(self, opened: _Open, prepared: PreparedVersion) -> None:
         """Compile, unless the same source is in flight, was seen in this sweep, or was measured in another."""
         row = opened.row
         twin = self._in_flight.get(row.emitted)
@@ -314,7 +318,9 @@ class Coordinator:
         self._in_flight[row.emitted] = opened
         self._workers.warm(self._number, len(self._in_flight))
         order = 0.0 if opened.predicted_us is None else opened.predicted_us
-        self._workers.compile(self._number, opened, "build", task, order=order)
+        self._workers.compile(self._number, opened, "build", prepared.task, order=order)
+        for part in prepared.ahead[: max(0, self._workers.compilers - self._workers.compiling)]:
+            self._workers.compile(self._number, AHEAD_OF_BUILD, "ahead", part)
 
     def _measure_next(self) -> None:
         if self._parked and time.monotonic() >= self._look_at:
