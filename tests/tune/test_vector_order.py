@@ -6,7 +6,7 @@ import pytest
 
 from looptune.frontend import load
 from looptune.schedule.analysis import Analysis
-from looptune.tune.space import vector_order
+from looptune.tune.space import core_parts, vector_order
 from looptune.tune.space.derive import derive
 from looptune.tune.space.patterns import Patterns
 
@@ -60,10 +60,41 @@ def test_a_loop_along_rows_becomes_the_innermost_one() -> None:
     assert sections(TURNED) == [["for cpu", "loop 2: permute j, i", "loop 3: { | unroll {2, 4, 8}, jam }"]]
 
 
-@pytest.mark.parametrize("text", [ONLY_CORES, ALONG_ROWS])
-def test_other_nests_stay_as_they_are(text: str) -> None:
-    """A loop that alone is for the cores stays outside, and loops along rows are inside already."""
-    assert sections(text) == []
+@pytest.mark.parametrize(
+    ("text", "choices"),
+    [
+        (ONLY_CORES, "unroll {8, 4, 16}, jam | permute j, i | "),
+        (ALONG_ROWS.replace("s[i] += A[i][j]", "A[i][j + 1] = 2 * A[i][j] + s[i]"), "unroll {8, 4, 16}, jam | "),
+    ],
+)
+def test_iterations_of_the_cores_loop_run_side_by_side(text: str, choices: str) -> None:
+    """Where it is the only loop along rows, or each step of its inner loop waits for the one before."""
+    assert sections(text) == [["for cpu", f"loop 1: {{ {choices}}}"]]
+
+
+def test_a_sum_along_a_row_stays_as_it_is() -> None:
+    """It is made of vectors already."""
+    assert sections(ALONG_ROWS) == []
+
+
+BOTH = """
+void f(int n, int m, float A[n][m], float s[m], float q[n], float p[m], float r[n]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++) {
+      s[j] += r[i] * A[i][j];
+      q[i] += A[i][j] * p[j];
+    }
+}
+"""
+
+
+def test_cores_have_parts_of_a_loop_that_only_adds_up() -> None:
+    """The sum along a row and those beside each other come from one read; a loop with other dependences has no parts."""
+    assert [s.splitlines() for s in core_parts.sections(Patterns(Analysis(load(BOTH).codelet)))] == [
+        ["for cpu", "loop 2: parallel", "loop 1: { | unroll 4, jam }", "loop 1: rfactor {8, 2, 4, 16, 64}"],
+    ]
+    ordered = BOTH.replace("q[i] +=", "q[i] = q[i / 2] +")
+    assert not list(core_parts.sections(Patterns(Analysis(load(ordered).codelet))))
 
 
 def test_a_derived_space_begins_with_it() -> None:

@@ -1,6 +1,6 @@
 """Derive a space for a file without one, from the patterns of its nests and from the dependences.
 
-    vectors     on a CPU, loops along rows inside, see ``vector_order``
+    vectors     on a CPU, loops along rows inside, see ``vector_order``; parts of sums, see ``core_parts``
     forms       copies of what iterations use one after the other, loops split where their dependences are
     products    register tiles of both parallel loops, on a GPU with tiles in shared memory, on a CPU in vector order
     blocks      the steps of an elimination in blocks, see ``blocked``
@@ -32,7 +32,7 @@ from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Loop, While
 from looptune.ir.rewrite import walk
 from looptune.schedule.binding import identity, loop_label
-from looptune.tune.space import blocked, forms, matrix_units, time_steps, vector_order
+from looptune.tune.space import blocked, core_parts, forms, matrix_units, time_steps, vector_order
 from looptune.tune.space.patterns import Patterns, ReductionPattern, band_of, outermost
 from looptune.tune.space.tiled_waves import tiled_waves
 
@@ -85,6 +85,7 @@ def derive(analysis: Analysis, seconds: float = math.inf) -> str:
     found, end = Patterns(analysis), time.monotonic() + seconds
     thoughts = (
         ("Innermost loops along rows, whose iterations are a CPU's vectors.", vector_order.sections(found)),
+        ("A part of the sums for each core, all from one read.", core_parts.sections(found)),
         ("Copies of what iterations use one after the other, and loops split where one depends on another.",
          _forms(found)),
         ("Products: several rows and columns a thread, and what they read in shared memory; or the order that a CPU's "

@@ -1,15 +1,18 @@
 """Sections of a derived space for a CPU in which innermost loops go along rows, so that their iterations are vectors.
 
     for p: { s[p] = 0; for k: s[p] += A[k] * C[k][p] }        loop p: distribute; loop p.2: permute k, p
+    for p, for the cores: for k: s[p] += C[k][p]              loop p: unroll 8, jam        or: permute k, p
+    for p, for the cores: for k: s[p][k] = f(s[p][k - 1])     loop p: unroll 8, jam
 
 A loop of which neighbouring iterations use neighbouring elements, or the same, in all accesses of the innermost loop
-becomes the innermost one; what else stands in it has a loop of its own. Each nest for which that is legal is in such an
-order at once: alone, and together with copies for each iteration of an outermost loop, whose iterations cores share.
+becomes the innermost one; what else stands in it has a loop of its own. If it is the only loop for the cores, several
+of its iterations run side by side instead, as do those around a recurrence, each of whose steps waits for the last.
+All nests of a codelet are changed at once: as they are, and with copies for each iteration of an outermost loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -17,7 +20,7 @@ from typing import TYPE_CHECKING
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Load, Loop, While
 from looptune.ir.rewrite import walk
-from looptune.schedule.binding import loop_label
+from looptune.schedule.binding import identity, loop_label
 from looptune.tune.space import forms
 from looptune.tune.space.patterns import Patterns, is_smooth, nested
 
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
     from looptune.ir.nodes import Stmt
 
 JAM = "{ | unroll {2, 4, 8}, jam }"
+"""Of the loop around an innermost one along rows, whose iterations then load its elements once for several steps."""
+SIDE_BY_SIDE = "unroll {8, 4, 16}, jam"
+"""Of a loop for the cores, whose iterations are then the elements of a vector, or hide each other's latency."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +50,19 @@ class _Nest:
 
 
 def sections(found: Patterns) -> Iterator[str]:
-    """Yield the orders of the codelet as it is, and of the codelet with copies of what iterations reuse."""
+    """Yield the orders of the codelet with copies of what iterations reuse, and of the codelet as it is."""
     copies = forms.outermost_expansions(found.analysis)
     for lines in (copies, ()) if copies and found.legal(copies) else ((),):
         form = replace(found, lines=(*found.lines, *lines))
         split = _distributions(form)
         after = replace(form, lines=(*form.lines, *split)) if split else form
-        turned, loops = _orders(after)
-        if turned:
-            jam = [f"loop {', '.join(loops)}: {JAM}"]
-            yield "\n".join(["for cpu", *after.lines, *turned, *jam])
+        turned = _turned(after)
+        orders = [_permute(nest) for nest in turned]
+        around = [loop_label(nest.loops[-1]) for nest in turned]
+        jam = [f"loop {', '.join(around)}: {JAM}"] if around else []
+        beside = _side_by_side(after, turned, orders)
+        if turned or beside:
+            yield "\n".join(["for cpu", *after.lines, *orders, *beside, *jam])
 
 
 def _distributions(found: Patterns) -> list[str]:
@@ -66,16 +75,17 @@ def _distributions(found: Patterns) -> list[str]:
     return lines
 
 
-def _orders(found: Patterns) -> tuple[list[str], list[str]]:
-    """Return the lines that make a loop the innermost one of its nest, and the labels of the loops then around it."""
-    lines: list[str] = []
-    around: list[str] = []
+def _turned(found: Patterns) -> list[_Nest]:
+    """Return the nests of which a loop can become the innermost one."""
+    nests: list[_Nest] = []
     for nest in _nests(found):
-        line = f"loop {loop_label(nest.loops[0])}: permute {nest.order}"
-        if nest.is_perfect and found.legal([*lines, line]):
-            lines.append(line)
-            around.append(loop_label(nest.loops[-1]))
-    return lines, around
+        if nest.is_perfect and found.legal([_permute(n) for n in (*nests, nest)]):
+            nests.append(nest)
+    return nests
+
+
+def _permute(nest: _Nest) -> str:
+    return f"loop {loop_label(nest.loops[0])}: permute {nest.order}"
 
 
 def _nests(found: Patterns) -> Iterator[_Nest]:
@@ -83,15 +93,55 @@ def _nests(found: Patterns) -> Iterator[_Nest]:
 
     A loop that is the only one for the cores stays where it is.
     """
+    for around, leaf in _leaves(found):
+        nest = _across(around, leaf)
+        if nest is not None and not _is_for_cores(found, around, nest):
+            yield nest
+
+
+def _leaves(found: Patterns) -> Iterator[tuple[tuple[Loop, ...], Loop]]:
+    """Yield the loops without inner loops, with those around them."""
     for around, leaf in nested(found.body):
-        if any(isinstance(n, Loop | While) for n in walk(leaf.body)) or is_smooth(leaf, leaf.var):
+        if not any(isinstance(n, Loop | While) for n in walk(leaf.body)):
+            yield around, leaf
+
+
+def _across(around: tuple[Loop, ...], leaf: Loop) -> _Nest | None:
+    """Return the nest from the innermost loop along rows to one that leaves them, or None."""
+    if is_smooth(leaf, leaf.var):
+        return None
+    fits = (k for k, f in enumerate(around) if is_smooth(leaf, f.var) and _is_used(leaf.body, f.var))
+    last = max(fits, default=None)
+    return None if last is None else _Nest((*around[last:], leaf))
+
+
+def _is_for_cores(found: Patterns, around: tuple[Loop, ...], nest: _Nest) -> bool:
+    """Tell whether the nest's first loop is the only parallel one of it and of the loops around it."""
+    others = (*(f for f in around if f not in nest.loops), *nest.loops[1:])
+    return found.parallel(nest.loops[0]) and not any(map(found.parallel, others))
+
+
+def _side_by_side(found: Patterns, turned: Iterable[_Nest], orders: list[str]) -> list[str]:
+    """Return lines for the loops of the cores that run several iterations at once, each with what else it may do."""
+    done = {identity(nest.loops[-1]) for nest in turned}
+    lines: list[str] = []
+    for loop in found.outer_threads:
+        inside = [(around, leaf) for around, leaf in _leaves(found) if any(f is loop for f in around)]
+        slow = [(around, leaf) for around, leaf in inside if identity(leaf) not in done and _waits(found, leaf)]
+        place = f"loop {loop_label(loop)}"
+        if not slow or not found.legal([*orders, *lines, f"{place}: {SIDE_BY_SIDE}"]):
             continue
-        for k in range(len(around) - 1, -1, -1):
-            loops = (*around[k:], leaf)
-            if is_smooth(leaf, around[k].var) and _is_used(leaf.body, around[k].var):
-                if not found.parallel(around[k]) or any(map(found.parallel, (*around[:k], *loops[1:]))):
-                    yield _Nest(loops)
-                break
+        nests = [_across(around, leaf) for around, leaf in slow]
+        own = [n for n in nests if n is not None and n.loops[0] is loop and n.is_perfect]
+        turns = [f"permute {n.order}" for n in own if found.legal([*orders, _permute(n)])]
+        lines.append(f"{place}: {{ {' | '.join([SIDE_BY_SIDE, *turns])} | }}")
+    return lines
+
+
+def _waits(found: Patterns, leaf: Loop) -> bool:
+    """Tell whether the iterations of an innermost loop are no vectors: it leaves rows, or is a recurrence."""
+    recurs = not found.parallel(leaf) and all(identity(s.loop) != identity(leaf) for s in found.sums)
+    return recurs or not is_smooth(leaf, leaf.var)
 
 
 def _is_used(body: tuple[Stmt, ...], var: str) -> bool:
