@@ -178,10 +178,10 @@ def test_scalars_that_begin_anew_are_expanded_along_all_their_loops() -> None:
     ],
 )
 def test_a_nest_that_is_not_parallel_is_scheduled(name: str, words: str) -> None:
-    """The first version of the space has parallel loops where the text has none, or has them farther outside."""
+    """The first version on a GPU has parallel loops where the text has none, or has them farther outside."""
     analysis = Analysis(load(POLYBENCH_C / f"{name}.c").codelet)
     text = derive(analysis)
-    first = next(iter(parse(text, "derived")))
+    first = next(iter(parse(text, "derived").on("gpu")))
     assert first.lines[0] == f"loop 1: schedule parallel:outer, {words}"
     assert "parallel" in Patterns(analysis, (first.lines[0],)).modes.values()
 

@@ -89,7 +89,7 @@ void f(int n, int m, float A[n][m], float s[m], float q[n], float p[m], float r[
 
 
 def test_cores_have_parts_of_a_loop_that_only_adds_up() -> None:
-    """The sum along a row and those beside each other come from one read; a loop with other dependences has no parts."""
+    """The sum along a row and those beside each other come from one read; other dependences allow no parts."""
     assert [s.splitlines() for s in core_parts.sections(Patterns(Analysis(load(BOTH).codelet)))] == [
         ["for cpu", "loop 2: parallel", "loop 1: { | unroll 4, jam }", "loop 1: rfactor {8, 2, 4, 16, 64}"],
     ]

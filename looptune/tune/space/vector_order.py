@@ -7,7 +7,7 @@
 A loop of which neighbouring iterations use neighbouring elements, or the same, in all accesses of the innermost loop
 becomes the innermost one; what else stands in it has a loop of its own. If it is the only loop for the cores, several
 of its iterations run side by side instead, as do those around a recurrence, each of whose steps waits for the last.
-All nests of a codelet are changed at once: as they are, and with copies for each iteration of an outermost loop.
+All nests of a codelet are changed at once, with copies for each iteration of an outermost loop where it reuses them.
 """
 
 from __future__ import annotations
@@ -50,19 +50,22 @@ class _Nest:
 
 
 def sections(found: Patterns) -> Iterator[str]:
-    """Yield the orders of the codelet with copies of what iterations reuse, and of the codelet as it is."""
+    """Yield the orders of the codelet with copies of what iterations reuse, or else of the codelet as it is."""
     copies = forms.outermost_expansions(found.analysis)
     for lines in (copies, ()) if copies and found.legal(copies) else ((),):
         form = replace(found, lines=(*found.lines, *lines))
         split = _distributions(form)
         after = replace(form, lines=(*form.lines, *split)) if split else form
         turned = _turned(after)
+        if not turned:
+            after = form
         orders = [_permute(nest) for nest in turned]
-        around = [loop_label(nest.loops[-1]) for nest in turned]
-        jam = [f"loop {', '.join(around)}: {JAM}"] if around else []
         beside = _side_by_side(after, turned, orders)
+        around = [loop_label(nest.loops[-1]) for nest in turned]
         if turned or beside:
+            jam = [f"loop {', '.join(around)}: {JAM}"] if around else []
             yield "\n".join(["for cpu", *after.lines, *orders, *beside, *jam])
+            return
 
 
 def _distributions(found: Patterns) -> list[str]:
