@@ -39,6 +39,9 @@ class FakeWorkers:
     def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False, order: float = 0.0) -> None:
         self.said.append(TaskReply(lab, key, self.compiled(lab, step, given), False))
 
+    def withdraw(self, lab: int, key: Any) -> bool:
+        return False
+
     def warm(self, lab: int, count: int) -> None:
         pass
 

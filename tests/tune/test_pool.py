@@ -73,6 +73,24 @@ def test_nothing_is_left_after_it_is_cleared() -> None:
     assert backlog.take(0) is None
 
 
+def test_usual_tasks_are_taken_by_their_order_and_may_be_withdrawn() -> None:
+    """Those of one order stay as they came; urgent ones and those of a group are not withdrawn."""
+    backlog = Backlog()
+    for order, name in enumerate("abcd"):
+        backlog.add((name, ()), order=(3.0, 1.0, 2.0, 1.0)[order])
+    backlog.add(("a", ()), URGENT)
+    assert (backlog.withdraw("a"), backlog.withdraw("a"), len(backlog)) == (1, 0, 4)
+    assert [backlog.take(0) for _ in range(5)] == [((name, ()), None) for name in "abdc"] + [None]
+
+
+def test_a_large_pool_begins_a_group_with_several_workers() -> None:
+    """They judge its versions before it is known how long that takes."""
+    backlog = Backlog(founders=2)
+    for number in range(4):
+        backlog.add(number, group="g")
+    assert [backlog.take(worker) for worker in range(3)] == [(0, "g"), (1, "g"), None]
+
+
 def test_a_pool_runs_everything_at_once():
     """More tasks than workers, some deadly: one reply for each key, from two processes at the same time."""
     with Pool(setup, 2, limit_s=5.0) as pool:

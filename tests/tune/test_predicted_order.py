@@ -83,6 +83,16 @@ def test_idle_processes_compile_kernels_ahead(tmp_path: Path) -> None:
     assert result.counts["timed"] == 1
 
 
+@pytest.mark.wide
+def test_hopeless_builds_are_withdrawn(tmp_path: Path) -> None:
+    """They wait while the one process compiles better ones, and are settled as soon as one of these has a time."""
+    lab = FakeLab(tmp_path / "journal", compile_s=0.3)
+    guesses = [Configuration((f"loop k: predicted {us}, unroll 4",)) for us in (2000000, 3000000, 20, 4000000)]
+    result = run(lab, tmp_path, parse("loop k: illegal", "s"), first=(), guesses=guesses)
+    assert (result.counts["timed"], result.counts["cut_off"]) == (1, 3)
+    assert len(ran(lab, "compile")) < 4
+
+
 def test_the_cost_model_tells_a_launch_a_row_from_one_launch() -> None:
     """A loop of the host with many launches is predicted to take at least the time between launches."""
     text = "void f(int n, float A[n][n]) { for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) A[i][j] += 1; }\n"

@@ -172,6 +172,12 @@ class DaskWorkers:
         (self._queue.appendleft if urgent else self._queue.append)(_Task(lab, key, False, (lab, step, given)))
         self._place()
 
+    def withdraw(self, lab: int, key: Any) -> bool:
+        queued = [task for task in self._queue if task.key is key and task.lab == lab and not task.measured]
+        for task in queued:
+            self._queue.remove(task)
+        return bool(queued)
+
     def warm(self, lab: int, count: int) -> None:
         """Do nothing: a device is set up with its first task."""
 

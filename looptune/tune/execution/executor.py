@@ -79,6 +79,9 @@ class Workers(Protocol):
         least ``order`` may be served first.
         """
 
+    def withdraw(self, lab: int, key: Any) -> bool:
+        """Take back the usual compiling tasks of the key that no process has begun; return whether there were any."""
+
     def warm(self, lab: int, count: int) -> None:
         """Begin to set up this number of the lab's devices, because as many tasks will come."""
 

@@ -147,6 +147,11 @@ class LocalWorkers:
         group = lab if step == "prepare" else None
         self._pool.submit((lab, key), lab, step, given, rank=URGENT if urgent else USUAL, group=group, order=order)
 
+    def withdraw(self, lab: int, key: Any) -> bool:
+        withdrawn = self._pool.withdraw((lab, key))
+        self._loads[lab] -= withdrawn
+        return withdrawn > 0
+
     def warm(self, lab: int, count: int) -> None:
         for measurer in self._measurers[lab][:count]:
             measurer.start()

@@ -101,6 +101,14 @@ class Backlog:
         joined.members[worker] = False
         return joined.waiting.popleft()
 
+    def withdraw(self, key: Any) -> int:
+        """Drop the usual tasks ``(key, ...)``, and return how many there were."""
+        left = [item for item in self._usual if item[2][0][0] != key]
+        dropped = len(self._usual) - len(left)
+        self._usual = left
+        heapq.heapify(self._usual)
+        return dropped
+
     def record_time(self, worker: int, group: Hashable, seconds: float) -> None:
         """Record the seconds that a worker spent on a task of the group."""
         known = self._groups[group]
@@ -143,6 +151,10 @@ class Pool:
     ) -> None:
         self._backlog.add((key, task), rank, group, order)
         self.dispatch()
+
+    def withdraw(self, key: Any) -> int:
+        """Drop what is usual, of no group and not begun of the tasks of a key, and return how many tasks that is."""
+        return self._backlog.withdraw(key)
 
     def dispatch(self) -> None:
         """Give tasks to idle workers; call it after each wait."""

@@ -405,6 +405,13 @@ class Coordinator:
             return None
         return predicted_outcome(opened.predicted_us, Incumbent.of(best), predicted_us)
 
+    def _withdraw_hopeless(self) -> None:
+        """Settle the versions that wait to be built and are hopeless now that there is a better one."""
+        for opened in tuple(self._in_flight.values()):
+            outcome = None if opened.built is not None else self._hopeless(opened)
+            if outcome is not None and self._workers.withdraw(self._number, opened):
+                self._record(opened, outcome)
+
     def _next_guess(self) -> _Open | None:
         """Return the guess that is measured first, None without any.
 
@@ -544,6 +551,7 @@ class Coordinator:
         self._tally.add(row)
         if self._tally.best is row:
             self._best_predicted_us = opened.predicted_us
+            self._withdraw_hopeless()
         self._progress(self._tally.progress(row))
 
     def _settle_duplicate(self, opened: _Open, cost_us: float | None) -> None:
