@@ -6,6 +6,7 @@ import pytest
 
 from looptune.frontend import load
 from looptune.schedule.analysis import Analysis
+from looptune.tune.session.find_space import without_blocks
 from looptune.tune.space import core_parts, vector_order
 from looptune.tune.space.derive import derive
 from looptune.tune.space.patterns import Patterns
@@ -100,3 +101,9 @@ def test_cores_have_parts_of_a_loop_that_only_adds_up() -> None:
 def test_a_derived_space_begins_with_it() -> None:
     """So that a short budget times it before the others."""
     assert derive(Analysis(load(ROWS_AT_ONCE).codelet)).splitlines()[1] == "for cpu"
+
+
+def test_a_space_for_a_cpu_has_no_shapes_of_blocks() -> None:
+    """Versions that differ in nothing else would be judged again and again."""
+    text = "# a\nloop 1: tile 8\ncodelet: grid blocksize {32x8, 32x4}\nor\nloop 1: tile 8\nor\nfor gpu\ncodelet: pack\n"
+    assert without_blocks(text) == "loop 1: tile 8"

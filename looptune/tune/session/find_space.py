@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from looptune.ir.nodes import Codelet
     from looptune.schedule.analysis import Analysis
 
+BLOCKS = ("codelet: grid blocksize", "codelet: pack")
+"""How the lines of a derived space begin that say which blocks of threads there are."""
+
 
 def find_space(
     file: Path, given: Path | None, unit: Unit, analysis: Analysis, *, gpu: bool, seconds: float = math.inf
@@ -36,7 +39,8 @@ def find_space(
     path = given if given is not None else space_file(file)
     if path is None:
         own = pragma_space(unit)
-        return parse(derive(analysis, seconds), "<derived>").on(device) if own is None else own
+        text = "" if own is not None else derive(analysis, seconds)
+        return own if own is not None else parse(text if gpu else without_blocks(text), "<derived>").on(device)
     try:
         text = read_file(path).decode()
     except (OSError, UnicodeDecodeError) as error:
@@ -50,6 +54,21 @@ def find_space(
     if given is None and gpu and (cores := matrix_products(analysis)):
         space = replace(space, sections=(*parse(cores, "<derived>").sections, *space.sections))
     return space.on(device)
+
+
+def without_blocks(text: str) -> str:
+    r"""Return the text of a space without the shapes of blocks, which a CPU does not have, and what then is equal.
+
+    >>> without_blocks("loop 1: tile 8\ncodelet: grid blocksize {32x8, 32x4}\nor\nloop 1: tile 8")
+    'loop 1: tile 8'
+    """
+    sections: dict[str, None] = {}
+    for section in text.rstrip("\n").split("\nor\n"):
+        lines = (line for line in section.splitlines() if not line.startswith(("#", *BLOCKS)))
+        own = "\n".join(lines)
+        if own and not own.startswith("for gpu"):
+            sections[own] = None
+    return "\nor\n".join(sections)
 
 
 def _check(space: Space, codelet: Codelet) -> None:
