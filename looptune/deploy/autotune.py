@@ -44,6 +44,7 @@ from looptune.runtime.targets import CACHE
 from looptune.tune.execution.lab import Progress
 from looptune.tune.execution.local_executor import LocalExecutor
 from looptune.tune.execution.process import ProcessCache
+from looptune.tune.session.budget import parse_budget
 from looptune.tune.session.experiment import run
 from looptune.tune.session.prepare import TuningRequest, prepare
 from looptune.tune.store.store import Store
@@ -80,8 +81,10 @@ def autotune(
     beside the C file is executed. What is returned is called like the function, and has ``match``: what the last call
     ran.
 
-    UsageError, when the function is decorated, where its parameters are not the C function's.
+    UsageError where the budget is none, and when the function is decorated where its parameters are not the C
+    function's.
     """
+    parse_budget(budget)
     given = {} if defines is None else dict(defines)
     unit = load(Path(file), kernel=kernel, defines=given, include_dirs=include_dirs, dtype=dtype)
     macros = {name: None if value is None else str(value) for name, value in given.items()}
@@ -170,7 +173,13 @@ class TunedFunction:
 
             if not is_known():
                 _check_main(self.unit.codelet.name)
-                run(prepare(request, here), store, self.progress, here)
+                made = run(prepare(request, here), store, self.progress, here)
+                if not made.versions.get("timed"):
+                    warnings.warn(
+                        f"{self.unit.codelet.name}: no version was measured in a budget of {request.budget}: the next "
+                        "process searches again",
+                        stacklevel=3,
+                    )
             objective = request.objective
             if objective != "time" and not is_known():
                 warnings.warn(

@@ -16,7 +16,7 @@ from looptune.frontend import load
 from looptune.tune.results.result import Result
 from looptune.tune.session.prepare import PreparedRun
 from looptune.tune.store.store import Store
-from tests.helpers import synthetic_database
+from tests.helpers import report_database, synthetic_database
 
 ROWS = """
 void rows(int n, int m, float A[n][m], float y[n], float x[m])
@@ -102,6 +102,25 @@ def test_the_parameters_have_to_be_those_of_the_c_function(tmp_path: Path) -> No
         @looptune.autotune(tmp_path / "rows.c")
         def rows(n, A):  # type: ignore[no-untyped-def]
             """Too few."""
+
+    with pytest.raises(UsageError, match="invalid budget `soon`"):
+        looptune.autotune(tmp_path / "rows.c", budget="soon")
+
+
+@pytest.mark.filterwarnings("ignore:rows: nothing was tuned")
+def test_a_search_without_a_time_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine that is too busy for the budget; the default runs."""
+    (tmp_path / "rows.c").write_text(ROWS)
+    monkeypatch.setattr(autotune, "run", lambda *_: report_database.result(versions={"timed": 0}))
+
+    @looptune.autotune(tmp_path / "rows.c", budget="2s", db=tmp_path / "db", target="numba-cpu")
+    def rows(n, m, A, y, x):  # type: ignore[no-untyped-def]
+        """The body is not run."""
+
+    y = np.zeros(2, np.float32)
+    with pytest.warns(UserWarning, match="rows: no version was measured in a budget of 2s: the next process searches"):
+        rows(2, 3, np.ones((2, 3), np.float32), y, np.ones(3, np.float32))
+    assert y.tolist() == [3.0, 3.0]
 
 
 def test_the_former_name_warns(tmp_path: Path) -> None:

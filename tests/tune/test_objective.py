@@ -180,9 +180,9 @@ def test_a_function_that_tunes_itself_has_an_objective(
     """What the sweep chose by it runs; where that is nothing, the fastest does, with a warning."""
 
     def swept(executor: Asked) -> Any:
-        def run(request: PreparedRun, store: Store, *_: Any) -> None:
+        def run(request: PreparedRun, store: Store, *_: Any) -> Result:
             assert request.job.energy
-            sweep(replace(prepared, context=request.context), "energy", store, executor)
+            return sweep(replace(prepared, context=request.context), "energy", store, executor)
 
         monkeypatch.setattr(autotune, "run", run)
         db = tmp_path / f"db{executor.disturbed}"

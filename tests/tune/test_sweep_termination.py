@@ -18,6 +18,7 @@ from looptune.runtime.outcome import Crashed
 from looptune.tune.execution.lab import Progress
 from looptune.tune.execution.process import Setup
 from looptune.tune.session.budget import Budget
+from looptune.tune.session.coordinator import Coordinator
 from looptune.tune.session.statistics import SweepStatistics
 from looptune.tune.space.space import Configuration, parse
 from looptune.tune.store.store import Store
@@ -39,6 +40,21 @@ def test_a_sweep_without_a_time_goes_on(lab: FakeLab, tmp_path: Path, monkeypatc
     result = run(lab, tmp_path, budget=Budget(seconds=60.0))
     assert len(ran(lab, "measure")) == 1
     assert result.counts["timed"] == 1
+
+
+def test_a_sweep_that_only_asked_goes_on(lab: FakeLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the budget is over before a process has judged the first version, which is measured."""
+    asked: list[Configuration] = []
+    ask = Coordinator._ask
+
+    def asks(self: Coordinator) -> bool:
+        asked.append(Configuration(()))
+        return ask(self)
+
+    monkeypatch.setattr(Coordinator, "_ask", asks)
+    monkeypatch.setattr(SweepStatistics, "left_s", lambda tally: -0.1 if asked else 0.02)
+    result = run(lab, tmp_path, budget=Budget(seconds=60.0))
+    assert (len(asked), result.counts["timed"]) == (1, 1)
 
 
 def test_a_sweep_without_a_time_ends_after_its_budget_again(

@@ -211,7 +211,7 @@ class Coordinator:
         if not self._tally.out_of_time:
             return False
         assert self._budget.seconds is not None, "a budget without seconds does not end so"
-        first = not self._tally.counts["timed"] and bool(self._in_flight)
+        first = not self._tally.counts["timed"] and bool(self._in_flight or self._waiting)
         more_s = self._budget.seconds if self._budget.overrun_s is None else self._budget.overrun_s
         return not (first and self._tally.left_s() > -more_s)
 
