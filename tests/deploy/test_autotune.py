@@ -107,7 +107,7 @@ def test_the_parameters_have_to_be_those_of_the_c_function(tmp_path: Path) -> No
         looptune.autotune(tmp_path / "rows.c", budget="soon")
 
 
-@pytest.mark.filterwarnings("ignore:rows: nothing was tuned")
+@pytest.mark.filterwarnings("ignore:rows. nothing was tuned")
 def test_a_search_without_a_time_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a machine that is too busy for the budget; the default runs."""
     (tmp_path / "rows.c").write_text(ROWS)
