@@ -57,6 +57,18 @@ def served(spares: ProcessCache, *task: Any, make: Setup = setup, kind: str = "a
         return pid(worker)
 
 
+def test_a_process_that_is_still_starting_is_taken(spares: ProcessCache) -> None:
+    """It is set up for the kernel after the set-up that it was started with; one that fails there is replaced."""
+    spares.start("a", 2, setup, 10.0)
+    spares.start("a", 2, setup, 10.0)
+    started = {life.process.pid for life in spares._idle["a"]}
+    assert len(started) == 2
+    assert served(spares, make=partial(slow_setup, 0.1)) in started
+    spares.start("b", 1, broken_setup, 10.0)
+    broken = spares._idle["b"][0].process.pid
+    assert served(spares, kind="b") != broken
+
+
 def test_a_closed_worker_leaves_its_process_to_the_next(spares: ProcessCache) -> None:
     """The same process, set up anew: it answers by the new set-up."""
     first = served(spares, "add", 1, make=partial(setup, 100))

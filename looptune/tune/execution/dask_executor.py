@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -77,6 +77,9 @@ class DaskExecutor:
         name, facts = models[0].target.name, tuple(model.facts for model in models)
         apart = name == "numba-cpu" and not exclusive and self.cluster.has_spare_hosts(name)
         return DaskWorkers(labs, self.cluster, name, facts, timeout_s, apart)
+
+    def start_processes(self, models: Sequence[Model], jobs: int, setup: Callable[..., Any]) -> None:
+        """Do nothing: the workers of a cluster have been started."""
 
     def overlaps_compilation(self, target: str) -> bool:
         """Return whether a GPU measures, or some machine compiles that measures nothing."""

@@ -122,6 +122,12 @@ class Executor(Protocol):
         labs need one core of the machine that has their model: one of their tasks runs at a time.
         """
 
+    def start_processes(self, models: Sequence[Model], jobs: int, setup: Callable[..., Any]) -> None:
+        """Start the processes of a sweep before its kernel is known, while the kernel is analysed.
+
+        ``setup(target)`` is the set-up of ``jobs`` processes that compile and of one for each device.
+        """
+
     def overlaps_compilation(self, target: str) -> bool:
         """Return whether versions may compile while others are measured."""
 

@@ -20,7 +20,7 @@ from looptune.runtime.device import cores, on_gpu
 from looptune.tune.execution.executor import NICE, Executor, TaskReply, compile_setup, invalidates_device
 from looptune.tune.execution.pool import URGENT, USUAL, Pool
 from looptune.tune.execution.process import COMPILING, ProcessCache
-from looptune.tune.execution.worker import Reply, Worker, sleep, wait
+from looptune.tune.execution.worker import START_LIMIT_S, Reply, Worker, sleep, wait
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +61,13 @@ class LocalExecutor:
         on_devices = len(labs) - baselines
         devices = [m.devices if n < on_devices else (COMPILING,) for n, m in enumerate(models)]
         return LocalWorkers(labs, jobs, timeout_s, self.spares, devices, exclusive=exclusive)
+
+    def start_processes(self, models: Sequence[Model], jobs: int, setup: Callable[..., Any]) -> None:
+        if self.spares is not None:
+            self.spares.start(COMPILING, jobs, partial(setup, models[0].target), START_LIMIT_S)
+            for model in models:
+                for name in model.devices:
+                    self.spares.start(name, 1, partial(setup, model.target), START_LIMIT_S)
 
     def overlaps_compilation(self, target: str) -> bool:
         return on_gpu(target)

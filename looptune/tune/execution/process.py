@@ -40,7 +40,7 @@ class WorkerProcess:
     """One process from spawn to death. ``log`` has what it wrote on stdout and stderr in its last task or set-up.
 
     ``setup``: its set-up, pickled; ``allowance``: the time until its next message; ``ready``: it is set up; ``used``:
-    it has had another set-up before.
+    it has had another set-up before; ``superseded``: set-ups under way of which its message is still to come.
     """
 
     process: SpawnProcess
@@ -51,6 +51,7 @@ class WorkerProcess:
     allowance: Allowance
     ready: bool = False
     used: bool = False
+    superseded: int = 0
 
     def allow(self, limit_s: float) -> None:
         """Allow ``limit_s`` seconds, from now, for its next message."""
@@ -58,10 +59,10 @@ class WorkerProcess:
 
     def begin(self, setup: Setup, limit_s: float) -> None:
         """Drop the set-up with all it holds, such as memory on a device, and set up anew, unless both are equal."""
-        assert self.ready, "only a process that is set up can drop its set-up"
         self.allow(limit_s)
         pickled = pickle.dumps(setup)
         if pickled != self.setup:
+            self.superseded += not self.ready
             self.setup, self.ready, self.used = pickled, False, True
             self._send(LET_GO)
             self._send(pickled)
@@ -137,8 +138,13 @@ class ProcessCache:
             life.end()
         return None
 
+    def start(self, kind: str, count: int, setup: Setup, limit_s: float) -> None:
+        """Start processes until there are ``count`` idle ones of the kind; the imports of ``setup`` take seconds."""
+        for _ in range(count - len(self._idle.get(kind, []))):
+            self.keep(kind, spawn(setup, limit_s))
+
     def keep(self, kind: str, life: WorkerProcess) -> None:
-        """Keep an idle process that is set up; it belongs to the cache from now on."""
+        """Keep a process without a task; it belongs to the cache from now on."""
         self._idle.setdefault(kind, []).append(life)
 
     def close(self) -> None:

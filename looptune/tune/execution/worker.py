@@ -31,6 +31,8 @@ Reply = TaskResult | TaskError | Crashed | TimedOut
 
 LOST_S = 2.0
 """If the coordinator wakes later than this after it wanted to, the machine was stopped meanwhile."""
+START_LIMIT_S = 300.0
+"""So long a process may take to be set up: it may run the original loops."""
 RESTARTS = 2
 """A process that is killed while it sets up, by the system for lack of memory or by a user, is started again this
 often."""
@@ -47,7 +49,7 @@ class Worker:
         self,
         setup: Setup,
         limit_s: float,
-        start_limit_s: float = 300.0,
+        start_limit_s: float = START_LIMIT_S,
         *,
         spares: ProcessCache | None = None,
         kind: str = COMPILING,
@@ -157,6 +159,8 @@ class Worker:
     def _set_up(self, life: WorkerProcess, message: Any) -> None:
         """Record the reply of the process to its set-up."""
         match message:
+            case (code, _) if code == READY and life.superseded:
+                life.superseded -= 1
             case (code, _) if code == READY:
                 life.ready, self._killed = True, 0
                 if self._task is not None:

@@ -37,6 +37,7 @@ from looptune.tune.measure.measuring_device import MeasuringDevice
 from looptune.tune.store.store import Context
 
 if TYPE_CHECKING:
+    from looptune.runtime.targets import Target
     from looptune.tune.execution.process import Setup
     from looptune.tune.incumbent import Incumbent
     from looptune.tune.space.space import Configuration
@@ -120,6 +121,19 @@ def _ahead(step: BuildStep, task: PickledValue) -> Iterator[Ahead]:
     sizes = (True, False) if step.at_prime_sizes else (False,)
     for first in range(min(PARTS, len(step.plans.timed.compiled_kernels))):
         yield from (Ahead(task, prime, first) for prime in sizes if first > 0 or prime != step.at_prime_sizes)
+
+
+def idle(target: Target) -> Callable[..., None]:
+    """Return the set-up of a process whose kernel is not known yet: it imports what either kind needs.
+
+    ``target`` brings its own imports along when it is unpickled.
+    """
+    target.backend()
+    return _no_task
+
+
+def _no_task(*task: Any) -> None:
+    raise AssertionError("a process without a kernel gets no task")
 
 
 def compiler(

@@ -48,7 +48,7 @@ from looptune.tune import strategies
 from looptune.tune.execution.local_executor import HERE
 from looptune.tune.execution.pool import default_jobs
 from looptune.tune.job import Job
-from looptune.tune.measure.evaluate import KernelBuilder
+from looptune.tune.measure.evaluate import KernelBuilder, idle
 from looptune.tune.measure.handwritten import find_kernels
 from looptune.tune.measure.reference import describe_reference, text_of
 from looptune.tune.results.studies import KernelStudy
@@ -67,6 +67,8 @@ LIGHTER = ("LARGE_DATASET", "STANDARD_DATASET", "MEDIUM_DATASET", "SMALL_DATASET
 """PolyBench's names for sizes, largest first."""
 CPU_BUDGET = Budget(count=108)
 """Versions tried on a CPU unless the user says otherwise: what two cores do in about two minutes."""
+STARTED_EARLY = 16
+"""Compiling processes that are started while a file is analysed: a short search has no use for more."""
 SCREENED_FLOPS = 4e9
 """Beyond this a slow version takes seconds on a GPU too: it is tried at reduced sizes first."""
 HEAVY_FLOPS = 1e9
@@ -220,6 +222,10 @@ def prepare_all(request: TuningRequest, executor: Executor = HERE) -> tuple[Prep
         strategies.named(request.strategy).check()
     models = executor.models(request.target, CACHE, floats=request.floats, warm=not request.flush_cache)
     target = models[0].target
+    given = parse_budget(request.budget) if request.budget is not None else None
+    if request.sweep and given is not None and given.seconds is not None and target.specializes_sizes:
+        jobs = default_jobs() if request.jobs is None else request.jobs
+        executor.start_processes(models, min(jobs, STARTED_EARLY), idle)
     unit, notes = (
         _lighter(request, _load(request)) if request.sweep and not target.specializes_sizes else (_load(request), ())
     )
@@ -229,7 +235,6 @@ def prepare_all(request: TuningRequest, executor: Executor = HERE) -> tuple[Prep
     size = _problem(request, unit)
     needed = (_by_hand(request), size.data)
     executor.require([path for path in needed if path is not None], target.name)
-    given = parse_budget(request.budget) if request.budget is not None else None
     budget = given if given is not None else Budget() if target.specializes_sizes else CPU_BUDGET
     finals_s = request.finals_s if budget.seconds is None else min(request.finals_s, budget.seconds / FINALS_SHARE)
     seconds = math.inf if budget.seconds is None else budget.seconds
