@@ -4,7 +4,7 @@
     for k in strips of 16: wait · barrier · for each step, each warp: load, sums += left * right · begin a later strip
     barrier · the sums of all warps go to shared memory, in place of the strips · barrier
     for each element of the block, the threads side by side: the rest of an iteration of the grid, with its sum;
-        a thread reads what it changes of eight elements before it writes the first of them
+        a thread reads what it changes of sixteen elements before it writes the first of them
 
 Where registers suffice, a lane loads what it needs of the next step before the cores multiply that of this one, also
 from the next strip, for which it waits before the last step. What lies beyond the loops is zero in the strips, and its
@@ -31,7 +31,7 @@ from looptune.lower.warp_tiles import COLUMN, ROW, TILES, StripOperand, WarpTile
 SLOT, SUMS, PLACE, ELEMENT, COPY = "slot", "sums__tile", "place__tile", "element__tile", "copy__tile"
 STRIP, LEFT, RIGHT = "strip_sums__tile", "left__tile", "right__tile"
 FIRST_ELEMENT, KEPT = "first_element__tile", "kept__tile"
-MOST_BESIDE = 8
+MOST_BESIDE = 16
 """So many elements a thread reads before it writes one of them, since it would wait for each otherwise."""
 TARGET = Var("target__tile", "uint32")
 
@@ -278,7 +278,7 @@ class _Emission:
             yield indent + writer.store_sums(tiles, f"{SUMS}{number}", at)
         yield indent + writer.barrier
         count = shape.rows * shape.columns
-        beside = next(n for n in (MOST_BESIDE, 4, 2, 1) if (tiles.kept and count % (n * tiles.threads) == 0) or n == 1)
+        beside = next(n for n in (MOST_BESIDE, 8, 4, 2, 1) if (tiles.kept and count % (n * tiles.threads) == 0) or n == 1)
         kept = frozenset(f"{KEPT}{n}" for n in range(len(tiles.kept)))
         writer.tiles |= kept
         for name, load in zip(sorted(kept), tiles.kept, strict=True):
