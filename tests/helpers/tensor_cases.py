@@ -80,6 +80,8 @@ CASES = {
         SYR2K, ("loop i: gridify(i, j)", "loop k: tensor, block 64x32, warp 32x16, shape 16x8x8"),
                                        ({"n": 45, "l": 33},)),
     "columns, idle blocks": Case(CORR, ("loop i: gridify(i, j)", "codelet: pack", SMALL), ({"n": 23, "m": 70},)),
+    "sides that are no powers of two": Case(GEMM, (
+        "loop k: factor", "loop k: tensor, block 48x48, warp 16x24, stages 3"), sizes((53, 50, 34), (96, 48, 48))),
     "up to the diagonal": Case(SYMM, (SMALL,), sizes((45, 39, 0), (70, 33, 0))),
     "from the diagonal": Case(TRIANGLE, (SMALL,), sizes((45, 39, 0), (66, 34, 0))),
     "an array of its own": Case(UPDATE, (f"{SMALL}, shape 16x8x4",), ({"n": 45, "l": 7},)),

@@ -278,7 +278,8 @@ class _Emission:
             yield indent + writer.store_sums(tiles, f"{SUMS}{number}", at)
         yield indent + writer.barrier
         count = shape.rows * shape.columns
-        beside = next(n for n in (MOST_BESIDE, 8, 4, 2, 1) if (tiles.kept and count % (n * tiles.threads) == 0) or n == 1)
+        counts = (MOST_BESIDE, 8, 4, 2) if tiles.kept else ()
+        beside = next((n for n in counts if count % (n * tiles.threads) == 0), 1)
         kept = frozenset(f"{KEPT}{n}" for n in range(len(tiles.kept)))
         writer.tiles |= kept
         for name, load in zip(sorted(kept), tiles.kept, strict=True):
