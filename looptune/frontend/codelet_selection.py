@@ -35,6 +35,7 @@ class CodeletFunction:
     directive: hmpp.Hmpp | None
     nest: Span | None = None
     analysed_only: bool = False
+    addresses: bool = False
     mark: Span | None = None
 
     @property

@@ -205,7 +205,8 @@ class _Builder:
         renamed = (*self.set_globals, *(d.name for d in self.struct_copies if base(d.name) not in own))
         around = Surroundings(self.file, types, self.region is None, read_after, self.result, own,
                               {base(n): n for n in renamed}, self.chosen.analysed_only,
-                              frozenset(self.set_globals) | self.read_after(self.scalars_around()))  # fmt: skip
+                              frozenset(self.set_globals) | self.read_after(self.scalars_around()),
+                              self.chosen.addresses)  # fmt: skip
         made = normalize(items, around)
         self.moved = frozenset(map(base, moved))
         self.has_swaps = made.has_swaps

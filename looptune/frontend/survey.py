@@ -167,10 +167,13 @@ def _analysed(pair: _Pair, loop: nests.SourceLoop, refusal: LooptuneError, insid
     """Return a nest that cannot be compiled, for the reason ``refusal``, analysed if that is possible."""
     chosen = CodeletFunction(pair.twin, None, loop.span, analysed_only=True)
     try:
-        found = _supported(pair.analysed, chosen, loop, inside)
+        return replace(_supported(pair.analysed, chosen, loop, inside), refusal=refusal)
     except LooptuneError as error:
-        return SurveyedNest(pair.function, loop.span, _depth(loop), None, error, inside)
-    return replace(found, refusal=refusal)
+        why = error
+    try:
+        return replace(_supported(pair.analysed, replace(chosen, addresses=True), loop, inside), refusal=refusal)
+    except LooptuneError:
+        return SurveyedNest(pair.function, loop.span, _depth(loop), None, why, inside)
 
 
 def _supported(program: Program, chosen: CodeletFunction, loop: nests.SourceLoop, inside: bool) -> SurveyedNest:

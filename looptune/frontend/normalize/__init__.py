@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from looptune.frontend import c_ast
 from looptune.frontend.field_texts import FieldText, field_texts
+from looptune.frontend.normalize.addresses import replace_memory
 from looptune.frontend.normalize.allocations import declare_allocated
 from looptune.frontend.normalize.calls import Calls
 from looptune.frontend.normalize.complex_numbers import separate_parts
@@ -41,7 +42,8 @@ class Surroundings:
     which a whole body stores what it returns, "" if it returns nothing. ``parameters`` are those of the function.
     ``set_globals`` are the names here of the file's scalars that are written.
     ``live``: the scalars whose value may be read after the statements.
-    ``analysed_only``: nothing is compiled, so that a jump out of the statements may end them.
+    ``analysed_only``: nothing is compiled, so that a jump out of the statements may end them; ``addresses``: pointers
+    are numbers, as ``addresses`` makes them.
     """
 
     file: c_ast.File
@@ -53,6 +55,7 @@ class Surroundings:
     set_globals: Mapping[str, str] = field(default_factory=dict)
     analysed_only: bool = False
     live: frozenset[str] = frozenset()
+    addresses: bool = False
 
 
 Pass = Callable[[Items, Surroundings], Items]
@@ -91,12 +94,13 @@ def _complex(items: Items, around: Surroundings) -> Items:
 
 
 def _tests(items: Items, around: Surroundings) -> Items:
+    unknown = around.analysed_only and not around.addresses
     types = _types(items, around)
 
     def kind_of(name: str) -> c_ast.Type | None:
         return types.get(name, types.get(name.removesuffix("#0")))
 
-    return replace_pointer_tests(items, lambda e: type_of(e, kind_of)) if around.analysed_only else items
+    return replace_pointer_tests(items, lambda e: type_of(e, kind_of)) if unknown else items
 
 
 def _switches(items: Items, around: Surroundings) -> Items:
@@ -149,7 +153,10 @@ def normalize(items: Items, around: Surroundings) -> Normalized:
     for apply in PASSES:
         items = apply(items, around)
     types = _types(items, around)
-    separated = separate_fields(items, types, around.analysed_only)
+    if around.addresses:
+        separated = replace_memory(items, types, around.read_after)
+    else:
+        separated = separate_fields(items, types, around.analysed_only)
     has_structs = separated.items is not items
     items, around = separated.items, replace(around, types=separated.types)
     items = propagate_copies(items, separated.types) if has_structs else items

@@ -24,6 +24,7 @@ from looptune.frontend.normalize.library_effects import OTHERS, has_model, model
 from looptune.frontend.symbol_table import refuse
 
 Items = tuple[c_ast.Item, ...]
+_VOID = c_ast.Basic("void")
 _MOST = 2000
 """Calls that are inlined into one codelet."""
 
@@ -139,6 +140,22 @@ class Calls:
                 found.add(root)
         return frozenset(found)
 
+    def fields_written(self, call: c_ast.Call) -> frozenset[str] | None:
+        """Return the names of the fields that a function, or the functions it calls, may set, None for any fields."""
+        found: set[str] = set()
+        for name in {call.name, *self.all_callees(call.name)}:
+            function = self.function(name)
+            if function is None and (math_functions.argument_count(name) is None or name == call.name):
+                return None
+            for node in () if function is None else c_ast.walk(function.body):
+                match node:
+                    case c_ast.Assignment(_, target) | c_ast.Unary("++" | "--" | "&", target):
+                        found |= {n.name for n in c_ast.walk(target) if isinstance(n, c_ast.Field)}
+                        if not isinstance(target, c_ast.Name) and not _has_field(target):
+                            return None
+        found |= {n.name for arg in call.args for n in c_ast.walk(arg) if isinstance(n, c_ast.Field)}
+        return frozenset(found)
+
     def global_writes(self, call: c_ast.Call) -> frozenset[str]:
         """Return the variables of the file that the function may write, apart from those it gets as arguments."""
         function = self.function(call.name)
@@ -196,7 +213,8 @@ class Calls:
             self.types[d.name] = d.type
         items = tuple(_dereferenced(item, scalars) for item in body.items)
         value: c_ast.Name | None = None
-        if isinstance(function.result, c_ast.Basic | c_ast.Struct) and function.result != c_ast.Basic("void"):
+        pointer = self.analysed_only and isinstance(function.result, c_ast.Pointer) and wants_value
+        if pointer or (isinstance(function.result, c_ast.Basic | c_ast.Struct) and function.result != _VOID):
             value = c_ast.Name(f"{function.name}#{mark}", span=call.span)
             self.types[value.name] = function.result
         region = f"call{number}"
@@ -208,7 +226,8 @@ class Calls:
         if value is not None:
             # Set before a loop that may return, so that iterations of a loop around do not share it.
             zero = c_ast.Number("0", span=call.span)
-            blank = zero if isinstance(function.result, c_ast.Basic) else c_ast.InitializerList((), span=call.span)
+            is_struct = isinstance(function.result, c_ast.Struct)
+            blank = c_ast.InitializerList((), span=call.span) if is_struct else zero
             first = blank if len(items) == 1 and c_ast.has_loop(items[0]) else None
             start = (*start, c_ast.Declare(value.name, function.result, first, span=call.span))
         body_calls = replace(self, stack=(*self.stack, function.name))
@@ -225,6 +244,8 @@ class Calls:
             case c_ast.Basic(dtype) if dtype != "void" or not wants_value:
                 return
             case c_ast.Struct():
+                return
+            case c_ast.Pointer() if self.analysed_only:
                 return
             case c_ast.UnsupportedType("long double" as wide):
                 raise refuse(wide, "double", function.span)
@@ -422,6 +443,10 @@ def _with_pointer_sizes(function: c_ast.Function) -> c_ast.Block:
 
     found: c_ast.Block = rule(function.body)
     return found
+
+
+def _has_field(e: c_ast.Expr) -> bool:
+    return any(isinstance(n, c_ast.Field) for n in c_ast.walk(e))
 
 
 def _has_struct(kind: c_ast.Type) -> bool:

@@ -438,6 +438,15 @@ class _Order:
                 if name in found.writes:
                     raise _open(name, e.span)
                 return found.joined(_Touched(frozenset({name} if op else ()), frozenset({name})))
+            case c_ast.Assignment(op, target, value) if (root := self.fixed_root(target, value, bool(op))) is not None:
+                # a call changes what the pointer leads to, and not where the field is
+                found = self.check(value)
+                indices = [n.index for n in _bases(target) if isinstance(n, c_ast.Index)]
+                place = self.unordered(indices, e.span)
+                clash = found.clash(place) | (found.writes & {root})
+                if clash:
+                    raise _open(min(clash), e.span)
+                return found.joined(place).joined(_Touched(frozenset({root})))
             case c_ast.Unary("++" | "--", c_ast.Name(name)):
                 return _Touched(frozenset({name}), frozenset({name}))
             case c_ast.Binary("&&" | "||") | c_ast.Comma() | c_ast.Ternary():
@@ -449,6 +458,26 @@ class _Order:
                 return self.unordered(e.args, e.span).joined(self.called(e))
             case _:
                 return self.unordered(c_ast.children(e), e.span)
+
+    def fixed_root(self, target: c_ast.Expr, value: c_ast.Expr, is_read: bool) -> str | None:
+        """Return the variable in which a field is, or that leads to it, if the calls of ``value`` cannot change that.
+
+        None for other targets. The calls may not set fields on the way that are pointers, nor, where the field
+        ``is_read``, the field.
+        """
+        parts = list(_bases(target))
+        root = parts[-1]
+        fields = [n for n in parts if isinstance(n, c_ast.Field)]
+        if not fields or not isinstance(root, c_ast.Name):
+            return None
+        if any(d.name == base(root.name) for d in self.calls.file.globals):
+            return None
+        types = self.calls.types
+        names = {n.name for n in fields if is_read or isinstance(lvalue_type(n, types), c_ast.Pointer)}
+        loads = any(isinstance(lvalue_type(n, types), c_ast.Pointer) for n in parts[1:-1])
+        called = [n for n in c_ast.walk(value) if isinstance(n, c_ast.Call) and self.calls.is_inlined(n)]
+        written = [self.calls.fields_written(n) for n in called] if loads or is_read else []
+        return root.name if all(of is not None and of.isdisjoint(names) for of in written) else None
 
     def called(self, call: c_ast.Call) -> _Touched:
         function = self.calls.function(call.name)
@@ -466,6 +495,14 @@ class _Order:
                 raise _open(min(clash), span)
             found = found.joined(new)
         return found
+
+
+def _bases(e: Any) -> Iterator[c_ast.Expr]:
+    """Yield a target and what it is a part of, down to the variable."""
+    yield e
+    while isinstance(e, c_ast.Field | c_ast.Index):
+        e = e.base
+        yield e
 
 
 def _open(name: str, span: Span) -> UnsupportedError:

@@ -1,0 +1,517 @@
+"""Pointers as numbers and memory as arrays, one for each field of a struct and each type of numbers: for analysis only.
+
+    while (p) { p->x = 0; p = p->next; }     ==>     while (p) { node_x[p] = 0; p = node_next[p]; }
+    *d++ = q[j];                             ==>     memory_of_float64[d] = memory_of_float64[q + j]; d = d + 1;
+
+A pointer is the number of its element in the memory of its type (R. Burstall, Some techniques for proving correctness
+of programs which alter data structures, 1972). Two pointers to one type may be equal, whatever they are called, so that
+less is found to be parallel than where arrays can be told apart: this is for statements that ``struct_fields`` and
+``pointer_offsets`` refuse. Memory is never read as another type than it is written as; casts, unions and addresses of
+fields that would do so are refused. It is assumed that no pointer to a number leads to a field of a struct. Arrays of
+numbers that are only indexed stay as they are, and so do structs that the statements declare and whose address is not
+taken. The rows to which a field points that is not set are disjoint.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from looptune.frontend import c_ast
+from looptune.frontend.name_resolution import base
+from looptune.frontend.normalize.library_effects import HEAP, POINTERS
+from looptune.frontend.normalize.struct_fields import FieldVariable, SeparatedFields
+from looptune.frontend.normalize.struct_layout import constant_value, field_of, lvalue_type, members
+from looptune.frontend.normalize.struct_values import copied_elements
+from looptune.frontend.symbol_table import refuse
+
+if TYPE_CHECKING:
+    from looptune.core.source import Span
+
+Items = tuple[c_ast.Item, ...]
+Path = tuple[str, ...]
+_ADDRESS = c_ast.Basic("int64")
+_VOID = c_ast.Basic("void")
+_ZERO = c_ast.Number("0")
+
+
+def replace_memory(items: Items, types: Mapping[str, c_ast.Type], read_after: frozenset[str]) -> SeparatedFields:
+    """Return the statements without pointers and structs; ``read_after`` are the pointers that are read after them.
+
+    Raises UnsupportedError where memory may be used as two types.
+    """
+    memory = _Memory(dict(types), items)
+    made = memory.block(items)
+    if memory.embedded & memory.whole:
+        raise refuse("a struct that is also a field of another one", "one variable for each field", made[0].span)
+    start = tuple(c_ast.Declare(new, _ADDRESS, c_ast.Name(old)) for new, old in memory.copies.values())
+    end = tuple(_read(memory.copies[name][0]) for name in sorted(memory.copies) if name in read_after)
+    return SeparatedFields((*start, *made, *end), memory.types, tuple(memory.outside.values()))
+
+
+def _read(name: str) -> c_ast.Evaluate:
+    state = c_ast.Index(c_ast.Name(POINTERS), _ZERO)
+    return c_ast.Evaluate(c_ast.Assignment("", state, c_ast.Name(name)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A struct or a part of it: ``path`` in the struct ``tag`` at ``address``, or in the variable ``local``."""
+
+    kind: c_ast.Type
+    tag: str
+    address: c_ast.Expr | None
+    local: str = ""
+    path: Path = ()
+    index: tuple[c_ast.Expr, ...] = ()
+    extents: tuple[c_ast.Expr | None, ...] = ()
+
+
+@dataclass(slots=True)
+class _Memory:
+    types: dict[str, c_ast.Type]
+    items: Items
+    inside: dict[str, c_ast.Declare] = field(init=False)
+    indexed: frozenset[str] = field(init=False)
+    locals: frozenset[str] = field(init=False)
+    assigned: frozenset[str] = field(init=False)
+    valued: frozenset[tuple[str, str]] = field(init=False)
+    outside: dict[str, FieldVariable] = field(default_factory=dict)
+    copies: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """The copies of pointers from outside that the statements set, and the parameters that are copied."""
+    parts: dict[tuple[str, Path], str] = field(default_factory=dict)
+    untyped: list[tuple[str, c_ast.Type]] = field(default_factory=list)
+    """The pointers to void, and the types to which they are converted; ``passed`` are those converted to void."""
+    passed: list[c_ast.Type] = field(default_factory=list)
+    heap: dict[str, str] = field(default_factory=dict)
+    """The addresses of the arrays that the statements allocate."""
+    structs: dict[str, str] = field(default_factory=dict)
+    embedded: set[str] = field(default_factory=set)
+    """The structs that are fields of others, of which parts are used; ``whole`` are those that stand alone."""
+    whole: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        nodes = [n for item in self.items for n in c_ast.walk(item)]
+        self.inside = {n.name: n for n in nodes if isinstance(n, c_ast.Declare)}
+        self.types |= {name: d.type for name, d in self.inside.items()}
+        self.assigned = frozenset(
+            target.name for n in nodes for target in _targets(n) if isinstance(target, c_ast.Name)
+        )
+        pointers = {n for n, d in self.inside.items() if isinstance(d.type, c_ast.Pointer)} | self.assigned
+        others = set().union(*(_otherwise(item, self.types) for item in self.items))
+        self.indexed = frozenset(
+            n for n, kind in self.types.items() if n not in others | pointers and _is_array_of_numbers(kind)
+        )
+        taken = {
+            n.arg.name for n in nodes if isinstance(n, c_ast.Unary) and n.op == "&" and isinstance(n.arg, c_ast.Name)
+        }
+        self.locals = frozenset(
+            n for n, d in self.inside.items() if isinstance(d.type, c_ast.Struct) and n not in taken
+        )
+        self.valued = frozenset(found for item in self.items for found in self.fields_as_values(item))
+
+    def fields_as_values(self, node: Any) -> Iterator[tuple[str, str]]:
+        """Yield the fields that are pointers and used otherwise than to get at the numbers they point to."""
+        match node:
+            case c_ast.Index(c_ast.Field(inner), index):
+                yield from self.fields_as_values(inner)
+                yield from self.fields_as_values(index)
+                return
+            case c_ast.Unary("*", c_ast.Field(inner)):
+                yield from self.fields_as_values(inner)
+                return
+            case c_ast.Field(inner, name, arrow):
+                yield self.tag_of(inner, arrow), name
+        for child in c_ast.children(node):
+            yield from self.fields_as_values(child)
+
+    def tag_of(self, e: c_ast.Expr, arrow: bool) -> str:
+        kind = lvalue_type(e, self.types)
+        kind = kind.to if arrow and isinstance(kind, c_ast.Pointer) else kind
+        return kind.tag if isinstance(kind, c_ast.Struct) else ""
+
+    # -- variables ----------------------------------------------------------------------------------
+
+    def variable(self, name: str, kind: c_ast.Type, owner: str, span: Span) -> str:
+        """Return the variable from outside of this name, which is made where there is none."""
+        key = f"{name}#m"
+        if key not in self.outside:
+            taken = {base(n) for n in self.types}
+            shown = name
+            while shown in taken and f"{shown}#m" not in self.outside:
+                shown += "_"
+            declared = c_ast.Declare(f"{shown}#m", kind, span=span)
+            self.outside[key] = FieldVariable(declared, owner, "", of=kind)
+            self.types[declared.name] = kind
+        return self.outside[key].declared.name
+
+    def pointer(self, e: c_ast.Name) -> c_ast.Expr:
+        """Return the number that a pointer or the address of an array or struct is."""
+        name, kind = e.name, self.types.get(e.name)
+        if name in self.heap:
+            return replace(e, name=self.heap[name])
+        if name in self.inside and isinstance(kind, c_ast.Pointer):
+            return e
+        shown = f"{base(name)}_address"
+        own = self.variable(shown, _ADDRESS, name, e.span)
+        if name in self.assigned:
+            if name not in self.copies:
+                self.copies[name] = (f"{base(name)}#a{len(self.copies)}", own)
+                self.types[self.copies[name][0]] = _ADDRESS
+            own = self.copies[name][0]
+        return replace(e, name=own)
+
+    def shown(self, tag: str) -> str:
+        """Return the name of a struct in those of its memory."""
+        if tag not in self.structs:
+            word = re.search(r"(?:struct )?([A-Za-z_]\w*)", tag)
+            name = "struct" if word is None else word[1]
+            self.structs[tag] = name if name not in self.structs.values() else f"{name}_{len(self.structs)}"
+        return self.structs[tag]
+
+    def memory_name(self, kind: c_ast.Type, span: Span) -> str:
+        """Return the name of the memory of a type that is no struct."""
+        match kind:
+            case c_ast.Basic(dtype) if dtype != "void":
+                return f"memory_of_{dtype}"
+            case c_ast.Pointer(c_ast.Struct(tag)):
+                return f"memory_of_{self.shown(tag)}_pointers"
+            case c_ast.Pointer(to):
+                return f"{self.memory_name(to, span)}_pointers"
+        raise refuse("memory of this type", "numbers", span)
+
+    def part(self, local: str, path: Path, kind: c_ast.Type) -> str:
+        """Return the variable that a field of a struct of the statements is."""
+        if (local, path) not in self.parts:
+            made = f"{'_'.join((base(local), *path))}#v{len(self.parts)}"
+            self.parts[local, path] = made
+            self.types[made] = _stored(kind)
+        return self.parts[local, path]
+
+    # -- types --------------------------------------------------------------------------------------
+
+    def kind(self, e: Any) -> c_ast.Type | None:
+        return lvalue_type(e, self.types)
+
+    def is_pointer(self, e: Any) -> bool:
+        return isinstance(self.kind(e), c_ast.Pointer | c_ast.ArrayOf)
+
+    # -- statements ---------------------------------------------------------------------------------
+
+    def block(self, items: Items) -> Items:
+        return tuple(made for item in items for made in self.item(item))
+
+    def item(self, item: Any) -> Iterator[Any]:
+        match item:
+            case c_ast.Declare(name, c_ast.Struct() as kind, init):
+                yield from self.declared(item, name, kind, init)
+            case c_ast.Declare(name, c_ast.Pointer(), init) if name not in self.indexed:
+                self.types[name] = item.type
+                self.agree(item.type, init, item.span)
+                value = init if init is None or isinstance(init, c_ast.InitializerList) else self.node(init)
+                yield replace(item, type=_ADDRESS, init=value)
+            case c_ast.Declare(name, c_ast.ArrayOf(), on_heap=True) if name not in self.indexed:
+                yield from self.allocated(name, item.span)
+            case c_ast.Declare(name, c_ast.ArrayOf()) if name not in self.indexed:
+                raise refuse(f"the address of {base(name)}", "an array from outside of the loops", item.span)
+            case c_ast.Declare(init=c_ast.InitializerList()):
+                yield item
+            case c_ast.Declare():
+                yield c_ast.map_children(self.node, item)
+            case c_ast.Evaluate(c_ast.Assignment("", target, value)) if isinstance(self.kind(target), c_ast.Struct):
+                yield from self.copied(target, value, item.span)
+            case c_ast.For(init):
+                yield c_ast.map_children(self.node, replace(item, init=self.block(init)))
+            case _:
+                yield self.node(item)
+
+    def allocated(self, name: str, span: Span) -> Iterator[Any]:
+        """Yield the statements that allocate an array, whose address is any number."""
+        state = c_ast.Index(c_ast.Name(HEAP, span=span), _ZERO, span=span)
+        changed = c_ast.Binary("+", c_ast.Binary("*", state, c_ast.Number("3")), c_ast.Number("1"), span=span)
+        yield c_ast.Evaluate(c_ast.Assignment("", state, changed, span=span), span=span)
+        made = f"{base(name)}#h{len(self.heap)}"
+        self.heap[name] = made
+        self.types[made] = _ADDRESS
+        yield c_ast.Declare(made, _ADDRESS, state, span=span)
+
+    def declared(self, item: c_ast.Declare, name: str, kind: c_ast.Struct, init: Any) -> Iterator[Any]:
+        if name in self.locals:
+            for path, of in members(kind, ()):
+                made = self.part(name, path, of)
+                yield c_ast.Declare(made, self.types[made], span=item.span)
+        if isinstance(init, c_ast.InitializerList):
+            raise refuse(f"this initialiser of {base(name)}", "one assignment for each field", item.span)
+        if init is not None:
+            yield from self.copied(c_ast.Name(name, span=item.span), init, item.span)
+
+    def copied(self, target: c_ast.Expr, value: Any, span: Span) -> Iterator[Any]:
+        kind = self.kind(target)
+        assert isinstance(kind, c_ast.Struct), "structs are copied"
+        if not isinstance(self.kind(value), c_ast.Struct) or copied_elements(kind) is None:
+            raise refuse("this value of a struct", "its fields one by one", span)
+        for path, of_field in members(kind, ()):
+            for index in _elements(of_field):
+                to, of_value = (self.element(e, path, index, span) for e in (target, value))
+                yield c_ast.Evaluate(c_ast.Assignment("", to, of_value, span=span), span=span)
+
+    def element(self, e: Any, path: Path, index: tuple[int, ...], span: Span) -> c_ast.Expr:
+        for name in path:
+            e = c_ast.Field(e, name, False, span=span)
+        for k in index:
+            e = c_ast.Index(e, c_ast.Number(str(k)), span=span)
+        found: c_ast.Expr = self.node(e)
+        return found
+
+    # -- expressions --------------------------------------------------------------------------------
+
+    def node(self, node: Any) -> Any:
+        """Return a statement or an expression with numbers for pointers."""
+        match node:
+            case c_ast.Block(items):
+                return replace(node, items=self.block(items))
+            case c_ast.Region(_, items):
+                return replace(node, items=self.block(items))
+            case c_ast.Declare() | c_ast.For():
+                made = tuple(self.item(node))
+                if len(made) != 1:
+                    raise refuse("this declaration", "a statement of its own", node.span)
+                return made[0]
+            case c_ast.Name(name):
+                return self.name(node, name)
+            case c_ast.Index() | c_ast.Field() | c_ast.Unary("*"):
+                return self.lvalue(node)
+            case c_ast.Unary("&", arg):
+                return self.address(arg, node.span)
+            case c_ast.Cast(c_ast.Pointer(to), arg):
+                return self.cast(to, arg, node.span)
+            case c_ast.Call(args=args) if any(map(self.is_pointer, args)):
+                raise refuse(f"a call of {node.name} with a pointer", "its statements", node.span)
+            case c_ast.Assignment("", target, value) if self.is_pointer(target):
+                self.agree(self.kind(target), value, node.span)
+            case c_ast.Binary("+" | "-" | "<" | "<=" | ">" | ">=" | "==" | "!=", lhs, rhs):
+                self.agree(self.kind(lhs) if self.is_pointer(rhs) else None, rhs, node.span)
+                if any(isinstance(_led_to(self.kind(e)), c_ast.ArrayOf) for e in (lhs, rhs)):
+                    raise refuse("a pointer to rows", "the array and its indices", node.span)
+        return c_ast.map_children(self.node, node)
+
+    def name(self, e: c_ast.Name, name: str) -> Any:
+        kind = self.types.get(name)
+        if name in self.indexed or name == "NULL" or not isinstance(kind, c_ast.Pointer | c_ast.ArrayOf | c_ast.Struct):
+            return c_ast.Number("0", span=e.span) if name == "NULL" else e
+        if isinstance(kind, c_ast.Struct):
+            raise refuse("a struct as a value", "its fields", e.span)
+        if isinstance(kind, c_ast.ArrayOf) and isinstance(kind.of, c_ast.ArrayOf):
+            raise refuse(f"the array {base(name)} as a value", "its elements", e.span)
+        return self.pointer(e)
+
+    def cast(self, to: c_ast.Type, arg: Any, span: Span) -> Any:
+        self.agree(c_ast.Pointer(to), arg, span)
+        return self.node(arg)
+
+    def agree(self, kind: c_ast.Type | None, value: Any, span: Span) -> None:
+        """Check that a pointer is set to, or compared with, one to the same type, or void."""
+        mine, own = _led_to(kind), _led_to(self.kind(value))
+        if isinstance(value, c_ast.Ternary):
+            self.agree(kind, value.then, span)
+            self.agree(kind, value.other, span)
+        elif own is not None and mine is not None and own != mine and not self.fits(own, mine, value):
+            raise refuse("memory that is read as another type", "one type for it", span)
+
+    def fits(self, own: c_ast.Type, to: c_ast.Type, value: Any) -> bool:
+        """Tell whether a conversion is from or to void, and each pointer to void is one to only one type."""
+        if own == _VOID:
+            self.untyped.append((value.name if isinstance(value, c_ast.Name) else "", to))
+        elif to == _VOID:
+            self.passed.append(own)
+        else:
+            return False
+        types = [t for _, t in self.untyped]
+        if types and self.passed:
+            return all(t == types[0] for t in (*types, *self.passed))
+        return all(t == other for name, t in self.untyped for again, other in self.untyped if name == again)
+
+    def address(self, e: Any, span: Span) -> Any:
+        """Return the number that the address of an element or struct is."""
+        match e:
+            case c_ast.Unary("*", inner) if self.is_address(inner):
+                return self.node(inner)
+            case c_ast.Index(inner, index) if self.is_address(inner):
+                return c_ast.Binary("+", self.node(inner), self.node(index), span=span)
+            case c_ast.Name(name) if isinstance(self.types.get(name), c_ast.Struct):
+                return self.pointer(e)
+        raise refuse("this address", "an array and an index", span)
+
+    def is_address(self, e: Any) -> bool:
+        """Tell whether an expression is a pointer to elements of memory, and no array in a struct."""
+        if isinstance(e, c_ast.Name) and e.name in self.indexed:
+            return False
+        kind = self.kind(e)
+        plain = isinstance(kind, c_ast.Pointer) or (isinstance(kind, c_ast.ArrayOf) and isinstance(e, c_ast.Name))
+        return plain and not isinstance(_led_to(kind), c_ast.ArrayOf)
+
+    def lvalue(self, e: Any) -> Any:
+        place = self.place(e)
+        if place is not None:
+            return self.stored(place, e)
+        of = self.kind(e)
+        match e:
+            case c_ast.Index(inner, index):
+                if _root(e) in self.indexed:
+                    return c_ast.map_children(self.node, e)
+            case c_ast.Unary("*", inner):
+                index = _ZERO
+                if isinstance(inner, c_ast.Name) and inner.name in self.indexed:
+                    return e
+        row = self.row(inner)
+        if row is not None and isinstance(of, c_ast.Basic):
+            return c_ast.Index(row, self.node(index), span=e.span)
+        if not self.is_address(inner) or of is None:
+            raise refuse("this element", "an array and an index", e.span)
+        array = self.variable(self.memory_name(of, e.span), c_ast.Pointer(_stored(of)), "memory", e.span)
+        at = self.node(inner)
+        return c_ast.Index(c_ast.Name(array, span=e.span), at if index == _ZERO else
+                           c_ast.Binary("+", at, self.node(index), span=e.span), span=e.span)  # fmt: skip
+
+    def row(self, e: Any) -> c_ast.Expr | None:
+        """Return the row of numbers to which a field points that is never set, None for other expressions."""
+        if not isinstance(e, c_ast.Field) or not isinstance(_led_to(self.kind(e)), c_ast.Basic):
+            return None
+        place = self.place(e)
+        kind = self.kind(e)
+        if place is None or not isinstance(kind, c_ast.Pointer) or place.local or place.index:
+            return None
+        if (self.tag_of(e.base, e.arrow), e.name) in self.valued or kind.to == c_ast.Basic("void"):
+            return None
+        assert place.address is not None, "it is in memory"
+        name = f"{'_'.join((self.shown(place.tag), *place.path))}_rows"
+        array = self.variable(name, c_ast.Pointer(c_ast.Pointer(kind.to)), "memory", e.span)
+        return c_ast.Index(c_ast.Name(array, span=e.span), place.address, span=e.span)
+
+    def place(self, e: Any) -> _Place | None:
+        """Return where a struct or a part of one is, None for what is no part of a struct."""
+        match e:
+            case c_ast.Name(name) if isinstance(self.types.get(name), c_ast.Struct):
+                kind = self.types[name]
+                assert isinstance(kind, c_ast.Struct), "it is one"
+                if name in self.locals:
+                    return _Place(kind, kind.tag, None, name)
+                self.whole.add(kind.tag)
+                return _Place(kind, kind.tag, self.pointer(e))
+            case c_ast.Field(inner, name, arrow):
+                at = self.place(c_ast.Unary("*", inner, span=inner.span) if arrow else inner)
+                found = field_of(at.kind, name) if at is not None and isinstance(at.kind, c_ast.Struct) else None
+                if at is None or found is None:
+                    raise refuse("this field", "a variable", e.span)
+                if at.path and isinstance(at.kind, c_ast.Struct) and not at.local:
+                    self.embedded.add(at.kind.tag)
+                return replace(at, kind=found[0], path=(*at.path, name))
+            case c_ast.Unary("*", c_ast.Unary("&", inner)):
+                return self.place(inner)
+            case c_ast.Index(inner, index) if self.is_address(inner):
+                return self.struct_at(e, inner, index)
+            case c_ast.Unary("*", inner) if self.is_address(inner):
+                return self.struct_at(e, inner, _ZERO)
+            case c_ast.Index(c_ast.Field() | c_ast.Index() as inner, index):
+                at = self.place(inner)
+                if at is not None and isinstance(at.kind, c_ast.ArrayOf):
+                    return replace(at, kind=at.kind.of, index=(*at.index, self.node(index)),
+                                   extents=(*at.extents, at.kind.extent))  # fmt: skip
+        return None
+
+    def struct_at(self, e: Any, pointer: Any, index: c_ast.Expr) -> _Place | None:
+        kind = self.kind(e)
+        if not isinstance(kind, c_ast.Struct):
+            return None
+        self.whole.add(kind.tag)
+        first = self.node(pointer)
+        at = first if index == _ZERO else c_ast.Binary("+", first, self.node(index), span=e.span)
+        return _Place(kind, kind.tag, at)
+
+    def stored(self, at: _Place, e: Any) -> Any:
+        """Return the number or pointer at a place."""
+        if not isinstance(at.kind, c_ast.Basic | c_ast.Pointer) or at.kind == c_ast.Basic("void"):
+            raise refuse("an array or a struct as a value", "its elements", e.span)
+        kind: c_ast.Type = _stored(at.kind)
+        for extent in reversed(at.extents):
+            kind = c_ast.ArrayOf(kind, extent)
+        if at.address is None:
+            found: Any = c_ast.Name(self.part(at.local, at.path, kind), span=e.span)
+        else:
+            name = "_".join((self.shown(at.tag), *at.path))
+            array = self.variable(name, c_ast.Pointer(kind), "memory", e.span)
+            found = c_ast.Index(c_ast.Name(array, span=e.span), at.address, span=e.span)
+        for index in at.index:
+            found = c_ast.Index(found, index, span=e.span)
+        return found
+
+
+def _stored(kind: c_ast.Type) -> c_ast.Type:
+    """Return the type of what holds a value of this type."""
+    match kind:
+        case c_ast.Pointer():
+            return _ADDRESS
+        case c_ast.ArrayOf(of, extent):
+            return c_ast.ArrayOf(_stored(of), extent)
+    return kind
+
+
+def _led_to(kind: c_ast.Type | None) -> c_ast.Type | None:
+    match kind:
+        case c_ast.Pointer(to) | c_ast.ArrayOf(to):
+            return to
+    return None
+
+
+def _is_array_of_numbers(kind: c_ast.Type) -> bool:
+    leaf, depth = kind, 0
+    while isinstance(leaf, c_ast.Pointer | c_ast.ArrayOf):
+        leaf, depth = leaf.to if isinstance(leaf, c_ast.Pointer) else leaf.of, depth + 1
+    return depth > 0 and isinstance(leaf, c_ast.Basic) and leaf.dtype != "void"
+
+
+def _root(e: Any) -> str:
+    while isinstance(e, c_ast.Index):
+        e = e.base
+    return e.name if isinstance(e, c_ast.Name) else ""
+
+
+def _otherwise(node: Any, types: Mapping[str, c_ast.Type]) -> set[str]:
+    """Return the names of arrays and pointers that are used otherwise than for one of their numbers."""
+    match node:
+        case c_ast.Index() | c_ast.Unary("*", c_ast.Name()) if isinstance(lvalue_type(node, types), c_ast.Basic):
+            found: set[str] = set()
+            e: Any = node
+            while isinstance(e, c_ast.Index):
+                found |= _otherwise(e.index, types)
+                e = e.base
+            e = e.arg if isinstance(e, c_ast.Unary) and e.op == "*" and e is node else e
+            return found if isinstance(e, c_ast.Name) else found | _otherwise(e, types)
+        case c_ast.Name(name):
+            return {name}
+    return set().union(*(_otherwise(child, types) for child in c_ast.children(node)))
+
+
+def _targets(node: Any) -> Iterator[c_ast.Expr]:
+    match node:
+        case c_ast.Assignment(_, target) | c_ast.Unary("++" | "--", target):
+            yield target
+
+
+def _taken(node: Any) -> Iterator[str]:
+    match node:
+        case c_ast.Unary("&", c_ast.Name(name)):
+            yield name
+
+
+def _elements(kind: c_ast.Type) -> Iterator[tuple[int, ...]]:
+    """Yield the indices of the numbers in a field."""
+    if not isinstance(kind, c_ast.ArrayOf):
+        yield ()
+        return
+    count = None if kind.extent is None else constant_value(kind.extent)
+    assert count is not None, "its elements were counted"
+    for k in range(count):
+        yield from ((k, *inner) for inner in _elements(kind.of))
