@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any, TypeVar
 
 import islpy as isl
@@ -33,6 +33,15 @@ class SchedulePiece:
 
 Order = Mapping[str, tuple[SchedulePiece, ...]]
 """Statement name -> its pieces. Times compare lexicographically; equal times are in no order of their own."""
+
+
+@lru_cache(maxsize=4096)
+def parsed(text: str) -> isl.Set:
+    """Return the set of a text; the schedules of a codelet have most of their conditions in common.
+
+    isl takes milliseconds to read the bounds of blocks and remainders.
+    """
+    return isl.Set(text)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +71,7 @@ class Space:
         """Return { [dims] : all conditions hold }, of that where all but the last do, which many statements share."""
 
         def holds(condition: str) -> isl.Set:
-            return isl.Set(f"{self.prefix}{{ [{', '.join(dims)}] : {condition} }}")
+            return parsed(f"{self.prefix}{{ [{', '.join(dims)}] : {condition} }}")
 
         def where() -> isl.Set:
             last = self.memoized(("holds", dims, conditions[-1]), lambda: holds(conditions[-1]))
@@ -73,7 +82,7 @@ class Space:
     def context(self) -> isl.Set:
         """Return { : sizes that the codelet can be called with }."""
         condition = " and ".join(self.nest.context) or "true"
-        return self.memoized(("context",), lambda: isl.Set(f"{self.prefix}{{ : {condition} }}"))
+        return self.memoized(("context",), lambda: parsed(f"{self.prefix}{{ : {condition} }}"))
 
     def touched(self, access: Access) -> isl.Map:
         """Return { S[iteration] -> [element] }."""
