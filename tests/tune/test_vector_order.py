@@ -49,10 +49,13 @@ def sections(text: str) -> list[list[str]]:
 
 
 def test_a_sum_of_columns_gets_a_loop_of_its_own_inside() -> None:
-    """What begins it stands in another loop, and each iteration of the outermost loop has a copy of the scratch row."""
+    """What begins it stands in another loop, and each iteration of the outermost loop has a copy of the scratch row.
+
+    The sums of four rows and four steps are computed at once.
+    """
     assert sections(ROWS_AT_ONCE) == [
         ["for cpu", "loop 1: expand t", "loop 2: distribute", "loop 2.2: permute c, b",
-         "loop 3: { | unroll {2, 4, 8}, jam }"],
+         "loop 1: { unroll {4, 2}, jam | }", "loop 3: { unroll {4, 8}, jam | }"],
     ]  # fmt: skip
 
 
@@ -76,6 +79,29 @@ def test_iterations_of_the_cores_loop_run_side_by_side(text: str, choices: str) 
 def test_a_sum_along_a_row_stays_as_it_is() -> None:
     """It is made of vectors already."""
     assert sections(ALONG_ROWS) == []
+
+
+PRODUCT = """
+void f(int n, float A[n][n], float B[n][n], float C[n][n]) {
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < n; k++)
+      for (int j = 0; j < n; j++) C[i][j] += A[i][k] * B[k][j];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "turned"),
+    [
+        (PRODUCT, []),
+        (PRODUCT.replace("B[k][j]", "B[j][k]"), ["loop 2: permute j, k"]),
+    ],
+)
+def test_products_are_computed_in_tiles_of_registers(text: str, turned: list[str]) -> None:
+    """Rows of the loop for the cores, and steps of the loop around the innermost one, whichever that becomes."""
+    label = "loop 3" if turned else "loop 2"
+    lines = ["loop 1: { unroll {4, 2}, jam | }", f"{label}: {{ unroll {{4, 8}}, jam | }}"]
+    assert sections(text) == [["for cpu", *turned, *lines]]
 
 
 BOTH = """
