@@ -61,10 +61,10 @@ def function(name: str) -> str:
     """The function of a file of PolyBench/C, in double."""
     text = (POLYBENCH / f"{name}.c").read_text()
     text = text[text.index("static void") : text.index("int main")].replace("DATA_TYPE", "double")
-    return f"#include <math.h>\n{text.removeprefix('static ')}"
+    return f"#include <math.h>\n{text.removeprefix('static ').partition('static void init')[0]}"
 
 
-LU, CHOLESKY, LUDCMP = map(function, ("lu", "cholesky", "ludcmp"))
+LU, CHOLESKY, LUDCMP, TRISOLV = map(function, ("lu", "cholesky", "ludcmp", "trisolv"))
 ORDERED = ("loop 1: schedule fuse:min", "loop 3: block 4")
 NESTS = {
     "lu": (LU, ORDERED, 4),
@@ -166,7 +166,8 @@ def derived(text: str) -> Iterator[list[str]]:
     for section in blocked.sections(Patterns(Analysis(read(text)))):
         small = section.removeprefix("for gpu\n").removeprefix("for cpu\n").replace("unroll 16", "unroll 4")
         for old, new in (("block {16, 32, 8, 64}", "block 4"), ("block {64, 32, 128}", "block 4"),
-                         ("{16x16, 16x8}", "4x2"), ("{32x1, 64x1}", "4x1")):  # fmt: skip
+                         ("{16x16, 16x8}", "4x2"), ("{32x1, 64x1}", "4x1"),
+                         ("{64x1, 128x1, 32x4}", "4x2")):  # fmt: skip
             small = small.replace(old, new)
         yield next(iter(parse(small, "derived"))).text.splitlines()
 
@@ -190,10 +191,34 @@ def test_kernels_of_the_derived_form(text: str, ways: tuple[str, ...]) -> None:
     assert not found, "\n".join(found)
 
 
+def test_a_triangular_system_is_solved_in_blocks() -> None:
+    """One block runs the steps of a diagonal, and rows below it have a thread or a team each, with a copy of x[i]."""
+    rows, teams = derived(TRISOLV)
+    assert {line.partition(": ")[2] for line in rows} >= {"block 4", "noParallel, team", "stage x"}
+    assert "loop 1.3: parallel" in teams
+    given = []
+    for n in (1, 2, 5, 13):
+        rng = np.random.default_rng(n)
+        given.append({"n": n, "L": rng.random((n, n)) + n * np.eye(n), "x": rng.random(n), "b": rng.random(n)})
+    cases = [
+        all_targets.Case(f"rows {k}", TRISOLV, given, lines, ways=("cuda-c",), tolerance=1e-10)
+        for k, lines in enumerate((rows, teams))
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        found = all_targets.wrong(cases, Path(folder))
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.wide
+def test_all_loops_that_eliminate_are_in_blocks_at_once() -> None:
+    """The factorisation of ludcmp and its forward substitution, whose steps are launches otherwise."""
+    assert "loop 5, 6: block {16, 32, 8, 64}" in next(blocked.sections(Patterns(Analysis(read(LUDCMP)))))
+
+
 @pytest.mark.wide
 @pytest.mark.parametrize("name", ["trmm", "jacobi-2d", "floyd-warshall", "durbin"])
 def test_no_blocks_are_derived_where_nothing_is_eliminated(name: str) -> None:
-    """A section is derived only where the trailing update is a product."""
+    """A section is derived only where a step changes what later steps read."""
     assert list(blocked.sections(Patterns(Analysis(load(POLYBENCH / f"{name}.c").codelet)))) == []
 
 

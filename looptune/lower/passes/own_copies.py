@@ -111,7 +111,8 @@ def _in_block(kernel: Kernel, loop: Loop, array: str, plan: Plan) -> Kernel:
 
     inside = map_thread_code(kernel, lambda body: rewrite(rule, body))
     assert inside.team is not None, "the kernel keeps its team"
-    ways = [tuple(map(TeamFor, copy.moved(plan, back=back, team=True))) for back in (False, True)]
+    moved = (copy.moved(plan, back=back, team=True) for back in (False, True))
+    ways = [tuple(TeamFor(s) for s in stmts if isinstance(s, Loop)) for stmts in moved]
     team = replace(inside.team, phases=(*ways[0], *inside.team.phases, *ways[1]),
                    tiles=(*inside.team.tiles, Local(name, copy.dtype, (Const(copy.size),))))  # fmt: skip
     return replace(inside, team=team)
@@ -148,7 +149,7 @@ class _Copy:
     def widths(self) -> list[int]:
         """Return the elements of a row along each dimension; those of the last one are adjacent."""
         counts = [e.count for e in self.extents.values()]
-        return [*counts[:-1], counts[-1] + self.odd]
+        return [*counts[:-1], counts[-1] + self.odd] if counts else []
 
     @property
     def size(self) -> int:
@@ -163,8 +164,8 @@ class _Copy:
             flat = add(mul(flat, Const(n)), e)
         return Load(self.name, (flat,), self.dtype)
 
-    def moved(self, plan: Plan, *, back: bool, team: bool = False) -> tuple[Loop, ...]:
-        """Return the loops that copy the elements, or write them back, as far as the array has them."""
+    def moved(self, plan: Plan, *, back: bool, team: bool = False) -> tuple[Stmt, ...]:
+        """Return what copies the elements, or writes them back, as far as the array has them: loops, or one copy."""
         counters = {d: Var(f"{self.array}{d}__own", e.first.dtype) for d, e in self.extents.items()}
         index = tuple(
             self.fixed[d] if d in self.fixed else add(self.extents[d].first, counters[d])
@@ -179,7 +180,7 @@ class _Copy:
             count = Const(self.extents[d].count, var.dtype)
             loop = Loop(var.name, Const(0, var.dtype), count, body, dtype=var.dtype, mode="sequential")
             body = (replace(loop, mode="parallel", thread_axis="team") if team else loop,)
-        return tuple(s for s in body if isinstance(s, Loop))
+        return body
 
     def guards(self, index: Sequence[Expr], plan: Plan) -> Iterator[Expr]:
         for d in self.extents:

@@ -6,6 +6,9 @@
     panels      a thread for each row or column, in small blocks, so that all multiprocessors have some
     trailing    a product: several rows and columns a thread, what they read in shared memory; on a CPU in vector order
 
+A solution of a triangular system has no trailing update: its panel is a product with a vector. All loops of a codelet
+that eliminate are in blocks at once where that is legal.
+
 The loop is looked for in the text, and in the orders that isl finds for nests whose outermost loop is sequential.
 """
 
@@ -31,6 +34,9 @@ from looptune.tune.space.space import parse
 SCHEDULE = "schedule parallel:outer, fuse:min"
 STEPS = "block {16, 32, 8, 64}"
 """Of a GPU, where each block of steps costs launches, and its diagonal the time of its steps."""
+LONG_STEPS = "block {64, 32, 128}"
+SOLVING = "codelet: grid blocksize {64x1, 128x1, 32x4}"
+"""Of a triangular system: its steps cost a barrier of one block each, and little besides."""
 CORE_STEPS = "block {64, 32, 128}"
 TILES = (("unroll 4, jam", "unroll 4, jam", "16x16, 16x8"), ("unroll 8, jam", "unroll 4, jam", "16x16, 16x8"))
 """Rows and columns of the trailing update for each thread, and blocks."""
@@ -40,11 +46,15 @@ PANELS = "grid blocksize {32x1, 64x1}"
 def sections(found: Patterns) -> Iterator[str]:
     """Yield what to try for each loop that eliminates."""
     for start in _starts(found):
-        for loop in (f for f in outermost(start.body) if _eliminates(start, f)):
-            line = f"loop {loop_label(loop)}: block 32"
-            if start.legal([line]):
-                made = replace(start, lines=(*start.lines, line))
-                yield from _blocked(start, made, loop)
+        loops = [f for f in outermost(start.body) if _eliminates(start, f)]
+        together = len(loops) > 1 and start.legal(_in_blocks(loops))
+        for some in [loops] if together else [[f] for f in loops]:
+            if together or start.legal(_in_blocks(some)):
+                yield from _blocked(start, replace(start, lines=(*start.lines, *_in_blocks(some))), some)
+
+
+def _in_blocks(loops: Sequence[Loop]) -> list[str]:
+    return [f"loop {number}: block 32" for number in dict.fromkeys(f.number for f in loops)]
 
 
 def _starts(found: Patterns) -> Iterator[Patterns]:
@@ -99,27 +109,36 @@ class _Pieces:
     trailing: tuple[ReductionPattern, ...]
 
 
-def _pieces(start: Patterns, made: Patterns, loop: Loop) -> _Pieces:
+def _pieces(start: Patterns, made: Patterns, loops: Sequence[Loop]) -> _Pieces:
     before = {f.var for f in walk(start.body) if isinstance(f, Loop)}
-    new = (f for f in walk(made.body) if isinstance(f, Loop) and f.var not in before)
-    around = next(f for f in new if f.var.startswith(f"outer_{loop.var}"))
-    pieces = list(outermost(around.body))
+    new = [f for f in walk(made.body) if isinstance(f, Loop) and f.var not in before]
+    around = [f for f in new if any(f.var.startswith(f"outer_{loop.var}") for loop in loops)]
+    pieces = [f for block in around for f in outermost(block.body)]
     products = tuple(s for s in made.sums if s.product and any(s.outer is f for f in pieces))
     rest = [f for f in pieces if all(s.outer is not f for s in products)]
     alone = tuple(f for f in rest if not made.parallel(f))
     return _Pieces(alone, tuple(f for f in rest if made.parallel(f)), products)
 
 
-def _blocked(start: Patterns, made: Patterns, loop: Loop) -> Iterator[str]:
-    """Yield the sections of a codelet with the loop of ``start`` in blocks, which is ``made``."""
-    pieces, place = _pieces(start, made, loop), f"loop {loop_label(loop)}: "
-    if not pieces.trailing:
+def _blocked(start: Patterns, made: Patterns, loops: Sequence[Loop]) -> Iterator[str]:
+    """Yield the sections of a codelet with the loops of ``start`` in blocks, which is ``made``."""
+    pieces = _pieces(start, made, loops)
+    place = f"loop {', '.join(dict.fromkeys(str(f.number) for f in loops))}: "
+    if not pieces.trailing and not (pieces.diagonal and pieces.panels):
         return
     beside = [f"loop {loop_label(s.loop)}: parallel" for s in made.sums if not s.around]
     beside = [line for line in beside if start.legal([line])]
     lines = _together(made, pieces.diagonal)
-    lines += _copied(made, lines, (*pieces.diagonal, *pieces.panels))
+    lines += _copied(made, lines, pieces.diagonal)
+    copied = _copied(made, lines, pieces.panels)
     lines += beside if made.legal([*lines, *beside]) else []
+    if not pieces.trailing:
+        rows = [s for s in made.sums if s.contiguous and any(s.around[:1] == (f,) for f in pieces.panels)]
+        shared = [f"loop {loop_label(s.loop)}: parallel" for s in rows]
+        for own in (copied, shared) if shared and made.legal([*lines, *shared]) else (copied,):
+            yield "\n".join(["for gpu", *start.lines, place + LONG_STEPS, *lines, *own, SOLVING])
+        return
+    lines += copied
     panels = [f"{_all(pieces.panels)}: {PANELS}"] if pieces.panels else []
     for outer, inner, blocks in TILES:
         tiles = _tiles(pieces.trailing, outer, inner)

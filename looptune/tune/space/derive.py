@@ -90,7 +90,8 @@ def derive(analysis: Analysis, seconds: float = math.inf) -> str:
          _forms(found)),
         ("Products: several rows and columns a thread, and what they read in shared memory; or the order that a CPU's "
          "vectors want.", _products(found)),
-        ("The steps of an elimination in blocks, whose updates are products.", blocked.sections(found)),
+        ("The steps of an elimination in blocks, whose updates are products, or of a triangular system.",
+         blocked.sections(found)),
         ("Copies of scalars, which take apart what no order could.", _values(found)),
         ("Orders in which more loops are parallel than in the text.", _schedules(found)),
         ("Waves of tiles, where every loop of a nest carries a dependence.", tiled_waves(found)),
