@@ -26,16 +26,22 @@ SourceLoop = c_ast.For | c_ast.While
 def outermost_loops(node: Any) -> Iterator[SourceLoop]:
     """Yield the loops of a statement that are in no other loop of it, in textual order.
 
+    The ``do { } while (0)`` of a macro is no loop.
+
     >>> from looptune.frontend.c_ast import Block, Name, While
     >>> inner = While(Name("j"), Block(()))
     >>> [n.cond.name for n in outermost_loops(Block((While(Name("i"), Block((inner,))), inner)))]
     ['i', 'j']
     """
     for child in c_ast.children(node):
-        if isinstance(child, c_ast.For | c_ast.While):
+        if isinstance(child, c_ast.For | c_ast.While) and not _runs_once(child):
             yield child
         else:
             yield from outermost_loops(child)
+
+
+def _runs_once(loop: SourceLoop) -> bool:
+    return isinstance(loop, c_ast.While) and loop.after and loop.cond == c_ast.Number("0")
 
 
 def all_loops(node: Any) -> Iterator[SourceLoop]:

@@ -38,6 +38,8 @@ _MOST = 100_000
 """Tokens that the macros of a line make."""
 _ASKED = ("__has_include", "__has_include_next", "__has_attribute", "__has_builtin", "__has_c_attribute",
           "__has_cpp_attribute", "__has_feature", "__has_extension")  # fmt: skip
+_OF_SYSTEM = ("sys", "linux", "asm", "bits", "net", "netinet", "arpa", "machine")
+"""The first folders of headers that are not the program's."""
 _SYSTEM = ("/usr/local/include", "/usr/include")
 _MEANING = re.compile(r"\b_*(?:vector_size|ext_vector_type|mode)_*\b")
 """Attributes that change what a type is."""
@@ -147,7 +149,8 @@ def preprocess(
     ``begin`` are the macros with which the file begins, those of the machine's compiler if it is None; unlike
     ``defines``, the text may redefine them.
 
-    ``tolerant``: an ``#error`` directive is ignored, and a condition that cannot be evaluated, such as the call of a
+    ``tolerant``: a header that no folder has under its path may be there under its name, an ``#error`` directive is
+    ignored, and a condition that cannot be evaluated, such as the call of a
     macro of a missing header, is false.
 
     Raises ParseError at a malformed or ``#error`` directive.
@@ -313,7 +316,22 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
             raise ParseError(f"#{name} is incomplete", self.line_span(*directive.origin[:2]))
         if name in ("if", "elif"):
             toks[:] = self.evaluate_has(toks)
+        if name == "include" and self.tolerant:
+            self.include_by_name(toks)
         return True
+
+    def include_by_name(self, toks: list[Any]) -> None:
+        """Change the name of a header that no folder has to that of one which is installed in another folder."""
+        named = re.fullmatch(r"""[<"](\w+)/(?:.*/)?([^/]+)[>"]""", "".join(t.value for t in toks).strip())
+        if named is None or named[1] in _OF_SYSTEM:
+            return
+        path, name = named[0][1:-1], named[2]
+        folders = [Path(p) for p in (*self.temp_path, *self.path)]
+        here = any((folder / path).is_file() for folder in (*folders, *map(Path, _SYSTEM)))
+        if not here and any((folder / name).is_file() for folder in folders):
+            new = next(t for t in toks if t.type not in self.t_WS)
+            new.type, new.value = self.t_STRING, f'"{name}"'
+            toks[:] = [new]
 
     def expand_macros(self, tokens: list[Any], expanding_from: Sequence[str] = ()) -> list[Any]:
         """Return the tokens with their macros expanded.

@@ -169,6 +169,29 @@ void f(int n, struct cell *c, double *z) { for (int i = 0; i < n; i++) { c[i].ro
 """
 
 
+def test_a_block_that_runs_once_is_no_nest(tmp_path: Path) -> None:
+    path = tmp_path / "program.c"
+    path.write_text(
+        "void f(int n, int *x) { do { n++; do { for (int i = 0; i < n; i++) x[i] = 0; } while (0); } while (0); }"
+    )
+    assert [(n.span.col, n.depth, n.inside) for n in survey(path).nests] == [(40, 1, False)]
+
+
+def test_headers_are_found_by_their_names(tmp_path: Path) -> None:
+    """A tolerant survey reads <name/header.h> where the sources have header.h, unless it is one of the system's."""
+    (tmp_path / "real.h").write_text("typedef double real;")
+    (tmp_path / "types.h").write_text("#error not this one")
+    path = tmp_path / "program.c"
+    path.write_text(
+        "#include <lib/real.h>\n#include <sys/types.h>\nvoid f(real *x) { for (int i = 0; i < 9; i++) x[i] = 0; }"
+    )
+    found = survey(path, tolerant=True, include_dirs=[tmp_path])
+    assert not found.skipped
+    (nest,) = found.nests
+    assert nest.codelet is not None
+    assert [p.dtype for p in nest.codelet.params] == ["float64"]
+
+
 def test_fields_of_several_types_behind_pointers_and_in_arrays_are_analysed(tmp_path: Path) -> None:
     """Each field that is used has an array; a field that is a pointer leads to rows, if it is not set."""
     path = tmp_path / "program.c"

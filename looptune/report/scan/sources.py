@@ -48,7 +48,9 @@ def _sources(path: Path, defines: tuple[tuple[str, Value], ...], folders: tuple[
         )  # fmt: skip
         if not files:
             raise UsageError(f"no .c or .cpp file in {path}")
-        headers = tuple(dict.fromkeys(p.parent for p in sorted(path.rglob("*.h"))))
+        own = dict.fromkeys(p.parent for p in sorted(path.rglob("*.h")))
+        # <name/header.h> of include/name/header.h
+        headers = (*own, *(f.parent for f in own if f != path))
         for file in files:
             yield _with_folders(Source(file, defines), (*folders, file.parent, path, *headers))
     elif path.suffix == ".json":
