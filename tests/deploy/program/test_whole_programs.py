@@ -76,6 +76,16 @@ def test_programs_under_sanitizers(name: str, tmp_path: Path, driver: Path) -> N
 
 
 @pytest.mark.wide
+def test_a_child_does_not_wait_for_its_parents_threads(tmp_path: Path, driver: Path) -> None:
+    """OpenMP's threads of a process are not in what it forks, which runs its loops alone."""
+    program = build([HERE / "forks.c"], tmp_path, driver, ["-O2"])
+    plain = program.plain()
+    assert plain.out.count("\n") == 6
+    for ran in (program.on_host(OMP_NUM_THREADS=3), program.on_device()):
+        assert (ran.code, ran.out) == (plain.code, plain.out), ran
+
+
+@pytest.mark.wide
 def test_loops_that_a_return_leaves(tmp_path: Path, driver: Path) -> None:
     """They are not compared, and what was kept for that is freed."""
     program = build([HERE / "early_return.c"], tmp_path, driver)

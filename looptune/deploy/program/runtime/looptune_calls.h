@@ -385,6 +385,7 @@ LOOPTUNE_WEAK int looptune_call(struct looptune_codelet *codelet, const void *ar
     if (status != LOOPTUNE_OK && status != LOOPTUNE_COMPARE) {
         count_on_host(state, status);
         give_to_host(arrays, array_count);
+        all.used_threads |= loops != NULL;
     }
     leave(entered);
     loops_begin = now();

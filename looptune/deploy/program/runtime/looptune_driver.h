@@ -165,6 +165,7 @@ static struct {
     int set_up;
     pid_t process;
     int used_in_parent; /* CUDA cannot be used in this process: its parent used it */
+    int used_threads;   /* loops ran, with OpenMP where they are parallel */
     int verbose, timed, check;
     int left;
     enum opened driver, own_device;
@@ -315,6 +316,10 @@ static void note_process(void) {
 }
 static void in_child(void) {
     note_process();
+#ifdef _OPENMP
+    /* The threads that the parent has for OpenMP are not in the child, and libgomp would wait for them. */
+    if (all.used_threads) omp_set_num_threads(1);
+#endif
     pthread_mutex_unlock(&lock);
 }
 

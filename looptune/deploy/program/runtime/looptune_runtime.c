@@ -18,6 +18,9 @@
 
 #include <dlfcn.h>
 #include <math.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
