@@ -15,11 +15,13 @@ not compiled again with every version: a version then builds in a third of a sec
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from numba import boolean, float64, int64, prange, types, void
+from numba import boolean, float64, get_num_threads, int64, prange, types, void
+from numba.np.ufunc import parallel as numba_threads
 
 from looptune.backends.numba_cpu.code_cache import kept
 
@@ -29,6 +31,24 @@ HALF = CHUNKS_PER_CORE // 2
 
 LEAST_WORK = 32768.0
 """Assignments that cores share: one core makes them in 3 to 30 us, and to wake the others takes 5 to 20 us."""
+
+
+IMPORTED_IN = os.getpid()
+"""The process that has this module, or forked the one that has it."""
+
+
+@cache
+def inherits_threads(process: int) -> bool:
+    """Return whether Numba had started its threads in the process that forked this one, where they are not.
+
+    It has to be asked before Numba is: with OpenMP of GCC, Numba ends a process that would wait for them.
+    """
+    return process != IMPORTED_IN and bool(getattr(numba_threads, "_is_initialized", True))
+
+
+def usable_threads() -> int:
+    """Return the number of threads that share the work, 1 in a process that has lost them by a fork."""
+    return 1 if inherits_threads(os.getpid()) else int(get_num_threads())
 
 
 def share_types(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -42,13 +62,13 @@ def sharer(args: tuple[Any, ...], least_work: float = LEAST_WORK) -> Callable[..
     """Return ``share`` for kernels of the signature ``void(int64, int64, *args)``; ``args`` are Numba types.
 
     ``work`` is about the number of assignments of the launch, which one core makes where it is below ``least_work``;
-    ``uneven``: it differs between the iterations.
+    ``uneven``: it differs between the iterations. With one of the ``cores`` no thread is asked for.
     """
 
     # It is called by compiled code alone: Numba's functions for callers in Python and C are left out.
     @kept(void(*share_types(args)), parallel=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
     def share(kernel, lo, step, trips, cores, work, uneven, args):  # type: ignore[no-untyped-def]
-        if work < least_work:
+        if work < least_work or cores == 1:
             kernel(lo, lo + step * trips, *args)
             return
         chunks = min(max(trips, 0), CHUNKS_PER_CORE * cores)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +12,7 @@ from numba import get_num_threads, set_num_threads
 
 from looptune.backends.base import PartialRun, Program, TimeLimit
 from looptune.backends.early_stop import run_watched
+from looptune.backends.numba_cpu.parallel_for import usable_threads
 from looptune.ir.nodes import HALF
 from looptune.lower.checkpoints import checkpoints
 from looptune.lower.plan import Plan, count, has_host_loop
@@ -26,7 +28,8 @@ class CpuProgram(Program):
         self.stops = has_host_loop(plan)
         self._names = tuple(p.name for p in plan.codelet.params)
         self._halves = tuple(k for k, p in enumerate(plan.codelet.params) if p.dtype == HALF)
-        self._all = get_num_threads()
+        self._all = usable_threads()
+        self._process = os.getpid()
 
     def run(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None) -> None:
         self._call(arrays, scalars, (np.zeros(2, np.int64),) if self.stops else ())
@@ -54,8 +57,9 @@ class CpuProgram(Program):
         for k in self._halves:
             name = self._names[k]
             given[k] = arrays[name].view(np.uint16) if name in arrays else float(np.float16(scalars[name]))
-        if self.threads is None or self.threads >= self._all:
-            self.entry(*given, self._all, *told)
+        alone = os.getpid() != self._process  # a fork copies no thread
+        if alone or self.threads is None or self.threads >= self._all:
+            self.entry(*given, 1 if alone else self._all, *told)
             return
         before = get_num_threads()
         set_num_threads(min(self.threads, before))  # of this thread alone

@@ -9,8 +9,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import get_num_threads
 
+from looptune.backends.numba_cpu.parallel_for import usable_threads
 from looptune.deploy.runtime.arguments import Parameter, Shape, number, on_host
 from looptune.deploy.runtime.function import Function, Tuned, as_compiled, in_order
 from looptune.deploy.runtime.lookup import Device
@@ -45,7 +45,7 @@ class Host(Function):
             self.seen = (values, places)
         real = [number(p, value) for p, value in zip(self.floats, floats, strict=True)]
         params = in_order(self.tuned.params, values, real, as_compiled(used))
-        function(*params, get_num_threads())
+        function(*params, usable_threads())
         for p, host, array in zip(self.arrays, hosts, used, strict=True):
             if p.written and host is not array and not np.shares_memory(host, array):
                 host[...] = array.reshape(host.shape)
