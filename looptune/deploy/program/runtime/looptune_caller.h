@@ -71,7 +71,7 @@ LOOPTUNE_WEAK int looptune_match(struct looptune_codelet *codelet, const long lo
 }
 
 LOOPTUNE_WEAK const char *looptune_message(int status) {
-    static const char *const messages[] = {"it ran on the device",
+    static const char *const messages[] = {"no error",
                                            "it ran on the device, and is to be compared with the original loops",
                                            "there is no device",
                                            "there is no machine code for this device",
