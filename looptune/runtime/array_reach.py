@@ -2,8 +2,9 @@
 
     for i in 0..n: x[2*i + 1]          ("for", "i", 0, "n", 1, (("at", "x", ("+", "int32", ("*", ...), 1)),))
 
-Only the first and last iterations of loops are examined, and their accesses really happen. So an array that is refused
-is too short; one that is too short only for an iteration in the middle, or for one that depends on data, is not found.
+Only the first and last iterations of loops are examined, with those between which a condition changes, and their
+accesses really happen. So an array that is refused is too short; one that is too short only for another iteration in
+the middle, or for one that depends on data, is not found.
 """
 
 from __future__ import annotations
@@ -68,10 +69,49 @@ def _accesses(body: Sequence[Any], env: dict[str, int], depth: int) -> Iterator[
             else:
                 var, lo, hi, step, inner = parts
                 ends = _ends(evaluate(lo, env), evaluate(hi, env), step, depth)
-                for value in ends:
+                for value in sorted({*ends, *_changes(inner, var, ends, step, env)}, reverse=True):
                     yield from _accesses(inner, {**env, var: value}, depth + 1)
         except UnknownExtent:
             continue
+
+
+def _changes(body: Sequence[Any], var: str, ends: Sequence[int], step: int, env: Mapping[str, int]) -> Iterator[int]:
+    """Yield the iterations before and after which a comparison in the body, true at one end, is false at the other."""
+    for compared in _comparisons(body) if len(ends) > 1 else ():
+        first, last = ends[-1], ends[0]
+        try:
+            begins = evaluate(compared, {**env, var: first})
+            if begins == evaluate(compared, {**env, var: last}):
+                continue
+            while last - first > step:
+                middle = first + (last - first) // step // 2 * step
+                same = evaluate(compared, {**env, var: middle}) == begins
+                first, last = (middle, last) if same else (first, middle)
+        except UnknownExtent:
+            continue
+        yield from (first, last)
+
+
+def _comparisons(body: Sequence[Any]) -> Iterator[Any]:
+    """Yield the parts of the conditions in a body that ``&&``, ``||`` and ``!`` join; ``<`` for ``==`` and ``!=``."""
+    for kind, *parts in body:
+        if kind == "for":
+            yield from _comparisons(parts[-1])
+        elif kind == "if":
+            yield from _joined(parts[0])
+            yield from _comparisons(parts[1])
+            yield from _comparisons(parts[2])
+
+
+def _joined(e: Any) -> Iterator[Any]:
+    op = "" if isinstance(e, int | str) else e[0]
+    if op in ("&&", "||", "!"):
+        for part in e[2:]:
+            yield from _joined(part)
+    elif op in ("==", "!="):
+        yield ("<", *e[1:])
+    else:
+        yield e
 
 
 def _ends(lo: int, hi: int, step: int, depth: int) -> Sequence[int]:
