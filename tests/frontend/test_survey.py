@@ -201,3 +201,19 @@ def test_fields_of_several_types_behind_pointers_and_in_arrays_are_analysed(tmp_
     assert kinds[:4] == [["parallel"] * 2, ["parallel"], ["sequential", "parallel"], ["parallel", "sequential"]]
     assert all(n.refusal is not None and n.refusal.message.startswith("fields of types") for n in nests[:4])
     assert kinds[4:] == [["unknown"]]
+
+
+@pytest.mark.wide
+def test_of_many_calls_the_effects_count(tmp_path: Path) -> None:
+    """A nest with more calls than are inlined is analysed: those that are left may change what they are given."""
+    path = tmp_path / "program.c"
+    levels = "".join(f"void g{k}(double *x, int i) {{ g{k - 1}(x, i); g{k - 1}(x, i + 1); }}\n" for k in range(1, 12))
+    nest = "for (int i = 0; i < n; i++) { g11(x, i); y[i] = 0; }"
+    path.write_text(
+        f"void g0(double *x, int i) {{ x[i] += 1; }}\n{levels}void f(int n, double *x, double *y) {{ {nest} }}\n"
+    )
+    found = survey(path).nests[-1]
+    assert found.refusal is not None
+    assert "calls are inlined" in found.refusal.message
+    assert found.codelet is not None
+    assert "other_functions" in {p.name for p in found.codelet.params}

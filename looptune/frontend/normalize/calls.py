@@ -27,6 +27,8 @@ Items = tuple[c_ast.Item, ...]
 _VOID = c_ast.Basic("void")
 _MOST = 2000
 """Calls that are inlined into one codelet."""
+_MOST_ANALYSED = 100
+"""Those inlined where nothing is compiled: of further ones only the effects count."""
 
 
 @dataclass(slots=True)
@@ -197,11 +199,12 @@ class Calls:
         function = self.function(call.name)
         if function is None and is_library_call(call):
             return LibraryCalls(self.kind, self.types, self.parameters, self.numbers).statements(call, wants_value)
-        if function is None or self.is_modelled_recursion(function):
+        number = 0 if function is None else next(self.numbers)
+        many = self.analysed_only and number > _MOST_ANALYSED
+        if function is None or many or self.is_modelled_recursion(function):
             pure = call.name in self.file.pure or (function is not None and self.is_pure(function))
             items, result = modelled(call, self.kind, self.file.results.get(call.name), is_pure=pure)
             return (*items, *(() if pure else self.set_by(call))), result if wants_value else None
-        number = next(self.numbers)
         if number > _MOST:
             raise UnsupportedError(f"more than {_MOST:,} calls are inlined here: write loops", call.span)
         self._check(function, call, wants_value)
