@@ -177,12 +177,13 @@ def uncountable_array(
     ``counts``: the elements of each array of the call; those of the plan's own arrays follow from ``scalars``. A plan
     knows what its arrays have where sizes are constants of its kernels.
     """
-    if plan.wide_indices or needs_wide_indices(plan):
-        return None
-    whole = {p.name for p in plan.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
-    sizes = {name: int(value) for name, value in scalars.items() if name in whole}
-    own = {a.name: prod(evaluate_size(n, sizes) for n in a.shape) for a in plan.device_locals}
-    return next(((name, count) for name, count in {**counts, **own}.items() if count > MOST_ELEMENTS), None)
+    own: dict[str, int] = {}
+    if plan.device_locals:
+        whole = {p.name for p in plan.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
+        sizes = {name: int(value) for name, value in scalars.items() if name in whole}
+        own = {a.name: prod(evaluate_size(n, sizes) for n in a.shape) for a in plan.device_locals}
+    found = next(((name, count) for name, count in (*counts.items(), *own.items()) if count > MOST_ELEMENTS), None)
+    return None if found is None or plan.wide_indices or needs_wide_indices(plan) else found
 
 
 def check_elements(plan: Plan, counts: Mapping[str, int], scalars: Mapping[str, int | float]) -> None:
