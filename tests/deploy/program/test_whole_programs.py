@@ -76,6 +76,12 @@ def test_programs_under_sanitizers(name: str, tmp_path: Path, driver: Path) -> N
 
 
 @pytest.mark.wide
+def test_scops_after_labels_and_without_braces(tmp_path: Path, driver: Path) -> None:
+    """The call and the loops are what the label, the condition or the loop is for."""
+    agrees(build([HERE / "scop_places.c"], tmp_path, driver, ["-O1"]))
+
+
+@pytest.mark.wide
 def test_a_child_does_not_wait_for_its_parents_threads(tmp_path: Path, driver: Path) -> None:
     """OpenMP's threads of a process are not in what it forks, which runs its loops alone."""
     program = build([HERE / "forks.c"], tmp_path, driver, ["-O2"])
