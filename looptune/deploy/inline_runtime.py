@@ -40,6 +40,7 @@ CPU = (
     *COMMON,
     "looptune.runtime.cpu_name",
     *KEPT,
+    "looptune.backends.numba_cpu.openmp_layer",
     "looptune.backends.numba_cpu.parallel_for",
     f"{RUNTIME}.cpu_function",
 )

@@ -44,6 +44,7 @@ from looptune.backends.numba_cpu.functions import (
     kernel_function,
     parameter_types,
 )
+from looptune.backends.numba_cpu.openmp_layer import load_openmp_layer
 from looptune.backends.numba_cpu.program import CpuProgram
 from looptune.core.cache_file import replace_file
 from looptune.core.floating_point import DEFAULT, Floats
@@ -93,6 +94,7 @@ class NumbaCpu(Backend):
 
     def __init__(self, cache: Path, floats: Floats = DEFAULT, threads: int | None = None) -> None:
         """``cache``: the folder of compiled modules; ``threads``: at most so many, None for all cores."""
+        load_openmp_layer()  # before Numba loads it by itself, when it is asked for the number of threads
         self.cache = cache
         self.floats = floats
         self.threads = threads

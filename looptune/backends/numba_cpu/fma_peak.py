@@ -19,6 +19,8 @@ from numba import get_num_threads, int64, njit, prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from looptune.backends.numba_cpu.openmp_layer import load_openmp_layer
+
 CHAINS = 12
 _WIDTHS = (("avx512f", 64), ("avx", 32))
 """Bytes of a vector register by the feature that gives it; 16 everywhere else."""
@@ -27,6 +29,7 @@ _WIDTHS = (("avx512f", 64), ("avx", 32))
 @cache
 def fma_chains(dtype: str) -> tuple[Callable[[int], None], Callable[[int], None], int]:
     """Return two functions that make ``count`` passes, on one core and on every core, and the operations of a pass."""
+    load_openmp_layer()
     scalar = getattr(types, dtype)
     lanes = _vector_bytes() // np.dtype(dtype).itemsize
     passes = _passes(scalar, lanes)

@@ -24,6 +24,7 @@ from numba import boolean, float64, get_num_threads, int64, prange, types, void
 from numba.np.ufunc import parallel as numba_threads
 
 from looptune.backends.numba_cpu.code_cache import kept
+from looptune.backends.numba_cpu.openmp_layer import load_openmp_layer
 
 CHUNKS_PER_CORE = 4
 """A core has neighbouring ones, and in every launch the same: it finds in its caches what it, or gcc's loops, left."""
@@ -64,6 +65,7 @@ def sharer(args: tuple[Any, ...], least_work: float = LEAST_WORK) -> Callable[..
     ``work`` is about the number of assignments of the launch, which one core makes where it is below ``least_work``;
     ``uneven``: it differs between the iterations. With one of the ``cores`` no thread is asked for.
     """
+    load_openmp_layer()
 
     # It is called by compiled code alone: Numba's functions for callers in Python and C are left out.
     @kept(void(*share_types(args)), parallel=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
