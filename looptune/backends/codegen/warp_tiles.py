@@ -280,9 +280,9 @@ class _Emission:
         count = shape.rows * shape.columns
         counts = (MOST_BESIDE, 8, 4, 2) if tiles.kept else ()
         beside = next((n for n in counts if count % (n * tiles.threads) == 0), 1)
-        kept = frozenset(f"{KEPT}{n}" for n in range(len(tiles.kept)))
-        writer.tiles |= kept
-        for name, load in zip(sorted(kept), tiles.kept, strict=True):
+        kept = {f"{KEPT}{n}": load for n, load in enumerate(tiles.kept)}
+        writer.tiles |= kept.keys()
+        for name, load in kept.items():
             yield indent + writer.local_array(name, beside, load.dtype)
         yield indent + writer.declare("uint32", FIRST_ELEMENT, SLOT)
         yield indent + writer.while_(f"{FIRST_ELEMENT} < {count}")
@@ -292,7 +292,7 @@ class _Emission:
         for number in range(beside):
             yield from self.element(number, self.changed(number), at)
         yield at + writer.set(FIRST_ELEMENT, f"{FIRST_ELEMENT} + {beside * tiles.threads}", "uint32")
-        writer.tiles -= kept
+        writer.tiles -= kept.keys()
 
     def element(self, number: int, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
         """Yield what is done for an element of the block, if the loops have it; ``number``: of those done together."""
