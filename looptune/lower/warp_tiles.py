@@ -4,7 +4,7 @@ copies        strips of the factors, several values of the sum's loop, are copie
 products      each warp adds the products of two strips to its sums, which its lanes hold in registers, step by step:
               a step is as many values of the sum's loop as one instruction multiplies
 body          what a thread does with a sum that is complete, for one element of the block after the other, if the
-              conditions ``within`` hold; ``kept``: elements that it changes in any case, which are read in advance
+              conditions ``within`` hold; ``updated``: elements that it changes in any case, which are read in advance
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class WarpTiles:
     body: tuple[Stmt, ...]
     ahead: bool = False
     within: tuple[Expr, ...] = ()
-    kept: tuple[Load, ...] = ()
+    updated: tuple[Load, ...] = ()
 
     @property
     def steps(self) -> tuple[tuple[WarpProduct, int], ...]:

@@ -196,7 +196,7 @@ def test_what_an_element_changes_is_read_ahead() -> None:
     def kept(text: str, *more: str) -> tuple[str, ...]:
         tiles = kernel_cases.planned(text, (SMALL, *more)).kernels[0].warp_tiles
         assert tiles is not None
-        return tuple(load.array for load in tiles.kept)
+        return tuple(load.array for load in tiles.updated)
 
     assert kept(GEMM) == ("C",)
     assert kept(LOCAL) == ("C",)

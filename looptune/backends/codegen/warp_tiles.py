@@ -278,16 +278,16 @@ class _Emission:
             yield indent + writer.store_sums(tiles, f"{SUMS}{number}", at)
         yield indent + writer.barrier
         count = shape.rows * shape.columns
-        counts = (MOST_BESIDE, 8, 4, 2) if tiles.kept else ()
+        counts = (MOST_BESIDE, 8, 4, 2) if tiles.updated else ()
         beside = next((n for n in counts if count % (n * tiles.threads) == 0), 1)
-        kept = {f"{KEPT}{n}": load for n, load in enumerate(tiles.kept)}
+        kept = {f"{KEPT}{n}": load for n, load in enumerate(tiles.updated)}
         writer.tiles |= kept.keys()
         for name, load in kept.items():
             yield indent + writer.local_array(name, beside, load.dtype)
         yield indent + writer.declare("uint32", FIRST_ELEMENT, SLOT)
         yield indent + writer.while_(f"{FIRST_ELEMENT} < {count}")
         at = indent + "    "
-        for number in range(beside if tiles.kept else 0):
+        for number in range(beside if tiles.updated else 0):
             yield from self.element(number, self.read_ahead(number), at)
         for number in range(beside):
             yield from self.element(number, self.changed(number), at)
@@ -316,11 +316,11 @@ class _Emission:
 
     def read_ahead(self, number: int) -> tuple[Stmt, ...]:
         """Return the loads of what an element changes."""
-        return tuple(Assign(_kept(n, number, load), load) for n, load in enumerate(self.tiles.kept))
+        return tuple(Assign(_kept(n, number, load), load) for n, load in enumerate(self.tiles.updated))
 
     def changed(self, number: int) -> tuple[Stmt, ...]:
         """Return what is done for an element; what was read before is stored at the end."""
-        kept = {load: _kept(n, number, load) for n, load in enumerate(self.tiles.kept)}
+        kept = {load: _kept(n, number, load) for n, load in enumerate(self.tiles.updated)}
         body = rewrite(lambda node: kept.get(node) if isinstance(node, Load) else None, self.tiles.body)
         return (*body, *(Assign(load, own) for load, own in kept.items()))
 

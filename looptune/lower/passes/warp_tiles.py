@@ -149,7 +149,7 @@ class _Tiling:
         )  # fmt: skip
         kernel = replace(kernel, block=(tiles.threads, 1))
         body, within = _unguarded(self.epilogue(loop, targets, negative, tiles))
-        tiles = replace(tiles, body=body, within=within, kept=tuple(_kept(body)), ahead=_ahead(tiles, kernel))
+        tiles = replace(tiles, body=body, within=within, updated=tuple(_updated(body)), ahead=_ahead(tiles, kernel))
         return replace(kernel, warp_tiles=tiles)
 
     def check_kernel(self, loop: Loop) -> None:
@@ -379,7 +379,7 @@ def _unguarded(body: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], tuple[Expr, ..
     return body, ()
 
 
-def _kept(body: tuple[Stmt, ...]) -> Iterator[Load]:
+def _updated(body: tuple[Stmt, ...]) -> Iterator[Load]:
     """Yield the elements that the statements change in any case, and read before, by one subscript each.
 
     Another iteration of the grid neither reads nor writes them, since it may run at the same time.

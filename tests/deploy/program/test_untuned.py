@@ -26,7 +26,7 @@ def test_a_product_is_blocked() -> None:
     product = unit(POLYBENCH / "c" / "gemm.c")
     found = guess(product, Analysis(product.codelet), ARCHITECTURES)
     assert found is not None
-    assert "stage" in found.directives
+    assert "tensor" in found.directives
     assert found.predicted_us < found.default_us / 10
     assert found.device == "NVIDIA H200"
 
