@@ -6,8 +6,9 @@ pcpp's own evaluator has Python's remainder, no signed characters, and only unsi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import ParseError
@@ -32,6 +33,13 @@ _COMPARES: dict[str, Callable[[int, int], bool]] = {
 _COMPUTES: dict[str, Callable[[int, int], int]] = {
     "*": int.__mul__, "+": int.__add__, "-": int.__sub__, "&": int.__and__, "^": int.__xor__, "|": int.__or__,
 }  # fmt: skip
+LIMITS: Mapping[str, int] = MappingProxyType({
+    "CHAR_BIT": 8, "SCHAR_MIN": -(2**7), "SCHAR_MAX": 2**7 - 1, "UCHAR_MAX": 2**8 - 1, "SHRT_MIN": -(2**15),
+    "SHRT_MAX": 2**15 - 1, "USHRT_MAX": 2**16 - 1, "INT_MIN": -(2**31), "INT_MAX": 2**31 - 1, "UINT_MAX": 2**32 - 1,
+    "LONG_MIN": -(2**63), "LONG_MAX": 2**63 - 1, "ULONG_MAX": 2**64 - 1, "LLONG_MIN": -(2**63),
+    "LLONG_MAX": 2**63 - 1, "ULLONG_MAX": 2**64 - 1, "CHAR_MIN": -(2**7), "CHAR_MAX": 2**7 - 1,
+})  # fmt: skip
+"""The macros of ``limits.h``, which is not read."""
 _DEEPEST = 100
 """Parentheses, signs and ``?`` inside each other."""
 
@@ -42,8 +50,8 @@ class _Value:
     dtype: str = "int64"
 
 
-def evaluate_condition(text: str, span: Span) -> int:
-    """Return the value of a preprocessor expression whose macros are expanded; remaining names are 0.
+def evaluate_condition(text: str, span: Span, known: Mapping[str, int] = MappingProxyType({})) -> int:
+    """Return the value of a preprocessor expression whose macros are expanded; names that are not ``known`` are 0.
 
     Raises ParseError, at ``span``, where the text is no such expression.
 
@@ -51,7 +59,7 @@ def evaluate_condition(text: str, span: Span) -> int:
     >>> [evaluate_condition(t, Span("", 0, 0)) for t in ("-7 % 3", "-1 > 0u", "0 && 1 / 0", "(1 ? -1 : 0u) > 0")]
     [-1, 1, 0, 1]
     """
-    reader = _Reader(text, span)
+    reader = _Reader(text, span, known)
     found = reader.comma()
     if reader.at < len(reader.tokens):
         raise reader.unexpected()
@@ -59,8 +67,9 @@ def evaluate_condition(text: str, span: Span) -> int:
 
 
 class _Reader:
-    def __init__(self, text: str, span: Span) -> None:
+    def __init__(self, text: str, span: Span, known: Mapping[str, int]) -> None:
         self.span = span
+        self.known = known
         self.tokens = [(str(m.lastgroup), m[m.lastgroup]) for m in _TOKEN.finditer(text) if m.lastgroup is not None]
         self.at = 0
         self.depth = 0
@@ -158,7 +167,8 @@ class _Reader:
                 constant = character(text, self.span)
                 found = _Value(int(constant.value), "uint64" if constant.dtype[0] == "u" else "int64")
             case "name":
-                found = _Value(0)
+                value = self.known.get(text, 0)
+                found = _Value(value, "uint64" if value >= 2**63 else "int64")
             case _:
                 raise self.unexpected()
         self.at += 1

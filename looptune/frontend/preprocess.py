@@ -23,7 +23,7 @@ import pcpp
 from looptune.core.cache_file import read_file
 from looptune.core.errors import ParseError, UnsupportedError, UsageError
 from looptune.core.source import Span
-from looptune.frontend.condition import evaluate_condition
+from looptune.frontend.condition import LIMITS, evaluate_condition
 from looptune.frontend.logical_lines import splice_lines
 from looptune.frontend.other_languages import as_c, is_cxx
 from looptune.frontend.other_languages import macros as cxx_macros
@@ -358,7 +358,7 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
             text += " " * apart + ("" if blank else token.value)
             previous = None if blank else token
         try:
-            return evaluate_condition(text, where), None
+            return evaluate_condition(text, where, LIMITS if "limits.h" in self.skipped else {}), None
         except ParseError as error:
             self.fail(error)
             return 0, None

@@ -17,7 +17,7 @@ import numpy as np
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import Assign, Binary, Call, Cast, Const, Expr, If, Loop, Select, Stmt, Unary, Var, While
 from looptune.ir.rewrite import walk
-from looptune.ir.simplify import is_integer
+from looptune.ir.simplify import is_integer, wrap
 
 LARGEST = 2_000_000
 """Iterations looked at side by side, where inner bounds or conditions depend on them, before giving up."""
@@ -170,7 +170,7 @@ def evaluate(e: Expr, env: Mapping[str, np.ndarray]) -> np.ndarray:
     """
     match e:
         case Const(v):
-            return np.asarray(int(v), np.int64)
+            return np.asarray(wrap(int(v), "int64"), np.int64)
         case Var(name) if name in env:
             return env[name]
         case Cast(_, arg):

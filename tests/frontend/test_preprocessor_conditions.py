@@ -90,3 +90,12 @@ def test_what_is_no_condition_is_refused(condition: str) -> None:
     with pytest.raises(ParseError) as refused:
         load(f"#if {condition}\n#endif\nvoid f(int n, int a[n]) {{ for (int i = 0; i < n; i++) a[i] = 1; }}\n")
     assert refused.value.span.line == 1
+
+
+def test_the_limits_of_integers_are_known() -> None:
+    """Where the text includes limits.h, which is not read."""
+    text = "#if CHAR_BIT == 8 && INT_MIN < -32767 && ULONG_MAX > 4294967295\n"
+    text += "typedef double t;\n#else\ntypedef int t;\n#endif\n"
+    text += "void f(int n, t a[n]) { for (int i = 0; i < n; i++) a[i] = 1; }\n"
+    assert [p.dtype for p in load(f"#include <limits.h>\n{text}").codelet.params] == ["int32", "float64"]
+    assert [p.dtype for p in load(text).codelet.params] == ["int32", "int32"]

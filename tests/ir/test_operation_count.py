@@ -6,7 +6,7 @@ import pytest
 
 from looptune.frontend import load
 from looptune.ir import operation_count
-from looptune.ir.nodes import Assign
+from looptune.ir.nodes import Assign, Const
 from looptune.ir.rewrite import walk_stmts
 
 BODY = """
@@ -36,3 +36,7 @@ def test_what_takes_too_long_to_count_is_counted_in_part(monkeypatch: pytest.Mon
     whole = least({"S1"}, n=6, m=5)
     monkeypatch.setattr(operation_count, "LARGEST", 6)
     assert 0 < least({"S1"}, n=6, m=5) < whole
+
+
+def test_constants_beyond_signed_integers_wrap() -> None:
+    assert operation_count.evaluate(Const(2**64 - 1, "uint64"), {}) == -1
