@@ -8,7 +8,7 @@
     waves       waves of tiles, where every loop carries a dependence, after the smallest skew that allows them
     values      copies of scalars along nested loops, and then the orders
     threads     small blocks for few threads that have a sequential loop each
-    stencils    several rows per thread; grids of three dimensions
+    stencils    on a GPU, several rows per thread; grids of three dimensions
     steps       several time steps at once
     sums        a team of threads for each, or several blocks, by whether they run along rows or columns
     each nest   the legal orders of its loops        x  unroll of its innermost loop
@@ -486,7 +486,8 @@ def _stencils(found: Patterns) -> Iterator[str]:
     summed = {id(f) for s in found.sums for f in s.around}
     bands = [band for band in found.stencils if not any(id(f) in summed for f in band)]
     if bands:
-        yield "\n".join([f"{_all(band[0] for band in bands)}: unroll {{2, 3, 4, 8}}, guarded, jam",
+        # On a CPU, rows beside each other keep LLVM from making vectors: their stores might overlap.
+        yield "\n".join(["for gpu", f"{_all(band[0] for band in bands)}: unroll {{2, 3, 4, 8}}, guarded, jam",
                          "codelet: grid blocksize {32x4, 32x8, 64x4, 128x2}"])  # fmt: skip
         inner = _all(band[-1] for band in bands)
         if found.legal([f"{inner}: vectorize 4, guarded"]):

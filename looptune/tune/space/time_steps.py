@@ -32,7 +32,7 @@ KEPT_STEPS = {1: (32, 16), 2: (6, 4, 8)}
 """Of such blocks, which have a barrier of all blocks for each launch."""
 KEPT_BYTES, VECTOR_BYTES = 320, 16
 """Of elements that a thread of such a block has in registers, and of those that it loads and stores at once."""
-AT_ONCE = "overlap {2, 4, 8, 16, 32}"
+AT_ONCE = "overlap {4, 2, 8, 16, 32}"
 """Steps at once on a CPU, of arrays of any number of dimensions."""
 
 
