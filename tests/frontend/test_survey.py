@@ -217,3 +217,26 @@ def test_of_many_calls_the_effects_count(tmp_path: Path) -> None:
     assert "calls are inlined" in found.refusal.message
     assert found.codelet is not None
     assert "other_functions" in {p.name for p in found.codelet.params}
+
+
+FILLED = """struct s { int left, flag; int *buf; struct s *in; int arr[4]; } one;
+static int get(struct s *p) { p->left -= 1; return p->buf[p->left]; }
+static int set(struct s *p) { p->flag = 7; return 3; }
+static int move(struct s *p) { p->in = p; return 3; }
+void a(struct s *p, int n) { for (int i = 0; i < n; i++) p->flag |= get(p) << i; }
+void b(struct s *p, int n) { for (int i = 0; i < n; i++) p->flag = set(p) << i; }
+void c(struct s *p, int n) { for (int i = 0; i < n; i++) p->arr[i] = set(p) << i; }
+void d(struct s *p, int n) { for (int i = 0; i < n; i++) p->flag |= set(p) << i; }
+void e(struct s *p, int n) { for (int i = 0; i < n; i++) p->in->flag = move(p) << i; }
+void f(struct s *p, int n) { for (int i = 0; i < n; i++) p->arr[p->left] = get(p) << i; }
+void g(struct s *p, int n) { for (int i = 0; i < n; i++) p->arr[n] = (n = i) + get(p); }
+"""
+
+
+def test_a_field_may_be_set_to_what_a_call_returns_that_changes_others(tmp_path: Path) -> None:
+    """C leaves the order open only where the call changes where the field is, or a field that is read."""
+    path = tmp_path / "program.c"
+    path.write_text(FILLED)
+    nests = survey(path).nests
+    assert [n.function.name for n in nests if n.codelet is not None] == ["a", "b", "c"]
+    assert all(n.refusal is not None and "order that C leaves open" in n.refusal.message for n in nests[3:])
