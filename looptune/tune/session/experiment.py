@@ -88,7 +88,7 @@ def run_all(
             p.model,
             single_version_command(p),
             _on_one_core(p, lab, budget),
-            _guesses(p, lab, budget),
+            guesses(p, lab, budget),
         )
         for lab, p in zip(labs, prepared, strict=True)
     ]
@@ -189,22 +189,24 @@ def _on_one_core(prepared: PreparedRun, lab: KernelBuilder, budget: Budget) -> t
     return sequential.version(lab.analysis, prepared.annotated.lines, prepared.job.problem.values)
 
 
-def _guesses(prepared: PreparedRun, lab: KernelBuilder, budget: Budget) -> tuple[Configuration, ...]:
-    """Return the versions that are measured before a default of which one thread executes a nest.
+def guesses(prepared: PreparedRun, lab: KernelBuilder, budget: Budget) -> tuple[Configuration, ...]:
+    """Return the versions that are measured before a default that may take long.
 
-    They are the first of the first sections: a derived space begins with parallel orders. The default may take minutes,
-    and it is cut off once it is far slower than the first of these that has a time. On a CPU, that matters only if the
-    time is limited.
+    They are the first of the first sections: a derived space begins with parallel orders, and for a CPU with loops
+    along rows. The default may take minutes if one thread executes a nest, and it is cut off once it is far slower than
+    the first of these that has a time. On a CPU, that matters only if the time is limited, and then also for a kernel
+    of which one run takes seconds on all cores.
     """
     few = budget.count is not None and budget.count < FEW
-    endless = prepared.job.target.specializes_sizes or budget.seconds is not None
-    if not prepared.request.sweep or not endless or few:
+    gpu = prepared.job.target.specializes_sizes
+    if not prepared.request.sweep or few or not (gpu or budget.seconds is not None):
         return ()
     try:
         default = plans_of(prepared.job, lab.scheduled(prepared.annotated).codelet, "").timed
     except (DirectiveError, IllegalTransform):
         return ()
-    if not any(map(in_one_thread, default.compiled_kernels)):
+    heavy = not gpu and prepared.job.screens
+    if not heavy and not any(map(in_one_thread, default.compiled_kernels)):
         return ()
     firsts = (next(iter(Space((section,))), None) for section in prepared.space.sections)
     return tuple(islice((c for c in firsts if c is not None and c.text != prepared.annotated.text), GUESSES))
