@@ -149,3 +149,25 @@ void f(node *p) {{ {body} }}
 """)
     (nest,) = survey(path).nests
     assert nest.codelet is None
+
+
+VIEWS = """typedef struct { double *data; int n; } view;
+view column(double *m, int j);
+void f(double *m, view *a, int n) {
+  for (int i = 0; i < n; i++) {
+    a[i] = column(m, i);
+    for (int j = 1; j < n; j++) a[i].data[j] = m[j - 1] + a[i].n;
+  }
+}
+"""
+
+
+def test_what_a_call_returns_may_lead_into_what_it_was_given(tmp_path: Path) -> None:
+    """A struct that a call returns has any values, and its pointers may be any."""
+    path = tmp_path / "views.c"
+    path.write_text(VIEWS)
+    nest = survey(path).nests[0]
+    assert nest.codelet is not None
+    found = nest_facts(nest.codelet, Analysis(nest.codelet), nest.flags)
+    assert "parallel" not in {f.kind for f in found}
+    assert {"memory_of_float64", "m_address"} <= {p.name for p in nest.codelet.params}

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from looptune.frontend import c_ast
 from looptune.frontend.name_resolution import base
-from looptune.frontend.normalize.library_effects import HEAP, POINTERS
+from looptune.frontend.normalize.library_effects import HEAP, POINTERS, STATES
 from looptune.frontend.normalize.struct_fields import FieldVariable, SeparatedFields
 from looptune.frontend.normalize.struct_layout import constant_value, field_of, lvalue_type, members
 from looptune.frontend.normalize.struct_values import copied_elements
@@ -78,6 +78,7 @@ class _Memory:
     locals: frozenset[str] = field(init=False)
     assigned: frozenset[str] = field(init=False)
     valued: frozenset[tuple[str, str]] = field(init=False)
+    whole_set: frozenset[str] = field(init=False)
     outside: dict[str, FieldVariable] = field(default_factory=dict)
     copies: dict[str, tuple[str, str]] = field(default_factory=dict)
     """The copies of pointers from outside that the statements set, and the parameters that are copied."""
@@ -101,6 +102,9 @@ class _Memory:
         )
         pointers = {n for n, d in self.inside.items() if isinstance(d.type, c_ast.Pointer)} | self.assigned
         others = set().union(*(_otherwise(item, self.types) for item in self.items))
+        if any(self.is_set_by_call(n) for n in nodes):
+            # what a call returns may lead into the arrays that it was given
+            others |= {_root(n) for n in nodes if isinstance(n, c_ast.Index) and _is_returned(n.index)}
         self.indexed = frozenset(
             n for n, kind in self.types.items() if n not in others | pointers and _is_array_of_numbers(kind)
         )
@@ -110,7 +114,27 @@ class _Memory:
         self.locals = frozenset(
             n for n, d in self.inside.items() if isinstance(d.type, c_ast.Struct) and n not in taken
         )
+        self.whole_set = frozenset(tag for n in nodes for tag in self.tags_set(n))
         self.valued = frozenset(found for item in self.items for found in self.fields_as_values(item))
+
+    def tags_set(self, node: Any) -> Iterator[str]:
+        """Yield the structs that are set as a whole."""
+        match node:
+            case c_ast.Assignment("", target):
+                kind = self.kind(target)
+                if isinstance(kind, c_ast.Struct):
+                    yield kind.tag
+
+    def is_set_by_call(self, node: Any) -> bool:
+        """Tell whether a pointer or a struct is set to what a call returns."""
+        match node:
+            case c_ast.Assignment("", target, value):
+                kind = self.kind(target)
+            case c_ast.Declare(_, kind, value) if value is not None:
+                pass
+            case _:
+                return False
+        return isinstance(kind, c_ast.Pointer | c_ast.Struct) and _is_returned(value)
 
     def fields_as_values(self, node: Any) -> Iterator[tuple[str, str]]:
         """Yield the fields that are pointers and used otherwise than to get at the numbers they point to."""
@@ -167,7 +191,7 @@ class _Memory:
         """Return the name of a struct in those of its memory."""
         if tag not in self.structs:
             word = re.search(r"(?:struct )?([A-Za-z_]\w*)", tag)
-            name = "struct" if word is None else word[1]
+            name = "struct" if word is None or word[1] == "None" else word[1]
             self.structs[tag] = name if name not in self.structs.values() else f"{name}_{len(self.structs)}"
         return self.structs[tag]
 
@@ -248,13 +272,16 @@ class _Memory:
             yield from self.copied(c_ast.Name(name, span=item.span), init, item.span)
 
     def copied(self, target: c_ast.Expr, value: Any, span: Span) -> Iterator[Any]:
+        """Yield a copy of each number and pointer of a struct, or their settings to what a call returns."""
         kind = self.kind(target)
         assert isinstance(kind, c_ast.Struct), "structs are copied"
-        if not isinstance(self.kind(value), c_ast.Struct) or copied_elements(kind) is None:
+        returned = not isinstance(self.kind(value), c_ast.Struct)
+        if (returned and not _is_returned(value)) or copied_elements(kind) is None:
             raise refuse("this value of a struct", "its fields one by one", span)
         for path, of_field in members(kind, ()):
             for index in _elements(of_field):
-                to, of_value = (self.element(e, path, index, span) for e in (target, value))
+                to = self.element(target, path, index, span)
+                of_value = self.node(value) if returned else self.element(value, path, index, span)
                 yield c_ast.Evaluate(c_ast.Assignment("", to, of_value, span=span), span=span)
 
     def element(self, e: Any, path: Path, index: tuple[int, ...], span: Span) -> c_ast.Expr:
@@ -383,7 +410,7 @@ class _Memory:
         kind = self.kind(e)
         if place is None or not isinstance(kind, c_ast.Pointer) or place.local or place.index:
             return None
-        if (self.tag_of(e.base, e.arrow), e.name) in self.valued or kind.to == c_ast.Basic("void"):
+        if (self.tag_of(e.base, e.arrow), e.name) in self.valued or place.tag in self.whole_set or kind.to == _VOID:
             return None
         assert place.address is not None, "it is in memory"
         name = f"{'_'.join((self.shown(place.tag), *place.path))}_rows"
@@ -492,6 +519,11 @@ def _otherwise(node: Any, types: Mapping[str, c_ast.Type]) -> set[str]:
         case c_ast.Name(name):
             return {name}
     return set().union(*(_otherwise(child, types) for child in c_ast.children(node)))
+
+
+def _is_returned(e: Any) -> bool:
+    """Tell whether an expression may be what a call returns."""
+    return any(isinstance(n, c_ast.Name) and n.name in STATES for n in c_ast.walk(e))
 
 
 def _targets(node: Any) -> Iterator[c_ast.Expr]:
