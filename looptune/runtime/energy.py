@@ -165,7 +165,7 @@ def energy_of_windows(found: Sequence[Energy]) -> Energy:
     """Return the medians of the energies of several windows, with the least and the most joules.
 
     >>> energy_of_windows([Energy(2.0, 100.0), Energy(3.0, 110.0), Energy(2.5, 105.0)])
-    Energy(joules=2.5, watts=105.0, mhz=None, low=2.0, high=3.0)
+    Energy(joules=2.5, watts=105.0, mhz=None, low=2.0, high=3.0, window_s=None)
     """
     if len(found) == 1:
         return found[0]

@@ -22,7 +22,7 @@ from looptune.backends.codegen import memory_ops
 from looptune.backends.codegen.matrix_ops import FragmentLoad, StepProduct
 from looptune.backends.codegen.writer import TensorCoreWriter
 from looptune.ir.nodes import Assign, Const, Load, Loop, Stmt, Var
-from looptune.ir.rewrite import rewrite
+from looptune.ir.rewrite import rewrite, walk_stmts
 from looptune.lower.fragments import GROUPS, LANES, QUADS
 from looptune.lower.plan import Dimension, Kernel
 from looptune.lower.tiles import AHEAD, BUFFER, FIRST, NEXT, WIDE
@@ -278,7 +278,8 @@ class _Emission:
             yield indent + writer.store_sums(tiles, f"{SUMS}{number}", at)
         yield indent + writer.barrier
         count = shape.rows * shape.columns
-        counts = (MOST_BESIDE, 8, 4, 2) if tiles.updated else ()
+        loops = any(isinstance(stmt, Loop) for stmt in walk_stmts(tiles.body))  # their text is long
+        counts = (*(() if loops else (MOST_BESIDE, 8)), 4, 2) if tiles.updated else ()
         beside = next((n for n in counts if count % (n * tiles.threads) == 0), 1)
         kept = {f"{KEPT}{n}": load for n, load in enumerate(tiles.updated)}
         writer.tiles |= kept.keys()
