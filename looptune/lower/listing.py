@@ -161,7 +161,10 @@ def _under_axes(kernel: Kernel) -> tuple[Stmt, ...]:
 
 def _marks(kernel: Kernel) -> Mapping[str, str]:
     """By a loop's variable what it is of the grid."""
-    return {} if kernel.serial else {axis.var: f"// grid {dim}" for dim, axis in kernel.grid_axes}
+    if kernel.serial:
+        return {}
+    along = {"x": ", its blocks along y", "y": ", its blocks along x"} if kernel.exchanged else {}
+    return {axis.var: f"// grid {dim}{along.get(dim, '')}" for dim, axis in kernel.grid_axes}
 
 
 def _text(kernel: Kernel, body: tuple[Stmt, ...], plan: Plan, indent: str) -> Iterator[str]:

@@ -34,6 +34,7 @@ from looptune.lower.passes.reduction_simplification import share_sums
 from looptune.lower.passes.serial_nests import nest_axes
 from looptune.lower.passes.shared_memory import stage_kernel
 from looptune.lower.passes.split_reduction import split_reductions
+from looptune.lower.passes.tall_grids import launch_rows_along_x
 from looptune.lower.passes.team_updates import make_updates
 from looptune.lower.passes.temporal_tile_bodies import allocate_tiles, make_bodies
 from looptune.lower.passes.temporal_tiling import add_ping_pong_arrays
@@ -123,6 +124,9 @@ PASSES = (
          "leaves out idle blocks; it needs the conditions around the whole body, as they are launched",
          _each(compact_kernel)),
     Pass("annotations", "lets annotations change kernels; it needs complete kernels", _each(apply_annotations)),
+    Pass("tall-grids",
+         "launches blocks along y along x where they are too many; it needs the grid as it is launched",
+         _each(launch_rows_along_x), of="gpu", early=False),
     Pass("host-launches",
          "lets the host make the launches of persistent loops",
          split_persistent_launches, of="gpu, without a grid barrier", early=False),

@@ -65,7 +65,8 @@ class Kernel:
     ``lower.fp_contraction``. ``tiles``: what its threads do in place of ``body`` if blocks copy tiles to shared memory;
     ``time_body``: the same with a ``time_tile``; ``warp_tiles``: the same if tensor cores compute its sums, and then a
     block has more iterations than threads; ``serial``: what a core of a CPU does, including the loops of its
-    axes. ``positions`` and ``values``: variables that passes made and that are set once: indices of arrays, in 32
+    axes. ``exchanged``: the numbers of its blocks along x and y are exchanged, so that those along y are launched along
+    x. ``positions`` and ``values``: variables that passes made and that are set once: indices of arrays, in 32
     unsigned bits, and others.
     """
 
@@ -88,6 +89,7 @@ class Kernel:
     time_body: TemporalBody | None = None
     warp_tiles: WarpTiles | None = None
     serial: tuple[Stmt, ...] = ()
+    exchanged: bool = False
     positions: frozenset[str] = frozenset()
     values: frozenset[str] = frozenset()
     annotations: tuple[Annotation, ...] = ()
@@ -441,6 +443,8 @@ def launched_grid(kernel: Kernel) -> tuple[Expr, ...]:
 
 Blocks = tuple[int, int, int]
 """A grid in blocks, along x, y and z."""
+MOST_BLOCKS_Y = 65535
+"""Blocks that a GPU takes along y, and along z."""
 
 
 def blocks(kernel: Kernel, env: Mapping[str, int]) -> Blocks:
@@ -450,12 +454,17 @@ def blocks(kernel: Kernel, env: Mapping[str, int]) -> Blocks:
 
 def launched_blocks(kernel: Kernel, env: Mapping[str, int]) -> Blocks:
     """Return the launched blocks of the kernel at these sizes."""
-    return _blocks(kernel, launched_grid(kernel), env)
+    return _as_launched(kernel, _blocks(kernel, launched_grid(kernel), env))
 
 
 def _blocks(kernel: Kernel, counts: Sequence[Expr], env: Mapping[str, int]) -> Blocks:
     along = {dim: max(0, evaluate_size(count, env)) for (dim, _), count in zip(kernel.grid_axes, counts, strict=True)}
     return along.get("x", 1), along.get("y", 1), along.get("z", 1)
+
+
+def _as_launched(kernel: Kernel, found: Blocks) -> Blocks:
+    x, y, z = found
+    return (y, x, z) if kernel.exchanged else found
 
 
 def grid_function(kernel: Kernel) -> Callable[[Mapping[str, int]], Blocks | None]:
@@ -470,7 +479,7 @@ def grid_function(kernel: Kernel) -> Callable[[Mapping[str, int]], Blocks | None
     def at(env: Mapping[str, int]) -> Blocks | None:
         key = tuple(env[name] for name in used)
         if key not in known:
-            known[key] = None if 0 in extent(kernel, env) else _blocks(kernel, counts, env)
+            known[key] = None if 0 in extent(kernel, env) else _as_launched(kernel, _blocks(kernel, counts, env))
         return known[key]
 
     return at

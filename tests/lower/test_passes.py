@@ -199,6 +199,12 @@ void f(int n, float A[8][n]) {
     for (int i = 1; i < 8; i++) A[i][j] += A[i - 1][j];
 }
 """
+TALL = """\
+void f(float A[600000][8]) {
+  for (int i = 0; i < 600000; i++)
+    for (int j = 0; j < 8; j++) A[i][j] += 1;
+}
+"""
 NO_BARRIER = Machine(blocks=True, contract="cc", grid_barrier=False)
 ANY_ORDER = Machine(blocks=False, reorder=True)
 APPLIES: dict[str, tuple[Machine, str, tuple[str, ...]]] = {
@@ -211,6 +217,7 @@ APPLIES: dict[str, tuple[Machine, str, tuple[str, ...]]] = {
     "warp-tiles": (GPU, PRODUCT.replace("float", "double"), ("loop k: tensor",)),
     "kernel-parameters": (GPU, PRODUCT, ()),
     "grid-compaction": (GPU, TRIANGLE, ("loop 1: gridify(i, j)", "codelet: pack")),
+    "tall-grids": (GPU, TALL, ()),
     "host-launches": (NO_BARRIER, STEPS, ("loop t: persistent 2",)),
     "fp-contraction": (GPU, SUM.format("if (A[i][0] * A[i][1] + 1 < y[i]) y[i] = 0;"), ()),
     "init-fusion": (GPU, SHARED, ("loop j: parallel",)),

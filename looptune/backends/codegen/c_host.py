@@ -17,6 +17,7 @@ from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, fu
 
 if TYPE_CHECKING:
     from looptune.backends.codegen.c import CWriter
+    from looptune.lower.plan import Dimension
 
 _Writer = TypeVar("_Writer", bound="CWriter")
 Spelled = Callable[[Kernel, Sequence[str]], str]
@@ -74,4 +75,5 @@ def _launch(kernel: Kernel, writer: CWriter, indent: str, spelled: Spelled) -> I
     yield f"{inside}const {writer.types['int64']} {text};"
     yield inside + writer.if_(writer.both(*(f"{name} > 0" for name, _ in counts)))
     along = dict(zip((dim for dim, _ in kernel.grid_axes), (name for name, _ in counts), strict=True))
-    yield f"{inside}    " + spelled(kernel, [along.get(dim, "1") for dim in ("x", "y", "z")])
+    order: tuple[Dimension, ...] = ("y", "x", "z") if kernel.exchanged else ("x", "y", "z")
+    yield f"{inside}    " + spelled(kernel, [along.get(dim, "1") for dim in order])

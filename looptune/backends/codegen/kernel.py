@@ -62,6 +62,9 @@ def kernel_lines(plan: FinishedPlan, kernel: Kernel, writer: KernelWriter) -> It
     for v in (v for v in kernel.locals if v.shape):
         yield f"    {writer.local_array(writer.name(v.name), prod(evaluate_size(e, {}) for e in v.shape), v.dtype)}"
     launched = writer.coordinates
+    if kernel.exchanged:
+        x, y = (writer.block_number(dim, "uint32") for dim in ("x", "y"))
+        writer.coordinates = {**launched, "block x": y, "block y": x}
     yield from block_swizzle.emit_block_index(kernel, writer, "    ")
     if kernel.time_tile is not None:
         yield from temporal_tiles.emit_temporal_body(kernel, writer)

@@ -355,6 +355,8 @@ def _launch(kernel: Kernel, writer: CudaWriter, indent: str, spelled: Spelled) -
     along = {dim: count(axis, kernel.threads(dim)) for dim, axis in kernel.grid_axes}
     if kernel.packing is not None:
         along["x"], along["y"] = map(str, kernel.packing.blocks)
+    if kernel.exchanged:
+        along |= {"x": along["y"], "y": along.get("x", "1")}
     dimensions: tuple[Dimension, ...] = ("x", "y", "z")
     grid = [along.get(dim, "1") for dim in dimensions[: max(map(dimensions.index, along), default=0) + 1]]
     if along:
