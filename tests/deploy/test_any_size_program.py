@@ -32,7 +32,7 @@ OWN = """void f(int n, int m, float y[n])
   for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) B[i][j] = i + j;
   for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) y[i] += B[i][j]; }
 """
-LARGE, USUAL = (1 << 17, (1 << 14) + 1), (1 << 17, 1 << 14)
+LARGE, USUAL = (1 << 15, (1 << 16) + 1), (1 << 15, 1 << 16)
 
 
 @dataclass
