@@ -60,10 +60,14 @@ class _Middle:
         terms, constant = affine_terms(e)
         total = _Sum({}, Fraction(constant))
         for atom, k in terms.items():
-            total = total.plus(self._atom(atom).times(Fraction(k)))
+            found = self._atom(atom)
+            if found is None:
+                return None
+            total = total.plus(found.times(Fraction(k)))
         return total
 
-    def _atom(self, e: Expr) -> _Sum:
+    def _atom(self, e: Expr) -> _Sum | None:
+        """Return the value of a term, or None if it is another function of a variable whose middle value is known."""
         match e:
             case Var(name) if name in self.of:
                 return self.of[name]
@@ -74,7 +78,7 @@ class _Middle:
             case Binary("min" | "max", a, b) if (found := self.linear(a)) is not None and self.of.keys() & names_in(e):
                 other = self.linear(b)
                 return found if other is None or len(found.terms) <= len(other.terms) else other
-        return _Sum({e: Fraction(1)}, Fraction(0))
+        return None if names_in(e) & self.of.keys() else _Sum({e: Fraction(1)}, Fraction(0))
 
     def iterations(self, loop: Loop) -> _Sum | None:
         """Return how many iterations the loop has, or None if the host does not know it."""

@@ -29,7 +29,7 @@ from looptune.ir.simplify import add, mul
 from looptune.ir.verify import verify
 from looptune.lower.partial_sums import after_combine, before_combine, inline_partial_sums
 from looptune.lower.passes.grid_compaction import is_launched
-from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, grid, with_kernels
+from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, grid, kernels_in, with_kernels
 from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle, shared_rows
 from looptune.poly.translation_validation import Proof, prove
 from looptune.schedule.directives.reduction_simplification import undo_regrouping
@@ -87,11 +87,13 @@ class _PlanLoops:
 
     def steps(self, steps: tuple[Step, ...]) -> tuple[Stmt, ...]:
         out: list[Stmt] = []
-        making: Kernel | None = None
+        making: Launch | HostLoop | None = None
         for step in steps:
             match step:
                 case Launch(kernel) if kernel.makes_parts:
-                    making = kernel
+                    making = step
+                case HostLoop(body=(Launch(kernel),)) if written_names(kernel.body) & self.parts.keys():
+                    making = step  # a launch for each part
                 case Launch(kernel) if making is not None:
                     out += self.split_reduction(making, kernel)
                     making = None
@@ -105,12 +107,17 @@ class _PlanLoops:
                     out.append(If(cond, self.steps(then), self.steps(other)))
         return tuple(out)
 
-    def split_reduction(self, making: Kernel, adding: Kernel) -> tuple[Stmt, ...]:
+    def split_reduction(self, step: Launch | HostLoop, adding: Kernel) -> tuple[Stmt, ...]:
         """Parts made by one kernel and added up by the next ones: every one is added where its sum is.
 
         What the next kernel does before it adds them is done first, if the parts are made of nothing that it changes.
         """
+        (making,) = kernels_in((step,))
         made = self.launch(making, inline_partial_sums(self.thread_body(making), self.parts))
+        if isinstance(step, HostLoop):
+            reduces = self.summed(made)  # the parts of a sum are added up on their own
+            made = (Loop(step.var, step.lo, step.hi, made, step.step, "parallel", dtype=step.lo.dtype,
+                         reductions=reduces),)  # fmt: skip
         ahead, behind = self.before_and_after(adding)
         late = (referenced_names(making.body) - {name for name, _ in self.sums}) & written_names(adding.body)
         return (*made, *ahead, *behind) if late else (*ahead, *made, *behind)

@@ -64,10 +64,7 @@ class WarpProduct:
 
 @dataclass(frozen=True, slots=True)
 class WarpTiles:
-    """The work of a block; ``loop`` is the header of the sum's loop, ``buffer`` the elements of one stage.
-
-    ``ahead``: a lane loads what it needs of the next step while the tensor cores multiply that of this one.
-    """
+    """The work of a block; ``loop`` is the header of the sum's loop, ``buffer`` the elements of one stage."""
 
     shape: BlockShape
     stages: int
@@ -77,7 +74,6 @@ class WarpTiles:
     buffer: int
     sums: int
     body: tuple[Stmt, ...]
-    ahead: bool = False
     within: tuple[Expr, ...] = ()
     updated: tuple[Load, ...] = ()
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from looptune.core.errors import UsageError
+from looptune.ir.nodes import Codelet
 from looptune.report.scan import findings, text
 from looptune.report.scan.findings import FileFindings
 from looptune.report.scan.profile import profiled
@@ -229,15 +230,15 @@ def test_what_is_no_program_is_refused(name: str, content: str | None, message: 
 
 @pytest.mark.wide
 def test_a_nest_that_takes_too_long_hides_no_other(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = findings.loop_facts
+    slow = findings.nest_facts
 
-    def loops(analysis: object, flags: object) -> object:
-        names = [n.name for n in analysis.codelet.params]  # type: ignore[attr-defined]
+    def loops(codelet: Codelet, analysis: object, flags: object) -> object:
+        names = [n.name for n in codelet.params]
         if "A" in names and "x" not in names:
             time.sleep(60)
-        return slow(analysis, flags)  # type: ignore[arg-type]
+        return slow(codelet, analysis, flags)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(findings, "loop_facts", loops)
+    monkeypatch.setattr(findings, "nest_facts", loops)
     monkeypatch.setattr(findings, "LIMIT_S", 2.0)
     monkeypatch.setattr(findings, "FILE_LIMIT_S", 3.0)
     (file,) = found(program.parents[1])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from looptune.backends.codegen.kernel import check_limits, dynamic_shared_bytes
+from looptune.backends.codegen.warp_tiles import loads_ahead
 from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError, ResourceError
 from looptune.frontend import load
 from looptune.ir.specialize import specialize
@@ -178,9 +179,9 @@ def test_a_step_is_loaded_ahead_where_registers_suffice() -> None:
     """Two steps of a strip take turns; one alone does not, nor what the compiler has no registers for."""
 
     def ahead(line: str, *more: str) -> bool:
-        tiles = kernel_cases.planned(GEMM, (f"loop k: tensor, {line}", *more)).kernels[0].warp_tiles
-        assert tiles is not None
-        return tiles.ahead
+        kernel = kernel_cases.planned(GEMM, (f"loop k: tensor, {line}", *more)).kernels[0]
+        assert kernel.warp_tiles is not None
+        return loads_ahead(kernel, kernel.warp_tiles)
 
     assert ahead("block 64x64, warp 32x32")
     assert not ahead("block 64x64, warp 32x32, shape 16x8x16")

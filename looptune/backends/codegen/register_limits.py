@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from looptune.lower.plan import Kernel
 
 
+REGISTERS, MOST_REGISTERS = 65536, 255
+"""Of a multiprocessor, and of a thread; since compute capability 5.0."""
+
+
 def max_registers(kernel: Kernel) -> int:
     """Return how many registers a thread takes at most, 0 where the compiler decides."""
     limit = kernel.annotation(MaxRegisters)
@@ -28,3 +32,9 @@ def launch_bounds(kernel: Kernel) -> tuple[int, ...]:
         return ()
     threads = kernel.block[0] * kernel.block[1]
     return (threads, blocks) if blocks else (threads,)
+
+
+def available_registers(kernel: Kernel) -> int:
+    """Return how many registers a thread has, by what the compiler is told and the threads of a block."""
+    beside = (*launch_bounds(kernel), 1, 1)[1]
+    return max_registers(kernel) or min(MOST_REGISTERS, REGISTERS // (kernel.block[0] * kernel.block[1] * beside))

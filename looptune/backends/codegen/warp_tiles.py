@@ -20,6 +20,7 @@ import numpy as np
 
 from looptune.backends.codegen import memory_ops
 from looptune.backends.codegen.matrix_ops import FragmentLoad, StepProduct
+from looptune.backends.codegen.register_limits import available_registers
 from looptune.backends.codegen.writer import TensorCoreWriter
 from looptune.ir.nodes import Assign, Const, Load, Loop, Stmt, Var
 from looptune.ir.rewrite import rewrite, walk_stmts
@@ -33,6 +34,8 @@ STRIP, LEFT, RIGHT = "strip_sums__tile", "left__tile", "right__tile"
 FIRST_ELEMENT, KEPT = "first_element__tile", "kept__tile"
 MOST_BESIDE = 16
 """So many elements a thread reads before it writes one of them, since it would wait for each otherwise."""
+REGISTER_BYTES, OTHER_REGISTERS = 4, 48
+"""Registers besides sums and factors, for addresses and counters: enough on an H200 where nothing spilled."""
 TARGET = Var("target__tile", "uint32")
 
 
@@ -49,6 +52,10 @@ class _Emission:
     kernel: Kernel
     tiles: WarpTiles
     writer: TensorCoreWriter
+
+    @property
+    def loads_ahead(self) -> bool:
+        return loads_ahead(self.kernel, self.tiles)
 
     def lines(self, dynamic: bool) -> Iterator[str]:
         writer, tiles, indent = self.writer, self.tiles, "    "
@@ -69,7 +76,7 @@ class _Emission:
         for number, operand in enumerate(tiles.operands):
             yield indent + writer.declare("uint32", f"{PLACE}{number}", self.lane_place(operand))
         fragment = tiles.shape.fragment
-        for number in range(1 + tiles.ahead):
+        for number in range(1 + self.loads_ahead):
             left = tiles.shape.high_fragments * fragment.left_registers
             yield indent + writer.local_array(f"{LEFT}{number}", left, tiles.dtype)
             right = tiles.shape.wide_fragments * fragment.right_registers
@@ -123,12 +130,12 @@ class _Emission:
         yield indent + "    " + writer.set(following, f"{following} + 1", "uint32")
         yield indent + writer.declare("uint32", buffer, "0")
         yield indent + writer.declare(kind, loop.var + FIRST, start)
-        if tiles.ahead:
+        if self.loads_ahead:
             yield from self.arrived(indent)
             yield from self.loads(0, indent)
         yield indent + writer.while_(f"{loop.var}{FIRST} < {end}")
         at = indent + "    "
-        yield from self.ahead(at) if tiles.ahead else self.in_turn(at)
+        yield from self.ahead(at) if self.loads_ahead else self.in_turn(at)
         yield at + writer.set(f"{loop.var}{FIRST}", f"{loop.var}{FIRST} + {loop.step * tiles.shape.strip}", kind)
         writer.unbind(var)
 
@@ -185,14 +192,14 @@ class _Emission:
         for right, operand in enumerate((product.left, product.right)):
             place = f"{tiles.loop.var}{BUFFER} * {tiles.buffer} + {PLACE}{tiles.operands.index(operand)}"
             place += f" + {first * operand.step_stride}" * (first > 0)
-            to = f"{(LEFT, RIGHT)[right]}{number % 2 if tiles.ahead else 0}"
+            to = f"{(LEFT, RIGHT)[right]}{number % 2 if self.loads_ahead else 0}"
             yield indent + writer.load_fragments(FragmentLoad.of(tiles, operand, bool(right)), to, place)
 
     def multiplied(self, number: int, indent: str) -> Iterator[str]:
         """Yield the product of a step; after a strip, its sums are added to those of the loop, if they are apart."""
         writer, tiles = self.writer, self.tiles
         product, first = tiles.steps[number]
-        own = number % 2 if tiles.ahead else 0
+        own = number % 2 if self.loads_ahead else 0
         sums = f"{SUMS}{product.sum}"
         yield indent + writer.multiply_step(
             StepProduct.of(tiles), STRIP if tiles.split else sums, f"{LEFT}{own}", f"{RIGHT}{own}"
@@ -332,6 +339,19 @@ class _Emission:
         row = f"{writer.quotient(warp, str(shape.wide))} * {shape.warp_rows}"
         row = f"({row} + {writer.quotient(f'{SLOT} % {LANES}', str(QUADS))}) * {self.tiles.sum_pitch}"
         return f"{row} + {warp} % {shape.wide} * {shape.warp_columns} + {SLOT} % {QUADS} * 2"
+
+
+def loads_ahead(kernel: Kernel, tiles: WarpTiles) -> bool:
+    """Return whether the registers of a lane suffice for what it holds of two steps, beside its sums.
+
+    Two steps take turns, so their number is even. Of floats, the sums of a strip are held apart.
+    """
+    shape, words = tiles.shape, np.dtype(tiles.dtype).itemsize // REGISTER_BYTES
+    f = shape.fragment
+    factors = shape.high_fragments * f.left_registers + shape.wide_fragments * f.right_registers
+    sums = shape.sums * tiles.sums * (2 if tiles.split else 1)
+    needed = (sums + 2 * factors) * words + OTHER_REGISTERS
+    return len(tiles.steps) % 2 == 0 and needed <= available_registers(kernel)
 
 
 def _kept(n: int, number: int, load: Load) -> Load:

@@ -44,18 +44,12 @@ from looptune.lower.plan import Kernel, Plan, host_loops, kernels_in, with_kerne
 from looptune.lower.staged_tiles import staging_loops
 from looptune.lower.tiles import FIRST, WIDE
 from looptune.lower.warp_tiles import COLUMN, ROW, TILES, StripOperand, WarpProduct, WarpTiles
-from looptune.schedule.directives.launchbounds import MinBlocks
-from looptune.schedule.directives.maxregs import MaxRegisters
 from looptune.schedule.directives.tensor import TensorTile
 
 if TYPE_CHECKING:
     from looptune.lower.machine import Machine
 
 NAME = TensorTile.word
-REGISTERS, MOST_REGISTERS, REGISTER_BYTES = 65536, 255, 4
-"""Of a multiprocessor, and of a thread; since compute capability 5.0."""
-OTHER_REGISTERS = 48
-"""Besides sums and factors, for addresses and counters: so many were enough on an H200 for all that spilled nothing."""
 BEFORE = "scalar-replacement"
 """The pass after which a plan is checked."""
 
@@ -149,7 +143,7 @@ class _Tiling:
         )  # fmt: skip
         kernel = replace(kernel, block=(tiles.threads, 1))
         body, within = _unguarded(self.epilogue(loop, targets, negative, tiles))
-        tiles = replace(tiles, body=body, within=within, updated=tuple(_updated(body)), ahead=_ahead(tiles, kernel))
+        tiles = replace(tiles, body=body, within=within, updated=tuple(_updated(body)))
         return replace(kernel, warp_tiles=tiles)
 
     def check_kernel(self, loop: Loop) -> None:
@@ -392,28 +386,6 @@ def _updated(body: tuple[Stmt, ...]) -> Iterator[Load]:
         overwrites = isinstance(first, Assign) and first.target == own and own not in walk(first.value)
         if loads == {own} and not overwrites and not names_in(own.index) & computed:
             yield own
-
-
-def _ahead(tiles: WarpTiles, kernel: Kernel) -> bool:
-    """Return whether the registers of a lane suffice for what it holds of two steps, beside its sums.
-
-    Two steps take turns, so their number is even. Of floats, the sums of a strip are held apart.
-    """
-    shape, words = tiles.shape, np.dtype(tiles.dtype).itemsize // REGISTER_BYTES
-    f = shape.fragment
-    factors = shape.high_fragments * f.left_registers + shape.wide_fragments * f.right_registers
-    sums = shape.sums * tiles.sums * (2 if tiles.split else 1)
-    needed = (sums + 2 * factors) * words + OTHER_REGISTERS
-    return len(tiles.steps) % 2 == 0 and needed <= _most_registers(kernel)
-
-
-def _most_registers(kernel: Kernel) -> int:
-    """Return how many registers a thread has, by what the compiler is told and the threads of a block."""
-    said, blocks = kernel.annotation(MaxRegisters), kernel.annotation(MinBlocks)
-    if said is not None:
-        return said.max_registers
-    beside = 1 if blocks is None else max(1, blocks.min_blocks_per_sm)
-    return min(MOST_REGISTERS, REGISTERS // (kernel.block[0] * kernel.block[1] * beside))
 
 
 def _signed(e: Expr, negative: bool) -> Iterator[tuple[bool, Expr]]:
