@@ -20,7 +20,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from peers_task import BP_JUMP, BP_MOST, BP_STEP, COEFFICIENTS_2D, COEFFICIENTS_3D, Task, Version, host_sampler, runs
+from peers_expressions import covar, gesummv, mm3
+from peers_task import (
+    BP_JUMP,
+    BP_MOST,
+    BP_STEP,
+    COEFFICIENTS_2D,
+    COEFFICIENTS_3D,
+    NothingToTime,
+    Task,
+    Version,
+    host_sampler,
+    runs,
+)
 
 Outputs = dict[str, Any]
 BATCH_US, MOST = 10_000.0, 2000
@@ -33,11 +45,6 @@ def gemm(alpha: float, beta: float, C: Any, A: Any, B: Any) -> Outputs:
 def mm2(A: Any, B: Any, C: Any, D: Any, E: Any) -> Outputs:
     first = C + A @ B
     return {"C": first, "E": E + first @ D}
-
-
-def mm3(A: Any, B: Any, C: Any, D: Any) -> Outputs:
-    left, right = A @ B, C @ D
-    return {"E": left, "F": right, "G": left @ right}
 
 
 def syrk(alpha: float, beta: float, C: Any, A: Any) -> Outputs:
@@ -61,11 +68,6 @@ def mvt(A: Any, x1: Any, x2: Any, y1: Any, y2: Any) -> Outputs:
     return {"x1": x1 + A @ y1, "x2": x2 + y2 @ A}
 
 
-def gesummv(alpha: float, beta: float, A: Any, B: Any, x: Any) -> Outputs:
-    tmp = A @ x
-    return {"tmp": tmp, "y": alpha * tmp + beta * (B @ x)}
-
-
 def corr(float_n: float, eps: float, data: Any) -> Outputs:
     mean = data.sum(0) / float_n
     centred = data - mean
@@ -74,12 +76,6 @@ def corr(float_n: float, eps: float, data: Any) -> Outputs:
     scaled = centred / (jnp.sqrt(float_n).astype(data.dtype) * deviation)
     symmat = jnp.fill_diagonal(scaled.T @ scaled, 1.0, inplace=False)
     return {"data": scaled, "mean": mean, "stddev": deviation, "symmat": symmat}
-
-
-def covar(float_n: float, data: Any) -> Outputs:
-    mean = data.sum(0) / float_n
-    centred = data - mean
-    return {"data": centred, "mean": mean, "symmat": centred.T @ centred}
 
 
 def conv2d(A: Any, B: Any) -> Outputs:
@@ -177,9 +173,9 @@ EXPRESSIONS: Mapping[str, Callable[..., Outputs]] = MappingProxyType({
 def prepare(task: Task, _peer: str) -> Version:
     """Compile the expression, and loops of it."""
     if task.kernel not in EXPRESSIONS:
-        raise NotImplementedError("JAX has nothing for it")
+        raise NothingToTime("JAX has nothing for it")
     if task.flush:
-        raise NotImplementedError("JAX's runs are timed in a loop, in which no cache can be flushed")
+        raise NothingToTime("JAX's runs are timed in a loop, in which no cache can be flushed")
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     jax.config.update("jax_platforms", "cuda" if task.gpu else "cpu")
     jax.config.update("jax_enable_x64", task.dtype == "float64")

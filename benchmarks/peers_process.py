@@ -26,7 +26,7 @@ from types import TracebackType
 from typing import Any, TextIO
 
 import numpy as np
-from peers_task import Results, Task, Version
+from peers_task import NothingToTime, Results, Task, Version
 
 from looptune.runtime.tolerance import compare, relative_error
 
@@ -79,7 +79,7 @@ def main(arguments: list[str]) -> None:
 
     def failed(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         lines = str(error).strip().splitlines()
-        name = [] if issubclass(kind, NotImplementedError) else [f"{kind.__name__}:"]
+        name = [] if issubclass(kind, NothingToTime) else [f"{kind.__name__}:"]
         text = " ".join([*name, *lines[:1]])[:300]
         said(output, {"missing" if issubclass(kind, ImportError) else "failed": text})
         sys.__excepthook__(kind, error, trace)

@@ -42,6 +42,10 @@ NUMBERS: Mapping[str, float] = MappingProxyType({"alpha": 1.5, "beta": 0.75})
 Results = Mapping[str, np.ndarray]
 
 
+class NothingToTime(Exception):
+    """A peer has no version of a kernel; the message says why."""
+
+
 class Version(NamedTuple):
     """A prepared version.
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from peers_expressions import covar, gesummv, mm3
 from peers_task import (
     AHEAD_US,
     BP_JUMP,
@@ -25,6 +26,7 @@ from peers_task import (
     BP_STEP,
     COEFFICIENTS_2D,
     COEFFICIENTS_3D,
+    NothingToTime,
     Task,
     Version,
     host_sampler,
@@ -49,11 +51,6 @@ def mm2(A: Tensor, B: Tensor, C: Tensor, D: Tensor, E: Tensor) -> Outputs:
     return {"C": first, "E": torch.addmm(E, first, D)}
 
 
-def mm3(A: Tensor, B: Tensor, C: Tensor, D: Tensor) -> Outputs:
-    left, right = A @ B, C @ D
-    return {"E": left, "F": right, "G": left @ right}
-
-
 def syrk(alpha: float, beta: float, C: Tensor, A: Tensor) -> Outputs:
     return {"C": torch.addmm(C, A, A.T, beta=beta, alpha=alpha)}
 
@@ -75,11 +72,6 @@ def mvt(A: Tensor, x1: Tensor, x2: Tensor, y1: Tensor, y2: Tensor) -> Outputs:
     return {"x1": x1 + A @ y1, "x2": x2 + A.T @ y2}
 
 
-def gesummv(alpha: float, beta: float, A: Tensor, B: Tensor, x: Tensor) -> Outputs:
-    tmp = A @ x
-    return {"tmp": tmp, "y": alpha * tmp + beta * (B @ x)}
-
-
 def corr(float_n: float, eps: float, data: Tensor) -> Outputs:
     mean = data.sum(0) / float_n
     centred = data - mean
@@ -87,12 +79,6 @@ def corr(float_n: float, eps: float, data: Tensor) -> Outputs:
     deviation = deviation.masked_fill(deviation <= eps, 1.0)
     scaled = centred / (math.sqrt(float_n) * deviation)
     return {"data": scaled, "mean": mean, "stddev": deviation, "symmat": (scaled.T @ scaled).fill_diagonal_(1.0)}
-
-
-def covar(float_n: float, data: Tensor) -> Outputs:
-    mean = data.sum(0) / float_n
-    centred = data - mean
-    return {"data": centred, "mean": mean, "symmat": centred.T @ centred}
 
 
 def conv2d(A: Tensor, B: Tensor) -> Outputs:
@@ -347,7 +333,7 @@ def prepare(task: Task, peer: str) -> Version:
     torch.backends.cudnn.allow_tf32 = False
     table: Mapping[str, Any] = LIBRARIES if peer == "library" else EXPRESSIONS
     if task.kernel not in table:
-        raise NotImplementedError(f"{peer} has nothing for it")
+        raise NothingToTime(f"{peer} has nothing for it")
     form, given = table[task.kernel], placed(task)
     package = f"torch {torch.__version__}"
     if peer == "library":

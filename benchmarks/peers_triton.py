@@ -16,7 +16,7 @@ from typing import Any
 import torch
 import triton
 import triton.language as tl
-from peers_task import Task, Version
+from peers_task import NothingToTime, Task, Version
 from peers_torch import fetched, placed, sampler
 from triton.compiler.errors import CompilationError
 from triton.runtime.errors import OutOfResources, PTXASError
@@ -308,7 +308,7 @@ KERNELS: Mapping[str, Callable[..., Launch]] = MappingProxyType({
 
 def prepare(task: Task, _peer: str) -> Version:
     if task.kernel not in KERNELS:
-        raise NotImplementedError("no Triton kernel is written for it")
+        raise NothingToTime("no Triton kernel is written for it")
     making, given = KERNELS[task.kernel], placed(task)
     asked = [name for name in signature(making).parameters if name != "at"]
     run = making(Chooser(task), **{name: given[name] for name in asked})

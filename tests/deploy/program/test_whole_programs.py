@@ -29,9 +29,12 @@ def named(names: tuple[str, ...]) -> list[str]:
 @pytest.mark.sampled(1000, "wide")
 @pytest.mark.parametrize("path", SUITE, ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_a_suite_program_prints_the_same(path: Path, tmp_path: Path, driver: Path) -> None:
-    """The kernels of the suite that are used where nothing was tuned compute what the loops compute."""
-    exact = ["--no-reassociate"] if path.stem == "gramschmidt" else []  # its columns depend on each other
-    agrees(build([path], tmp_path, driver, ["-DMINI_DATASET"], exact))
+    """The kernels of the suite that are used where nothing was tuned compute what the loops compute.
+
+    The columns of gramschmidt depend on each other at its own sizes, and what rounding leaves of them is in no digit the
+    same in another order; of multiples modulo a prime, the first half of the columns do not.
+    """
+    agrees(build([path], tmp_path, driver, ["-DM=53", "-DN=20"] if path.stem == "gramschmidt" else ["-DMINI_DATASET"]))
 
 
 def test_functions_scops_and_their_results(tmp_path: Path, driver: Path) -> None:
