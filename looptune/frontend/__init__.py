@@ -19,7 +19,7 @@ from looptune.frontend.codelet_extent import codelet_extent
 from looptune.frontend.codelet_group import Member, merge_codelets
 from looptune.frontend.codelet_selection import CodeletFunction
 from looptune.frontend.hmpp import size_of
-from looptune.frontend.lower_codelet import LoweredCodelet, build
+from looptune.frontend.lower_codelet import build
 from looptune.frontend.other_languages import is_cxx
 from looptune.frontend.other_languages import macros as cxx_macros
 from looptune.frontend.program import Program, Value, hinted, read_program
@@ -32,6 +32,7 @@ from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.simplify import is_integer, wrap
 
 if TYPE_CHECKING:
+    from looptune.frontend.lowered_codelet import LoweredCodelet
     from looptune.frontend.preprocess import Preprocessed
     from looptune.frontend.signature import Head
 

@@ -1,4 +1,4 @@
-"""Parse preprocessed text to ``c_ast.File``; only this module and ``c_lexer`` import pycparser.
+"""Parse preprocessed text to ``c_ast.File``; only this module, ``parsed_nodes`` and ``c_lexer`` import pycparser.
 
 A function that pycparser cannot read (inline assembly, types of headers that are not read) is left out if it is not
 needed: the codelet, its callers, the types and the variables at file scope are needed.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from pycparser.c_parser import ParseError as SyntaxProblem
 from looptune.core.errors import ParseError, UnsupportedError
 from looptune.core.source import Span
 from looptune.frontend import c_ast as s
+from looptune.frontend import parsed_nodes as nodes
 from looptune.frontend.c_constants import character, integer
 from looptune.frontend.c_lexer import Lexer
 from looptune.frontend.c_types import HEADER_TYPES, enumerated_type, named_type, type_of_width
@@ -30,6 +30,7 @@ from looptune.frontend.lower_expressions import Expressions
 from looptune.frontend.normalize.sizes import replace_sizeof
 from looptune.frontend.other_languages import is_cxx
 from looptune.frontend.parse_errors import explain, skippable_range, unknown_type
+from looptune.frontend.parsed_nodes import as_written
 from looptune.frontend.pragma import Pragma, SourceText, classify, join_continued, span_over
 from looptune.frontend.scop_ends import with_pragmas
 from looptune.frontend.symbol_table import Options, Scope
@@ -80,26 +81,13 @@ def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], 
             text = text[: gap[0]] + re.sub(r"[^\n]", " ", text[slice(*gap)]) + text[gap[1] :]
             continue
         file = _Reader(source, dtype, assumed, _complete_structs(source, dtype, assumed, tree)).file(tree)
-        overloaded = _overloaded(file.functions) if is_cxx(next(iter(source.sources))) else {}
+        overloaded = nodes.overload_errors(file.functions) if is_cxx(next(iter(source.sources))) else {}
         braces = {t.span for t in source.tokens if t.offset in emptied and t.text == "{"}
         functions = tuple(f for f in file.functions if f.name not in overloaded and f.open not in braces)
         return replace(file, functions=functions, skipped=(*skipped, *overloaded.values()))
 
 
 _PRAGMAS = re.compile(r"(?:^#pragma \d+[ \t]*\n\s*)+\Z", re.MULTILINE)
-
-
-def _is_braceless(node: Any) -> bool:
-    """Return whether a compound statement is the one that pycparser makes of a statement and the pragmas before it."""
-    items = node.block_items or []
-    return bool(items) and isinstance(items[0], c_ast.Pragma) and items[0].coord == node.coord
-
-
-def _labelled(node: Any) -> list[Any]:
-    """Return the statement after a label, and the pragmas before it, as those of the block around the label."""
-    return list(node.block_items) if isinstance(node, c_ast.Compound) and _is_braceless(node) else [node]
-
-
 _MOST_PARTS = 65_536
 """Parts of an initialiser list with named elements."""
 _AGAIN = re.compile(r"Non-typedef '(\w+)' previously declared as typedef")
@@ -199,7 +187,7 @@ class _Reader:
                     continue
         declared = replace_sizeof(tuple(variables), {d.name: d.type for d in variables}, ())
         found = (*self.constants, *(d for d in declared if isinstance(d, s.Declare)))
-        return s.File(_merged(functions), found, (), {f.name: f.result for f in functions}, tuple(texts))
+        return s.File(nodes.merged_functions(functions), found, (), {f.name: f.result for f in functions}, tuple(texts))
 
     def type_text(self, name: str, kind: s.Type, node: Any) -> s.TypeText:
         return s.TypeText(name, CGenerator().visit(node), kind.tag if isinstance(kind, s.Struct) else "")
@@ -231,7 +219,7 @@ class _Reader:
         self.inner = []
         result = self.type(declaration.type)
         outer, self.constants = self.constants, []
-        self.targets = frozenset(_targets(node.body))
+        self.targets = frozenset(nodes.goto_targets(node.body))
         with self.scope():
             listed = declaration.args.params if declaration.args else ()
             params = tuple(p for d in listed for p in self.parameter(later.get(getattr(d, "name", None), d)))
@@ -251,7 +239,15 @@ class _Reader:
                 if kind == s.Basic("void") and node.name is None:
                     return ()
                 name = node.name if node.name is not None else ""
-                return (s.Declare(name, kind, const="const" in node.quals, c=_written(node), span=self.span(node)),)
+                return (
+                    s.Declare(
+                        name,
+                        kind,
+                        const="const" in node.quals,
+                        c=as_written(node),
+                        span=self.span(node),
+                    ),
+                )
 
     def braces(self, body: Any) -> tuple[Span, Span]:
         first = self.token(body)
@@ -277,7 +273,7 @@ class _Reader:
         const = "const" in node.quals or "constexpr" in node.storage
         if isinstance(kind, s.ArrayOf) and kind.extent is None and isinstance(init, s.InitializerList):
             kind = replace(kind, extent=s.Number(str(len(init.parts))))
-        return (s.Declare(node.name, kind, init, static, const, c=_written(node), span=self.span(node)),)
+        return (s.Declare(node.name, kind, init, static, const, c=as_written(node), span=self.span(node)),)
 
     def in_order(self, exprs: Sequence[Any]) -> tuple[s.Expr | s.InitializerList, ...]:
         """Return the parts of an initialiser list, with zeros before those that name an element further on."""
@@ -425,7 +421,7 @@ class _Reader:
         match node:
             case None:
                 return s.Block(())
-            case c_ast.Compound() if _is_braceless(node):
+            case c_ast.Compound() if nodes.is_braceless(node):
                 with self.scope():
                     return s.Block(self.items(node.block_items))
             case c_ast.Compound():
@@ -481,12 +477,12 @@ class _Reader:
                 return (s.Switch(self.expr(node.cond), self.block(node.stmt), span=span),)
             case c_ast.Label():
                 label = (s.Label(node.name, span=span),) if node.name in self.targets else ()
-                return (*label, *self.items(_labelled(node.stmt)))
+                return (*label, *self.items(nodes.labelled(node.stmt)))
             case c_ast.Case() | c_ast.Default():
                 value = self.expr(node.expr) if isinstance(node, c_ast.Case) else None
                 return (
                     s.Case(value, span=span),
-                    *self.items([n for stmt in node.stmts or [] for n in _labelled(stmt)]),
+                    *self.items([n for stmt in node.stmts or [] for n in nodes.labelled(stmt)]),
                 )
             case _:
                 expr = self.expr(node)
@@ -561,7 +557,7 @@ class _Reader:
         op = node.op.removeprefix("p")
         prefix = op == node.op
         span = self.span(node, arg)
-        return s.Unary(op, arg, prefix, span=_with_operator(span, op) if prefix else span)
+        return s.Unary(op, arg, prefix, span=nodes.operator_span(span, op) if prefix else span)
 
     def constant(self, node: Any) -> s.Expr:
         span = self.span(node)
@@ -571,7 +567,7 @@ class _Reader:
 
     def strange(self, node: Any) -> s.Unsupported:
         span = self.span(node)
-        parts = tuple(self.within(node))
+        parts = tuple(map(self.expr, nodes.variables_within(node)))
         match node:
             case c_ast.CompoundLiteral():
                 kind = self.type(node.type)
@@ -586,17 +582,6 @@ class _Reader:
             case _:
                 return s.Unsupported("this expression", "plain arithmetic", parts, span=span)
 
-    def within(self, node: Any) -> Iterator[s.Expr]:
-        """Yield the variables that are named in something that is not read further."""
-        for _, child in node.children():
-            match child:
-                case c_ast.ID():
-                    yield self.expr(child)
-                case c_ast.Assignment() | c_ast.UnaryOp() | c_ast.FuncCall() | c_ast.ArrayRef() | c_ast.StructRef():
-                    yield self.expr(child)
-                case _:
-                    yield from self.within(child)
-
 
 def _complete_structs(
     source: Preprocessed, dtype: str | None, assumed: Mapping[str, str], tree: Any
@@ -608,53 +593,3 @@ def _complete_structs(
         if isinstance(node, c_ast.Typedef):
             reader.types[node.name] = kind
     return completed(reader.types)
-
-
-def _targets(node: Any) -> Iterator[str]:
-    """Yield the labels that a ``goto`` names."""
-    match node:
-        case c_ast.Goto():
-            yield node.name
-    for _, child in node.children():
-        yield from _targets(child)
-
-
-def _written(node: Any) -> tuple[str, str]:
-    """Return a declaration as C has it.
-
-    As that of a parameter, an array being a pointer, and with its initial value.
-    """
-    if not isinstance(node, c_ast.Decl):
-        return "", ""
-    whole, param = copy(node), copy(node)
-    whole.storage, param.storage, param.init = [], [], None
-    if isinstance(node.type, c_ast.ArrayDecl):
-        param.type = c_ast.PtrDecl([], node.type.type)
-    return CGenerator().visit(param), CGenerator().visit(whole)
-
-
-def _with_operator(span: Span, op: str) -> Span:
-    """Return the span with the operator in front of it, where that is the text that stands there."""
-    before = span.text[: span.col - 1].rstrip(" (")
-    if not before.endswith(op):
-        return span
-    col = len(before) - len(op) + 1
-    return replace(span, col=col, width=span.width + span.col - col)
-
-
-def _overloaded(functions: Sequence[s.Function]) -> dict[str, ParseError]:
-    """Return why no definition of a name is read that has several, which C++ tells apart by more than the name."""
-    names = {f.name for f in functions}
-    return {
-        name: ParseError(f"{name} is defined {len(mine)} times, which C++ tells apart and C does not: give each a name",
-                         mine[1].span)
-        for name in sorted(names) if len(mine := [f for f in functions if f.name == name]) > 1
-    }  # fmt: skip
-
-
-def _merged(functions: list[s.Function]) -> tuple[s.Function, ...]:
-    """Definitions only, each with the pragmas of its prototypes too."""
-    marks: dict[str, tuple[Pragma, ...]] = {}
-    for f in functions:
-        marks[f.name] = marks.get(f.name, ()) + f.pragmas
-    return tuple(replace(f, pragmas=marks[f.name]) for f in functions if f.close.line)

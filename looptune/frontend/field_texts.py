@@ -18,7 +18,7 @@ from looptune.frontend.normalize.struct_layout import BYTES, constant_value, fie
 from looptune.ir.c_printer import C_TYPES
 
 if TYPE_CHECKING:
-    from looptune.frontend.normalize.struct_fields import FieldVariable
+    from looptune.frontend.normalize.field_variable import FieldVariable
 
 _MOST = 64
 """Numbers of a struct that have names of their own here."""

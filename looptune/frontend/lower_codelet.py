@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.core.errors import UnsupportedError
 from looptune.frontend import c_ast, hmpp
@@ -27,6 +27,7 @@ from looptune.frontend.induction import close_forms
 from looptune.frontend.liveness import address_taken, file_addresses, live_after, live_before, may_repeat
 from looptune.frontend.lower_expressions import Expressions
 from looptune.frontend.lower_statements import Statements
+from looptune.frontend.lowered_codelet import LoweredCodelet
 from looptune.frontend.name_resolution import (
     assigned_names,
     base,
@@ -41,7 +42,6 @@ from looptune.frontend.normalize.calls import written_by_calls
 from looptune.frontend.normalize.complex_numbers import with_parts
 from looptune.frontend.normalize.pointer_offsets import moving_pointers, points_into
 from looptune.frontend.normalize.results import result_name
-from looptune.frontend.normalize.struct_fields import FieldVariable
 from looptune.frontend.normalize.structured_jumps import FLAG
 from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.row_pointers import with_row_extents
@@ -61,38 +61,8 @@ from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, Load, Local, 
 from looptune.ir.simplify import is_integer
 from looptune.ir.verify import verify
 
-
-@dataclass(frozen=True, slots=True)
-class LoweredCodelet:
-    """A codelet, and the scop it is where the function has one.
-
-    ``variables`` are the text's names of the locals that stand in it, ``element_names`` those of the variables that the
-    codelet has as arrays of one element. ``shadowed`` are the names of the file that it uses and that mean something
-    else somewhere in the function. ``pointers`` are the arrays, by their names in the text, that may be another array's
-    memory: parameters of the function, and pointers that are set to anything but memory allocated for them. ``moved``
-    are the pointers of the text for which it has arrays and offsets. ``result`` is the array that holds what the
-    function returns, "" if it returns nothing. ``flags`` are the locals that say whether a jump was taken.
-    ``fields`` are the fields of structs that are parameters of the codelet; ``has_structs``: its text names fields.
-    ``rows`` are the arrays that consist of pointers, with the dimensions to which these lead; ``row_lengths`` are the
-    parameters that say how long rows are, where this does not follow from others. ``has_swaps``: its text swaps
-    pointers in a loop. ``texts`` say how the text writes variables that are fields of structs.
-    """
-
-    codelet: Codelet
-    region: Region | None
-    variables: Mapping[str, str]
-    element_names: Mapping[str, str]
-    shadowed: frozenset[str]
-    pointers: frozenset[str]
-    moved: frozenset[str]
-    result: str = ""
-    flags: frozenset[str] = frozenset()
-    fields: tuple[FieldVariable, ...] = ()
-    has_structs: bool = False
-    rows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    row_lengths: frozenset[str] = frozenset()
-    has_swaps: bool = False
-    texts: Mapping[str, FieldText] = field(default_factory=dict)
+if TYPE_CHECKING:
+    from looptune.frontend.normalize.field_variable import FieldVariable
 
 
 def build(file: c_ast.File, chosen: CodeletFunction, options: Options) -> LoweredCodelet:

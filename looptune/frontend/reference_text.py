@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from looptune.frontend import c_ast
 from looptune.frontend.codelet_selection import Region
 from looptune.frontend.name_resolution import base, used_names
-from looptune.frontend.normalize.struct_fields import FieldVariable
+from looptune.frontend.normalize.field_variable import FieldVariable
 from looptune.frontend.other_languages import as_compiled, is_cxx
 from looptune.ir.c_printer import C_TYPES, expression_text
 from looptune.ir.nodes import Array, Codelet, Node, Scalar, Var

@@ -27,7 +27,7 @@ from looptune.ir.c_printer import C_TYPES, declaration
 from looptune.ir.nodes import Array, Codelet, Scalar
 
 if TYPE_CHECKING:
-    from looptune.frontend.normalize.struct_fields import FieldVariable
+    from looptune.frontend.normalize.field_variable import FieldVariable
 
 _WORDS = (
     "signed",

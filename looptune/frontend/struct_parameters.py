@@ -22,7 +22,7 @@ from looptune.ir.c_printer import C_TYPES, declaration, expression_text
 from looptune.ir.nodes import Array, Scalar
 
 if TYPE_CHECKING:
-    from looptune.frontend.normalize.struct_fields import FieldVariable
+    from looptune.frontend.normalize.field_variable import FieldVariable
 
 Params = Mapping[str, Array | Scalar]
 TYPES_DECLARED = "LOOPTUNE_TYPES_DECLARED"

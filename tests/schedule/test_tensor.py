@@ -92,6 +92,7 @@ def test_floats_that_are_not_finite(tmp_path: Path) -> None:
     given = cross_check.arguments(codelet, sizes)
     a, b = given["A"], given["B"]
     a[0, 3], a[1, 2], a[2, 5], b[7, 1], b[8, 2] = np.inf, np.nan, 3.4028e38, -np.inf, 1e-45
+    a.view(np.uint32)[3, 1], a.view(np.uint32)[4, 1] = 0xFFFFFFFF, 0x7F800001  # other numbers that are none
     want = cross_check.interpreted(codelet, given)
     made = cuda_c_on_cpu.Case("f", kernel_cases.planned(case.text, case.lines, sizes), codelet, given)
     found = cuda_c_on_cpu.run([made], tmp_path)["f"]["C"]

@@ -18,6 +18,7 @@ from looptune.frontend.normalize.complex_numbers import separate_parts
 from looptune.frontend.normalize.copies import propagate_copies
 from looptune.frontend.normalize.counting_conditions import move_counting
 from looptune.frontend.normalize.do_loops import tested_first
+from looptune.frontend.normalize.field_variable import FieldVariable
 from looptune.frontend.normalize.library_effects import type_of
 from looptune.frontend.normalize.live_ranges import split_live_ranges
 from looptune.frontend.normalize.pointer_ends import replace_ended_pointers
@@ -27,7 +28,7 @@ from looptune.frontend.normalize.pointer_tests import replace_pointer_tests
 from looptune.frontend.normalize.results import store_result
 from looptune.frontend.normalize.side_effects import separate_effects
 from looptune.frontend.normalize.sizes import replace_sizeof
-from looptune.frontend.normalize.struct_fields import FieldVariable, separate_fields
+from looptune.frontend.normalize.struct_fields import separate_fields
 from looptune.frontend.normalize.structured_jumps import eliminate_jumps
 from looptune.frontend.normalize.switches import replace_switches
 

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from looptune.frontend import c_ast
 from looptune.frontend.name_resolution import base
+from looptune.frontend.normalize.field_variable import FieldVariable
 from looptune.frontend.normalize.library_effects import HEAP, POINTERS, STATES
-from looptune.frontend.normalize.struct_fields import FieldVariable, SeparatedFields
+from looptune.frontend.normalize.struct_fields import SeparatedFields
 from looptune.frontend.normalize.struct_layout import constant_value, field_of, lvalue_type, members
 from looptune.frontend.normalize.struct_values import copied_elements
 from looptune.frontend.symbol_table import refuse

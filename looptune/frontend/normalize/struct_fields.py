@@ -19,6 +19,7 @@ from looptune.core.errors import UnsupportedError
 from looptune.frontend import c_ast
 from looptune.frontend.c_types import is_complex_type, pointer_dimensions
 from looptune.frontend.name_resolution import base
+from looptune.frontend.normalize.field_variable import FieldVariable
 from looptune.frontend.normalize.struct_arrays import FieldArrays
 from looptune.frontend.normalize.struct_effects import is_somewhere, without_unused_fields
 from looptune.frontend.normalize.struct_layout import (
@@ -53,39 +54,6 @@ if TYPE_CHECKING:
 
 Items = tuple[c_ast.Item, ...]
 _VOID = c_ast.Basic("void")
-
-
-@dataclass(frozen=True, slots=True)
-class FieldVariable:
-    """A field of a struct that is one object, as a variable of its own; ``path`` is the text after the struct's name.
-
-    ``part`` is the operator of GNU C before it that names a part of a complex number, "" for other fields. ``of`` is
-    its type in the text.
-
-    ``owner`` is the struct's name; ``is_written``: a scalar that the codelet writes, which is an array of one element.
-    Where ``element`` is not empty, the variable is an array of the field of that name of each struct of an array, which
-    ``path`` names, with ``rank`` dimensions; ``is_pointer``: the text has a pointer to them.
-    """
-
-    declared: c_ast.Declare
-    owner: str
-    path: str
-    is_written: bool = False
-    element: str = ""
-    rank: int = 0
-    is_pointer: bool = False
-    part: str = ""
-    of: c_ast.Type | None = None
-
-    @property
-    def text(self) -> str:
-        """Return the field as the text names it."""
-        return f"{self.part}{base(self.owner)}{self.path}"
-
-    @property
-    def is_read_through_pointer(self) -> bool:
-        """Tell whether it is a scalar that the codelet does not write, of a struct that a pointer leads to."""
-        return isinstance(self.declared.type, c_ast.Basic) and ("->" in self.path or self.part.endswith("*"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,8 @@ def named(names: tuple[str, ...]) -> list[str]:
 def test_a_suite_program_prints_the_same(path: Path, tmp_path: Path, driver: Path) -> None:
     """The kernels of the suite that are used where nothing was tuned compute what the loops compute.
 
-    The columns of gramschmidt depend on each other at its own sizes, and what rounding leaves of them is in no digit the
-    same in another order; of multiples modulo a prime, the first half of the columns do not.
+    The columns of gramschmidt depend on each other at its own sizes, and what rounding leaves of them is another number
+    in another order; of multiples modulo a prime, the first half of the columns do not depend on each other.
     """
     agrees(build([path], tmp_path, driver, ["-DM=53", "-DN=20"] if path.stem == "gramschmidt" else ["-DMINI_DATASET"]))
 
