@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import ParseError, UnsupportedError
@@ -126,8 +127,13 @@ class _Reader:
                     yield said
 
     def _transfer(self, said: hmpp.Hmpp, calls: Sequence[tuple[CodeletEvent, CodeletCallText]]) -> DataTransfer | None:
+        if said.span.file != self.path:
+            self.warnings.append(
+                caret(said.span, f"this {said.verb} has no effect: write it in {Path(self.path).name}")
+            )
+            return None
         at = self._next_line(said.span)
-        if said.span.file != self.path or not self._separates(at):
+        if not self._separates(at):
             self.warnings.append(caret(said.span, f"this {said.verb} has no effect: put braces around the statement"))
             return None
         if not said.label and said.verb == "release":

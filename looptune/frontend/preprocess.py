@@ -63,11 +63,22 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
+class Include:
+    """An ``#include`` of a file that was read: ``text[start:end]`` of ``file`` names ``path``, which is absolute."""
+
+    file: str
+    start: int
+    end: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class Preprocessed:
     """A preprocessed text; the line ``#pragma k`` in it stands for ``pragmas[k]``.
 
     ``skipped`` names headers that were not read, ``missing`` those of them that the text has in quotes, with the place;
     ``defined`` are the lines that define or undefine a macro; ``ignored`` the errors that a tolerant reading ignored.
+    ``includes`` are those of files that were found, also where a guard left their text out.
     """
 
     text: str
@@ -80,6 +91,7 @@ class Preprocessed:
     missing: tuple[tuple[str, Span], ...] = ()
     defined: tuple[Span, ...] = ()
     ignored: tuple[ParseError, ...] = ()
+    includes: tuple[Include, ...] = ()
 
     def token_at(self, line: int, col: int) -> int:
         """Return the index of the token at a position of ``text``, or of the last one before it.
@@ -179,6 +191,7 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
         self.pragmas: list[Pragma] = []
         self.skipped: list[str] = []
         self.missing: list[tuple[str, Span]] = []
+        self.includes: list[Include] = []
         self.defined: list[Span] = []
         self.expanding = Span(path, 1, 1)
         self.pinned: frozenset[str] = frozenset()
@@ -286,6 +299,21 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
         if is_cxx(self.main):
             self.macros.update(_begun(tuple(cxx_macros(self.shown).items())))
         return io.StringIO(self.opened)
+
+    def include(self, tokens: list[Any], original_line: list[Any]) -> Iterator[Any]:
+        """Yield the tokens of the file that a directive names, and note the directive."""
+        comments = (self.t_COMMENT1, self.t_COMMENT2)
+        words = [t for t in original_line if t.type not in self.t_WS and t.type not in comments][2:]
+        path = self.found_path("".join(t.value for t in tokens).strip())
+        if path is not None and words:
+            self.includes.append(Include(words[0].origin[0], words[0].place[0], words[-1].place[1], path))
+        yield from super().include(tokens, original_line)
+
+    def found_path(self, named: str) -> str | None:
+        """Return the file that ``"file"`` or ``<file>`` names, by pcpp's rule: None if no folder has it."""
+        folders = [*self.temp_path, *self.path] if named.startswith('"') else self.path
+        paths = (Path(folder, named[1:-1]) for folder in folders)
+        return next((str(Path(path).absolute()) for path in paths if path.is_file()), None)
 
     def on_include_not_found(self, is_malformed: bool, is_system_include: bool, curdir: str, includepath: str) -> str:
         where = self.line_span(*self.lastdirective.origin[:2])
@@ -525,7 +553,7 @@ def _write(machine: _Preprocessor) -> Preprocessed:
     macros = {name: "".join(t.value for t in m.value) for name, m in own.items()}
     return Preprocessed(
         text, tuple(tokens), tuple(machine.pragmas), machine.sources, macros, tuple(machine.skipped), starts,
-        tuple(machine.missing), tuple(machine.defined), tuple(machine.ignored),
+        tuple(machine.missing), tuple(machine.defined), tuple(machine.ignored), tuple(machine.includes),
     )  # fmt: skip
 
 

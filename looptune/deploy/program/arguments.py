@@ -30,8 +30,6 @@ def call_arguments(unit: Unit) -> Mapping[str, str]:
     where = unit.codelet.span
     if is_cxx(unit.path):
         raise UnsupportedError("a codelet in a file of C++ is not replaced: move it to a file of C", where)
-    if part.path != unit.path:
-        raise UnsupportedError(f"a codelet in a header is not replaced: move {part.function} to the source file", where)
     if part.bare:
         raise UnsupportedError("a scop outside of every function is not replaced: write a function around it", where)
     if part.has_swaps:

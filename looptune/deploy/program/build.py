@@ -6,7 +6,6 @@ app.c ─▶ its codelets ─▶ generated C, machine code ┐
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shlex
@@ -29,21 +28,25 @@ from looptune.deploy.c_source import best_on
 from looptune.deploy.program.arguments import call_arguments
 from looptune.deploy.program.codelet_text import CodeletFile, CodeletRequest, codelet_file
 from looptune.deploy.program.command_line import CompilerCommand
+from looptune.deploy.program.edited_headers import EditedHeader, check_copied, edited_headers, mentions_codelets
 from looptune.deploy.program.edited_source import ReplacedCodelet, codelet_edits, edited_source
+from looptune.deploy.program.file_names import digest, identifier
 from looptune.deploy.program.library import cmake_text, header_text, library_name, pkg_config_text
 from looptune.deploy.program.machine_code import KernelCompiler
 from looptune.deploy.runtime.cpu_function import this_cpu
 from looptune.frontend import ProgramCodelets, Unit, load_each
 from looptune.frontend.codelet_calls import CodeletCalls, codelet_calls
 from looptune.frontend.predefined_macros import macros_of
-from looptune.frontend.preprocess import encoding, exact_text, normalise_line_ends, read_source
+from looptune.frontend.preprocess import encoding, exact_text, read_source
 from looptune.frontend.signature import Head
 from looptune.runtime.problem_sizes import integers
 from looptune.runtime.targets import CACHE
 from looptune.tune.store.store import Store
 
 if TYPE_CHECKING:
+    from looptune.deploy.text_replacement import Edit
     from looptune.frontend.codelet_selection import CodeletFunction
+    from looptune.frontend.program import Program
 
 RUNTIME = "looptune_runtime.c"
 LIBRARIES = ("-lpthread", "-ldl", "-lm")
@@ -73,13 +76,17 @@ class ProgramOptions:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedSource:
-    """A source file of the program with calls of codelets, and the generated files that define these."""
+    """A source file of the program with calls of codelets, and the generated files that define these.
+
+    ``headers`` are copies of the program's own, with calls of the codelets in them.
+    """
 
     path: Path
     text: str
     header_name: str
     header: str
     codelets: tuple[CodeletFile, ...]
+    headers: tuple[EditedHeader, ...] = ()
 
 
 @dataclass(slots=True)
@@ -147,18 +154,17 @@ class ProgramBuild:
         try:
             found = self._found(path, begin)
         except LooptuneError as error:
-            if self.options.kernels or re.search(r"\b(?:hmpp|scop)\b", exact_text(read_source(path))):
+            if self.options.kernels or mentions_codelets(path, self.command.include_dirs):
                 self.warn(f"{error}\nnothing of {path} is replaced")
             return None
         self.missing.append(found.missing)
         compiler = KernelCompiler(
-            self.options.architectures, self.options.floats.contract, CACHE, f"{_digest(path)[:4]}_"
+            self.options.architectures, self.options.floats.contract, CACHE, f"{digest(path)[:4]}_"
         )
         read = [member for member, unit in found.codelets if isinstance(unit, Unit)]
         calls = CodeletCalls() if self.options.library else codelet_calls(found.program, read)
         transfers = any(c.present or c.deferred or c.asynchronous for c in calls.calls) or bool(calls.transfers)
         raw = exact_text(read_source(path))
-        text = normalise_line_ends(raw.removeprefix("\ufeff"))
         replaced: list[ReplacedCodelet] = []
         codelets: list[CodeletFile] = []
         members: list[CodeletFunction] = []
@@ -166,7 +172,7 @@ class ProgramBuild:
             if isinstance(unit, LooptuneError):
                 self.warn(f"{unit}\n{_place(member)} is not replaced")
                 continue
-            made = self._codelet(path, text, (member, unit), compiler, transfers)
+            made = self._codelet(found.program, (member, unit), compiler, transfers)
             if made is not None:
                 codelets.append(made[0])
                 replaced.append(made[1])
@@ -181,9 +187,16 @@ class ProgramBuild:
                 self.note(caret(held.span, "between these calls of codelets nothing is copied to or from the GPU"))
         for message in calls.warnings:
             self.warn(message)
-        name = f"looptune_{_identifier(path.stem)}_{_digest(path)}.h"
-        text = "" if self.options.library else edited_source(source, raw, replaced, name, calls)
-        return GeneratedSource(path, text, name, declarations(codelets), tuple(codelets))
+        name = f"looptune_{identifier(path.stem)}_{digest(path)}.h"
+        if self.options.library:
+            return GeneratedSource(path, "", name, declarations(codelets), tuple(codelets))
+        outside: dict[str, list[Edit]] = {}
+        for one in replaced:
+            if one.unit.path != found.program.path:
+                outside.setdefault(one.unit.path, []).extend(codelet_edits(one.unit.path, one.unit.text, one))
+        headers, includes = edited_headers(found.program.source, found.program.path, outside)
+        text = edited_source(source, raw, replaced, name, calls, includes)
+        return GeneratedSource(path, text, name, declarations(codelets), tuple(codelets), headers)
 
     def _other_meaning(self, path: Path, begin: Mapping[str, str]) -> str:
         """Return why the compiler gives the types of a file other values than kernels do, "" if it does not."""
@@ -208,25 +221,23 @@ class ProgramBuild:
         return found
 
     def _codelet(
-        self, path: Path, text: str, found: tuple[CodeletFunction, Unit], compiler: KernelCompiler, transfers: bool
+        self, program: Program, found: tuple[CodeletFunction, Unit], compiler: KernelCompiler, transfers: bool
     ) -> tuple[CodeletFile, ReplacedCodelet] | None:
         """Return the generated file of a codelet, and what calls it; None, with a warning, if it is not replaced."""
         member, unit = found
         (part,) = unit.parts
-        name = (
-            f"looptune_{_identifier(part.function)}_{_digest(path, part.function, part.body, *self.command.compiling)}"
-        )
+        facts = (unit.path, part.function, part.body, *self.command.compiling)
+        name = f"looptune_{identifier(part.function)}_{digest(Path(program.path), *facts)}"
         if self.options.library:
             name = unit.codelet.name
         line = unit.text.count("\n", 0, part.body[0]) + 1 if part.region else unit.codelet.span.line
-        place = f"{path.name}:{line}"
+        place = f"{Path(unit.path).name}:{line}"
         try:
-            if not self.options.library and Path(unit.path).resolve() != path.resolve():
-                raise UnsupportedError(f"a codelet in a header, which other files may include, is not replaced: define "
-                                       f"{part.function} in a source file", unit.codelet.span)  # fmt: skip
+            if not self.options.library and unit.path != program.path:
+                check_copied(program.source, unit)
             one = ReplacedCodelet(unit, name, {} if self.options.library else call_arguments(unit))
             if not self.options.library:
-                codelet_edits(str(path), text, one)
+                codelet_edits(unit.path, unit.text, one)
             made = codelet_file(
                 CodeletRequest(
                     unit,
@@ -295,7 +306,7 @@ class ProgramBuild:
             raise UsageError("there is no codelet for a library: mark a function with `#pragma hmpp NAME codelet` or "
                              "`#pragma scop`, or name it with --kernel")  # fmt: skip
         suffix = "so" if kind == "shared" else "a"
-        output = Path(self.command.output or f"lib{_identifier(Path(self.command.sources[0]).stem)}.{suffix}")
+        output = Path(self.command.output or f"lib{identifier(Path(self.command.sources[0]).stem)}.{suffix}")
         name = library_name(output, kind)
         _write_runtime(folder)
         options = [*self.command.code_options, *self._generated_options(), "-fPIC", "-fvisibility=hidden"]
@@ -345,7 +356,7 @@ class ProgramBuild:
     def _object(self, path: Path, temporary: Path) -> Path:
         if self.command.stops == "-c":
             return Path(self.command.output) if self.command.output else Path(path.with_suffix(".o").name)
-        return temporary / f"{_identifier(path.stem)}_{_digest(path)}.o"
+        return temporary / f"{identifier(path.stem)}_{digest(path)}.o"
 
     def _plain(self, source: str, target: Path) -> int:
         return _execute([*_cc(), *self.command.compiling, "-c", source, "-o", str(target)])
@@ -368,6 +379,8 @@ class ProgramBuild:
         source = folder / f"{own.path.stem}.looptune.c"
         source.write_bytes(own.text.encode(encoding(read_source(own.path)), errors="backslashreplace"))
         (folder / own.header_name).write_text(own.header)
+        for header in own.headers:
+            (folder / header.name).write_bytes(header.content)
         jobs = [(["-iquote", str(own.path.parent), *self.command.compiling, "-iquote", str(folder)], source)]
         generated = [*self.command.code_options, *self._generated_options()]
         jobs += [(generated, self._written(codelet, folder)) for codelet in own.codelets]
@@ -375,7 +388,7 @@ class ProgramBuild:
         parts: list[str] = []
         whole = [] if not any(o.startswith("-flto") for o in self.command.compiling) else ["-fno-lto"]
         for options, text in jobs:
-            parts.append(str(temporary / f"{_identifier(own.path.stem)}_{len(parts)}.o"))
+            parts.append(str(temporary / f"{identifier(own.path.stem)}_{len(parts)}.o"))
             code = _execute([*_cc(), *options, *whole, "-c", str(text), "-o", parts[-1]])
             if code:
                 return code
@@ -451,14 +464,6 @@ def _machine(options: Sequence[str]) -> list[str]:
 def _place(member: CodeletFunction) -> str:
     """Return the name of the function, with the line of the scop if it has several."""
     return member.function.name if member.mark is None else member.address
-
-
-def _identifier(text: str) -> str:
-    return "".join(c if c.isascii() and c.isalnum() else "_" for c in text)
-
-
-def _digest(path: Path, *facts: object) -> str:
-    return hashlib.sha256(repr((str(path.resolve()), *facts)).encode()).hexdigest()[:8]
 
 
 def declarations(codelets: Sequence[CodeletFile]) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from looptune.core.errors import UnsupportedError
 from looptune.core.escape import quote
@@ -38,15 +39,21 @@ class ReplacedCodelet:
 
 
 def edited_source(
-    path: str, raw: str, replaced: Sequence[ReplacedCodelet], header: str, calls: CodeletCalls = NO_CALLS
+    path: str,
+    raw: str,
+    replaced: Sequence[ReplacedCodelet],
+    header: str,
+    calls: CodeletCalls = NO_CALLS,
+    includes: Sequence[Edit] = (),
 ) -> str:
     """Return the text of the file at ``path`` with calls of the generated codelets, which ``header`` declares.
 
     ``raw`` is the exact text, line ends included; ``calls`` are those of the codelets in it, and the transfers that its
-    lines order.
+    lines order; ``includes`` are the edits that include copies of headers with codelets.
     """
     text = normalise_line_ends(raw.removeprefix("\ufeff"))
-    edits = [edit for one in replaced for edit in codelet_edits(path, text, one)]
+    edits = [edit for one in replaced if Path(one.unit.path) == Path(path) for edit in codelet_edits(path, text, one)]
+    edits += includes
     edits += _transfer_edits(text, path, {one.unit.parts[0].function: one for one in replaced}, calls)
     return apply_edits(raw, edits, f'#include "{header}"\n#line 1 {quote(path)}\n')
 
@@ -152,6 +159,9 @@ def _edits_of_result(text: str, one: ReplacedCodelet) -> tuple[Edit, Edit]:
     if params is None or not isinstance(unit.head, Head) or "struct" in unit.head.text:
         raise UnsupportedError(f"{part.function} returns a value in a way that a call of a codelet cannot: "
                                "pass a pointer to it", unit.codelet.span)  # fmt: skip
+    storage = re.findall(r"\b(?:static|inline|__inline|__inline__)\b", _declared_before(text, found[-1].start()))
+    if storage and "static" not in storage:
+        raise UnsupportedError(f"{part.function} is inline and returns a value: make it static", unit.codelet.span)
     own, kind = f"{one.name}_loops", C_TYPES[array.dtype]
     again = f"{own}({', '.join(unit.head.names)})"
     result, todo, expected = (_new_name(n, text) for n in (RESULT, _TODO, _EXPECTED))
@@ -161,10 +171,9 @@ def _edits_of_result(text: str, one: ReplacedCodelet) -> tuple[Edit, Edit]:
     )
     # The type as the file writes it: long and long long are one type of the IR.
     returned = f"__typeof__({own}({', '.join('0' for _ in unit.head.names)}))"
-    storage = "static " if re.search(r"\bstatic\b", _declared_before(text, found[-1].start())) else ""
     return (
         Edit(found[-1].start(), found[-1].end(), f"{own}{params}; {returned} {own}"),
-        Edit(end, end, f" {storage}{returned} {part.function}{params} {{ {body} }}"),
+        Edit(end, end, f" {' '.join([*storage, returned])} {part.function}{params} {{ {body} }}"),
     )
 
 

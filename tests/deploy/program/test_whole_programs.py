@@ -131,19 +131,6 @@ def test_functions_with_several_scops(tmp_path: Path, driver: Path) -> None:
     assert said.count("calls on NVIDIA H200: 5;") == 2
 
 
-def test_a_codelet_in_a_header_is_left_alone(tmp_path: Path) -> None:
-    """The file that includes it is not changed in its place."""
-    (tmp_path / "h.h").write_text("static void g(int n, float *x) {\n#pragma scop\n"
-                                  "  for (int i = 0; i < n; i++) x[i] *= 3;\n#pragma endscop\n}\n")  # fmt: skip
-    (tmp_path / "b.c").write_text(
-        '#include "h.h"\n#include <stdio.h>\nint main(void) { float x[2] = {1, 2}; g(2, x); printf("%g", x[1]); }\n'
-    )
-    done = looptune("cc", "b.c", "-o", "b", "--arch", "none", cwd=tmp_path)
-    assert done.code == 0, done.err
-    assert "h.h:1:13: warning: a codelet in a header, which other files may include, is not replaced" in done.err
-    assert subprocess.run([tmp_path / "b"], capture_output=True, text=True).stdout == "6"
-
-
 def test_scops_whose_lines_hold_more_than_a_pragma(tmp_path: Path) -> None:
     """A loop is replaced where the text has it, and nothing where it stands in another file."""
     (tmp_path / "part.h").write_text(
