@@ -117,7 +117,7 @@ def load_each(
     ``begin`` are the macros with which the compiler reads the file, see ``macros_of``; None for the usual ones.
 
     These are the functions and loops that ``kernels`` names (see ``load``), else the functions with an ``hmpp codelet``
-    line, else those with a ``#pragma scop`` or an ``hmpp region``; none if the file has none of these.
+    line and the parts of others that are a ``#pragma scop`` or an ``hmpp region``; none if the file has none of these.
     Raises UsageError for a file that is not there, ParseError and UnsupportedError for C that none of the codelets can
     be read without.
     """

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,7 +99,7 @@ class _Reader:
         self.members = {m.function.name: m for m in members}
         self.resident = {name: m for name, m in self.members.items() if _is_all_of_its_function(m)}
         self.stays = _stays_on_device(program)
-        self.around = callers(program.file, members)
+        self.around = callers(program.file, [m for m in members if _is_all_of_its_function(m)])
         self.warnings: list[str] = []
         self.tokens = [t for t in self.source.tokens if t.place is not None and t.span.file == self.path]
         self.numbers = {(t.span.line, t.span.col): k for k, t in enumerate(self.tokens)}
@@ -109,7 +109,7 @@ class _Reader:
         orders = [(caller.function.name, said) for caller, said in lines]
         events = call_events(self.around, self.members, [])
         calls = [(e, one) for e in events if (one := self._call(e, orders)) is not None]
-        transfers = [t for _, said in lines if (t := self._transfer(said, calls)) is not None]
+        transfers = [t for _, said in lines for t in self._transfers(said, calls)]
         written = {t.verb for t in transfers} | {"call" for _, c in calls if c.present or c.deferred or c.asynchronous}
         resident = () if written else tuple(r for caller in self.around for r in self._resident(caller))
         return CodeletCalls(tuple(c for _, c in calls), tuple(transfers), resident, tuple(self.warnings))
@@ -126,30 +126,38 @@ class _Reader:
                 if said.verb in TRANSFERS:
                     yield said
 
-    def _transfer(self, said: hmpp.Hmpp, calls: Sequence[tuple[CodeletEvent, CodeletCallText]]) -> DataTransfer | None:
+    def _transfers(
+        self, said: hmpp.Hmpp, calls: Sequence[tuple[CodeletEvent, CodeletCallText]]
+    ) -> Iterator[DataTransfer]:
+        """Yield what a line orders; one without a label concerns each codelet of its group that it covers."""
         if said.span.file != self.path:
-            self.warnings.append(
-                caret(said.span, f"this {said.verb} has no effect: write it in {Path(self.path).name}")
-            )
-            return None
+            self._say(said, f"write it in {Path(self.path).name}")
+            return
         at = self._next_line(said.span)
         if not self._separates(at):
-            self.warnings.append(caret(said.span, f"this {said.verb} has no effect: put braces around the statement"))
-            return None
+            self._say(said, "put braces around the statement")
+            return
         if not said.label and said.verb == "release":
-            return DataTransfer(said.verb, at, None, frozenset())
-        clauses = [c for c in said.clauses if c.names]
-        mine = [c for _, c in calls if self._concerns(said, self.members[c.function], clauses)]
+            yield DataTransfer(said.verb, at, None, frozenset())
+            return
+        mine = [c for _, c in calls if self._concerns(said, self.members[c.function])]
         later = [c for c in mine if c.start >= at]
         usual = later if said.verb == "advancedload" else [c for c in mine if c.start < at][::-1]
-        call = next(iter([*usual, *mine]), None)
-        if call is None:
-            what = f"{said.label} is not called" if said.label else "no codelet that is called uses what it names"
-            self.warnings.append(caret(said.span, f"this {said.verb} has no effect: {what}"))
-            return None
-        names = self._names(self.members[call.function])
-        covered = frozenset(n for k, n in enumerate(names) if not clauses or any(c.covers(k, n) for c in clauses))
-        return DataTransfer(said.verb, at, call, covered)
+        chosen = {c.function: c for c in reversed([*usual, *mine])}
+        if not chosen:
+            nothing = "no codelet that is called uses what it names"
+            self._say(said, f"{said.label} is not called" if said.label else nothing)
+        done: set[str] = set()
+        for call in dict.fromkeys(chosen[c.function] for c in [*usual, *mine]):
+            member = self.members[call.function]
+            clauses = [c for c in said.clauses if c.names]
+            names = {n for k, n in enumerate(self._names(member)) if not clauses or _covers(clauses, member, k, n)}
+            if said.verb == "synchronize" or names - done:
+                yield DataTransfer(said.verb, at, call, frozenset(names - done))
+            done |= names
+
+    def _say(self, said: hmpp.Hmpp, why: str) -> None:
+        self.warnings.append(caret(said.span, f"this {said.verb} has no effect: {why}"))
 
     def _names(self, member: CodeletFunction) -> list[str]:
         """Return the parameters of a codelet in order, and then the resident variables that it uses."""
@@ -157,11 +165,19 @@ class _Reader:
         own = [p.name for p in member.function.params]
         return [*own, *sorted(self.stays & used - {*own})]
 
-    def _concerns(self, said: hmpp.Hmpp, member: CodeletFunction, clauses: Sequence[hmpp.Clause]) -> bool:
-        """Tell whether a line is about a codelet: it has its label, or names a resident variable that it uses."""
+    def _concerns(self, said: hmpp.Hmpp, member: CodeletFunction) -> bool:
+        """Tell whether a line is about a codelet.
+
+        It has its label, or it has none, and names something of the codelets of its group, or resident variables.
+        """
         if said.label:
             return member.label.lower() == said.label.lower()
-        return any(c.covers(-1, name) for name in self._names(member) if name in self.stays for c in clauses)
+        clauses = [c for c in said.clauses if c.names]
+        if said.group and said.group == member.group and not clauses:
+            return True
+        names = self._names(member)
+        usable = names if said.group and said.group == member.group else [n for n in names if n in self.stays]
+        return any(_covers(clauses, member, names.index(n), n) for n in usable)
 
     def _next_line(self, span: Span) -> int:
         """Return where the line after a pragma begins; lines that continue it may follow, which are none of C."""
@@ -201,22 +217,25 @@ class _Reader:
         present = those(has(("noupdate=true", "transfer=manual", "transfer=atfirstcall", "const=true")))
         kept = those(has(("delegatedstore=true", "noupdate=true", "transfer=manual")))
         mine = [
-            said for function, said in orders
-            if function == event.caller.function.name and said.label.lower() in ("", member.label.lower())
-        ]  # fmt: skip
+            said for function, said in orders if function == event.caller.function.name and self._concerns(said, member)
+        ]
         # Loaded somewhere in the same function: a clause alone would leave what the host has written since.
         loads = [c for said in mine if said.verb == "advancedload" for c in said.clauses]
-        loaded = those(lambda k, name: any(c.names and c.covers(k, name) for c in loads))
+        loaded = those(lambda k, name: _covers(loads, member, k, name))
         present |= loaded & those(has(("advancedload=true",)))
         # Stored later in the same function: other calls copy what they write.
         stores = [
             c for said in mine if said.verb == "delegatedstore" and said.span.line > event.call.span.line
             for c in said.clauses
         ]  # fmt: skip
-        kept |= those(lambda k, name: any(c.names and c.covers(k, name) for c in stores))
+        kept |= those(lambda k, name: _covers(stores, member, k, name))
         present |= self.stays & {*params}
         kept |= self.stays & {*params}
         asynchronous = any(c.key == "asynchronous" and not c.names for c in site)
+        if asynchronous and not any(said.verb == "synchronize" for said in mine):
+            asynchronous = False
+            where = event.call.span if event.site is None else event.site.span
+            self.warnings.append(caret(where, "this call is not asynchronous: no synchronize of it in this function"))
         own_names = tuple(p.name for p in member.function.params)
         function = event.caller.function
         declared = [*function.params, *(n for n in c_ast.walk(function.body) if isinstance(n, c_ast.Declare))]
@@ -277,6 +296,15 @@ class _Reader:
                     yield from self._resident_in(block.items, quiet, laid)
                 end = k + 1
             k = end
+
+
+def _covers(clauses: Sequence[hmpp.Clause], member: CodeletFunction, position: int, name: str) -> bool:
+    """Tell whether clauses name a parameter of a codelet: plainly, as ``label::NAME`` or as ``*::NAME``."""
+    labels = ("", "*", member.label.lower())
+    own = (
+        replace(c, names=tuple(n for n in c.names if n.rpartition("::")[0].strip().lower() in labels)) for c in clauses
+    )
+    return any(c.covers(position, name) for c in own)
 
 
 def _stays_on_device(program: Program) -> frozenset[str]:

@@ -102,23 +102,21 @@ def codelets(file: c_ast.File) -> tuple[CodeletFunction, ...]:
 
 
 def marked_functions(file: c_ast.File) -> tuple[CodeletFunction, ...]:
-    """Return the functions with an ``hmpp codelet`` line, else those that contain a scop or an hmpp region.
+    """Return the functions with an ``hmpp codelet`` line, and the others that contain a scop or an hmpp region.
 
     A function that contains several is returned once for each.
     """
     marked = codelets(file)
-    if marked:
-        return marked
-    inside = ((f, _marked_parts(f.body)) for f in file.functions)
-    return tuple(
+    names = {c.function.name for c in marked}
+    inside = ((f, _marked_parts(f.body)) for f in file.functions if f.name not in names)
+    return marked + tuple(
         CodeletFunction(f, None, mark=span if len(spans) > 1 else None) for f, spans in inside for span in spans
     )
 
 
 def _marked_parts(body: c_ast.Block) -> list[Span]:
-    """Return the places of the scops in a function's body, or else of its hmpp regions."""
-    scops = [n.span for n in c_ast.walk(body) if _is_scop(n)]
-    return scops or [n.span for n in c_ast.walk(body) if _is_region(n)]
+    """Return the places of the scops and the hmpp regions in a function's body."""
+    return [n.span for n in c_ast.walk(body) if _is_scop(n) or _is_region(n)]
 
 
 def external_codelets(source: Preprocessed, file: c_ast.File) -> tuple[tuple[str, Span], ...]:

@@ -116,3 +116,41 @@ def test_what_no_line_loads_is_copied(tmp_path: Path) -> None:
     assert call.present == frozenset()
     (call,) = calls(f"#pragma hmpp f advancedload, args[a]\n{said}", tmp_path)[0].calls
     assert call.present == {"a"}
+
+
+def test_lines_of_a_group_name_parameters_of_its_codelets(tmp_path: Path) -> None:
+    """``label::NAME`` is a parameter of that codelet alone; a plain name is loaded once for all that have it."""
+    path = tmp_path / "a.c"
+    path.write_text("#pragma hmpp <p> f codelet\nvoid f(int n, float *a, float *b) { for (int i = 0; i < n; i++) "
+                    "b[i] = a[i]; }\n#pragma hmpp <p> g codelet, args[a].io=inout\nvoid g(int n, float *a) { for (int "
+                    "i = 0; i < n; i++) a[i] += 1; }\nvoid work(int n, float *a, float *b) {\n"
+                    "#pragma hmpp <p> advancedload, args[a]\nf(n, a, b); g(n, a);\n"
+                    "#pragma hmpp <p> delegatedstore, args[g::a]\n#pragma hmpp <q> delegatedstore, args[b]\n"
+                    "#pragma hmpp <p> synchronize\n}\n")  # fmt: skip
+    found = load_each(path)
+    made = codelet_calls(found.program, [c for c, _ in found.codelets])
+    assert [(t.verb, t.call and t.call.function, sorted(t.names)) for t in made.transfers] == [
+        ("advancedload", "f", ["a"]), ("delegatedstore", "g", ["a"]), ("synchronize", "g", ["a", "n"]),
+        ("synchronize", "f", ["b"]),
+    ]  # fmt: skip
+    assert [(c.function, sorted(c.deferred)) for c in made.calls] == [("f", []), ("g", ["a"])]
+    assert ["this delegatedstore has no effect: no codelet" in w for w in made.warnings] == [True]
+
+
+def test_a_call_that_no_line_waits_for_is_not_asynchronous(tmp_path: Path) -> None:
+    """Its results would never be copied to the host."""
+    found, _ = calls("#pragma hmpp f callsite, asynchronous\nf(n, a, b);", tmp_path)
+    assert not found.calls[0].asynchronous
+    assert ["this call is not asynchronous: no synchronize of it" in w for w in found.warnings] == [True]
+
+
+def test_functions_that_contain_a_part_call_others(tmp_path: Path) -> None:
+    """The codelets and the regions of other functions are found, and the calls around a region."""
+    path = tmp_path / "a.c"
+    path.write_text(
+        f"{HEAD}int main(void) {{ float a[9] = {{1}}, b[9];\n#pragma hmpp f callsite\nf(9, a, b);\n"
+        "#pragma hmpp r region\n{ for (int i = 0; i < 9; i++) a[i] = 2 * b[i]; }\n}\n"
+    )
+    found = load_each(path)
+    assert [c.function.name for c, _ in found.codelets] == ["f", "g", "main"]
+    assert [c.function for c in codelet_calls(found.program, [c for c, _ in found.codelets]).calls] == ["f"]

@@ -105,6 +105,24 @@ def test_every_spelling_of_transfers(tmp_path: Path, driver: Path) -> None:
     assert program.on_device().count("to") < program.on_device(LOOPTUNE_CHECK=1).count("to") / 2
 
 
+@pytest.mark.wide
+def test_lines_of_a_group(tmp_path: Path, driver: Path) -> None:
+    """A line without a label concerns the codelets whose parameters it names, as ``label::NAME`` or plainly."""
+    program = build([HERE / "group_lines.c"], tmp_path, driver)
+    agrees(program)
+    assert "warning" not in program.said
+    assert program.on_device().count("from") == 6
+
+
+@pytest.mark.wide
+def test_codelets_and_regions_of_several_files(tmp_path: Path, driver: Path) -> None:
+    """Codelets that a header declares, regions and scops of other functions: all of them run on the device."""
+    program = build([HERE / "codelets_and_regions.c", HERE / "defined_elsewhere.c"], tmp_path, driver)
+    agrees(program)
+    assert program.on_device(LOOPTUNE_VERBOSE=1).said.count(": calls on NVIDIA H200: ") == 4
+    assert "warning" not in program.said
+
+
 @pytest.mark.parametrize("how", [HOW[0], *(pytest.param(how, marks=pytest.mark.wide) for how in HOW[1:])])
 @pytest.mark.parametrize(
     "style",
