@@ -116,7 +116,7 @@ def text(request: ModuleRequest) -> str:
         extents_text(codelet),
         accesses_text(codelet),
         _text(unit, contracts),
-        _function(unit, name, (default, large), original, gpu=gpu),
+        _function(unit, name, (default, large), original, assembly.relative, gpu=gpu),
         *([torch_operator.text(codelet, name, _params(codelet), gpu=gpu)] if request.torch else []),
     ]
     return "\n\n".join(part.strip("\n") + "\n" for part in parts)
@@ -259,7 +259,7 @@ def _params(codelet: Codelet) -> list[str]:
     return [f"{ident(p.name)}_" if ident(p.name) in ("check", "CALL") else ident(p.name) for p in codelet.params]
 
 
-def _function(unit: Unit, name: str, defaults: tuple[str, str], original: str, *, gpu: bool) -> str:
+def _function(unit: Unit, name: str, defaults: tuple[str, str], original: str, relative: float, *, gpu: bool) -> str:
     codelet = unit.codelet
     own = dict(zip((p.name for p in codelet.params), _params(codelet), strict=True))
     kinds: dict[str, list[str]] = {"whole": [], "real": [], "array": []}
@@ -277,6 +277,7 @@ def _function(unit: Unit, name: str, defaults: tuple[str, str], original: str, *
     last = ", stream=None, check=False" if gpu else ", check=False"
     whole, quoted = ", ".join(kinds["whole"]), [python_literal(text) for text in (name, *defaults)]
     large = f", large={quoted[2]}" if defaults[1] else ""
+    large += f", relative={relative!r}" if relative else ""
     called = f"""    if check:
         CALL.checked({given}{stream})
     else:

@@ -3,10 +3,10 @@
     directive = NAME [ "(" items ")" ] { [","] item }
     item      = value | WORD ":" value | WORD [value] | WORD "(" group { "," group } ")" | WORD "by" sum | sum
     group     = value | (WORD | OP) ":" value          a bare value after ``+:S`` belongs to the ``+`` too
-    value     = INT | INT "x" INT | WORD | '"' value '"'
+    value     = INT | INT "x" INT | REAL | WORD | '"' value '"'
     sum       = ["-"] term { ("+" | "-") term }        term = INT | [INT "*"] WORD | WORD "*" INT
 
-A sum is one value, its text, which ``sum_terms`` takes apart.
+A sum is one value, its text, which ``sum_terms`` takes apart; so is a REAL, a number with a point or an exponent.
 A name is lowercased, and so is each word of KEYWORDS; names of loops and variables keep their case.
 """
 
@@ -29,7 +29,8 @@ KEYWORDS = frozenset({
 _DIGITS = 18
 """Of a number: what 64 bits hold."""
 _TOKEN = re.compile(
-    r"\s*(?:(?P<size>\d+(?:\s*[xX]\s*\d+)+(?!\w))|(?P<int>-?\d+(?!\w))|(?P<word>[A-Za-z_]\w*)"
+    r"\s*(?:(?P<size>\d+(?:\s*[xX]\s*\d+)+(?!\w))|(?P<real>(?:\d+\.\d+(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)(?![\w.]))"
+    r"|(?P<int>-?\d+(?!\w))|(?P<word>[A-Za-z_]\w*)"
     r'|(?P<string>"[\w\s,.:+-]*")|(?P<op>[+*](?=\s*:))|(?P<punct>[,():&])|(?P<sign>[-+*]))'
 )
 
@@ -153,7 +154,7 @@ class _Parser:
             self.next += 1
             text, last = self.sum(self.advance())
             return Arg(token.text, (Arg("by", (text,)),), span=span_over(token.span, last.span))
-        if value_token is not None and value_token.kind in ("int", "size", "string"):
+        if value_token is not None and value_token.kind in ("int", "size", "real", "string"):
             return Arg(key, self.values_of(self.advance()), span=span_over(token.span, value_token.span))
         return Arg(key, span=token.span)
 
@@ -222,7 +223,7 @@ class _Parser:
                 return (int(token.text),)
             case "size":
                 return tuple(int(n) for n in re.split(r"\s*[xX]\s*", token.text))
-            case "word":
+            case "word" | "real":
                 return (token.text,)
             case "string":
                 inner = token.text[1:-1].strip()

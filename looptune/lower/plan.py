@@ -40,7 +40,7 @@ from looptune.lower.machine import Machine
 from looptune.lower.team import Team
 from looptune.lower.temporal_tiles import TemporalBody, TemporalTile
 from looptune.lower.tiles import SharedTiles
-from looptune.lower.warp_tiles import WarpTiles
+from looptune.lower.warp_tiles import RATES, WarpTiles
 from looptune.schedule.directives.reduction_simplification import SharedSum
 
 ARRIVED = "arrived__"
@@ -217,9 +217,20 @@ class Plan:
         return any(k.warp_tiles is not None for k in self.kernels)
 
     @property
+    def matrix_rate(self) -> int:
+        """Return how many times as many operations as multiply-adds it may do in the same time."""
+        return max((RATES[k.warp_tiles.rounded] for k in self.kernels if k.warp_tiles is not None), default=1)
+
+    @property
     def emulates_floats(self) -> bool:
         """Return whether sums of floats are computed by products of parts of them, see ``lower.warp_tiles``."""
         return any(k.warp_tiles is not None and k.warp_tiles.split for k in self.kernels)
+
+    @property
+    def rounded_factors(self) -> tuple[str, float]:
+        """Return to what factors of products are rounded, "" if they are not, and what error that may make."""
+        tiles = [k.warp_tiles for k in self.kernels if k.warp_tiles is not None and k.warp_tiles.rounded]
+        return ", ".join(sorted({t.rounded for t in tiles})), max((t.tolerance for t in tiles), default=0.0)
 
     def array(self, name: str) -> Array | Local:
         """Return the array of this name: one in device memory, or one of which each thread has a copy."""

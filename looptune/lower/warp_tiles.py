@@ -19,6 +19,9 @@ from looptune.lower.tiles import WIDE
 
 TILES = "strips__tile"
 """The array in shared memory: the strips, and afterwards the sums."""
+RATES = {"": 3, "tf32": 8, "bf16": 16}
+"""Times as many operations as multiply-adds, at most, by what factors are rounded to: the H100's tensor cores do twice
+as many on doubles, 2.5 times as many on floats with three products of TF32 each, 7.4 on TF32, 14.8 on bfloat16."""
 ROW, COLUMN = Var("row__tile", "uint32"), Var("column__tile", "uint32")
 """Where in its block an element is."""
 
@@ -64,7 +67,12 @@ class WarpProduct:
 
 @dataclass(frozen=True, slots=True)
 class WarpTiles:
-    """The work of a block; ``loop`` is the header of the sum's loop, ``buffer`` the elements of one stage."""
+    """The work of a block; ``loop`` is the header of the sum's loop, ``buffer`` the elements of one stage.
+
+    ``split``: factors are floats, each the sum of two parts, whose products are added. ``rounded``: they are floats
+    that are rounded to "tf32" or "bf16", and what is computed from them may differ by ``tolerance``, relative to an
+    element and the median of its array.
+    """
 
     shape: BlockShape
     stages: int
@@ -76,6 +84,9 @@ class WarpTiles:
     body: tuple[Stmt, ...]
     within: tuple[Expr, ...] = ()
     updated: tuple[Load, ...] = ()
+    split: bool = False
+    rounded: str = ""
+    tolerance: float = 0.0
 
     @property
     def steps(self) -> tuple[tuple[WarpProduct, int], ...]:
@@ -89,11 +100,6 @@ class WarpTiles:
         """
         whole = self.shape.fragment.steps == GROUPS and self.dtype == "float32" and operand.along
         return whole and (self.shape.wide_fragments % 2 == 0 if right else self.shape.fragment.rows == 2 * GROUPS)
-
-    @property
-    def split(self) -> bool:
-        """Return whether factors are split into parts, whose products are added."""
-        return self.dtype == "float32"
 
     @property
     def threads(self) -> int:

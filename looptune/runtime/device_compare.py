@@ -75,15 +75,24 @@ class Comparison:
             if want.size and self._counts(want):
                 self._held(name, want)
 
-    def wrong(self, arrays: Mapping[str, Any]) -> str | None:
-        """Return what is wrong with arrays on the device, or None; see ``ReferenceComparison.wrong``."""
+    def wrong(self, arrays: Mapping[str, Any], relative: float = 0.0) -> str | None:
+        """Return what is wrong with arrays on the device, or None; see ``ReferenceComparison.wrong``.
+
+        With an error that the user allows, which few versions have, the host compares.
+        """
+        if relative:
+            return self.judge.wrong(self.fetched(arrays), relative)
         if all(self._passes(name, arrays[name]) for name in self.judge.expected):
             return None
-        found = self.judge.wrong({name: self.machine.fetch(arrays[name]) for name in self.judge.expected})
+        found = self.judge.wrong(self.fetched(arrays))
         if found is None:
             # The judge may allow more since it looked closer.
             self._placed.clear()
         return found
+
+    def fetched(self, arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """Return on the host what is compared."""
+        return {name: self.machine.fetch(arrays[name]) for name in self.judge.expected}
 
     def _passes(self, name: str, array: Any) -> bool:
         want = self.judge.expected[name]

@@ -115,15 +115,15 @@ class Roofline:
     cache_bytes: int
     cold: bool
 
-    def violated_by(self, time_us: float, *, tensor_cores: bool = False) -> str | None:
+    def violated_by(self, time_us: float, *, matrix_rate: int = 1) -> str | None:
         """Return why no run can be as short as ``time_us``, with both rates, or None if one can.
 
-        With ``tensor_cores`` up to MATRIX_RATE times as many operations are possible as with multiply-adds.
+        ``matrix_rate``: times as many operations are possible as with multiply-adds, because of tensor cores.
         """
         if time_us <= 0:
             return f"faster than the device: {time_us:g} us measured"
         gflops, peak = self.work.flops / time_us / 1e3, self.peaks.fma(self.work.dtype)
-        if peak is not None and gflops > peak.limit * (MATRIX_RATE if tensor_cores else 1):
+        if peak is not None and gflops > peak.limit * matrix_rate:
             shown, most = amount(1e9 * gflops, "FLOP/s"), amount(1e9 * peak.best, "FLOP/s")
             return _said(shown, f"the FMA peak in {self.work.dtype} is {most}", peak)
         if not self.cold or not self.cache_bytes:
@@ -137,9 +137,9 @@ class Roofline:
         return None
 
 
-MATRIX_RATE = 3
-"""Times the peak of multiply-adds: the H100's tensor cores do twice as many operations on doubles, and with three
-products of TF32 each 2.5 times as many on floats."""
+MATRIX_RATE, MOST_MATRIX_RATE = 3, 16
+"""Times the peak of multiply-adds that tensor cores do where it is not known how factors are rounded: as exactly as the
+type asks for, and at most, see ``lower.warp_tiles``."""
 
 
 def _said(rate: str, peak: str, measured: Rate) -> str:

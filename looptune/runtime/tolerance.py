@@ -33,11 +33,12 @@ def compare(
     *,
     terms: int,
     doubt: RoundingEstimate | None = None,
+    relative: float = 0.0,
 ) -> str | None:
     """Return None if ``got`` is within the tolerance, else a message about the worst element of the first bad array.
 
     ``terms`` is the longest chain of additions behind an element; ``doubt`` is the rounding error of the reference
-    itself.
+    itself; ``relative``: see ``tolerance``.
     """
     for name, want in expected.items():
         if name not in got:
@@ -46,7 +47,7 @@ def compare(
         if have.shape != want.shape or have.dtype != want.dtype:
             return f"{name}: got {have.dtype}{list(have.shape)}, expected {want.dtype}{list(want.shape)}"
         if want.dtype.kind == "f":
-            off = _compare_float(name, want, have, tolerance(name, want, terms, doubt))
+            off = _compare_float(name, want, have, tolerance(name, want, terms, doubt, relative))
         else:
             off = _compare_exact(name, want, have)
         if off is not None:
@@ -71,16 +72,22 @@ class RoundingEstimate(NamedTuple):
     contracted: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
-def tolerance(name: str, expected: np.ndarray, terms: int, doubt: RoundingEstimate | None = None) -> np.ndarray:
-    """Return the allowed error of each element, as float64 of the shape of ``expected``."""
+def tolerance(
+    name: str, expected: np.ndarray, terms: int, doubt: RoundingEstimate | None = None, relative: float = 0.0
+) -> np.ndarray:
+    """Return the allowed error of each element, as float64 of the shape of ``expected``.
+
+    ``relative``: an error that the user allows, relative to an element and the median of its array, since factors of
+    its products are rounded to fewer bits.
+    """
     finite = np.abs(np.where(np.isfinite(expected), expected, 0).astype(np.float64))
     nonzero = finite[finite > 0]
     scale = float(np.median(nonzero)) if nonzero.size else 0.0
     computed = np.promote_types(expected.dtype, np.float32)
-    relative = _C * np.sqrt(max(terms, _FEWEST_TERMS)) * float(np.finfo(computed).eps)
+    usual = _C * np.sqrt(max(terms, _FEWEST_TERMS)) * float(np.finfo(computed).eps)
     if computed != expected.dtype:
-        relative += _C * float(np.finfo(expected.dtype).eps)
-    allowed: np.ndarray = relative * (finite + scale)
+        usual += _C * float(np.finfo(expected.dtype).eps)
+    allowed: np.ndarray = max(usual, relative) * (finite + scale)
     for other in () if doubt is None else (doubt.moved, doubt.contracted):
         if name in other:
             allowed = np.maximum(allowed, _MARGIN * np.max(_error(expected, other[name]), initial=0.0))

@@ -38,13 +38,22 @@ class ReferenceComparison:
     _known: RoundingEstimate | None = field(default=None, init=False)
     _allowed: dict[str, np.ndarray] = field(default_factory=dict, init=False)
 
-    def wrong(self, got: Mapping[str, np.ndarray]) -> str | None:
-        suspect = self._suspect(got)
+    def wrong(self, got: Mapping[str, np.ndarray], relative: float = 0.0) -> str | None:
+        """Return what is wrong with a result, or None; ``relative``: an error that the user allows.
+
+        See ``tolerance``.
+        """
+        suspect = self._suspect(got, relative)
         if suspect and self._known is None:
             self._known, self._allowed = self.doubt(), {}
             self.widened = widening(self.expected, self.terms, self._known)
-            suspect = self._suspect(got)
-        return compare(suspect, got, terms=self.terms, doubt=self._known) if suspect else None
+            suspect = self._suspect(got, relative)
+        return compare(suspect, got, terms=self.terms, doubt=self._known, relative=relative) if suspect else None
+
+    def error(self, got: Mapping[str, np.ndarray]) -> float | None:
+        """Return the largest error of a result, as ``tolerance`` relates it; None without floats to compare with."""
+        pairs = [(want, got[name]) for name, want in self.expected.items() if want.dtype.kind == "f"]
+        return max((relative_error(want, have) for want, have in pairs), default=None)
 
     def errors(self, got: Mapping[str, np.ndarray]) -> tuple[float, float] | None:
         """Return the largest error of a result, and that of the original loops with fused multiply-adds.
@@ -61,17 +70,20 @@ class ReferenceComparison:
         own, loops = zip(*((relative_error(w, a), relative_error(w, b)) for w, a, b in pairs), strict=True)
         return max(own), max(loops)
 
-    def _suspect(self, got: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        return {name: want for name, want in self.expected.items() if not self._passes(name, want, got.get(name))}
+    def _suspect(self, got: Mapping[str, np.ndarray], relative: float) -> dict[str, np.ndarray]:
+        return {
+            name: want for name, want in self.expected.items() if not self._passes(name, want, got.get(name), relative)
+        }
 
-    def _passes(self, name: str, want: np.ndarray, have: np.ndarray | None) -> bool:
+    def _passes(self, name: str, want: np.ndarray, have: np.ndarray | None, relative: float) -> bool:
         """Surely right; anything that is not finite is for ``compare`` to look at."""
         if have is None or have.shape != want.shape or have.dtype != want.dtype:
             return False
         if want.dtype.kind != "f":
             return bool(np.array_equal(want, have))
         with np.errstate(invalid="ignore"):
-            return bool((np.abs(have - want) <= self.allowed(name)).all())
+            allowed = tolerance(name, want, self.terms, self._known, relative) if relative else self.allowed(name)
+            return bool((np.abs(have - want) <= allowed).all())
 
     def allowed(self, name: str) -> np.ndarray:
         """Return the error that each element may have in any case, in the type of the array."""

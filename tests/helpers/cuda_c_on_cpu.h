@@ -131,6 +131,25 @@ template <int M, int N, int K, class T, class F> static void multiply_of_warp(T 
         for (int k = 0; k < K; k++) sums[r] = fma(a[warp][r < 2 ? group : group + 8][k], b[warp][k][quad * 2 + (r & 1)], sums[r]);
     __syncthreads();
 }
+/* A float rounded to 11 bits, a tie away from zero; and to 8 bits, a tie to even, two of them in a register. */
+static inline unsigned int tf32_bits(float x) { return x != x ? 0x7fffe000u : __float_as_uint(x) + 0x1000u & 0xffffe000u; }
+static inline unsigned int bf16_one(float x) {
+    unsigned int bits = __float_as_uint(x);
+    return x != x ? 0x7fffu : bits + 0x7fffu + (bits >> 16 & 1) >> 16;
+}
+static inline unsigned int bf16x2_bits(float high, float low) { return bf16_one(high) << 16 | bf16_one(low); }
+/* PTX ISA, "Matrix Fragments for mma.m16n8k16" and k8: a register holds two steps beside each other. */
+template <int M, int N, int K> static void multiply_pairs_of_warp(float *sums, const unsigned int *left, const unsigned int *right) {
+    static double a[32][M][K], b[32][K][N];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = lane / 4, quad = lane % 4;
+    for (int x = 0; x < M * K / 32; x++)
+        a[warp][x / 2 % 2 ? group + 8 : group][quad * 2 + x % 2 + x / 4 * 8] = __uint_as_float(left[x / 2] >> x % 2 * 16 << 16);
+    for (int x = 0; x < K * N / 32; x++) b[warp][quad * 2 + x % 2 + x / 2 * 8][group] = __uint_as_float(right[x / 2] >> x % 2 * 16 << 16);
+    __syncthreads();
+    for (int r = 0; r < M * N / 32; r++)
+        for (int k = 0; k < K; k++) sums[r] = fma(a[warp][r < 2 ? group : group + 8][k], b[warp][k][quad * 2 + (r & 1)], sums[r]);
+    __syncthreads();
+}
 static void begin_thread() { thread_body(); running->ended = true; }
 
 static void begin(Block &b, dim3 block, dim3 grid, unsigned int number) {

@@ -22,6 +22,10 @@ from tests.helpers.cross_check import C_SCALARS, Arguments, arrays, copied
 GXX = shutil.which("g++")
 _LAUNCH = re.compile(r"(\w+)<<<(dim3\(.*?\)), (dim3\([\d, ]*\)), \d+, stream>>>\((.*)\);")
 _MMA = re.compile(r'asm volatile\("mma\.sync\.aligned\.m(\d+)n(\d+)k(\d+)\.row\.col\.f[^;]*;".*?\);', re.DOTALL)
+_MMA_OF_PAIRS = re.compile(
+    r'asm volatile\("mma\.sync\.aligned\.m(\d+)n(\d+)k(\d+)\.row\.col\.f32\.bf16[^;]*;".*?\);', re.DOTALL
+)
+_ROUND = re.compile(r'asm\("cvt\.r..?\.(\w+)\.f32 [^;]*;" : "=r"\((\w+)\) : (.*?)\);')
 _MATRICES = re.compile(r'asm volatile\("ldmatrix\.[^;]*;".*?from \+ (.*?)\)\) : "memory"\);', re.DOTALL)
 _DYNAMIC = re.compile(r"extern __shared__ (.*)\[\];")
 _TOGETHER = re.compile(r"launch_together\((\d+), (\d+), stream, (\w+), (.*)\);")
@@ -62,6 +66,8 @@ def portable(text: str, number: int = 0) -> str:
     text = _TOGETHER.sub(r"launch_at_once(\1, \2, [&] { \3(\4); });", text)
     text = re.sub(r'asm volatile\("red\.release[^;]*;".*?;', "*arrived += 1;", text)
     text = re.sub(r'asm volatile\("ld\.acquire[^;]*;".*?;', "look_again(); seen = *arrived;", text)
+    text = _ROUND.sub(lambda m: f"{m[2]} = {m[1]}_bits({re.sub(chr(34) + 'f' + chr(34), '', m[3])});", text)
+    text = _MMA_OF_PAIRS.sub(r"multiply_pairs_of_warp<\1, \2, \3>(sums, left, right);", text)
     text = _MMA.sub(r"multiply_of_warp<\1, \2, \3>(sums, left, right);", text)
     text = _MATRICES.sub(r"matrices_of_warp(to, from + \1);", text)
     text = _DYNAMIC.sub(r"static \1[1 << 15];", text)

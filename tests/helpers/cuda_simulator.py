@@ -77,9 +77,25 @@ FACTORS: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 """What the sums of a lane need of a factor of a step, by the array in which the lane holds its own part of it."""
 
 
+def rounded(bits: int) -> Callable[[np.ndarray], np.ndarray]:
+    """To so many bits of a float's fraction; the interval between two numbers is rounded half up."""
+
+    def made(factors: np.ndarray) -> np.ndarray:
+        unit = np.uint32(2 ** (23 - bits))
+        whole = factors.astype(np.float32).view(np.uint32)
+        return ((whole + unit // np.uint32(2)) // unit * unit).view(np.float32).astype(np.float64)
+
+    return made
+
+
+ROUNDED: dict[str, Callable[[np.ndarray], np.ndarray]] = {"tf32": rounded(10), "bf16": rounded(7), "": lambda a: a}
+"""How factors are rounded, by the word in the name of a product."""
+
+
 def lane(name: str) -> Callable[..., None] | None:
     """Of lane (g, q), the sums in row g + 8 * (x div 2) and column 2 * q + x mod 2 of each m x 8 of its warp."""
-    kind, *numbers = name.partition("_")[0], *map(int, re.findall(r"\d+", name))
+    form = next((form for form in ROUNDED if f"_{form}_" in name), "")
+    kind, *numbers = name.partition("_")[0], *map(int, re.findall(r"\d+", name.replace(form, "")))
     own = lambda: divmod(Thread.running.thread_id % 32, 4)  # noqa: E731
 
     def load(held: np.ndarray, strips: np.ndarray, place: int) -> None:
@@ -98,7 +114,7 @@ def lane(name: str) -> Callable[..., None] | None:
 
     def multiply(sums: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
         high, wide, m = numbers[:3]
-        a, b = FACTORS[id(left)][0], FACTORS[id(right)][0]
+        a, b = (ROUNDED[form](FACTORS[id(side)][0]) for side in (left, right))
         with np.errstate(over="ignore"):
             for x, (i, j, r) in enumerate(product(range(high), range(wide), range(m // 4))):
                 sums[x] += sums.dtype.type(a[i * (m // 8) + r // 2] @ b[2 * j + r % 2])

@@ -90,5 +90,17 @@ CASES = {
     "floats by columns": Case(CORR.replace("double", "float"), (
         "loop i: gridify(i, j)", "loop k: tensor tf32x3, block 32x64, warp 32x32, stages 3, shape 16x8x4"),
         ({"n": 48, "m": 72}, {"n": 23, "m": 70})),
+    "rounded floats": Case(GEMM.replace("double", "float"), (
+        "loop k: tensor tf32, tolerance 1e-3, block 32x32, warp 16x16, stages 2", "loop k: factor"),
+        sizes((37, 41, 19), (48, 34, 50))),
+    "rounded floats by columns": Case(CORR.replace("double", "float"), (
+        "loop i: gridify(i, j)", "loop k: tensor tf32, tolerance 1e-3, block 32x64, warp 32x32, shape 16x8x4"),
+        ({"n": 48, "m": 72},)),
+    "rounded floats in pairs": Case(GEMM.replace("double", "float"), (
+        "loop k: tensor bf16, tolerance 1e-2, block 32x32, warp 16x16, stages 2", "loop k: factor"),
+        sizes((37, 41, 19), (48, 34, 50))),
+    "rounded floats in pairs, by columns": Case(CORR.replace("double", "float"), (
+        "loop i: gridify(i, j)", "loop k: tensor bf16, tolerance 1e-2, block 32x64, warp 32x32, shape 16x8x8"),
+        ({"n": 48, "m": 72}, {"n": 23, "m": 70})),
     "a grid of three dimensions": Case(BATCH, ("loop r: gridify(r, q, p)", SMALL), sizes((2, 21, 26))),
 }  # fmt: skip

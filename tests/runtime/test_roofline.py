@@ -22,7 +22,7 @@ from looptune.poly.scop import build
 from looptune.report.result_table import peak_texts
 from looptune.runtime import device_compare, peak_rates, targets, work_bounds
 from looptune.runtime.device import Cpu, DeviceInfo
-from looptune.runtime.roofline import MinimumWork, Peaks, Rate, Roofline
+from looptune.runtime.roofline import MATRIX_RATE, MinimumWork, Peaks, Rate, Roofline
 from looptune.runtime.tolerance import RoundingEstimate
 from looptune.runtime.verification import ReferenceComparison
 from looptune.tune.cost_model.devices import DEFAULT
@@ -370,5 +370,5 @@ def test_tensor_cores_exceed_the_peak_of_multiply_adds() -> None:
     assert rate is not None
     fastest_us = peak.work.flops / rate.limit / 1e3
     assert peak.violated_by(fastest_us / 2) is not None
-    assert peak.violated_by(fastest_us / 2, tensor_cores=True) is None
-    assert peak.violated_by(fastest_us / 4, tensor_cores=True) is not None
+    assert peak.violated_by(fastest_us / 2, matrix_rate=MATRIX_RATE) is None
+    assert peak.violated_by(fastest_us / 4, matrix_rate=MATRIX_RATE) is not None

@@ -34,7 +34,8 @@ ROUNDED = 1e-6
 FLOATS_OF_PARTS = 2.0**-22
 """Of the sum of all absolute values: two parts of 11 bits hold a float but for its last bits."""
 FLOATS = {name: case for name, case in CASES.items() if name.startswith("floats")}
-DOUBLES = {name: case for name, case in CASES.items() if name not in FLOATS}
+ROUNDED_FACTORS = {name: case for name, case in CASES.items() if name.startswith("rounded")}
+DOUBLES = {name: case for name, case in CASES.items() if name not in {*FLOATS, *ROUNDED_FACTORS}}
 SOME = {name: replace(CASES[name], sizes=CASES[name].sizes[:1])
         for name in ("a product", "two products of a triangle", "a grid of three dimensions")}  # fmt: skip
 
@@ -74,6 +75,33 @@ def test_the_parts_of_floats_hold_their_bits(tmp_path: Path) -> None:
         assert (np.abs(found[key]["C"] - want) <= FLOATS_OF_PARTS * absolute).all(), key
 
 
+@pytest.mark.wide
+@compiler
+def test_factors_are_rounded(tmp_path: Path) -> None:
+    """To the nearest of 11 or 8 bits, in whichever registers: where they have no more, sums are those of floats."""
+    made, wants = [], {}
+    for name, case in ROUNDED_FACTORS.items():
+        codelet = load(case.text).codelet
+        bits = 8 if "in pairs" in name else 11
+        for seed, sizes in enumerate(case.sizes):
+            for short in (True, False):
+                plain = cross_check.arguments(codelet, sizes, seed)
+                made_of = (lambda a: np.round(a * 16) / np.float32(16)) if short else (lambda a: a * np.float32(1.1))
+                given = {n: made_of(a) if isinstance(a, np.ndarray) else a for n, a in plain.items()}
+                absolute = {n: np.abs(a) if isinstance(a, np.ndarray) else a for n, a in given.items()}
+                sums = [cross_check.interpreted(in_double(codelet), {
+                    n: a.astype(np.float64) if isinstance(a, np.ndarray) else a for n, a in some.items()
+                })["C"] for some in (given, absolute)]  # fmt: skip
+                key = f"{name} {sizes} {short}"
+                wants[key] = *sums, ROUNDED if short else 2.0 ** (1 - bits) + ROUNDED, short
+                made.append(cuda_c_on_cpu.Case(key, kernel_cases.planned(case.text, case.lines, sizes), codelet, given))
+    found = cuda_c_on_cpu.run(made, tmp_path)
+    for key, (want, whole, allowed, short) in wants.items():
+        error = np.abs(found[key]["C"] - want)
+        assert (error <= allowed * whole).all(), key
+        assert short or (error > 2.0**-20 * whole).any(), f"{key}: nothing was rounded"
+
+
 @pytest.mark.sampled(9)
 @pytest.mark.wide
 @simulator
@@ -81,6 +109,7 @@ def test_the_parts_of_floats_hold_their_bits(tmp_path: Path) -> None:
 def test_what_the_loops_give_in_numba(tmp_path: Path, constant: bool) -> None:
     assert not kernel_cases.wrong_in_numba(DOUBLES, tmp_path, constant, TOLERANCE)
     assert not kernel_cases.wrong_in_numba(FLOATS, tmp_path, constant, ROUNDED)
+    assert not kernel_cases.wrong_in_numba(ROUNDED_FACTORS, tmp_path, constant, 2e-2)
 
 
 @pytest.mark.wide
@@ -113,6 +142,21 @@ def test_it_compiles() -> None:
         assert backend.build(plan).resources[0].local_bytes == 0
         with pytest.raises(ResourceError, match="16x8x8 elements at once, which needs sm_90, this is sm_80"):
             type(backend)("sm_80").build(plan)
+
+
+@simulator
+def test_rounded_factors_compile() -> None:
+    """Both backends round with the instruction for it, also for devices that have no tensor cores for doubles."""
+    from looptune.backends.cuda.cuda_c import CudaC
+    from looptune.backends.numba_cuda.backend import NumbaCuda
+
+    case = CASES["rounded floats in pairs"]
+    plan = kernel_cases.planned(case.text, case.lines, case.sizes[1])
+    for backend in (CudaC("sm_80"), NumbaCuda("sm_80")):
+        ptx = backend.ptx(plan)
+        assert "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32" in ptx
+        assert "cvt.rn.bf16x2.f32" in ptx
+        assert backend.build(plan).resources[0].local_bytes == 0
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -234,6 +278,6 @@ def test_half_a_warp_reads_from_different_banks() -> None:
         tiles = kernel_cases.planned(case.text, case.lines).kernels[0].warp_tiles
         assert tiles is not None
         for o in tiles.operands:
-            groups, count = (8, 32) if tiles.split else (4, 16)
+            groups, count = (8, 32) if tiles.dtype == "float32" else (4, 16)
             banks = {(g * o.side_stride + q * o.step_stride) % count for g, q in product(range(groups), range(4))}
             assert len(banks) == count

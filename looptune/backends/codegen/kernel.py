@@ -37,7 +37,7 @@ from looptune.lower.tiles import FIRST, THREAD
 
 if TYPE_CHECKING:
     from looptune.backends.codegen.writer import KernelWriter
-    from looptune.lower.fragments import Fragment
+    from looptune.lower.warp_tiles import WarpTiles
 
 MAX_THREADS_AT_ONCE = 2048
 """A multiprocessor runs no more, whatever the GPU."""
@@ -48,6 +48,8 @@ DYNAMIC_BYTES = MappingProxyType(
 )
 """KiB per block that a launch can ask for, by compute capability (CUDA C++ Programming Guide)."""
 MOST_DYNAMIC_BYTES = max(DYNAMIC_BYTES.values()) * 1024
+FLOAT_CAPABILITY = 80
+"""Ten times the compute capability of the first devices whose tensor cores multiply TF32 and bfloat16."""
 
 
 def kernel_lines(plan: FinishedPlan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
@@ -208,7 +210,7 @@ def check_capability(plan: Plan, arch: str) -> None:
         raise ResourceError(f"persistent needs sm_{grid_barrier.LEAST_CAPABILITY}, this is {arch}: leave it out")
     for k in plan.kernels:
         if k.warp_tiles is not None:
-            check_tensor_cores(k, k.warp_tiles.shape.fragment, capability)
+            check_tensor_cores(k, k.warp_tiles, capability)
         ahead = any(staged_tiles(f).buffers > 1 for f in staging_loops(walk(k.body)))
         if ahead and capability < memory_ops.LEAST_CAPABILITY:
             raise ResourceError(f"{k.name} prefetches tiles, which needs sm_{memory_ops.LEAST_CAPABILITY}, "
@@ -223,11 +225,13 @@ def refuse_tensor_cores(plan: Plan, target: str) -> None:
                             "this target, or use numba-cuda or cuda-c")  # fmt: skip
 
 
-def check_tensor_cores(kernel: Kernel, fragment: Fragment, capability: int) -> None:
+def check_tensor_cores(kernel: Kernel, tiles: WarpTiles, capability: int) -> None:
     """Raise ResourceError if the device has no such instruction, or less shared memory than a launch asks for."""
-    if capability < fragment.capability:
+    fragment = tiles.shape.fragment
+    needed = fragment.capability if tiles.dtype == "float64" else FLOAT_CAPABILITY
+    if capability < needed:
         raise ResourceError(f"{kernel.name} multiplies {fragment.name} elements at once, which needs "
-                            f"sm_{fragment.capability}, this is sm_{capability}")  # fmt: skip
+                            f"sm_{needed}, this is sm_{capability}")  # fmt: skip
     most = next((kib for known, kib in sorted(DYNAMIC_BYTES.items(), reverse=True) if known <= capability), 48)
     _check(kernel.name, shared_bytes(kernel), "bytes of shared memory", most * 1024)
 

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from looptune.lower.warp_tiles import StripOperand, WarpTiles
 
 SIDES = ("left", "right")
+FORMS = ("parts", "tf32", "bf16")
+CONVERT = {"tf32": "cvt.rna.tf32.f32", "bf16": "cvt.rn.bf16x2.f32"}
+"""The PTX instruction that rounds a factor, or two of them to one register, of which the second is the lower half."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,39 +89,65 @@ class FragmentLoad:
 
 @dataclass(frozen=True, slots=True)
 class StepProduct:
-    """The product of ``high`` fragments of the left factor and ``wide`` of the right one; ``split``: of floats."""
+    """The product of ``high`` fragments of the left factor and ``wide`` of the right one.
+
+    ``form``: "" of doubles, "parts" of floats as sums of two parts, and of rounded floats "tf32" or "bf16".
+    """
 
     high: int
     wide: int
     fragment: Fragment
-    split: bool
+    form: str
 
     @classmethod
     def of(cls, tiles: WarpTiles) -> Self:
-        return cls(tiles.shape.high_fragments, tiles.shape.wide_fragments, tiles.shape.fragment, tiles.split)
+        form = "parts" if tiles.split else tiles.rounded
+        return cls(tiles.shape.high_fragments, tiles.shape.wide_fragments, tiles.shape.fragment, form)
 
     @property
     def name(self) -> str:
-        return f"multiply_{'parts_' * self.split}{self.high}x{self.wide}_of_{self.fragment.name}"
+        form = f"{self.form}_" if self.form else ""
+        return f"multiply_{form}{self.high}x{self.wide}_of_{self.fragment.name}"
 
     @classmethod
     def named(cls, name: str) -> Self | None:
         """Return the product of this name, or None."""
-        found = re.fullmatch(r"multiply_(parts_)?(\d+)x(\d+)_of_(\d+)x(\d+)x(\d+)", name)
+        found = re.fullmatch(rf"multiply_(?:({'|'.join(FORMS)})_)?(\d+)x(\d+)_of_(\d+)x(\d+)x(\d+)", name)
         if found is None:
             return None
         high, wide, m, n, k = map(int, found.groups()[1:])
-        return cls(high, wide, Fragment(m, n, k), found[1] is not None)
+        return cls(high, wide, Fragment(m, n, k), found[1] or "")
+
+    @property
+    def packed(self) -> bool:
+        """Return whether a register holds two factors, four steps apart."""
+        return self.form == "bf16"
+
+    def pairs(self, registers: int, upper: int) -> tuple[tuple[int, int], ...]:
+        """Return which two of a lane's factors a register of the instruction holds, the one at the lower step first.
+
+        ``upper`` of the lane's ``registers`` are at one step. The instruction says which steps of a factor share a
+        register (PTX ISA, "Matrix Fragments for mma.m16n8k16"); any others do as well, if they are the same ones of
+        both factors, since a sum has all steps.
+        """
+        return tuple((k, k + upper) for start in range(0, registers, 2 * upper) for k in range(start, start + upper))
 
     @property
     def constants(self) -> dict[str, object]:
         """Return the numbers of its text."""
         f = self.fragment
+        left, right = (n // 2 if self.packed else n for n in (f.left_registers, f.right_registers))
         return {
             "high": self.high, "wide": self.wide, "l": f.left_registers, "r": f.right_registers, "s": f.sum_registers,
-            "all": 2 * f.sum_registers + f.left_registers + f.right_registers,
-            "count": self.high * self.wide * f.sum_registers, "instruction": instruction(f, self.split),
+            "all": 2 * f.sum_registers + left + right, "pl": left, "pr": right,
+            "count": self.high * self.wide * f.sum_registers, "instruction": instruction(f, self.form),
+            "rows": self.held(f.left_registers, f.rows // GROUPS), "columns": self.held(f.right_registers, 1),
+            "convert": CONVERT.get(self.form, ""),
         }  # fmt: skip
+
+    def held(self, registers: int, upper: int) -> tuple[tuple[int, ...], ...]:
+        """Return which of a lane's factors each register of the instruction holds."""
+        return self.pairs(registers, upper) if self.packed else tuple((k,) for k in range(registers))
 
 
 def clear_name(count: int, dtype: str) -> str:
@@ -137,9 +166,9 @@ def store_name(tiles: WarpTiles) -> str:
     return f"store_{shape.warp_rows}x{shape.warp_columns}_by_{shape.fragment.name}_{tiles.sum_pitch}_{tiles.dtype}"
 
 
-def instruction(f: Fragment, split: bool) -> str:
+def instruction(f: Fragment, form: str) -> str:
     """Return the PTX instruction."""
-    kinds = "f32.tf32.tf32.f32" if split else "f64.f64.f64.f64"
+    kinds = {"": "f64.f64.f64.f64", "bf16": "f32.bf16.bf16.f32"}.get(form, "f32.tf32.tf32.f32")
     return f"mma.sync.aligned.m{f.rows}n{f.columns}k{f.steps}.row.col.{kinds}"
 
 
@@ -266,6 +295,41 @@ def {name}(typingctx, sums, left, right):
 
     return types.void(sums, left, right), emit
 '''
+_ROUNDED = '''\
+@intrinsic
+def {name}(typingctx, sums, left, right):
+    """The product of what the lanes of a warp hold of two factors, rounded, is added to the sums of the lane."""
+
+    def emit(context, builder, signature, args):
+        number, bits = ir.FloatType(), ir.IntType(32)
+        data = [context.make_array(signature.args[k])(context, builder, args[k]).data for k in range(3)]
+
+        def at(k, place):
+            return builder.gep(data[k], [ir.Constant(ir.IntType(64), place)])
+
+        def rounded(k, first, held):
+            factors = [builder.load(at(k, first + x)) for x in reversed(held)]
+            places = ", ".join("$" + str(1 + x) for x in range(len(held)))
+            text, kind = "{convert} $0, " + places + ";", ir.FunctionType(bits, [number] * len(held))
+            return builder.call(ir.InlineAsm(kind, text, ",".join(["=r"] + ["f"] * len(held)), False), factors)
+
+        names = iter("$" + str(k) for k in range({all}))
+        d, l, r, c = ("{{" + ", ".join(next(names) for _ in range(k)) + "}}" for k in ({s}, {pl}, {pr}, {s}))
+        text = "{instruction} " + ", ".join((d, l, r, c)) + ";"
+        kind = ir.FunctionType(ir.LiteralStructType([number] * {s}), [bits] * ({pl} + {pr}) + [number] * {s})
+        multiply = ir.InlineAsm(kind, text, ",".join(["=f"] * {s} + ["r"] * ({pl} + {pr}) + ["f"] * {s}), True)
+        rows = [[rounded(1, i * {l}, held) for held in {rows}] for i in range({high})]
+        for j in range({wide}):
+            columns = [rounded(2, j * {r}, held) for held in {columns}]
+            for i in range({high}):
+                places = [at(0, (i * {wide} + j) * {s} + x) for x in range({s})]
+                found = builder.call(multiply, [*rows[i], *columns, *map(builder.load, places)])
+                for x, place in enumerate(places):
+                    builder.store(builder.extract_value(found, x), place)
+        return context.get_dummy_value()
+
+    return types.void(sums, left, right), emit
+'''
 _GATHER = '''\
 @intrinsic
 def {name}(typingctx, sums, strip):
@@ -317,7 +381,8 @@ def numba_text(name: str) -> str | None:
         places = load.matrix_places() if load.matrices else load.places()
         return (_MATRICES if load.matrices else _LOAD).format(name=name, places=places, load=LOAD_MATRICES)
     if product is not None:
-        return (_PARTS if product.split else _MULTIPLY).format(name=name, **product.constants)
+        text = {"": _MULTIPLY, "parts": _PARTS}.get(product.form, _ROUNDED)
+        return text.format(name=name, **product.constants)
     if found := re.fullmatch(r"clear_(\d+)_sums_float(32|64)", name):
         number = {"64": "DoubleType", "32": "FloatType"}[found[2]]
         return _CLEAR.format(name=name, count=found[1], number=number)

@@ -13,7 +13,7 @@ from looptune.backends.codegen.matrix_ops import (
     instruction,
     store_name,
 )
-from looptune.lower.fragments import GROUPS, Fragment
+from looptune.lower.fragments import GROUPS
 
 if TYPE_CHECKING:
     from looptune.lower.warp_tiles import WarpTiles
@@ -109,6 +109,44 @@ __device__ __forceinline__ void {name}(float *sums, const float *left, const flo
     }}
 }}
 """
+_ROUND = {
+    "tf32": """\
+/* A float rounded to 11 bits. */
+__device__ __forceinline__ unsigned int mma_tf32(float value)
+{
+    unsigned int rounded;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(value));
+    return rounded;
+}
+""",
+    "bf16": """\
+/* Two floats rounded to 8 bits each, the first in the lower half. */
+__device__ __forceinline__ unsigned int mma_bf16(float first, float second)
+{
+    unsigned int rounded;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(rounded) : "f"(second), "f"(first));
+    return rounded;
+}
+""",
+}
+_ROUNDED = """\
+__device__ __forceinline__ void {name}(float *sums, const float *left, const float *right)
+{{
+    unsigned int rows[{high}][{pl}], column[{pr}];
+    #pragma unroll
+    for (int i = 0; i < {high}; i++) {{
+{round_left}
+    }}
+    #pragma unroll
+    for (int j = 0; j < {wide}; j++) {{
+{round_right}
+        #pragma unroll
+        for (int i = 0; i < {high}; i++) {{
+            {multiply}(&sums[(i * {wide} + j) * {s}], rows[i], column);
+        }}
+    }}
+}}
+"""
 _GATHER = """\
 __device__ __forceinline__ void {name}(float *sums, float *strip)
 {{
@@ -156,10 +194,31 @@ def load(made: FragmentLoad) -> dict[str, str]:
 
 def multiply(product: StepProduct) -> dict[str, str]:
     """Return the functions for the product of a step, the last one first, by their names."""
-    fragment = f"mma_{'parts_' * product.split}{product.fragment.name}"
-    text = (_PARTS if product.split else _MULTIPLY).format(name=product.name, multiply=fragment, **product.constants)
-    functions = {fragment: _fragment(product.fragment, fragment, product.split), product.name: text}
-    return functions | ({"mma_part": _PART} if product.split else {})
+    form, f = product.form, product.fragment
+    fragment = f"mma_{f'{form}_' if form else ''}{f.name}"
+    constants = {"name": product.name, "multiply": fragment, **product.constants}
+    functions = {fragment: _fragment(product, fragment)}
+    match form:
+        case "":
+            functions[product.name] = _MULTIPLY.format(**constants)
+        case "parts":
+            functions |= {product.name: _PARTS.format(**constants), "mma_part": _PART}
+        case _:
+            rounding = {
+                "round_left": _rounding(product, "rows[i]", "left", "i", f.left_registers, f.rows // GROUPS),
+                "round_right": _rounding(product, "column", "right", "j", f.right_registers, 1),
+            }
+            functions |= {product.name: _ROUNDED.format(**constants, **rounding), f"mma_{form}": _ROUND[form]}
+    return functions
+
+
+def _rounding(product: StepProduct, to: str, side: str, counter: str, registers: int, upper: int) -> str:
+    """Return the lines that round what a lane holds of a fragment, one for each register of the instruction."""
+    lines = []
+    for number, held in enumerate(product.held(registers, upper)):
+        factors = ", ".join(f"{side}[{counter} * {registers} + {k}]" for k in held)
+        lines.append(f"        {to}[{number}] = mma_{product.form}({factors});")
+    return "\n".join(lines)
 
 
 def gather(count: int) -> dict[str, str]:
@@ -176,13 +235,15 @@ def store(tiles: WarpTiles) -> dict[str, str]:
                                 number=C[tiles.dtype])}  # fmt: skip
 
 
-def _fragment(f: Fragment, name: str, split: bool) -> str:
-    number, factor = ("f", "r") if split else ("d", "d")
-    counts = (f.sum_registers, f.left_registers, f.right_registers, f.sum_registers)
+def _fragment(product: StepProduct, name: str) -> str:
+    f, floats = product.fragment, bool(product.form)
+    number, factor = ("f", "r") if floats else ("d", "d")
+    held = (len(product.held(n, upper)) for n, upper in ((f.left_registers, f.rows // GROUPS), (f.right_registers, 1)))
+    counts = (f.sum_registers, *held, f.sum_registers)
     numbers = iter(range(sum(counts)))
     sums, left, right, _ = ("{" + ", ".join(f"%{next(numbers)}" for _ in range(n)) + "}" for n in counts)
     factors = [f'"{factor}"({side}[{k}])' for side, n in (("left", counts[1]), ("right", counts[2])) for k in range(n)]
-    held = ", ".join(f'"+{number}"(sums[{k}])' for k in range(f.sum_registers))
-    return _FRAGMENT.format(name=name, types=("float", "unsigned int") if split else ("double", "double"),
-                            text=f"{instruction(f, split)} {sums}, {left}, {right}, {sums}", sums=held,
+    added = ", ".join(f'"+{number}"(sums[{k}])' for k in range(f.sum_registers))
+    return _FRAGMENT.format(name=name, types=("float", "unsigned int") if floats else ("double", "double"),
+                            text=f"{instruction(f, product.form)} {sums}, {left}, {right}, {sums}", sums=added,
                             factors=", ".join(factors))  # fmt: skip

@@ -118,7 +118,7 @@ class _File:
         loops = "" if self.in_pieces else self._loops()
         code_name = f"{self.name}_code.h"
         parts = [
-            self._arguments(), texts.text(), versions, predicted, loops, self._table(default, rows, predicted),
+            self._arguments(), texts.text(), versions, predicted, loops, self._table(texts, default, rows, predicted),
             self._describe(texts.aligned), self._exported() if self.request.library else self._entry(bool(loops)),
             self._transfers() if self._has_transfers else "",
         ]  # fmt: skip
@@ -290,14 +290,14 @@ static void on_host(const void *arguments)
                 fields += [f"    unsigned long long {p.name}__stride;\n", f"    void *{p.name}__structs;\n"]
         return f"struct arguments {{\n{''.join(fields) or '    char none;' + chr(10)}}};\n"
 
-    def _table(self, default: str, rows: int, predicted: str) -> str:
+    def _table(self, texts: PlanTexts, default: str, rows: int, predicted: str) -> str:
         names = ", ".join(map(quote, self.sizes))
-        guessed = "&predicted" if predicted else "0"
+        last = ("&predicted" if predicted else "0") + (f", {texts.relative!r}" if texts.relative else "")
         return (
             f"static const char *const size_names[] = {{{names or '0'}}};\n"
             f"static struct looptune_codelet codelet = {{\n"
             f"    {quote(self.codelet.name)}, {quote(self.request.place)}, {'versions' if rows else '0'}, "
-            f"{rows},\n    size_names, {len(self.sizes)}, {default}, 1.0, 0, {guessed}\n}};\n"
+            f"{rows},\n    size_names, {len(self.sizes)}, {default}, 1.0, 0, {last}\n}};\n"
         )
 
     def _describe(self, aligned: set[str]) -> str:

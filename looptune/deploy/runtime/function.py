@@ -40,7 +40,8 @@ class Tuned(NamedTuple):
     ``shapes``: a function from the integer parameters to the shapes of the arrays; ``signatures``: the types of each
     kernel's parameters; ``original``: the original loops, on NumPy arrays; ``accesses``: the elements that these
     access, see ``array_reach``; ``text``: the original C text, None if it cannot be called; ``large``: the plan for
-    arrays with more elements than 32 bits count, "" where the default is one, or on a CPU.
+    arrays with more elements than 32 bits count, "" where the default is one, or on a CPU; ``relative``: the error that
+    versions with rounded factors may have, see ``tolerance``.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Tuned(NamedTuple):
     accesses: Sequence[Any] = ()
     text: Text | None = None
     large: str = ""
+    relative: float = 0.0
 
 
 class Function(ABC):
@@ -211,8 +213,9 @@ def verify(
     expected = left(given)
     got = {name: a for name, a in zip(names, after, strict=True) if name in written}
     terms = max((1, *sizes))
-    if compare(expected, got, terms=terms) is None:
+    if compare(expected, got, terms=terms, relative=tuned.relative) is None:
         return
-    wrong = compare(expected, got, terms=terms, doubt=RoundingEstimate(left(perturb_by_ulp(given, 0)), {}))
+    doubt = RoundingEstimate(left(perturb_by_ulp(given, 0)), {})
+    wrong = compare(expected, got, terms=terms, doubt=doubt, relative=tuned.relative)
     if wrong is not None:
         raise Mismatch(f"{tuned.name} differs from what the original loops compute: {wrong}")

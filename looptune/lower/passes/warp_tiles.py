@@ -132,7 +132,7 @@ class _Tiling:
         terms = tuple(t for stmt in loop.body for t in self.terms(stmt, loop))
         said = loop.annotation(TensorTile)
         assert said is not None, "a directive asks for it"
-        self.dtype = "float32" if said.split else "float64"
+        self.dtype = "float32" if said.form else "float64"
         self.check_values(loop, terms, before)
         shape = BlockShape(Fragment(*said.shape), *said.block, *said.warp, said.strip)
         assert checked(shape), f"{shape} does not compute each term once"
@@ -140,6 +140,7 @@ class _Tiling:
         negative = tuple(all(t.negative for t in terms if t.target == target) for target in targets)
         tiles = WarpTiles(
             shape, said.stages, self.dtype, self.whole(loop, shape), products, buffer, len(targets), (),
+            split=said.split, rounded=said.rounded, tolerance=said.tolerance,
         )  # fmt: skip
         kernel = replace(kernel, block=(tiles.threads, 1))
         body, within = _unguarded(self.epilogue(loop, targets, negative, tiles))
@@ -221,7 +222,8 @@ class _Tiling:
                 raise InfeasibleDirective(loop, f"{target_name(stmt.target)} is written before it and read in it")
         for dtype in sorted({n.dtype for t in terms for n in (t.target, *t.factors)}):
             if dtype != self.dtype:
-                kinds = ("doubles", "; tf32x3 is for floats") if self.dtype == "float64" else ("floats", "")
+                remedy = "; tf32x3, tf32 and bf16 are for floats"
+                kinds = ("doubles", remedy) if self.dtype == "float64" else ("floats", "")
                 raise InfeasibleDirective(loop, f"it adds products of {kinds[0]}, and here is a {dtype}{kinds[1]}")
 
     def slope(self, bound: Expr, loop: Loop) -> tuple[Loop, int] | None:
@@ -357,8 +359,10 @@ class _Tiling:
             for target, minus, found in zip(targets, negative, sums, strict=True)
         ]
         # A part of what is not finite is no number, nor is it times a zero beyond a bound: such sums are the loop's.
-        if tiles.split or (tiles.loop.lo, tiles.loop.hi) != (loop.lo, loop.hi):
-            finite = reduce(lambda a, b: Binary("&&", a, b), [Binary("==", found, found) for found in sums])
+        # So are infinite ones where the greatest floats are rounded to infinity.
+        if tiles.split or tiles.rounded or (tiles.loop.lo, tiles.loop.hi) != (loop.lo, loop.hi):
+            zero = [Binary("-", found, found) if tiles.rounded else found for found in sums]
+            finite = reduce(lambda a, b: Binary("&&", a, b), [Binary("==", z, z) for z in zero])
             added = [If(finite, tuple(added), (loop.without(TensorTile),))]
         made: tuple[Stmt, ...] = rewrite(self.flat, rewrite_stmts(rule, self.kernel.body))
         return made

@@ -10,6 +10,8 @@
     tensor, warp 64x32       the elements of a warp; ``block`` are those of a block, ``strip`` the values of k
     tensor tf32x3            float: the sums of three products of parts of the factors, on cores that multiply 11 bits;
                              each strip's sums are added to floats, so that errors are no larger than those of floats
+    tensor tf32, tolerance 1e-3   float: each factor is rounded to 11 bits, or with ``bf16`` to 8; the error that this
+                             may make has to be said, and every version is judged by it
     tensor, stages 3         strips in shared memory at a time: one that is multiplied, and those on their way
 
 Legal when: the loop carries only sums, each of products of which one factor depends on the row and one on the column;
@@ -21,7 +23,8 @@ edges compute elements that do not exist.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -45,15 +48,22 @@ SHAPES = ((16, 8, 16), (16, 8, 8), (16, 8, 4), (8, 8, 4))
 DEFAULT_SHAPE = SHAPES[1]
 """Of the larger ones the fastest on an H200: with fewer steps, more is loaded while products are computed."""
 MOST_WARPS = 32
-WORDS = ("block", "warp", "strip", "stages", "shape")
+WORDS = ("block", "warp", "strip", "stages", "shape", "tolerance")
 SPLIT = "tf32x3"
 """Products of floats, by three products of their parts of 11 bits each."""
-SPLIT_SHAPES = SHAPES[1:3]
+FORMS = {SPLIT: SHAPES[1:3], "tf32": (SHAPES[1], SHAPES[2]), "bf16": (SHAPES[0], SHAPES[1])}
+"""What floats are for the cores, and the shapes that there are of it; the first one of ``bf16`` is its default."""
+BITS = {"tf32": (11, "1e-3"), "bf16": (8, "1e-2")}
+"""To so many bits a factor is rounded; a tolerance that most products keep, relative to the largest of their terms."""
+TOLERANCE, MOST_TOLERANCE = "tolerance", 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class TensorTile(Annotation):
-    """Annotation of a loop whose sums of products tensor cores compute; ``inherited`` by the kernel."""
+    """Annotation of a loop whose sums of products tensor cores compute; ``inherited`` by the kernel.
+
+    ``form``: "" for doubles, else a word of FORMS; ``tolerance``: the error allowed where factors are rounded.
+    """
 
     word: ClassVar = "tensor"
     inherited: ClassVar = True
@@ -63,7 +73,18 @@ class TensorTile(Annotation):
     strip: int = DEFAULT_STRIP
     stages: int = DEFAULT_STAGES
     shape: tuple[int, int, int] = DEFAULT_SHAPE
-    split: bool = False
+    form: str = ""
+    tolerance: float = 0.0
+
+    @property
+    def split(self) -> bool:
+        """Return whether factors are sums of parts."""
+        return self.form == SPLIT
+
+    @property
+    def rounded(self) -> str:
+        """Return to what factors are rounded, or ""."""
+        return self.form if self.form in BITS else ""
 
     def pragma(self) -> str:
         return f"#pragma looptune {self.text}"
@@ -72,9 +93,10 @@ class TensorTile(Annotation):
     def text(self) -> str:
         """Return the directive with all that it says."""
         block, warp = ("x".join(map(str, sides)) for sides in (self.block, self.warp))
-        shape = f", shape {_by(self.shape)}" if self.shape != DEFAULT_SHAPE else ""
-        word = f"tensor {SPLIT}" if self.split else "tensor"
-        return f"{word}, block {block}, warp {warp}, strip {self.strip}, stages {self.stages}{shape}"
+        shape = f", shape {_by(self.shape)}" if self.shape != _default_shape(self.form) else ""
+        word = f"tensor {self.form}" if self.form else "tensor"
+        allowed = f", {TOLERANCE} {self.tolerance:g}" if self.tolerance else ""
+        return f"{word}, block {block}, warp {warp}, strip {self.strip}, stages {self.stages}{shape}{allowed}"
 
     def of_points(self) -> None:
         """Return None: the strips are the directive's own."""
@@ -84,8 +106,8 @@ class TensorTile(Annotation):
 class Tensor(Transform):
     name: ClassVar = "tensor"
     syntax: ClassVar = (
-        "tensor [tf32x3] [, block ROWSxCOLUMNS] [, warp ROWSxCOLUMNS] [, strip NUMBER] [, stages NUMBER] "
-        "[, shape MxNxK]"
+        "tensor [tf32x3 | tf32 | bf16] [, block ROWSxCOLUMNS] [, warp ROWSxCOLUMNS] [, strip NUMBER] "
+        "[, stages NUMBER] [, shape MxNxK] [, tolerance NUMBER]"
     )
     stage: ClassVar = "mode"
     requires_reduction: ClassVar = True
@@ -96,11 +118,12 @@ class Tensor(Transform):
     def parse(cls, directive: Directive) -> Self:
         said: dict[str, Arg] = {}
         for arg in directive.args:
-            if arg.key not in (*WORDS, SPLIT):
-                raise unknown_argument(cls, arg, (*WORDS, SPLIT))
+            if arg.key not in (*WORDS, *FORMS):
+                raise unknown_argument(cls, arg, (*WORDS, *FORMS))
             said[arg.key] = arg
-        shapes = SPLIT_SHAPES if SPLIT in said else SHAPES
-        shape = _shape(said["shape"], shapes) if "shape" in said else DEFAULT_SHAPE
+        form = _form(said)
+        allowed = _tolerance(said, form, directive)
+        shape = _shape(said["shape"], FORMS.get(form, SHAPES)) if "shape" in said else _default_shape(form)
         block = _sides(said["block"], "block", shape[:2]) if "block" in said else DEFAULT_BLOCK
         default = (min(DEFAULT_WARP[0], block[0]), min(DEFAULT_WARP[1], block[1]))
         warp = _sides(said["warp"], "warp", shape[:2]) if "warp" in said else default
@@ -117,7 +140,7 @@ class Tensor(Transform):
         if strip % 16:
             raise DirectiveError(f"tensor: the strip must be a multiple of 16, got {strip}", said["strip"].span)
         stages = _number(said["stages"], "the number of stages", 2, MOST_STAGES) if "stages" in said else DEFAULT_STAGES
-        return cls(TensorTile(block, warp, strip, stages, shape, SPLIT in said), span=directive.span)
+        return cls(TensorTile(block, warp, strip, stages, shape, form, allowed), span=directive.span)
 
     def parallel(self, loop: Loop) -> tuple[Loop, ...]:
         return (loop,)
@@ -127,6 +150,43 @@ class Tensor(Transform):
 
     def apply(self, site: DirectiveSite) -> Rewrite:
         return Rewrite((site.loop.annotated(self.tile),))
+
+
+def _form(said: Mapping[str, Arg]) -> str:
+    """Return the word of FORMS that was said, or ""."""
+    forms = [word for word in FORMS if word in said]
+    if len(forms) > 1:
+        raise DirectiveError(f"tensor: {forms[0]} and {forms[1]} exclude each other", said[forms[1]].span)
+    return forms[0] if forms else ""
+
+
+def _default_shape(form: str) -> tuple[int, int, int]:
+    return FORMS[form][0] if form == "bf16" else DEFAULT_SHAPE
+
+
+def _tolerance(said: Mapping[str, Arg], form: str, directive: Directive) -> float:
+    """Return the error that a version may have whose factors are rounded; it has to be said, and only of such."""
+    arg = said.get(TOLERANCE)
+    if form not in BITS:
+        if arg is not None:
+            what = f"{form} is as exact as floats" if form else "doubles are rounded as in the loop"
+            raise DirectiveError(f"tensor: {TOLERANCE} is for tf32 and bf16, which round the factors: {what}", arg.span)
+        return 0.0
+    bits, usual = BITS[form]
+    if arg is None:
+        raise DirectiveError(
+            f"tensor {form} rounds each factor to {bits} bits, so that results differ from those of the loops by more "
+            f"than floats do: say by how much they may, relative to an element, such as `tensor {form}, {TOLERANCE} "
+            f"{usual}`, or use `tensor {SPLIT}`, which is as exact as floats", directive.span,
+        )  # fmt: skip
+    given = "nothing" if not arg.values else "x".join(map(str, arg.values))
+    number = float(given) if re.fullmatch(r"[\d.]+([eE][-+]?\d+)?", given) else 0.0
+    if not 0 < number <= MOST_TOLERANCE:
+        raise DirectiveError(
+            f"tensor: the {TOLERANCE} is a number over 0, at most {MOST_TOLERANCE}, such as {usual}, got {given}",
+            arg.span,
+        )
+    return number
 
 
 def _shape(arg: Arg, shapes: Sequence[tuple[int, int, int]]) -> tuple[int, int, int]:
@@ -201,4 +261,12 @@ for (int i = 0; i < n; i++) {
     "tensor, shape 8x8x8": _example("tensor, shape 8x8x8",
                                     refused="the shapes are 16x8x16, 16x8x8, 16x8x4, 8x8x4"),
     "tensor, rows 4": _example("tensor, rows 4", refused="tensor has no argument 'rows'"),
+    "tensor tf32": _example("tensor tf32", dtype="float",
+                            refused="say by how much they may, relative to an element, such as `tensor tf32, "),
+    "tensor bf16, tf32": _example("tensor bf16, tf32, tolerance 0.01", dtype="float",
+                                  refused="tf32 and bf16 exclude each other"),
+    "tensor tf32x3, tolerance 0.01": _example("tensor tf32x3, tolerance 0.01", dtype="float",
+                                              refused="tf32x3 is as exact as floats"),
+    "tensor bf16, tolerance 2": _example("tensor bf16, tolerance 2", dtype="float",
+                                         refused="the tolerance is a number over 0, at most 0.1, such as 1e-2, got 2"),
 }  # fmt: skip

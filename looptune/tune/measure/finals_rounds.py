@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from looptune.runtime.disturbance import times_disturbed
 from looptune.runtime.energy import Energy
+from looptune.runtime.roofline import MATRIX_RATE
 from looptune.runtime.timing import FEWEST, finals, summary
 from looptune.tune.execution.worker_loop import PickledValue
 from looptune.tune.measure import handwritten
@@ -66,17 +67,18 @@ class Finals:
         samplers: dict[str, Callable[[], float]] = {}
         runs: dict[str, Run] = {}
         wrong: dict[str, str] = {}
-        cores: set[str] = set()
+        rates: dict[str, int] = {}
         for text, sealed in lineup.binaries.items():
             binary = sealed.load()
-            cores |= {text} if binary.plan.uses_tensor_cores else set()
+            rates[text] = binary.plan.matrix_rate
             runs[text] = self.device.run_of(binary)
             samplers[text] = self.device.machine.sampler(runs[text], self.device.pairs())
         if lineup.by_hand is not None:
             by_hand, wrong = self.by_hand(lineup.by_hand)
             samplers |= {name: sample for name, (_, sample) in by_hand.items()}
             runs |= {name: run for name, (run, _) in by_hand.items()}
-            cores |= by_hand.keys()  # looptune does not know what such a kernel, or a library, computes with
+            # looptune does not know what such a kernel, or a library, computes with
+            rates |= dict.fromkeys(by_hand, MATRIX_RATE)
         leaving, limit_s = lineup.binaries.keys() - {lineup.default}, self.device.job.finals_s
         patience_s, fewest = (limit_s, 1) if self.device.job.finals_end else (2 * limit_s, FEWEST)
 
@@ -88,7 +90,7 @@ class Finals:
         begun = self.clock()
         times, disturbed = self.undisturbed(rounds, lineup)
         rounds_s = self.clock() - begun
-        fast = {name: self.device.impossible(summary(us).median_us, name in cores) for name, us in times.items()}
+        fast = {name: self.device.impossible(summary(us).median_us, rates[name]) for name, us in times.items()}
         wrong |= {name: why for name, why in fast.items() if why is not None}
         times = {name: us for name, us in times.items() if name not in wrong}
         most = max(map(len, times.values()), default=0)

@@ -25,6 +25,7 @@ from looptune.tune.execution.lab import NextStep
 from looptune.tune.execution.worker_loop import pickle_value
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.job import Job
+from looptune.tune.measure.float_accuracy import EMULATED, END, ROUNDED, float_accuracy
 from looptune.tune.measure.prime_sizes import PrimeSizeCheck, PrimeSizeRun
 from looptune.tune.measure.pruning import (
     LONG_US,
@@ -41,10 +42,9 @@ from looptune.tune.measure.pruning import (
 from looptune.tune.measure.reference import NOT_COMPARED, NOT_INDEPENDENTLY, ReferenceResult, outputs
 
 if TYPE_CHECKING:
-    from looptune.tune.measure.build_steps import BuildStep, Built
+    import numpy as np
 
-EMULATED = "emulated floats"
-"""What the description of the verification begins with of a version that emulates them."""
+    from looptune.tune.measure.build_steps import BuildStep, Built
 
 
 def verification_text(judge: ReferenceComparison, odd: ReferenceComparison | None = None, sizes: str = "") -> str:
@@ -122,16 +122,16 @@ class MeasuringDevice:
         endless = self.endless(step, against) if checked is None and step.timed is None else None
         if endless is not None:
             return endless
-        program = self.backend.load(built.binary)
+        program, plan = self.backend.load(built.binary), built.binary.plan
         if step.at_edge_sizes or (step.plans.codelet is None and checked is None):
-            wrong = next((w for edge in self.edge_checks if (w := edge.run(program).wrong)), None)
+            wrong = next((w for edge in self.edge_checks if (w := edge.run(program, plan).wrong)), None)
             if wrong is not None:
                 return self.wrong_result(wrong)
         if step.at_edge_sizes and step.timed is not None:
             return step.timed
         one_plan = step.plans.codelet is None
         if self.prime_check is not None and (step.at_prime_sizes or (one_plan and checked is None)):
-            checked = self.prime_check.run(program)
+            checked = self.prime_check.run(program, plan)
             if checked.wrong is not None:
                 return self.wrong_result(checked.wrong)
             if step.at_prime_sizes or self.job.screens:
@@ -209,49 +209,44 @@ class MeasuringDevice:
             return early_stop_outcome(ran, against, checked.sizes, facts)
         sample = self.machine.sampler(self.running(program), self.pairs())
         first_us = sample() if ran is None else ran.us
-        wrong = self.wrong()
+        wrong = self.wrong(binary.plan)
         if wrong is not None:
             return self.wrong_result(wrong)
-        emulated = self.emulation(binary.plan)
-        if isinstance(emulated, WrongResult):
-            return emulated
+        floats, usable = "", True
+        if self.comparison.judge.expected:
+            floats, usable = float_accuracy(binary.plan, self.comparison.judge, self._fetched)
+        if not usable:
+            return WrongResult(floats)
         verified = time.monotonic()
         times = self.timed(sample, first_us, ran is not None, None if best is None else best.us)
         s = summary(times)
-        bad = None if ran is None else self.wrong()
-        bad = bad or self.impossible(s.median_us, binary.plan.uses_tensor_cores)
+        bad = None if ran is None else self.wrong(binary.plan)
+        bad = bad or self.impossible(s.median_us, binary.plan.matrix_rate)
         if bad is not None:
             return WrongResult(bad)
         own = Incumbent(s.median_us, checked.us, checked.sizes, with_pace(ran, s.median_us))
         facts = (*_facts(binary), *_took(verified - start, time.monotonic() - verified), *own.facts)
-        return self._verified(Timed(times, s.median_us, s.q1_us, s.q3_us, emulated, facts), checked)
+        return self._verified(Timed(times, s.median_us, s.q1_us, s.q3_us, floats, facts), checked)
 
-    def emulation(self, plan: Plan) -> str | WrongResult:
-        """Return what is said of a version that emulates floats: its largest error, and that of the original loops.
-
-        It is wrong where its own is larger; "" for any other version.
-        """
-        if not plan.emulates_floats:
-            return ""
-        judge = self.comparison.judge
-        found = judge.errors({name: self.machine.fetch(self.arrays[name]) for name in judge.expected})
-        if found is None:
-            return f"{EMULATED}, whose error was not measured; "
-        own, loops = (f"{error:.2g}" for error in found)
-        if found[0] > found[1]:
-            return WrongResult(f"{EMULATED}: the largest error is {own}, and that of the loops {loops}")
-        return f"{EMULATED}: the largest error is {own}, that of the loops {loops}; "
+    def _fetched(self) -> dict[str, np.ndarray]:
+        return self.comparison.fetched(self.arrays)
 
     def _verified(self, outcome: Timed, checked: PrimeSizeRun) -> Timed:
-        """Return the outcome with a description of its verification and with the seconds at prime sizes."""
+        """Return the outcome with a description of its verification and with the seconds at prime sizes.
+
+        What is said of a version that does not compute with floats as the loops do is what was measured at the sizes
+        timed, or else at prime sizes.
+        """
         judge = self.comparison.judge
-        emulated, end, _ = outcome.verified.partition("; ") if outcome.verified.startswith(EMULATED) else ("", "", "")
+        before = outcome.verified if outcome.verified.startswith((EMULATED, ROUNDED)) else ""
+        floats = before.partition(END)[0] or checked.floats
+        floats += END if floats else ""
         if not checked.sizes or self.prime_check is None:
-            return replace(outcome, verified=emulated + end + verification_text(judge))
+            return replace(outcome, verified=floats + verification_text(judge))
         took = {"verify_s": checked.took_s}
         facts = tuple((name, round(float(v) + took[name], 4) if name in took else v) for name, v in outcome.facts)
         said = verification_text(judge, self.prime_check.judge, checked.sizes)
-        return replace(outcome, verified=emulated + end + said, facts=facts)
+        return replace(outcome, verified=floats + said, facts=facts)
 
     def timed(
         self, sample: Callable[[], float], first_us: float, apart: bool, best_us: float | None
@@ -287,19 +282,19 @@ class MeasuringDevice:
     def integers(self) -> dict[str, int]:
         return {n: int(v) for n, v in self.job.problem.values.items() if float(v).is_integer()}
 
-    def impossible(self, time_us: float, tensor_cores: bool = False) -> str | None:
-        """Return why the device cannot be as fast as this time, or None if it can.
+    def impossible(self, time_us: float, matrix_rate: int = 1) -> str | None:
+        """Return why the device cannot be as fast as this time, or None if it can; see ``Roofline.violated_by``.
 
         If a time exceeds the measured peaks, these are measured again, once, before it is called impossible.
         """
-        found = None if self.ceiling is None else self.ceiling.violated_by(time_us, tensor_cores=tensor_cores)
+        found = None if self.ceiling is None else self.ceiling.violated_by(time_us, matrix_rate=matrix_rate)
         if found is None or self.ceiling is None or self.peaks_remeasured:
             return found
         self.peaks_remeasured = True
         peaks = self.ceiling.peaks.best_of(peak_rates.measure(self.machine, self.backend))
         peak_rates.cache_rates(self.machine.facts, self.job.cache, peaks)
         self.ceiling = replace(self.ceiling, peaks=peaks)
-        return self.ceiling.violated_by(time_us, tensor_cores=tensor_cores)
+        return self.ceiling.violated_by(time_us, matrix_rate=matrix_rate)
 
     def run_of(self, binary: Binary) -> Run:
         return self.running(self.backend.load(binary))
@@ -307,8 +302,9 @@ class MeasuringDevice:
     def running(self, program: Program) -> Run:
         return lambda stream: program.run(self.arrays, self.job.problem.values, stream)
 
-    def wrong(self) -> str | None:
-        return self.comparison.wrong(self.arrays)
+    def wrong(self, plan: Plan | None = None) -> str | None:
+        """Return what is wrong with the results of a plan, or of a kernel that is none of looptune's."""
+        return self.comparison.wrong(self.arrays, 0.0 if plan is None else plan.rounded_factors[1])
 
     def restore(self) -> None:
         for name, source in self.originals.items():

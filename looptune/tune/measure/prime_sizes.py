@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from looptune.backends.base import Backend, Program
 from looptune.runtime.device import Device
@@ -18,8 +18,14 @@ from looptune.runtime.device_compare import Comparison
 from looptune.runtime.problem_sizes import Problem, sizes_text
 from looptune.runtime.verification import CanaryArray, ReferenceComparison, with_canaries
 from looptune.tune.job import Job
+from looptune.tune.measure.float_accuracy import float_accuracy
 from looptune.tune.measure.pruning import LONG_US
 from looptune.tune.measure.reference import ReferenceResult
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from looptune.lower.plan import Plan
 
 PAD = 128
 """Elements of a canary are a multiple of this, which keeps the alignment that vector loads need, and that a part of an
@@ -31,13 +37,15 @@ class PrimeSizeRun:
     """The result of a run at prime sizes; ``sizes`` is a text such as ``ni=257 nj=263``, "" without sizes.
 
     ``wrong``: the first element that differs, or a write outside an array; ``us``: the time, if all is correct and
-    versions are screened at these sizes; ``took_s``: seconds of the whole run.
+    versions are screened at these sizes; ``took_s``: seconds of the whole run; ``floats``: what is said of a version
+    that does not compute with floats as the loops do, see ``float_accuracy``.
     """
 
     sizes: str = ""
     wrong: str | None = None
     us: float | None = None
     took_s: float = 0.0
+    floats: str = ""
 
 
 @dataclass(slots=True)
@@ -77,8 +85,8 @@ class PrimeSizeCheck:
     def sizes(self) -> str:
         return sizes_text(self.at)
 
-    def run(self, program: Program) -> PrimeSizeRun:
-        """Return the verdict and the time.
+    def run(self, program: Program, plan: Plan) -> PrimeSizeRun:
+        """Return the verdict and the time of a ``plan``, which is loaded as ``program``.
 
         The faster of two runs counts, since a first run may include loading by the driver or a delay of the host.
         """
@@ -91,13 +99,18 @@ class PrimeSizeCheck:
             program.run(self.insides, self.at.values, stream)
 
         first_us = self.machine.time_once(run)
-        wrong = self._wrong()
+        wrong = self._wrong(plan.rounded_factors[1])
+        floats = "" if wrong is not None or self.at_problem else float_accuracy(plan, self.judge, self._fetched)[0]
+        floats += f" at {self.sizes}" if floats else ""
         if wrong is not None or self.at_problem or not self.job.screens:
-            return PrimeSizeRun(self.sizes, wrong, took_s=time.monotonic() - start)
+            return PrimeSizeRun(self.sizes, wrong, None, time.monotonic() - start, floats)
         again_us = math.inf if first_us > LONG_US else self.machine.sampler(run, restore)()
-        return PrimeSizeRun(self.sizes, None, min(first_us, again_us), time.monotonic() - start)
+        return PrimeSizeRun(self.sizes, None, min(first_us, again_us), time.monotonic() - start, floats)
 
-    def _wrong(self) -> str | None:
+    def _fetched(self) -> dict[str, np.ndarray]:
+        return {name: self.machine.fetch(self.insides[name]) for name in self.judge.expected}
+
+    def _wrong(self, relative: float) -> str | None:
         for name, p in self.guarded.items():
             whole, after = self.wholes[name], p.pad + p.view.size
             ends = (self.machine.fetch(self.machine.inside(whole, start, (p.pad,))) for start in (0, after))
@@ -105,7 +118,7 @@ class PrimeSizeCheck:
             if outside is not None:
                 return f"{name}: {outside}"
         if self.comparison is None:
-            off = self.judge.wrong({name: self.machine.fetch(self.insides[name]) for name in self.judge.expected})
+            off = self.judge.wrong(self._fetched(), relative)
         else:
-            off = self.comparison.wrong(self.insides)
+            off = self.comparison.wrong(self.insides, relative)
         return None if off is None else f"{off} at {self.sizes}"

@@ -27,6 +27,7 @@ from looptune.ir import c_printer
 from looptune.runtime.device import cores
 from looptune.runtime.energy import OVERHEAD_S, SECONDS, Energy, time_of_window, to_facts
 from looptune.runtime.outcome import Timed, WrongResult
+from looptune.runtime.roofline import MOST_MATRIX_RATE
 from looptune.runtime.targets import Model
 from looptune.runtime.timing import summary
 from looptune.schedule.apply import ScheduleResult, schedule
@@ -349,7 +350,9 @@ class KernelFinals:
         """Tell whether some of these times cannot be: they were kept before it was known what the device can do."""
         ceiling = self.lab.job.ceiling
         medians = (summary(us).median_us for us in times.values())
-        return ceiling is not None and any(ceiling.violated_by(us, tensor_cores=True) is not None for us in medians)
+        return ceiling is not None and any(
+            ceiling.violated_by(us, matrix_rate=MOST_MATRIX_RATE) is not None for us in medians
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,12 +62,13 @@ static void note_difference(struct difference *d, unsigned long long k, double r
 
 /* |got - expected| <= 4 sqrt(terms) eps (|expected| + magnitude), or 4 times how far the array's results move: the
    tolerance of looptune's own verification. Floats of 16 bits are computed in 32 and rounded, for which 4 times their
-   own eps is added. */
+   own eps is added. `allowed` replaces the first factor where it is larger. */
 static void compare_floats(struct difference *d, const struct looptune_array *a, const void *got, double terms,
-                           double shift) {
+                           double allowed, double shift) {
     double eps = a->item <= 4 ? 1.1920928955078125e-07 : 2.220446049250313e-16;
     double relative = 4 * sqrt(terms > 16 ? terms : 16) * eps + (a->item == 2 ? 0.00390625 : 0), scale = magnitude(a);
     unsigned long long k;
+    if (relative < allowed) relative = allowed;
     for (k = 0; k < d->of; k++) {
         double x = element(a, got, k), y = element(a, a->host, k), error, tolerance;
         if (!is_finite(x) || !is_finite(y)) {
@@ -99,10 +100,11 @@ static void compare_bytes(struct difference *d, const struct looptune_array *a, 
             note_difference(d, k, INFINITELY_MANY, integer(a, got, k), integer(a, a->host, k), 0);
 }
 
-static void compare(struct difference *d, const struct looptune_array *a, const void *got, double terms, double shift) {
+static void compare(struct difference *d, const struct looptune_array *a, const void *got,
+                    const struct looptune_codelet *codelet, double shift) {
     d->of = a->bytes / a->item;
     if (is_float(a))
-        compare_floats(d, a, got, terms, shift);
+        compare_floats(d, a, got, codelet->terms, codelet->relative, shift);
     else
         compare_bytes(d, a, got);
 }
@@ -118,7 +120,7 @@ LOOPTUNE_WEAK void looptune_compare(struct looptune_codelet *codelet, struct loo
         struct difference d = {0, 0, 0, 0, 0, 0, 0, 0};
         const struct looptune_array *a = &arrays[k];
         if (!c->copies[k] || !a->item) continue;
-        compare(&d, a, c->copies[k], codelet->terms, c->shifts[k]);
+        compare(&d, a, c->copies[k], codelet, c->shifts[k]);
         if (d.ratio > s->worst) s->worst = d.ratio;
         if (d.unusual && s->widened == 0 && !unusual)
             say("%s (%s): %llu of %llu elements of %s are off by more than rounding usually takes, but not by more than "
