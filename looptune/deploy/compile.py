@@ -22,6 +22,7 @@ from looptune.core.errors import UsageError
 from looptune.core.floating_point import DEFAULT, Floats, floats_of_options
 from looptune.core.renamed import renamed_argument
 from looptune.core.settings import DATABASE, Objective
+from looptune.core.short_floats import type_of
 from looptune.deploy import any_size_program, display
 from looptune.deploy.any_size_program import shape_of
 from looptune.deploy.best_kernel import BestKernel, SelectedPlan, Specialize
@@ -178,8 +179,9 @@ class CompiledKernel:
         """Return the array where the kernel can use it, and whether that is a copy."""
         device = getattr(array, "__cuda_array_interface__", None)
         if device is not None and on_gpu(self.target):
-            _check(p, tuple(device["shape"]), np.dtype(device["typestr"]), scalars)
-            strides, item = device.get("strides"), np.dtype(device["typestr"]).itemsize
+            own = type_of(device["typestr"])
+            _check(p, tuple(device["shape"]), own, scalars)
+            strides, item = device.get("strides"), own.itemsize
             if strides is not None and not is_contiguous(tuple(device["shape"]), tuple(strides), item):
                 raise UsageError(f"{p.name} is a device array with gaps: pass a contiguous one")
             if p.io != "in" and device["data"][1]:
@@ -245,7 +247,7 @@ def _ends(array: Any) -> tuple[int, int]:
     """Return the addresses that a device array without gaps lies between."""
     facts = array.__cuda_array_interface__
     start = int(facts["data"][0])
-    return start, start + math.prod(facts["shape"]) * np.dtype(facts["typestr"]).itemsize
+    return start, start + math.prod(facts["shape"]) * type_of(facts["typestr"]).itemsize
 
 
 @renamed_argument("strict_float", "reassociate", operator.not_)

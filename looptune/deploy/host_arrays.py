@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from looptune.core.errors import UsageError
+from looptune.core.short_floats import BFLOAT
+from looptune.deploy.runtime.arguments import TORCH, tensor_memory
 
 HOST = (1, 3, 11)
 """DLPack's numbers of the host's memory: kDLCPU, and what CUDA and ROCm pinned (kDLCUDAHost, kDLROCMHost)."""
@@ -31,20 +33,24 @@ def as_numpy(name: str, given: Any) -> Any:
         return given
     try:
         return np.asarray(memoryview(given))
-    except (TypeError, ValueError):  # it has no buffer, or one without a format that NumPy knows
+    except (TypeError, ValueError, BufferError):  # it has no buffer, or one without a format that NumPy knows
         pass
     if not hasattr(given, "__dlpack_device__"):
         return given
     try:
         if int(given.__dlpack_device__()[0]) not in HOST:
             return given
-        found = np.from_dlpack(given)
+        kind = str(getattr(given, "dtype", ""))
+        if kind == TORCH[BFLOAT]:
+            return tensor_memory(given)
+        # NumPy does not know this type of DLPack's; what JAX gives is read-only.
+        found = np.asarray(given) if kind == BFLOAT else np.from_dlpack(given)
         # Before version 2.1 NumPy made all of these read-only; the interface of NumPy says what is so.
         return found if found.flags.writeable or not hasattr(given, "__array__") else _by_interface(given, found)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
-        kind = f"{type(given).__module__}.{type(given).__qualname__}"
+        of = f"{type(given).__module__}.{type(given).__qualname__}"
         why = "".join(str(error).splitlines()[:1])
-        raise UsageError(f"{name}: {kind} does not share its memory: {why}") from None
+        raise UsageError(f"{name}: {of} does not share its memory: {why}") from None
 
 
 def _by_interface(given: Any, read_only: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from pathlib import Path
 WIDTH = 120
 RUNTIME = "looptune.deploy.runtime"
 COMMON = (
+    "looptune.core.short_floats",
     "looptune.runtime.tolerance",
     f"{RUNTIME}.lookup",
     f"{RUNTIME}.arguments",
@@ -45,8 +46,8 @@ CPU = (
     f"{RUNTIME}.cpu_function",
 )
 JAX = (
-    f"{RUNTIME}.arguments", "looptune.runtime.array_reach", "looptune.runtime.c_compiler", "looptune.runtime.cpu_name",
-    "looptune.core.cache_file", f"{RUNTIME}.module_folder", f"{RUNTIME}.jax_function",
+    "looptune.core.short_floats", f"{RUNTIME}.arguments", "looptune.runtime.array_reach", "looptune.runtime.c_compiler",
+    "looptune.runtime.cpu_name", "looptune.core.cache_file", f"{RUNTIME}.module_folder", f"{RUNTIME}.jax_function",
 )  # fmt: skip
 """What a module of JAX consists of."""
 ORIGINAL = (*KEPT, "looptune.backends.numba_cpu.reassociated_operations")

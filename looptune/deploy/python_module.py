@@ -19,6 +19,7 @@ from looptune.backends.codegen.python import ident
 from looptune.backends.numba_cpu.backend import noalias_type, options_of
 from looptune.core.escape import docstring
 from looptune.core.floating_point import DEFAULT, Floats
+from looptune.core.short_floats import BFLOAT
 from looptune.core.si_units import energy_text
 from looptune.core.version import __version__, lowering
 from looptune.deploy import inline_runtime, plans, torch_operator
@@ -96,6 +97,7 @@ def text(request: ModuleRequest) -> str:
     options += "" if gpu else f"\n\nOPTIONS = {noalias_type(contracts)}\n"
     own = {("numba", "config")} if gpu else set()
     own |= {("", "torch")} if request.torch else set()
+    own |= {("", "ml_dtypes")} if has_bfloat(codelet) else set()
     imported = runtime.imports | compiled.imports | assembly.imports | loops.imports | own
     taken = OWN_NAMES | runtime.names | compiled.names | inline_runtime.imported_names(imported)
     name = ident(codelet.name)
@@ -148,6 +150,11 @@ def _row(request: ModuleRequest, analysis: Analysis, best: BestVersion, assembly
     return _Row(best, alone, elsewhere, proof, in_c=True)
 
 
+def has_bfloat(codelet: Codelet) -> bool:
+    """Tell whether a parameter is a bfloat16, which NumPy has only where ml_dtypes is."""
+    return any(p.dtype == BFLOAT for p in codelet.params)
+
+
 def _sizes(best: BestVersion) -> str:
     return " ".join(f"{name}={value}" for name, value in best.sizes.items())
 
@@ -165,6 +172,7 @@ def _docstring(request: ModuleRequest, name: str, rows: Sequence[_Row]) -> str:
         else "Nothing: this is the default.\n"
     )
     needs = "numba-cuda and numpy" if gpu else "numba and numpy"
+    needs += ", ml_dtypes" if has_bfloat(unit.codelet) else ""
     needs += ", and torch" if request.torch else ""
     said = f"""{name}, tuned: made by looptune {__version__} from {Path(unit.path).name}; needs {needs}.
 

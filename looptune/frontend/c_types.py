@@ -13,7 +13,7 @@ HEADER_TYPES = {
     "uint16_t": "uint16", "uint32_t": "uint32", "uint64_t": "uint64", "bool": "bool", "float_t": "float32",
     "double_t": "float64", "uint": "uint32", "ulong": "uint64", "ushort": "uint16",
     "__real__": "", "__imag__": "",
-    "_Float16": "float16", "__bf16": "",
+    "_Float16": "float16", "__bf16": "bfloat16",
     "FILE": "", "va_list": "", "time_t": "int64", "clock_t": "int64", "off_t": "int64", "wchar_t": "int32",
 }  # fmt: skip
 

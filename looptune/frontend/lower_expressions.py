@@ -15,7 +15,22 @@ from looptune.frontend.loop_limits import COUNTING, convert_index
 from looptune.frontend.name_resolution import TABLE, base, resolve, singly_assigned
 from looptune.frontend.symbol_table import Scope, Storage, layout, refuse, refuse_field
 from looptune.ir.c_printer import arithmetic_type
-from looptune.ir.nodes import HALF, Array, Binary, Call, Cast, Const, Expr, Load, Node, Scalar, Select, Unary, Var
+from looptune.ir.nodes import (
+    HALF,
+    SHORT_FLOATS,
+    Array,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Load,
+    Node,
+    Scalar,
+    Select,
+    Unary,
+    Var,
+)
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import fold, is_integer
 
@@ -281,6 +296,8 @@ class Expressions:
         if op in ("<<", ">>"):
             own = arithmetic_type(lhs.dtype, lhs.dtype)
             return fold(Binary(op, cast(lhs, own), cast(rhs, arithmetic_type(rhs.dtype, rhs.dtype)), span=span))
+        if {lhs.dtype, rhs.dtype} == SHORT_FLOATS:
+            raise refuse(f"{op} of _Float16 and __bf16, which have no common type,", "a cast of one to float", span)
         dtype = arithmetic_type(lhs.dtype, rhs.dtype)
         return fold(Binary(op, cast(lhs, dtype), cast(rhs, dtype), span=span))
 
@@ -336,23 +353,24 @@ class Expressions:
             return constant
         args = tuple(self.value(a) for a in e.args)
         if math_functions.is_type_generic(e.name):
-            args = tuple(cast(v, HALF) if self.is_half(a) else v for a, v in zip(e.args, args, strict=True))
+            kinds = map(self.short_float, e.args)
+            args = tuple(cast(v, kind) if kind else v for kind, v in zip(kinds, args, strict=True))
         return math_functions.made(e.name, args, self.scope.options.float_literals, e.span)
 
-    def is_half(self, e: c_ast.Expr) -> bool:
-        """Tell whether C gives the expression the type ``_Float16``, though its value has the precision of float."""
+    def short_float(self, e: c_ast.Expr) -> str:
+        """Return the float of 16 bits that C gives the expression as its type, though its value is a float, or ""."""
         match e:
             case c_ast.Number(text):
-                return text[-3:].lower() == "f16"
+                return HALF if text[-3:].lower() == "f16" else ""
             case c_ast.Unary("-" | "+", arg):
-                return self.is_half(arg)
+                return self.short_float(arg)
             case c_ast.Binary("+" | "-" | "*" | "/", a, b) | c_ast.Ternary(_, a, b):
-                halves = [self.is_half(x) for x in (a, b)]
-                return any(halves) and all(
-                    h or is_integer(self.value(x).dtype) for h, x in zip(halves, (a, b), strict=True)
-                )
+                kinds = [self.short_float(x) for x in (a, b)]
+                fits = all(kind or is_integer(self.value(x).dtype) for kind, x in zip(kinds, (a, b), strict=True))
+                return max(kinds) if fits else ""
             case _:
-                return self.value(e).dtype == HALF
+                dtype = self.value(e).dtype
+                return dtype if dtype in SHORT_FLOATS else ""
 
     def inline(self, function: c_ast.Function, e: c_ast.Call) -> Expr:
         """Return the value of a call of a function that only declares variables, tests and returns."""

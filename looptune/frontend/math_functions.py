@@ -32,7 +32,7 @@ NATIVE: Mapping[str, int] = {
 }  # fmt: skip
 """Functions of one type that every target has, with the number of their arguments."""
 _LARGEST = {"float32": float.fromhex("0x1.fffffep127"), "float64": float.fromhex("0x1.fffffffffffffp1023")}
-_SMALLEST = {"float16": 2.0**-14, "float32": 2.0**-126, "float64": 2.0**-1022}
+_SMALLEST = {"float16": 2.0**-14, "bfloat16": 2.0**-126, "float32": 2.0**-126, "float64": 2.0**-1022}
 ABSOLUTE: Mapping[str, str] = {"abs": "int32", "labs": "int64", "llabs": "int64"}
 
 Args = tuple[Expr, ...]

@@ -39,6 +39,7 @@ _WORDS = (
     "float",
     "double",
     "_Float16",
+    "__bf16",
     "void",
     "enum",
     "struct",

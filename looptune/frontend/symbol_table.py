@@ -111,8 +111,6 @@ def layout(kind: c_ast.Type, name: str, span: Span, *, rows: bool = False) -> tu
             dtype, rest = layout(of, name, span, rows=rows)
         case c_ast.Struct() | c_ast.UnsupportedType("a struct"):
             raise refuse(f"a struct ({name})", "one parameter per field", span)
-        case c_ast.UnsupportedType("__bf16"):
-            raise refuse(f"{name}, of type __bf16,", "_Float16 or float", span)
         case c_ast.UnsupportedType(what) if what.startswith("struct "):
             raise refuse(f"{name}, of {what}, of which no fields are declared,", "the fields of the struct", span)
         case c_ast.UnsupportedType(what):

@@ -13,8 +13,8 @@ import numpy as np
 
 from looptune.ir.def_use import continuing_condition, locals_declared_in, private_bytes
 from looptune.ir.nodes import (
-    HALF,
     NO_ANNOTATIONS,
+    SHORT_FLOATS,
     Annotations,
     Array,
     Assign,
@@ -40,9 +40,9 @@ from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
 
 C_TYPES = {
-    "float16": "_Float16", "float32": "float", "float64": "double", "int8": "signed char", "int16": "short",
-    "int32": "int", "int64": "long", "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int",
-    "uint64": "unsigned long", "bool": "_Bool",
+    "float16": "_Float16", "bfloat16": "__bf16", "float32": "float", "float64": "double",
+    "int8": "signed char", "int16": "short", "int32": "int", "int64": "long", "uint8": "unsigned char",
+    "uint16": "unsigned short", "uint32": "unsigned int", "uint64": "unsigned long", "bool": "_Bool",
 }  # fmt: skip
 
 _RANK = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
@@ -58,7 +58,7 @@ _COMPARED = ("<", "<=", ">", ">=", "==", "!=")
 def arithmetic_type(a: str, b: str) -> str:
     """Return the type C computes ``a op b`` in: the usual arithmetic conversions.
 
-    ``_Float16`` is computed in float and rounded where it is stored or converted, as C23 says for a
+    ``_Float16`` and ``__bf16`` are computed in float and rounded where they are stored or converted, as C23 says for a
     ``FLT_EVAL_METHOD`` of 0, and as gcc does it on x86-64.
 
     >>> arithmetic_type("float32", "int32"), arithmetic_type("int8", "int8"), arithmetic_type("uint32", "int64")
@@ -156,8 +156,8 @@ def drop_implicit_casts(lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
 
 
 def _is_half(a: str, b: str) -> bool:
-    """Tell whether C's type of ``a op b`` is ``_Float16``, which some compilers do not compute in float."""
-    return HALF in (a, b) and all(d == HALF or is_integer(d) for d in (a, b))
+    """Tell whether C's type of ``a op b`` is a float of 16 bits, which some compilers do not compute in float."""
+    return bool(SHORT_FLOATS & {a, b}) and all(d in SHORT_FLOATS or is_integer(d) for d in (a, b))
 
 
 def _promoted(e: Expr) -> Expr:

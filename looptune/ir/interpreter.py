@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from looptune.core.short_floats import BFLOAT, rounded
 from looptune.ir.nodes import (
     Assign,
     Binary,
@@ -227,6 +228,8 @@ def convert(value: Any, dtype: str) -> Any:
         return int(value != 0)
     if is_integer(dtype):
         return wrap(int(value) if isinstance(value, int) or np.isfinite(value) else -(2**63), dtype)
+    if dtype == BFLOAT:
+        return np.dtype(dtype).type(rounded(float(value), dtype))
     if isinstance(value, int) and dtype == "float32":
         return np.float32(np.int64(value) if value < 2**63 else np.uint64(value))
     return np.dtype(dtype).type(value)

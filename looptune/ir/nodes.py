@@ -7,8 +7,8 @@
 Every expression has a ``dtype``, a NumPy name ("float32", "int32", "bool", ...). C's usual arithmetic conversions are
 explicit ``Cast`` nodes: both operands of a ``Binary`` have one dtype, an ``Assign``'s value has its target's.
 Comparisons and logical operators give int32, as in C. ``/`` and ``%`` on integers truncate, as in C; signed integers
-wrap. A ``Cast`` to "bool" asks whether its operand is not zero. Variables, elements and casts alone have the dtype
-"float16": a ``Binary``, ``Unary`` "-", ``Select`` or ``Call`` takes its values cast to float.
+wrap. A ``Cast`` to "bool" asks whether its operand is not zero. Variables, elements and casts alone have the dtypes
+"float16" and "bfloat16": a ``Binary``, ``Unary`` "-", ``Select`` or ``Call`` takes its values cast to float.
 
 ``Loop`` is half open: ``var = lo, lo + step, ... < hi`` with ``step >= 1``; no loop rebinds a name bound around it.
 Scalars are ``Var``: loop variables, scalar parameters and locals have distinct names. Equality is structural and
@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
+from looptune.core.short_floats import BFLOAT
 from looptune.core.source import NOWHERE, Span
 
 Mode = Literal["auto", "parallel", "sequential", "thread"]
@@ -32,15 +33,17 @@ thread: parallel, but kept inside the thread (the strips of a tiled parallel loo
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!=", "&&", "||"})
 
 HALF = "float16"
-"""IEEE 754's binary16, ``_Float16`` in C. Arithmetic on it is that of float: only variables and casts have the type."""
+"""IEEE 754's binary16, ``_Float16`` in C."""
+SHORT_FLOATS = frozenset({HALF, BFLOAT})
+"""The floats of 16 bits: arithmetic on them is that of float, and only variables, elements and casts have the type."""
 
 ASIDE: Mapping[str, bool] = MappingProxyType({"aside": True})
 """Metadata of a field that ``rewrite`` reaches and ``walk`` does not: it says something of the node, and is not run."""
 
 
 def promoted_type(dtype: str) -> str:
-    """Return the type in which a value of ``dtype`` is held outside of memory: float for the 16-bit float."""
-    return "float32" if dtype == HALF else dtype
+    """Return the type in which a value of ``dtype`` is held outside of memory: float for a float of 16 bits."""
+    return "float32" if dtype in SHORT_FLOATS else dtype
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from looptune.ir.intervals import never_negative
-from looptune.ir.nodes import HALF, Array, Scalar, Var, promoted_type
+from looptune.ir.nodes import SHORT_FLOATS, Array, Scalar, Var, promoted_type
 from looptune.lower.plan import Plan, host_loops
 
 
@@ -38,6 +38,10 @@ def scalar_type(plan: Plan, name: str) -> str:
     return promoted_type(plan.dtype(name)) if name in known else "int64"
 
 
-def half_scalars(plan: Plan) -> frozenset[str]:
-    """Return the parameters of ``_Float16``: they are passed as floats, and rounded where a kernel uses them."""
-    return frozenset(p.name for p in plan.codelet.params if isinstance(p, Scalar) and p.dtype == HALF)
+def half_scalars(plan: Plan) -> dict[str, str]:
+    """Return the parameters that are floats of 16 bits, with their types.
+
+    They are passed as floats, and rounded where a kernel uses them.
+    """
+    scalars = (p for p in plan.codelet.params if isinstance(p, Scalar))
+    return {p.name: p.dtype for p in scalars if p.dtype in SHORT_FLOATS}

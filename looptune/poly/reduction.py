@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from looptune.ir.nodes import HALF, Assign, Binary, Call, Cast, Expr, Load, Select, Unary, Var
+from looptune.ir.nodes import SHORT_FLOATS, Assign, Binary, Call, Cast, Expr, Load, Select, Unary, Var
 from looptune.ir.rewrite import conjuncts, walk
 from looptune.ir.simplify import is_integer, widens
 from looptune.poly.affine import NEGATED, bits
@@ -39,7 +39,8 @@ def accumulation(assign: Assign, guard: Expr | None = None) -> Accumulation | No
     """Return how the statement accumulates into its target, or None if it does not.
 
     The target may occur nowhere else in the statement. None also where what is accumulated is rounded to the 11 bits of
-    ``_Float16`` after every term: a sum of ones stops at 2048, and its order counts too much to be changed.
+    ``_Float16``, or the 8 of ``__bf16``, after every term: a sum of ones stops at 2048, or 256, and its order counts
+    too much to be changed.
 
     >>> from looptune.ir.nodes import Const
     >>> x = Var("x", "float32")
@@ -47,7 +48,7 @@ def accumulation(assign: Assign, guard: Expr | None = None) -> Accumulation | No
     Accumulation(op='+', exact=False, extra_conditions=None)
     """
     x, value = assign.target, assign.value
-    if x.dtype == HALF or _rounds_to_half(value, x):
+    if x.dtype in SHORT_FLOATS or _rounds_to_half(value, x):
         return None
     found = None
     match sum(n == x for n in walk(value)):
@@ -84,15 +85,15 @@ def _cuts(value: Expr) -> bool:
 
 
 def _rounds_to_half(value: Expr, x: Var | Load) -> bool:
-    """Tell whether x is rounded to a half before it is x again."""
-    casts = (n for n in walk(value) if isinstance(n, Cast) and n.dtype == HALF)
+    """Tell whether x is rounded to 16 bits before it is x again."""
+    casts = (n for n in walk(value) if isinstance(n, Cast) and n.dtype in SHORT_FLOATS)
     return any(m == x for n in casts for m in walk(n))
 
 
 def _compares_halves(value: Expr, guard: Expr | None) -> bool:
-    """Tell whether what decides was rounded to a half: numbers that differ may count as equal."""
+    """Tell whether what decides was rounded to 16 bits: numbers that differ may count as equal."""
     asked = (*(n.cond for n in walk(value) if isinstance(n, Select)), *(() if guard is None else (guard,)))
-    return any(isinstance(n, Cast) and n.dtype == HALF for n in walk(asked))
+    return any(isinstance(n, Cast) and n.dtype in SHORT_FLOATS for n in walk(asked))
 
 
 def _calls(value: Expr) -> bool:

@@ -26,32 +26,36 @@ def floating_point_flags(contracts: bool, machine: str = platform.machine()) -> 
 
 
 _PROBE = """\
-__attribute__((noinline)) static float product(_Float16 a, _Float16 b) { return a * b; }
-int main(int argc, char **argv) { return product(1.0009765625f * argc, 1.0009765625f) == 1.001953125f; }
+__attribute__((noinline)) static float product({kind} a, {kind} b) {{ return a * b; }}
+int main(int argc, char **argv) {{ return product({near} * argc, {near}) == {rounded}; }}
 """
-"""The square of 1 + 2^-10 is 1 + 2^-9 + 2^-20, of which a product that is rounded to ``_Float16`` keeps two terms."""
+"""The square of 1 + e is 1 + 2e + e^2, of which a product that is rounded to 16 bits keeps two terms."""
+_EPS = {"_Float16": 2.0**-10, "__bf16": 2.0**-7}
 
 
-def half_flags() -> tuple[str, ...] | None:
-    """Return the flags with which the compiler computes ``_Float16`` in float, or None if there are none.
+def half_flags(*texts: str) -> tuple[str, ...] | None:
+    """Return the flags with which the compiler computes the floats of 16 bits that the texts name in float.
 
-    That is C23's FLT_EVAL_METHOD 0, and what gcc does by itself unless the processor has such arithmetic.
+    None if there are no such flags. That is C23's FLT_EVAL_METHOD 0, and what gcc does by itself unless the processor
+    has such arithmetic.
     """
+    kinds = [kind for kind in _EPS if any(kind in text for text in texts)]
     for flags in ((), ("-mno-avx512fp16",)):
-        if not _rounds_halves(flags):
+        if not any(_rounds_halves(kind, flags) for kind in kinds):
             return flags
     return None
 
 
 @cache
-def _rounds_halves(flags: tuple[str, ...]) -> bool:
-    """Tell whether the compiler rounds every operation on ``_Float16`` to that type, or does not take the flags.
+def _rounds_halves(kind: str, flags: tuple[str, ...]) -> bool:
+    """Tell whether the compiler rounds every operation on ``kind`` to that type, or does not take the flags.
 
     False if it has no such type: its own message says so of the program.
     """
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder) / "probe.c", Path(folder) / "probe"
-        source.write_text(_PROBE)
+        near, twice = (f"{1 + k * _EPS[kind]!r}f" for k in (1, 2))
+        source.write_text(_PROBE.format(kind=kind, near=near, rounded=twice))
         given = (*OPTIMISED, *floating_point_flags(False), *flags, "-w", str(source), "-o", str(program))
         if compile_error(given) is not None:
             return bool(flags)
@@ -95,7 +99,8 @@ def compile_error(arguments: Sequence[str]) -> str | None:
         return None
     said = done.stderr.decode(errors="replace").strip().splitlines()
     errors = [line for line in said if "error: " in line]
-    return (errors + said + [f"{name} ended with {done.returncode}"])[0]
+    first = (errors + said + [f"{name} ended with {done.returncode}"])[0]
+    return f"{first}: gcc has this type from version 13 on" if "unknown type name '__bf16'" in first else first
 
 
 def symbolic_flags() -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from looptune.core.short_floats import SHORT_EPS, rounded
 from looptune.runtime.c_compiler import (
     OPTIMISED,
     allow_undefined_flags,
@@ -137,13 +138,13 @@ class Text(NamedTuple):
         constants = ("-fsingle-precision-constant",) if self.literals else ()
         macros = (f"-D{name}={value}" for name, value in self.macros)
         own = ("-w", "-std=gnu17", "-Dmain=looptune_main")
-        halves = (half_flags() if self.has_halves else None) or ()
+        halves = half_flags(*self.own_texts) or ()
         return (*OPTIMISED, *floating_point_flags(self.contracts), *halves, *own, *constants, *macros, *self.threads)
 
     @property
-    def has_halves(self) -> bool:
-        """Return whether the text may compute with ``_Float16``."""
-        return any("_Float16" in text for text in (*(c for _, c in self.files), *(value for _, value in self.macros)))
+    def own_texts(self) -> tuple[str, ...]:
+        """Return all texts that may name a type."""
+        return (*(contents for _, contents in self.files), *(value for _, value in self.macros))
 
     @property
     def threads(self) -> tuple[str, ...]:
@@ -172,9 +173,9 @@ def compile_library(text: Text, folder: Path) -> Path:
 
 def _translated(text: Text, folder: Path, *more: str) -> str:
     """Return the object file. Raises NoReference if the compiler refuses the text, or rounds otherwise than it says."""
-    if text.has_halves and half_flags() is None:
-        raise NoReference("the C compiler rounds every operation on _Float16, which looptune computes in float: "
-                          "gcc 12 does so too, without -fexcess-precision=16")  # fmt: skip
+    if half_flags(*text.own_texts) is None:
+        raise NoReference("the C compiler rounds every operation on _Float16 or __bf16, which looptune computes in "
+                          "float: gcc does so too, without -fexcess-precision=16")  # fmt: skip
     files = folder / "files"
     for path, contents in text.files:
         copy = files / path
@@ -278,7 +279,8 @@ class MappedArrays(NamedTuple):
         numbers = [len(at_scalars), len(names), runs, *([0] * SLOTS), *at_scalars, *begins, *bytes_, *copies]
         view[: 8 * len(numbers)] = np.array(numbers, np.uint64).tobytes()
         for (name, dtype), at in zip(text.scalars, at_scalars, strict=True):
-            data = np.array(scalars[name]).astype(dtype).tobytes()
+            value = rounded(scalars[name], dtype) if dtype in SHORT_EPS else scalars[name]
+            data = np.array(value).astype(dtype).tobytes()
             view[at : at + len(data)] = data
         for name, copy, (before, after) in zip(names, copies, made._guards(), strict=True):
             view[before[0] : before[1]] = bytes([_PATTERN]) * (before[1] - before[0])

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from looptune.backends.base import Backend, Program
+from looptune.core.short_floats import SHORT_EPS, is_float
 from looptune.frontend import load
 from looptune.ir.c_printer import C_TYPES
 from looptune.lower.pipeline import lower
@@ -46,8 +47,8 @@ void off(int n, int lanes, int rows, TYPE got[n], TYPE want[n], TYPE allowed[n],
 
 def comparison_plan(dtype: str, gpu: bool) -> Plan:
     """Return the comparison kernel for arrays of one type and any length."""
-    single = "fabsf(got[AT] - want[AT])"
-    distance = {"float16": single, "float32": single, "float64": "fabs(got[AT] - want[AT])"}.get(dtype)
+    distances = dict.fromkeys((*SHORT_EPS, "float32"), "fabsf(got[AT] - want[AT])")
+    distance = (distances | {"float64": "fabs(got[AT] - want[AT])"}).get(dtype)
     bad = "got[AT] != want[AT]" if distance is None else f"!({distance} <= allowed[AT])"
     text = _TEXT.replace("BAD", bad).replace("AT", "j * lanes + b" if gpu else "b * rows + j")
     codelet = load(text.replace("TYPE", C_TYPES[dtype])).codelet
@@ -118,7 +119,7 @@ class Comparison:
         """Return the arrays on the device that the comparison kernel takes besides the result."""
         if name not in self._placed:
             placed = {"want": self.machine.place(want.reshape(-1))}
-            exact = want.dtype.kind != "f"
+            exact = not is_float(want.dtype)
             placed["allowed"] = placed["want"] if exact else self.machine.place(self.judge.allowed(name).reshape(-1))
             self._placed[name] = placed | {"bad": self.machine.place(np.zeros(self._lanes(want), np.int32))}
         return self._placed[name]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from looptune.core.cache_file import replace_by
+from looptune.core.short_floats import BFLOAT
 
 _RAISED = (
     OSError, ValueError, TypeError, KeyError, EOFError, IndexError, AttributeError, SyntaxError, RecursionError,
@@ -34,7 +35,7 @@ def read(path: Path) -> np.ndarray | dict[str, np.ndarray]:
             raise Damaged("it is not a regular file")
         found = np.load(path, allow_pickle=False)
         if isinstance(found, np.ndarray):
-            return found
+            return _typed(found)
         with found:
             return {name: _array(name, found[name]) for name in found.files}
     except _RAISED as error:
@@ -45,7 +46,12 @@ def read(path: Path) -> np.ndarray | dict[str, np.ndarray]:
 def _array(name: str, found: Any) -> np.ndarray:
     if not isinstance(found, np.ndarray):
         raise Damaged(f"its part {name!a} is not an array")
-    return found
+    return _typed(found)
+
+
+def _typed(found: np.ndarray) -> np.ndarray:
+    """Return the array with the type bfloat16 where NumPy stored it as two bytes of no type."""
+    return found.view(BFLOAT) if found.dtype == np.dtype("V2") else found
 
 
 def write(path: Path, arrays: Mapping[str, np.ndarray]) -> None:

@@ -3,11 +3,11 @@
     |got - expected|  <=  c sqrt(K) eps (|expected| + median |expected|)      each element; K: length of the reductions
 
 eps is that of the array's dtype, so that a reordered sum of K terms passes (its error grows like sqrt(K) eps) and a
-missing term does not. A float16 is a float that was rounded when it was stored: eps is that of float32, and 4 eps of
-float16 are added; sums that round to float16 after each term are never reordered. Integers must be equal. NaN and Inf
-must be where the reference has them, and nowhere else.
+missing term does not. A float of 16 bits is a float that was rounded when it was stored: eps is that of float32, and 4
+eps of its own type are added; sums that round to 16 bits after each term are never reordered. Integers must be equal.
+NaN and Inf must be where the reference has them, and nowhere else.
 
-This module imports only NumPy: ``looptune build`` writes a copy of it into the modules that it makes.
+``looptune build`` writes a copy of this module into the modules that it makes.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
+
+from looptune.core.short_floats import SHORT_EPS, is_float
 
 # Two float sums of K random terms differ by about 0.5 sqrt(K) eps (one sigma); over 10^7 elements the largest is near
 # 3 sqrt(K) eps. A single missing term, 1/K of the value, stays visible up to K of about 6000 in float32.
@@ -46,7 +48,7 @@ def compare(
         have = got[name]
         if have.shape != want.shape or have.dtype != want.dtype:
             return f"{name}: got {have.dtype}{list(have.shape)}, expected {want.dtype}{list(want.shape)}"
-        if want.dtype.kind == "f":
+        if is_float(want.dtype):
             off = _compare_float(name, want, have, tolerance(name, want, terms, doubt, relative))
         else:
             off = _compare_exact(name, want, have)
@@ -83,10 +85,9 @@ def tolerance(
     finite = np.abs(np.where(np.isfinite(expected), expected, 0).astype(np.float64))
     nonzero = finite[finite > 0]
     scale = float(np.median(nonzero)) if nonzero.size else 0.0
-    computed = np.promote_types(expected.dtype, np.float32)
-    usual = _C * np.sqrt(max(terms, _FEWEST_TERMS)) * float(np.finfo(computed).eps)
-    if computed != expected.dtype:
-        usual += _C * float(np.finfo(expected.dtype).eps)
+    short = SHORT_EPS.get(expected.dtype.name, 0.0)
+    computed = np.dtype(np.float32) if short else expected.dtype
+    usual = _C * np.sqrt(max(terms, _FEWEST_TERMS)) * float(np.finfo(computed).eps) + _C * short
     allowed: np.ndarray = max(usual, relative) * (finite + scale)
     for other in () if doubt is None else (doubt.moved, doubt.contracted):
         if name in other:
@@ -103,7 +104,7 @@ def widening(expected: Mapping[str, np.ndarray], terms: int, doubt: RoundingEsti
     """Return which arrays are allowed more than rounding usually takes, with the largest error allowed, or ""."""
     found = []
     for name, want in expected.items():
-        if doubt is not None and want.dtype.kind == "f" and want.size:
+        if doubt is not None and is_float(want.dtype) and want.size:
             usual, allowed = tolerance(name, want, terms), tolerance(name, want, terms, doubt)
             if (allowed > usual).any():
                 found.append(f"{name} {float(allowed.max()):.2g}")
@@ -128,14 +129,14 @@ def _error(expected: np.ndarray, other: np.ndarray) -> np.ndarray:
 def perturb_by_ulp(arrays: Mapping[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
     """Return copies in which every float is the next one up or down: data within rounding of the original.
 
-    A float16 keeps its value: the next one is farther away than the rounding errors of what is computed from it.
+    A float of 16 bits keeps its value: the next one is farther away than the rounding errors of what is computed.
     How far results move is how far they mean anything: problems may be ill conditioned, as the linearly dependent
     columns are that PolyBench has orthogonalised.
     """
     rng = np.random.default_rng(seed)
     moved = {}
     for name, array in arrays.items():
-        if array.dtype.kind == "f" and array.dtype != np.float16:
+        if is_float(array.dtype) and array.dtype.name not in SHORT_EPS:
             moved[name] = np.nextafter(array, rng.choice([-np.inf, np.inf], array.shape).astype(array.dtype))
         else:
             moved[name] = array.copy()
@@ -163,7 +164,7 @@ def _compare_float(name: str, want: np.ndarray, have: np.ndarray, allowed: np.nd
         return None
     at = np.unravel_index(int(np.argmax(np.where(wrong, error - allowed, -1))), wrong.shape)
     return (
-        f"{_element(name, at)}: got {have[at]:.9g}, expected {want[at]:.9g}, "
+        f"{_element(name, at)}: got {float(have[at]):.9g}, expected {float(want[at]):.9g}, "
         f"error {error[at]:.3g}, tolerance {allowed[at]:.3g} ({_count(wrong)})"
     )
 

@@ -13,6 +13,7 @@ from zlib import crc32
 import numpy as np
 
 from looptune.core.errors import UsageError
+from looptune.core.short_floats import is_float
 from looptune.ir.nodes import Array, Call, Cast, Codelet, Const, Load, Local, Node, Scalar, Var
 from looptune.ir.rewrite import rewrite, substitute
 from looptune.runtime.tolerance import RoundingEstimate, compare, relative_error, tolerance, widening
@@ -63,7 +64,7 @@ class ReferenceComparison:
         """
         if self._known is None:
             self._known, self._allowed = self.doubt(), {}
-        doubles = {name: a for name, a in self._known.wider.items() if a.dtype.kind == "f" and name in self.expected}
+        doubles = {name: a for name, a in self._known.wider.items() if is_float(a.dtype) and name in self.expected}
         pairs = [(a, got[name], self._known.contracted.get(name, self.expected[name])) for name, a in doubles.items()]
         if not pairs:
             return None
@@ -79,7 +80,7 @@ class ReferenceComparison:
         """Surely right; anything that is not finite is for ``compare`` to look at."""
         if have is None or have.shape != want.shape or have.dtype != want.dtype:
             return False
-        if want.dtype.kind != "f":
+        if not is_float(want.dtype):
             return bool(np.array_equal(want, have))
         with np.errstate(invalid="ignore"):
             allowed = tolerance(name, want, self.terms, self._known, relative) if relative else self.allowed(name)
@@ -146,7 +147,7 @@ def with_canaries(array: np.ndarray, pad: int = 64) -> CanaryArray:
 
 
 def _canary(count: int, dtype: np.dtype) -> np.ndarray:
-    pattern = 0xFF if dtype.kind == "f" else 0xA5
+    pattern = 0xFF if is_float(dtype) else 0xA5
     return np.full(count * dtype.itemsize, pattern, dtype=np.uint8).view(dtype)
 
 
@@ -192,7 +193,7 @@ def extents(array: Array, values: Mapping[str, int | float]) -> tuple[int, ...]:
 def _fill(array: Array, shape: tuple[int, ...], seed: int) -> np.ndarray:
     rng = np.random.default_rng((seed, crc32(array.name.encode())))
     dtype = np.dtype(array.dtype)
-    if dtype.kind != "f":
+    if not is_float(dtype):
         return rng.integers(1, 10, size=shape).astype(dtype)
     filled = rng.uniform(0.5, 1.5, size=shape)
     if len(shape) == 2 and shape[0] == shape[1] and dtype != np.float16:

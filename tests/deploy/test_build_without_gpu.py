@@ -453,17 +453,19 @@ void halves(int n, _Float16 alpha, _Float16 x[n], _Float16 y[n], float s[1]) {
 @pytest.mark.wide
 @cuda
 @pytest.mark.parametrize("target", ["numba-cuda", "numba-cpu"])
-def test_a_module_takes_halves(target: str, tmp_path: Path) -> None:
-    """Arrays of float16 and a parameter that is rounded to it once, checked by the text and by the loops made of it."""
-    written(tmp_path, HALVES, None, target, default=True)
-    code = """
+@pytest.mark.parametrize(("kind", "dtype", "digits"), [("_Float16", "float16", 10), ("__bf16", "bfloat16", 7)])
+def test_a_module_takes_floats_of_16_bits(target: str, kind: str, dtype: str, digits: int, tmp_path: Path) -> None:
+    """Arrays, and a parameter that is rounded once, checked by the text and by the loops made of it."""
+    written(tmp_path, HALVES.replace("_Float16", kind), None, target, default=True)
+    code = f"""
+import ml_dtypes
 import halves_tuned as t, warnings
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
-x, y = (rng.random(37).astype(np.float16) for _ in range(2))
-alpha, s = 1 + 2**-11 + 2**-40, np.zeros(1, np.float32)
-want = (np.float16(alpha).astype(np.float32) * x + y).astype(np.float16)
-sum = (x.astype(np.float32) * y).sum()
+x, y = (rng.random(37).astype("{dtype}") for _ in range(2))
+alpha, s = 1 + 2**-{digits + 1} + 2**-40, np.zeros(1, np.float32)
+want = (np.float32(1 + 2**-{digits}) * x.astype(np.float32) + y.astype(np.float32)).astype("{dtype}")
+sum = (x.astype(np.float32) * y.astype(np.float32)).sum()
 t.halves(37, alpha, x, y, s, check=True)
 assert (y == want).all() and abs(s[0] - sum) < 1e-5, (y, want)
 t.TUNED = t.TUNED._replace(text=None)
@@ -475,4 +477,4 @@ except TypeError as error:
     print(error)
 """
     said = run_alone(tmp_path, code, NUMBA_ENABLE_CUDASIM="1" if target == "numba-cuda" else "0")
-    assert said == "x must be an array of float16, got float32\n"
+    assert said == f"x must be an array of {dtype}, got float32\n"

@@ -113,10 +113,9 @@ def test_what_is_rounded_to_a_half_on_its_way_is_no_sum(statement: str, op: str 
     assert [r.op for r in loop.reductions] == ([op] if op else [])
 
 
-@pytest.mark.parametrize("kind", ["__bf16", "_Float16 _Complex"])
-def test_other_types_of_16_bits_are_refused_by_name(kind: str) -> None:
-    with pytest.raises(UnsupportedError, match=kind):
-        load(f"void f(int n, {kind} *x, float y[n])\n{{ for (int i = 0; i < n; i++) y[i] = x[i]; }}")
+def test_complex_numbers_of_16_bits_are_refused_by_name() -> None:
+    with pytest.raises(UnsupportedError, match="_Float16 _Complex"):
+        load("void f(int n, _Float16 _Complex *x, float y[n])\n{ for (int i = 0; i < n; i++) y[i] = x[i]; }")
 
 
 def test_dtype_replaces_float_and_double_alone() -> None:

@@ -402,3 +402,15 @@ def test_a_compiler_that_rounds_halves_is_told_not_to_or_is_no_reference(
     else:
         got = text.run(tmp_path / "cache", given, {"n": 3}, ["c"]).arrays["c"]
         assert (got == np.float32(2 + 2**-9 + 2**-20)).all()
+
+
+def test_a_compiler_without_bfloat16_is_no_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message says which version has it."""
+    wrapper = tmp_path / "gcc12"
+    wrapper.write_text("#!/bin/sh\necho \"f.c:1:15: error: unknown type name '__bf16'\" >&2\nexit 1\n")
+    wrapper.chmod(0o700)
+    monkeypatch.setenv("CC", str(wrapper))
+    for cached in (c_compiler.compiler_command, c_compiler.version, c_compiler._rounds_halves):
+        monkeypatch.setattr(c_compiler, cached.__name__, cache(cached.__wrapped__))
+    assert c_compiler.half_flags("__bf16 x;") == ()
+    assert "from version 13 on" in str(c_compiler.compile_error(["-c", "f.c"]))

@@ -21,7 +21,7 @@ from looptune.backends.codegen.kernel import kernel_lines
 from looptune.backends.codegen.persistent import persistent_lines
 from looptune.ir.def_use import continuing_condition
 from looptune.ir.intervals import never_negative
-from looptune.ir.nodes import HALF, Assign, Binary, Const, Expr, If, Load, Loop, Stmt, Var, While, promoted_type
+from looptune.ir.nodes import SHORT_FLOATS, Assign, Binary, Const, Expr, If, Load, Loop, Stmt, Var, While, promoted_type
 from looptune.ir.rewrite import walk
 from looptune.lower.signature import half_scalars, scalar_type
 
@@ -174,7 +174,7 @@ class CWriter(CValues):
 
     def assignment(self, target: Var | Load, value: Expr) -> str:
         place = self.element(target) if isinstance(target, Load) else self.name(target.name)
-        if isinstance(target, Load) and target.dtype == HALF:
+        if isinstance(target, Load) and target.dtype in SHORT_FLOATS:
             return f"{place} = {self.as_half(value)};"
         match value:
             case Binary("+" | "-" | "*" | "/" as op, lhs, rhs) if lhs == target and "float" in value.dtype:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
@@ -18,9 +19,10 @@ import numpy as np
 from looptune.backends.codegen import half
 from looptune.backends.codegen.python import parenthesise
 from looptune.backends.codegen.writer import KernelWriter
+from looptune.core.short_floats import rounded
 from looptune.ir.c_printer import LEAST, decimal, opens_with_minus
 from looptune.ir.intervals import never_negative
-from looptune.ir.nodes import HALF, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var
+from looptune.ir.nodes import SHORT_FLOATS, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var
 from looptune.ir.simplify import as_min_max, is_integer, widens
 
 LEVEL = {
@@ -40,8 +42,8 @@ class CValues(KernelWriter):
     wide_suffix: ClassVar[str]
     """Of a constant of 64 bits."""
     functions: dict[str, str]
-    half_parameters: frozenset[str] = frozenset()
-    """Scalars of ``_Float16``, which are passed as floats that need not be rounded yet."""
+    half_parameters: Mapping[str, str] = MappingProxyType({})
+    """Scalars that are floats of 16 bits, with their types; they are passed as floats that need not be rounded yet."""
 
     @abstractmethod
     def special(self, value: float, dtype: str) -> str:
@@ -65,27 +67,31 @@ class CValues(KernelWriter):
         return f"{name}({text})"
 
     def as_half(self, e: Expr) -> str:
-        """Return ``e``, of the dtype "float16", as it is stored: its 16 bits."""
+        """Return ``e``, a float of 16 bits, as it is stored."""
+        functions = half.CONVERSIONS[e.dtype]
         match e:
             case Load():
                 return self.element(e)
             case Cast(arg=arg) if arg.dtype == "float64":
-                return self.convert_half(half.FROM_DOUBLE, self.value(arg))
+                return self.convert_half(functions.from_double, self.value(arg))
+            case Cast("bfloat16", arg) if is_integer(arg.dtype):
+                # A float does not hold each integer that does not exceed the type.
+                return self.convert_half(functions.from_double, self.cast("float64", self.value(arg, UNARY)))
             case Cast(arg=arg):
                 text = self.value(arg) if not is_integer(arg.dtype) else self.cast("float32", self.value(arg, UNARY))
-                return self.convert_half(half.FROM_FLOAT, text)
+                return self.convert_half(functions.from_float, text)
             case Var(name) if name in self.half_parameters:
-                return self.convert_half(half.FROM_FLOAT, self.name(name))
-        return self.convert_half(half.FROM_FLOAT, self.value(e))
+                return self.convert_half(functions.from_float, self.name(name))
+        return self.convert_half(functions.from_float, self.value(e))
 
     def half_value(self, e: Expr) -> str:
-        """Return ``e``, of the dtype "float16", as the float that it is computed with."""
+        """Return ``e``, a float of 16 bits, as the float that it is computed with."""
         match e:
             case Const(value):
-                return self.literal(Const(float(np.float16(value)), "float32"))
+                return self.literal(Const(rounded(value, e.dtype), "float32"))
             case Var(name) if name not in self.half_parameters:
                 return self.name(name)
-        return self.convert_half(half.TO_FLOAT, self.as_half(e))
+        return self.convert_half(half.CONVERSIONS[e.dtype].to_float, self.as_half(e))
 
     def cast(self, dtype: str, text: str, level: int = 0) -> str:
         """Return ``text``, an operand that binds as tightly as a cast's does, converted to another type."""
@@ -122,7 +128,7 @@ class CValues(KernelWriter):
     def value(self, e: Expr, level: int = 0) -> str:
         """Return ``e`` with C's value and, except for the narrowest integers, in its type."""
         match e:
-            case Const() | Var() | Load() | Cast() if e.dtype == HALF:
+            case Const() | Var() | Load() | Cast() if e.dtype in SHORT_FLOATS:
                 return parenthesise(self.half_value(e), UNARY if isinstance(e, Const) else ATOM, level)
             case Const():
                 return parenthesise(self.literal(e), UNARY if opens_with_minus(e) else ATOM, level)
@@ -132,7 +138,7 @@ class CValues(KernelWriter):
                 return self.element(e)
             case Cast("bool", arg):
                 return f"({self.condition(arg)})"
-            case Cast("float32", arg) if arg.dtype == HALF:
+            case Cast("float32", arg) if arg.dtype in SHORT_FLOATS:
                 return self.value(arg, level)
             case Cast(dtype, arg):
                 return self.cast(dtype, self.value(arg, UNARY), level)

@@ -1,20 +1,44 @@
-"""The 16-bit float in C: elements of arrays are 16 bits in memory, and floats wherever they are computed with.
+"""The floats of 16 bits in C: elements of arrays are 16 bits in memory, and floats wherever they are computed with.
 
     half_to_float(A[i]) * 2.0f          B[i] = half_from_float(x)          half_to_float(half_from_float(x))
     an element as a value               a value stored                     a value rounded as a variable is
 
 Storing rounds to the nearest, ties to even, once: from a double too. On NVIDIA GPUs each function is one instruction of
 PTX; for the host, which may decide by a parameter, it is integer arithmetic, as it is where there is no such
-instruction. Source of the integer arithmetic: F. Giesen, "Half to float done quick", fgiesen.wordpress.com.
+instruction. Source of the integer arithmetic: F. Giesen, "Half to float done quick", fgiesen.wordpress.com. A bfloat16
+is the first 16 bits of a float: ``bfloat_to_float`` and so on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
-TO_FLOAT, FROM_FLOAT, FROM_DOUBLE = "half_to_float", "half_from_float", "half_from_wide"
-NAMES = (TO_FLOAT, FROM_FLOAT, FROM_DOUBLE)
+from looptune.core.short_floats import BFLOAT
+from looptune.ir.nodes import HALF
+
+TO_FLOAT = "half_to_float"
+FROM_FLOAT = "half_from_float"
+FROM_DOUBLE = "half_from_wide"
+BF_TO_FLOAT, BF_FROM_FLOAT, BF_FROM_DOUBLE = "bfloat_to_float", "bfloat_from_float", "bfloat_from_wide"
+NAMES = (TO_FLOAT, FROM_FLOAT, FROM_DOUBLE, BF_TO_FLOAT, BF_FROM_FLOAT, BF_FROM_DOUBLE)
+BITS_OF, FLOAT_OF = "bits_of_float", "float_of_bits"
+"""What the functions for bfloat16 in Python call: a GPU needs its own."""
+
+
+class Conversions(NamedTuple):
+    """The names of the functions that convert one type: to float, from float, and from double."""
+
+    to_float: str
+    from_float: str
+    from_double: str
+
+
+CONVERSIONS: Mapping[str, Conversions] = MappingProxyType({
+    HALF: Conversions(TO_FLOAT, FROM_FLOAT, FROM_DOUBLE),
+    BFLOAT: Conversions(BF_TO_FLOAT, BF_FROM_FLOAT, BF_FROM_DOUBLE),
+})  # fmt: skip
 
 _TO_FLOAT = """\
     const unsigned int rest = (bits & 0x7fffu) << 13, sign = (bits & 0x8000u) << 16;
@@ -61,6 +85,28 @@ _FROM_DOUBLE = """\
     return half_from_float(near);
 """
 """A double becomes a float whose last bit says that something was cut off, which rounds to the same 11 bits."""
+_BF_TO_FLOAT = """\
+    union { unsigned int bits; float value; } wide;
+    wide.bits = (unsigned int)bits << 16;
+    return wide.value;
+"""
+_BF_FROM_FLOAT = """\
+    union { float value; unsigned int bits; } wide;
+    wide.value = value;
+    if ((wide.bits & 0x7fffffffu) > 0x7f800000u) {
+        return (unsigned short)(wide.bits >> 16 | 0x40u);
+    }
+    return (unsigned short)((wide.bits + 0x7fffu + (wide.bits >> 16 & 1u)) >> 16);
+"""
+_BF_FROM_DOUBLE = """\
+    union { float value; unsigned int bits; } near;
+    near.value = (float)value;
+    if (value == value && (double)near.value != value) {
+        near.bits -= value > 0.0 ? (double)near.value > value : (double)near.value < value;
+        near.bits |= 1u;
+    }
+    return bfloat_from_float(near.value);
+"""
 
 _ASM = """\
     {kind} {name};
@@ -74,6 +120,8 @@ _PTX: Mapping[str, str] = MappingProxyType({
         kind="unsigned short", name="bits", types="rn.f16.f32", result="h", given="f", parameter="value"),
     FROM_DOUBLE: _ASM.format(
         kind="unsigned short", name="bits", types="rn.f16.f64", result="h", given="d", parameter="value"),
+    BF_FROM_FLOAT: _ASM.format(
+        kind="unsigned short", name="bits", types="rn.bf16.f32", result="h", given="f", parameter="value"),
 })  # fmt: skip
 _FROM_NUMBER = """\
     const _Float16 half = (_Float16)value;
@@ -87,10 +135,12 @@ _AMD: Mapping[str, str] = MappingProxyType({
 })  # fmt: skip
 _HEADS: Mapping[str, tuple[str, str]] = MappingProxyType({
     TO_FLOAT: ("float", "unsigned short bits"), FROM_FLOAT: ("unsigned short", "float value"),
-    FROM_DOUBLE: ("unsigned short", "double value"),
+    FROM_DOUBLE: ("unsigned short", "double value"), BF_TO_FLOAT: ("float", "unsigned short bits"),
+    BF_FROM_FLOAT: ("unsigned short", "float value"), BF_FROM_DOUBLE: ("unsigned short", "double value"),
 })  # fmt: skip
 _BODIES: Mapping[str, str] = MappingProxyType({
     TO_FLOAT: _TO_FLOAT, FROM_FLOAT: _FROM_FLOAT, FROM_DOUBLE: _FROM_DOUBLE,
+    BF_TO_FLOAT: _BF_TO_FLOAT, BF_FROM_FLOAT: _BF_FROM_FLOAT, BF_FROM_DOUBLE: _BF_FROM_DOUBLE,
 })  # fmt: skip
 _OPENCL: Mapping[str, str] = MappingProxyType({
     TO_FLOAT: "inline float half_to_float(ushort bits)\n{\n    return vload_half(0, (const half *)&bits);\n}\n",
@@ -98,6 +148,12 @@ _OPENCL: Mapping[str, str] = MappingProxyType({
         name: f"inline ushort {name}({kind} value)\n{{\n    ushort bits;\n"
         "    vstore_half_rte(value, 0, (half *)&bits);\n    return bits;\n}\n"
         for name, kind in ((FROM_FLOAT, "float"), (FROM_DOUBLE, "double"))
+    },
+    **{
+        name: f"inline {_HEADS[name][0]} {name}({_HEADS[name][1]})\n{{\n{_BODIES[name]}}}\n".replace(
+            "unsigned short", "ushort"
+        )
+        for name in (BF_TO_FLOAT, BF_FROM_FLOAT, BF_FROM_DOUBLE)
     },
 })  # fmt: skip
 
@@ -134,23 +190,61 @@ def half_from_wide(value):
         near = np.uint32(bits | uint32(1)).view(np.float32)
     return half_from_float(near)
 """,
+    BITS_OF: """\
+def bits_of_float(value):
+    return np.float32(value).view(np.uint32)
+""",
+    FLOAT_OF: """\
+def float_of_bits(bits):
+    return np.uint32(bits).view(np.float32)
+""",
+    BF_TO_FLOAT: """\
+def bfloat_to_float(bits):
+    return float_of_bits(uint32(uint32(bits) << uint32(16)))
+""",
+    BF_FROM_FLOAT: """\
+def bfloat_from_float(value):
+    bits = bits_of_float(float32(value))
+    if uint32(bits & uint32(0x7FFFFFFF)) > uint32(0x7F800000):
+        return uint16(uint32(bits >> uint32(16)) | uint32(0x40))
+    last = uint32(uint32(bits >> uint32(16)) & uint32(1))
+    return uint16(uint32(uint32(bits + uint32(0x7FFF)) + last) >> uint32(16))
+""",
+    BF_FROM_DOUBLE: """\
+def bfloat_from_wide(value):
+    near = float32(value)
+    if value == value and float64(near) != value:
+        bits = bits_of_float(near)
+        if (float64(near) > value) == (value > 0.0):
+            bits = uint32(bits - uint32(1))
+        near = float_of_bits(uint32(bits | uint32(1)))
+    return bfloat_from_float(near)
+""",
 })  # fmt: skip
-"""The functions for Numba on a CPU, where halves are uint16: its CPU target has no type of 16 bits that is a float."""
+"""The functions for Numba, where these floats are uint16: on a CPU all, on a GPU those for bfloat16."""
 
 
 def needed(name: str) -> tuple[str, ...]:
-    """Return the functions that one of NAMES consists of, in the order of their definitions."""
-    return (FROM_FLOAT, FROM_DOUBLE) if name == FROM_DOUBLE else (name,)
+    """Return the functions in C that one of NAMES consists of, in the order of their definitions."""
+    return {FROM_DOUBLE: (FROM_FLOAT, name), BF_FROM_DOUBLE: (BF_FROM_FLOAT, name)}.get(name, (name,))
+
+
+def needed_in_python(name: str) -> tuple[str, ...]:
+    """Return the functions in Python that one of NAMES consists of."""
+    casts = {BF_TO_FLOAT: (FLOAT_OF,), BF_FROM_FLOAT: (BITS_OF,), BF_FROM_DOUBLE: (BITS_OF, FLOAT_OF)}
+    return (*casts.get(name, ()), *needed(name))
 
 
 def for_cuda(name: str) -> str:
     """Return the definition of one of NAMES in CUDA C."""
-    return _on_both(name, "__CUDA_ARCH__", _PTX[name])
+    if name == BF_FROM_FLOAT:
+        return _on_both(name, "defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800", _PTX[name])
+    return _on_both(name, "defined(__CUDA_ARCH__)", _PTX[name]) if name in _PTX else _of_both(name)
 
 
 def for_hip(name: str) -> str:
     """Return the definition of one of NAMES in HIP C++, in which a GPU has ``_Float16``."""
-    return _on_both(name, "__HIP_DEVICE_COMPILE__", _AMD[name])
+    return _on_both(name, "defined(__HIP_DEVICE_COMPILE__)", _AMD[name]) if name in _AMD else _of_both(name)
 
 
 def for_host(name: str) -> str:
@@ -160,10 +254,15 @@ def for_host(name: str) -> str:
 
 
 def _on_both(name: str, device: str, body: str) -> str:
-    """Return a function for the host and for a device, where the macro ``device`` is defined."""
+    """Return a function for the host and for a device, on which the preprocessor's condition ``device`` holds."""
+    return _of_both(name, f"#if {device}\n{body}#else\n{_BODIES[name]}#endif\n")
+
+
+def _of_both(name: str, body: str = "") -> str:
+    """Return a function for the host and for a device, with the same arithmetic unless ``body`` is given."""
     result, parameter = _HEADS[name]
     head = f"__host__ __device__ __forceinline__ {result} {name}({parameter})"
-    return f"{head}\n{{\n#ifdef {device}\n{body}#else\n{_BODIES[name]}#endif\n}}\n"
+    return f"{head}\n{{\n{body if body else _BODIES[name]}}}\n"
 
 
 def for_opencl(name: str) -> str:

@@ -10,15 +10,18 @@ from __future__ import annotations
 import keyword
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
 
 from looptune.backends.codegen import half
+from looptune.core.short_floats import BFLOAT, rounded
 from looptune.ir.c_printer import decimal
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import (
     HALF,
+    SHORT_FLOATS,
     Assign,
     Binary,
     Call,
@@ -152,8 +155,8 @@ HELPED = {
 """Functions of math.h, and the helpers that compute them."""
 
 _RESERVED = frozenset({
-    *keyword.kwlist, *DTYPES, HALF, "boolean", "bool", *HELPERS, "cuda", "math", "njit", "prange", "range", "abs",
-    "min", "max", "np", "numba",
+    *keyword.kwlist, *DTYPES, *SHORT_FLOATS, "boolean", "bool", *HELPERS, "cuda", "math", "njit", "prange", "range",
+    "abs", "min", "max", "np", "numba",
     "stream", "cores", "print", "len", "int", "float", "uintp", "start", "stop", "grid", "trips", "chunks", "chunk",
     "first", "last", "dict", "OPTIONS", "lane", "slot", "live", "ir", "types", "intrinsic", "product_apart",
     "copy_16_bytes",
@@ -198,8 +201,8 @@ UNARY, ATOM = 7, 8
 
 
 def numba_type(dtype: str) -> str:
-    """Return Numba's name of a type."""
-    return "boolean" if dtype == "bool" else dtype
+    """Return Numba's name of a type as it is in memory; it has no bfloat16, which is its 16 bits."""
+    return {"bool": "boolean", BFLOAT: "uint16"}.get(dtype, dtype)
 
 
 def imported_types(plan: Plan) -> tuple[str, ...]:
@@ -226,8 +229,8 @@ class Writer(ABC):
     """Writes statements and expressions; ``nonnegative`` are the variables proved not to be negative at that place."""
 
     spelled: ClassVar[Mapping[str, str]] = SPELLED
-    half_parameters: frozenset[str] = frozenset()
-    """Scalars of ``_Float16``, which are passed as floats that need not be rounded yet."""
+    half_parameters: Mapping[str, str] = MappingProxyType({})
+    """Scalars that are floats of 16 bits, with their types; they are passed as floats that need not be rounded yet."""
     minima: ClassVar[bool] = False
     """``min`` and ``max`` of floats are one instruction, which passes over a NaN."""
 
@@ -252,7 +255,7 @@ class Writer(ABC):
             case Assign(Var(name), value):
                 yield f"{indent}{ident(name)} = {self.value(value, exact=True)}"
             case Assign(Load() as target, value):
-                stored = self.as_half(value) if target.dtype == HALF else self.value(value)
+                stored = self.as_half(value) if target.dtype in SHORT_FLOATS else self.value(value)
                 yield f"{indent}{self.element(target)} = {stored}"
             case Loop():
                 yield from self.loop(stmt, indent)
@@ -295,7 +298,7 @@ class Writer(ABC):
     def value(self, e: Expr, exact: bool = False, level: int = 0) -> str:
         """Return ``e`` with C's value; ``exact``: in exactly its dtype, since a variable takes its type from it."""
         match e:
-            case Const() | Var() | Load() | Cast() if e.dtype == HALF:
+            case Const() | Var() | Load() | Cast() if e.dtype in SHORT_FLOATS:
                 return self.half_value(e)
             case Const():
                 return literal(e, exact)
@@ -307,7 +310,7 @@ class Writer(ABC):
                 return self.element(e)
             case Cast("bool", arg):
                 return f"boolean({self.condition(arg)})"
-            case Cast("float32", arg) if arg.dtype == HALF:
+            case Cast("float32", arg) if arg.dtype in SHORT_FLOATS:
                 return self.value(arg)
             case Cast(dtype, arg):
                 return f"{dtype}({self.value(arg)})"
@@ -331,34 +334,42 @@ class Writer(ABC):
         raise AssertionError(f"no Python for {e}")
 
     def as_half(self, e: Expr) -> str:
-        """Return ``e``, of the dtype "float16", in that type, in which it is stored."""
+        """Return ``e``, a float of 16 bits, in the type in which it is stored."""
         match e:
             case Load():
                 return self.element(e)
+            case Cast("bfloat16", arg) if is_integer(arg.dtype):
+                # A float does not hold each integer that does not exceed the type.
+                return self.to_half(e.dtype, f"float64({self.value(arg)})", "float64")
             case Cast(arg=arg) if is_integer(arg.dtype):
-                return self.to_half(f"float32({self.value(arg)})")
+                return self.to_half(e.dtype, f"float32({self.value(arg)})")
             case Cast(arg=arg):
-                return self.to_half(self.value(arg, exact=True), arg.dtype)
+                return self.to_half(e.dtype, self.value(arg, exact=True), arg.dtype)
             case Var(name) if name in self.half_parameters:
-                return self.to_half(ident(name))
-        return self.to_half(self.value(e))
+                return self.to_half(e.dtype, ident(name))
+        return self.to_half(e.dtype, self.value(e))
 
     def half_value(self, e: Expr) -> str:
-        """Return ``e``, of the dtype "float16", as the float that it is computed with."""
+        """Return ``e``, a float of 16 bits, as the float that it is computed with."""
         match e:
             case Const(value):
-                return literal(Const(float(np.float16(value)), "float32"), True)
+                return literal(Const(rounded(value, e.dtype), "float32"), True)
             case Var(name) if name not in self.half_parameters:
                 return ident(name)
-        return self.from_half(self.as_half(e))
+        return self.from_half(e.dtype, self.as_half(e))
 
-    def to_half(self, text: str, dtype: str = "float32") -> str:
-        """Return a value of a float type, rounded once to the type in which it is stored."""
-        return f"{HALF}({text})"
+    def to_half(self, kind: str, text: str, dtype: str = "float32") -> str:
+        """Return a value of a float type, rounded once to the float of 16 bits ``kind`` in which it is stored."""
+        functions = half.CONVERSIONS[kind]
+        name = functions.from_double if dtype == "float64" else functions.from_float
+        self.used.update(half.needed_in_python(name))
+        return f"{name}({text})"
 
-    def from_half(self, text: str) -> str:
-        """Return what is stored as a float."""
-        return f"float32({text})"
+    def from_half(self, kind: str, text: str) -> str:
+        """Return what is stored in the float of 16 bits ``kind`` as a float."""
+        name = half.CONVERSIONS[kind].to_float
+        self.used.update(half.needed_in_python(name))
+        return f"{name}({text})"
 
     def binary(self, op: str, a: str, b: str, lhs: Expr, rhs: Expr) -> tuple[str, int]:
         """Return the text of ``lhs op rhs``, and how strongly it binds.

@@ -26,7 +26,7 @@ from looptune.backends.codegen.writer import TensorCoreWriter
 from looptune.backends.cuda import matrix_functions
 from looptune.core.escape import comment
 from looptune.ir import c_printer
-from looptune.ir.nodes import HALF, Array, Binary, Expr, Scalar, Var, promoted_type
+from looptune.ir.nodes import SHORT_FLOATS, Array, Binary, Expr, Scalar, Var, promoted_type
 from looptune.lower.addresses import MOST_ELEMENTS
 from looptune.lower.fp_contraction import is_product
 from looptune.lower.plan import ARRIVED, Dimension, FinishedPlan, Kernel, Plan, uncounted_arrays
@@ -76,9 +76,10 @@ class CudaCWriter(CWriter, TensorCoreWriter):
     """What the host function returns for an array that does not begin where it has to."""
     barrier = "__syncthreads();"
     types = MappingProxyType({
-        "float16": "unsigned short", "float32": "float", "float64": "double", "int8": "signed char",
-        "int16": "short", "int32": "int", "int64": "long long", "uint8": "unsigned char", "uint16": "unsigned short",
-        "uint32": "unsigned int", "uint64": "unsigned long long", "bool": "bool",
+        "float16": "unsigned short", "bfloat16": "unsigned short", "float32": "float", "float64": "double",
+        "int8": "signed char", "int16": "short", "int32": "int", "int64": "long long",
+        "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int",
+        "uint64": "unsigned long long", "bool": "bool",
     })  # fmt: skip
     wide_suffix = "LL"
 
@@ -233,8 +234,10 @@ def host_lines(plan: Plan, writer: CudaCWriter) -> Iterator[str]:
     """Yield the lines of the host function: ``extern "C"``, so that C and whatever loads a library can call it."""
     codelet, name, api = plan.codelet, writer.name, writer.api
     yield "/* Launch on `stream`; pointers are the device's, to contiguous arrays that do not overlap:"
-    halves = ", ".join(p.name for p in codelet.params if isinstance(p, Array) and p.dtype == HALF)
-    ends = f".\n   Of float16, whose pointers are cast to (unsigned short *): {halves}. */" if halves else ". */"
+    halves = ", ".join(p.name for p in codelet.params if isinstance(p, Array) and p.dtype in SHORT_FLOATS)
+    ends = (
+        f".\n   Of floats of 16 bits, whose pointers are cast to (unsigned short *): {halves}. */" if halves else ". */"
+    )
     yield f"   {', '.join(_declared(p) for p in codelet.params if isinstance(p, Array))}{ends}"
     parameters = [_parameter(p, writer) for p in codelet.params]
     yield list_lines(f'extern "C" {api}Error_t {name(codelet.name)}(', [*parameters, f"{api}Stream_t stream"])

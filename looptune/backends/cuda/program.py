@@ -18,7 +18,6 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-import numpy as np
 from cuda.bindings import driver
 from cuda.core import Device, ObjectCode
 from numba import types
@@ -31,6 +30,7 @@ from looptune.backends.cuda.driver import check
 from looptune.backends.cuda.launch import ArgumentSlot, GridTooLarge, Launcher, LoadedKernel, ParameterBlock, Scratch
 from looptune.backends.early_stop import run_in_batches
 from looptune.core.errors import ResourceError, UsageError
+from looptune.core.short_floats import rounded
 from looptune.ir.nodes import Local, Scalar
 from looptune.ir.simplify import is_integer
 from looptune.lower.checkpoints import checkpoints
@@ -161,7 +161,7 @@ def _split(plan: Plan, scalars: Mapping[str, int | float]) -> tuple[dict[str, in
     whole = {p.name for p in plan.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
     sizes = {name: int(value) for name, value in scalars.items() if name in whole}
     halves = half_scalars(plan)
-    floats = {n: float(np.float16(v)) if n in halves else v for n, v in scalars.items() if n not in whole}
+    floats = {n: rounded(v, halves[n]) if n in halves else v for n, v in scalars.items() if n not in whole}
     return sizes, floats
 
 

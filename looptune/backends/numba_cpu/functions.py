@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from looptune.backends.codegen import half
 from looptune.backends.codegen.python import (
     ADDRESSES,
     INDEX,
@@ -22,7 +21,7 @@ from looptune.backends.codegen.python import (
 from looptune.ir.def_use import assigned_targets, continuing_condition
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import (
-    HALF,
+    SHORT_FLOATS,
     Array,
     Assign,
     Binary,
@@ -93,14 +92,6 @@ class FunctionWriter(Writer):
         targets = assigned_targets((*kernel.serial, *kernel.body))
         self._assigned = frozenset(target.name for target in targets if isinstance(target, Var))
         self._numbered = 0
-
-    def to_half(self, text: str, dtype: str = "float32") -> str:
-        name = half.FROM_DOUBLE if dtype == "float64" else half.FROM_FLOAT
-        self.used.update(half.needed(name))
-        return f"{name}({text})"
-
-    def from_half(self, text: str) -> str:
-        return f"{self.helper(half.TO_FLOAT)}({text})"
 
     def element(self, load: Load) -> str:
         return f"{ident(load.array)}[{', '.join(self.index(i) for i in load.index)}]"
@@ -387,8 +378,8 @@ def _array_type(dtype: str, rank: int) -> str:
 
 
 def _element(dtype: str) -> str:
-    """Return Numba's type of an element in memory; a half is its bits."""
-    return "uint16" if dtype == HALF else numba_type(dtype)
+    """Return Numba's type of an element in memory; a float of 16 bits is these."""
+    return "uint16" if dtype in SHORT_FLOATS else numba_type(dtype)
 
 
 def driver_signature(plan: Plan, stops: bool, *, addressed: bool = False) -> str:

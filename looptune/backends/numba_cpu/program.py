@@ -13,7 +13,8 @@ from numba import get_num_threads, set_num_threads
 from looptune.backends.base import PartialRun, Program, TimeLimit
 from looptune.backends.early_stop import run_watched
 from looptune.backends.numba_cpu.parallel_for import usable_threads
-from looptune.ir.nodes import HALF
+from looptune.core.short_floats import rounded
+from looptune.ir.nodes import SHORT_FLOATS
 from looptune.lower.checkpoints import checkpoints
 from looptune.lower.plan import Plan, count, has_host_loop
 
@@ -27,7 +28,7 @@ class CpuProgram(Program):
         self.threads = threads
         self.stops = has_host_loop(plan)
         self._names = tuple(p.name for p in plan.codelet.params)
-        self._halves = tuple(k for k, p in enumerate(plan.codelet.params) if p.dtype == HALF)
+        self._halves = tuple(k for k, p in enumerate(plan.codelet.params) if p.dtype in SHORT_FLOATS)
         self._all = usable_threads()
         self._process = os.getpid()
 
@@ -56,7 +57,8 @@ class CpuProgram(Program):
         given = [arrays[name] if name in arrays else scalars[name] for name in self._names]
         for k in self._halves:
             name = self._names[k]
-            given[k] = arrays[name].view(np.uint16) if name in arrays else float(np.float16(scalars[name]))
+            kind = self.plan.codelet.params[k].dtype
+            given[k] = arrays[name].view(np.uint16) if name in arrays else rounded(scalars[name], kind)
         alone = os.getpid() != self._process  # a fork copies no thread
         if alone or self.threads is None or self.threads >= self._all:
             self.entry(*given, 1 if alone else self._all, *told)

@@ -38,11 +38,11 @@ from looptune.backends.codegen.memory_ops import (
     unaligned,
 )
 from looptune.backends.codegen.persistent import persistent_lines
-from looptune.backends.codegen.python import HELPERS, LEVEL, host_steps, ident, imported_types, uses_half
+from looptune.backends.codegen.python import HELPERS, LEVEL, host_steps, ident, imported_types, numba_type, uses_half
 from looptune.backends.codegen.register_limits import launch_bounds, max_registers
 from looptune.backends.cuda import cubin
 from looptune.backends.cuda.program import CudaProgram, argument_types
-from looptune.backends.numba_cuda import uncontracted_products
+from looptune.backends.numba_cuda import bit_casts, uncontracted_products
 from looptune.backends.numba_cuda.alpha_renaming import alpha_rename
 from looptune.backends.numba_cuda.noalias import is_readonly, noalias_readonly
 from looptune.backends.numba_cuda.tested_versions import is_tested
@@ -132,7 +132,7 @@ def parts(plan: Plan, contract: Contract = "cc") -> KernelSources:
     writer = HostWriter(finished, set())
     zeros = {ARRIVED: ", zeros=True"}
     new = [
-        f"    {ident(v.name)} = new({_count(v, writer)}, {v.dtype!r}{zeros.get(v.name, '')})"
+        f"    {ident(v.name)} = new({_count(v, writer)}, {numba_type(v.dtype)!r}{zeros.get(v.name, '')})"
         for v in finished.device_locals
     ]
     host = (*new, *_steps(finished, writer, _called))
@@ -247,7 +247,9 @@ def _kernels(plan: FinishedPlan) -> tuple[tuple[str, ...], tuple[str, ...], dict
     """Return imports and device functions that the kernels need, and the kernels."""
     writer = CudaWriter(plan, extent_names(plan))
     kernels = {k.name: "\n".join(_kernel(plan, k, writer)) for k in plan.compiled_kernels}
-    helpers = [f"@cuda.jit(device=True, inline='always')\n{HELPERS[h]}" for h in sorted(writer.used)]
+    casts = [bit_casts.TEXTS[h] for h in sorted(writer.used) if h in bit_casts.TEXTS]
+    called = [h for h in sorted(writer.used) if h not in bit_casts.TEXTS]
+    helpers = [*casts, *(f"@cuda.jit(device=True, inline='always')\n{HELPERS[h]}" for h in called)]
     copying = [COPY_TEXT] if any(f"{COPY}(" in text for text in kernels.values()) else []
     copying += [ALIGNED_TEXT] if any(f"{ALIGNED}(" in text for text in kernels.values()) else []
     copying += [ALIGNED_ARRAY_TEXT] if any(f"{ALIGNED_ARRAY}(" in text for text in kernels.values()) else []
@@ -259,10 +261,10 @@ def _kernels(plan: FinishedPlan) -> tuple[tuple[str, ...], tuple[str, ...], dict
     imports = [
         f"from numba import cuda, {', '.join(imported_types(plan))}",
         *([f"from numba.types import {HALF}"] if uses_half(plan) else []),
-        *(memory_ops.IMPORTS if copying or meeting else ()),
+        *(memory_ops.IMPORTS if copying or meeting or casts else ()),
     ]
     imports += [grid_barrier.IMPORT] if meeting else []
-    imports += [uncontracted_products.IMPORT] if PRODUCT_TEXT in copying else []
+    imports += [uncontracted_products.IMPORT] if PRODUCT_TEXT in copying or casts else []
     return tuple(imports), (*copying, *meeting, *helpers), kernels
 
 
@@ -305,7 +307,7 @@ def _host(plan: Plan, writer: CudaWriter) -> Iterator[str]:
         yield f"    if {ident(array)}.__cuda_array_interface__['data'][0] % {WIDE}:"
         yield f'        raise ValueError("{unaligned(array)}")'
     for local in plan.device_locals:
-        made = f"({_count(local, writer)}, np.{local.dtype})"
+        made = f"({_count(local, writer)}, np.{numba_type(local.dtype)})"
         made = f"to_device(np.zeros{made}, stream=stream)" if local.name == ARRIVED else f"device_array{made}"
         yield f"    {ident(local.name)} = cuda.{made}"
     for array in (ident(a.name) for a in uncounted_arrays(plan)):
@@ -325,7 +327,7 @@ Spelled = Callable[[Kernel, str, tuple[int, ...]], str]
 
 def _indexed(plan: Plan, kernel: Kernel, grid: str, block: tuple[int, ...]) -> str:
     args = [ident(n) for n in kernel.arrays]
-    rounded = {n: f"np.{HALF}({ident(n)})" for n in half_scalars(plan)}
+    rounded = {n: f"np.{HALF}({ident(n)})" for n, kind in half_scalars(plan).items() if kind == HALF}
     args += [f"np.{scalar_type(plan, n)}({rounded.get(n, ident(n))})" for n in kernel.scalars]
     grid = f"{AT_ONCE}({grid})" if kernel.steps else grid
     if len(block) > 3:

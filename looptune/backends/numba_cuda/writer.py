@@ -17,7 +17,7 @@ from looptune.backends.codegen.writer import KernelWriter, TensorCoreWriter, Wit
 from looptune.backends.numba_cuda import uncontracted_products
 from looptune.ir.def_use import continuing_condition
 from looptune.ir.intervals import never_negative
-from looptune.ir.nodes import Binary, Const, Expr, Load, Loop, Stmt, Var, promoted_type
+from looptune.ir.nodes import HALF, Binary, Const, Expr, Load, Loop, Stmt, Var, promoted_type
 from looptune.lower.fp_contraction import is_product
 from looptune.lower.signature import half_scalars
 from looptune.lower.tiles import WIDE
@@ -169,6 +169,12 @@ class CudaWriter(Writer, NumbaSpelling):
 
     def block(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
         return KernelWriter.block(self, body, indent)
+
+    def to_half(self, kind: str, text: str, dtype: str = "float32") -> str:
+        return f"{kind}({text})" if kind == HALF else super().to_half(kind, text, dtype)
+
+    def from_half(self, kind: str, text: str) -> str:
+        return f"float32({text})" if kind == HALF else super().from_half(kind, text)
 
     def value(self, e: Expr, exact: bool = False, level: int = 0) -> str:
         if self.no_contraction and isinstance(e, Binary) and is_product(e):

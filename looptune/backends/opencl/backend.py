@@ -23,6 +23,7 @@ from looptune.backends.codegen.kernel import check_elements, shared_bytes
 from looptune.backends.early_stop import run_in_batches
 from looptune.backends.opencl.writer import NAME, device_text, file_text, machine
 from looptune.core.errors import ResourceError, TargetError
+from looptune.core.short_floats import rounded
 from looptune.ir.nodes import Scalar
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
@@ -227,7 +228,7 @@ class OpenClProgram(Program):
             own, block = self.kernels[kernel.name], (*kernel.block, 1)
             for place, name in enumerate(kernel.scalars, len(kernel.arrays)):
                 number = env[name] if name in env else scalars[name]
-                number = float(np.float16(number)) if name in halves else number
+                number = rounded(number, halves[name]) if name in halves else number
                 own.set_arg(place, np.dtype(scalar_type(self.plan, name)).type(number))
             around = tuple(blocks * threads for blocks, threads in zip(grid, block, strict=True))
             cl.enqueue_nd_range_kernel(queue, own, around, block)

@@ -70,8 +70,8 @@ class OpenClWriter(CWriter):
 
     barrier = _BARRIER
     types = MappingProxyType({
-        "float16": "ushort", "float32": "float", "float64": "double", "int8": "char", "int16": "short",
-        "int32": "int", "int64": "long",
+        "float16": "ushort", "bfloat16": "ushort", "float32": "float", "float64": "double",
+        "int8": "char", "int16": "short", "int32": "int", "int64": "long",
         "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong", "bool": "uchar",
     })  # fmt: skip
     wide_suffix = "L"

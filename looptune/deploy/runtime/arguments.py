@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from looptune.core.short_floats import BFLOAT, SHORT_EPS, rounded
+
 
 class Parameter(NamedTuple):
     """A parameter of the codelet; ``array`` is False for a scalar, ``written``: the kernels change the array.
@@ -45,10 +47,11 @@ class DeviceBuffer(NamedTuple):
 
 
 TYPES = (
-    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "bool"
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "bool",
+    "bfloat16",
 )  # fmt: skip
 # Looked up at every call: what an array says of its type, without making anything.
-TYPESTR = {name: np.dtype(name).str for name in TYPES}
+TYPESTR = {name: "<V2" if name == BFLOAT else np.dtype(name).str for name in TYPES}
 TORCH = {name: f"torch.{name}" for name in TYPES}
 
 Shape = tuple["int | None", ...]
@@ -149,11 +152,11 @@ def integer(p: Parameter, given: Any) -> int:
 
 
 def number(p: Parameter, given: Any) -> float:
-    """Return the number, rounded if it is a ``_Float16`` in C. Raises TypeError if it is not a real number."""
-    if type(given) is float and p.dtype != "float16":
+    """Return the number, rounded if it is a float of 16 bits in C. Raises TypeError if it is not a real number."""
+    if type(given) is float and p.dtype not in SHORT_EPS:
         return given
     try:
-        return float(np.float16(float(given))) if p.dtype == "float16" else float(given)
+        return rounded(float(given), p.dtype) if p.dtype in SHORT_EPS else float(given)
     except (TypeError, ValueError):
         raise TypeError(f"{p.name} is a number ({p.dtype}), got {_shown(given)}") from None
 
@@ -173,7 +176,7 @@ def on_device(p: Parameter, array: Any, shape: Shape, stream: int) -> DeviceBuff
 def on_host(p: Parameter, array: Any, shape: Shape) -> np.ndarray:
     """Return the array as a NumPy array that shares its memory."""
     if hasattr(array, "data_ptr") and not array.is_cuda:
-        array = array.detach().numpy()
+        array = tensor_memory(array)
     if not isinstance(array, np.ndarray):
         raise TypeError(f"{p.name} must be an array of {p.dtype}, got {type(array).__name__}")
     check_array(p, str(array.dtype), array.shape, shape)
@@ -182,6 +185,17 @@ def on_host(p: Parameter, array: Any, shape: Shape) -> np.ndarray:
     if p.written and elements_overlap(array):
         raise ValueError(f"{p.name} is written, but elements of the array given share memory: pass a copy")
     return array if type(array) is np.ndarray else array.view(np.ndarray)
+
+
+def tensor_memory(tensor: Any) -> np.ndarray:
+    """Return a tensor of torch in the host's memory as a NumPy array of the same memory."""
+    tensor = tensor.detach()
+    if str(tensor.dtype) != TORCH[BFLOAT]:
+        memory: np.ndarray = tensor.numpy()
+        return memory
+    # NumPy's array of this type is that of ml_dtypes, which torch does not know.
+    bits: np.ndarray = tensor.view(sys.modules["torch"].int16).numpy()
+    return bits.view(BFLOAT)
 
 
 def _torch(p: Parameter, tensor: Any, shape: Shape) -> DeviceBuffer | None:
@@ -243,7 +257,7 @@ def _dlpack(p: Parameter, array: Any, shape: Shape, stream: int) -> DeviceBuffer
     get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     tensor = _Tensor.from_address(get(capsule, b"dltensor"))
     given = tuple(tensor.shape[: tensor.ndim])
-    kind = {0: "int", 1: "uint", 2: "float"}.get(tensor.code, f"type code {tensor.code} of ")
+    kind = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}.get(tensor.code, f"type code {tensor.code} of ")
     check_array(p, f"{kind}{tensor.bits}" + (f"x{tensor.lanes}" if tensor.lanes != 1 else ""), given, shape)
     if tensor.strides and not is_contiguous(given, tuple(tensor.strides[: tensor.ndim]), 1):
         raise ValueError(f"{p.name} must be contiguous, in C's order: pass a contiguous copy")

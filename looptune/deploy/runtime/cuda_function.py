@@ -41,6 +41,7 @@ from looptune.deploy.runtime.arguments import (
     on_device,
     on_host,
     reader,
+    tensor_memory,
 )
 from looptune.deploy.runtime.constant_sizes import MOST_SPECIALIZED, SPECIALIZE, Sizes, with_constants
 from looptune.deploy.runtime.cubin_cache import cached_cubin
@@ -393,7 +394,7 @@ def _fetch(stages: Sequence[Stage], where: int) -> None:
     check(driver.cuStreamSynchronize(driver.CUstream(where)))
     for p, array, place in stages:
         if p.written:
-            target = array if isinstance(array, np.ndarray) else array.detach().numpy()
+            target = array if isinstance(array, np.ndarray) else tensor_memory(array)
             target[...] = fetched(place.pointer, place.items, p.dtype).reshape(target.shape)
 
 

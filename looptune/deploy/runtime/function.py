@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from looptune.core.short_floats import SHORT_EPS
 from looptune.deploy.runtime.arguments import Parameter, Shape, integer
 from looptune.deploy.runtime.independent import independent
 from looptune.deploy.runtime.lookup import Device, Match, look_up, warned
@@ -177,8 +178,8 @@ def in_order(
 
 
 def as_compiled(arrays: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yield the arrays as code takes them that Numba compiles for a CPU: a half is its 16 bits."""
-    return (a.view(np.uint16) if a.dtype == np.float16 else a for a in arrays)
+    """Yield the arrays as code takes them that Numba compiles for a CPU: a float of 16 bits is these."""
+    return (a.view(np.uint16) if a.dtype.name in SHORT_EPS else a for a in arrays)
 
 
 def verify(

@@ -29,6 +29,7 @@ import numpy as np
 from jax import numpy as jnp
 
 from looptune.core.cache_file import publish_file, read_published
+from looptune.core.short_floats import SHORT_EPS
 from looptune.deploy.runtime.arguments import Parameter, Shape, check_array, integer, number
 from looptune.deploy.runtime.module_folder import module_folder
 from looptune.runtime.array_reach import Reach, array_reaches, too_short_message
@@ -167,7 +168,7 @@ class JaxFunction:
                     f"{p.name} is a number (float64), and JAX has rounded it to {given.dtype}: give it as one of "
                     'Python which jax.jit does not trace, or jax.config.update("jax_enable_x64", True)'
                 )
-            rounded = given.astype(jnp.float16) if p.dtype == "float16" else given
+            rounded = given.astype(p.dtype) if p.dtype in SHORT_EPS else given
             return 0.0, rounded.astype(jnp.float64 if wide else jnp.float32)
         value = number(p, given)
         if self.kernel.platform != "cpu" or (p.dtype == "float64" and not wide):
@@ -223,11 +224,11 @@ def _compiled(name: str, files: Mapping[str, str], options: Sequence[str]) -> by
         raise RuntimeError(
             f"{name} is compiled when it is first called, and there is no C compiler: install gcc, or set CC"
         )
-    halves = half_flags() if any("_Float16" in text for text in files.values()) else ()
+    halves = half_flags(*files.values())
     if halves is None:
         raise RuntimeError(
-            f"{name} computes with _Float16 in float, and {compiler_command()[0]} rounds every operation on it: gcc "
-            "from version 12 and clang from version 16 do not"
+            f"{name} computes floats of 16 bits in float, and {compiler_command()[0]} rounds every operation on them: "
+            "gcc from version 12 and clang from version 16 do not"
         )
     with tempfile.TemporaryDirectory(prefix="looptune-jax-") as folder:
         for file, text in files.items():

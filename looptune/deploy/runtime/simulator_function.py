@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
+from looptune.core.short_floats import BFLOAT
 from looptune.deploy.runtime.arguments import Parameter, Shape, number, on_host
 from looptune.deploy.runtime.function import Function, in_order
 from looptune.deploy.runtime.lookup import Device
@@ -22,7 +23,7 @@ class Simulated(Function):
         values = self.values(ints)
         hosts = [on_host(p, a, s) for p, a, s in zip(self.arrays, arrays, self.shapes(values), strict=True)]
         self.check_memory(self.reach(values), [(host.ctypes.data, host.size) for host in hosts])
-        placed = [cuda.to_device(np.array(host, order="C").reshape(-1)) for host in hosts]
+        placed = [cuda.to_device(_as_compiled(np.array(host, order="C")).reshape(-1)) for host in hosts]
         real = [number(p, value) for p, value in zip(self.floats, floats, strict=True)]
         params = in_order(self.tuned.params, values, real, placed)
         match = self.match(ints)
@@ -30,7 +31,7 @@ class Simulated(Function):
         self.tuned.plans[match.plan].launches(self._launch, self._new, *params)
         for p, host, array in zip(self.arrays, hosts, placed, strict=True):
             if p.written:
-                host[...] = array.copy_to_host().reshape(host.shape)
+                host[...] = array.copy_to_host().view(host.dtype).reshape(host.shape)
 
     def _new(self, count: int, dtype: str, zeros: bool = False) -> Any:
         return cuda.to_device(np.zeros(count, dtype)) if zeros else cuda.device_array(count, dtype)
@@ -47,3 +48,8 @@ class Simulated(Function):
 
     def copied(self, p: Parameter, array: Any, shape: Shape, stream: Any) -> np.ndarray:
         return np.array(on_host(p, array, shape), order="C")
+
+
+def _as_compiled(array: np.ndarray) -> np.ndarray:
+    """Return the array as kernels take it: Numba has no bfloat16, which is its 16 bits."""
+    return array.view(np.uint16) if array.dtype.name == BFLOAT else array

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from looptune.frontend import c_ast
 from looptune.ir.simplify import evaluate
 
-BYTES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "float16": 2, "int32": 4, "uint32": 4, "float32": 4,
+BYTES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "float16": 2, "bfloat16": 2,
+         "int32": 4, "uint32": 4, "float32": 4,
          "int64": 8, "uint64": 8, "float64": 8}  # fmt: skip
 POINTER_BYTES = 8
 

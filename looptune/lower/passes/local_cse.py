@@ -29,7 +29,7 @@ from looptune.ir.def_use import names_in, referenced_names, written_names
 from looptune.ir.intervals import affine_terms, may_wrap
 from looptune.ir.nodes import Assign, Binary, Call, Cast, Const, Expr, Load, Node, Stmt, Unary, Var
 from looptune.ir.rewrite import rewrite, walk
-from looptune.ir.simplify import add, mul
+from looptune.ir.simplify import add, is_integer, mul
 from looptune.lower.passes.address_split import lower_bound
 from looptune.lower.passes.flat_arrays import flat_index, flatten_arrays
 from looptune.lower.thread_code import ThreadWalk
@@ -200,7 +200,7 @@ def _stored_once(body: tuple[Assign, ...], fresh: Callable[[str], str]) -> Itera
 def _last_update(body: tuple[Assign, ...], at: int) -> int:
     """Return the last of the updates of one element that begin there; between them only variables are set."""
     element, last = body[at].target, at
-    if not isinstance(element, Load) or not element.dtype.startswith("float"):
+    if not isinstance(element, Load) or is_integer(element.dtype):
         return at
     for k in range(at, len(body)):
         stmt = body[k]

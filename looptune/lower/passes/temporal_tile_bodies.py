@@ -19,7 +19,7 @@ from typing import Literal
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Assign, Binary, Call, Const, Expr, If, Load, Local, Loop, Node, Select, Stmt, Unary, Var
 from looptune.ir.rewrite import rewrite, substitute, walk
-from looptune.ir.simplify import add, mul
+from looptune.ir.simplify import add, is_integer, mul
 from looptune.lower.passes.flat_arrays import flat_index
 from looptune.lower.passes.temporal_tiling import tile_in_time
 from looptune.lower.plan import Kernel, Plan
@@ -502,7 +502,7 @@ class _Bodies:
         """Return the variable for values of a nest that can be computed anywhere; None where bounds come first."""
         match nest.body:
             case (Assign(Load(array, _, dtype), value),) if self.whole.columns > 1 and array in self.whole.source:
-                safe = dtype.startswith("float") and not any(
+                safe = not is_integer(dtype) and not any(
                     isinstance(n, (Call, Select)) or (isinstance(n, Load) and n.array not in self.whole.source)
                     or (isinstance(n, Binary) and n.op in ("/", "%") and not n.dtype.startswith("float"))
                     for n in walk(value))  # fmt: skip

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from looptune.core.floating_point import DEFAULT, Floats
+from looptune.core.short_floats import is_float
 from looptune.ir import interpreter, operation_count
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Array, Assign, Codelet, Const, If, Load, Loop, Scalar, Stmt, Var, While
@@ -233,7 +234,7 @@ _TIMES = "microseconds of each run"
 
 
 def _alike(a: np.ndarray, b: np.ndarray) -> bool:
-    return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
+    return bool(np.array_equal(a, b, equal_nan=is_float(a.dtype)))
 
 
 @contextmanager
