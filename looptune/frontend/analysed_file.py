@@ -1,7 +1,7 @@
 """A file as it is analysed where it cannot be compiled: static locals and the state of the C library at file scope.
 
 Constant arrays of many values are arrays at file scope of which nothing is known: a codelet would have an assignment
-for each value.
+for each value. What a call through a pointer calls is a function of which nothing is known.
 
 int next(void) {                          static int last_of_next = 1;
   static int last = 1;           ─▶       int next(void) { return last_of_next = last_of_next * 5; }
@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from looptune.frontend import c_ast
+from looptune.frontend.missing_declarations import with_missing_declarations
 from looptune.frontend.normalize.library_effects import POINTERS, STATES
 
 _LONGEST_LIST = 32
@@ -24,13 +25,17 @@ _LONGEST_LIST = 32
 
 
 def analysed_file(file: c_ast.File) -> c_ast.File:
-    """Return the file with static locals at file scope, and the variables of ``library_effects``."""
+    """Return the file with static locals at file scope, and the variables of ``library_effects``.
+
+    What missing headers would declare is declared.
+    """
+    file = with_missing_declarations(file)
     functions: list[c_ast.Function] = []
     found = [_without_list(d) for d in file.globals]
     for function in file.functions:
         statics = {d.name: replace(d, name=f"{d.name}_of_{function.name}") for d in _statics(function)}
         found += map(_without_list, statics.values())
-        functions.append(replace(function, body=_without(function.body, statics)) if statics else function)
+        functions.append(replace(function, body=_changed(function.body, statics)))
     state = c_ast.ArrayOf(c_ast.Basic("int64"), c_ast.Number("1"))
     found += (c_ast.Declare(name, state) for name in STATES)
     found.append(c_ast.Declare(POINTERS, c_ast.Pointer(c_ast.Basic("int64"))))
@@ -52,11 +57,25 @@ def _without_list(d: c_ast.Declare) -> c_ast.Declare:
     return replace(d, const=False, init=None) if d.const and _is_long(d) else d
 
 
-def _without(node: Any, statics: Mapping[str, c_ast.Declare]) -> Any:
+def _changed(node: Any, statics: Mapping[str, c_ast.Declare]) -> Any:
+    """Return a part of a function without declarations of static variables, and with calls of functions unknown."""
     match node:
         case c_ast.Name(name) if name in statics:
             return replace(node, name=statics[name].name)
         case c_ast.Block(items):
             kept = (i for i in items if not (isinstance(i, c_ast.Declare) and i.name in statics))
-            return replace(node, items=tuple(_without(i, statics) for i in kept))
-    return c_ast.map_children(lambda part: _without(part, statics), node)
+            return replace(node, items=tuple(_changed(i, statics) for i in kept))
+        case c_ast.PointerCall():
+            pointer, *args = node.expressions
+            node = c_ast.Call(f"*{_last_name(pointer)}", tuple(args), span=node.span)
+    return c_ast.map_children(lambda part: _changed(part, statics), node)
+
+
+def _last_name(e: Any) -> str:
+    """Return the field or variable that a pointer to a function is."""
+    match e:
+        case c_ast.Name(name) | c_ast.Field(_, name):
+            return name
+        case c_ast.Unary("*", inner) | c_ast.Index(inner) | c_ast.Cast(_, inner):
+            return _last_name(inner)
+    return ""

@@ -155,6 +155,23 @@ class StructLiteral(Unsupported):
 
 
 @dataclass(frozen=True, slots=True)
+class StatementExpression(Unsupported):
+    """Statements in parentheses, ``({ ... })`` of GNU C, whose value is that of the expression in the last one."""
+
+    body: Block | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PointerCall(Unsupported):
+    """A call through a pointer; ``parts`` are the pointer and the arguments, which are ``expressions``."""
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """Return the pointer and the arguments."""
+        return tuple(e for e in self.parts if isinstance(e, Expr))
+
+
+@dataclass(frozen=True, slots=True)
 class Basic:
     """An arithmetic type, or void."""
 

@@ -32,8 +32,10 @@ from looptune.frontend.other_languages import is_cxx
 from looptune.frontend.parse_errors import explain, skippable_range, unknown_type
 from looptune.frontend.parsed_nodes import as_written
 from looptune.frontend.pragma import Pragma, SourceText, classify, join_continued, span_over
+from looptune.frontend.predefined_macros import TYPEOF
 from looptune.frontend.scop_ends import with_pragmas
 from looptune.frontend.symbol_table import Options, Scope
+from looptune.frontend.types_of_expressions import with_known_types
 from looptune.ir.nodes import Const, Expr
 from looptune.ir.simplify import is_integer
 
@@ -187,6 +189,7 @@ class _Reader:
                     continue
         declared = replace_sizeof(tuple(variables), {d.name: d.type for d in variables}, ())
         found = (*self.constants, *(d for d in declared if isinstance(d, s.Declare)))
+        functions = [with_known_types(f, found) for f in functions]
         return s.File(nodes.merged_functions(functions), found, (), {f.name: f.result for f in functions}, tuple(texts))
 
     def type_text(self, name: str, kind: s.Type, node: Any) -> s.TypeText:
@@ -365,6 +368,9 @@ class _Reader:
             return self.types.get(tag, self.complete.get(tag, s.UnsupportedType(tag)))
         if node.name is not None:
             self.types[tag] = s.UnsupportedType(tag)
+        match node.decls:
+            case [c_ast.Decl(name=name, type=c_ast.ArrayDecl(dim=c_ast.UnaryOp() as of))] if name == TYPEOF:
+                return self.type(of.expr) if isinstance(of.expr, c_ast.Typename) else s.TypeOf(self.expr(of.expr))
         made: s.Type = s.UnsupportedType("a struct with bit-fields")
         if not any(getattr(d, "bitsize", None) is not None for d in node.decls):
             fields = tuple((d.name, self.type(d.type)) for d in node.decls if isinstance(d, c_ast.Decl))
@@ -576,11 +582,21 @@ class _Reader:
                     return s.StructLiteral("a compound literal", "a declared struct", (), kind, init, span=span)
                 return s.Unsupported("a compound literal", "a declared array", parts, span=span)
             case c_ast.FuncCall():
-                return s.Unsupported("a call through a pointer", "the function's name", parts, span=span)
+                called = tuple(map(self.expr, (node.name, *(node.args.exprs if node.args else ()))))
+                return s.PointerCall("a call through a pointer", "the function's name", called, span=span)
             case c_ast.Compound():
-                return s.Unsupported("({ … }), which is GNU C,", "its statements and an expression", parts, span=span)
+                return self.statement_expression(node, parts)
             case _:
                 return s.Unsupported("this expression", "plain arithmetic", parts, span=span)
+
+    def statement_expression(self, node: Any, parts: tuple[s.Expr, ...]) -> s.Unsupported:
+        """Return statements that are an expression of GNU C; those that a jump leaves are not supported."""
+        said = ("({ … }), which is GNU C,", "its statements and an expression")
+        body = self.block(node)
+        jumps = any(isinstance(n, s.Jump | s.Return | s.Label | s.Case) for n in s.walk(body))
+        if jumps or not body.items or not isinstance(body.items[-1], s.Evaluate):
+            return s.Unsupported(*said, parts, span=self.span(node))
+        return s.StatementExpression(*said, (), body, span=self.span(node))
 
 
 def _complete_structs(

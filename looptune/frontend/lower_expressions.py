@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 MOST_NODES = 20_000
 """Of one expression."""
 
-_HEADER_CONSTANTS: dict[str, Const] = {
+HEADER_CONSTANTS: dict[str, Const] = {
     "M_PI": Const(math.pi, "float64"), "M_PI_2": Const(math.pi / 2, "float64"),
     "M_PI_4": Const(math.pi / 4, "float64"), "M_E": Const(math.e, "float64"),
     "M_SQRT2": Const(math.sqrt(2), "float64"), "M_LN2": Const(math.log(2), "float64"),
@@ -133,8 +133,8 @@ class Expressions:
         if e.name in scope.arrays:
             storage = scope.arrays[e.name]
             raise refuse(f"the array {base(e.name)} without an index", f"{base(e.name)}{'[…]' * storage.rank}", e.span)
-        if e.name in _HEADER_CONSTANTS:
-            return _HEADER_CONSTANTS[e.name]
+        if e.name in HEADER_CONSTANTS:
+            return HEADER_CONSTANTS[e.name]
         raise scope.undeclared(e)
 
     def global_value(self, e: c_ast.Name, declared: c_ast.Declare) -> Expr | None:

@@ -1,7 +1,8 @@
 """The macros that every translation unit begins with: those of the machine's C compiler, and a few of our own.
 
 ``cc -dM -E`` lists the compiler's. If there is no cc, or it fails, a fixed set describes gcc on 64-bit Linux.
-Extensions of GNU C in front of declarations, which pycparser does not read, are replaced by standard C or removed.
+Extensions of GNU C in front of declarations, which pycparser does not read, are replaced by standard C or removed;
+``typeof(x)`` is replaced by a struct that names x.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+TYPEOF = "looptune_typeof"
+"""The only field of the struct that stands for ``typeof(x)``, an array of ``sizeof(x)`` elements."""
+_TYPEOF = f"struct {{ char {TYPEOF}[sizeof(x)]; }}"
 GNU = {
     "__restrict__": "restrict", "__restrict": "restrict", "__inline__": "inline", "__inline": "inline",
     "__const": "const", "__const__": "const", "__volatile__": "volatile", "__volatile": "volatile",
@@ -23,6 +27,7 @@ GNU = {
     "__imag__": "~(__imag__)", "__imag": "~(__imag__)",
     "__thread": "", "__builtin_expect(x,y)": "(x)", "__builtin_assume_aligned(x,...)": "(x)",
     "__builtin_unreachable()": "((void)0)",
+    "typeof(x)": _TYPEOF, "__typeof__(x)": _TYPEOF, "__typeof(x)": _TYPEOF,
 }  # fmt: skip
 """Spellings of GNU C, as macros; ``__real__ z`` becomes a unary expression that pycparser reads."""
 COMPLEX = {"complex": "_Complex", "I": "_Complex_I"}

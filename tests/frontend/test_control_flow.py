@@ -25,6 +25,18 @@ void f(int n, int x, const int a[n], int at[3]) {
   for (i = n - 1; i >= 0; i -= 2) if (a[i] == x) break; else at[1] += a[i];
   at[2] = i;
 }""",
+    "statements in expressions": """
+#define MAX(a, b) ({ __typeof__(a) _a = (a); __typeof__(b) _b = (b); _a > _b ? _a : _b; })
+#define SQUARE(x) ({ double t = (x); t * t; })
+#define HALVED(x) ({ int r = (x); if (r > 3) r -= 2; for (int q = 0; q < 2; q++) r /= 2; r; })
+void f(int n, double x[n], int z[n]) {
+  for (int i = 0; i < n; i++) x[i] = MAX(x[i], SQUARE(x[i] / 4)) + MAX(2, z[i]);
+  for (int i = 0; i < n; i++)
+    if (x[i] > 0 && SQUARE(x[i]) > 0.5) z[i] += HALVED(z[i]); else z[i] = z[i] ? MAX(z[i], 2) : 1;
+  for (int i = 0; i < n; i++) { typeof(x[0]) *p = x + i; *p = *p * 2 + ({ z[i]++; z[i]; }); (void)({ z[i] += 2; 0; }); }
+  for (int i = 0; i < n; i++) z[i] = ({ int k = z[i]; k++; }) + MAX(MAX(1, z[i]), SQUARE(2.0));
+  for (int i = 0; i < MAX(n - 2, 0); i++) x[i] += ({ int k = i; while (k > 2) k -= 2; k; });
+}""",
     "a bound that the body writes": """
 void f(int n, int a[n + 3], int b[2]) {
   int k = 0;

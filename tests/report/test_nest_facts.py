@@ -132,3 +132,24 @@ def _run(codelet: Codelet, seed: int) -> dict[str, list[float]]:
     scalars = {p.name: {"n": 5, "m": 4}.get(p.name, 1 + seed) for p in codelet.params if isinstance(p, Scalar)}
     interpreter.run(codelet, arrays, scalars)
     return {name: value.tolist() for name, value in arrays.items()}
+
+
+def test_what_the_text_shows_is_said_where_isl_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls with an order, jumps and scalars that iterations hand on; a sum is not called sequential."""
+
+    def gives_up(*_: object) -> None:
+        raise UnsupportedError("too complex to analyse")
+
+    loops = [
+        ('x[i] = d[i]; puts("");', "it calls puts in this order"),
+        ("if (d[i]) return; x[i] = 0;", "a jump may end it early"),
+        ("if (x[i] > t) { k = i; t = x[i]; }", "which one before may set"),
+        ("t += x[i];", "cannot be analysed"),
+        ("t = x[i]; y[i] = t;", "cannot be analysed"),
+    ]
+    found = nests(tmp_path, "\n".join(f"for (i = 0; i < n; i++) {{ {body} }}" for body, _ in loops) + " y[k] = t;")
+    monkeypatch.setattr(Analysis, "verdict", gives_up)
+    for nest, (_, said) in zip(found, loops, strict=True):
+        (fact,) = facts(nest)
+        assert said in because(fact)
+        assert (fact.kind == "unknown") == (said == "cannot be analysed")

@@ -177,6 +177,37 @@ def test_functions_of_other_files_and_recursive_ones_have_an_order(tmp_path: Pat
     ]
 
 
+MISSING = """
+#include "params.h"
+#include <mpi.h>
+static double u[NX][NY / 2 * 2 + 1], table[2 * NX];
+void f(grid_t *g, MPI_Comm c, int n) {
+  MPI_Request r[2]; MPI_Status s; real_t t = 0;
+  for (int i = 1; i < NX - 1; i++) for (int j = 0; j < NY; j++) u[i][j] = DT * u[i][j];
+  for (int i = 0; i < g->n; i++) g->x[i] = g->y[i] * SCALE;
+  for (int i = 0; i < n; i++) { MPI_Irecv(&r[0], c); if (s.MPI_SOURCE == MPI_ANY_SOURCE) MPI_Wait(&r[0], &s); }
+  for (int i = 0; i < NX; i++) table[i] = table[i + NX];
+  for (int i = 0; i < n; i++) weights[i] = weights[i + 1];
+  for (int i = 0; i < n; i++) t += g->x[i];
+  for (int i = 0; i < n; i++) g->solve(g->x, i);
+  g->sum = t;
+}
+"""
+
+
+def test_what_missing_headers_declare_is_found_in_the_text(tmp_path: Path) -> None:
+    """Names are integers or arrays, types are numbers, or structs with the fields that the text names."""
+    (tmp_path / "program.c").write_text(MISSING)
+    (file,) = found(tmp_path / "program.c")
+    assert [n.verdict for n in file.nests] == [
+        "parallel", "parallel", "sequential", "parallel", "sequential", "reduction", "sequential",
+    ]  # fmt: skip
+    assert "calls MPI_Irecv in this order" in file.nests[2].reason
+    assert "anti on weights" in file.nests[4].reason
+    assert "calls g->solve in this order" in file.nests[6].reason
+    assert all(n.obstacle for n in file.nests)
+
+
 def test_the_table_has_a_command_that_tunes(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(program.parents[1])
     shown = text.text(found(program.parents[1]))
@@ -189,7 +220,8 @@ def test_the_table_has_a_command_that_tunes(program: Path, monkeypatch: pytest.M
 def test_a_missing_header_is_named_and_hides_nothing_else(program: Path) -> None:
     (file,) = found(program)
     assert file.missing == ("sizes.h",)
-    assert {n.verdict for n in file.nests} == {"not supported"}
+    assert [n.verdict for n in file.nests] == ["sequential", "parallel"]
+    assert all(n.obstacle for n in file.nests)
 
 
 def test_a_compilation_database_has_the_folders_and_macros(program: Path) -> None:

@@ -198,7 +198,11 @@ class Calls:
         """
         function = self.function(call.name)
         if function is None and is_library_call(call):
-            return LibraryCalls(self.kind, self.types, self.parameters, self.numbers).statements(call, wants_value)
+            try:
+                return LibraryCalls(self.kind, self.types, self.parameters, self.numbers).statements(call, wants_value)
+            except UnsupportedError:
+                if not self.analysed_only:
+                    raise
         number = 0 if function is None else next(self.numbers)
         many = self.analysed_only and number > _MOST_ANALYSED
         if function is None or many or self.is_modelled_recursion(function):

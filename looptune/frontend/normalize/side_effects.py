@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from looptune.core.errors import UnsupportedError
 from looptune.frontend import c_ast
-from looptune.frontend.name_resolution import base
+from looptune.frontend.name_resolution import assigned_names, base, used_names
 from looptune.frontend.normalize.calls import Calls, calls_of
 from looptune.frontend.normalize.library_effects import row_allocation
 from looptune.frontend.normalize.struct_layout import lvalue_type
@@ -98,6 +98,8 @@ class _Effects:
                 return (*before, c_ast.If(cond, c_ast.Block(self.statement(rhs)), c_ast.Block(()), span=e.span))
             case c_ast.Cast(c_ast.Basic("void"), arg):
                 return self.statement(arg)
+            case c_ast.StatementExpression(body=c_ast.Block((*items, c_ast.Evaluate(last)))):
+                return (*self.block(tuple(items)), *self.statement(last))
             case c_ast.Call() if self.calls.is_inlined(e):
                 _Order(self.calls).check(e)
                 run = _Run(self)
@@ -228,7 +230,7 @@ class _Effects:
 
     def has_effects(self, e: Any) -> bool:
         return any(
-            isinstance(n, c_ast.Assignment | c_ast.Comma | c_ast.StructLiteral)
+            isinstance(n, c_ast.Assignment | c_ast.Comma | c_ast.StructLiteral | c_ast.StatementExpression)
             or (isinstance(n, c_ast.Unary) and n.op in ("++", "--"))
             or (isinstance(n, c_ast.Call) and self.calls.is_inlined(n))
             for n in c_ast.walk(e)
@@ -322,6 +324,9 @@ class _Run:
                 for part in parts[:-1]:
                     self.before += self.effects.statement(part)
                 return self.of(parts[-1])
+            case c_ast.StatementExpression(body=c_ast.Block((*items, c_ast.Evaluate(last)))):
+                self.before += self.effects.block(tuple(items))
+                return self.settled(last)
             case c_ast.Binary("&&" | "||"):
                 return self.logical(e)
             case c_ast.Ternary():
@@ -338,6 +343,16 @@ class _Run:
         made, value = self.effects.calls.inlined(replace(e, args=args), wants_value)
         self.before += self.effects.block(made)
         return value
+
+    def settled(self, e: c_ast.Expr) -> c_ast.Expr:
+        """Return the value of an expression whose effects are all done before the rest of the full expression."""
+        run = self.effects.run(e)
+        self.before += run.before
+        if not run.after:
+            return run.value
+        name = self.effects.fresh(e.span)
+        self.before += (self.effects.variable(name, run.value), *run.after)
+        return name
 
     def point(self, e: c_ast.Expr) -> c_ast.Expr:
         """Return the truth of an operand before a sequence point, at which its effects are done."""
@@ -456,6 +471,8 @@ class _Order:
                 return found
             case c_ast.Call() if self.calls.is_inlined(e):
                 return self.unordered(e.args, e.span).joined(self.called(e))
+            case c_ast.StatementExpression(body=c_ast.Block() as body):
+                return self.inside(body)
             case _:
                 return self.unordered(c_ast.children(e), e.span)
 
@@ -483,6 +500,13 @@ class _Order:
         function = self.calls.function(call.name)
         reads = frozenset[str]() if function is None else self.calls.read(function)
         return _Touched(reads, by_calls=self.calls.written(call))
+
+    def inside(self, body: c_ast.Block) -> _Touched:
+        """Return what the statements of an expression change and read, of what is declared around them."""
+        nodes = list(c_ast.walk(body))
+        own = frozenset(n.name for n in nodes if isinstance(n, c_ast.Declare))
+        calls = frozenset().union(*(self.calls.written(n) for n in nodes if isinstance(n, c_ast.Call)))
+        return _Touched(used_names((body,)) - own, assigned_names((body,)) - own, calls - own)
 
     def unordered(self, parts: Iterable[Any], span: Span) -> _Touched:
         found = _Touched()

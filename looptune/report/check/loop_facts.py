@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from looptune.core.source import Span
 from looptune.frontend.normalize.library_effects import STATES
-from looptune.ir.nodes import Assign, If, Load, Loop, Stmt, While
+from looptune.ir.def_use import target_name, upward_exposed_uses
+from looptune.ir.nodes import Assign, If, Load, Loop, Stmt, Var, While
 from looptune.ir.rewrite import walk
 from looptune.poly.carried_dependence import Reason
 from looptune.poly.legality import Reduction
@@ -32,7 +34,8 @@ class LoopFacts:
     ``shared``: locals of which threads cannot have copies, so that the loop runs in order.
     ``left_at``: the jump that may end the loop early, where it is sequential for that reason; ``ordered_at``: the call
     that has to happen in the order of the iterations. ``data``: the subscript that comes from data, where the loop is
-    sequential because two iterations access the same element for some data.
+    sequential because two iterations access the same element for some data. ``carried``: the scalar that an iteration
+    may read before it sets it, and that another one may have set, where that shows that the loop is sequential.
     """
 
     number: int
@@ -48,6 +51,7 @@ class LoopFacts:
     left_at: Span | None = None
     ordered_at: Span | None = None
     data: Unanalysable | None = None
+    carried: Var | None = None
 
 
 def loop_facts(analysis: Analysis, flags: Collection[str] = ()) -> Iterator[LoopFacts]:
@@ -94,6 +98,34 @@ def facts_of_loop(analysis: Analysis, loop: Loop, depth: int, flags: Collection[
     left_at = reason.dependence.source if reason is not None and reason.dependence.array in flags else None
     return LoopFacts(loop.number, loop.var, depth, loop.span, kind, tuple(reversed(sums.values())), private,
                      tuple(shared), reason, unknown, left_at)  # fmt: skip
+
+
+def facts_of_text(loop: Loop, depth: int, flags: Collection[str] = ()) -> LoopFacts | None:
+    """Return what the text of a loop shows about it, for loops on which isl gives up; None if that is nothing.
+
+    It is sequential if it calls what has an order, or reads scalars that the iteration before may have set. Scalars
+    that are only added to may be sums, of which nothing is said.
+    """
+    found = LoopFacts(loop.number, loop.var, depth, loop.span, "sequential")
+    ordered = _ordered_call(loop)
+    if ordered is not None:
+        return replace(found, ordered_at=ordered)
+    exposed = upward_exposed_uses(loop.body)
+    sets = [n for n in walk(loop.body) if isinstance(n, Assign) and isinstance(n.target, Var)]
+    for n in sets:
+        if isinstance(n.target, Var) and n.target.name in exposed & {*flags}:
+            return replace(found, left_at=n.span)
+    for n in sets:
+        if isinstance(n.target, Var) and n.target.name in exposed and not _may_be_sum(n.target.name, loop):
+            return replace(found, carried=replace(n.target, span=n.span))
+    return None
+
+
+def _may_be_sum(name: str, loop: Loop) -> bool:
+    """Tell whether a scalar is only used to set it again."""
+    own = [n for n in walk(loop.body) if isinstance(n, Assign) and target_name(n.target) == name]
+    elsewhere = Counter(n.name for n in walk(loop.body) if isinstance(n, Var))[name]
+    return elsewhere == sum(Counter(n.name for n in walk(a) if isinstance(n, Var))[name] for a in own)
 
 
 def _named(about: Unanalysable) -> Unanalysable:

@@ -2,7 +2,8 @@
 
 Where a loop cannot be analysed in its nest, or isl gives up on the nest, the loop is analysed as a codelet of its own
 (``poly/loop_alone``). If it carries a dependence because of a subscript that comes from data, it is sequential: its
-arrays may hold data for which two iterations access one element.
+arrays may hold data for which two iterations access one element. If isl gives up on the loop alone as well, what its
+text shows is said (``facts_of_text``).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from looptune.ir.rewrite import substitute, walk
 from looptune.poly.affine import to_isl
 from looptune.poly.domain import Unanalysable
 from looptune.poly.loop_alone import LoopAlone, loop_alone
-from looptune.report.check.loop_facts import LoopFacts, facts_of_loop, nested_loops
+from looptune.report.check.loop_facts import LoopFacts, facts_of_loop, facts_of_text, nested_loops
 from looptune.report.check.text_names import in_text_names
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.directives.base import statement_names
@@ -65,16 +66,23 @@ def _alone(codelet: Codelet, found: LoopFacts, flags: Collection[str]) -> LoopFa
         return None
     try:
         analysis = Analysis(alone.codelet)
-        loop = next(f for f, _ in nested_loops(alone.codelet.body) if f.number == found.number)
-        assert isinstance(loop, Loop), "it is the same loop"
+        loop = _loop_of(alone.codelet, found.number)
         own = facts_of_loop(analysis, loop, 0, flags)
         if own.kind == "unknown":
             own = _with_data(analysis, loop, own)
         elif own.kind == "sequential" and own.reason is not None and _needs_products(analysis, alone, own):
             return None
     except LooptuneError:
-        return None
+        of_text = facts_of_text(_loop_of(codelet, found.number), found.depth, flags)
+        return None if of_text is None else in_text_names(of_text, alone.terms)
     return None if own.kind == "unknown" else replace(in_text_names(own, alone.terms), depth=found.depth)
+
+
+def _loop_of(codelet: Codelet, number: int) -> Loop:
+    """Return the counted loop of this number."""
+    loop = next(f for f, _ in nested_loops(codelet.body) if f.number == number)
+    assert isinstance(loop, Loop), "it is a counted loop"
+    return loop
 
 
 def _needs_products(analysis: Analysis, alone: LoopAlone, found: LoopFacts) -> bool:

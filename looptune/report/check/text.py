@@ -107,12 +107,14 @@ def because(f: LoopFacts) -> str:
         case "unknown":
             assert f.unknown is not None, "what is unknown has a reason"
             return f"{f.unknown}, {location(f.unknown.span, f.span)}"
-    if f.reason is None:
-        return "each iteration decides whether there is a next one"
     if f.ordered_at is not None:
         return f"it calls {_function(f.ordered_at)} in this order, {location(f.ordered_at, f.span)}"
     if f.left_at is not None:
         return f"a jump may end it early, {location(f.left_at, f.span)}"
+    if f.carried is not None:
+        return f"an iteration reads {f.carried.name}, which one before may set, {location(f.carried.span, f.span)}"
+    if f.reason is None:
+        return "each iteration decides whether there is a next one"
     if f.data is not None:
         return f"{f.data.what} comes from data and may be the same in two iterations, {location(f.data.span, f.span)}"
     d, others = f.reason.dependence, [a for a in f.reason.arrays if a != f.reason.dependence.array]
@@ -126,9 +128,12 @@ def because(f: LoopFacts) -> str:
 
 
 def _function(call: Span) -> str:
-    """Return the function's name at the place of its call."""
-    found = re.match(r"\w+", call.text[call.col - 1 :])
-    return "a function" if found is None else found[0]
+    """Return the function's name at the place of its call, or the pointer through which it is called."""
+    found = _CALLED.match(call.text, call.col - 1)
+    return "a function" if found is None else found[1]
+
+
+_CALLED = re.compile(r"(\w+(?:(?:\.|->)\w+|\[[^]]*\])*(?=\s*\()|\w+)")
 
 
 def dependence_ends(d: Violation, loop: Span) -> Iterator[str]:
