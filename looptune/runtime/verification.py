@@ -53,7 +53,7 @@ class ReferenceComparison:
 
     def error(self, got: Mapping[str, np.ndarray]) -> float | None:
         """Return the largest error of a result, as ``tolerance`` relates it; None without floats to compare with."""
-        pairs = [(want, got[name]) for name, want in self.expected.items() if want.dtype.kind == "f"]
+        pairs = [(want, got[name]) for name, want in self.expected.items() if is_float(want.dtype)]
         return max((relative_error(want, have) for want, have in pairs), default=None)
 
     def errors(self, got: Mapping[str, np.ndarray]) -> tuple[float, float] | None:

@@ -113,7 +113,7 @@ def test_all_blocks_are_launched_together(gpu: SimpleNamespace) -> None:
     first, second = gpu.driver.launched
     assert (first.grid, first.block, first.stream) == ((264, 1, 1), (32, 1, 1), 7)
     assert second.grid == first.grid
-    (((zeroed, _, size),),) = [gpu.driver.calls("cuMemsetD8")]
+    (((zeroed, _, size, _),),) = [gpu.driver.calls("cuMemsetD8Async")]
     assert size == 8
     assert gpu.tools.words(second, 21)[4::7] == [8192, 8704, zeroed]
     assert gpu.driver.calls("cuStreamSynchronize")

@@ -410,6 +410,26 @@ def test_many_launches_become_one_graph(gpu: SimpleNamespace) -> None:
     assert (len(driver.launched), len(driver.calls("cuGraphLaunch"))) == (160, 2)
 
 
+@cuda
+@pytest.mark.filterwarnings("ignore:rows")
+def test_the_first_call_may_be_captured(tmp_path: Path) -> None:
+    """Of a plan with arrays of its own, which a capture otherwise does not let it allocate; they stay as long as it."""
+    tools = importlib.import_module("tests.helpers.fake_cuda_driver")
+    unit = load(ROWS)
+    lines = "loop j: parallel\nloop j: rfactor 4"
+    db = synthetic_database.keep(
+        tmp_path / "db", synthetic_database.context(unit, {"n": 12, "m": 20}), {"": 9.0, lines: 5.0}
+    )
+    made = imported(written(tmp_path, ROWS, db))
+    driver = tools.install(made)
+    driver.streams_capture = 1
+    for n in range(12, 12 + 70):
+        made.rows(n, 20, tools.DeviceArray((n, 20)), *(tools.DeviceArray((k,)) for k in (n, 20)), stream=7)
+    assert driver.mode == driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL
+    assert len(made.CALL.own.ready) == 64
+    assert len(made.CALL.captured) == 70
+
+
 @pytest.mark.filterwarnings("ignore:axpy")
 def test_threads_do_not_mix_their_arrays(gpu: SimpleNamespace) -> None:
     """Every launch has the arrays of the thread that made it; a kernel is compiled once for all."""

@@ -39,6 +39,7 @@ class Driver:
     own: threading.local = field(default_factory=threading.local)
     quick: bool = False
     streams_capture: int = 0
+    mode: Any = real.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL
 
     def __getattr__(self, name: str) -> Any:
         """What a test does not look at: noted, and it worked."""
@@ -75,9 +76,15 @@ class Driver:
     def cuStreamIsCapturing(self, stream: int) -> tuple[Any, int]:
         return OK, self.streams_capture
 
+    def cuThreadExchangeStreamCaptureMode(self, mode: Any) -> tuple[Any, Any]:
+        before, self.mode = self.mode, mode
+        return OK, before
+
     def cuMemAlloc(self, nbytes: int) -> tuple[Any, int]:
         if nbytes == 0:
             return WRONG, 0
+        if self.streams_capture and self.mode != real.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED:
+            return real.CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 0
         made = ctypes.create_string_buffer(nbytes + 16)
         address = -(-ctypes.addressof(made) // 16) * 16
         self.held[address] = made

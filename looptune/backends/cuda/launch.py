@@ -82,8 +82,11 @@ class Scratch(Memory):
         size = max(1, count * np.dtype(dtype).itemsize)
         super().__init__(size)
         if zeros:
-            check(driver.cuMemsetD8(self.pointer, 0, size))
-            check(driver.cuStreamSynchronize(driver.CUstream(0)))  # a launch on another stream would not wait
+            # The default stream cannot be used while a stream is captured that waits for it.
+            stream = check(driver.cuStreamCreate(1))
+            check(driver.cuMemsetD8Async(self.pointer, 0, size, stream))
+            check(driver.cuStreamSynchronize(stream))
+            check(driver.cuStreamDestroy(stream))
 
 
 class ParameterBlock:

@@ -46,6 +46,7 @@ from looptune.deploy.runtime.arguments import (
 from looptune.deploy.runtime.constant_sizes import MOST_SPECIALIZED, SPECIALIZE, Sizes, with_constants
 from looptune.deploy.runtime.cubin_cache import cached_cubin
 from looptune.deploy.runtime.devices import (
+    allowed_in_capture,
     capturing,
     context_device,
     cubin,
@@ -117,6 +118,8 @@ class Gpu(Function):
         self.prepared: dict[tuple[str, Any, Sizes], bytes] = {}
         self.specialized: set[tuple[int, ...]] = set()
         self.compiling: dict[tuple[str, tuple[int, ...]], Compilation] = {}
+        self.captured: set[BoundPlan] = set()
+        """Those whose own arrays a graph of the program uses, which may be launched as long as the program runs."""
 
     def __call__(
         self, ints: tuple[Any, ...], floats: tuple[Any, ...], arrays: tuple[Any, ...], stream: Any = None
@@ -147,6 +150,8 @@ class Gpu(Function):
             if type(x) is not float:
                 floats = tuple(number(p, x) for p, x in zip(self.floats, floats, strict=True))
                 break
+        if bound.scratch and capturing(where):
+            self.captured.add(bound)
         others = _to_wait_for(lasts, where) if lasts else ()
         for other in others:
             order(other, where)
@@ -224,7 +229,8 @@ class Gpu(Function):
         held: OrderedDict[tuple[int, int, tuple[int, ...]], PreparedCall] = self.own.ready
         key = (context, where, values)
         if key not in held:
-            held[key] = self._made(context, where, values)
+            with allowed_in_capture():
+                held[key] = self._made(context, where, values)
             while len(held) > BOUND:
                 held.popitem(last=False)
         return held[key]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -122,6 +123,20 @@ def capturing(stream: int) -> bool:
     """
     status, found = driver.cuStreamIsCapturing(driver.CUstream(stream))
     return status == SUCCESS and int(found) == 1
+
+
+@contextmanager
+def allowed_in_capture() -> Iterator[None]:
+    """Let this thread allocate memory and load kernels, which CUDA otherwise forbids while a stream is captured.
+
+    Neither becomes a part of the graph; both are there when it is launched.
+    """
+    relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    before = check(driver.cuThreadExchangeStreamCaptureMode(relaxed))
+    try:
+        yield
+    finally:
+        check(driver.cuThreadExchangeStreamCaptureMode(before))
 
 
 @cache
