@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import product
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import COMPARISONS, Assign, Binary, Cast, Const, Expr, If, Load, Loop, Stmt, Unary, Var, While
@@ -254,6 +255,30 @@ def _compared(op: str, apart: Range | None, n: Binary) -> Expr | None:
 def difference_range(a: Expr, b: Expr, env: Mapping[str, Range]) -> Range | None:
     """Return the range of ``a - b``, or None where it is not known."""
     return _sum(*_differing(a, b), env)
+
+
+def bound_terms(e: Expr, op: Literal["min", "max"]) -> tuple[Expr, ...]:
+    """Return what a minimum or maximum is of, however it is nested; another expression by itself.
+
+    >>> bound_terms(Binary("min", Var("a"), Binary("min", Var("b"), Var("c"))), "min")[1].name
+    'b'
+    """
+    match e:
+        case Binary(has, lhs, rhs) if has == op:
+            return (*bound_terms(lhs, op), *bound_terms(rhs, op))
+    return (e,)
+
+
+def most_iterations(loop: Loop) -> int | None:
+    """Return a number of iterations that the loop never exceeds, or None if none follows from its bounds.
+
+    >>> low, high = Binary("max", Var("a"), Const(1)), Binary("min", Var("n"), Binary("+", Var("a"), Const(8)))
+    >>> most_iterations(Loop("i", low, high, ()))
+    8
+    """
+    pairs = product(bound_terms(loop.hi, "min"), bound_terms(loop.lo, "max"))
+    found = [r[1] for r in (difference_range(high, low, {}) for high, low in pairs) if r is not None]
+    return max(0, -(-min(found) // loop.step)) if found else None
 
 
 def _differing(a: Expr, b: Expr) -> Terms:

@@ -280,7 +280,18 @@ def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
     for thread in reversed(inside):
         body = (replace(thread, body=body),)
     turned = len(axes) == 2 and axes[0].thread_axis == "x"
-    return _bare(tuple(reversed(axes)) if turned else tuple(axes), block_size(loop), body)
+    team = Team("xy") if _for_whole_blocks(body) else None
+    return _bare(tuple(reversed(axes)) if turned else tuple(axes), block_size(loop), body, team)
+
+
+def _for_whole_blocks(body: tuple[Stmt, ...]) -> bool:
+    """Return whether the threads of a block run an iteration of the grid together: a sequential loop is a team's."""
+    match body:
+        case (Loop() as loop,):
+            return runs_in_one_block(loop)
+        case (If(_, then, ()),):
+            return _for_whole_blocks(then)
+    return False
 
 
 def _only_loop(body: tuple[Stmt, ...]) -> Loop | None:
@@ -322,7 +333,7 @@ def _shared(loop: Loop, known: frozenset[str]) -> Kernel | None:
         return None
     inner = _inner_axis(loop, known)
     if not loop.reductions:
-        if inner is not None or not needs_team(loop.body):
+        if inner is not None or not needs_team(loop.body) or _for_whole_blocks(loop.body):
             return None
         return _bare((loop,), block_size(loop), loop.body, Team("y" if loop.thread_axis == "x" else "x"))
     if inner is not None and has_disjoint_targets(loop, inner):
@@ -346,7 +357,8 @@ def _encloses(outer: Loop, inner: Loop) -> bool:
 def _bare(axes: tuple[Loop, ...], threads: tuple[int, int], body: tuple[Stmt, ...], team: Team | None = None) -> Kernel:
     """Return a kernel whose parameters are not known yet."""
     x, y = threads
-    dimensions = len(axes) + (0 if team is None else 2 if team.block_axis == "xy" and has_rows(body) else 1)
+    teams = 0 if team is None else 2 if team.block_axis == "xy" and has_rows(body) else 1
+    dimensions = teams if team is not None and team.block_axis == "xy" else len(axes) + teams
     shape = (1, 1) if not dimensions else (x * y, 1) if dimensions == 1 else (x, y)
     return Kernel("", axes, shape, body, (), (), (), team)
 

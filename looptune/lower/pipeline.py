@@ -20,6 +20,7 @@ from looptune.lower.machine import Machine
 from looptune.lower.mapping import check_names, map_loops
 from looptune.lower.passes.address_split import split_addresses
 from looptune.lower.passes.annotations import apply_annotations
+from looptune.lower.passes.block_copies import copy_block_elements
 from looptune.lower.passes.cpu_reassociation import reassociate
 from looptune.lower.passes.cpu_time_bands import make_bands
 from looptune.lower.passes.full_strips import version_strips
@@ -144,6 +145,10 @@ PASSES = (
     Pass("lane-registers",
          "holds elements in the registers of lanes; it needs all accesses of a team to an array",
          _each(keep_lane_elements), of="gpu", early=False),
+    Pass("block-copies",
+         "copies the elements that a block uses and writes in an iteration of the grid; it needs the phases of a team, "
+         "and precedes other copies",
+         _each(copy_block_elements), of="gpu", early=False),
     Pass("own-copies",
          "copies the elements that one thread or one block alone uses; it needs the phases of a team, and precedes the "
          "tiles of what several threads read",

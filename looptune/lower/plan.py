@@ -55,19 +55,19 @@ class Kernel:
 
     ``block`` is (x, y) threads; ``arrays`` and ``scalars`` are its parameters, in the codelet's order; ``locals`` are
     those of each thread. With a ``team``, ``body`` is what each of its threads would do alone, and the one axis, if
-    there is one, has the other dimension of the block. ``z_axis`` is a loop along z, each of whose iterations has
-    blocks of its own: an axis like the others, or one over partial sums. With a ``time_tile``, ``body`` is the loop
-    whose steps the blocks execute, and the axes go from the core of one tile to that of the next. ``sums``: what its
-    locals that hold sums stand for. ``annotations``: those that it inherits from its loops. ``blocks_per_sm``: blocks
-    per multiprocessor of a persistent kernel, else 0. ``steps``: the launches that the blocks of a persistent kernel
-    execute, with a barrier of all blocks after each; it has no body. ``packing``: the launched grid, if idle blocks are
-    left out. ``no_contraction``: its compiler must not contract products of floats with sums, see
-    ``lower.fp_contraction``. ``tiles``: what its threads do in place of ``body`` if blocks copy tiles to shared memory;
-    ``time_body``: the same with a ``time_tile``; ``warp_tiles``: the same if tensor cores compute its sums, and then a
-    block has more iterations than threads; ``serial``: what a core of a CPU does, including the loops of its
-    axes. ``exchanged``: the numbers of its blocks along x and y are exchanged, so that those along y are launched along
-    x. ``positions`` and ``values``: variables that passes made and that are set once: indices of arrays, in 32
-    unsigned bits, and others.
+    there is one, has the other dimension of the block; each iteration of the axes has a block if it is the team.
+    ``z_axis`` is a loop along z, each of whose iterations has blocks of its own: an axis like the others, or one over
+    partial sums. With a ``time_tile``, ``body`` is the loop whose steps the blocks execute, and the axes go from the
+    core of one tile to that of the next. ``sums``: what its locals that hold sums stand for. ``annotations``: those
+    that it inherits from its loops. ``blocks_per_sm``: blocks per multiprocessor of a persistent kernel, else 0.
+    ``steps``: the launches that the blocks of a persistent kernel execute, with a barrier of all blocks after each; it
+    has no body. ``packing``: the launched grid, if idle blocks are left out. ``no_contraction``: its compiler must not
+    contract products of floats with sums, see ``lower.fp_contraction``. ``tiles``: what its threads do in place of
+    ``body`` if blocks copy tiles to shared memory; ``time_body``: the same with a ``time_tile``; ``warp_tiles``: the
+    same if tensor cores compute its sums, and then a block has more iterations than threads; ``serial``: what a core of
+    a CPU does, including the loops of its axes. ``exchanged``: the numbers of its blocks along x and y are exchanged,
+    so that those along y are launched along x. ``positions`` and ``values``: variables that passes made and that are
+    set once: indices of arrays, in 32 unsigned bits, and others.
     """
 
     name: str
@@ -102,9 +102,13 @@ class Kernel:
     def grid_axes(self) -> tuple[tuple[Dimension, Loop], ...]:
         """Return each axis with its dimension of the grid, x first."""
         along: tuple[tuple[Dimension, Loop], ...] = (("z", self.z_axis),) if self.z_axis is not None else ()
-        if self.team is None:
+        if self.team is None or self.team.block_axis == "xy":
             return (*zip(_DIMENSIONS, reversed(self.axes), strict=False), *along)
         return (*(("y" if self.team.block_axis == "x" else "x", axis) for axis in self.axes), *along)
+
+    def is_of_blocks(self, axis: Loop) -> bool:
+        """Return whether each iteration of a loop of the grid has blocks of its own: along z, or all of a block."""
+        return axis is self.z_axis or (self.team is not None and self.team.block_axis == "xy")
 
     @property
     def makes_parts(self) -> bool:
@@ -123,6 +127,8 @@ class Kernel:
 
     def threads(self, dimension: Dimension) -> int:
         """Return how many iterations of its own a block has along a dimension: one for each thread, or each sum."""
+        if self.team is not None and self.team.block_axis == "xy":
+            return 1
         if self.warp_tiles is not None:
             return (self.warp_tiles.shape.columns, self.warp_tiles.shape.rows, 1)["xyz".index(dimension)]
         return 1 if self.time_tile is not None else (*self.block, 1)["xyz".index(dimension)]

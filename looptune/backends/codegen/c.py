@@ -190,7 +190,8 @@ class CWriter(CValues):
         if not isinstance(loop.hi, (Const, Var)):
             begins, ends = f"{begins}, {var}__end = {ends}", f"{var}__end"
         self.bind(loop.var, unsigned, loop)
-        yield f"{indent}for ({kind} {begins}; {var} < {ends}; {var} += {loop.step * lanes}) {{"
+        following = f"{var} = {ends}" if lane and self.runs_once(loop, lanes) else f"{var} += {loop.step * lanes}"
+        yield f"{indent}for ({kind} {begins}; {var} < {ends}; {following}) {{"
         on = continuing_condition(loop) if within is None and not lane else None
         if on is not None:
             yield f"{indent}    if (!({self.condition(on)})) break;"

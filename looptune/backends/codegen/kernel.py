@@ -85,7 +85,7 @@ def _threads(kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
     for dim, axis in kernel.grid_axes:
         var, unsigned = writer.name(axis.var), writer.counts_unsigned(axis)
         yield from (f"    {line}" for line in _axis(kernel, dim, axis, writer, stage is not None))
-        if axis is not kernel.z_axis and not (stage is not None and _even(kernel, dim, axis)):
+        if not kernel.is_of_blocks(axis) and not (stage is not None and _even(kernel, dim, axis)):
             bounds.append(f"{var} >= {writer.limit(axis, unsigned)}")
             live.append(f"{var} < {writer.limit(axis, unsigned)}")
     for axis in kernel.loops:
@@ -111,7 +111,7 @@ def _axis(kernel: Kernel, dim: Dimension, axis: Loop, writer: KernelWriter, stag
     var, unsigned = writer.name(axis.var), writer.counts_unsigned(axis)
     kind = "uint32" if unsigned else "int64"
     counter = writer.block_number(dim, kind)
-    if axis is not kernel.z_axis:
+    if not kernel.is_of_blocks(axis):
         counter = f"{counter} * {kernel.threads(dim)} + {writer.thread(dim)}"
     scaled = counter if axis.step == 1 else f"({counter}) * {axis.step}"
     lo = writer.bound(axis.lo)

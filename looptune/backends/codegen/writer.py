@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
-from looptune.ir.intervals import never_negative
+from looptune.ir.intervals import most_iterations, never_negative
 from looptune.ir.nodes import Assign, Const, Expr, Load, Loop, Stmt, Var
 from looptune.lower.addresses import address_parts
 from looptune.lower.known_values import greatest
@@ -236,6 +236,15 @@ class KernelWriter(TargetSyntax):
         """
         end = max(self.greatest(loop.lo), self.greatest(loop.hi)) + loop.step * together - 1
         return never_negative(loop.lo, self.nonnegative) and end < 2**32
+
+    @staticmethod
+    def runs_once(loop: Loop, lanes: int) -> bool:
+        """Return whether each of so many lanes has one iteration of the loop at most.
+
+        The text then sets the variable to its end, so that a compiler moves what it computes out of loops around.
+        """
+        most = most_iterations(loop)
+        return most is not None and most <= lanes
 
     def greatest(self, e: Expr) -> int:
         """Return an upper bound of an integer."""

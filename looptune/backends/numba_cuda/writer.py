@@ -234,7 +234,8 @@ class CudaWriter(Writer, NumbaSpelling):
         if on is not None:
             yield f"{indent}    if not ({self.condition(on)}): break"
         yield from within(indent + "    ") if within else self.block(loop.body, indent + "    ")
-        yield f"{indent}    {var} = {kind}({var} + {loop.step * lanes})"
+        once = bool(lane) and self.runs_once(loop, lanes)
+        yield f"{indent}    {var} = " + (end if once else f"{kind}({var} + {loop.step * lanes})")
         self.unbind(loop.var)
 
     def range_of(self, loop: Loop) -> tuple[str, str, str]:

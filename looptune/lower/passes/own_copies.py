@@ -28,6 +28,7 @@ from looptune.ir.simplify import add, mul, sub
 from looptune.lower.staged_tiles import staged_arrays, without_tiles
 from looptune.lower.team import TeamFor, runs_in_one_block
 from looptune.lower.thread_code import map_thread_code
+from looptune.poly.block_footprint import Extent
 from looptune.poly.disjoint import Place, Surroundings, accesses, distances, never_written
 
 if TYPE_CHECKING:
@@ -55,14 +56,6 @@ def copy_own_elements(kernel: Kernel, plan: Plan) -> Kernel:
     asked = [a for a in staged_arrays((axis,)) if a in written_names(kernel.body)]
     made = reduce(lambda k, array: _in_thread(k, axis, array, plan), asked, kernel)
     return replace(made, axes=(without_tiles(axis, asked),)) if asked else made
-
-
-@dataclass(frozen=True, slots=True)
-class _Extent:
-    """Along a dimension, the elements from ``first`` on, ``count`` of them."""
-
-    first: Expr
-    count: int
 
 
 def _in_thread(kernel: Kernel, axis: Loop, array: str, plan: Plan) -> Kernel:
@@ -118,7 +111,7 @@ def _in_block(kernel: Kernel, loop: Loop, array: str, plan: Plan) -> Kernel:
     return replace(inside, team=team)
 
 
-def _extent(loop: Loop, array: str, places: Sequence[Place], d: int, inner: set[str]) -> _Extent:
+def _extent(loop: Loop, array: str, places: Sequence[Place], d: int, inner: set[str]) -> Extent:
     """Return what the accesses use along a dimension, from what is the same in all iterations of one of them."""
     starts = [f.lo for p in places for f in p.around.loops if f.var in names_in(p.index[d])]
     starts += [_sum(p.index[d], inner) for p in places]
@@ -127,7 +120,7 @@ def _extent(loop: Loop, array: str, places: Sequence[Place], d: int, inner: set[
         known = [r for r in ranges if r is not None]
         if len(known) == len(ranges):
             least, most = min(a for a, _ in known), max(b for _, b in known)
-            return _Extent(add(start, Const(least, start.dtype)), 1 + most - least)
+            return Extent(add(start, Const(least, start.dtype)), 1 + most - least)
     raise _refused(loop, array, "how many elements it uses is not a number: tile it, or run its steps in blocks")
 
 
@@ -141,7 +134,7 @@ class _Copy:
     array: str
     name: str
     dtype: str
-    extents: Mapping[int, _Extent]
+    extents: Mapping[int, Extent]
     fixed: Mapping[int, Expr]
     odd: int
 

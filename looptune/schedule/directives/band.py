@@ -12,7 +12,7 @@ original body gets a condition that excludes this iteration.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -197,7 +197,7 @@ class Band:
                 out[-1][1].append(s.stmt)
             else:
                 out.append((conditions, [s.stmt]))
-        return tuple(t for cs, stmts in out for t in ((If(_all(cs), tuple(stmts)),) if cs else stmts))
+        return tuple(t for cs, stmts in out for t in ((If(all_of(cs), tuple(stmts)),) if cs else stmts))
 
     def _extended_left(self, sunk: SunkStatement) -> tuple[Expr, ...]:
         """Return the conditions that remain in loops that were extended for sunk statements."""
@@ -226,7 +226,8 @@ def loops_in(loop: Loop) -> list[str]:
     return [f.var for f in walk(loop) if isinstance(f, Loop)]
 
 
-def _all(conditions: Sequence[Expr]) -> Expr:
+def all_of(conditions: Iterable[Expr]) -> Expr:
+    """Return the condition that all of these hold, of which there is at least one."""
     return reduce(lambda a, b: Binary("&&", a, b), conditions)
 
 

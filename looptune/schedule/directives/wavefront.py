@@ -8,7 +8,8 @@ The wave is the sum of the loops, each times the factor after its name, 1 by def
 iterations with equal 2*t + i together. The wave's loop takes the name of the innermost loop named, the others stand
 inside it in the order of the list. Statements beside the inner loops are sunk into them first, as for ``permute``.
 ``tile 4, 8`` after the loops makes waves of tiles of so many iterations: the wave is then the sum of the tiles'
-numbers, and a tile runs in the order of the text.
+numbers, and a tile runs in the order of the text. With ``team`` a tile runs wave by wave too: the threads of a block
+share its iterations with an equal sum of the loop variables.
 
 Legal when: no dependence is reversed. Gain: parallel loops where each loop of the text carries a dependence.
 Cost: waves of different lengths, accesses along diagonals, one launch for each wave on a GPU.
@@ -17,13 +18,15 @@ Cost: waves of different lengths, accesses along diagonals, one launch for each 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.intervals import affine_terms
-from looptune.ir.nodes import Binary, Const, Loop, Var
+from looptune.ir.nodes import Binary, Const, If, Loop, Var
+from looptune.ir.rewrite import substitute
 from looptune.ir.simplify import add, div, max_of, min_of, mul, sub
-from looptune.schedule.directives.band import Band, loops_in
+from looptune.schedule.directives.band import Band, all_of, loops_in
 from looptune.schedule.directives.base import DirectiveSite, Example, NewSchedule, Rewrite, fresh_name, positive
 from looptune.schedule.directives.generation import (
     GeneratedNest,
@@ -34,7 +37,7 @@ from looptune.schedule.directives.generation import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from looptune.ir.nodes import Directive, Expr, Stmt
     from looptune.poly.scop import SchedulePiece
@@ -43,20 +46,24 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Wavefront(GeneratedTransform):
     name: ClassVar = "wavefront"
-    syntax: ClassVar = "wavefront LOOP[:FACTOR], LOOP[:FACTOR] [, ...] [, tile SIZE, SIZE [, ...]]"
+    syntax: ClassVar = "wavefront LOOP[:FACTOR], LOOP[:FACTOR] [, ...] [, tile SIZE, SIZE [, ...] [, team]]"
     stage: ClassVar = "nest"
 
     factors: tuple[tuple[str, int], ...]
     """(loop, factor) pairs, outermost first."""
     sizes: tuple[int, ...] = ()
     """Iterations of each loop in a tile; () for waves of iterations."""
+    team: bool = False
+    """Whether the threads of a block share each tile, wave by wave."""
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
         factors: dict[str, int] = {}
-        first = next((k for k, arg in enumerate(directive.args) if arg.key == "tile"), len(directive.args))
-        sizes = tuple(positive(arg, "a size of a tile") for arg in directive.args[first:])
-        for arg in directive.args[:first]:
+        args = directive.args
+        first = next((k for k, arg in enumerate(args) if arg.key == "tile"), len(args))
+        team = first < len(args) - 1 and args[-1].key.lower() == "team" and not args[-1].values
+        sizes = tuple(positive(arg, "a size of a tile") for arg in args[first : len(args) - team])
+        for arg in args[:first]:
             if not arg.key:
                 raise DirectiveError(f"wavefront takes loop names (syntax: {cls.syntax})", arg.span)
             if arg.key in factors:
@@ -67,7 +74,7 @@ class Wavefront(GeneratedTransform):
         if sizes and len(sizes) != len(factors):
             said = f"wavefront names {len(factors)} loops and {len(sizes)} sizes of a tile"
             raise DirectiveError(f"{said} (syntax: {cls.syntax})", directive.span)
-        return cls(tuple(factors.items()), sizes, span=directive.span)
+        return cls(tuple(factors.items()), sizes, team, span=directive.span)
 
     def schedule(self, site: DirectiveSite) -> NewSchedule:
         if not self.sizes:
@@ -77,7 +84,9 @@ class Wavefront(GeneratedTransform):
         def timed(piece: SchedulePiece, values: Mapping[str, str], place: int) -> SchedulePiece:
             tiles = [f"floor(({values[v]})/{size})" for (v, _), size in self._tiles]
             wave = " + ".join(f"{factor}*{t}" for t, ((_, factor), _) in zip(tiles, self._tiles, strict=True))
-            inside = [x for v in (*tiles[:-1], *(values[v] for v, _ in self.factors)) for x in ("0", v)]
+            points = [values[v] for v, _ in self.factors]
+            within = [" + ".join(f"({p})" for p in points), *points[:-1]] if self.team else points
+            inside = [x for v in (*tiles[:-1], *within) for x in ("0", v)]
             return replace(piece, time=(*piece.time[:before], f"({wave})", *inside, *band.inner_times(piece, place)))
 
         return NewSchedule({n: tuple(timed(*p) for p in pieces) for n, pieces in band.order().items()})
@@ -85,7 +94,7 @@ class Wavefront(GeneratedTransform):
     def apply(self, site: DirectiveSite) -> Rewrite:
         if not self.sizes:
             return super().apply(site)
-        loop = TiledWaves(self._tiled_band(site), tuple(self._tiles)).loop()
+        loop = TiledWaves(self._tiled_band(site), tuple(self._tiles), self.team).loop()
         return Rewrite(numbered(site.loop_context.codelet, (loop,)))
 
     @property
@@ -164,15 +173,16 @@ class TiledWaves:
 
     band: Band
     tiles: tuple[tuple[tuple[str, int], int], ...]
+    team: bool = False
 
     def loop(self) -> Loop:
         """Return the loop over the waves."""
         loops, taken = self.band.loops, set(self.band.site.used_names)
         names: list[str] = []
-        for var in ("wave", *(f"outer_{f.var}" for f in loops[:-1])):
+        for var in ("wave", *(f"outer_{f.var}" for f in loops[:-1]), "step"):
             names.append(fresh_name(var, taken))
             taken.add(names[-1])
-        wave, *outer = names
+        wave, *outer, step = names
         box = bounding_box(loops)
         assert box is not None, "the site was looked at"
         counts = [self._count(f, end, size) for f, end, (_, size) in zip(loops, box, self.tiles, strict=True)]
@@ -183,14 +193,58 @@ class TiledWaves:
             end = add(end, mul(scale, sub(counts[k], Const(1, loops[k].dtype))))
             last = sub(last, mul(scale, Var(outer[k], loops[k].dtype))) if k < len(outer) else last
         numbers = [*(Var(name, f.dtype) for name, f in zip(outer, loops[:-1], strict=True)), last]
-        body = self.band.guarded_body()
-        for loop, number, (_, size) in reversed(list(zip(loops, numbers, self.tiles, strict=True))):
-            start = mul(Const(size, loop.dtype), number)
-            high = min_of(add(start, Const(size, loop.dtype)), loop.hi)
-            body = (replace(loop, lo=max_of(start, loop.lo), hi=high, body=body, mode="auto"),)
+        starts = [
+            mul(Const(size, f.dtype), number) for f, number, (_, size) in zip(loops, numbers, self.tiles, strict=True)
+        ]
+        body = self._in_waves(starts, step) if self.team else self._in_order(starts)
         for name, loop, count in reversed(list(zip(outer, loops[:-1], counts[:-1], strict=True))):
             body = (self._new(name, loop, count, body),)
         return self._new(wave, loops[0], end, body)
+
+    def _in_order(self, starts: Sequence[Expr]) -> tuple[Stmt, ...]:
+        """Return the loops of a tile from ``starts`` in the order of the text."""
+        body = self.band.guarded_body()
+        for loop, start, (_, size) in reversed(list(zip(self.band.loops, starts, self.tiles, strict=True))):
+            body = (self._clipped(loop, start, size, body),)
+        return body
+
+    def _in_waves(self, starts: Sequence[Expr], step: str) -> tuple[Stmt, ...]:
+        """Return the loops of a tile from ``starts`` over its waves, whose iterations a team shares.
+
+        They stand under the condition that the tile may have iterations, which keeps the others from any work.
+        """
+        loops, sizes = self.band.loops, [size for _, size in self.tiles]
+        *shared, last = loops
+        place: Expr = Var(step, last.dtype)
+        for f in shared:
+            place = sub(place, Var(f.var, f.dtype))
+        low, high = starts[-1], add(starts[-1], Const(sizes[-1], last.dtype))
+        inside = [Binary(">=", place, low), Binary("<", place, high),
+                  Binary(">=", place, last.lo), Binary("<", place, last.hi)]  # fmt: skip
+        body: tuple[Stmt, ...] = (If(all_of(inside), substitute(self.band.guarded_body(), {last.var: place})),)
+        for loop, start, size in reversed(list(zip(shared, starts, sizes, strict=False))):
+            body = (replace(self._clipped(loop, start, size, body), thread_axis="team"),)
+        first, count = reduce(add, starts), sum(sizes) - len(sizes) + 1
+        waves = replace(self._new(step, last, add(first, Const(count, last.dtype)), body), lo=first)
+        return (If(all_of(self._may_have_iterations(starts)), (replace(waves, thread_axis="team"),)),)
+
+    def _may_have_iterations(self, starts: Sequence[Expr]) -> Iterator[Expr]:
+        """Yield what holds for every tile that has iterations: each loop's range in the tile meets its own."""
+        least: dict[str, Expr] = {}
+        most: dict[str, Expr] = {}
+        for loop, start, (_, size) in zip(self.band.loops, starts, self.tiles, strict=True):
+            end = add(start, Const(size, loop.dtype))
+            low, high = _extreme(loop.lo, least, most), _extreme(loop.hi, most, least)
+            assert low is not None, "the bounds are sums"
+            assert high is not None, "the bounds are sums"
+            yield from (Binary("<", low, end), Binary("<", start, high))
+            least[loop.var], most[loop.var] = start, sub(end, Const(1, loop.dtype))
+
+    @staticmethod
+    def _clipped(loop: Loop, start: Expr, size: int, body: tuple[Stmt, ...]) -> Loop:
+        """Return the loop over its iterations from ``start`` on, ``size`` at most."""
+        high = min_of(add(start, Const(size, loop.dtype)), loop.hi)
+        return replace(loop, lo=max_of(start, loop.lo), hi=high, body=body, mode="auto")
 
     def _count(self, loop: Loop, end: Expr, size: int) -> Expr:
         return div(add(end, Const(size - 1, loop.dtype)), Const(size, loop.dtype))
@@ -230,7 +284,24 @@ for (int wave = 0; wave < 1 + ((n + 3) / 4 - 1) + ((m + 7) / 8 - 1); wave++) {
     }
   }
 }"""),  # noqa: E501
+    "wavefront i, j, tile 4, 8, team": Example(_SUMS, """\
+for (int wave = 0; wave < 1 + ((n + 3) / 4 - 1) + ((m + 7) / 8 - 1); wave++) {
+  for (int outer_i = 0; outer_i < (n + 3) / 4; outer_i++) {
+    if (1 < 4 * outer_i + 4 && 4 * outer_i < n && 1 < 8 * (wave - outer_i) + 8 && 8 * (wave - outer_i) < m) {
+      for (int step = 4 * outer_i + 8 * (wave - outer_i); step < 4 * outer_i + 8 * (wave - outer_i) + 11; step++) {
+        for (int i = (4 * outer_i > 1 ? 4 * outer_i : 1); i < (4 * outer_i + 4 < n ? 4 * outer_i + 4 : n); i++) {
+          if (step - i >= 8 * (wave - outer_i) && step - i < 8 * (wave - outer_i) + 8 && step - i >= 1 && step - i < m) {
+            D[i][step - i] = D[i - 1][step - i] + D[i][step - i - 1];
+          }
+        }
+      }
+    }
+  }
+}"""),  # noqa: E501
     "wavefront i, j, tile 8, 8": Example(_AHEAD, refused="must run before"),
+    "wavefront i, j, tile 8, 8, team": Example(_AHEAD, refused="must run before"),
+    "wavefront i, j, tile 8, team": Example(_SUMS, refused="names 2 loops and 1 sizes of a tile"),
+    "wavefront i, j, team": Example(_SUMS, refused="the loops of the nest are i, j"),
     "wavefront i, j, tile 4": Example(_SUMS, refused="names 2 loops and 1 sizes of a tile"),
     "wavefront j, i, tile 4, 4": Example(_SUMS, refused="in the order of its loops"),
     "wavefront i, j:2, tile 4, 4": Example(_SUMS, refused="the last factor and the steps of the loops must be 1"),

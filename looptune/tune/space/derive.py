@@ -4,8 +4,9 @@
     forms       copies of what iterations use one after the other, loops split where their dependences are
     products    register tiles of both parallel loops, on a GPU with tiles in shared memory, on a CPU in vector order
     blocks      the steps of an elimination in blocks, see ``blocked``
+    waves       waves of tiles that a block shares, where every loop carries a dependence, after the smallest skew
     schedules   the orders that isl finds, where a loop of the text is sequential
-    waves       waves of tiles, where every loop carries a dependence, after the smallest skew that allows them
+    waves       likewise, each tile one thread's
     values      copies of scalars along nested loops, and then the orders
     threads     small blocks for few threads that have a sequential loop each
     stencils    on a GPU, several rows per thread; grids of three dimensions
@@ -34,7 +35,7 @@ from looptune.ir.rewrite import walk
 from looptune.schedule.binding import identity, loop_label
 from looptune.tune.space import blocked, core_parts, forms, matrix_units, time_steps, vector_order
 from looptune.tune.space.patterns import Patterns, ReductionPattern, band_of, outermost
-from looptune.tune.space.tiled_waves import tiled_waves
+from looptune.tune.space.tiled_waves import shared_waves, tiled_waves
 
 if TYPE_CHECKING:
     from looptune.schedule.analysis import Analysis
@@ -93,6 +94,7 @@ def derive(analysis: Analysis, seconds: float = math.inf) -> str:
         ("The steps of an elimination in blocks, whose updates are products, or of a triangular system.",
          blocked.sections(found)),
         ("Copies of scalars, which take apart what no order could.", _values(found)),
+        ("Waves of tiles that the threads of a block share.", shared_waves(found)),
         ("Orders in which more loops are parallel than in the text.", _schedules(found)),
         ("Waves of tiles, where every loop of a nest carries a dependence.", tiled_waves(found)),
         ("Threads with a sequential loop each, in small blocks.", _recurrences(found)),

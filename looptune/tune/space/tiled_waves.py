@@ -1,4 +1,8 @@
-"""Sections of waves of tiles, for perfect nests without a parallel loop: each tile is one thread's."""
+"""Sections of waves of tiles, for perfect nests without a parallel loop.
+
+On a GPU, a tile is a block's, which runs it wave by wave in a copy of its elements, or one thread's; on a CPU it is a
+core's.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
-from looptune.ir.nodes import Loop, While
+from looptune.ir.def_use import written_names
+from looptune.ir.nodes import Array, Loop, While
 from looptune.ir.rewrite import walk
 from looptune.schedule.binding import loop_label
 from looptune.tune.space.patterns import Patterns, band_of
@@ -19,10 +24,38 @@ WAVED, SKEWED = 3, 2
 TILES = ("{8, 4, 2}", "{4, 2, 8}"), ("{8, 16}", "{32, 64}")
 """Iterations in a tile of the outermost loop and of the others, on a GPU and on a CPU."""
 TILE_BLOCKS = "codelet: grid blocksize {32x1, 64x1, 32x4}"
+TEAM_TILES = {
+    2: (("32, {128, 256}", "32x1"), ("64, {64, 128}", "64x1"), ("128, {32, 64}", "128x1")),
+    3: (("16, 32, {64, 96, 128}", "32x16"), ("8, 32, {128, 64}", "32x8"), ("8, 64, {96, 64}", "64x8")),
+}
+"""Iterations of each loop in a tile of a block by the number of loops, with the threads: one for each but the last."""
+
+
+def shared_waves(found: Patterns) -> Iterator[str]:
+    """Yield waves of tiles that the threads of a block share, from shared memory if that is possible."""
+    for band, skewed in _wavable(found):
+        label, names = loop_label(band[0]), ", ".join(f.var for f in band)
+        arrays = [a.name for a in found.analysis.codelet.params if isinstance(a, Array)]
+        kept = ", ".join(a for a in arrays if a in written_names(band[-1].body))
+        for sizes, block in TEAM_TILES[len(band)]:
+            lines = [*skewed, f"loop {label}: wavefront {names}, tile {sizes}, team"]
+            staged = [*lines, f"loop {label}: stage {kept}"]
+            chosen = staged if kept and found.legal(staged) else lines
+            yield "\n".join(["for gpu", *chosen, f"codelet: grid blocksize {block}"])
 
 
 def tiled_waves(found: Patterns) -> Iterator[str]:
-    """Yield waves of tiles for perfect nests without a parallel loop; each tile is one thread's."""
+    """Yield waves of tiles, each of which is one thread's."""
+    for band, skewed in _wavable(found):
+        label, names = loop_label(band[0]), ", ".join(f.var for f in band)
+        first, more = TILES[0], TILES[1]
+        for device, sizes, blocks in (("gpu", first, [TILE_BLOCKS]), ("cpu", more, [])):
+            tiles = ", ".join([sizes[0], *[sizes[1]] * (len(band) - 1)])
+            yield "\n".join([f"for {device}", *skewed, f"loop {label}: wavefront {names}, tile {tiles}", *blocks])
+
+
+def _wavable(found: Patterns) -> Iterator[tuple[list[Loop], list[str]]]:
+    """Yield perfect nests without a parallel loop, with the lines that skew them for tiles."""
     for outer in (f for f in found.body if isinstance(f, Loop)):
         band = band_of(outer)
         perfect = all(f.body == (inner,) for f, inner in pairwise(band)) and band[-1].body == _innermost(band)
@@ -31,11 +64,7 @@ def tiled_waves(found: Patterns) -> Iterator[str]:
         skewed = _skew(found, band)
         if skewed is None:
             continue
-        label, names = loop_label(outer), ", ".join(f.var for f in band)
-        first, more = TILES[0], TILES[1]
-        for device, sizes, blocks in (("gpu", first, [TILE_BLOCKS]), ("cpu", more, [])):
-            tiles = ", ".join([sizes[0], *[sizes[1]] * (len(band) - 1)])
-            yield "\n".join([f"for {device}", *skewed, f"loop {label}: wavefront {names}, tile {tiles}", *blocks])
+        yield band, skewed
 
 
 def _innermost(band: Sequence[Loop]) -> tuple[Stmt, ...]:

@@ -1,0 +1,141 @@
+"""Copies of the elements that a block uses and writes in an iteration of the grid, if ``stage`` asks for them.
+
+    for b (grid): for w: for t (team): for i (team): A[i - t] = ...  the tile of a wave
+        load        each element that the block accesses, to shared memory; neighbours along x
+        compute     for w: for t: for i: A_block[i - t - first] = ...
+        store       each element that the block may write, and no other: it may be that of a block beside it
+
+The block's elements are those of ``poly.block_footprint``. No two blocks of a launch use an element that one of them
+writes, since the grid's loops are parallel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from math import prod
+from typing import TYPE_CHECKING
+
+from looptune.core.errors import DirectiveError
+from looptune.ir.intervals import affine_terms
+from looptune.ir.nodes import Assign, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var
+from looptune.ir.rewrite import rewrite, walk
+from looptune.ir.simplify import add, mul, sub
+from looptune.lower.staged_tiles import staged_arrays, staging_loops, without_tiles
+from looptune.lower.team import Phase, TeamBranch, TeamFor
+from looptune.lower.thread_code import map_thread_code
+from looptune.poly.block_footprint import BlockFootprint, NoFootprint, sum_of
+from looptune.poly.isl_limits import IslLimitExceeded
+
+if TYPE_CHECKING:
+    from looptune.lower.plan import Kernel, Plan
+    from looptune.poly.block_footprint import Extent
+
+
+def copy_block_elements(kernel: Kernel, plan: Plan) -> Kernel:
+    """Return the kernel with copies of the arrays that a loop of a block's team stages.
+
+    DirectiveError where a block cannot have a copy.
+    """
+    if kernel.team is None or kernel.team.block_axis != "xy" or not kernel.loops:
+        return kernel
+    return reduce(lambda k, array: _copied(k, array, plan), staged_arrays(walk(kernel.body)), kernel)
+
+
+def _copied(kernel: Kernel, array: str, plan: Plan) -> Kernel:
+    staging = next(f for f in staging_loops(walk(kernel.body)) if array in staged_arrays((f,)))
+    inner = {f.var for f in walk(kernel.body) if isinstance(f, Loop)} | {v.name for v in kernel.locals}
+    shared = [n for n in walk(kernel.body) if isinstance(n, Var) and n.name not in inner]
+    try:
+        found = BlockFootprint.of(plan.codelet, kernel.body, list(dict.fromkeys(shared)), array)
+        if found.empty:
+            return _without(kernel, array)
+        copy = _BlockCopy(array, _fresh(array, kernel, plan), plan.array(array).dtype, found.box())
+    except (IslLimitExceeded, NoFootprint) as no:
+        raise DirectiveError(f"stage {array} at loop {staging.var}, in a tile of a team: {no}", staging.span) from None
+    load = _shared_out(found.loads(copy.load, copy.element))
+    store = _shared_out(found.stores(copy.store, copy.element))
+
+    def rule(n: Node) -> Node | None:
+        return copy.at(n.index) if isinstance(n, Load) and n.array == array else None
+
+    inside = map_thread_code(_without(kernel, array), lambda body: rewrite(rule, body))
+    assert inside.team is not None, "the kernel keeps its team"
+    team = replace(inside.team, phases=_around(inside.team.phases, load, store),
+                   tiles=(*inside.team.tiles, Local(copy.name, copy.dtype, (Const(copy.size),))))  # fmt: skip
+    return replace(inside, team=team)
+
+
+def _without(kernel: Kernel, array: str) -> Kernel:
+    """Return the kernel without the request for copies of the array."""
+
+    def rule(n: Node) -> Node | None:
+        return without_tiles(n, [array]) if isinstance(n, Loop) and array in staged_arrays((n,)) else None
+
+    done = map_thread_code(kernel, lambda body: rewrite(rule, body))
+    return replace(done, body=rewrite(rule, kernel.body))
+
+
+def _around(phases: tuple[Phase, ...], load: tuple[Phase, ...], store: tuple[Phase, ...]) -> tuple[Phase, ...]:
+    """Return the phases with the copies before and after the loop that the block runs, under its conditions."""
+    match phases:
+        case (TeamBranch(_, then, ()) as branch,):
+            return (replace(branch, then=_around(then, load, store)),)
+    return (*load, *phases, *store)
+
+
+def _shared_out(stmts: tuple[Stmt, ...]) -> tuple[Phase, ...]:
+    """Return loops of copies as phases; of two that are a nest, the threads of a block share both."""
+
+    def phase(stmt: Stmt) -> Phase:
+        match stmt:
+            case If(cond, then, other):
+                return TeamBranch(cond, _shared_out(then), _shared_out(other))
+            case Loop(body=(Loop() as inner,)):
+                row = replace(inner, mode="parallel", thread_axis="team")
+                return TeamFor(replace(stmt, mode="parallel", thread_axis="team", body=(row,)))
+            case Loop():
+                return TeamFor(replace(stmt, mode="parallel", thread_axis="team"))
+        raise AssertionError("an element has a loop for each dimension")
+
+    return tuple(map(phase, stmts))
+
+
+class _BlockCopy:
+    """The copy ``name`` of a box of elements; its rows have an odd length, so that no column is in one bank."""
+
+    def __init__(self, array: str, name: str, dtype: str, box: Sequence[Extent]) -> None:
+        self.array, self.name, self.dtype, self.box = array, name, dtype, box
+        counts = [e.count for e in box]
+        self.widths = [*counts[:-1], counts[-1] + (1 - counts[-1] % 2 if len(counts) > 1 else 0)]
+        self.element = tuple(Var(f"{array}{d}__own", e.first.dtype) for d, e in enumerate(box))
+
+    @property
+    def size(self) -> int:
+        return prod(self.widths)
+
+    def at(self, index: Sequence[Expr]) -> Load:
+        """Return the place of an element of the array: a sum that neighbours have in common, and a constant."""
+        flat: Expr = Const(0)
+        beyond = 0
+        for e, extent, n in zip(index, self.box, self.widths, strict=True):
+            terms, constant = affine_terms(sub(e, extent.first))
+            flat = add(mul(flat, Const(n)), sum_of([(k, term) for term, k in terms.items()], 0, e.dtype))
+            beyond = beyond * n + constant
+        return Load(self.name, (add(flat, Const(beyond)),), self.dtype)
+
+    @property
+    def load(self) -> Assign:
+        """Return the statement that copies the element."""
+        return Assign(self.at(self.element), Load(self.array, self.element, self.dtype))
+
+    @property
+    def store(self) -> Assign:
+        """Return the statement that writes the element back."""
+        return Assign(Load(self.array, self.element, self.dtype), self.at(self.element))
+
+
+def _fresh(array: str, kernel: Kernel, plan: Plan) -> str:
+    taken = {*plan.used_names, *(v.name for v in kernel.locals)}
+    return next(c for k in range(len(taken) + 1) if (c := f"{array}_block{k or ''}__tile") not in taken)

@@ -1,0 +1,68 @@
+"""Nests whose tiles teams of threads run wave by wave, with directives and sizes that no tile divides."""
+
+from __future__ import annotations
+
+from tests.helpers.kernel_cases import Case, sized
+
+SEIDEL = """void f(int steps, int n, int m, float A[n][m])
+{
+  int t, i, j;
+  for (t = 0; t < steps; t++)
+    for (i = 1; i < n - 1; i++)
+      for (j = 1; j < m - 1; j++)
+        A[i][j] = (A[i-1][j-1] + A[i-1][j] + A[i-1][j+1] + A[i][j-1] + A[i][j] + A[i][j+1]
+                 + A[i+1][j-1] + A[i+1][j] + A[i+1][j+1]) / 9.0f;
+}
+"""
+SUMS = """void f(int steps, int n, int m, float A[n][m])
+{
+  for (int i = 1; i < n; i++)
+    for (int j = 1; j < m; j++)
+      A[i][j] = 0.5f * A[i-1][j] + 0.25f * A[i][j-1];
+}
+"""
+LINE = """void f(int steps, int n, int m, float A[n], float B[n])
+{
+  for (int t = 0; t < steps; t++)
+    for (int i = 1; i < n - 1; i++)
+      A[i] = 0.5f * A[i-1] + 0.25f * A[i+1] + B[i];
+}
+"""
+TABLE = """void f(int steps, int n, int m, float D[n][m], float X[n], float Y[m])
+{
+  for (int i = 1; i < n; i++)
+    for (int j = 1; j < m; j++)
+      D[i][j] = fminf(D[i-1][j-1] + X[i] * Y[j], fminf(D[i-1][j], D[i][j-1]) + 1.0f);
+}
+"""
+SKEWED = "nest t: skew i by t, j by 2*t + i"
+CASES = {
+    "seidel": Case(
+        SEIDEL, (SKEWED, "nest t: wavefront t, i, j, tile 3, 4, 5, team", "codelet: grid blocksize 4x3"),
+        sized((7, 13, 17), (2, 3, 4), (4, 2, 9)),
+    ),
+    "seidel, staged": Case(
+        SEIDEL,
+        (SKEWED, "nest t: wavefront t, i, j, tile 3, 4, 5, team", "codelet: grid blocksize 4x3", "loop t: stage A"),
+        sized((7, 13, 17), (2, 3, 4), (4, 2, 9), (5, 30, 7)),
+    ),
+    "seidel, staged, other blocks": Case(
+        SEIDEL,
+        (SKEWED, "nest t: wavefront t, i, j, tile 2, 8, 8, team", "codelet: grid blocksize 8x4", "loop t: stage A"),
+        sized((5, 21, 19)),
+    ),
+    "sums, staged": Case(
+        SUMS, ("loop i: wavefront i, j, tile 4, 6, team", "codelet: grid blocksize 4x1", "loop i: stage A"),
+        sized((1, 11, 14), (1, 1, 5)),
+    ),
+    "a line, staged": Case(
+        LINE,
+        ("loop t: skew i by 2*t", "loop t: wavefront t, i, tile 4, 16, team", "codelet: grid blocksize 4x1",
+         "loop t: stage A"),
+        sized((9, 40, 1), (3, 2, 1)),
+    ),
+    "a table, staged": Case(
+        TABLE, ("loop i: wavefront i, j, tile 8, 8, team", "codelet: grid blocksize 8x1", "loop i: stage D"),
+        sized((1, 21, 18)),
+    ),
+}  # fmt: skip
