@@ -174,7 +174,6 @@ def test_scalars_that_begin_anew_are_expanded_along_all_their_loops() -> None:
     [
         ("lu", "fuse:min"),
         ("cholesky", "fuse:min"),
-        ("seidel-2d", "fuse:min"),
     ],
 )
 def test_a_nest_that_is_not_parallel_is_scheduled(name: str, words: str) -> None:
@@ -184,6 +183,15 @@ def test_a_nest_that_is_not_parallel_is_scheduled(name: str, words: str) -> None
     first = next(iter(parse(text, "derived").on("gpu")))
     assert first.lines[0] == f"loop 1: schedule parallel:outer, {words}"
     assert "parallel" in Patterns(analysis, (first.lines[0],)).modes.values()
+
+
+@pytest.mark.wide
+def test_a_nest_whose_every_loop_carries_a_dependence_begins_with_tiles_of_blocks() -> None:
+    """seidel-2d has waves of tiles, each of which a block has in shared memory."""
+    first = next(iter(parse(derive(Analysis(load(POLYBENCH_C / "seidel-2d.c").codelet)), "derived").on("gpu")))
+    skew, wave, stage, block = first.lines
+    assert (skew, stage) == ("loop 1: skew i by t, j by 2*t + i", "loop 1: stage A")
+    assert (wave, block) == ("loop 1: wavefront t, i, j, tile 16, 32, 64, team", "codelet: grid blocksize 32x16")
 
 
 @pytest.mark.wide
