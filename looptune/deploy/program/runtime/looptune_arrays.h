@@ -118,20 +118,19 @@ static looptune_address address_of(const struct bound *b) {
 /* Send what the device needs and has not got. */
 static int send_arrays(const struct looptune_array *arrays, const struct bound *bound, int count,
                        struct codelet_state *state) {
-    double begin = now();
     unsigned long long bytes = 0;
-    int k;
+    int k, timed = 0;
     for (k = 0; k < count; k++) {
         const struct looptune_array *a = &arrays[k];
         struct mirror *m = bound[k].m;
         if (!a->bytes || !(a->flags & LOOPTUNE_READ) || (m && m->newer)) continue;
         if (m && m->current && (bound[k].sent || (!all.check && (a->flags & LOOPTUNE_PRESENT)))) continue;
+        if (!bytes && all.timed) timed = mark(state, SENDING);
         if (!send_bytes(address_of(&bound[k]), (const char *)a->host, a->bytes)) return 0;
         if (m) m->current = 1;
         bytes += a->bytes;
     }
-    if (bytes && all.timed && !finish_queued()) return 0;
+    state->sending = timed && mark(state, SENT);
     state->to_bytes += bytes;
-    state->to_seconds += now() - begin;
     return 1;
 }

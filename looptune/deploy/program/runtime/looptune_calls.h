@@ -46,28 +46,6 @@ static int run_plan(struct looptune_run *run, looptune_plan plan, const void *ar
     return run->status;
 }
 
-/* Add the time of the launches that the events stand around, once these are done. */
-static void read_timing(struct codelet_state *s) {
-    float milliseconds;
-    if (!s->timing || all.lost) return;
-    s->timing = 0;
-    if (worked(cuda.wait_event(s->ended), "cuEventSynchronize") &&
-        worked(cuda.elapsed(&milliseconds, s->begun, s->ended), "cuEventElapsedTime"))
-        s->kernel_seconds += 1e-3 * (double)milliseconds;
-}
-
-static void begin_timing(struct codelet_state *s) {
-    if (!all.timed) return;
-    read_timing(s);
-    if (!s->begun && !worked(cuda.create_event(&s->begun, 0), "cuEventCreate")) return;
-    if (!s->ended && !worked(cuda.create_event(&s->ended, 0), "cuEventCreate")) return;
-    s->timing = worked(cuda.record_event(s->begun, all.stream), "cuEventRecord");
-}
-
-static void end_timing(struct codelet_state *s) {
-    if (s->timing) s->timing = worked(cuda.record_event(s->ended, all.stream), "cuEventRecord");
-}
-
 /* Fetch what a call has written, to the arrays or to copies of them; `harmed` as in fetch. */
 static int fetch_written(struct codelet_state *s, const struct looptune_array *arrays, const struct bound *bound,
                          int count, void **copies, int *harmed) {
@@ -132,18 +110,21 @@ static void note_written(const struct call *c) {
 }
 
 static int launch_all(struct call *c) {
-    const looptune_plan by_default = c->state->codelet->by_default;
+    struct codelet_state *s = c->state;
+    const looptune_plan by_default = s->codelet->by_default;
     int status;
-    if (!send_arrays(c->arrays, c->bound, c->count, c->state)) return LOOPTUNE_FAILED;
-    begin_timing(c->state);
+    if (all.timed) read_timing(s);
+    if (!send_arrays(c->arrays, c->bound, c->count, s)) return LOOPTUNE_FAILED;
+    if (all.timed) keep_busy();
+    s->launching = all.timed && mark(s, LAUNCHING);
     status = run_plan(&c->run, c->choice.plan, c->arguments, c->at);
     if (status != LOOPTUNE_OK && !c->run.launched && !all.lost && by_default && c->choice.plan != by_default) {
         return_scratch(&c->run);
-        use_default(c->state, &c->choice);
+        use_default(s, &c->choice);
         status = check_plan(&c->run, by_default, c->arguments, c->at);
         if (status == LOOPTUNE_OK) status = run_plan(&c->run, by_default, c->arguments, c->at);
     }
-    end_timing(c->state);
+    if (s->launching) s->launching = mark(s, LAUNCHED);
     return status;
 }
 

@@ -227,3 +227,36 @@ static struct block *take(unsigned long long bytes) {
     free(b);
     return NULL;
 }
+
+/* Record an event of a call, for its times. */
+static int mark(struct codelet_state *s, int which) {
+    cu_handle *event = &s->events[which];
+    return (*event || worked(cuda.create_event(event, 0), "cuEventCreate")) &&
+           worked(cuda.record_event(*event, all.stream), "cuEventRecord");
+}
+
+/* The seconds between two events of a call, once the device has come to the second. */
+static double between(const struct codelet_state *s, int first, int second) {
+    float milliseconds;
+    if (all.lost || !worked(cuda.wait_event(s->events[second]), "cuEventSynchronize") ||
+        !worked(cuda.elapsed(&milliseconds, s->events[first], s->events[second]), "cuEventElapsedTime"))
+        return 0;
+    return 1e-3 * (double)milliseconds;
+}
+
+/* Add the times of what the events of the last call stand around. */
+static void read_timing(struct codelet_state *s) {
+    if (s->sending) s->to_seconds += between(s, SENDING, SENT);
+    if (s->launching) s->kernel_seconds += between(s, LAUNCHING, LAUNCHED);
+    s->sending = s->launching = 0;
+}
+
+/* Keep the device busy while launches are queued, so that the time of kernels has no time of the host in it: copying
+   what is staged takes some 80 us, and the host some 5 us for a launch. */
+static void keep_busy(void) {
+    struct block *b = have_staging() ? take(STAGED_AT_ONCE) : NULL;
+    if (!b) return;
+    worked(cuda.copy_to(b->at, all.staging + (all.half ? 0 : STAGED_AT_ONCE), STAGED_AT_ONCE, all.stream),
+           "cuMemcpyHtoDAsync");
+    put_back(b);
+}

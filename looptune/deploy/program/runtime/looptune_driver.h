@@ -130,6 +130,9 @@ struct ran {
     struct ran *next;
 };
 
+/* The events of a call: around its copies to the device, and around its launches. */
+enum { SENDING, SENT, LAUNCHING, LAUNCHED, EVENTS };
+
 struct codelet_state {
     struct looptune_codelet *codelet;
     struct ran *ran;
@@ -137,8 +140,8 @@ struct codelet_state {
     unsigned long on_device, on_host[LOOPTUNE_REFUSED + 1];
     double kernel_seconds, to_seconds, from_seconds, host_seconds;
     unsigned long long to_bytes, from_bytes;
-    cu_handle begun, ended; /* events around the launches */
-    int timing;             /* they are recorded, and not read */
+    cu_handle events[EVENTS];
+    int sending, launching; /* the events around these are recorded, and not read */
     int cached;             /* `sizes` and `choice` are those of the last call */
     const struct device *cached_for;
     long long *sizes;

@@ -13,7 +13,7 @@ static void forget_counts(void) {
         s->on_device = s->compared = s->differing = 0;
         s->kernel_seconds = s->to_seconds = s->from_seconds = s->host_seconds = s->worst = 0;
         s->to_bytes = s->from_bytes = 0;
-        s->timing = 0;
+        s->sending = s->launching = 0;
     }
 }
 
@@ -92,9 +92,10 @@ static void close_device(void) {
     if (finish_queued()) {
         struct codelet_state *s;
         for (s = all.codelets; s; s = s->next) {
+            int k;
             read_timing(s);
-            if (s->begun) cuda.destroy_event(s->begun);
-            if (s->ended) cuda.destroy_event(s->ended);
+            for (k = 0; k < EVENTS; k++)
+                if (s->events[k]) cuda.destroy_event(s->events[k]);
         }
         while (*link)
             if ((*link)->newer) {
