@@ -92,8 +92,9 @@ def agrees(program: WholeProgram, *arguments: str) -> None:
     plain = program.plain(*arguments)
     host = program.on_host(*arguments)
     device = program.on_device(*arguments)
+    eager = program.on_device(*arguments, FAKE_CUDA_EAGER=1)
     checked = program.on_device(*arguments, LOOPTUNE_CHECK=1)
-    for ran in (host, device, checked):
+    for ran in (host, device, eager, checked):
         assert (ran.code, ran.out) == (plain.code, plain.out), ran
     assert not host.said
     assert device.count("launch") + device.count("together") > 0

@@ -39,8 +39,8 @@ USUAL_SIZE = 1000
 """What a size is taken for that the program does not say."""
 WORTHWHILE = 0.9
 """Of the time without directives; predictions are not more exact."""
-DERIVE_S = 5.0
-"""Seconds that a space may take to be derived."""
+DERIVE_S = 60.0
+"""Seconds that a space may take to be derived: so many that even a busy machine finds all that it may find."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,17 @@ def test_nothing_is_copied_between_calls_that_follow_each_other(tmp_path: Path, 
     assert program.said.count("between these calls") == 1
 
 
+def test_arrays_are_copied_while_kernels_run(tmp_path: Path, driver: Path) -> None:
+    """Those that the kernels do not use, whether the copies are done before or after what runs, and large ones."""
+    program = build([HERE / "overlap.c"], tmp_path, driver)
+    agrees(program)
+    for settings in ({}, {"FAKE_CUDA_EAGER": 1}, {"LOOPTUNE_VERBOSE": 1}):
+        ran = program.on_device("1200000", **settings)
+        assert (ran.code, ran.out) == (0, program.plain("1200000").out)
+    beside = [line for line in program.on_device().log if line.startswith("to ") and line.endswith("beside")]
+    assert len(beside) == 7
+
+
 def test_functions_with_several_scops(tmp_path: Path, driver: Path) -> None:
     """Each scop is a codelet of its own."""
     program = build([HERE / "two_scops.c"], tmp_path, driver)

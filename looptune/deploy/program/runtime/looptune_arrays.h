@@ -111,9 +111,9 @@ static int bind_array(struct bound *b, const char *name, char *host, unsigned lo
     return LOOPTUNE_OK;
 }
 
-static looptune_address address_of(const struct bound *b) {
-    return b->m ? b->m->memory->at : b->own ? b->own->at : all.nowhere;
-}
+static struct block *block_of(const struct bound *b) { return b->m ? b->m->memory : b->own; }
+
+static looptune_address address_of(const struct bound *b) { return block_of(b) ? block_of(b)->at : all.nowhere; }
 
 /* Send what the device needs and has not got. */
 static int send_arrays(const struct looptune_array *arrays, const struct bound *bound, int count,
@@ -126,7 +126,7 @@ static int send_arrays(const struct looptune_array *arrays, const struct bound *
         if (!a->bytes || !(a->flags & LOOPTUNE_READ) || (m && m->newer)) continue;
         if (m && m->current && (bound[k].sent || (!all.check && (a->flags & LOOPTUNE_PRESENT)))) continue;
         if (!bytes && all.timed) timed = mark(state, SENDING);
-        if (!send_bytes(address_of(&bound[k]), (const char *)a->host, a->bytes)) return 0;
+        if (!send_bytes(block_of(&bound[k]), (const char *)a->host, a->bytes)) return 0;
         if (m) m->current = 1;
         bytes += a->bytes;
     }

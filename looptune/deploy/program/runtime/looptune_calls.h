@@ -112,11 +112,14 @@ static void note_written(const struct call *c) {
 static int launch_all(struct call *c) {
     struct codelet_state *s = c->state;
     const looptune_plan by_default = s->codelet->by_default;
-    int status;
+    int status, k;
     if (all.timed) read_timing(s);
     if (!send_arrays(c->arrays, c->bound, c->count, s)) return LOOPTUNE_FAILED;
     if (all.timed) keep_busy();
     s->launching = all.timed && mark(s, LAUNCHING);
+    all.queued++;
+    for (k = 0; k < c->count; k++)
+        if (block_of(&c->bound[k])) block_of(&c->bound[k])->used = all.queued;
     status = run_plan(&c->run, c->choice.plan, c->arguments, c->at);
     if (status != LOOPTUNE_OK && !c->run.launched && !all.lost && by_default && c->choice.plan != by_default) {
         return_scratch(&c->run);

@@ -14,8 +14,12 @@ static int make_context(void) {
     if (!worked(cuda.push_context(all.context), "cuCtxPushCurrent")) return 0;
     all.context_number = number_of(all.context);
     made = worked(cuda.create_stream(&all.stream, NON_BLOCKING), "cuStreamCreate") &&
-           worked(cuda.create_event(&all.half_free[0], WITHOUT_TIMING), "cuEventCreate") &&
-           worked(cuda.create_event(&all.half_free[1], WITHOUT_TIMING), "cuEventCreate") &&
+           worked(cuda.create_stream(&all.copies, NON_BLOCKING), "cuStreamCreate") &&
+           worked(cuda.create_event(&all.half_free[0][0], WITHOUT_TIMING), "cuEventCreate") &&
+           worked(cuda.create_event(&all.half_free[0][1], WITHOUT_TIMING), "cuEventCreate") &&
+           worked(cuda.create_event(&all.half_free[1][0], WITHOUT_TIMING), "cuEventCreate") &&
+           worked(cuda.create_event(&all.half_free[1][1], WITHOUT_TIMING), "cuEventCreate") &&
+           worked(cuda.create_event(&all.arrived, WITHOUT_TIMING), "cuEventCreate") &&
            worked(cuda.allocate(&all.nowhere, 256), "cuMemAlloc");
     cuda.pop_context(&popped);
     return made;
@@ -60,11 +64,13 @@ static void leave(int status) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Wait until all that was queued is done. */
+/* Wait until all that was queued is done: the stream of the kernels waits for the other one. */
 static int finish_queued(void) {
     if (all.lost || !worked(cuda.wait_stream(all.stream), "cuStreamSynchronize")) return 0;
+    all.done = all.queued;
     all.staged = 0;
     all.half = 0;
+    memset(all.half_used, 0, sizeof all.half_used);
     return 1;
 }
 
@@ -77,28 +83,47 @@ static int have_staging(void) {
     return memory != NULL || because(LOOPTUNE_NO_MEMORY, "no memory of the host for transfers") == LOOPTUNE_OK;
 }
 
-/* Queue the copying of an array to the device. The host may change it at once. */
-static int send_bytes(looptune_address to, const char *from, unsigned long long bytes) {
+/* Take the other half of the staging memory, once what was copied from it has arrived. */
+static int change_halves(void) {
+    int k;
+    for (k = 0; k < 2; k++)
+        if (all.half_used[all.half][k] &&
+            !worked(cuda.record_event(all.half_free[all.half][k], k ? all.copies : all.stream), "cuEventRecord"))
+            return 0;
+    all.half = !all.half;
+    all.staged = 0;
+    for (k = 0; k < 2; k++) {
+        if (all.half_used[all.half][k] && !worked(cuda.wait_event(all.half_free[all.half][k]), "cuEventSynchronize"))
+            return 0;
+        all.half_used[all.half][k] = 0;
+    }
+    return 1;
+}
+
+/* Queue the copying of an array to the device. The host may change it at once. Where nothing that is queued uses the
+   memory, it is copied beside the kernels that run, and those that are queued later wait for it. */
+static int send_bytes(struct block *to, const char *from, unsigned long long bytes) {
+    int beside = all.queued > all.done && to->used <= all.done;
+    looptune_address at = to->at;
+    cu_handle stream = beside ? all.copies : all.stream;
     if (!have_staging()) return 0;
+    if (!beside) to->used = ++all.queued;
     while (bytes) {
         unsigned long long part;
-        char *at;
-        if (all.staged == STAGED_AT_ONCE) {
-            if (!worked(cuda.record_event(all.half_free[all.half], all.stream), "cuEventRecord")) return 0;
-            all.half = !all.half;
-            all.staged = 0;
-            if (!worked(cuda.wait_event(all.half_free[all.half]), "cuEventSynchronize")) return 0;
-        }
+        char *staged;
+        if (all.staged == STAGED_AT_ONCE && !change_halves()) return 0;
         part = smaller(bytes, STAGED_AT_ONCE - all.staged);
-        at = all.staging + (all.half ? STAGED_AT_ONCE : 0) + all.staged;
-        memcpy(at, from, part);
-        if (!worked(cuda.copy_to(to, at, part, all.stream), "cuMemcpyHtoDAsync")) return 0;
+        staged = all.staging + (all.half ? STAGED_AT_ONCE : 0) + all.staged;
+        memcpy(staged, from, part);
+        if (!worked(cuda.copy_to(at, staged, part, stream), "cuMemcpyHtoDAsync")) return 0;
+        all.half_used[all.half][beside] = 1;
         all.staged = smaller(STAGED_AT_ONCE, all.staged + (part + 63) / 64 * 64);
-        to += part;
+        at += part;
         from += part;
         bytes -= part;
     }
-    return 1;
+    return !beside || (worked(cuda.record_event(all.arrived, all.copies), "cuEventRecord") &&
+                       worked(cuda.let_wait(all.stream, all.arrived, 0), "cuStreamWaitEvent"));
 }
 
 /* A part of an array on its way to the host. */
@@ -131,14 +156,14 @@ static int fetch_in_parts(const struct piece *p, int *written) {
         if (part) {
             if (!worked(cuda.copy_from(all.staging + (half ? STAGED_AT_ONCE : 0), p->from + queued, part, all.stream),
                         "cuMemcpyDtoHAsync") ||
-                !worked(cuda.record_event(all.half_free[half], all.stream), "cuEventRecord"))
+                !worked(cuda.record_event(all.half_free[half][0], all.stream), "cuEventRecord"))
                 return 0;
             queued += part;
         }
         arriving[half] = part;
         half = !half;
         if (arriving[half]) {
-            if (!worked(cuda.wait_event(all.half_free[half]), "cuEventSynchronize")) return 0;
+            if (!worked(cuda.wait_event(all.half_free[half][0]), "cuEventSynchronize")) return 0;
             memcpy(p->to + done, all.staging + (half ? STAGED_AT_ONCE : 0), arriving[half]);
             *written = 1;
             done += arriving[half];
@@ -174,6 +199,7 @@ static void free_block(struct block *b) {
     free(b);
 }
 static void put_back(struct block *b) {
+    b->used = all.queued;
     b->next = all.unused;
     all.unused = b;
 }

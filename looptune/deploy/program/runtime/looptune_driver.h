@@ -18,6 +18,7 @@ typedef void *cu_handle; /* of a context, stream, event, module or function */
     X(create_stream, "cuStreamCreate", (cu_handle *stream, unsigned flags))                                          \
     X(wait_stream, "cuStreamSynchronize", (cu_handle stream))                                                        \
     X(destroy_stream, "cuStreamDestroy_v2", (cu_handle stream))                                                      \
+    X(let_wait, "cuStreamWaitEvent", (cu_handle stream, cu_handle event, unsigned flags))                            \
     X(create_event, "cuEventCreate", (cu_handle *event, unsigned flags))                                             \
     X(record_event, "cuEventRecord", (cu_handle event, cu_handle stream))                                            \
     X(wait_event, "cuEventSynchronize", (cu_handle event))                                                           \
@@ -76,10 +77,11 @@ struct device {
     int number, multiprocessors, capability;
 };
 
-/* Memory of the device that a call has used and a later one may use. */
+/* Memory of the device that a call has used and a later one may use. `used` is the number of what was queued last for
+   it in the stream of the kernels. */
 struct block {
     looptune_address at;
-    unsigned long long bytes;
+    unsigned long long bytes, used;
     struct block *next;
 };
 
@@ -179,13 +181,16 @@ static struct {
     struct device *devices;
     int device_count;
     const struct device *device;
-    cu_handle context, stream;
+    cu_handle context, stream, copies; /* the stream of the kernels, and one for copies beside them */
+    unsigned long long queued, done;   /* numbers of what was queued last, and of what has ended, in the former */
     unsigned long long context_number;
     char *staging; /* two halves */
     int staging_pinned;
     unsigned long long staged; /* bytes of the half in use */
     int half;
-    cu_handle half_free[2];
+    cu_handle half_free[2][2]; /* of each half, in each of the two streams */
+    int half_used[2][2];
+    cu_handle arrived;
     looptune_address nowhere; /* of arrays without elements */
     struct block *unused;
     struct mirror *mirrors;

@@ -87,12 +87,12 @@ static void report(void) {
 static void close_device(void) {
     struct mirror **link = &all.mirrors;
     cu_handle popped;
+    int k;
     if (all.own_device != READY || all.used_in_parent || all.lost) return;
     if (!worked(cuda.push_context(all.context), "cuCtxPushCurrent")) return;
     if (finish_queued()) {
         struct codelet_state *s;
         for (s = all.codelets; s; s = s->next) {
-            int k;
             read_timing(s);
             for (k = 0; k < EVENTS; k++)
                 if (s->events[k]) cuda.destroy_event(s->events[k]);
@@ -113,8 +113,9 @@ static void close_device(void) {
         }
         cuda.free_memory(all.nowhere);
         if (all.staging_pinned) cuda.free_pinned(all.staging);
-        cuda.destroy_event(all.half_free[0]);
-        cuda.destroy_event(all.half_free[1]);
+        for (k = 0; k < 4; k++) cuda.destroy_event(all.half_free[k / 2][k % 2]);
+        cuda.destroy_event(all.arrived);
+        cuda.destroy_stream(all.copies);
         cuda.destroy_stream(all.stream);
     }
     cuda.pop_context(&popped);

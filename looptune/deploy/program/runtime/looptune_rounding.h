@@ -88,11 +88,11 @@ static int send_again(const struct call *c, int k, int perturbed) {
     char *values;
     int sent;
     if (c->bound[k].m) c->bound[k].m->current = 0; /* of the next call */
-    if (!perturbed || !is_float(a) || a->item == 2) return send_bytes(address_of(&c->bound[k]), (const char *)a->host, a->bytes);
+    if (!perturbed || !is_float(a) || a->item == 2) return send_bytes(block_of(&c->bound[k]), (const char *)a->host, a->bytes);
     values = (char *)needed(malloc(a->bytes));
     memcpy(values, a->host, a->bytes);
     perturb(a, values);
-    sent = send_bytes(address_of(&c->bound[k]), values, a->bytes);
+    sent = send_bytes(block_of(&c->bound[k]), values, a->bytes);
     free(values);
     return sent;
 }

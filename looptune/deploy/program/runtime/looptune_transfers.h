@@ -48,7 +48,8 @@ LOOPTUNE_WEAK void looptune_load(const char *name, const void *host, unsigned lo
         status = bind_array(&b, name, (char *)(uintptr_t)host, bytes);
         if (status == LOOPTUNE_OK && b.m) {
             b.m->newer = b.m->current = 0;
-            if (send_bytes(b.m->memory->at, b.m->host, bytes) && (!all.timed || finish_queued())) {
+            int beside = all.queued > all.done; /* waiting for it would be waiting for what runs */
+            if (send_bytes(b.m->memory, b.m->host, bytes) && (!all.timed || beside || finish_queued())) {
                 b.m->current = 1;
                 all.loaded_bytes += bytes;
                 all.loaded_seconds += now() - begin;

@@ -5,6 +5,7 @@
  *
  *   FAKE_CUDA_DEVICES=1  FAKE_CUDA_NAME="NVIDIA H200"  FAKE_CUDA_MULTIPROCESSORS=132  FAKE_CUDA_CAPABILITY=90
  *   FAKE_CUDA_MEMORY=1073741824 bytes  FAKE_CUDA_OCCUPANCY=2 blocks
+ *   FAKE_CUDA_EAGER=1    all streams but the first do at once what they can: nothing in them waits for the first one
  *   FAKE_CUDA_LOG=FILE   one line for each thing that was done; the last one says what was not freed
  *   FAKE_CUDA_FAIL=cuMemAlloc_v2:3=2,kernel:1=719   the third call returns 2; the first kernel that runs ends with 719;
  *                        `to` and `from` are copies that run. 0 stands for every call. Errors that lose a context stay.
@@ -36,7 +37,7 @@ struct function { char symbol[200]; void (*launch)(const unsigned *, const unsig
                   const unsigned *sizes; int shared; struct context *context; struct function *next; };
 
 struct work {
-    enum { TO, FROM, SET, KERNEL, EVENT, COPY } kind;
+    enum { TO, FROM, SET, KERNEL, EVENT, COPY, WAIT } kind;
     CUdeviceptr device;
     void *host;
     char *held; /* contents of pageable memory, as they were */
@@ -46,6 +47,7 @@ struct work {
     unsigned grid[3], block[3], shared;
     void **arguments;
     struct event *event;
+    unsigned long long number; /* of the record of the event */
     struct work *next;
 };
 struct stream { struct context *context; struct work *first, **last; };
@@ -160,11 +162,14 @@ static int is_pinned(const void *at, size_t bytes) {
     return 0;
 }
 
+static void drain_to(struct event *event, unsigned long long number);
+
 static void perform(struct work *w) {
-    static const char *const names[] = {"to", "from", "set", "kernel", "event", "copy"};
-    CUresult e = broken ? broken : w->kind == EVENT ? SUCCESS : planned(names[w->kind]);
+    static const char *const names[] = {"to", "from", "set", "kernel", "event", "copy", "wait"};
+    CUresult e = broken ? broken : w->kind == EVENT || w->kind == WAIT ? SUCCESS : planned(names[w->kind]);
     if (e != SUCCESS && !broken) broken = e;
-    if (e == SUCCESS) {
+    if (w->kind == WAIT) drain_to(w->event, w->number);
+    else if (e == SUCCESS) {
         open_memory(1);
         ticks += 0.25;
         switch (w->kind) {
@@ -174,6 +179,7 @@ static void perform(struct work *w) {
         case SET: memset((void *)(uintptr_t)w->device, w->value, w->bytes); break;
         case KERNEL: w->function->launch(w->grid, w->block, w->shared, w->arguments); break;
         case EVENT: w->event->at = ticks; break;
+        case WAIT: break;
         }
         open_memory(0);
     }
@@ -205,6 +211,12 @@ static struct work *queue(void *stream, int kind) {
     *s->last = w;
     s->last = &w->next;
     return w;
+}
+
+/* All but the first stream, which a program makes first. */
+static int is_beside(const void *stream) { return stream && stream != all_streams[0]; }
+static void hurry(void *stream) {
+    if (is_beside(stream) && setting("FAKE_CUDA_EAGER", 0)) drain((struct stream *)stream);
 }
 
 CUresult cuGetErrorName(CUresult error, const char **name) {
@@ -335,18 +347,21 @@ CUresult cuEventCreate(void **event, unsigned flags) {
     return end(SUCCESS);
 }
 CUresult cuEventRecord(void *event, void *stream) {
+    struct work *w;
     BEGIN(1);
     ((struct event *)event)->stream = (struct stream *)stream;
-    queue(stream, EVENT)->event = (struct event *)event;
+    w = queue(stream, EVENT);
+    w->event = (struct event *)event;
+    w->number = ++((struct event *)event)->number;
+    hurry(stream);
     return end(SUCCESS);
 }
-/* What was queued before the event was recorded last is done. */
-CUresult cuEventSynchronize(void *event) {
-    struct stream *s = ((struct event *)event)->stream;
+/* Do what was queued before this record of an event. */
+static void drain_to(struct event *event, unsigned long long number) {
+    struct stream *s = event->stream;
     struct work *w, *last = NULL;
-    BEGIN(1);
     for (w = s ? s->first : NULL; w; w = w->next)
-        if (w->kind == EVENT && w->event == event) last = w;
+        if (w->kind == EVENT && w->event == event && w->number <= number) last = w;
     while (last) {
         w = s->first;
         s->first = w->next;
@@ -355,7 +370,21 @@ CUresult cuEventSynchronize(void *event) {
         if (w == last) last = NULL;
         free(w);
     }
+}
+/* What was queued before the event was recorded last is done. */
+CUresult cuEventSynchronize(void *event) {
+    BEGIN(1);
+    drain_to((struct event *)event, ((struct event *)event)->number);
     return end(broken);
+}
+CUresult cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
+    struct work *w;
+    BEGIN(1);
+    (void)flags;
+    w = queue(stream, WAIT);
+    w->event = (struct event *)event;
+    w->number = ((struct event *)event)->number;
+    return end(SUCCESS);
 }
 CUresult cuEventElapsedTime(float *milliseconds, void *start, void *stop) {
     BEGIN(1);
@@ -460,7 +489,8 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, vo
         w->held = malloc(bytes);
         memcpy(w->held, from, bytes);
     }
-    note("to %zu", bytes);
+    note("to %zu%s", bytes, is_beside(stream) ? " beside" : "");
+    hurry(stream);
     return end(SUCCESS);
 }
 CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, void *stream) {
