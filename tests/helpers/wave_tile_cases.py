@@ -35,6 +35,14 @@ TABLE = """void f(int steps, int n, int m, float D[n][m], float X[n], float Y[m]
       D[i][j] = fminf(D[i-1][j-1] + X[i] * Y[j], fminf(D[i-1][j], D[i][j-1]) + 1.0f);
 }
 """
+CLIPPED = """void f(int steps, int n, int m, float D[n][m], float X[n], float Y[m])
+{
+  for (int i = 1; i < n; i++)
+    for (int j = 1; j < m; j++)
+      if (D[i-1][j] > X[i] && (Y[j] > 0.7f || D[i][j-1] < 1.0f))
+        D[i][j] = (j > 3 ? D[i][j-3] : 0.5f) * 0.5f + D[i-1][j-1];
+}
+"""
 SKEWED = "nest t: skew i by t, j by 2*t + i"
 CASES = {
     "seidel": Case(
@@ -64,5 +72,10 @@ CASES = {
     "a table, staged": Case(
         TABLE, ("loop i: wavefront i, j, tile 8, 8, team", "codelet: grid blocksize 8x1", "loop i: stage D"),
         sized((1, 21, 18)),
+    ),
+    "conditions on data, all staged": Case(
+        CLIPPED,
+        ("loop i: wavefront i, j, tile 4, 8, team", "codelet: grid blocksize 4x1", "loop i: stage D, X, Y"),
+        sized((1, 21, 18), (1, 5, 3)),
     ),
 }  # fmt: skip

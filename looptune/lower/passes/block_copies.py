@@ -11,16 +11,17 @@ writes, since the grid's loops are parallel.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import count
 from math import prod
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.intervals import affine_terms
 from looptune.ir.nodes import Assign, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var
-from looptune.ir.rewrite import rewrite, walk
+from looptune.ir.rewrite import map_blocks, rewrite, walk
 from looptune.ir.simplify import add, mul, sub
 from looptune.lower.staged_tiles import staged_arrays, staging_loops, without_tiles
 from looptune.lower.team import Phase, TeamBranch, TeamFor
@@ -57,14 +58,12 @@ def _copied(kernel: Kernel, array: str, plan: Plan) -> Kernel:
     load = _shared_out(found.loads(copy.load, copy.element))
     store = _shared_out(found.stores(copy.store, copy.element))
 
-    def rule(n: Node) -> Node | None:
-        return copy.at(n.index) if isinstance(n, Load) and n.array == array else None
-
-    inside = map_thread_code(_without(kernel, array), lambda body: rewrite(rule, body))
+    placed = _Placed(copy, count())
+    inside = map_thread_code(_without(kernel, array), placed.block)
     assert inside.team is not None, "the kernel keeps its team"
     team = replace(inside.team, phases=_around(inside.team.phases, load, store),
                    tiles=(*inside.team.tiles, Local(copy.name, copy.dtype, (Const(copy.size),))))  # fmt: skip
-    return replace(inside, team=team)
+    return replace(inside, team=team, positions=inside.positions | placed.names)
 
 
 def _without(kernel: Kernel, array: str) -> Kernel:
@@ -102,6 +101,39 @@ def _shared_out(stmts: tuple[Stmt, ...]) -> tuple[Phase, ...]:
     return tuple(map(phase, stmts))
 
 
+class _Placed:
+    """Makes accesses to an array those to its copy: from one place, a variable, the others are at constant distances.
+
+    It is that of the least of the elements of a statement, so that it is not negative.
+    """
+
+    def __init__(self, copy: _BlockCopy, numbers: Iterator[int]) -> None:
+        self.copy, self.numbers = copy, numbers
+        self.names: frozenset[str] = frozenset()
+
+    def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        return tuple(made for stmt in body for made in self.statement(stmt))
+
+    def statement(self, stmt: Stmt) -> tuple[Stmt, ...]:
+        if not isinstance(stmt, Assign):
+            return (rewrite(self.copy.element_in, map_blocks(self.block, stmt)),)
+        loads = [n for n in walk((stmt.target, stmt.value)) if isinstance(n, Load) and n.array == self.copy.array]
+        least: dict[Expr, int] = {}
+        for flat, beyond in (self.copy.place(n.index) for n in loads):
+            least[flat] = min(beyond, least.get(flat, beyond))
+        held = {flat: Var(f"{self.copy.array}_block{next(self.numbers)}__at", "uint32") for flat in least}
+
+        def rule(n: Node) -> Node | None:
+            if not (isinstance(n, Load) and n.array == self.copy.array):
+                return None
+            flat, beyond = self.copy.place(n.index)
+            return Load(self.copy.name, (add(held[flat], Const(beyond - least[flat])),), n.dtype)
+
+        self.names |= {v.name for v in held.values()}
+        places = (Assign(v, add(flat, Const(least[flat]))) for flat, v in held.items())
+        return (*places, rewrite(rule, stmt))
+
+
 class _BlockCopy:
     """The copy ``name`` of a box of elements; its rows have an odd length, so that no column is in one bank."""
 
@@ -116,14 +148,23 @@ class _BlockCopy:
         return prod(self.widths)
 
     def at(self, index: Sequence[Expr]) -> Load:
-        """Return the place of an element of the array: a sum that neighbours have in common, and a constant."""
+        """Return the copy of an element of the array."""
+        flat, beyond = self.place(index)
+        return Load(self.name, (add(flat, Const(beyond)),), self.dtype)
+
+    def element_in(self, n: Node) -> Node | None:
+        """Return the copy of what a node is an access to, or None."""
+        return self.at(n.index) if isinstance(n, Load) and n.array == self.array else None
+
+    def place(self, index: Sequence[Expr]) -> tuple[Expr, int]:
+        """Return where the copy is: a sum that those of neighbours have in common, and a constant to be added."""
         flat: Expr = Const(0)
         beyond = 0
         for e, extent, n in zip(index, self.box, self.widths, strict=True):
             terms, constant = affine_terms(sub(e, extent.first))
             flat = add(mul(flat, Const(n)), sum_of([(k, term) for term, k in terms.items()], 0, e.dtype))
             beyond = beyond * n + constant
-        return Load(self.name, (add(flat, Const(beyond)),), self.dtype)
+        return flat, beyond
 
     @property
     def load(self) -> Assign:
