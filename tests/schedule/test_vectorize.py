@@ -33,6 +33,13 @@ COPY = """void f(int n, int m, float A[n][m], float B[n][m], float s[n])
             s[i] += A[i][j];
 }
 """
+STENCIL = """void f(int n, int m, float A[n][m], float B[n][m])
+{
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 1; j < m - 1; j++)
+            B[i][j] = A[i - 1][j - 1] + A[i - 1][j + 1] - 2 * A[i][j] + 3 * A[i][j + 1] + A[i + 1][j - 1];
+}
+"""
 LINES = ("loop 2: vectorize 4",)
 SUMS = ("loop 4: vectorize 4", "loop 4: parallel")
 cuda = pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-cuda")
@@ -61,6 +68,17 @@ def test_neighbours_are_one_access(target: str) -> None:
     assert any(v.startswith("ld.") and ".v4." in v for v in vectors(target, planned(*SUMS)))
     double = COPY.replace("float", "double")
     assert {v.rsplit(".", 2)[1] for v in vectors(target, planned(*LINES, text=double))} == {"v2"}
+
+
+@cuda
+@pytest.mark.parametrize("dtype", ["float", "double"])
+def test_wide_loads_of_what_is_only_read_go_through_its_cache(dtype: str) -> None:
+    """In CUDA C as in Numba: an assumption about the address would hide that nobody writes the array."""
+    made = planned("loop j: vectorize 4, guarded", text=STENCIL.replace("float", dtype))
+    for target in ("numba-cuda", "cuda-c"):
+        found = [v for v in vectors(target, made) if v.startswith("ld.")]
+        assert found
+        assert all(v.startswith("ld.global.nc.v") for v in found), target
 
 
 @cuda

@@ -20,13 +20,14 @@ from looptune.backends.codegen.grid_barrier import CUDA_LAUNCH, CUDA_LEAVE, CUDA
 from looptune.backends.codegen.identifiers import CUDA_NAMES, avoid_reserved
 from looptune.backends.codegen.kernel import dynamic_shared_bytes
 from looptune.backends.codegen.matrix_ops import FragmentLoad, StepProduct, clear_name, gather_name, store_name
-from looptune.backends.codegen.memory_ops import aligned
+from looptune.backends.codegen.memory_ops import aligned, is_vectorized
 from looptune.backends.codegen.register_limits import launch_bounds, max_registers
 from looptune.backends.codegen.writer import TensorCoreWriter
 from looptune.backends.cuda import matrix_functions
+from looptune.backends.cuda.vector_loads import LANES, VectorLoads, VectorPlace, vector_loads
 from looptune.core.escape import comment
 from looptune.ir import c_printer
-from looptune.ir.nodes import SHORT_FLOATS, Array, Binary, Expr, Scalar, Var, promoted_type
+from looptune.ir.nodes import SHORT_FLOATS, Array, Binary, Const, Expr, Load, Scalar, Var, promoted_type
 from looptune.lower.addresses import MOST_ELEMENTS
 from looptune.lower.fp_contraction import is_product
 from looptune.lower.plan import ARRIVED, Dimension, FinishedPlan, Kernel, Plan, uncounted_arrays
@@ -64,6 +65,12 @@ __device__ __forceinline__ void {name}()
 """
 
 
+_VECTOR = """\
+struct __align__({wide}) {name} {{
+    {kind} e[{lanes}];
+}};
+"""
+
 NAME = "cuda-c"
 
 
@@ -82,6 +89,30 @@ class CudaCWriter(CWriter, TensorCoreWriter):
         "uint64": "unsigned long long", "bool": "bool",
     })  # fmt: skip
     wide_suffix = "LL"
+    loads_vectors: ClassVar[bool] = True
+    """Loads of aligned arrays are of elements of vectors, see ``vector_loads``."""
+    vectors = VectorLoads()
+
+    def kernel(self, kernel: Kernel) -> str:
+        apart = not self.loads_vectors or self.plan.wide_indices or kernel.time_tile is not None
+        self.vectors = VectorLoads() if apart or not is_vectorized(kernel) else vector_loads(kernel)
+        return super().kernel(kernel)
+
+    def element(self, load: Load) -> str:
+        place = None if load.array in {*self.tiles, *self.renamed} else self.vectors.place(load)
+        return super().element(load) if place is None else self._vector_element(load, place)
+
+    def _vector_element(self, load: Load, place: VectorPlace) -> str:
+        kind = self.types[load.dtype]
+        lanes = LANES[load.dtype]
+        name = f"{kind.replace(' ', '_')}_x{lanes}"
+        self.functions[name] = _VECTOR.format(wide=WIDE, name=name, kind=kind, lanes=lanes)
+        at = [] if place.base == Const(0, place.base.dtype) else [f"{self.unsigned_index(place.base, UNARY)} / {lanes}"]
+        at = [f"(unsigned long long)({text})" for text in at]
+        at += [f"{self.long(v)} * {self.long(Const(k))}" if k > 1 else self.long(v) for v, k in place.counted if k]
+        at += [f"{place.constant}u"] * (place.constant > 0 or not at)
+        less = f" - {-place.constant}u" if place.constant < 0 else ""
+        return f"((const {name} *){self.name(load.array)})[{' + '.join(at)}{less}].e[{place.element}]"
 
     def name(self, name: str) -> str:
         return avoid_reserved(name, CUDA_NAMES)
@@ -120,7 +151,8 @@ class CudaCWriter(CWriter, TensorCoreWriter):
         return f"{self.types[dtype]} {name}[{count}];"
 
     def aligned(self, arrays: Sequence[str]) -> tuple[str, ...]:
-        return tuple(f"__builtin_assume(((size_t){self.name(a)} & {WIDE - 1}) == 0);" for a in arrays)
+        told = (a for a in arrays if a not in self.vectors.arrays)
+        return tuple(f"__builtin_assume(((size_t){self.name(a)} & {WIDE - 1}) == 0);" for a in told)
 
     def block_any(self, condition: str) -> str:
         return f"__syncthreads_or({condition})"

@@ -57,6 +57,7 @@ class HipWriter(CudaCWriter):
     api = "hip"
     misaligned = "hipErrorInvalidValue"
     contraction_pragma = '_Pragma("clang fp contract(off)")'
+    loads_vectors = False
 
     def value(self, e: Expr, level: int = 0) -> str:
         return CWriter.value(self, e, level)
