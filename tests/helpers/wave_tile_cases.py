@@ -59,9 +59,19 @@ CASES = {
         (SKEWED, "nest t: wavefront t, i, j, tile 2, 8, 8, team", "codelet: grid blocksize 8x4", "loop t: stage A"),
         sized((5, 21, 19)),
     ),
+    "seidel, staged, wave by wave of the last loop": Case(
+        SEIDEL,
+        ("nest t: skew i by t, j by 4*t + 2*i", "nest t: wavefront t, i, j, tile 3, 4, 5, team:j",
+         "codelet: grid blocksize 4x3", "loop t: stage A"),
+        sized((7, 13, 17), (2, 3, 4), (4, 2, 9)),
+    ),
     "sums, staged": Case(
         SUMS, ("loop i: wavefront i, j, tile 4, 6, team", "codelet: grid blocksize 4x1", "loop i: stage A"),
         sized((1, 11, 14), (1, 1, 5)),
+    ),
+    "sums, a wave in order": Case(
+        SUMS, ("loop i: wavefront i, j, tile 4, 6, team:j", "codelet: grid blocksize 4x1", "loop i: stage A"),
+        sized((1, 11, 14)),
     ),
     "a line, staged": Case(
         LINE,
@@ -70,7 +80,9 @@ CASES = {
         sized((9, 40, 1), (3, 2, 1)),
     ),
     "a table, staged": Case(
-        TABLE, ("loop i: wavefront i, j, tile 8, 8, team", "codelet: grid blocksize 8x1", "loop i: stage D"),
+        TABLE,
+        ("loop i: skew j by i", "loop i: wavefront i, j, tile 8, 8, team:j", "codelet: grid blocksize 8x1",
+         "loop i: stage D"),
         sized((1, 21, 18)),
     ),
     "conditions on data, all staged": Case(

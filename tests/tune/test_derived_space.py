@@ -190,8 +190,8 @@ def test_a_nest_whose_every_loop_carries_a_dependence_begins_with_tiles_of_block
     """seidel-2d has waves of tiles, each of which a block has in shared memory."""
     first = next(iter(parse(derive(Analysis(load(POLYBENCH_C / "seidel-2d.c").codelet)), "derived").on("gpu")))
     skew, wave, stage, block = first.lines
-    assert (skew, stage) == ("loop 1: skew i by t, j by 2*t + i", "loop 1: stage A")
-    assert (wave, block) == ("loop 1: wavefront t, i, j, tile 16, 32, 64, team", "codelet: grid blocksize 32x16")
+    assert (skew, stage) == ("loop 1: skew i by t, j by 4*t + 2*i", "loop 1: stage A")
+    assert (wave, block) == ("loop 1: wavefront t, i, j, tile 16, 32, 64, team:j", "codelet: grid blocksize 32x16")
 
 
 @pytest.mark.wide

@@ -11,6 +11,7 @@ writes, since the grid's loops are parallel.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -24,7 +25,7 @@ from looptune.ir.nodes import Assign, Const, Expr, If, Load, Local, Loop, Node, 
 from looptune.ir.rewrite import map_blocks, rewrite, walk
 from looptune.ir.simplify import add, mul, sub
 from looptune.lower.staged_tiles import staged_arrays, staging_loops, without_tiles
-from looptune.lower.team import Phase, TeamBranch, TeamFor
+from looptune.lower.team import Phase, TeamBranch, TeamFor, has_team_directive
 from looptune.lower.thread_code import map_thread_code
 from looptune.poly.block_footprint import BlockFootprint, NoFootprint, sum_of
 from looptune.poly.isl_limits import IslLimitExceeded
@@ -52,7 +53,8 @@ def _copied(kernel: Kernel, array: str, plan: Plan) -> Kernel:
         found = BlockFootprint.of(plan.codelet, kernel.body, list(dict.fromkeys(shared)), array)
         if found.empty:
             return _without(kernel, array)
-        copy = _BlockCopy(array, _fresh(array, kernel, plan), plan.array(array).dtype, found.box())
+        steps = _steps_of_lanes(kernel, array)
+        copy = _BlockCopy(array, _fresh(array, kernel, plan), plan.array(array).dtype, found.box(), steps)
     except (IslLimitExceeded, NoFootprint) as no:
         raise DirectiveError(f"stage {array} at loop {staging.var}, in a tile of a team: {no}", staging.span) from None
     load = _shared_out(found.loads(copy.load, copy.element))
@@ -64,6 +66,17 @@ def _copied(kernel: Kernel, array: str, plan: Plan) -> Kernel:
     team = replace(inside.team, phases=_around(inside.team.phases, load, store),
                    tiles=(*inside.team.tiles, Local(copy.name, copy.dtype, (Const(copy.size),))))  # fmt: skip
     return replace(inside, team=team, positions=inside.positions | placed.names)
+
+
+def _steps_of_lanes(kernel: Kernel, array: str) -> tuple[int, ...]:
+    """Return how far apart neighbours along x are in each dimension, by what most accesses to the array say."""
+    told: Counter[tuple[int, ...]] = Counter()
+    for loop in (f for f in walk(kernel.body) if isinstance(f, Loop) and has_team_directive(f)):
+        lane = Var(loop.var, loop.dtype)
+        inner = any(isinstance(n, Loop) and has_team_directive(n) for n in walk(loop.body))
+        for load in (n for n in walk(loop.body) if isinstance(n, Load) and n.array == array and not inner):
+            told[tuple(affine_terms(e)[0].get(lane, 0) for e in load.index)] += 1
+    return max(told, key=lambda steps: told[steps], default=())
 
 
 def _without(kernel: Kernel, array: str) -> Kernel:
@@ -135,13 +148,22 @@ class _Placed:
 
 
 class _BlockCopy:
-    """The copy ``name`` of a box of elements; its rows have an odd length, so that no column is in one bank."""
+    """The copy ``name`` of a box of elements.
 
-    def __init__(self, array: str, name: str, dtype: str, box: Sequence[Extent]) -> None:
+    Neighbouring threads, whose subscripts differ by ``steps``, have elements at odd distances if there are rows to be
+    made longer: all banks of shared memory are odd multiples of such a distance.
+    """
+
+    def __init__(self, array: str, name: str, dtype: str, box: Sequence[Extent], steps: Sequence[int]) -> None:
         self.array, self.name, self.dtype, self.box = array, name, dtype, box
-        counts = [e.count for e in box]
-        self.widths = [*counts[:-1], counts[-1] + (1 - counts[-1] % 2 if len(counts) > 1 else 0)]
+        self.widths = [e.count for e in box]
+        if len(box) > 1 and self.distance(steps) % 2 == 0:
+            self.widths[-1] += 1
         self.element = tuple(Var(f"{array}{d}__own", e.first.dtype) for d, e in enumerate(box))
+
+    def distance(self, steps: Sequence[int]) -> int:
+        """Return the elements between two that are so many apart along each dimension."""
+        return sum(step * prod(self.widths[d + 1 :]) for d, step in enumerate(steps))
 
     @property
     def size(self) -> int:

@@ -9,7 +9,8 @@ iterations with equal 2*t + i together. The wave's loop takes the name of the in
 inside it in the order of the list. Statements beside the inner loops are sunk into them first, as for ``permute``.
 ``tile 4, 8`` after the loops makes waves of tiles of so many iterations: the wave is then the sum of the tiles'
 numbers, and a tile runs in the order of the text. With ``team`` a tile runs wave by wave too: the threads of a block
-share its iterations with an equal sum of the loop variables.
+share its iterations with an equal sum of the loop variables; with ``team:j``, those with an equal value of the last
+loop ``j``, which have to be independent of each other.
 
 Legal when: no dependence is reversed. Gain: parallel loops where each loop of the text carries a dependence.
 Cost: waves of different lengths, accesses along diagonals, one launch for each wave on a GPU.
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Wavefront(GeneratedTransform):
     name: ClassVar = "wavefront"
-    syntax: ClassVar = "wavefront LOOP[:FACTOR], LOOP[:FACTOR] [, ...] [, tile SIZE, SIZE [, ...] [, team]]"
+    syntax: ClassVar = "wavefront LOOP[:FACTOR], LOOP[:FACTOR] [, ...] [, tile SIZE, SIZE [, ...] [, team[:LAST]]]"
     stage: ClassVar = "nest"
 
     factors: tuple[tuple[str, int], ...]
@@ -55,13 +56,15 @@ class Wavefront(GeneratedTransform):
     """Iterations of each loop in a tile; () for waves of iterations."""
     team: bool = False
     """Whether the threads of a block share each tile, wave by wave."""
+    along: str = ""
+    """The last loop, if the waves of a tile are its iterations; "" where they are sums of all loops."""
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
         factors: dict[str, int] = {}
         args = directive.args
         first = next((k for k, arg in enumerate(args) if arg.key == "tile"), len(args))
-        team = first < len(args) - 1 and args[-1].key.lower() == "team" and not args[-1].values
+        team = first < len(args) - 1 and args[-1].key.lower() == "team"
         sizes = tuple(positive(arg, "a size of a tile") for arg in args[first : len(args) - team])
         for arg in args[:first]:
             if not arg.key:
@@ -74,7 +77,11 @@ class Wavefront(GeneratedTransform):
         if sizes and len(sizes) != len(factors):
             said = f"wavefront names {len(factors)} loops and {len(sizes)} sizes of a tile"
             raise DirectiveError(f"{said} (syntax: {cls.syntax})", directive.span)
-        return cls(tuple(factors.items()), sizes, team, span=directive.span)
+        along = args[-1].values[:1] if team else ()
+        if along and along != (list(factors)[-1],):
+            raise DirectiveError(f"wavefront: the waves of a tile are sums, or iterations of the last loop "
+                                 f"(syntax: {cls.syntax})", args[-1].span)  # fmt: skip
+        return cls(tuple(factors.items()), sizes, team, list(factors)[-1] if along else "", span=directive.span)
 
     def schedule(self, site: DirectiveSite) -> NewSchedule:
         if not self.sizes:
@@ -85,7 +92,8 @@ class Wavefront(GeneratedTransform):
             tiles = [f"floor(({values[v]})/{size})" for (v, _), size in self._tiles]
             wave = " + ".join(f"{factor}*{t}" for t, ((_, factor), _) in zip(tiles, self._tiles, strict=True))
             points = [values[v] for v, _ in self.factors]
-            within = [" + ".join(f"({p})" for p in points), *points[:-1]] if self.team else points
+            wave_in = points[-1] if self.along else " + ".join(f"({p})" for p in points)
+            within = [wave_in, *points[:-1]] if self.team else points
             inside = [x for v in (*tiles[:-1], *within) for x in ("0", v)]
             return replace(piece, time=(*piece.time[:before], f"({wave})", *inside, *band.inner_times(piece, place)))
 
@@ -94,7 +102,7 @@ class Wavefront(GeneratedTransform):
     def apply(self, site: DirectiveSite) -> Rewrite:
         if not self.sizes:
             return super().apply(site)
-        loop = TiledWaves(self._tiled_band(site), tuple(self._tiles), self.team).loop()
+        loop = TiledWaves(self._tiled_band(site), tuple(self._tiles), self.team, bool(self.along)).loop()
         return Rewrite(numbered(site.loop_context.codelet, (loop,)))
 
     @property
@@ -174,6 +182,7 @@ class TiledWaves:
     band: Band
     tiles: tuple[tuple[tuple[str, int], int], ...]
     team: bool = False
+    by_last: bool = False
 
     def loop(self) -> Loop:
         """Return the loop over the waves."""
@@ -199,7 +208,7 @@ class TiledWaves:
         body = self._in_waves(starts, step) if self.team else self._in_order(starts)
         for name, loop, count in reversed(list(zip(outer, loops[:-1], counts[:-1], strict=True))):
             body = (self._new(name, loop, count, body),)
-        return self._new(wave, loops[0], end, body)
+        return replace(self._new(wave, loops[0], end, body), mode="sequential")
 
     def _in_order(self, starts: Sequence[Expr]) -> tuple[Stmt, ...]:
         """Return the loops of a tile from ``starts`` in the order of the text."""
@@ -213,20 +222,25 @@ class TiledWaves:
 
         They stand under the condition that the tile may have iterations, which keeps the others from any work.
         """
-        loops, sizes = self.band.loops, [size for _, size in self.tiles]
-        *shared, last = loops
-        place: Expr = Var(step, last.dtype)
-        for f in shared:
-            place = sub(place, Var(f.var, f.dtype))
-        low, high = starts[-1], add(starts[-1], Const(sizes[-1], last.dtype))
-        inside = [Binary(">=", place, low), Binary("<", place, high),
-                  Binary(">=", place, last.lo), Binary("<", place, last.hi)]  # fmt: skip
-        body: tuple[Stmt, ...] = (If(all_of(inside), substitute(self.band.guarded_body(), {last.var: place})),)
-        for loop, start, size in reversed(list(zip(shared, starts, sizes, strict=False))):
-            body = (replace(self._clipped(loop, start, size, body), thread_axis="team"),)
-        first, count = reduce(add, starts), sum(sizes) - len(sizes) + 1
-        waves = replace(self._new(step, last, add(first, Const(count, last.dtype)), body), lo=first)
-        return (If(all_of(self._may_have_iterations(starts)), (replace(waves, thread_axis="team"),)),)
+        sizes = [size for _, size in self.tiles]
+        *shared, last = self.band.loops
+        start, size = starts[-1], Const(sizes[-1], last.dtype)
+        place: Expr = Var(last.var, last.dtype) if self.by_last else Var(step, last.dtype)
+        inside = [Binary(">=", place, last.lo), Binary("<", place, last.hi)]
+        body = self.band.guarded_body()
+        if not self.by_last:
+            for f in shared:
+                place = sub(place, Var(f.var, f.dtype))
+            inside = [Binary(">=", place, start), Binary("<", place, add(start, size)),
+                      Binary(">=", place, last.lo), Binary("<", place, last.hi)]  # fmt: skip
+            body = substitute(body, {last.var: place})
+        body = (If(all_of(inside), body),)
+        for loop, own, count in reversed(list(zip(shared, starts, sizes, strict=False))):
+            body = (replace(self._clipped(loop, own, count, body), thread_axis="team"),)
+        first, length = (start, size) if self.by_last else (reduce(add, starts), Const(sum(sizes) - len(shared)))
+        waves = last if self.by_last else self._new(step, last, first, body)
+        waves = replace(waves, lo=first, hi=add(first, length), body=body, mode="sequential", thread_axis="team")
+        return (If(all_of(self._may_have_iterations(starts)), (waves,)),)
 
     def _may_have_iterations(self, starts: Sequence[Expr]) -> Iterator[Expr]:
         """Yield what holds for every tile that has iterations: each loop's range in the tile meets its own."""
@@ -300,6 +314,21 @@ for (int wave = 0; wave < 1 + ((n + 3) / 4 - 1) + ((m + 7) / 8 - 1); wave++) {
 }"""),  # noqa: E501
     "wavefront i, j, tile 8, 8": Example(_AHEAD, refused="must run before"),
     "wavefront i, j, tile 8, 8, team": Example(_AHEAD, refused="must run before"),
+    "wavefront i, j, tile 4, 8, team:j": Example(_SUMS, """\
+for (int wave = 0; wave < 1 + ((n + 3) / 4 - 1) + ((m + 7) / 8 - 1); wave++) {
+  for (int outer_i = 0; outer_i < (n + 3) / 4; outer_i++) {
+    if (1 < 4 * outer_i + 4 && 4 * outer_i < n && 1 < 8 * (wave - outer_i) + 8 && 8 * (wave - outer_i) < m) {
+      for (int j = 8 * (wave - outer_i); j < 8 * (wave - outer_i) + 8; j++) {
+        for (int i = (4 * outer_i > 1 ? 4 * outer_i : 1); i < (4 * outer_i + 4 < n ? 4 * outer_i + 4 : n); i++) {
+          if (j >= 1 && j < m) {
+            D[i][j] = D[i - 1][j] + D[i][j - 1];
+          }
+        }
+      }
+    }
+  }
+}"""),
+    "wavefront i, j, tile 4, 8, team:i": Example(_SUMS, refused="are sums, or iterations of the last loop"),
     "wavefront i, j, tile 8, team": Example(_SUMS, refused="names 2 loops and 1 sizes of a tile"),
     "wavefront i, j, team": Example(_SUMS, refused="the loops of the nest are i, j"),
     "wavefront i, j, tile 4": Example(_SUMS, refused="names 2 loops and 1 sizes of a tile"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Array, Loop, While
 from looptune.ir.rewrite import walk
+from looptune.poly.dependence_distance import least_distance_reaches
 from looptune.schedule.binding import loop_label
 from looptune.tune.space.patterns import Patterns, band_of
 
@@ -26,7 +27,7 @@ TILES = ("{8, 4, 2}", "{4, 2, 8}"), ("{8, 16}", "{32, 64}")
 TILE_BLOCKS = "codelet: grid blocksize {32x1, 64x1, 32x4}"
 TEAM_TILES = {
     2: (("32, {128, 256}", "32x1"), ("64, {64, 128}", "64x1"), ("128, {32, 64}", "128x1")),
-    3: (("16, 32, {64, 96, 128}", "32x16"), ("8, 32, {128, 64}", "32x8"), ("8, 64, {96, 64}", "64x8")),
+    3: (("16, 32, {64, 128}", "32x16"), ("8, 32, {128, 64}", "32x8"), ("4, 32, {128, 256}", "32x4")),
 }
 """Iterations of each loop in a tile of a block by the number of loops, with the threads: one for each but the last."""
 
@@ -37,8 +38,10 @@ def shared_waves(found: Patterns) -> Iterator[str]:
         label, names = loop_label(band[0]), ", ".join(f.var for f in band)
         arrays = [a.name for a in found.analysis.codelet.params if isinstance(a, Array)]
         kept = ", ".join(a for a in arrays if a in written_names(band[-1].body))
+        further = _skew(found, band, ordered=True)
+        moved, team = (skewed, "team") if further is None else (further, f"team:{band[-1].var}")
         for sizes, block in TEAM_TILES[len(band)]:
-            lines = [*skewed, f"loop {label}: wavefront {names}, tile {sizes}, team"]
+            lines = [*moved, f"loop {label}: wavefront {names}, tile {sizes}, {team}"]
             staged = [*lines, f"loop {label}: stage {kept}"]
             chosen = staged if kept and found.legal(staged) else lines
             yield "\n".join(["for gpu", *chosen, f"codelet: grid blocksize {block}"])
@@ -72,22 +75,20 @@ def _innermost(band: Sequence[Loop]) -> tuple[Stmt, ...]:
     return tuple(s for s in band[-1].body if not any(isinstance(n, (Loop, While)) for n in walk(s)))
 
 
-def _skew(found: Patterns, band: Sequence[Loop]) -> list[str] | None:
+def _skew(found: Patterns, band: Sequence[Loop], *, ordered: bool = False) -> list[str] | None:
     """Return the line that skews the nest by the least multiples of outer loops with which tiles are legal, or None.
 
-    An empty list where none is needed.
+    An empty list where none is needed. Tiles are legal where no distance of a dependence has a negative component.
+    ``ordered``: the last loop carries all dependences, so that its iterations are waves.
     """
-    label, moved = loop_label(band[0]), list[str]()
-    for k in range(1, len(band)):
-        inside = band[: k + 1]
-        tile = f"loop {label}: tile {', '.join(f'{f.var}:4' for f in inside)}"
-        factors = sorted(product(range(SKEWED + 1), repeat=k), key=lambda each: (sum(each), each))
-        for each in factors:
-            by = " + ".join(f.var if c == 1 else f"{c}*{f.var}" for c, f in zip(each, band, strict=False) if c)
-            skew = [*moved, f"{band[k].var} by {by}"] if by else moved
-            if found.legal([*([f"loop {label}: skew {', '.join(skew)}"] if skew else []), tile]):
-                moved = skew
-                break
-        else:
+    analysis, rank, moved = found.analysis, len(band), list[str]()
+    carried = [d.map for d in analysis.model.dependences if not d.commutes(analysis.reassociate)]
+    for k in range(1, rank):
+        least, most = (1, 2 * SKEWED) if ordered and k == rank - 1 else (0, SKEWED)
+        factors = sorted(product(range(most + 1), repeat=k), key=lambda each: (sum(each), each))
+        each = next((f for f in factors if least_distance_reaches(carried, (*f, 1), least)), None)
+        if each is None:
             return None
-    return [f"loop {label}: skew {', '.join(moved)}"] if moved else []
+        by = " + ".join(f.var if c == 1 else f"{c}*{f.var}" for c, f in zip(each, band, strict=False) if c)
+        moved += [f"{band[k].var} by {by}"] if by else []
+    return [f"loop {loop_label(band[0])}: skew {', '.join(moved)}"] if moved else []
