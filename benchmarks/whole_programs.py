@@ -5,9 +5,10 @@
 For each C file (default: polybench/*.c): the program as gcc makes it, and as ``looptune cc`` does with what the
 database has for this GPU, or for another one at the same sizes. The table has the largest relative difference of the
 numbers that both print; the time of the kernels in the program, by the events that LOOPTUNE_REPORT reads, the median
-and quartiles over ``--runs`` processes, each of which calls the codelet once; the time of the same directives at the
-same sizes as a sweep measures it, with the L2 flushed before each run, through Numba and through CUDA C; and the
-program's transfers. A program that was not tuned has no time of a sweep.
+and quartiles over ``--runs`` processes, each of which calls the codelet once; the mean of later calls, of a library of
+the same kernels; the time of the same directives at the same sizes as a sweep measures it, with the L2 flushed before
+each run, through Numba and through CUDA C; and the program's transfers. A program that was not tuned has no time of a
+sweep.
 
 ``--folder`` keeps the programs: they are not built again if they are there. ``--outputs`` is a folder with what gcc's
 programs print, in files NAME.txt, for the programs that are not to be run here. Writes Markdown to standard output.
@@ -16,9 +17,11 @@ programs print, in files NAME.txt, for the programs that are not to be run here.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,6 +34,7 @@ from statistics import median
 from typing import Any
 
 from looptune.backends.cuda.cuda_c import CudaC
+from looptune.backends.cuda.launch import C_TYPES
 from looptune.core.errors import LooptuneError
 from looptune.core.settings import FINALS_S
 from looptune.deploy import plans
@@ -38,7 +42,7 @@ from looptune.deploy.best_versions import BestVersion, best_versions
 from looptune.deploy.c_source import best_on
 from looptune.deploy.runtime.lookup import Device
 from looptune.frontend import Unit, load
-from looptune.ir.nodes import Array
+from looptune.ir.nodes import Array, promoted_type
 from looptune.runtime import targets
 from looptune.runtime.problem_sizes import integers, problem
 from looptune.runtime.targets import CACHE, Target
@@ -48,13 +52,16 @@ from looptune.tune.store.store import Store
 
 ROOT = Path(__file__).parent.parent
 HEAD = (
-    "| program | match | difference | kernels | sweep, Numba | sweep, CUDA C | kernels over sweep | to the GPU "
-    "| from it | whole |"
+    "| program | match | difference | kernels, first call | later calls | sweep, Numba | sweep, CUDA C "
+    "| first over sweep | later over sweep | to the GPU | from it | whole |"
 )
 COLUMNS = HEAD.count("|") - 1
 TARGET = "numba-cuda"
 LONGEST_S = 300.0
 """Of one run of a program."""
+LATER = 20
+"""Calls after the first one of a library."""
+CALLER = "--call-library"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +72,7 @@ class Built:
     source: Path
     plain: Path
     accelerated: Path
+    library: Path
     said: str = ""
 
 
@@ -85,13 +93,16 @@ class Runs:
 def built(source: Path, folder: Path, options: Sequence[str], arch: str, db: Path) -> Built:
     """Build both programs, unless they are there."""
     name = "_".join(source.resolve().relative_to(ROOT).with_suffix("").parts[1:])
-    found = Built(name, source, folder / f"{name}.gcc", folder / name)
+    found = Built(
+        name, source, folder / f"{name}.gcc", folder / name, folder / f"libof_{re.sub(r'[^A-Za-z0-9]', '_', name)}.so"
+    )
     common = [str(source), "-O2", "-w", *options, "-lm", "-o"]
+    own = [sys.executable, "-m", "looptune", "cc", "--arch", arch, "--db", str(db), *common]
     commands = {
         found.plain: ["gcc", *common, str(found.plain)],
-        found.accelerated: [sys.executable, "-m", "looptune", "cc", *common, str(found.accelerated), "--arch", arch,
-                            "--db", str(db)],
-    }  # fmt: skip
+        found.accelerated: [*own, str(found.accelerated)],
+        found.library: [*own, str(found.library), "--shared"],
+    }
     for path, command in commands.items():
         if not path.exists():
             done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -135,6 +146,36 @@ def runs(program: Built, count: int, folder: Path) -> Runs:
     )  # fmt: skip
 
 
+def later_us(program: Built, options: Sequence[str], folder: Path) -> float:
+    """Return the microseconds of the kernels of a later call: in one process, one library is called once, one often."""
+    report, often = folder / f"{program.name}.report", folder / f"{program.library.stem}_often.so"
+    report.unlink(missing_ok=True)
+    shutil.copy(program.library, often)
+    command = [sys.executable, __file__, CALLER, str(program.source), str(program.library), str(often), *options]
+    environment = {**os.environ, "LOOPTUNE_REPORT": str(report)}
+    subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, env=environment, check=True)
+    seconds = {line["device_calls"]: line["kernel_s"] for line in map(json.loads, report.read_text().splitlines())}
+    return 1e6 * float(seconds[1 + LATER] - seconds[1]) / LATER
+
+
+def call_libraries(source: str, once: str, often: str, *options: str) -> int:
+    """Call the function of two libraries, the second one again and again."""
+    pairs = (o.removeprefix("-D").partition("=") for o in options)
+    unit = load(source, defines={name: value if value else "1" for name, _, value in pairs})
+    at = problem(unit.codelet, unit.values)
+    arrays = at.arrays(unit.codelet, 0)
+    for path, calls in ((once, 1), (often, 1 + LATER)):
+        function = getattr(ctypes.CDLL(str(Path(path).resolve())), unit.codelet.name)
+        given: list[Any] = []
+        for p in unit.codelet.params:
+            kind: Any = ctypes.c_void_p if isinstance(p, Array) else C_TYPES[promoted_type(p.dtype)]
+            given.append(kind(arrays[p.name].ctypes.data if isinstance(p, Array) else unit.values[p.name]))
+        for _ in range(calls):
+            if function(*given):
+                return 1
+    return 0
+
+
 def difference(expected: str, found: str) -> str:
     """Return the largest relative difference of the numbers in two texts that are otherwise the same.
 
@@ -169,31 +210,36 @@ def swept(unit: Unit, best: BestVersion, target: Target, limit_s: float) -> dict
     return {name: summary(t) for name, t in times.items()}
 
 
-def row(program: Built, expected: str, count: int, db: Path, folder: Path, limit_s: float) -> str:
+def row(program: Built, expected: str, given: argparse.Namespace, folder: Path) -> str:
     """Return one line of the table."""
     target = targets.resolve(TARGET, CACHE)
     facts = target.machine().facts
     unit = load(program.source)
-    with Store.read(db) as store:
+    with Store.read(given.db) as store:
         known = best_versions(store, unit, target.name)
     match, best = best_on(known, Device(facts.name, facts.cores, facts.arch), integers(unit.codelet, unit.values))
     theirs = {}
     if best is not None and match.configuration is not None and dict(best.sizes) == dict(match.configuration["sizes"]):
-        theirs = swept(unit, best, target, limit_s)
-    ours = runs(program, count, folder)
+        theirs = swept(unit, best, target, given.seconds)
+    ours, later = runs(program, given.runs, folder), later_us(program, dataset(given), folder)
     kernels = summary(ours.kernel_us)
     level = " ".join(dict.fromkeys(re.findall(r"  ([\w ]+) match, calls", ours.said)))
-    ratio = f"{kernels.median_us / theirs['numba'].median_us:.3f}" if theirs else "-"
+    ratios = [f"{us / theirs['numba'].median_us:.3f}" if theirs else "-" for us in (kernels.median_us, later)]
 
     def moved(times: Sequence[float], count: int) -> str:
         return f"{median(times) / 1e3:.3f} ms, {count / 1e6:.1f} MB"
 
     cells = (
-        program.name, level, difference(expected, ours.printed), str(kernels), str(theirs.get("numba", "-")),
-        str(theirs.get("cuda-c", "-")), ratio, moved(ours.to_us, ours.to_bytes), moved(ours.from_us, ours.from_bytes),
-        f"{median(ours.whole_s):.2f} s",
+        program.name, level, difference(expected, ours.printed), str(kernels), f"{later:.4g} us",
+        *(str(theirs.get(name, "-")) for name in ("numba", "cuda-c")), *ratios,
+        moved(ours.to_us, ours.to_bytes), moved(ours.from_us, ours.from_bytes), f"{median(ours.whole_s):.2f} s",
     )  # fmt: skip
     return f"| {' | '.join(cells)} |"
+
+
+def dataset(given: argparse.Namespace) -> list[str]:
+    """Return the macro that chooses the sizes."""
+    return [f"-D{given.dataset}_DATASET"] if given.dataset else []
 
 
 def rows(given: argparse.Namespace, folder: Path) -> Iterator[str]:
@@ -202,7 +248,7 @@ def rows(given: argparse.Namespace, folder: Path) -> Iterator[str]:
     What is timed has the machine for itself.
     """
     arch = targets.resolve(TARGET, CACHE).machine().facts.arch
-    options = [f"-D{given.dataset}_DATASET"] if given.dataset else []
+    options = dataset(given)
     files = given.files or sorted(ROOT.glob("polybench/*.c"))
     with ThreadPoolExecutor(max(1, (os.cpu_count() or 2) // 2)) as pool:
         programs = list(pool.map(lambda f: built(f, folder, options, arch, given.db), files))
@@ -213,13 +259,15 @@ def rows(given: argparse.Namespace, folder: Path) -> Iterator[str]:
         try:
             if program.said:
                 raise RuntimeError(program.said)
-            yield row(program, expected[program.name].result(), given.runs, given.db, folder, given.seconds)
+            yield row(program, expected[program.name].result(), given, folder)
         except (LooptuneError, RuntimeError, ValueError, MemoryError, subprocess.SubprocessError) as error:
             yield f"| {program.name} | {type(error).__name__}: {error} |{' |' * (COLUMNS - 2)}"
 
 
 def main(arguments: Sequence[str]) -> int:
     """Write the table."""
+    if arguments[:1] == [CALLER]:
+        return call_libraries(*arguments[1:])
     parser = argparse.ArgumentParser(description="Programs of looptune cc on a GPU.")
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--db", type=Path, required=True)

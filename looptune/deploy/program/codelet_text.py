@@ -23,7 +23,7 @@ from looptune.deploy.asserted import size_conditions
 from looptune.deploy.best_versions import BestVersion
 from looptune.deploy.program.machine_code import KernelCompiler, cuda_text
 from looptune.deploy.program.plan_text import PlanTexts, name_in_file
-from looptune.deploy.program.untuned import guess
+from looptune.deploy.program.untuned import guess, warning
 from looptune.deploy.python_module import measurement_lines
 from looptune.frontend import Unit
 from looptune.frontend.hmpp import size_of
@@ -209,6 +209,9 @@ class _File:
         found = None
         if request.predict and not request.measured:
             found = guess(self.unit, self.analysis, request.compiler.architectures)
+            directives = "" if found is None else found.directives
+            slow = warning(self.unit, self.analysis, directives, request.compiler.architectures)
+            self.notes += [slow] if slow else []
         if found is None:
             return ""
         try:

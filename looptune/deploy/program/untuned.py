@@ -22,6 +22,7 @@ from looptune.ir.specialize import specialize
 from looptune.lower.machine import MODEL
 from looptune.lower.pipeline import finish, lower
 from looptune.runtime.problem_sizes import integers
+from looptune.runtime.work_bounds import least_flops
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.cost_model.devices import CHIPS, DEFAULT, Chip
@@ -43,6 +44,11 @@ DERIVE_S = 60.0
 """Seconds that a space may take to be derived: so many that even a busy machine finds all that it may find."""
 
 
+LOOPS_PER_US = 1000
+"""Operations that the original loops do in a microsecond on one core, or more."""
+WORTH_SAYING_US = 1e5
+
+
 @dataclass(frozen=True, slots=True)
 class Guess:
     """Directives, and the predicted times with and without them in microseconds."""
@@ -61,13 +67,32 @@ def guess(unit: Unit, analysis: Analysis, architectures: Sequence[str]) -> Guess
     if unit.codelet.directives or any(_has_directives(n) for n in walk(unit.codelet.body)) or unit.choices:
         return None
     sizes = _sizes(unit)
-    chip = next((c for c in CHIPS if c.arch in architectures), DEFAULT)
+    chip = _chip(architectures)
     before = _predicted_us(analysis, "", sizes, chip)
     found = [(_predicted_us(analysis, text, sizes, chip), text) for text in _candidates(analysis)]
     best = min(((us, text) for us, text in found if us is not None), default=None)
     if best is None or before is None or best[0] > WORTHWHILE * before:
         return None
     return Guess(best[1], best[0], before, chip.name)
+
+
+def warning(unit: Unit, analysis: Analysis, directives: str, architectures: Sequence[str]) -> str:
+    """Return what to say of a version that is predicted to be slower than the original loops, "" for a faster one.
+
+    That is so for loops that are sequential in each version, where every operation is a launch, or one thread's.
+    """
+    sizes, chip = _sizes(unit), _chip(architectures)
+    us, operations = _predicted_us(analysis, directives, sizes, chip), least_flops(unit.codelet.body, sizes)
+    if us is None or not operations or us < max(WORTH_SAYING_US, operations / LOOPS_PER_US):
+        return ""
+    return (
+        f"{unit.codelet.name} is predicted to take {us / 1e6:.2g} s on {chip.name} at the sizes of the program, longer "
+        "than its loops on a core: tune it with looptune run, or run the program with LOOPTUNE_DEVICE=none"
+    )
+
+
+def _chip(architectures: Sequence[str]) -> Chip:
+    return next((c for c in CHIPS if c.arch in architectures), DEFAULT)
 
 
 def _has_directives(n: object) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from looptune.deploy.program.untuned import guess
+from looptune.deploy.program.untuned import guess, warning
 from looptune.frontend import Unit, load_each
 from looptune.schedule.analysis import Analysis
 from tests.helpers.paths import POLYBENCH
@@ -35,6 +35,16 @@ def test_directives_of_the_file_are_kept() -> None:
     """Somebody has chosen them."""
     own = unit(POLYBENCH / "gemm.c")
     assert guess(own, Analysis(own.codelet), ARCHITECTURES) is None
+
+
+def test_a_version_that_would_be_slower_than_the_loops_is_said() -> None:
+    """A launch for each operation, or one thread for all; nothing is said of a version that has threads enough."""
+    chain = unit(POLYBENCH / "c" / "cholesky.c")
+    said = warning(chain, Analysis(chain.codelet), "", ARCHITECTURES)
+    assert said.startswith("cholesky is predicted to take ")
+    assert "LOOPTUNE_DEVICE=none" in said
+    product = unit(POLYBENCH / "c" / "gemm.c")
+    assert not warning(product, Analysis(product.codelet), "", ARCHITECTURES)
 
 
 @pytest.mark.wide
