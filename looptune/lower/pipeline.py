@@ -42,6 +42,7 @@ from looptune.lower.passes.temporal_tiling import add_ping_pong_arrays
 from looptune.lower.passes.thread_scalars import keep_in_scalars
 from looptune.lower.passes.thread_teams import divide_into_phases
 from looptune.lower.passes.tile_copies import make_copies
+from looptune.lower.passes.uneven_strips import shorten_strips
 from looptune.lower.passes.unswitch import unswitch_kernel
 from looptune.lower.passes.warp_tiles import make_warp_tiles
 from looptune.lower.plan import FinishedPlan, Kernel, Plan, needs_wide_indices, with_kernels
@@ -135,6 +136,10 @@ PASSES = (
          "selects the kernels that must not contract; it needs all kernels, since one may compute what another one "
          "decides by",
          separate_products, of="gpu", early=False),
+    Pass("uneven-strips",
+         "leaves out strips that no thread of a block needs, and conditions where all do; it needs the conditions of "
+         "threads, and makes loops whose others are converted",
+         _each(shorten_strips), of="gpu", early=False),
     Pass("if-conversion",
          "accumulates without conditions; it needs the registers of threads, and precedes tiles, which threads "
          "fill together",

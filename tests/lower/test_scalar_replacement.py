@@ -109,7 +109,8 @@ def test_what_every_iteration_uses_is_kept(body: str, elements: list[str]) -> No
         "for (j = 0; j < n; j++) { x[0] += 1; x[j] *= 2; }",
         "for (j = 0; j < m; j++) if (A[0][j] > 0) x[0] += 1;",
         "for (i = 0; i < n; i++) for (j = 0; j < m; j++) { if (i > 2) x[i] += A[i][j]; if (i > 1) x[i] -= 1; }",
-        "for (i = 0; i < n; i++) for (j = 0; j < m; j++) if (j > 2) x[i] += A[i][j];",
+        "for (i = 0; i < n; i++) for (j = 0; j < m; j++) if (j > 2 && j * j < i) x[i] += A[i][j];",
+        "for (i = 0; i < n; i++) for (j = 0; j < m; j++) if (j % 2 > 0) x[i] += A[i][j];",
         "for (i = 0; i < n; i++) { k = i; for (j = 0; j < m; j++) { if (k > 2) x[i] += A[i][j]; k = j; } }",
         "for (j = 0; j < m; j++) A[0][j] += 1;",
         "for (j = 0; j < m; j++) y[0] = j > 0 && j < n ? x[0] : 1;",
@@ -121,7 +122,8 @@ def test_what_every_iteration_uses_is_kept(body: str, elements: list[str]) -> No
         "the-loop's-own",
         "condition",
         "two-conditions",
-        "loop's-condition",
+        "loop's-two-conditions",
+        "loop's-odd-iterations",
         "changing-condition",
         "moving",
         "lazy",
@@ -132,6 +134,24 @@ def test_what_every_iteration_uses_is_kept(body: str, elements: list[str]) -> No
 def test_what_something_else_may_touch_stays_in_memory(body: str) -> None:
     """No register for an element that another access may be, that is used only sometimes, or whose index changes."""
     assert [e for e in kept(body) if e.startswith(("x", "A"))] == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "met"),
+    [
+        ("j > 2", "3 < m"),
+        ("j < i && i > 3", "i > 3 && 0 < i"),
+        ("i > 3 && 2 * j + 1 <= i", "i > 3 && 0 < i"),
+        ("j > 2 && j < i", "0 < i && 3 < m && 3 < i"),
+        ("j > 2 && 2 * j < i", "0 < i && 3 < m && 2 < (i - 1) / 2"),
+    ],
+)
+def test_a_condition_that_changes_in_one_direction(condition: str, met: str) -> None:
+    """Loads and stores stand under what holds if some iteration has the condition: nothing else is touched."""
+    body = f"for (i = 0; i < n; i++) for (j = 0; j < m; j++) if ({condition}) x[i] += A[i][j];"
+    assert kept(body) == ["x[i]"]
+    _, made = promoted(body)
+    assert c_printer.body(made).count(f"if ({met}) {{") == 2
 
 
 def test_a_loop_that_may_not_run_touches_nothing() -> None:

@@ -141,11 +141,12 @@ class StepProduct:
             "high": self.high, "wide": self.wide, "l": f.left_registers, "r": f.right_registers, "s": f.sum_registers,
             "all": 2 * f.sum_registers + left + right, "pl": left, "pr": right,
             "count": self.high * self.wide * f.sum_registers, "instruction": instruction(f, self.form),
-            "rows": self.held(f.left_registers, f.rows // GROUPS), "columns": self.held(f.right_registers, 1),
+            "rows": self.register_factors(f.left_registers, f.rows // GROUPS),
+            "columns": self.register_factors(f.right_registers, 1),
             "convert": CONVERT.get(self.form, ""),
         }  # fmt: skip
 
-    def held(self, registers: int, upper: int) -> tuple[tuple[int, ...], ...]:
+    def register_factors(self, registers: int, upper: int) -> tuple[tuple[int, ...], ...]:
         """Return which of a lane's factors each register of the instruction holds."""
         return self.pairs(registers, upper) if self.packed else tuple((k,) for k in range(registers))
 

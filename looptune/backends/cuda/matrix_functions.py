@@ -215,7 +215,7 @@ def multiply(product: StepProduct) -> dict[str, str]:
 def _rounding(product: StepProduct, to: str, side: str, counter: str, registers: int, upper: int) -> str:
     """Return the lines that round what a lane holds of a fragment, one for each register of the instruction."""
     lines = []
-    for number, held in enumerate(product.held(registers, upper)):
+    for number, held in enumerate(product.register_factors(registers, upper)):
         factors = ", ".join(f"{side}[{counter} * {registers} + {k}]" for k in held)
         lines.append(f"        {to}[{number}] = mma_{product.form}({factors});")
     return "\n".join(lines)
@@ -238,7 +238,10 @@ def store(tiles: WarpTiles) -> dict[str, str]:
 def _fragment(product: StepProduct, name: str) -> str:
     f, floats = product.fragment, bool(product.form)
     number, factor = ("f", "r") if floats else ("d", "d")
-    held = (len(product.held(n, upper)) for n, upper in ((f.left_registers, f.rows // GROUPS), (f.right_registers, 1)))
+    held = (
+        len(product.register_factors(n, upper))
+        for n, upper in ((f.left_registers, f.rows // GROUPS), (f.right_registers, 1))
+    )
     counts = (f.sum_registers, *held, f.sum_registers)
     numbers = iter(range(sum(counts)))
     sums, left, right, _ = ("{" + ", ".join(f"%{next(numbers)}" for _ in range(n)) + "}" for n in counts)

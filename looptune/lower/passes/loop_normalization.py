@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.intervals import affine_terms
-from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Loop, Stmt, Var
+from looptune.ir.nodes import COMPARISONS, Assign, Binary, Const, Expr, If, Load, Loop, Stmt, Var
 from looptune.ir.rewrite import map_blocks, substitute, walk
-from looptune.ir.simplify import add, sub
+from looptune.ir.simplify import add, evaluate, overflows_never, sub
 from looptune.lower.staged_tiles import staged_tiles
 
 
@@ -46,6 +46,58 @@ def unroll_loop(loop: Loop, vectors: Mapping[str, int]) -> Loop:
             moved = ({loop.var: add(here, Const(k, loop.dtype))} if k else {} for k in range(copies))
             return replace(loop, step=copies, body=tuple(substitute(s, env) for env in moved for s in body))
     return loop
+
+
+def unroll_whole(body: tuple[Stmt, ...], most: int) -> tuple[Stmt, ...] | None:
+    """Return the statements of all iterations one after the other, without conditions that are decided.
+
+    None if a loop has a trip count that is not a number, or if there are more than ``most`` assignments.
+    """
+    left = most
+
+    def straight(stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        nonlocal left
+        out: list[Stmt] = []
+        for stmt in stmts:
+            match stmt:
+                case Loop(var, lo, hi, inner):
+                    (p, c), (q, d) = affine_terms(lo), affine_terms(hi)
+                    if p != q:
+                        raise _TooLong
+                    for k in range(0, d - c, stmt.step):
+                        out += straight(tuple(substitute(s, {var: add(lo, Const(k, stmt.dtype))}) for s in inner))
+                case If(cond, then, other):
+                    known = _decided(cond)
+                    if known is None:
+                        out.append(replace(stmt, then=straight(then), other=straight(other)))
+                    else:
+                        out += straight(then if known else other)
+                case Assign():
+                    left -= 1
+                    if left < 0:
+                        raise _TooLong
+                    out.append(stmt)
+                case _:
+                    raise _TooLong
+        return tuple(out)
+
+    try:
+        return straight(body)
+    except _TooLong:
+        return None
+
+
+class _TooLong(Exception):
+    """Statements are not written one after the other."""
+
+
+def _decided(cond: Expr) -> bool | None:
+    """Return whether a comparison holds whose sides differ by a number, or None."""
+    match cond:
+        case Binary(op, lhs, rhs) if op in COMPARISONS and overflows_never(lhs.dtype) and overflows_never(rhs.dtype):
+            (p, c), (q, d) = affine_terms(lhs), affine_terms(rhs)
+            return bool(evaluate(op, c, d)) if p == q else None
+    return None
 
 
 def split_full_strips(loop: Loop, vectors: Mapping[str, int]) -> tuple[Stmt, ...]:

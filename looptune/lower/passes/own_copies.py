@@ -8,7 +8,8 @@
 A thread's copy is an array of its own: no other thread accesses an element with the same value of the grid's variable,
 which is one subscript of all of them. What else the kernel reads of the array must be elements that it never writes. An
 element waits neither for a store nor for a load of another one, which may be the same as far as a compiler knows. The
-copies are as long as the subscripts differ, which must be a number.
+copies are as long as the subscripts differ, which must be a number. If the iterations of all loops are numbers, they
+are written one after the other, so that a copy of a thread has no subscript that is computed, and is in registers.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from looptune.ir.intervals import affine_terms
 from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var
 from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.simplify import add, mul, sub
+from looptune.lower.passes.loop_normalization import unroll_whole
 from looptune.lower.staged_tiles import staged_arrays, without_tiles
 from looptune.lower.team import TeamFor, runs_in_one_block
 from looptune.lower.thread_code import map_thread_code
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 MOST_OWN = 64
 """Elements of a thread's copy."""
+MOST_STATEMENTS = 1024
+"""Of a thread with a copy in registers: a triangle of 32 x 32 iterations has half as many."""
 
 
 def copy_own_elements(kernel: Kernel, plan: Plan) -> Kernel:
@@ -83,6 +87,8 @@ def _in_thread(kernel: Kernel, axis: Loop, array: str, plan: Plan) -> Kernel:
         return copy.element(n.index) if isinstance(n, Load) and n.array == array and n.index in mine else None
 
     body = (*copy.moved(plan, back=False), *rewrite(rule, kernel.body), *copy.moved(plan, back=True))
+    straight = unroll_whole(body, MOST_STATEMENTS)
+    body = body if straight is None else straight
     return replace(kernel, body=body, locals=(*kernel.locals, Local(name, copy.dtype, (Const(copy.size),))))
 
 

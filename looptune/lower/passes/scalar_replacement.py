@@ -7,7 +7,8 @@ in the loop can reach: parameters do not alias, and two indices of one array are
 or by a multiple of an upper bound of a loop variable and a constant that is less than the multiple, or if the bounds of
 the loops keep them apart (``poly.disjoint``). A loop that may not
 run gets its loads and stores under ``if (lo < hi)``. An element that is used only under one condition, which the loop
-does not change, is loaded and stored under that condition.
+does not change, is loaded and stored under that condition. So is one whose condition the loop changes in one direction:
+``if (k < i)`` in ``for k in 0..n`` holds in some iteration if it holds in the first one, ``if (0 < i)``.
 """
 
 from __future__ import annotations
@@ -17,9 +18,17 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from looptune.ir.def_use import names_in, written_names
-from looptune.ir.intervals import Range, affine_terms, always_iterates, body_ranges, has_invariant_bounds
+from looptune.ir.intervals import (
+    Range,
+    affine_terms,
+    always_iterates,
+    body_ranges,
+    has_invariant_bounds,
+    never_negative,
+)
 from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Local, Loop, Node, Select, Stmt, Var, While
-from looptune.ir.rewrite import map_blocks, rewrite, walk, walk_stmts
+from looptune.ir.rewrite import conjuncts, map_blocks, rewrite, walk, walk_stmts
+from looptune.ir.simplify import add, div, mul, overflows_never, sub
 from looptune.poly.disjoint import Surroundings, distinct_loops
 
 Given = tuple[Expr, ...]
@@ -226,7 +235,7 @@ def _candidates(loop: Loop, signs: _Signs) -> list[tuple[Load, Given]]:
     changing = changed | {loop.var} | {f.var for f in walk(loop.body) if isinstance(f, Loop)}
     used = dict.fromkeys(n for n in walk(loop.body) if isinstance(n, Load))
     targets, stored, certain = _targets(loop.body), _certain(loop.body, _stores), _certain(loop.body, _uses)
-    sometimes = _conditional(loop.body, changing)
+    sometimes = _conditional(loop, changing)
     inner = distinct_loops([f for f in walk(loop.body) if isinstance(f, Loop)], {f.var for f in signs.around.loops})
     chosen = []
     for element in used:
@@ -252,15 +261,106 @@ def _apart(element: Load, used: Iterable[Load], signs: _Signs, inner: Sequence[L
     )
 
 
-def _conditional(body: tuple[Stmt, ...], changing: set[str]) -> dict[Load, Given]:
-    """Return the elements that are used under the same conditions wherever they are, which stay as they are."""
+def _conditional(loop: Loop, changing: set[str]) -> dict[Load, Given]:
+    """Return the elements that are used under the same conditions wherever they are.
+
+    With the conditions under which some iteration uses them.
+    """
     found: dict[Load, set[Given]] = {}
     certain: set[Load] = set()
-    for element, given, sure in _used(body, ()):
+    for element, given, sure in _used(loop.body, ()):
         found.setdefault(element, set()).add(given)
         certain |= {element} if sure else set()
     same = {e: next(iter(mine)) for e, mine in found.items() if len(mine) == 1 and e in certain}
-    return {e: given for e, given in same.items() if given and not _changes(given, changing)}
+    met = {e: _in_some_iteration(given, loop, changing) for e, given in same.items() if given}
+    return {e: given for e, given in met.items() if given}
+
+
+def _in_some_iteration(given: Given, loop: Loop, changing: set[str]) -> Given:
+    """Return conditions that hold if those given hold in some iteration of the loop; () if that cannot be said.
+
+    Those that hold up to some value of the loop's variable have to hold in its first iteration, and those that hold
+    from some value on in the last one, which is the last one of the others as well.
+    """
+    if not _changes(given, changing):
+        return given
+    every = [c for cond in given for c in conjuncts(cond)]
+    here = Var(loop.var, loop.dtype)
+    moving = {c: _form(c) for c in every if _changes((c,), changing)}
+    found: list[Expr] = [c for c in every if c not in moving]
+    lasts: list[Terms] = [_less(end, 1) for end in _ends_of(loop.hi)]
+    from_some = []
+    for terms in moving.values():
+        factor = 0 if terms is None else terms[0].get(here, 0)
+        if terms is None or not factor or _changes(tuple(t for t in terms[0] if t != here), changing):
+            return ()
+        if factor < 0:
+            from_some.append(terms)
+            continue
+        found.append(_negative(_at(terms, here, affine_terms(loop.lo))))
+        below = _less(({t: -k for t, k in terms[0].items() if t != here}, -terms[1]), 1)
+        lasts.append(below if factor == 1 else ({div(_sum(below), Const(factor)): 1}, 0))
+    divided = any(t is not None and t[0].get(here, 0) > 1 for t in moving.values())
+    if from_some and (loop.step != 1 or (divided and not never_negative(loop.lo, ()))):
+        return ()  # a division of a negative number rounds up
+    found += [_negative(_at(terms, here, last)) for terms in from_some for last in lasts]
+    return () if _changes(tuple(found), changing) else tuple(dict.fromkeys(found))
+
+
+Terms = tuple[Mapping[Expr, int], int]
+"""A sum of multiples of terms, and a constant."""
+
+
+def _form(cond: Expr) -> Terms | None:
+    """Return the sum that is negative where a comparison of integers holds that cannot overflow, or None."""
+    match cond:
+        case Binary("<" | "<=", less, more) | Binary(">" | ">=", more, less):
+            if not (overflows_never(less.dtype) and overflows_never(more.dtype)):
+                return None
+            (low, c), (high, d) = affine_terms(less), affine_terms(more)
+            terms = {t: k for t in (*low, *high) if (k := low.get(t, 0) - high.get(t, 0))}
+            return terms, c - d - (cond.op in ("<=", ">="))
+    return None
+
+
+def _ends_of(e: Expr) -> list[Terms]:
+    """Return what an end of a loop is the least of."""
+    match e:
+        case Binary("min", lhs, rhs):
+            return [*_ends_of(lhs), *_ends_of(rhs)]
+    return [affine_terms(e)]
+
+
+def _less(terms: Terms, count: int) -> Terms:
+    return terms[0], terms[1] - count
+
+
+def _at(terms: Terms, variable: Var, value: Terms) -> Terms:
+    """Return a sum with a value in place of a variable."""
+    factor = terms[0][variable]
+    added = {t: terms[0].get(t, 0) + factor * value[0].get(t, 0) for t in (*terms[0], *value[0]) if t != variable}
+    return {t: k for t, k in added.items() if k}, terms[1] + factor * value[1]
+
+
+def _negative(terms: Terms) -> Expr:
+    """Return the comparison that holds where a sum is negative."""
+    return Binary("<", *_sides(terms))
+
+
+def _sum(terms: Terms) -> Expr:
+    return sub(*_sides(terms))
+
+
+def _sides(terms: Terms) -> tuple[Expr, Expr]:
+    """Return what is added in a sum, and what is subtracted."""
+    plus: Expr = Const(max(0, terms[1]))
+    minus: Expr = Const(max(0, -terms[1]))
+    for term, factor in terms[0].items():
+        if factor > 0:
+            plus = add(mul(Const(factor), term), plus)
+        else:
+            minus = add(mul(Const(-factor), term), minus)
+    return plus, minus
 
 
 def _changes(given: Given, changing: set[str]) -> bool:

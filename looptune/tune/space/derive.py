@@ -33,7 +33,7 @@ from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Loop, While
 from looptune.ir.rewrite import walk
 from looptune.schedule.binding import identity, loop_label
-from looptune.tune.space import blocked, core_parts, forms, matrix_units, time_steps, vector_order
+from looptune.tune.space import blocked, core_parts, forms, matrix_units, time_steps, uneven_products, vector_order
 from looptune.tune.space.patterns import Patterns, ReductionPattern, band_of, outermost
 from looptune.tune.space.tiled_waves import shared_waves, tiled_waves
 
@@ -277,6 +277,7 @@ def _in_tiles(found: Patterns) -> Iterator[str]:
                 parts = [*_staged(fit, outer, inner, "tile 16", read), f"{_all(p.loop for p in fit)}: rfactor {{2, 4}}"]
                 if found.legal(parts):
                     yield "\n".join([*first, *parts, "codelet: grid blocksize {16x8, 16x16}", *packed])
+    yield from uneven_products.sections(found, products, first)
     if products and found.legal(_register_tiles(products)):
         lines = ["for gpu", *found.lines, *_batches(found, products), *_register_tiles(products)]
         yield "\n".join([*lines, "codelet: grid blocksize {32x4, 32x8, 64x4}"])
