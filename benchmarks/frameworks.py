@@ -34,9 +34,11 @@ import numpy as np
 from looptune.backends.codegen.python import ident
 from looptune.core.errors import LooptuneError
 from looptune.core.settings import DATABASE
+from looptune.core.short_floats import BFLOAT
 from looptune.core.si_units import time_text
 from looptune.deploy import build, plans
 from looptune.deploy.best_versions import BestVersion, best_versions
+from looptune.deploy.runtime.arguments import tensor_memory
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Array
 from looptune.runtime import targets
@@ -107,6 +109,13 @@ def sweeps_own(
     return repeat, {name: machine.fetch(arrays[name]) for name in written}
 
 
+def as_tensor(torch: Any, array: np.ndarray) -> Any:
+    """A copy as a tensor; torch does not know NumPy's bfloat16."""
+    if array.dtype.name != BFLOAT:
+        return torch.from_numpy(array.copy())
+    return torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16)
+
+
 def torch_calls(
     unit: Unit, best: BestVersion, made: Any, gpu: bool, given: Results, written: Sequence[str]
 ) -> tuple[dict[str, Batch], Results]:
@@ -114,10 +123,10 @@ def torch_calls(
     torch = importlib.import_module("torch")
     operator = getattr(made, next(name for name in made.__all__ if name.endswith("_op")))
     where = "cuda" if gpu else "cpu"
-    tensors = {name: torch.from_numpy(a.copy()).to(where) for name, a in given.items()}
+    tensors = {name: as_tensor(torch, a).to(where) for name, a in given.items()}
     args = [tensors[p.name] if p.name in tensors else best.values[p.name] for p in unit.codelet.params]
     operator(*args)
-    results = {name: tensors[name].cpu().numpy() for name in written}
+    results = {name: tensor_memory(tensors[name].cpu()) for name in written}
     wait = torch.cuda.synchronize if gpu else lambda: None
     compiled = torch.compile(lambda given: operator(*given), fullgraph=True)
 

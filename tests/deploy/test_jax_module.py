@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import zlib
 from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,6 +19,7 @@ import pytest
 
 from looptune.core.errors import UsageError
 from looptune.deploy import build, jax_module
+from looptune.deploy.runtime.arguments import TYPES
 from looptune.frontend import load
 from tests.helpers import synthetic_database
 from tests.helpers.built_modules import GEMM, cuda, imported, run_alone
@@ -467,3 +469,14 @@ def test_numbers_of_python_are_parts_of_a_program_on_a_gpu(folder: Path, monkeyp
     for program, count in ((closed, 2), (traced, 3)):
         (call,) = (equation for equation in program.eqns if equation.primitive.name == "ffi_call")
         assert len(call.invars) == count
+
+
+def test_the_handler_knows_the_size_of_every_type() -> None:
+    """An array of unknown size would not be copied into its result."""
+    header = files("looptune.deploy.runtime").joinpath("looptune_xla.h").read_text()
+    cases = re.finditer(r"case XLA_FFI_DataType_(\w+):", header)
+    sizes = {case[1]: header[case.end() :].partition("bytes = ")[2][:1] for case in cases}
+    letters = {"float": "F", "uint": "U", "int": "S", "bfloat": "BF"}
+    for name in TYPES:
+        word, bits = re.fullmatch(r"([a-z]+)(\d*)", name).groups()  # type: ignore[union-attr]
+        assert sizes[f"{letters[word]}{bits}" if bits else "PRED"] == str(int(bits or 8) // 8)

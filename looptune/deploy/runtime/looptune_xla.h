@@ -86,6 +86,7 @@ static size_t looptune_xla_bytes(const XLA_FFI_Buffer *buffer) {
     case XLA_FFI_DataType_U8: bytes = 1; break;
     case XLA_FFI_DataType_S16:
     case XLA_FFI_DataType_F16:
+    case XLA_FFI_DataType_BF16:
     case XLA_FFI_DataType_U16: bytes = 2; break;
     case XLA_FFI_DataType_S32:
     case XLA_FFI_DataType_U32:

@@ -119,23 +119,23 @@ static const struct looptune_version versions[] = {
     {"NVIDIA A100", 108, 80, at_1000, tuned, NULL, "tile i:16"}};
 static const char *const size_names[] = {"n"};
 
-static struct looptune_codelet axpy = {"axpy", "app.c:5", versions, 5, size_names, 1, by_default, 1, NULL, NULL};
-static struct looptune_codelet steps = {"steps", "app.c:9", NULL, 0, size_names, 1, in_steps, 1, NULL, NULL};
-static struct looptune_codelet bad = {"bad", "app.c:20", NULL, 0, size_names, 1, wrong, 1, NULL, NULL};
-static struct looptune_codelet beyond = {"beyond", "app.c:30", NULL, 0, size_names, 1, too_many_blocks, 1, NULL, NULL};
+static struct looptune_codelet axpy = {"axpy", "app.c:5", versions, 5, size_names, 1, by_default, 1, NULL, NULL, 0};
+static struct looptune_codelet steps = {"steps", "app.c:9", NULL, 0, size_names, 1, in_steps, 1, NULL, NULL, 0};
+static struct looptune_codelet bad = {"bad", "app.c:20", NULL, 0, size_names, 1, wrong, 1, NULL, NULL, 0};
+static struct looptune_codelet beyond = {"beyond", "app.c:30", NULL, 0, size_names, 1, too_many_blocks, 1, NULL, NULL, 0};
 static const struct looptune_version beyond_tuned[] = {
     {"NVIDIA H200", 132, 90, at_1000, too_many_blocks, too_many_blocks, "tile i:1"}};
-static struct looptune_codelet saved = {"saved", "app.c:40", beyond_tuned, 1, size_names, 1, by_default, 1, NULL, NULL};
-static struct looptune_codelet at_once = {"at_once", "app.c:50", NULL, 0, size_names, 1, together, 1, NULL, NULL};
+static struct looptune_codelet saved = {"saved", "app.c:40", beyond_tuned, 1, size_names, 1, by_default, 1, NULL, NULL, 0};
+static struct looptune_codelet at_once = {"at_once", "app.c:50", NULL, 0, size_names, 1, together, 1, NULL, NULL, 0};
 
-static struct looptune_codelet turned = {"turned", "app.c:60", NULL, 0, size_names, 1, turned_twice, 1, NULL, NULL};
+static struct looptune_codelet turned = {"turned", "app.c:60", NULL, 0, size_names, 1, turned_twice, 1, NULL, NULL, 0};
 
-static struct looptune_codelet moving = {"moving", "app.c:70", NULL, 0, size_names, 1, with_cancellation, 1, NULL, NULL};
+static struct looptune_codelet moving = {"moving", "app.c:70", NULL, 0, size_names, 1, with_cancellation, 1, NULL, NULL, 0};
 static const struct looptune_version unstable_tuned[] = {
     {"NVIDIA H200", 132, 90, at_1000, with_cancellation, with_cancellation, "tile i:1"}};
 static struct looptune_codelet unstable = {"unstable", "app.c:80", unstable_tuned, 1, size_names, 1, by_default, 1, NULL,
-                                           NULL};
-static struct looptune_codelet unsteady = {"unsteady", "app.c:90", NULL, 0, size_names, 1, with_garbage, 1, NULL, NULL};
+                                           NULL, 0};
+static struct looptune_codelet unsteady = {"unsteady", "app.c:90", NULL, 0, size_names, 1, with_garbage, 1, NULL, NULL, 0};
 
 static void axpy_loops(const void *arguments) {
     const struct axpy_arguments *g = (const struct axpy_arguments *)arguments;

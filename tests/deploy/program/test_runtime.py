@@ -351,6 +351,8 @@ def test_call_on_the_callers_memory(programs: Programs, codelet: str) -> None:
     assert ran.out.startswith("y is as before\non the device: status 0, right\n")
     assert ran.out.endswith("; the context is the same\n")
     assert ran.count("to ") == 2
+    # Memory of its own comes from a pool that keeps it, where a plan needs some.
+    assert ran.count("pool 1 keeps 18446744073709551615") == (codelet == "steps")
     assert "left: 0 bytes, 0 pinned" in ran.log[-1]
 
 

@@ -51,7 +51,11 @@ typedef void *cu_handle; /* of a context, stream, event, module or function */
 #define NEWER_DRIVER_FUNCTIONS(X)                                                                                    \
     X(context_number, "cuCtxGetId", (cu_handle context, unsigned long long *number))                                 \
     X(allocate_in_order, "cuMemAllocAsync", (looptune_address *at, size_t bytes, cu_handle stream))                  \
-    X(free_in_order, "cuMemFreeAsync", (looptune_address at, cu_handle stream))
+    X(free_in_order, "cuMemFreeAsync", (looptune_address at, cu_handle stream))                                      \
+    X(create_pool, "cuMemPoolCreate", (cu_handle *pool, const void *properties))                                     \
+    X(set_pool_attribute, "cuMemPoolSetAttribute", (cu_handle pool, int attribute, void *value))                     \
+    X(allocate_in_pool, "cuMemAllocFromPoolAsync",                                                                   \
+      (looptune_address *at, size_t bytes, cu_handle pool, cu_handle stream))
 
 #define MEMBER(name, symbol, parameters) int(*name) parameters;
 static struct { DRIVER_FUNCTIONS(MEMBER) NEWER_DRIVER_FUNCTIONS(MEMBER) } cuda;
@@ -65,6 +69,7 @@ enum {
     MULTIPROCESSORS = 16,           /* CU_DEVICE_ATTRIBUTE_… */
     CAPABILITY_MAJOR = 75,
     CAPABILITY_MINOR = 76,
+    RELEASE_THRESHOLD = 4,          /* CU_MEMPOOL_ATTR_RELEASE_THRESHOLD */
     WITHOUT_TIMING = 2,             /* CU_EVENT_DISABLE_TIMING */
     NON_BLOCKING = 1                /* CU_STREAM_NON_BLOCKING: not ordered with the default stream */
 };
@@ -75,6 +80,8 @@ static const int EXIT_LOST = 70;                             /* EX_SOFTWARE */
 struct device {
     char name[128];
     int number, multiprocessors, capability;
+    cu_handle pool; /* NULL before it is needed, and where there can be none */
+    int asked_for_pool;
 };
 
 /* Memory of the device that a call has used and a later one may use. `used` is the number of what was queued last for
@@ -180,7 +187,7 @@ static struct {
     int error;             /* the last one of the driver */
     struct device *devices;
     int device_count;
-    const struct device *device;
+    struct device *device;
     cu_handle context, stream, copies; /* the stream of the kernels, and one for copies beside them */
     unsigned long long queued, done;   /* numbers of what was queued last, and of what has ended, in the former */
     unsigned long long context_number;
@@ -210,7 +217,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 struct looptune_run {
     cu_handle stream;
     unsigned long long context;
-    const struct device *device;
+    struct device *device;
     int own_stream, checking, status, launched;
     struct block *scratch, *next_scratch;
     const struct looptune_array *arrays;

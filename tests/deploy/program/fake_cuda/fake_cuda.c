@@ -451,6 +451,27 @@ CUresult cuMemAllocAsync(CUdeviceptr *at, size_t bytes, void *stream) {
     (void)stream;
     return end(allocate(at, bytes));
 }
+static int pools;
+CUresult cuMemPoolCreate(void **pool, const void *properties) {
+    const int *given = (const int *)properties;
+    BEGIN(1);
+    if (given[0] != 1 || given[2] != 1) misuse("a pool is of memory of a device");
+    *pool = &pools;
+    pools++;
+    return end(SUCCESS);
+}
+CUresult cuMemPoolSetAttribute(void *pool, int attribute, void *value) {
+    BEGIN(1);
+    if (pool != &pools || attribute != 4) misuse("the attribute of a pool is the memory that it keeps");
+    note("pool %d keeps %llu", pools, *(unsigned long long *)value);
+    return end(SUCCESS);
+}
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *at, size_t bytes, void *pool, void *stream) {
+    BEGIN(1);
+    (void)stream;
+    if (pool != &pools) misuse("memory is taken from a pool that was not created");
+    return end(allocate(at, bytes));
+}
 CUresult cuMemFreeAsync(CUdeviceptr at, void *stream) {
     BEGIN(1);
     drain(stream ? (struct stream *)stream : &default_stream);
