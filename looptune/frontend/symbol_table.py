@@ -111,6 +111,8 @@ def layout(kind: c_ast.Type, name: str, span: Span, *, rows: bool = False) -> tu
             dtype, rest = layout(of, name, span, rows=rows)
         case c_ast.Struct() | c_ast.UnsupportedType("a struct"):
             raise refuse(f"a struct ({name})", "one parameter per field", span)
+        case c_ast.TypeOf():
+            raise refuse(f"{name}, whose type is that of an expression,", "the name of the type", span)
         case c_ast.UnsupportedType(what) if what.startswith("struct "):
             raise refuse(f"{name}, of {what}, of which no fields are declared,", "the fields of the struct", span)
         case c_ast.UnsupportedType(what):

@@ -17,6 +17,7 @@ from looptune.backends.cuda.cuda_c_writer import CudaCWriter
 from looptune.core.errors import DirectiveError, IllegalTransform, ResourceError, UnsupportedError
 from looptune.core.escape import comment, comment_lines, quote
 from looptune.core.floating_point import DEFAULT, Floats
+from looptune.core.short_floats import BFLOAT
 from looptune.core.version import __version__
 from looptune.deploy import plans
 from looptune.deploy.asserted import size_conditions
@@ -295,7 +296,7 @@ static void on_host(const void *arguments)
 
     def _table(self, texts: PlanTexts, default: str, rows: int, predicted: str) -> str:
         names = ", ".join(map(quote, self.sizes))
-        last = ("&predicted" if predicted else "0") + (f", {texts.relative!r}" if texts.relative else "")
+        last = f"{'&predicted' if predicted else '0'}, {texts.relative!r}"
         return (
             f"static const char *const size_names[] = {{{names or '0'}}};\n"
             f"static struct looptune_codelet codelet = {{\n"
@@ -483,6 +484,8 @@ def _scalar(p: Scalar) -> str:
 
 
 def _kind(dtype: str) -> str:
+    if dtype == BFLOAT:
+        return "b"
     return "f" if dtype.startswith("float") else "u" if dtype.startswith("uint") or dtype == "bool" else "i"
 
 

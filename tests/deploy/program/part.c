@@ -41,7 +41,8 @@ static void loops(const void *arguments) {
 }
 
 static const char *const size_names[] = {"n"};
-static struct looptune_codelet codelet = {QUOTED(PART), "part.c:40", NULL, 0, size_names, 1, plan, 1, NULL, NULL};
+static struct looptune_codelet codelet = {QUOTED(PART), "part.c:40", NULL, 0, size_names, 1, plan, 1, NULL, NULL,
+                                          0};
 
 int NAMED(PART)(long long n, float *x, float *y) {
     struct arguments g;

@@ -131,11 +131,14 @@ u64 differing(const void *got, void *expected, u64 bytes, int kind, int item, do
 u64 differing(const void *got, void *expected, u64 bytes, int kind, int item, double terms, double shift) {
     struct looptune_array a = {"a", 0, 0, 0, 0, 0};
     struct difference d = {0, 0, 0, 0, 0, 0, 0, 0};
+    struct looptune_codelet codelet;
+    memset(&codelet, 0, sizeof codelet);
     a.host = expected;
     a.bytes = bytes;
     a.kind = (char)kind;
     a.item = (unsigned char)item;
-    compare(&d, &a, got, terms, shift);
+    codelet.terms = terms;
+    compare(&d, &a, got, &codelet, shift);
     return d.count;
 }
 """
@@ -153,12 +156,14 @@ def differing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     pointer = ctypes.c_void_p
     function.argtypes = [pointer, pointer, ctypes.c_ulonglong, ctypes.c_int, ctypes.c_int, *[ctypes.c_double] * 2]
     return lambda got, expected, terms, shift=0.0: function(
-        got.ctypes.data, expected.ctypes.data, expected.nbytes, ord(expected.dtype.kind), expected.dtype.itemsize,
+        got.ctypes.data, expected.ctypes.data, expected.nbytes,
+        ord("b" if expected.dtype.name == "bfloat16" else expected.dtype.kind),
+        expected.dtype.itemsize,
         terms, shift,
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("count", [1, 2, 3, 100, 1001])
 def test_tolerance(differing: Any, dtype: str, count: int) -> None:
     """As many elements differ as by looptune's tolerance: around it, with infinities and NaN, where results move."""

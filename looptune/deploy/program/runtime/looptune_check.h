@@ -66,7 +66,8 @@ static void note_difference(struct difference *d, unsigned long long k, double r
 static void compare_floats(struct difference *d, const struct looptune_array *a, const void *got, double terms,
                            double allowed, double shift) {
     double eps = a->item <= 4 ? 1.1920928955078125e-07 : 2.220446049250313e-16;
-    double relative = 4 * sqrt(terms > 16 ? terms : 16) * eps + (a->item == 2 ? 0.00390625 : 0), scale = magnitude(a);
+    double own = a->item != 2 ? 0 : a->kind == 'f' ? 0.00390625 : 0.03125;
+    double relative = 4 * sqrt(terms > 16 ? terms : 16) * eps + own, scale = magnitude(a);
     unsigned long long k;
     if (relative < allowed) relative = allowed;
     for (k = 0; k < d->of; k++) {

@@ -34,12 +34,16 @@ static double of_half(uint16_t half) {
 
 static double element(const struct looptune_array *a, const void *values, unsigned long long k) {
     uint16_t half;
+    uint32_t bits;
     float single;
     double number;
     const char *at = (const char *)values + k * a->item;
     if (a->item == sizeof half) {
         memcpy(&half, at, sizeof half);
-        return of_half(half);
+        if (a->kind == 'f') return of_half(half);
+        bits = (uint32_t)half << 16; /* a bfloat16 is the first half of a float */
+        memcpy(&single, &bits, sizeof single);
+        return (double)single;
     }
     if (a->item == sizeof single) {
         memcpy(&single, at, sizeof single);
@@ -50,7 +54,8 @@ static double element(const struct looptune_array *a, const void *values, unsign
 }
 
 static int is_float(const struct looptune_array *a) {
-    return a->kind == 'f' && (a->item == 2 || a->item == sizeof(float) || a->item == sizeof(double));
+    return (a->kind == 'b' && a->item == 2) ||
+           (a->kind == 'f' && (a->item == 2 || a->item == sizeof(float) || a->item == sizeof(double)));
 }
 
 /* The next number up or down, in no particular order; what is not finite stays, and 0 becomes the smallest number. */

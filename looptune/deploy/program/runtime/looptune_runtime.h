@@ -108,7 +108,8 @@ enum { LOOPTUNE_READ = 1,           /* the device needs the host's contents */
        LOOPTUNE_ALIGNED = 16,       /* the kernel reads 16 bytes at a time */
        LOOPTUNE_GATHERED = 32 };    /* the runtime's: see looptune_call_in_pieces */
 
-/* An array of a call: `bytes` from `host` on. `kind` is f (float), i (signed) or u (unsigned), of `item` bytes. */
+/* An array of a call: `bytes` from `host` on. `kind` is f (float), b (bfloat16), i (signed) or u
+   (unsigned), of `item` bytes. */
 struct looptune_array {
     const char *name;
     void *host;
