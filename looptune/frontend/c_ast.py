@@ -217,6 +217,14 @@ class UnsupportedType:
 
 
 @dataclass(frozen=True, slots=True)
+class Overlapping(UnsupportedType):
+    """A union, or a struct with bit-fields or fields without a name: several ``fields`` may share memory."""
+
+    tag: str = ""
+    fields: tuple[tuple[str, Type], ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Declare(Syntax):
     """A declaration of a variable.
 

@@ -7,7 +7,7 @@ needed: the codelet, its callers, the types and the variables at file scope are 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -371,15 +371,27 @@ class _Reader:
         match node.decls:
             case [c_ast.Decl(name=name, type=c_ast.ArrayDecl(dim=c_ast.UnaryOp() as of))] if name == TYPEOF:
                 return self.type(of.expr) if isinstance(of.expr, c_ast.Typename) else s.TypeOf(self.expr(of.expr))
-        made: s.Type = s.UnsupportedType("a struct with bit-fields")
-        if not any(getattr(d, "bitsize", None) is not None for d in node.decls):
-            fields = tuple((d.name, self.type(d.type)) for d in node.decls if isinstance(d, c_ast.Decl))
-            named = all(name is not None for name, _ in fields)
-            own = f"{tag}@{node.coord.line}:{node.coord.column}"
-            made = self.complete.get(own, s.Struct(own, fields)) if named else s.UnsupportedType("a struct")
+        fields = tuple((d.name, self.type(d.type)) for d in node.decls if isinstance(d, c_ast.Decl))
+        own = f"{tag}@{node.coord.line}:{node.coord.column}"
+        made: s.Type
+        if any(getattr(d, "bitsize", None) is not None for d in node.decls):
+            made = s.Overlapping("a struct with bit-fields", own, tuple(_named_fields(fields)))
+        elif all(name is not None for name, _ in fields):
+            made = self.complete.get(own, s.Struct(own, fields))
+        else:
+            made = s.Overlapping("a struct", own, tuple(_named_fields(fields)))
         if node.name is not None:
             self.types[tag] = made
         return made
+
+    def union(self, node: Any) -> s.Type:
+        tag = f"union {node.name}"
+        if node.decls is None:
+            return self.types.get(tag, s.UnsupportedType("a union"))
+        fields = tuple((d.name, self.type(d.type)) for d in node.decls if isinstance(d, c_ast.Decl))
+        at = f"{node.coord.line}:{node.coord.column}"
+        self.types[tag] = s.Overlapping("a union", f"{tag}@{at}", tuple(_named_fields(fields)))
+        return self.types[tag]
 
     def evaluated(self, e: s.Expr) -> int | s.Expr:
         """Return the value of an integer constant expression, or the expression where it is none that is read."""
@@ -408,7 +420,7 @@ class _Reader:
             case c_ast.Struct():
                 return self.struct(node)
             case c_ast.Union():
-                return s.UnsupportedType("a union")
+                return self.union(node)
             case _:
                 return s.UnsupportedType("this type")
 
@@ -597,6 +609,16 @@ class _Reader:
         if jumps or not body.items or not isinstance(body.items[-1], s.Evaluate):
             return s.Unsupported(*said, parts, span=self.span(node))
         return s.StatementExpression(*said, (), body, span=self.span(node))
+
+
+def _named_fields(fields: Iterable[tuple[str | None, s.Type]]) -> Iterator[tuple[str, s.Type]]:
+    """Yield the fields of a struct or union, for one without a name those that it has."""
+    for name, kind in fields:
+        match kind:
+            case _ if name is not None:
+                yield name, kind
+            case s.Struct(fields=inner) | s.Overlapping(fields=inner):
+                yield from inner
 
 
 def _complete_structs(

@@ -7,6 +7,7 @@ struct grid { int n; plan *p; };
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from looptune.frontend import c_ast
 
@@ -41,7 +42,7 @@ def _parts(kind: c_ast.Type) -> tuple[c_ast.Type, ...]:
     match kind:
         case c_ast.Pointer(inner) | c_ast.ArrayOf(inner):
             return (inner,)
-        case c_ast.Struct(_, fields):
+        case c_ast.Struct(fields=fields) | c_ast.Overlapping(fields=fields):
             return tuple(of for _, of in fields)
     return ()
 
@@ -96,6 +97,8 @@ def _complete(
                 return c_ast.ArrayOf(of(inner), extent)
             case c_ast.Struct():
                 return _complete(kind, tagged, reached, back, made)
+            case c_ast.Overlapping(fields=fields):
+                return replace(kind, fields=tuple((name, of(inner)) for name, inner in fields))
             case c_ast.UnsupportedType(what) if isinstance(known := tagged.get(what), c_ast.Struct):
                 cycle = struct.tag == known.tag or struct.tag in reached[known.tag]
                 return back.get(known.tag, kind) if cycle else _complete(known, tagged, reached, back, made)

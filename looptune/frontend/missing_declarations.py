@@ -118,7 +118,7 @@ def _opaque(kinds: Iterable[c_ast.Type], seen: set[int]) -> Iterator[str]:
         match kind:
             case c_ast.UnsupportedType(what) if what.isidentifier() and what not in _KNOWN:
                 yield what
-            case c_ast.Struct(_, fields) if id(kind) not in seen:
+            case c_ast.Struct(fields=fields) | c_ast.Overlapping(fields=fields) if id(kind) not in seen:
                 seen.add(id(kind))
                 yield from _opaque((of for _, of in fields), seen)
 
@@ -228,6 +228,8 @@ class _Replaced:
                 return c_ast.Pointer(self.of(to))
             case c_ast.ArrayOf(of, extent):
                 return c_ast.ArrayOf(self.of(of), extent)
+            case c_ast.Overlapping(fields=fields):
+                return replace(kind, fields=tuple((name, self.of(inner)) for name, inner in fields))
             case c_ast.UnsupportedType(what):
                 return self.made.get(what, kind)
             case c_ast.Struct(tag, fields):

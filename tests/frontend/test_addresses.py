@@ -134,7 +134,6 @@ REFUSED = {
     "an array in a struct": "for (; p; p = p->next) { double *q = p->v; *q = 1; p->v[0] += 2; }",
     "a struct in a struct": "for (; p; p = p->next) { struct pair *q = &p->pair; q->a = 1; p->pair.a += 2; }",
     "the same memory as two structs": "for (; p; p = p->next) { p->other->a = 1; p->pair.a += 2; }",
-    "a union": "for (; p; p = p->next) { p->u.i = 1; p->u.f += 2; }",
     "memory without type": "for (; p; p = p->next) { int *i = p->any; double *d = p->any; *i = *d; }",
 }
 
@@ -171,3 +170,46 @@ def test_what_a_call_returns_may_lead_into_what_it_was_given(tmp_path: Path) -> 
     found = nest_facts(nest.codelet, Analysis(nest.codelet), nest.flags)
     assert "parallel" not in {f.kind for f in found}
     assert {"memory_of_float64", "m_address"} <= {p.name for p in nest.codelet.params}
+
+
+UNIONS = """typedef union { float f; unsigned u; } word;
+typedef struct node { int k, last : 4, first : 4; } bits;
+typedef struct row { int n; union { double value, *of; char bytes[8]; } u; } row;
+int g(row *p, bits *b, float *y, double *x, int n) {
+  for (int i = 0; i < n; i++) { word w; w.f = y[i]; w.u &= 0x7fffffff; y[i] = w.f; }
+  for (int i = 1; i < n; i++) p[i].u.value = p[i - 1].u.bytes[2];
+  for (int i = 1; i < n; i++) p->u.bytes[i] = i;
+  for (int i = 0; i < n; i++) { p[i].n = i; p[i].u.value = i; }
+  for (int i = 0; i < n; i++) b[i].last = b[0].first;
+  for (int i = 0; i < n; i++) x[i] = p[0].u.of[i];
+  for (int i = 0; i < n; i++) p[0].u.of[i] = p[1].u.of[i];
+  for (int i = 0; i < n; i++) p[i].u.of[0] = 1;
+}
+"""
+
+
+def test_all_fields_of_a_union_are_one_element(tmp_path: Path) -> None:
+    """So are the bit-fields of a struct; pointers in unions may be equal."""
+    path = tmp_path / "unions.c"
+    path.write_text(UNIONS)
+    kinds = []
+    for nest in survey(path).nests:
+        assert nest.codelet is not None
+        assert nest.refusal is not None
+        (fact,) = nest_facts(nest.codelet, Analysis(nest.codelet), nest.flags)
+        kinds.append(fact.kind)
+    assert kinds == [
+        "parallel", "sequential", "sequential", "parallel", "sequential", "parallel", "sequential", "sequential",
+    ]  # fmt: skip
+
+
+def test_a_call_beside_what_it_may_change_is_analysed(tmp_path: Path) -> None:
+    """Behind a pointer that is passed may be what the other operand reads; a scalar that is passed is refused."""
+    path = tmp_path / "calls.c"
+    path.write_text("""typedef struct { double *x; double sum; } s;
+double h(s *p) { p->sum += 1; return p->sum; }
+double k(int *i) { *i += 1; return 2.0 * *i; }
+void f(s *p, double *y, int n, int m) { for (int i = 0; i < n; i++) p->x[i] = h(p); }
+void g(s *p, double *y, int n, int m) { for (int i = 0; i < n; i++) y[m] = k(&m); }
+""")
+    assert [n.codelet is not None for n in survey(path).nests] == [True, False]

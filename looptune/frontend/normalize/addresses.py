@@ -7,7 +7,8 @@ A pointer is the number of its element in the memory of its type (R. Burstall, S
 of programs which alter data structures, 1972). Two pointers to one type may be equal, whatever they are called, so that
 less is found to be parallel than where arrays can be told apart: this is for statements that ``struct_fields`` and
 ``pointer_offsets`` refuse. Memory is never read as another type than it is written as; casts, unions and addresses of
-fields that would do so are refused. It is assumed that no pointer to a number leads to a field of a struct. Arrays of
+fields that would do so are refused. A union is one element, whichever of its fields is used, and so are the bit-fields
+of a struct and all its other fields. It is assumed that no pointer to a number leads to a field of a struct. Arrays of
 numbers that are only indexed stay as they are, and so do structs that the statements declare and whose address is not
 taken. The rows to which a field points that is not set are disjoint.
 """
@@ -36,6 +37,9 @@ Path = tuple[str, ...]
 _ADDRESS = c_ast.Basic("int64")
 _VOID = c_ast.Basic("void")
 _ZERO = c_ast.Number("0")
+_CELL = c_ast.ArrayOf(_ADDRESS, c_ast.Number("1"))
+"""The type of the array that holds a union: nothing is known of its value."""
+_Compound = c_ast.Struct | c_ast.Overlapping
 
 
 def replace_memory(items: Items, types: Mapping[str, c_ast.Type], read_after: frozenset[str]) -> SeparatedFields:
@@ -59,7 +63,10 @@ def _read(name: str) -> c_ast.Evaluate:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A struct or a part of it: ``path`` in the struct ``tag`` at ``address``, or in the variable ``local``."""
+    """A struct or a part of it: ``path`` in the struct ``tag`` at ``address``, or in the variable ``local``.
+
+    ``overlapping``: it is a part of the union that the path leads to.
+    """
 
     kind: c_ast.Type
     tag: str
@@ -68,6 +75,7 @@ class _Place:
     path: Path = ()
     index: tuple[c_ast.Expr, ...] = ()
     extents: tuple[c_ast.Expr | None, ...] = ()
+    overlapping: bool = False
 
 
 @dataclass(slots=True)
@@ -112,9 +120,7 @@ class _Memory:
         taken = {
             n.arg.name for n in nodes if isinstance(n, c_ast.Unary) and n.op == "&" and isinstance(n.arg, c_ast.Name)
         }
-        self.locals = frozenset(
-            n for n, d in self.inside.items() if isinstance(d.type, c_ast.Struct) and n not in taken
-        )
+        self.locals = frozenset(n for n, d in self.inside.items() if isinstance(d.type, _Compound) and n not in taken)
         self.whole_set = frozenset(tag for n in nodes for tag in self.tags_set(n))
         self.valued = frozenset(found for item in self.items for found in self.fields_as_values(item))
 
@@ -230,7 +236,7 @@ class _Memory:
 
     def item(self, item: Any) -> Iterator[Any]:
         match item:
-            case c_ast.Declare(name, c_ast.Struct() as kind, init):
+            case c_ast.Declare(name, c_ast.Struct() | c_ast.Overlapping() as kind, init):
                 yield from self.declared(item, name, kind, init)
             case c_ast.Declare(name, c_ast.Pointer(), init) if name not in self.indexed:
                 self.types[name] = item.type
@@ -262,10 +268,10 @@ class _Memory:
         self.types[made] = _ADDRESS
         yield c_ast.Declare(made, _ADDRESS, state, span=span)
 
-    def declared(self, item: c_ast.Declare, name: str, kind: c_ast.Struct, init: Any) -> Iterator[Any]:
+    def declared(self, item: c_ast.Declare, name: str, kind: c_ast.Type, init: Any) -> Iterator[Any]:
         if name in self.locals:
             for path, of in members(kind, ()):
-                made = self.part(name, path, of)
+                made = self.part(name, path, _CELL if isinstance(of, c_ast.Overlapping) else of)
                 yield c_ast.Declare(made, self.types[made], span=item.span)
         if isinstance(init, c_ast.InitializerList):
             raise refuse(f"this initialiser of {base(name)}", "one assignment for each field", item.span)
@@ -409,7 +415,7 @@ class _Memory:
             return None
         place = self.place(e)
         kind = self.kind(e)
-        if place is None or not isinstance(kind, c_ast.Pointer) or place.local or place.index:
+        if place is None or not isinstance(kind, c_ast.Pointer) or place.local or place.index or place.overlapping:
             return None
         if (self.tag_of(e.base, e.arrow), e.name) in self.valued or place.tag in self.whole_set or kind.to == _VOID:
             return None
@@ -421,15 +427,17 @@ class _Memory:
     def place(self, e: Any) -> _Place | None:
         """Return where a struct or a part of one is, None for what is no part of a struct."""
         match e:
-            case c_ast.Name(name) if isinstance(self.types.get(name), c_ast.Struct):
+            case c_ast.Name(name) if isinstance(self.types.get(name), _Compound):
                 kind = self.types[name]
-                assert isinstance(kind, c_ast.Struct), "it is one"
+                assert isinstance(kind, _Compound), "it is one"
                 if name in self.locals:
                     return _Place(kind, kind.tag, None, name)
                 self.whole.add(kind.tag)
                 return _Place(kind, kind.tag, self.pointer(e))
             case c_ast.Field(inner, name, arrow):
                 at = self.place(c_ast.Unary("*", inner, span=inner.span) if arrow else inner)
+                if at is not None and (at.overlapping or isinstance(at.kind, c_ast.Overlapping)):
+                    return self.overlapping(at, self.kind(e), e.span)
                 found = field_of(at.kind, name) if at is not None and isinstance(at.kind, c_ast.Struct) else None
                 if at is None or found is None:
                     raise refuse("this field", "a variable", e.span)
@@ -444,14 +452,24 @@ class _Memory:
                 return self.struct_at(e, inner, _ZERO)
             case c_ast.Index(c_ast.Field() | c_ast.Index() as inner, index):
                 at = self.place(inner)
+                if at is not None and at.overlapping and isinstance(at.kind, c_ast.ArrayOf):
+                    if any(isinstance(n, c_ast.Index | c_ast.Field | c_ast.Unary) for n in c_ast.walk(index)):
+                        raise refuse("this subscript of a union", "a variable", e.span)
+                    return replace(at, kind=at.kind.of)
                 if at is not None and isinstance(at.kind, c_ast.ArrayOf):
                     return replace(at, kind=at.kind.of, index=(*at.index, self.node(index)),
                                    extents=(*at.extents, at.kind.extent))  # fmt: skip
         return None
 
+    def overlapping(self, at: _Place, kind: c_ast.Type | None, span: Span) -> _Place:
+        """Return the union as the place of each of its fields, of which ``kind`` is the type of one."""
+        if kind is None:
+            raise refuse("this field", "a variable", span)
+        return replace(at, kind=kind, overlapping=True)
+
     def struct_at(self, e: Any, pointer: Any, index: c_ast.Expr) -> _Place | None:
         kind = self.kind(e)
-        if not isinstance(kind, c_ast.Struct):
+        if not isinstance(kind, _Compound):
             return None
         self.whole.add(kind.tag)
         first = self.node(pointer)
@@ -462,16 +480,16 @@ class _Memory:
         """Return the number or pointer at a place."""
         if not isinstance(at.kind, c_ast.Basic | c_ast.Pointer) or at.kind == c_ast.Basic("void"):
             raise refuse("an array or a struct as a value", "its elements", e.span)
-        kind: c_ast.Type = _stored(at.kind)
+        kind: c_ast.Type = _CELL if at.overlapping else _stored(at.kind)
         for extent in reversed(at.extents):
             kind = c_ast.ArrayOf(kind, extent)
         if at.address is None:
             found: Any = c_ast.Name(self.part(at.local, at.path, kind), span=e.span)
         else:
-            name = "_".join((self.shown(at.tag), *at.path))
+            name = "_".join((self.shown(at.tag), *at.path, *(["any"] if at.overlapping else [])))
             array = self.variable(name, c_ast.Pointer(kind), "memory", e.span)
             found = c_ast.Index(c_ast.Name(array, span=e.span), at.address, span=e.span)
-        for index in at.index:
+        for index in (*at.index, *([_ZERO] if at.overlapping else [])):
             found = c_ast.Index(found, index, span=e.span)
         return found
 

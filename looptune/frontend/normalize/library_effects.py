@@ -240,7 +240,7 @@ class _Model:
         while isinstance(kind, c_ast.Pointer | c_ast.ArrayOf):
             e = c_ast.Index(e, self.somewhere, span=e.span)
             kind = kind.to if isinstance(kind, c_ast.Pointer) else kind.of
-        if isinstance(kind, c_ast.Struct):
+        if isinstance(kind, c_ast.Struct | c_ast.Overlapping):
             for name, inner in kind.fields:
                 yield from self.element(c_ast.Field(e, name, False, span=e.span), inner)
         if isinstance(kind, c_ast.Basic) and kind.dtype != "void":

@@ -155,6 +155,8 @@ def lvalue_type(e: c_ast.Expr, types: Mapping[str, c_ast.Type]) -> c_ast.Type | 
         case c_ast.Field(inner, name, arrow):
             of = lvalue_type(inner, types)
             of = _led_to(of) if arrow else of
+            if isinstance(of, c_ast.Overlapping):
+                return dict(of.fields).get(name)
             member = field_of(of, name) if isinstance(of, c_ast.Struct) else None
             return None if member is None else member[0]
     return None
