@@ -52,10 +52,13 @@ class LoopAlone:
     products: frozenset[str]
 
 
-def loop_alone(codelet: Codelet, number: int, opaque: Collection[str] = ()) -> LoopAlone | None:
+def loop_alone(
+    codelet: Codelet, number: int, opaque: Collection[str] = (), *, conditions: bool = True
+) -> LoopAlone | None:
     """Return the loop of this number alone, or None if it is no counted loop of the codelet.
 
-    Elements of the arrays ``opaque`` stand for anything, and are no parameters.
+    Elements of the arrays ``opaque`` stand for anything, and are no parameters. ``conditions``: those that hold where
+    the loop stands are kept. Without them it may run for more values of the parameters.
     """
     path = _path(codelet.body, number)
     around, loop = ((), None) if path is None else (path[:-1], path[-1])
@@ -65,7 +68,7 @@ def loop_alone(codelet: Codelet, number: int, opaque: Collection[str] = ()) -> L
     shared = _shared(codelet, loop, inside=any(isinstance(s, Loop | While) for s in around))
     terms = _Terms(frozenset(changed), frozenset(referenced_names(codelet.body)) | {p.name for p in codelet.params})
     body: tuple[Stmt, ...] = (terms.replaced(_with_elements(loop, shared)),)
-    for stmt in reversed(around):
+    for stmt in reversed(around if conditions else ()):
         cond = _condition(stmt, loop)
         if cond is not None and not names_in(cond) & {*written_names((stmt,)), *opaque}:
             body = (If(cond, body, span=stmt.span),)

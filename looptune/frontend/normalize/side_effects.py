@@ -500,9 +500,9 @@ class _Order:
         function = self.calls.function(call.name)
         reads = frozenset[str]() if function is None else self.calls.read(function)
         written = self.calls.written(call)
-        if self.calls.analysed_only:
-            # which of the elements behind a pointer or of an array it writes is not known, and it is rarely one of
-            # those that the expression uses: of all orders that C leaves open, the analysis takes one
+        if self.calls.analysed_only and self.calls.fields_written(call) is None:
+            # What it writes behind a pointer is not known, and is rarely what the expression uses: of the orders that
+            # C leaves open, the analysis takes one.
             written = frozenset(n for n in written if isinstance(self.calls.kind(n), c_ast.Basic))
         return _Touched(reads, by_calls=written)
 

@@ -8,12 +8,13 @@ text shows is said (``facts_of_text``).
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from looptune.core.errors import LooptuneError
+from looptune.core.errors import LooptuneError, UnsupportedError
 from looptune.frontend.normalize.library_effects import POINTERS, STATES
 from looptune.ir.def_use import names_in, target_name, upward_exposed_uses, written_names
 from looptune.ir.nodes import Assign, Binary, Cast, Codelet, Expr, Load, Loop, Node, Unary, Var
@@ -31,6 +32,14 @@ if TYPE_CHECKING:
     from looptune.poly.legality import Violation
 
 
+MOST_PAIRS = 20_000
+"""Pairs of statements that access one array in a nest that is analysed as a whole: a second or so."""
+ALONE_PAIRS = 100_000
+"""Those in all loops of a nest that are analysed alone."""
+SECONDS = 20.0
+"""Time for the loops of one nest; the analysis of the nest as a whole, which comes first, takes some seconds more."""
+MANY_PAIRS = 5_000
+"""Pairs of statements in a loop alone that are not compared if its text shows that it is sequential."""
 _ANYTHING = (*STATES, POINTERS)
 """Arrays whose elements are subscripts where nothing is known of the elements that a call accesses."""
 
@@ -38,43 +47,98 @@ _ANYTHING = (*STATES, POINTERS)
 def nest_facts(codelet: Codelet, analysis: Analysis | LooptuneError, flags: Collection[str]) -> Iterator[LoopFacts]:
     """Yield what is found about each loop of a nest, in textual order.
 
-    ``analysis`` is that of the codelet, or the reason why there is none; ``flags`` are as in ``loop_facts``.
+    ``analysis`` is that of the codelet, or the reason why there is none; ``flags`` are as in ``loop_facts``. When
+    ``SECONDS`` are over, only the text of the rest is looked at.
     """
+    effort = _Effort()
+    found: dict[int, LoopFacts] = {}
     for loop, depth in nested_loops(codelet.body):
-        if not isinstance(loop, Loop):
-            yield LoopFacts(loop.number, "while", depth, loop.span, "sequential")
-            continue
-        found = _in_nest(analysis, loop, depth, flags)
-        own = _alone(codelet, found, flags) if found.kind == "unknown" else None
-        yield found if own is None else own
+        if isinstance(loop, Loop):
+            found[loop.number] = _in_nest(analysis, loop, depth, flags, effort)
+        else:
+            found[loop.number] = LoopFacts(loop.number, "while", depth, loop.span, "sequential")
+    unknown = [f for f in found.values() if f.kind == "unknown"]
+    alone = [(one, f) for f in unknown if (one := loop_alone(codelet, f.number, _ANYTHING)) is not None]
+    # the simple ones first, for which the time suffices
+    for one, f in sorted(alone, key=lambda pair: compared_pairs(pair[0].codelet)):
+        own = _alone(codelet, one, f, flags, effort)
+        found[f.number] = f if own is None else own
+    yield from found.values()
 
 
-def _in_nest(analysis: Analysis | LooptuneError, loop: Loop, depth: int, flags: Collection[str]) -> LoopFacts:
+@dataclass(slots=True)
+class _Effort:
+    """What the analysis of the loops of a nest may still take: pairs of statements to compare, and seconds."""
+
+    pairs: int = ALONE_PAIRS
+    ends: float = field(default_factory=lambda: time.monotonic() + SECONDS)
+
+    def is_spent(self, share: float = 1) -> bool:
+        """Tell whether this share of the time is over."""
+        return time.monotonic() > self.ends - (1 - share) * SECONDS
+
+    def may_compare(self, pairs: int) -> bool:
+        """Tell whether so many pairs of accesses of a loop alone may be compared, which is then done."""
+        if pairs > self.pairs or self.is_spent():
+            return False
+        self.pairs -= pairs
+        return True
+
+
+def compared_pairs(codelet: Codelet) -> int:
+    """Return how many pairs of statements there are that access one array or scalar."""
+    accessed = (names_in(n) | {target_name(n.target)} for n in walk(codelet.body) if isinstance(n, Assign))
+    return sum(n * n for n in Counter(name for names in accessed for name in names).values())
+
+
+def _in_nest(
+    analysis: Analysis | LooptuneError, loop: Loop, depth: int, flags: Collection[str], effort: _Effort
+) -> LoopFacts:
     try:
         if isinstance(analysis, LooptuneError):
             raise analysis
+        if effort.is_spent(1 / 3):
+            raise UnsupportedError(f"the other loops took {SECONDS / 3:.0f} s", loop.span)
         return facts_of_loop(analysis, loop, depth, flags)
     except LooptuneError as error:
         what = Unanalysable(f"this loop ({error.message})", loop.span)
         return LoopFacts(loop.number, loop.var, depth, loop.span, "unknown", unknown=what)
 
 
-def _alone(codelet: Codelet, found: LoopFacts, flags: Collection[str]) -> LoopFacts | None:
+def _alone(
+    codelet: Codelet, alone: LoopAlone, found: LoopFacts, flags: Collection[str], effort: _Effort
+) -> LoopFacts | None:
     """Return what is found about a loop alone, None if that is nothing."""
-    alone = loop_alone(codelet, found.number, _ANYTHING)
-    if alone is None:
-        return None
+    pairs = compared_pairs(alone.codelet)
+    of_text = facts_of_text(_loop_of(codelet, found.number), found.depth, flags)
+    if (of_text is not None and pairs > MANY_PAIRS) or not effort.may_compare(pairs):
+        return of_text
     try:
-        analysis = Analysis(alone.codelet)
-        loop = _loop_of(alone.codelet, found.number)
-        own = facts_of_loop(analysis, loop, 0, flags)
-        if own.kind == "unknown":
-            own = _with_data(analysis, loop, own)
-        elif own.kind == "sequential" and own.reason is not None and _needs_products(analysis, alone, own):
-            return None
+        return _analysed_alone(alone, found, flags)
     except LooptuneError:
-        of_text = facts_of_text(_loop_of(codelet, found.number), found.depth, flags)
-        return None if of_text is None else in_text_names(of_text, alone.terms)
+        less = loop_alone(codelet, found.number, _ANYTHING, conditions=False)
+    if less is None or effort.is_spent():
+        return of_text
+    try:
+        own = _analysed_alone(less, found, flags)
+    except LooptuneError:
+        return of_text
+    # a dependence may need values that the conditions exclude
+    return own if own is not None and own.kind in ("parallel", "reduction") else of_text
+
+
+def _analysed_alone(alone: LoopAlone, found: LoopFacts, flags: Collection[str]) -> LoopFacts | None:
+    """Return what is found about a loop alone, None if that is nothing.
+
+    Raises LooptuneError where isl gives up.
+    """
+    analysis = Analysis(alone.codelet)
+    loop = _loop_of(alone.codelet, found.number)
+    own = facts_of_loop(analysis, loop, 0, flags)
+    if own.kind == "unknown":
+        own = _with_data(analysis, loop, own)
+    elif own.kind == "sequential" and own.reason is not None and _needs_products(analysis, alone, own):
+        return None
     return None if own.kind == "unknown" else replace(in_text_names(own, alone.terms), depth=found.depth)
 
 

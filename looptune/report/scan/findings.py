@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pebble import ProcessExpired, ProcessPool
 
-from looptune.core.errors import LooptuneError
+from looptune.core.errors import LooptuneError, UnsupportedError
 from looptune.core.source import location
 from looptune.frontend.survey import Survey, survey
 from looptune.frontend.worksharing import worksharing_loops
@@ -26,7 +26,7 @@ from looptune.ir.nodes import Array, Codelet, Scalar
 from looptune.ir.simplify import is_integer
 from looptune.poly.footprint import elements
 from looptune.report.check.loop_facts import Kind, LoopFacts
-from looptune.report.check.nest_facts import nest_facts
+from looptune.report.check.nest_facts import MOST_PAIRS, compared_pairs, nest_facts
 from looptune.report.check.nests import own_loops
 from looptune.report.check.races import races
 from looptune.report.check.text import because, dependence_ends
@@ -209,6 +209,8 @@ def _finding(source: Source, number: int, nest: SurveyedNest) -> NestFinding:
 
 
 def _analysis(codelet: Codelet) -> Analysis | LooptuneError:
+    if compared_pairs(codelet) > MOST_PAIRS:
+        return UnsupportedError("its statements are too many to compare all of them", codelet.span)
     try:
         return Analysis(codelet)
     except LooptuneError as error:
