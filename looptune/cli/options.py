@@ -28,9 +28,9 @@ STRATEGIES = (
 PASSES = (
     "split-reduction", "ping-pong-arrays", "map-loops", "temporal-tiling", "reduction-simplification", "thread-teams",
     "scalar-replacement", "warp-tiles", "kernel-parameters", "grid-compaction", "annotations", "tall-grids",
-    "host-launches", "fp-contraction", "uneven-strips", "if-conversion", "init-fusion", "lane-registers", "own-copies",
-    "shared-memory", "temporal-tile-bodies", "team-updates", "full-strips", "tile-copies", "local-cse", "address-split",
-    "time-bands", "serial-nests", "reassociation", "unswitch",
+    "host-launches", "fp-contraction", "uneven-strips", "if-conversion", "init-fusion", "lane-registers",
+    "block-copies", "own-copies", "shared-memory", "temporal-tile-bodies", "team-updates", "full-strips", "tile-copies",
+    "local-cse", "address-split", "time-bands", "serial-nests", "reassociation", "unswitch",
 )  # fmt: skip
 """Those of ``looptune.lower.pipeline.PASSES``, likewise."""
 

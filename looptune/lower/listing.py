@@ -227,6 +227,7 @@ def _team(kernel: Kernel, plan: Plan, indent: str) -> Iterator[str]:
     yield f"{inside}// a team of {kernel.lanes} threads"
     made = _declared(kernel, _statements(kernel.team.phases), plan)
     yield from (f"{inside}{declaration(v)};" for v in made.values())
+    yield from (f"{inside}{declaration(v)};  // shared by a block" for v in kernel.team.tiles)
     yield from _phases(kernel.team.phases, inside)
     for _ in kernel.loops:
         inside = inside[2:]

@@ -117,6 +117,8 @@ SMALL = "codelet: grid blocksize 8x4"
 WIDE = "codelet: grid blocksize 16x4"
 CASES = {
     "fields": Case(FIELDS, ("loop 1: overlap 2, rows 3", SMALL), sized((5, 30, 21), (4, 9, 40), (1, 3, 2), (0, 4, 4))),
+    "fields, more than 48 KiB": Case(FIELDS, ("loop 1: overlap 2, rows 8, columns 4", "codelet: grid blocksize 32x8"),
+                                     sized((3, 30, 21))),
     "fields, a step": Case(FIELDS, ("loop 1: overlap 1", SMALL), sized((3, 12, 17))),
     "fields, steps": Case(FIELDS, ("loop 1: overlap 5, rows 5", "codelet: grid blocksize 16x3"), sized((13, 29, 37))),
     "line": Case(LINE, ("loop 1: overlap 3", SMALL), sized((7, 100), (6, 33), (2, 3), (5, 5))),

@@ -69,6 +69,10 @@ CASES = {
         SUMS, ("loop i: wavefront i, j, tile 4, 6, team", "codelet: grid blocksize 4x1", "loop i: stage A"),
         sized((1, 11, 14), (1, 1, 5)),
     ),
+    "sums, staged, more than 48 KiB": Case(
+        SUMS, ("loop i: wavefront i, j, tile 64, 256, team", "codelet: grid blocksize 16x1", "loop i: stage A"),
+        sized((1, 70, 30)),
+    ),
     "sums, a wave in order": Case(
         SUMS, ("loop i: wavefront i, j, tile 4, 6, team:j", "codelet: grid blocksize 4x1", "loop i: stage A"),
         sized((1, 11, 14)),

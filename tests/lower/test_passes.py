@@ -221,6 +221,11 @@ APPLIES: dict[str, tuple[Machine, str, tuple[str, ...]]] = {
     "host-launches": (NO_BARRIER, STEPS, ("loop t: persistent 2",)),
     "fp-contraction": (GPU, SUM.format("if (A[i][0] * A[i][1] + 1 < y[i]) y[i] = 0;"), ()),
     "init-fusion": (GPU, SHARED, ("loop j: parallel",)),
+    "block-copies": (
+        GPU,
+        COLUMNS.replace("A[i - 1][j]", "A[i - 1][j] * A[i][j - 1]").replace("j = 0", "j = 1"),
+        ("loop j: wavefront j, i, tile 4, 4, team", "loop j: stage A"),
+    ),
     "own-copies": (GPU, COLUMNS, ("loop j: stage A",)),
     "shared-memory": (GPU, PRODUCT, STAGED),
     "temporal-tile-bodies": (GPU, STEPS, ("loop t: overlap 2",)),

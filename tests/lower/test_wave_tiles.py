@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from looptune.core.errors import DirectiveError
+from looptune.backends.hip import writer as hip
+from looptune.backends.opencl import writer as opencl
+from looptune.core.errors import DirectiveError, ResourceError
 from looptune.frontend import load
 from looptune.lower.machine import Machine
 from looptune.lower.pipeline import finish
@@ -64,3 +66,14 @@ def test_each_tile_is_a_block() -> None:
     (kernel,) = planned(case.text, case.lines).kernels
     assert kernel.team is not None
     assert (kernel.team.block_axis, [kernel.threads(d) for d, _ in kernel.grid_axes]) == ("xy", [1, 1])
+
+
+def test_only_cuda_launches_ask_for_shared_memory() -> None:
+    """A tile of more than 48 KiB is refused for OpenCL and HIP, with both numbers."""
+    case = CASES["sums, staged, more than 48 KiB"]
+    plan = planned(case.text, case.lines)
+    for emit, target in ((opencl.file_text, "opencl"), (hip.file_text, "hip")):
+        with pytest.raises(
+            ResourceError, match=f"needs 67088 bytes of shared memory for {target}"
+        ):
+            emit(finish(plan, Machine(blocks=True, grid_barrier=False)))

@@ -68,6 +68,8 @@ def kernel_lines(plan: FinishedPlan, kernel: Kernel, writer: KernelWriter) -> It
         x, y = (writer.block_number(dim, "uint32") for dim in ("x", "y"))
         writer.coordinates = {**launched, "block x": y, "block y": x}
     yield from block_swizzle.emit_block_index(kernel, writer, "    ")
+    if kernel.warp_tiles is None and dynamic_shared_bytes(kernel):
+        yield from (f"    {line}" for line in writer.open_dynamic_shared())
     if kernel.time_tile is not None:
         yield from temporal_tiles.emit_temporal_body(kernel, writer)
     elif kernel.warp_tiles is not None:
@@ -76,6 +78,7 @@ def kernel_lines(plan: FinishedPlan, kernel: Kernel, writer: KernelWriter) -> It
     else:
         yield from _threads(kernel, writer)
     writer.coordinates = launched
+    writer.shared_bytes = None
 
 
 def _threads(kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
@@ -149,8 +152,15 @@ def shared_bytes(kernel: Kernel) -> int:
 
 def dynamic_shared_bytes(kernel: Kernel) -> int:
     """Return the bytes of shared memory that a launch has to ask for, or 0 where the kernel declares what it needs."""
-    needed = 0 if kernel.warp_tiles is None else kernel.warp_tiles.shared_bytes
+    needed = shared_bytes(kernel) if _may_ask(kernel) else 0
     return needed if needed > MAX_SHARED_BYTES else 0
+
+
+def _may_ask(kernel: Kernel) -> bool:
+    """Return whether a launch of the kernel may ask for shared memory: for tiles of products, steps or waves."""
+    if kernel.warp_tiles is not None or kernel.time_tile is not None:
+        return True
+    return kernel.team is not None and bool(kernel.team.tiles)
 
 
 def launched_block(kernel: Kernel) -> tuple[int, ...]:
@@ -170,7 +180,7 @@ def check_limits(plan: FinishedPlan) -> None:
             most = MAX_THREADS_AT_ONCE // k.block[0]
             raise ResourceError(f"{k.name} has {k.block[0]} threads per block: persistent {most} at most, for a "
                                 f"multiprocessor runs {MAX_THREADS_AT_ONCE}")  # fmt: skip
-        most = MAX_SHARED_BYTES if k.warp_tiles is None else MOST_DYNAMIC_BYTES
+        most = MOST_DYNAMIC_BYTES if _may_ask(k) else MAX_SHARED_BYTES
         _check(k.name, shared_bytes(k), "bytes of shared memory", most)
 
 
@@ -211,18 +221,25 @@ def check_capability(plan: Plan, arch: str) -> None:
     for k in plan.kernels:
         if k.warp_tiles is not None:
             check_tensor_cores(k, k.warp_tiles, capability)
+        elif dynamic_shared_bytes(k):
+            _check_dynamic(k, capability)
         ahead = any(staged_tiles(f).buffers > 1 for f in staging_loops(walk(k.body)))
         if ahead and capability < memory_ops.LEAST_CAPABILITY:
             raise ResourceError(f"{k.name} prefetches tiles, which needs sm_{memory_ops.LEAST_CAPABILITY}, "
                                 f"this is {arch}: stage with one buffer")  # fmt: skip
 
 
-def refuse_tensor_cores(plan: Plan, target: str) -> None:
-    """Raise ResourceError if a kernel needs tensor cores: ``target`` has no access to them."""
+def check_portable(plan: Plan, target: str) -> None:
+    """Raise ResourceError if a kernel needs what ``target`` has no access to.
+
+    These are tensor cores, and shared memory that a launch asks for.
+    """
     found = next((k for k in plan.kernels if k.warp_tiles is not None), None)
     if found is not None:
         raise ResourceError(f"{found.name} needs tensor cores, which {target} cannot use: leave the directive out for "
                             "this target, or use numba-cuda or cuda-c")  # fmt: skip
+    for k in plan.kernels:
+        _check(k.name, dynamic_shared_bytes(k), f"bytes of shared memory for {target}", MAX_SHARED_BYTES)
 
 
 def check_tensor_cores(kernel: Kernel, tiles: WarpTiles, capability: int) -> None:
@@ -232,6 +249,11 @@ def check_tensor_cores(kernel: Kernel, tiles: WarpTiles, capability: int) -> Non
     if capability < needed:
         raise ResourceError(f"{kernel.name} multiplies {fragment.name} elements at once, which needs "
                             f"sm_{needed}, this is sm_{capability}")  # fmt: skip
+    _check_dynamic(kernel, capability)
+
+
+def _check_dynamic(kernel: Kernel, capability: int) -> None:
+    """Raise ResourceError if a block needs more shared memory than the device has for one."""
     most = next((kib for known, kib in sorted(DYNAMIC_BYTES.items(), reverse=True) if known <= capability), 48)
     _check(kernel.name, shared_bytes(kernel), "bytes of shared memory", most * 1024)
 

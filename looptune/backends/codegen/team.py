@@ -24,6 +24,7 @@ from looptune.ir.def_use import names_in, referenced_names, written_names
 from looptune.ir.nodes import Assign, Const, Expr, Local, Loop, Stmt, Var, promoted_type
 from looptune.ir.rewrite import walk
 from looptune.lower.team import LANE, Phase, Team, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle, shared_rows
+from looptune.lower.tiles import WIDE
 
 if TYPE_CHECKING:
     from looptune.backends.codegen.writer import KernelWriter
@@ -51,7 +52,8 @@ def shared_bytes(kernel: Kernel) -> int:
     arrays = _arrays(kernel) if kernel.team is not None else {}
     own = sum(np.dtype(dtype).itemsize * (rows if known else threads) for dtype, known in arrays.values())
     tiles = kernel.team.tiles if kernel.team is not None else ()
-    return own + sum(np.dtype(t.dtype).itemsize * _size(t) for t in tiles)
+    sizes = (np.dtype(t.dtype).itemsize * _size(t) for t in tiles)
+    return (-(-own // WIDE) * WIDE if tiles else own) + sum(-(-n // WIDE) * WIDE for n in sizes)
 
 
 def _size(tile: Local) -> int:
@@ -104,9 +106,9 @@ def emit_team_body(kernel: Kernel, writer: KernelWriter, live: str) -> Iterator[
     yield "    " + writer.declare("uint32", "slot", flat)
     for name, (dtype, known) in _arrays(kernel).items():
         count = _rows(kernel) if known else kernel.block[0] * kernel.block[1]
-        yield "    " + writer.shared(name, count, dtype)
+        yield "    " + writer.shared_array(name, count, dtype)
     for tile in kernel.team.tiles:
-        yield "    " + writer.shared(writer.name(tile.name), _size(tile), tile.dtype)
+        yield "    " + writer.shared_array(writer.name(tile.name), _size(tile), tile.dtype)
     if any(isinstance(n, Var) and n.name == LANE for f in kernel.team.shared for n in walk(f)):
         yield "    " + writer.declare("uint32", writer.name(LANE), "lane", fits=True)
         writer.bind(LANE, True)

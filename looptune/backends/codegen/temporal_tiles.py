@@ -57,7 +57,7 @@ def resident_kernels(kernels: Iterable[Kernel]) -> dict[tuple[SharedCells, ...],
 
 def declared_tiles(body: TemporalBody, writer: KernelWriter, indent: str) -> Iterator[str]:
     """Yield the declarations of what the threads of a block share."""
-    return (indent + writer.shared(s.name, s.count, s.dtype) for s in body.shared)
+    return (indent + writer.shared_array(s.name, s.count, s.dtype) for s in body.shared)
 
 
 def emit_temporal_body(kernel: Kernel, writer: KernelWriter) -> Iterator[str]:

@@ -14,10 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from looptune.ir.intervals import most_iterations, never_negative
 from looptune.ir.nodes import Assign, Const, Expr, Load, Loop, Stmt, Var
 from looptune.lower.addresses import address_parts
 from looptune.lower.known_values import greatest
+from looptune.lower.tiles import WIDE
 
 if TYPE_CHECKING:
     from looptune.backends.codegen.matrix_ops import FragmentLoad, StepProduct
@@ -68,6 +71,26 @@ class TargetSyntax(ABC):
     @abstractmethod
     def shared(self, name: str, count: int, dtype: str, alignment: int = 0) -> str:
         """Return the declaration of an array that the threads of a block share, aligned to ``alignment`` bytes."""
+
+    shared_bytes: int | None = None
+    """The bytes of dynamic shared memory that the arrays of a kernel have so far; None: each is declared by itself."""
+
+    def open_dynamic_shared(self) -> tuple[str, ...]:
+        """Return what stands before arrays that are parts of the memory that a launch asks for, where it can."""
+        return ()
+
+    def shared_array(self, name: str, count: int, dtype: str) -> str:
+        """Return the declaration of an array that the threads of a block share, which may be dynamic."""
+        if self.shared_bytes is None:
+            return self.shared(name, count, dtype)
+        size = np.dtype(dtype).itemsize
+        first = -(-self.shared_bytes // WIDE) * WIDE // size
+        self.shared_bytes = (first + count) * size
+        return self.dynamic_part(name, first, count, dtype)
+
+    def dynamic_part(self, name: str, first: int, count: int, dtype: str) -> str:
+        """Return the declaration of an array that begins at element ``first`` of the dynamic shared memory."""
+        raise AssertionError("the target has no dynamic shared memory")
 
     @abstractmethod
     def local_array(self, name: str, count: int, dtype: str) -> str:

@@ -72,6 +72,7 @@ struct __align__({wide}) {name} {{
 """
 
 NAME = "cuda-c"
+DYNAMIC = "shared__all"
 
 
 class CudaCWriter(CWriter, TensorCoreWriter):
@@ -146,6 +147,15 @@ class CudaCWriter(CWriter, TensorCoreWriter):
     def shared(self, name: str, count: int, dtype: str, alignment: int = 0) -> str:
         aligned = f"__align__({alignment}) " if alignment else ""
         return f"__shared__ {aligned}{self.types[dtype]} {name}[{count}];"
+
+    def open_dynamic_shared(self) -> tuple[str, ...]:
+        self.shared_bytes = 0
+        aligned = f"__align__({WIDE}) " if self.api == "cuda" else ""
+        return (f"extern __shared__ {aligned}double {DYNAMIC}[];",)
+
+    def dynamic_part(self, name: str, first: int, count: int, dtype: str) -> str:
+        kind = self.types[dtype]
+        return f"{kind} *{name} = ({kind} *){DYNAMIC} + {first};"
 
     def local_array(self, name: str, count: int, dtype: str) -> str:
         return f"{self.types[dtype]} {name}[{count}];"

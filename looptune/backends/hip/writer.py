@@ -23,7 +23,7 @@ from looptune.backends.base import description
 from looptune.backends.codegen import half
 from looptune.backends.codegen.c import CWriter, close_braces
 from looptune.backends.codegen.c_host import host_writer
-from looptune.backends.codegen.kernel import refuse_tensor_cores
+from looptune.backends.codegen.kernel import check_portable
 from looptune.backends.codegen.register_limits import launch_bounds
 from looptune.backends.cuda.cuda_c_writer import CudaCWriter, host_lines
 from looptune.core.escape import comment
@@ -96,7 +96,7 @@ def machine(contract: Contract) -> Machine:
 
 def file_text(plan: FinishedPlan) -> str:
     """Return a complete ``.hip`` file. Raises ResourceError where a kernel needs tensor cores."""
-    refuse_tensor_cores(plan, NAME)
+    check_portable(plan, NAME)
     writer = HipWriter(plan, extent_names(plan))
     kernels = [writer.kernel(k) for k in plan.compiled_kernels]
     host = "\n".join(close_braces(host_lines(plan, host_writer(plan, writer)))) + "\n"

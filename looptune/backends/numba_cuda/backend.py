@@ -366,5 +366,6 @@ def _launch(kernel: Kernel, writer: CudaWriter, indent: str, spelled: Spelled) -
         yield f"{indent}if min(grid) > 0:"
         indent += "    "
     place = "grid" if along else "(1,)"
-    block = launched_block(kernel) if len(kernel.axes) == 2 or kernel.block[1] > 1 else kernel.block[:1]
+    whole = launched_block(kernel)
+    block = whole if len(kernel.axes) == 2 or kernel.block[1] > 1 or len(whole) > 2 else kernel.block[:1]
     yield f"{indent}{spelled(kernel, place, block)}"

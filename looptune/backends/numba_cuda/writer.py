@@ -64,6 +64,13 @@ class NumbaSpelling(TensorCoreWriter):
         aligned = f", alignment={alignment}" if alignment else ""
         return f"{name} = cuda.shared.array({count}, {numba_type(dtype)}{aligned})"
 
+    def open_dynamic_shared(self) -> tuple[str, ...]:
+        self.shared_bytes = 0
+        return ()
+
+    def dynamic_part(self, name: str, first: int, count: int, dtype: str) -> str:
+        return f"{name} = cuda.shared.array(0, {numba_type(dtype)}, alignment={WIDE})[{first}:{first + count}]"
+
     def local_array(self, name: str, count: int, dtype: str) -> str:
         return f"{name} = cuda.local.array({count}, {numba_type(dtype)})"
 

@@ -16,7 +16,7 @@ from looptune.backends.codegen import half
 from looptune.backends.codegen.c import CWriter, close_braces, reads_double
 from looptune.backends.codegen.c_host import host_writer, steps
 from looptune.backends.codegen.identifiers import OPENCL_NAMES, avoid_reserved
-from looptune.backends.codegen.kernel import refuse_tensor_cores
+from looptune.backends.codegen.kernel import check_portable
 from looptune.core.escape import comment
 from looptune.ir import c_printer
 from looptune.ir.nodes import Array
@@ -161,7 +161,7 @@ def device_text(plan: FinishedPlan) -> str:
 
 
 def _device(plan: FinishedPlan, writer: OpenClWriter) -> str:
-    refuse_tensor_cores(plan, NAME)
+    check_portable(plan, NAME)
     kernels = [writer.kernel(k) for k in plan.kernels]
     functions = (writer.functions[name] for name in sorted(writer.functions))
     return "\n".join([*([DOUBLE] if reads_double(plan) else []), *functions, *kernels])
