@@ -73,7 +73,5 @@ def test_only_cuda_launches_ask_for_shared_memory() -> None:
     case = CASES["sums, staged, more than 48 KiB"]
     plan = planned(case.text, case.lines)
     for emit, target in ((opencl.file_text, "opencl"), (hip.file_text, "hip")):
-        with pytest.raises(
-            ResourceError, match=f"needs 67088 bytes of shared memory for {target}"
-        ):
+        with pytest.raises(ResourceError, match=f"needs 67088 bytes of shared memory for {target}"):
             emit(finish(plan, Machine(blocks=True, grid_barrier=False)))
