@@ -179,12 +179,10 @@ def test_functions_that_cannot_be_read(tmp_path: Path) -> None:
     )
     made = looptune("cc", "a.c", "-w", "--arch", "none", "-o", "app", cwd=tmp_path)
     assert made.code == 0
-    assert [line for line in made.err.splitlines() if line.endswith("is not replaced")] == [
-        f"{name} is not replaced" for name in "bca"
-    ]
+    assert [line for line in made.err.splitlines() if line.endswith("is not replaced")] == ["c is not replaced"]
     assert printed(tmp_path, "app") == "12 42\n"
     assert "d (a.c:10): calls on the host: 1" in printed(tmp_path, "app", LOOPTUNE_VERBOSE="1")
-    made = looptune("cc", "a.c", "-w", "--arch", "none", "--kernel", "b", "--kernel", "d", "-o", "app", cwd=tmp_path)
+    made = looptune("cc", "a.c", "-w", "--arch", "none", "--kernel", "c", "--kernel", "d", "-o", "app", cwd=tmp_path)
     assert made.code == 0
     assert made.err.count("is not replaced") == 1
 
