@@ -145,6 +145,8 @@ def install_command(extra: str = "") -> str:
     parts = Path(sys.prefix).parts
     if "pipx" in parts:
         return f"pipx install --force 'looptune{named}'"
+    if parts[-2].startswith("archive-v"):  # in uv's cache
+        return f"uvx --from 'looptune{named}' looptune"
     if parts[-3:-1] == ("uv", "tools"):
         return f"uv tool install 'looptune{named}'"
     return f"pip install 'looptune{named}'"

@@ -18,7 +18,7 @@ FOLDERS = (
     ("polybench/c", "the 30 programs of PolyBench/C 4.2.1"),
     ("pragmas", "their search spaces"),
     ("gatlas", "the matrix products of GATLAS, with their space"),
-    ("examples", "plug-ins: a directive, a search strategy, two backends; a stereo matcher"),
+    ("examples", "plug-ins: a directive, a search strategy, two backends; a stereo matcher, floats of 16 bits"),
 )
 
 

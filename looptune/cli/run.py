@@ -232,7 +232,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
         # Mistakes show before anything is measured; then one target after the other, for they may share a device.
         ready = [[prepare_all(request, executor) for request in own] for own in requests]
         for group in (group for own in ready for group in concurrent_groups(own, executor)):
-            found, unwritten = _measure(group, executor, quiet or as_json, reports, say)
+            found, unwritten = _measure(group, executor, quiet or as_json, sum(map(len, requests)) > 1, reports, say)
             results += found
             troubles += unwritten
             if any(result.interrupted for result in found):
@@ -335,9 +335,11 @@ def _check_together(problems: int, options: Mapping[str, Any]) -> None:
 
 
 def _measure(
-    group: Sequence[Sequence[Any]], executor: Any, silent: bool, reports: Path, say: Callable[[str], Any]
+    group: Sequence[Sequence[Any]], executor: Any, silent: bool, several: bool, reports: Path, say: Callable[[str], Any]
 ) -> tuple[list[Any], list[str]]:
-    """Measure kernels at the same time, and write a report of each; ``silent``: without progress.
+    """Measure kernels at the same time, and write a report of each.
+
+    ``silent``: without progress; ``several``: the command measures more than one.
 
     Return the results, and what could not be written.
     """
@@ -360,7 +362,7 @@ def _measure(
         said += [time_decided(result, one.request.objective)]
         for message in filter(None, () if result.interrupted else said):
             warn(message)
-        unwritten += _show(result, _failed(one, result), one.request.budget, reports, say)
+        unwritten += _show(result, _failed(one, result), _limit(one.request.budget, several), reports, say)
     return list(found), unwritten
 
 
@@ -377,9 +379,7 @@ def _announce(prepared: Sequence[Any], say: Callable[[str], Any]) -> None:
         warn(message)
 
 
-def _show(
-    result: Any, failed: Sequence[str], budget: str | None, reports: Path, say: Callable[[str], Any]
-) -> list[str]:
+def _show(result: Any, failed: Sequence[str], limit: str, reports: Path, say: Callable[[str], Any]) -> list[str]:
     """Write the report and print the result; ``failed`` are lines that say how to see what failed.
 
     What could not be written is returned.
@@ -411,15 +411,22 @@ def _show(
         say("\n" + result_table.plain(result) + "\n")
     if result.transfers:
         say("the best of other databases (time over the winner's):\n" + result_table.transfer_lines(result) + "\n")
-    spent = [f"{result_table.time_spent(result)}; {_elapsed(budget)}"] if result.seconds else []
+    spent = (
+        [f"{result_table.time_spent(result)}; {seconds_running():.1f} s since the command was given{limit}"]
+        if result.seconds
+        else []
+    )
     say("\n".join([*lines, *spent, f"legality: {result.proof}", page]))
     return trouble
 
 
-def _elapsed(budget: str | None) -> str:
-    """Return how long the user has waited, and how long that was to be."""
-    limit = "" if budget is None or budget.isdecimal() else f", of a budget of {budget}"
-    return f"{seconds_running():.1f} s since the command was given{limit}"
+def _limit(budget: str | None, several: bool) -> str:
+    """Return how long the user was to wait, as the end of a sentence; each of several kernels and sizes takes so long.
+
+    >>> _limit("30s", several=True), _limit("200", several=False)
+    (', of a budget of 30s for each', '')
+    """
+    return "" if budget is None or budget.isdecimal() else f", of a budget of {budget}{' for each' * several}"
 
 
 def _written(result: Any, reports: Path) -> Path:

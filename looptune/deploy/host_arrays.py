@@ -42,6 +42,8 @@ def as_numpy(name: str, given: Any) -> Any:
             return given
         kind = str(getattr(given, "dtype", ""))
         if kind == TORCH[BFLOAT]:
+            if given.requires_grad:
+                raise ValueError("it requires grad: pass its .detach()")
             return tensor_memory(given)
         # NumPy does not know this type of DLPack's; what JAX gives is read-only.
         found = np.asarray(given) if kind == BFLOAT else np.from_dlpack(given)

@@ -46,6 +46,7 @@ def test_an_absent_requirement_names_its_command() -> None:
         ('{"url": "file:///here/looptune.whl", "archive_info": {}}', "/venv", "pip install 'looptune[cuda]'"),
         (None, "/home/a/.local/share/pipx/venvs/looptune", "pipx install --force 'looptune[cuda]'"),
         (None, "/home/a/.local/share/uv/tools/looptune", "uv tool install 'looptune[cuda]'"),
+        (None, "/home/a/.cache/uv/archive-v0/lQ_pP0", "uvx --from 'looptune[cuda]' looptune"),
     ],
 )
 def test_remedies_are_of_the_way_looptune_was_installed(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import looptune
+from looptune.core.errors import UsageError
 from looptune.core.short_floats import type_of
 from looptune.runtime import numpy_files
 from tests.helpers.built_modules import imported, written
@@ -26,6 +27,7 @@ class Tensor:
 
     dtype = "torch.bfloat16"
     is_cuda = False
+    requires_grad = False
     int16 = "torch.int16"
 
     def __init__(self, held: np.ndarray) -> None:
@@ -92,3 +94,16 @@ def test_files_keep_the_type(tmp_path: Path) -> None:
 def test_an_array_interface_names_it_as_ml_dtypes_does() -> None:
     assert type_of(BF.str) == BF
     assert type_of("<f2") == np.float16
+
+
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.filterwarnings("ignore:.*nothing was tuned")
+def test_a_tensor_that_requires_grad_is_not_written(tmp_path: Path) -> None:
+    """Torch would differentiate what was there before."""
+    x, y = Tensor(np.ones(3, BF)), Tensor(np.zeros(3, BF))
+    y.requires_grad = True
+    module = imported(written(tmp_path, TEXT, None, "numba-cpu", default=True))
+    with pytest.raises(ValueError, match="y requires grad and is written in place"):
+        module.scale(3, 2.0, x, y)
+    with pytest.raises(UsageError, match=r"y: .*requires grad"):
+        looptune.compile(TEXT, target="numba-cpu")(3, 2.0, x, y)

@@ -176,6 +176,7 @@ def on_device(p: Parameter, array: Any, shape: Shape, stream: int) -> DeviceBuff
 def on_host(p: Parameter, array: Any, shape: Shape) -> np.ndarray:
     """Return the array as a NumPy array that shares its memory."""
     if hasattr(array, "data_ptr") and not array.is_cuda:
+        _check_grad(p, array)
         array = tensor_memory(array)
     if not isinstance(array, np.ndarray):
         raise TypeError(f"{p.name} must be an array of {p.dtype}, got {type(array).__name__}")
@@ -206,9 +207,14 @@ def _torch(p: Parameter, tensor: Any, shape: Shape) -> DeviceBuffer | None:
         check_array(p, str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), shape)
     if not tensor.is_contiguous():
         raise ValueError(f"{p.name} must be contiguous, in C's order: pass {p.name}.contiguous()")
+    _check_grad(p, tensor)
+    return DeviceBuffer(tensor.data_ptr(), tensor.numel())
+
+
+def _check_grad(p: Parameter, tensor: Any) -> None:
+    """Raise ValueError for a tensor that is written though torch would differentiate what is made of it."""
     if p.written and tensor.requires_grad:
         raise ValueError(f"{p.name} requires grad and is written in place: pass {p.name}.detach()")
-    return DeviceBuffer(tensor.data_ptr(), tensor.numel())
 
 
 def _interface(p: Parameter, facts: dict[str, Any], shape: Shape) -> DeviceBuffer:

@@ -5,7 +5,9 @@ A check compares with it, and a call runs it if one core was faster than all tun
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -55,9 +57,11 @@ def in_c(text: Text, names: Sequence[str], otherwise: Callable[[], Callable[...,
 
 
 @cache
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    """Return removed when the process ends."""
-    return tempfile.TemporaryDirectory(prefix="tuned-")
+def _folder() -> str:
+    """Return a folder that is removed when the process ends."""
+    folder = tempfile.mkdtemp(prefix="tuned-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 @cache
@@ -66,4 +70,4 @@ def _program(text: Text) -> Path:
 
 
 def _new() -> Path:
-    return Path(tempfile.mkdtemp(dir=_folder().name))
+    return Path(tempfile.mkdtemp(dir=_folder()))
