@@ -257,7 +257,7 @@ def test_a_cpu_needs_no_tile() -> None:
 def test_a_tile_too_large_is_an_error_with_both_numbers() -> None:
     from looptune.backends.numba_cuda.backend import NumbaCuda
 
-    done = planned(FIELDS, ("loop 1: overlap 2, rows 16, columns 4", "codelet: grid blocksize 64x16"))
+    done = planned(FIELDS, ("loop 1: overlap 2, rows 32", "codelet: grid blocksize 64x16"))
     with pytest.raises(ResourceError, match="bytes of shared memory per block, the limit is 232448"):
         NumbaCuda().build(done)
 
