@@ -44,6 +44,14 @@ CLIPPED = """void f(int steps, int n, int m, float D[n][m], float X[n], float Y[
 }
 """
 SKEWED = "nest t: skew i by t, j by 2*t + i"
+LONG = """void f(int steps, int n, int m, short A[n][m])
+{
+  for (long i = n - 2; i >= 0; i--)
+    for (long j = 1; j < m; j++)
+      if (i + j > 2)
+        A[i][j] = A[i+1][j] * 3 + A[i][j-1];
+}
+"""
 CASES = {
     "seidel": Case(
         SEIDEL, (SKEWED, "nest t: wavefront t, i, j, tile 3, 4, 5, team", "codelet: grid blocksize 4x3"),
@@ -93,5 +101,9 @@ CASES = {
         CLIPPED,
         ("loop i: wavefront i, j, tile 4, 8, team", "codelet: grid blocksize 4x1", "loop i: stage D, X, Y"),
         sized((1, 21, 18), (1, 5, 3)),
+    ),
+    "variables that are long, sizes for which nothing runs": Case(
+        LONG, ("loop i: wavefront i, j, tile 3, 5, team", "codelet: grid blocksize 3x1", "loop i: stage A"),
+        sized((1, 11, 14), (1, 2, 3), (1, 0, 7)),
     ),
 }  # fmt: skip

@@ -48,6 +48,8 @@ def copy_block_elements(kernel: Kernel, plan: Plan) -> Kernel:
 def _copied(kernel: Kernel, array: str, plan: Plan) -> Kernel:
     staging = next(f for f in staging_loops(walk(kernel.body)) if array in staged_arrays((f,)))
     inner = {f.var for f in walk(kernel.body) if isinstance(f, Loop)} | {v.name for v in kernel.locals}
+    if not any(isinstance(n, Load) and n.array == array for n in walk(kernel.body)):
+        return _without(kernel, array)
     shared = [n for n in walk(kernel.body) if isinstance(n, Var) and n.name not in inner]
     try:
         found = BlockFootprint.of(plan.codelet, kernel.body, list(dict.fromkeys(shared)), array)

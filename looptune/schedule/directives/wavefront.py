@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.intervals import affine_terms
-from looptune.ir.nodes import Binary, Const, If, Loop, Var
+from looptune.ir.nodes import Binary, Cast, Const, If, Loop, Var
 from looptune.ir.rewrite import substitute
-from looptune.ir.simplify import add, div, max_of, min_of, mul, sub
+from looptune.ir.simplify import add, div, fold, max_of, min_of, mul, sub
 from looptune.schedule.directives.band import Band, all_of, loops_in
 from looptune.schedule.directives.base import DirectiveSite, Example, NewSchedule, Rewrite, fresh_name, positive
 from looptune.schedule.directives.generation import (
@@ -118,6 +118,9 @@ class Wavefront(GeneratedTransform):
             raise site.refuse(f"{named}: tiles are of a perfect nest, in the order of its loops")
         if self.factors[-1][1] != 1 or any(f.step != 1 for f in band.loops):
             raise site.refuse(f"{named}: in tiles, the last factor and the steps of the loops must be 1")
+        types = {f.dtype for f in band.loops}
+        if len(types) > 1 or not types <= {"int32", "int64"}:
+            raise site.refuse(f"{named}: tiles need loops whose variables are all int, or all long")
         if bounding_box(band.loops) is None:
             raise site.refuse(f"{named}: tiles need loops from 0 or more whose bounds are sums")
         return band
@@ -148,7 +151,7 @@ def bounding_box(loops: Sequence[Loop]) -> tuple[Expr, ...] | None:
     for loop in loops:
         low, high = _extreme(loop.lo, least, most), _extreme(loop.hi, most, least)
         match low, high:
-            case Const(int(value)), Binary() | Const() | Var() if value >= 0:
+            case Const(int(value)), Binary() | Cast() | Const() | Var() if value >= 0:
                 least[loop.var], most[loop.var] = low, sub(high, Const(1, loop.dtype))
             case _:
                 return None
@@ -163,11 +166,11 @@ def _extreme(bound: Expr, along: Mapping[str, Expr], against: Mapping[str, Expr]
         if not isinstance(atom, Var):
             return None
         value = (along if factor > 0 else against).get(atom.name, atom)
-        total = add(total, mul(Const(factor, bound.dtype), value))
+        total = add(total, mul(Const(factor, bound.dtype), fold(Cast(bound.dtype, value))))
     terms, constant = affine_terms(total)
     simple: Expr = Const(constant, bound.dtype)
     for atom, factor in terms.items():
-        simple = add(simple, mul(Const(factor, bound.dtype), atom))
+        simple = add(simple, mul(Const(factor, bound.dtype), fold(Cast(bound.dtype, atom))))
     return simple
 
 
@@ -237,7 +240,9 @@ class TiledWaves:
         body = (If(all_of(inside), body),)
         for loop, own, count in reversed(list(zip(shared, starts, sizes, strict=False))):
             body = (replace(self._clipped(loop, own, count, body), thread_axis="team"),)
-        first, length = (start, size) if self.by_last else (reduce(add, starts), Const(sum(sizes) - len(shared)))
+        first, length = start, size
+        if not self.by_last:
+            first, length = reduce(add, starts), Const(sum(sizes) - len(shared), last.dtype)
         waves = last if self.by_last else self._new(step, last, first, body)
         waves = replace(waves, lo=first, hi=add(first, length), body=body, mode="sequential", thread_axis="team")
         return (If(all_of(self._may_have_iterations(starts)), (waves,)),)
@@ -333,6 +338,8 @@ for (int wave = 0; wave < 1 + ((n + 3) / 4 - 1) + ((m + 7) / 8 - 1); wave++) {
     "wavefront i, j, team": Example(_SUMS, refused="the loops of the nest are i, j"),
     "wavefront i, j, tile 4": Example(_SUMS, refused="names 2 loops and 1 sizes of a tile"),
     "wavefront j, i, tile 4, 4": Example(_SUMS, refused="in the order of its loops"),
+    "wavefront i, j, tile 5, 4": Example(_SUMS.replace("int j", "unsigned j"),
+                                         refused="tiles need loops whose variables are all int, or all long"),
     "wavefront i, j:2, tile 4, 4": Example(_SUMS, refused="the last factor and the steps of the loops must be 1"),
     "Wavefront i, j": Example(_FAR, refused="must run before"),
     "wavefront i": Example(_SUMS, refused="at least two loops"),
