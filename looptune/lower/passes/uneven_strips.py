@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from looptune.ir.def_use import names_in
-from looptune.ir.intervals import affine_terms
+from looptune.ir.intervals import affine_terms, never_negative
 from looptune.ir.nodes import Annotations, Assign, Binary, Const, Expr, If, Loop, Stmt, Var
 from looptune.ir.rewrite import conjuncts, rewrite_stmts, substitute, walk_stmts
 from looptune.ir.simplify import add, div, max_of, min_of, mul, overflows_never, sub
@@ -131,7 +131,8 @@ class _Strip:
 
     def first(self) -> Expr:
         """Return the first strip that some thread of the block needs."""
-        start = self._bound(upper=False) if self.strips.step == 1 else None
+        counted = self.strips.step == 1 and never_negative(self.strips.lo, ())  # a negative quotient is rounded up
+        start = self._bound(upper=False) if counted else None
         return self.strips.lo if start is None else max_of(self.strips.lo, start)
 
     def _bound(self, *, upper: bool) -> Expr | None:
