@@ -154,6 +154,14 @@ def test_a_condition_that_changes_in_one_direction(condition: str, met: str) -> 
     assert c_printer.body(made).count(f"if ({met}) {{") == 2
 
 
+def test_a_condition_that_is_decided_in_the_last_iteration() -> None:
+    """One that holds there is not asked for; where it does not hold, there is no use, and no register."""
+    body = "for (i = 0; i < n; i++) for (j = i + 1; j < i + 3; j++) if (j > i + {}) x[i] += A[i][j];"
+    assert (kept(body.format(1)), kept(body.format(2))) == (["x[i]"], [])
+    _, made = promoted(body.format(1))
+    assert c_printer.body(made).count("if (") == 1
+
+
 def test_a_loop_that_may_not_run_touches_nothing() -> None:
     """Loads and stores stand under the loop's own condition, which is left out where it is known."""
     _, maybe = promoted("for (j = 3; j < m; j++) x[0] += 1;")

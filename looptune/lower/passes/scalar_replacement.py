@@ -273,11 +273,13 @@ def _conditional(loop: Loop, changing: set[str]) -> dict[Load, Given]:
         certain |= {element} if sure else set()
     same = {e: next(iter(mine)) for e, mine in found.items() if len(mine) == 1 and e in certain}
     met = {e: _in_some_iteration(given, loop, changing) for e, given in same.items() if given}
-    return {e: given for e, given in met.items() if given}
+    return {e: given for e, given in met.items() if given is not None}
 
 
-def _in_some_iteration(given: Given, loop: Loop, changing: set[str]) -> Given:
-    """Return conditions that hold if those given hold in some iteration of the loop; () if that cannot be said.
+def _in_some_iteration(given: Given, loop: Loop, changing: set[str]) -> Given | None:
+    """Return conditions that hold if those given hold in some iteration of the loop.
+
+    None if that cannot be said, or if they hold in none.
 
     Those that hold up to some value of the loop's variable have to hold in its first iteration, and those that hold
     from some value on in the last one, which is the last one of the others as well.
@@ -293,7 +295,7 @@ def _in_some_iteration(given: Given, loop: Loop, changing: set[str]) -> Given:
     for terms in moving.values():
         factor = 0 if terms is None else terms[0].get(here, 0)
         if terms is None or not factor or _changes(tuple(t for t in terms[0] if t != here), changing):
-            return ()
+            return None
         if factor < 0:
             from_some.append(terms)
             continue
@@ -302,9 +304,10 @@ def _in_some_iteration(given: Given, loop: Loop, changing: set[str]) -> Given:
         lasts.append(below if factor == 1 else ({div(_sum(below), Const(factor)): 1}, 0))
     divided = any(t is not None and t[0].get(here, 0) > 1 for t in moving.values())
     if from_some and (loop.step != 1 or (divided and not never_negative(loop.lo, ()))):
-        return ()  # a division of a negative number rounds up
+        return None  # a division of a negative number rounds up
     found += [_negative(_at(terms, here, last)) for terms in from_some for last in lasts]
-    return () if _changes(tuple(found), changing) else tuple(dict.fromkeys(found))
+    open_ones = tuple(c for c in dict.fromkeys(found) if c != TRUE)
+    return None if FALSE in open_ones or _changes(open_ones, changing) else open_ones
 
 
 Terms = tuple[Mapping[Expr, int], int]
@@ -342,9 +345,12 @@ def _at(terms: Terms, variable: Var, value: Terms) -> Terms:
     return {t: k for t, k in added.items() if k}, terms[1] + factor * value[1]
 
 
+TRUE, FALSE = Const(1), Const(0)
+
+
 def _negative(terms: Terms) -> Expr:
-    """Return the comparison that holds where a sum is negative."""
-    return Binary("<", *_sides(terms))
+    """Return the comparison that holds where a sum is negative, or whether it is if that is a number."""
+    return Binary("<", *_sides(terms)) if terms[0] else Const(int(terms[1] < 0))
 
 
 def _sum(terms: Terms) -> Expr:
