@@ -26,8 +26,8 @@ TILES = ("{8, 4, 2}", "{4, 2, 8}"), ("{8, 16}", "{32, 64}")
 """Iterations in a tile of the outermost loop and of the others, on a GPU and on a CPU."""
 TILE_BLOCKS = "codelet: grid blocksize {32x1, 64x1, 32x4}"
 TEAM_TILES = {
-    2: (("32, {128, 256}", "32x1"), ("64, {64, 128}", "64x1"), ("128, {32, 64}", "128x1")),
-    3: (("16, 32, {64, 128}", "32x16"), ("8, 32, {128, 64}", "32x8"), ("4, 32, {128, 256}", "32x4")),
+    2: (("64, {64, 128}", "64x1"), ("128, {64, 32}", "128x1"), ("32, {128, 64}", "32x1"), ("256, {64, 32}", "256x1")),
+    3: (("16, 32, {64, 96, 128}", "32x16"), ("32, 32, {64, 48}", "32x32"), ("8, 32, {64, 128}", "32x8")),
 }
 """Iterations of each loop in a tile of a block by the number of loops, with the threads: one for each but the last."""
 
