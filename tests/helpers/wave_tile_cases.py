@@ -43,6 +43,17 @@ CLIPPED = """void f(int steps, int n, int m, float D[n][m], float X[n], float Y[
         D[i][j] = (j > 3 ? D[i][j-3] : 0.5f) * 0.5f + D[i-1][j-1];
 }
 """
+OFTEN = """void f(int steps, int n, int m, float D[n][m], float X[n])
+{
+  for (int r = 0; r < steps; r++) {
+    for (int i = 1; i < n; i++)
+      for (int j = 1; j < m; j++)
+        D[i][j] = 0.5f * D[i-1][j] + 0.25f * D[i][j-1] + X[i];
+    for (int i = 0; i < n; i++)
+      X[i] = D[i][m - 1] * 0.5f;
+  }
+}
+"""
 SKEWED = "nest t: skew i by t, j by 2*t + i"
 LONG = """void f(int steps, int n, int m, short A[n][m])
 {
@@ -84,6 +95,12 @@ CASES = {
     "sums, a wave in order": Case(
         SUMS, ("loop i: wavefront i, j, tile 4, 6, team:j", "codelet: grid blocksize 4x1", "loop i: stage A"),
         sized((1, 11, 14)),
+    ),
+    "one launch of many waves": Case(
+        OFTEN,
+        ("loop r: persistent", "loop 2: skew j by i", "loop 2: wavefront i, j, tile 4, 6, team:j", "loop 2: stage D, X",
+         "codelet: grid blocksize 4x1"),
+        sized((3, 11, 14)),
     ),
     "a line, staged": Case(
         LINE,
