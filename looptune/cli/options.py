@@ -26,11 +26,12 @@ STRATEGIES = (
 )  # fmt: skip
 """The names of ``looptune.tune.strategies.ALL``, here so that the help needs none of them."""
 PASSES = (
-    "split-reduction", "ping-pong-arrays", "map-loops", "temporal-tiling", "reduction-simplification", "thread-teams",
-    "scalar-replacement", "warp-tiles", "kernel-parameters", "grid-compaction", "annotations", "tall-grids",
-    "host-launches", "fp-contraction", "uneven-strips", "if-conversion", "init-fusion", "lane-registers",
-    "block-copies", "own-copies", "shared-memory", "temporal-tile-bodies", "team-updates", "full-strips", "tile-copies",
-    "local-cse", "address-split", "time-bands", "serial-nests", "reassociation", "unswitch",
+    "split-reduction", "ping-pong-arrays", "resident-arrays", "map-loops", "temporal-tiling", "resident-tiles",
+    "reduction-simplification", "thread-teams", "scalar-replacement", "warp-tiles", "kernel-parameters",
+    "grid-compaction", "annotations", "tall-grids", "host-launches", "fp-contraction", "uneven-strips",
+    "if-conversion", "init-fusion", "lane-registers", "block-copies", "own-copies", "shared-memory",
+    "temporal-tile-bodies", "resident-bodies", "team-updates", "full-strips", "tile-copies", "local-cse",
+    "address-split", "time-bands", "serial-nests", "reassociation", "unswitch",
 )  # fmt: skip
 """Those of ``looptune.lower.pipeline.PASSES``, likewise."""
 

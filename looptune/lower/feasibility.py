@@ -1,6 +1,7 @@
 """Check what some directives require of the nest after all directives are applied.
 
     split        iterations can be distributed to blocks      see ``lower/passes/split_reduction``
+    resident     every element has an owner                   see ``lower/passes/resident_tiling``
     overlap      steps can be computed in one launch          see ``lower/passes/temporal_tiling``
     persistent   launches can be merged                       see ``check``
     tensor       tensor cores can compute the sums            see ``lower/passes/warp_tiles``
@@ -27,9 +28,10 @@ from looptune.lower.host_loops import (
 )
 from looptune.lower.machine import Machine
 from looptune.lower.mapping import FROM
-from looptune.lower.passes import split_reduction, temporal_tiling, warp_tiles
+from looptune.lower.passes import resident_tiling, split_reduction, temporal_tiling, warp_tiles
 from looptune.lower.pipeline import lower, plan_after
 from looptune.lower.plan import HostLoop, Kernel, host_loops, kernels_in
+from looptune.lower.resident_tiles import RESIDENT
 from looptune.lower.staged_tiles import staging_loops
 from looptune.lower.temporal_tiles import OVERLAP
 
@@ -45,6 +47,8 @@ def first_infeasible(codelet: Codelet, *, tiles: bool) -> tuple[str, InfeasibleD
         _check_shares(codelet)
         name = OVERLAP
         temporal_tiling.check(codelet, tiles=tiles)
+        name = RESIDENT
+        resident_tiling.check(codelet)
         name = PERSISTENT
         check(codelet)
         name = warp_tiles.NAME
@@ -111,6 +115,6 @@ def _threads(kernel: Kernel) -> int:
 
 def _waits(kernel: Kernel) -> bool:
     """Its threads meet at barriers."""
-    if kernel.team is not None or kernel.time_tile is not None:
+    if kernel.team is not None or kernel.keeps_tiles:
         return True
     return bool(staging_loops((*kernel.loops, *walk(kernel.body))))

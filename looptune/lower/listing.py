@@ -110,6 +110,10 @@ def _kernel(plan: Plan, kernel: Kernel, indent: str) -> Iterator[str]:
         steps, core = steps_per_launch(kernel.time_tile.loop), " x ".join(map(str, kernel.time_tile.core))
         yield f"{indent}// {steps} steps of {kernel.time_tile.loop.var} in tiles with cores of {core}"
         yield from _text(kernel, kernel.body, plan, indent) if kernel.time_body is None else _steps_of(kernel, indent)
+    elif kernel.resident is not None:
+        yield f"{indent}// threads keep their elements of tiles of {' x '.join(map(str, kernel.resident.shape))}"
+        made = kernel.resident_body is not None
+        yield from _kept(kernel, indent) if made else _text(kernel, kernel.body, plan, indent)
     elif kernel.team is not None and kernel.team.phases:
         yield from _team(kernel, plan, indent)
     else:
@@ -139,6 +143,21 @@ def _steps_of(kernel: Kernel, indent: str) -> Iterator[str]:
         yield from (f"{inside}// publish", statements(group.publish, {}, inside))
     yield f"{indent}}}"
     yield from (f"{indent}// store", statements(steps.store, {}, indent))
+
+
+def _kept(kernel: Kernel, indent: str) -> Iterator[str]:
+    """Yield what threads do in an iteration of a loop with the elements that they keep."""
+    body = kernel.resident_body
+    assert body is not None, "its body is made"
+    parts = (("load", body.load), ("gather", body.gather), ("compute", body.compute),
+             ("exchange", body.exchange), ("store", body.store))  # fmt: skip
+    whole = tuple(s for _, part in parts for s in part)
+    yield from (f"{indent}{declaration(v)};" for v in kernel.locals)
+    for shared in body.shared:
+        yield f"{indent}{C_TYPES[shared.dtype]} {shared.name}[{shared.count}];  // shared by a block"
+    yield from _places(kernel, whole, indent)
+    for name, part in parts:
+        yield from (f"{indent}// {name}", statements(part, {}, indent))
 
 
 def _places(kernel: Kernel, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:

@@ -59,6 +59,7 @@ from looptune.ir.nodes import (
 from looptune.ir.rewrite import rewrite, walk, walk_stmts
 from looptune.ir.simplify import add, is_integer, min_of
 from looptune.lower.host_loops import persistent_blocks
+from looptune.lower.passes.resident_tiling import keep_resident
 from looptune.lower.passes.temporal_tiling import DEFAULT_BLOCK, block_size, tile_in_time
 from looptune.lower.plan import (
     ARRIVED,
@@ -72,6 +73,7 @@ from looptune.lower.plan import (
     kernels_in,
     with_kernels,
 )
+from looptune.lower.resident_tiles import RESIDENT, ResidentTile, owned_elements
 from looptune.lower.team import (
     Team,
     has_disjoint_targets,
@@ -124,6 +126,7 @@ def map_loops(plan: Plan, machine: Machine) -> Plan:
     own = [_private(k, kernels, codelet) for k in kernels]
     shared = {n for k, mine in zip(kernels, own, strict=True) for n in referenced_names(k.body) - mine}
     shared |= {spare for k in kernels if k.time_tile is not None for _, spare in k.time_tile.spares}
+    shared |= {spare for k in kernels if k.resident is not None for _, spare in k.resident.spares}
     resident = tuple(v for v in codelet.locals if v.name in shared)
     taken, called = plan.used_names, codelet.name
     while any(f"{called}_{i}" in taken for i in range(len(kernels))):
@@ -195,6 +198,8 @@ class HostScheduler:
         match stmt:
             case Loop(mode="sequential") if steps_per_launch(stmt):
                 return self.tiled(stmt)
+            case Loop(mode="sequential") if self.gathering and owned_elements(stmt) is not None:
+                return self.resident(stmt)
             case Loop(var, lo, hi, inner, step):
                 if kernel is not None:
                     return Launch(kernel)
@@ -222,6 +227,26 @@ class HostScheduler:
             tiles = replace(tiles, reversed=back, resident=blocks > 0)
             launches.append(Launch(_tiled(tiles if self.gathering else tiles.untiled)))
         return HostLoop(first.name, loop.lo, loop.hi, len(launches) * steps, tuple(launches), blocks)
+
+    def resident(self, loop: Loop) -> HostLoop:
+        """Return a host loop of one launch, whose threads keep their elements from one iteration to the next.
+
+        Raises DirectiveError if they own none.
+        """
+        try:
+            whole = keep_resident(loop, self.codelet)
+        except InfeasibleDirective as no:
+            raise DirectiveError(f"{RESIDENT} of loop {loop.var}: {no}", loop.span) from None
+        return HostLoop(
+            loop.var, loop.lo, loop.hi, loop.step, (Launch(_owned(whole)),), max(1, persistent_blocks(loop))
+        )
+
+
+def _owned(whole: ResidentTile) -> Kernel:
+    """Return the kernel of an iteration of a loop; its axes go from block to block."""
+    axes = [Loop(f"{whole.loop.var}__core{d}", Const(0), extent, (), step)
+            for d, (extent, step) in enumerate(zip(whole.extents, whole.shape, strict=True))]  # fmt: skip
+    return replace(_bare(tuple(axes), block_size(whole.loop), whole.loop.body), resident=whole)
 
 
 def _one_block(kernel: Kernel) -> bool:

@@ -32,6 +32,8 @@ from looptune.lower.passes.lane_registers import fuse_first_values, keep_lane_el
 from looptune.lower.passes.local_cse import eliminate_in_kernel
 from looptune.lower.passes.own_copies import copy_own_elements
 from looptune.lower.passes.reduction_simplification import share_sums
+from looptune.lower.passes.resident_bodies import allocate_resident, make_resident_bodies
+from looptune.lower.passes.resident_tiling import add_resident_spares, without_owners
 from looptune.lower.passes.serial_nests import nest_axes
 from looptune.lower.passes.shared_memory import stage_kernel
 from looptune.lower.passes.split_reduction import split_reductions
@@ -98,6 +100,9 @@ PASSES = (
     Pass("ping-pong-arrays",
          "adds the spare arrays of launches of several steps; kernels take them as parameters",
          add_ping_pong_arrays, of="gpu"),
+    Pass("resident-arrays",
+         "adds the arrays that take turns with those that threads keep; kernels take them as parameters",
+         add_resident_spares, of="gpu"),
     Pass("map-loops",
          "maps loops to host, grid and thread; it needs all loops, and from here on a kernel owns what no other "
          "one reads",
@@ -106,6 +111,9 @@ PASSES = (
          "makes tiles for several steps; it needs to know which scalars are in memory, and takes the steps as they "
          "are here",
          _each(allocate_tiles)),
+    Pass("resident-tiles",
+         "allocates the elements that threads keep through a loop; it takes its iterations as they are here",
+         _each(allocate_resident)),
     Pass("reduction-simplification",
          "lets sums of a thread share terms; it precedes the pass that puts their operands in registers",
          _each(share_sums)),
@@ -166,6 +174,10 @@ PASSES = (
          "makes the code of tiles for several steps; it needs their registers, and from here on the code of all "
          "threads is known",
          _each(make_bodies), of="gpu", early=False),
+    Pass("resident-bodies",
+         "makes the code of threads that keep their elements; it needs their registers, and from here on the code of "
+         "all threads is known",
+         _each(make_resident_bodies), of="gpu, as text", early=False),
     Pass("team-updates",
          "makes the updates of reduction targets; it needs initial values, and subscripts that distinguish "
          "elements",
@@ -228,6 +240,8 @@ def finish(plan: Plan, machine: Machine) -> FinishedPlan:
     if plan.passes and "ping-pong-arrays" not in plan.passes and machine.blocks:
         # Blocks would store into the array from which others load.
         assert all(k.time_tile is None for k in plan.kernels), "tiles of several steps were lowered for a CPU"
+    if machine.blocks and not machine.grid_barrier and any(k.resident is not None for k in plan.kernels):
+        plan = lower(without_owners(plan.codelet), plan.schedule_text, plan.asserted, blocks=True)
     done = _run(plan, machine, PASSES)
     done = replace(done, wide_indices=done.wide_indices or needs_wide_indices(done))
     return FinishedPlan(**{f.name: getattr(done, f.name) for f in fields(done)}, machine=machine)

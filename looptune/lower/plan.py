@@ -37,6 +37,7 @@ from looptune.ir.simplify import add, div, evaluate, sub
 from looptune.lower.addresses import MOST_ELEMENTS
 from looptune.lower.compact_grid import CompactGrid
 from looptune.lower.machine import Machine
+from looptune.lower.resident_tiles import ResidentBody, ResidentTile
 from looptune.lower.team import Team
 from looptune.lower.temporal_tiles import TemporalBody, TemporalTile
 from looptune.lower.tiles import SharedTiles
@@ -64,10 +65,11 @@ class Kernel:
     has no body. ``packing``: the launched grid, if idle blocks are left out. ``no_contraction``: its compiler must not
     contract products of floats with sums, see ``lower.fp_contraction``. ``tiles``: what its threads do in place of
     ``body`` if blocks copy tiles to shared memory; ``time_body``: the same with a ``time_tile``; ``warp_tiles``: the
-    same if tensor cores compute its sums, and then a block has more iterations than threads; ``serial``: what a core of
-    a CPU does, including the loops of its axes. ``exchanged``: the numbers of its blocks along x and y are exchanged,
-    so that those along y are launched along x. ``positions`` and ``values``: variables that passes made and that are
-    set once: indices of arrays, in 32 unsigned bits, and others.
+    same if tensor cores compute its sums, and then a block has more iterations than threads; ``resident``: what its
+    threads keep through all iterations of a loop, of which ``body`` is one, and ``resident_body`` what they do;
+    ``serial``: what a core of a CPU does, including the loops of its axes. ``exchanged``: the numbers of its blocks
+    along x and y are exchanged, so that those along y are launched along x. ``positions`` and ``values``: variables
+    that passes made and that are set once: indices of arrays, in 32 unsigned bits, and others.
     """
 
     name: str
@@ -88,6 +90,8 @@ class Kernel:
     tiles: SharedTiles | None = None
     time_body: TemporalBody | None = None
     warp_tiles: WarpTiles | None = None
+    resident: ResidentTile | None = None
+    resident_body: ResidentBody | None = None
     serial: tuple[Stmt, ...] = ()
     exchanged: bool = False
     positions: frozenset[str] = frozenset()
@@ -131,14 +135,20 @@ class Kernel:
             return 1
         if self.warp_tiles is not None:
             return (self.warp_tiles.shape.columns, self.warp_tiles.shape.rows, 1)["xyz".index(dimension)]
-        return 1 if self.time_tile is not None else (*self.block, 1)["xyz".index(dimension)]
+        return 1 if self.keeps_tiles else (*self.block, 1)["xyz".index(dimension)]
+
+    @property
+    def keeps_tiles(self) -> bool:
+        """Return whether its threads keep elements from one step of a loop to the next: its code is made apart."""
+        return self.time_tile is not None or self.resident is not None
 
     @property
     def writes(self) -> frozenset[str]:
         """Return the arrays in device memory that the kernel changes, and the locals."""
         spare = () if self.time_tile is None else self.time_tile.target.values()
+        turn = () if self.resident is None else (a for _, a in self.resident.spares)
         within = (n for kernel in kernels_in(self.steps) for n in kernel.writes)
-        return frozenset((*written_names(self.body), *spare, *within, *((ARRIVED,) if self.steps else ())))
+        return frozenset((*written_names(self.body), *spare, *turn, *within, *((ARRIVED,) if self.steps else ())))
 
     @property
     def lanes(self) -> int:
@@ -382,7 +392,7 @@ def has_host_loop(plan: Plan) -> bool:
 
 def in_one_thread(kernel: Kernel) -> bool:
     """Tell whether one thread executes all loops of the kernel, of which it has some."""
-    alone = not kernel.axes and kernel.team is None and kernel.time_tile is None and kernel.z_axis is None
+    alone = not kernel.axes and kernel.team is None and not kernel.keeps_tiles and kernel.z_axis is None
     return alone and any(isinstance(n, (Loop, While)) for n in walk(kernel.body))
 
 

@@ -24,13 +24,15 @@ from math import prod
 
 from looptune.ir.def_use import referenced_names, target_name, written_names
 from looptune.ir.nodes import Assign, Binary, Codelet, Const, Expr, If, Load, Local, Loop, Node, Reduction, Stmt, Var
-from looptune.ir.rewrite import rewrite, rewrite_stmts, substitute, walk_stmts
+from looptune.ir.rewrite import rewrite, rewrite_stmts, substitute, walk, walk_stmts
 from looptune.ir.simplify import add, mul
 from looptune.ir.verify import verify
 from looptune.lower.partial_sums import after_combine, before_combine, inline_partial_sums
 from looptune.lower.passes.grid_compaction import is_launched
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, grid, kernels_in, with_kernels
+from looptune.lower.resident_tiles import is_own, place
 from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle, shared_rows
+from looptune.poly.ownership import Elements, all_stored, has_one_owner
 from looptune.poly.translation_validation import Proof, prove
 from looptune.schedule.directives.reduction_simplification import undo_regrouping
 
@@ -43,9 +45,41 @@ def prove_plan(
 
     Without ``blocks`` each iteration of an axis is a thread of its own.
     """
+    for kernel in plan.kernels:
+        failure = _ownership(kernel, plan, sizes) if kernel.resident is not None else None
+        if failure is not None:
+            return failure
     shared = frozenset(v.name for v in plan.device_locals if not v.shape)
     loops = plan_as_loops(plan, blocks=blocks)
     return prove(original, loops, sizes, reassociate=reassociate, shared=shared, most=most)
+
+
+def _ownership(kernel: Kernel, plan: Plan, sizes: Mapping[str, int] | None) -> Proof | None:
+    """Return why elements that threads keep may have no owner, or be read by others without being stored."""
+    whole = kernel.resident
+    assert whole is not None, "its threads keep elements"
+    places = [place(d).name for d in range(len(whole.extents))]
+    for array in whole.arrays:
+        reads = [
+            Elements(n.index, s.conditions)
+            for s in whole.statements
+            for n in walk(s.value)
+            if isinstance(n, Load) and n.array == array and not is_own(n)
+        ]
+        at = tuple(place(d) for d in range(len(places)))
+        stored = [Elements(at, e.conditions) for e in whole.exchanged if e.array == array]
+        found = all_stored(reads, stored, places)
+        if found is None:
+            return Proof("unknown", f"the elements of {array} that other threads read are not affine")
+        if not found:
+            return Proof("failed", f"other threads read elements of {array} that their owners do not store")
+    for d, e in enumerate(whole.extents):
+        known = substitute(e, {v: Const(n) for v, n in (sizes or {}).items()})
+        extent = int(known.value) if isinstance(known, Const) else 3 * whole.shape[d] - 1
+        blocks = -(-extent // whole.shape[d])
+        if not has_one_owner(extent, (blocks, whole.threads[d], whole.each[d]), whole.strides(d, blocks)):
+            return Proof("failed", f"an element of {whole.arrays[0]} has no owner, or several")
+    return None
 
 
 def plan_as_loops(plan: Plan, *, blocks: bool = True) -> Codelet:
@@ -131,7 +165,7 @@ class _PlanLoops:
     def launch(self, kernel: Kernel, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """Return the body in every thread of the kernel's blocks; a kernel without axes is one thread."""
         body, arrays = self.own(kernel, body)
-        if kernel.time_tile is not None:
+        if kernel.keeps_tiles:
             return body
         if not kernel.loops:
             one = Const(1)
@@ -197,7 +231,7 @@ class _PlanLoops:
 
     def thread_body(self, kernel: Kernel) -> tuple[Stmt, ...]:
         """Return what a thread runs, or a team of them."""
-        if kernel.time_tile is not None:
+        if kernel.keeps_tiles:
             return kernel.body
         if kernel.team is None:
             return _in_order(kernel.body)

@@ -66,6 +66,8 @@ def _kernel(kernel: Kernel, env: Mapping[str, int] | None) -> str:
     grids = [f"grid {', '.join(axis.var for axis in kernel.grid)}"] if kernel.grid else []
     if kernel.time_tile is not None:
         grids, inside = [_tiles(kernel.time_tile)], ""
+    if kernel.resident is not None:
+        grids, inside = [f"elements kept, tiles of {' x '.join(map(str, reversed(kernel.resident.shape)))}"], ""
     reduced, spread = ([f.var for f in shared if bool(f.reductions) == sums] for sums in (True, False))
     grids += [f"{what} {', '.join(names)}" for what, names in (("reduction", reduced), ("shared", spread)) if names]
     grids += [f"parts {kernel.z_axis.var}"] if kernel.z_axis is not None and kernel.makes_parts else []

@@ -18,6 +18,7 @@ from looptune.ir.intervals import Range, body_ranges
 from looptune.ir.nodes import Annotations, Assign, Const, Expr, If, Load, Loop, Stmt, Var, While
 from looptune.ir.rewrite import walk_outside_loops
 from looptune.lower.known_values import KnownValues
+from looptune.lower.resident_tiles import FLAT_THREAD, NOW, ResidentBody, corner, home, stride
 from looptune.lower.team import LANE, Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle, shared_rows
 from looptune.lower.temporal_tiles import ROW, StepGroup, TemporalBody, TileSteps, thread_number
 from looptune.lower.tiles import AHEAD, BUFFER, FIRST, NEXT, ONCE, THREAD, Tile, TileFill, filled_tiles
@@ -36,6 +37,11 @@ def map_thread_code(kernel: Kernel, rule: Callable[[Body], Body]) -> Kernel:
         body = kernel.time_body
         interior = None if body.interior is None else _map_steps(body.interior, rule)
         return replace(kernel, time_body=replace(body, interior=interior, anywhere=_map_steps(body.anywhere, rule)))
+    if kernel.resident_body is not None:
+        own = kernel.resident_body
+        return replace(kernel, resident_body=replace(
+            own, load=rule(own.load), gather=rule(own.gather), compute=rule(own.compute),
+            exchange=rule(own.exchange), store=rule(own.store)))  # fmt: skip
     if kernel.tiles is not None:
         return replace(kernel, tiles=replace(kernel.tiles, body=rule(kernel.tiles.body)))
     if kernel.team is not None:
@@ -109,6 +115,8 @@ class ThreadWalk:
             return kernel
         if kernel.time_body is not None:
             return replace(kernel, time_body=self._temporal(kernel.time_body))
+        if kernel.resident_body is not None:
+            return replace(kernel, resident_body=self._resident(kernel.resident_body))
         self._axes()
         if kernel.tiles is not None:
             self.ranges = self._first_threads()
@@ -268,6 +276,21 @@ class ThreadWalk:
             self.known.bind(name, True)
         interior = None if body.interior is None else self._steps(body.interior)
         return replace(body, interior=interior, anywhere=self._steps(body.anywhere))
+
+    def _resident(self, body: ResidentBody) -> ResidentBody:
+        """Rewrite what threads do with elements that they keep: places are not negative."""
+        assert self.kernel.resident is not None, "the kernel keeps elements"
+        own = (home, corner, stride)
+        for name in (FLAT_THREAD.name, *(f(d).name for f in own for d in range(len(self.kernel.resident.extents)))):
+            self.known.bind(name, True)
+        for dim in self.kernel.resident.along:
+            self.known.bind(thread_number(dim), True)
+        self.known.bind(NOW.name, self.known.never_negative(self.kernel.resident.loop.lo))
+        return replace(
+            body, load=self.block(body.load, joined=False), gather=self.block(body.gather, joined=False),
+            compute=self.block(body.compute, joined=False), exchange=self.block(body.exchange, joined=False),
+            store=self.block(body.store, joined=False),
+        )  # fmt: skip
 
     def _steps(self, steps: TileSteps) -> TileSteps:
         assert self.kernel.time_tile is not None, "the kernel takes several steps"

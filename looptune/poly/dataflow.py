@@ -78,6 +78,14 @@ def flows(space: Space, codelet: Codelet, array: str, *, reassociate: bool) -> F
     return Flows(tuple(left), _unwritten(unwritten))
 
 
+def last_writes(space: Space, reads: isl.UnionMap, writes: isl.UnionMap) -> list[isl.Map]:
+    """Return { write[iteration] -> read[iteration] : the read gets its value from the write }.
+
+    ``reads`` and ``writes`` are { S[iteration] -> [element] } of one array, and every write surely happens.
+    """
+    return _maps(_last(space, reads, writes, writes)[0])
+
+
 def _sure(space: Space, name: str, known: int, asked: Collection[DataCondition]) -> isl.Set:
     """Return { S[iteration] : it runs, whatever the data say }.
 

@@ -133,6 +133,7 @@ KINDS: Mapping[str, Callable[[Site], str]] = {
     "vectorize": lambda s: s.rng.choice(("vectorize", "vectorize 2", "vectorize 4", f"vectorize {s.var()}:2, guarded")),
     "stage": _stage,
     "overlap": lambda s: f"overlap {s.number()}{s.rng.choice(('', ', rows 2'))}",
+    "resident": lambda s: f"resident{s.rng.choice(('', ' rows 2', ' rows 2, columns 2, shared 1', ' cyclic'))}",
     "persistent": lambda s: s.rng.choice(("persistent", "persistent 2")),
     "tensor": lambda s: f"tensor{s.rng.choice(('', ', block 32x32, warp 16x16, strip 16', ', shape 8x8x4'))}",
     "nnan": lambda s: "nnan",

@@ -28,7 +28,9 @@ _MMA_OF_PAIRS = re.compile(
 _ROUND = re.compile(r'asm\("cvt\.r..?\.(\w+)\.f32 [^;]*;" : "=r"\((\w+)\) : (.*?)\);')
 _MATRICES = re.compile(r'asm volatile\("ldmatrix\.[^;]*;".*?from \+ (.*?)\)\) : "memory"\);', re.DOTALL)
 _DYNAMIC = re.compile(r"extern __shared__ (.*)\[\];")
-_TOGETHER = re.compile(r"launch_together\((\d+), (\d+), stream, (\w+), (.*)\);")
+_HELD = re.compile(r"__shared__ (\w+) (\w+_held__kept)\[(\d+)\];")
+"""What a block keeps in shared memory while it waits for others."""
+_TOGETHER = re.compile(r"launch_together\((\d+), (\d+), \d+, stream, (\w+), (.*)\);")
 _COPY = re.compile(r'asm volatile\("cp\.async\.c.\.shared\.global .*?, (\d+), %2;"\s*: : [^;]*;')
 
 
@@ -68,6 +70,7 @@ def portable(text: str, number: int = 0) -> str:
     text = re.sub(r'asm volatile\("ld\.acquire[^;]*;".*?;', "look_again(); seen = *arrived;", text)
     text = _ROUND.sub(lambda m: f"{m[2]} = {m[1]}_bits({re.sub(chr(34) + 'f' + chr(34), '', m[3])});", text)
     text = _MMA_OF_PAIRS.sub(r"multiply_pairs_of_warp<\1, \2, \3>(sums, left, right);", text)
+    text = _HELD.sub(r"static \1 \2__of_all[256][\3]; \1 *\2 = \2__of_all[blockIdx.x];", text)
     text = _MMA.sub(r"multiply_of_warp<\1, \2, \3>(sums, left, right);", text)
     text = _MATRICES.sub(r"matrices_of_warp(to, from + \1);", text)
     text = _DYNAMIC.sub(r"static \1[1 << 15];", text)

@@ -129,9 +129,10 @@ __device__ __forceinline__ void {LEAVE}(long long *arrived, long long met)
 }}
 """
 CUDA_LAUNCH = f"""\
-/* All blocks run at one time: so many on each multiprocessor. */
+/* All blocks run at one time: so many on each multiprocessor, with so many bytes of shared memory. */
 template <typename... Types, typename... Given>
-static void {TOGETHER}(int blocks, int threads, cudaStream_t stream, void (*kernel)(Types...), Given... given)
+static void {TOGETHER}(int blocks, int threads, size_t shared, cudaStream_t stream, void (*kernel)(Types...),
+    Given... given)
 {{
     int device = 0, multiprocessors = 0;
     cudaGetDevice(&device);
@@ -142,6 +143,7 @@ static void {TOGETHER}(int blocks, int threads, cudaStream_t stream, void (*kern
     cudaLaunchConfig_t config = {{}};
     config.gridDim = dim3(blocks * multiprocessors);
     config.blockDim = dim3(threads);
+    config.dynamicSmemBytes = shared;
     config.stream = stream;
     config.attrs = &cooperative;
     config.numAttrs = 1;

@@ -18,6 +18,7 @@ from looptune.backends.codegen import (
     block_swizzle,
     grid_barrier,
     memory_ops,
+    resident_tiles,
     shared_tiles,
     team,
     temporal_tiles,
@@ -68,9 +69,11 @@ def kernel_lines(plan: FinishedPlan, kernel: Kernel, writer: KernelWriter) -> It
         x, y = (writer.block_number(dim, "uint32") for dim in ("x", "y"))
         writer.coordinates = {**launched, "block x": y, "block y": x}
     yield from block_swizzle.emit_block_index(kernel, writer, "    ")
-    if kernel.warp_tiles is None and dynamic_shared_bytes(kernel):
+    if kernel.warp_tiles is None and kernel.resident is None and dynamic_shared_bytes(kernel):
         yield from (f"    {line}" for line in writer.open_dynamic_shared())
-    if kernel.time_tile is not None:
+    if kernel.resident is not None:
+        yield from resident_tiles.emit_resident_body(kernel, writer)
+    elif kernel.time_tile is not None:
         yield from temporal_tiles.emit_temporal_body(kernel, writer)
     elif kernel.warp_tiles is not None:
         assert isinstance(writer, TensorCoreWriter), "the plan is refused for other targets"
@@ -143,6 +146,8 @@ def shared_bytes(kernel: Kernel) -> int:
         kept = temporal_tiles.resident_kernels(made).values()
         others = (k for k in made if k.time_tile is None or not k.time_tile.resident)
         return sum(map(shared_bytes, (*kept, *others)))
+    if kernel.resident is not None:
+        return resident_tiles.shared_bytes(kernel)
     if kernel.time_tile is not None:
         return temporal_tiles.shared_bytes(kernel)
     if kernel.warp_tiles is not None:
@@ -152,13 +157,20 @@ def shared_bytes(kernel: Kernel) -> int:
 
 def dynamic_shared_bytes(kernel: Kernel) -> int:
     """Return the bytes of shared memory that a launch has to ask for, or 0 where the kernel declares what it needs."""
+    if kernel.steps:
+        return max(map(dynamic_shared_bytes, kernels_in(kernel.steps)), default=0) if _may_ask(kernel) else 0
     needed = shared_bytes(kernel) if _may_ask(kernel) else 0
     return needed if needed > MAX_SHARED_BYTES else 0
 
 
 def _may_ask(kernel: Kernel) -> bool:
-    """Return whether a launch of the kernel may ask for shared memory: for tiles of products, steps or waves."""
-    if kernel.warp_tiles is not None or kernel.time_tile is not None:
+    """Return whether a launch of the kernel may ask for shared memory: for tiles of products, steps or waves.
+
+    It may also for elements that threads keep, as it may if a persistent kernel has such.
+    """
+    if kernel.warp_tiles is not None or kernel.keeps_tiles:
+        return True
+    if any(k.resident is not None for k in kernels_in(kernel.steps)):
         return True
     return kernel.team is not None and bool(kernel.team.tiles)
 

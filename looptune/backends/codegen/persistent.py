@@ -31,8 +31,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from looptune.backends.codegen import block_swizzle, temporal_tiles
-from looptune.backends.codegen.kernel import shared_bytes
+from looptune.backends.codegen import block_swizzle, resident_tiles, temporal_tiles
+from looptune.backends.codegen.kernel import dynamic_shared_bytes, shared_bytes
 from looptune.ir.nodes import Const, Expr, promoted_type
 from looptune.ir.simplify import add, max_of
 from looptune.lower.plan import (
@@ -47,6 +47,7 @@ from looptune.lower.plan import (
     kernels_in,
     launched_grid,
 )
+from looptune.lower.resident_tiles import FINAL, ResidentTile
 from looptune.lower.signature import counters, extent_names, scalar_type
 from looptune.lower.temporal_tiles import FRESH, KEPT, LAST, TemporalTile
 
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 Body = Callable[[Kernel], Iterable[str]]
 """The lines of a kernel on its own."""
 MET, BLOCK, BLOCKS = "met__", "block__", "blocks__"
+FIRST_PASS = "first__kept"
 AT, TURN = "__step", "turn__kept"
 
 
@@ -69,6 +71,13 @@ def persistent_lines(plan: Plan, kernel: Kernel, writer: KernelWriter, body: Bod
         assert resident.time_body is not None, "the plan is finished"
         yield from temporal_tiles.declared_tiles(resident.time_body, writer, "    ")
         kept |= {v.name: promoted_type(v.dtype) for v in resident.time_tile.registers(plan.codelet)}
+    for owning in resident_tiles.resident_kernels(kernels_in(kernel.steps)):
+        assert owning.resident is not None, "it keeps elements"
+        assert owning.resident_body is not None, "the plan is finished"
+        yield from resident_tiles.declared_shared(
+            owning.resident_body, writer, "    ", dynamic_shared_bytes(owning) > 0
+        )
+        kept |= {v.name: promoted_type(v.dtype) for v in owning.resident.registers(plan.codelet)}
     yield from ("    " + writer.declare(dtype, name, writer.zero(dtype)) for name, dtype in kept.items())
     writer.predeclared = frozenset(kept)
     yield from _Persistent(plan, kernel, writer, body).steps(kernel.steps, "    ")
@@ -92,6 +101,8 @@ class _Persistent:
                     yield indent + writer.grid_barrier(writer.name(ARRIVED), MET)
                 case HostLoop(body=(Launch(Kernel(time_tile=TemporalTile(resident=True) as tile) as kernel), _)):
                     yield from self.in_turn(step, kernel, tile, indent)
+                case HostLoop(body=(Launch(Kernel(resident=ResidentTile() as owned) as kernel),)):
+                    yield from self.resident(step, kernel, owned, indent)
                 case HostLoop(var, lo, hi, stride, inner):
                     at = writer.name(var) + AT
                     opened, inside = writer.scope(indent)
@@ -171,6 +182,38 @@ class _Persistent:
         begins = f"{at} == {self.number(add(loop.lo, Const(stride, loop.lo.dtype)))}"
         writer.renamed = chosen
         yield from self.launch(kernel, within, {FRESH: begins, LAST: ends})
+        writer.renamed = {}
+        yield within + writer.grid_barrier(writer.name(ARRIVED), MET)
+        yield within + writer.set(TURN, f"1 - {TURN}", "int32")
+
+    def resident(self, loop: HostLoop, kernel: Kernel, owned: ResidentTile, indent: str) -> Iterator[str]:
+        """Yield a loop of one launch, whose threads keep their elements if there are as many blocks as tiles.
+
+        The iterations read one of two arrays and write the other, in turn. After the last one, a further pass stores
+        all elements.
+        """
+        writer, at, hi = self.writer, self.writer.name(loop.var) + AT, self.number(loop.hi)
+        opened, inside = writer.scope(indent)
+        yield from opened
+        yield inside + writer.declare("int64", at, self.number(loop.lo))
+        yield inside + writer.declare("int32", TURN, "0")
+        yield inside + writer.declare("int32", FINAL, "0")
+        yield inside + writer.while_(f"{FINAL} == 0")
+        within = inside + "    "
+        yield within + writer.declare(self.kinds[loop.var], writer.name(loop.var), at)
+        first = writer.declare("int32", FIRST_PASS, f"{at} == {self.number(loop.lo)}")
+        yield within + first
+        yield within + writer.set(FINAL, f"{at} >= {hi}", "int32")
+        yield within + writer.set(at, f"{at} + {loop.step}")
+        chosen: dict[str, str] = {}
+        for array, spare in owned.spares:
+            names, dtype = (writer.name(array), writer.name(spare)), self.plan.array(array).dtype
+            chosen |= {array: f"{array}_from{KEPT}", spare: f"{array}_to{KEPT}"}
+            yield within + writer.choose_array(chosen[array], dtype, f"{TURN} == 1", *reversed(names))
+            back = writer.either(f"{TURN} == 1", f"{FINAL} == 1")
+            yield within + writer.choose_array(chosen[spare], dtype, f"({back})", *names)
+        writer.renamed = chosen
+        yield from self.launch(kernel, within, {FRESH: f"{FIRST_PASS} == 1", LAST: f"{FINAL} == 1"})
         writer.renamed = {}
         yield within + writer.grid_barrier(writer.name(ARRIVED), MET)
         yield within + writer.set(TURN, f"1 - {TURN}", "int32")

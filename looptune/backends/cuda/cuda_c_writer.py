@@ -330,13 +330,19 @@ def _launched(kernel: Kernel, plan: Plan, blocks: Sequence[str], writer: CudaCWr
 
     args = [*map(writer.name, kernel.arrays), *map(passed, kernel.scalars)]
     if kernel.steps:
-        return f"{TOGETHER}({kernel.blocks_per_sm}, {kernel.block[0]}, stream, {', '.join([kernel.name, *args])});"
+        passed_on = ["stream", kernel.name, *args]
+        told = [str(n) for n in (kernel.blocks_per_sm, kernel.block[0], dynamic_shared_bytes(kernel))]
+        return f"{_allowed(kernel, writer)}{TOGETHER}({', '.join([*told, *passed_on])});"
     grid = ", ".join(b if b == "1" else f"(unsigned int){b}" for b in blocks)
     block, shared = ", ".join(str(n) for n in kernel.block), dynamic_shared_bytes(kernel)
-    allowed = (
-        f"{writer.api}FuncSetAttribute({writer.attribute_kernel(kernel)}, "
-        f"{writer.api}FuncAttributeMaxDynamicSharedMemorySize, {shared}); "
-        if shared
-        else ""
-    )
-    return f"{allowed}{kernel.name}<<<dim3({grid}), dim3({block}), {shared}, stream>>>({', '.join(args)});"
+    launch = f"{kernel.name}<<<dim3({grid}), dim3({block}), {shared}, stream>>>"
+    return f"{_allowed(kernel, writer)}{launch}({', '.join(args)});"
+
+
+def _allowed(kernel: Kernel, writer: CudaCWriter) -> str:
+    """Return the statement that lets launches of a kernel ask for as much shared memory as it needs, or ""."""
+    shared = dynamic_shared_bytes(kernel)
+    if not shared:
+        return ""
+    most = f"{writer.api}FuncAttributeMaxDynamicSharedMemorySize"
+    return f"{writer.api}FuncSetAttribute({writer.attribute_kernel(kernel)}, {most}, {shared}); "

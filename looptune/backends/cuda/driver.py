@@ -31,11 +31,15 @@ def check(result: tuple[Any, ...]) -> Any:
     return values[0] if len(values) == 1 else tuple(values) if values else None
 
 
-def max_cooperative_blocks(entry: Any, threads: int, each: int) -> tuple[int, int]:
-    """Return the blocks of a kernel with ``each`` on every multiprocessor, and how many fit on one at a time."""
+def max_cooperative_blocks(entry: Any, threads: int, each: int, shared: int = 0) -> tuple[int, int]:
+    """Return the blocks of a kernel with ``each`` on every multiprocessor, and how many fit on one at a time.
+
+    ``shared``: the bytes of shared memory that the launch asks for.
+    """
     number = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
     multiprocessors = int(check(driver.cuDeviceGetAttribute(number, check(driver.cuCtxGetDevice()))))
-    return each * multiprocessors, int(check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(entry, threads, 0)))
+    fit = int(check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(entry, threads, shared)))
+    return each * multiprocessors, fit
 
 
 def allow_shared(entry: Any, count: int) -> None:

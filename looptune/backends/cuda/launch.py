@@ -166,7 +166,7 @@ class ParameterBlock:
             self.blocks = self.blocks or self._cooperative(grid)
             dimensions = (self.blocks, 1, 1)
             return driver.cuLaunchCooperativeKernel, (
-                self.kernel.function, *dimensions, *self.block, 0, stream, self.at
+                self.kernel.function, *dimensions, *self.block, self.shared, stream, self.at
             )  # fmt: skip
         x, y, z = (*grid, 1, 1)[:3]
         if max(y, z) > MAX_BLOCKS_Y:
@@ -179,7 +179,7 @@ class ParameterBlock:
         )  # fmt: skip
 
     def _cooperative(self, each: int) -> int:
-        blocks, fit = max_cooperative_blocks(self.kernel.function, self.block[0], each)
+        blocks, fit = max_cooperative_blocks(self.kernel.function, self.block[0], each, self.shared)
         if fit >= each:
             return blocks
         raise GridTooLarge(

@@ -172,7 +172,7 @@ class NumbaCuda(Backend):
         host = HostWriter(plan, set())
         steps = list(_host(plan, host))
         helpers = [f"{host_helper(h)}\n" for h in sorted(host.used)]
-        helpers += [_WITH_SHARED] if any(map(dynamic_shared_bytes, plan.kernels)) else []
+        helpers += [_WITH_SHARED] if any(map(dynamic_shared_bytes, plan.compiled_kernels)) else []
         helpers += [_AT_ONCE] if any(k.steps for k in plan.compiled_kernels) else []
         return "\n".join([header(plan, self.name), opening, *kernels.values(), *helpers, *steps]) + "\n"
 
@@ -342,7 +342,8 @@ def _steps(plan: Plan, writer: CudaWriter, spelled: Spelled) -> Iterator[str]:
                 yield from _launch(kernel, writer, indent, spelled)
             case HostLoop():
                 kernel = fuse_persistent_launches(step)
-                yield f"{indent}{spelled(kernel, str(kernel.blocks_per_sm), kernel.block[:1])}"
+                block = launched_block(kernel) if dynamic_shared_bytes(kernel) else kernel.block[:1]
+                yield f"{indent}{spelled(kernel, str(kernel.blocks_per_sm), block)}"
 
     return host_steps(plan.steps, writer, "    ", launched)
 

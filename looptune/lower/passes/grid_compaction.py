@@ -41,7 +41,7 @@ def is_launched(packing: CompactGrid, x: Expr, y: Expr) -> Expr:
 def compact_kernel(kernel: Kernel, plan: Plan) -> Kernel:
     """Return the kernel with its grid as it is launched, where its threads are on their own or share tiles."""
     loops = (f for f in (*kernel.loops, *walk(kernel.body)) if isinstance(f, Loop))
-    alone = kernel.team is None and kernel.time_tile is None
+    alone = kernel.team is None and not kernel.keeps_tiles
     if len(kernel.axes) < 2 or not alone or all(f.annotation(SkipIdleBlocks) is None for f in loops):
         return kernel
     y, x = kernel.axes

@@ -28,7 +28,7 @@ Given = tuple[Expr, ...]
 
 def if_convert(kernel: Kernel, plan: Plan) -> Kernel:
     """Return the kernel with accumulations made unconditional; one that takes steps in tiles of its own as it is."""
-    made_otherwise = kernel.time_tile is not None or kernel.warp_tiles is not None
+    made_otherwise = kernel.keeps_tiles or kernel.warp_tiles is not None
     if made_otherwise or not any(isinstance(n, If) for n in walk(kernel.body)):
         return kernel
     uses: dict[str, set[Given]] = {}

@@ -18,7 +18,9 @@ def find_parameters(kernel: Kernel, plan: Plan) -> Kernel:
     which may reach over its end.
     """
     codelet, body = plan.codelet, kernel.body
-    spares = set() if kernel.time_tile is None else {a for pair in kernel.time_tile.spares for a in pair}
+    pairs = (*(kernel.time_tile.spares if kernel.time_tile is not None else ()),
+             *(kernel.resident.spares if kernel.resident is not None else ()))  # fmt: skip
+    spares = {a for pair in pairs for a in pair}
     used = spares | referenced_names(body) | referenced_names(tuple(replace(a, body=()) for a in kernel.loops))
     used |= set() if kernel.warp_tiles is None else names_in(tuple(o.within for o in kernel.warp_tiles.operands))
     bound = {f.var for f in (*kernel.loops, *walk(body)) if isinstance(f, Loop)}

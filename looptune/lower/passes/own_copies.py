@@ -48,7 +48,7 @@ def copy_own_elements(kernel: Kernel, plan: Plan) -> Kernel:
 
     DirectiveError where a block cannot have a copy.
     """
-    if kernel.time_tile is not None:
+    if kernel.keeps_tiles:
         return kernel
     match kernel.body:
         case (Loop() as loop,) if kernel.team is not None and not kernel.loops and runs_in_one_block(loop):

@@ -16,7 +16,7 @@ def share_sums(kernel: Kernel, plan: Plan) -> Kernel:
 
     A team of threads adds up by itself, and what a block takes through several steps stays as it is.
     """
-    if kernel.team is not None or kernel.time_tile is not None:
+    if kernel.team is not None or kernel.keeps_tiles:
         return kernel
     suitable = regroupable_statements(kernel.loops, kernel.body)
     body, holding, sums = simplify_reductions(kernel.body, suitable, plan.used_names)

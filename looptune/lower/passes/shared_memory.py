@@ -52,7 +52,7 @@ def stage_kernel(kernel: Kernel, plan: Plan) -> Kernel:
     """Return the kernel with its tiles; one that takes several steps in tiles of its own as it is."""
     return (
         kernel
-        if kernel.time_tile is not None or kernel.warp_tiles is not None
+        if kernel.keeps_tiles or kernel.warp_tiles is not None
         else replace(kernel, tiles=stage_tiles(kernel, plan))
     )
 

@@ -32,7 +32,7 @@ def exchange_blocks(plan: Plan, sizes: Mapping[str, int]) -> tuple[Plan, frozens
 
 
 def _exchanged(kernel: Kernel, sizes: Mapping[str, int]) -> Kernel:
-    whole = kernel.time_tile is None and not kernel.steps and not kernel.blocks_per_sm
+    whole = not kernel.keeps_tiles and not kernel.steps and not kernel.blocks_per_sm
     along = dict(zip((dim for dim, _ in kernel.grid_axes), launched_grid(kernel), strict=True))
     if not whole or kernel.exchanged or "y" not in along or not names_in(tuple(along.values())) <= sizes.keys():
         return kernel

@@ -193,7 +193,7 @@ class _Making:
         if max(ranks) > MOST_DIMENSIONS:
             raise InfeasibleDirective(loop, f"{self.kept[0]} has more than {MOST_DIMENSIONS} dimensions")
         extents = [self.declared(arrays[a]) for a in self.kept]
-        self.extents = tuple(_most(along) for along in zip(*extents, strict=True))
+        self.extents = tuple(largest_extent(along) for along in zip(*extents, strict=True))
 
     def declared(self, array: Array | Local) -> tuple[Expr, ...]:
         extents = declared_extents(array)
@@ -315,7 +315,7 @@ class _Making:
         return rewrite(rule, body)
 
 
-def _most(extents: Iterable[Expr]) -> Expr:
+def largest_extent(extents: Iterable[Expr]) -> Expr:
     """Return the greatest, as far as it is known which one that is."""
     left: list[Expr] = []
     for e in dict.fromkeys(extents):

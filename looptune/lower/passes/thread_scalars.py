@@ -17,7 +17,7 @@ def keep_in_scalars(kernel: Kernel, plan: Plan) -> Kernel:
     The lanes of a team that is a whole block do so in its phases, and blocks that take several steps in their tiles.
     """
     team = kernel.team
-    if kernel.time_tile is not None or (team is not None and team.block_axis == "xy"):
+    if kernel.keeps_tiles or (team is not None and team.block_axis == "xy"):
         return kernel
     taken = plan.used_names | {v.name for v in kernel.locals}
     body, made = scalar_replaced(kernel.body, taken, kernel.axes, within=team is not None and team.outer)

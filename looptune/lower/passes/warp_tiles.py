@@ -149,7 +149,7 @@ class _Tiling:
 
     def check_kernel(self, loop: Loop) -> None:
         kernel = self.kernel
-        if kernel.team is not None or kernel.time_tile is not None or kernel.makes_parts:
+        if kernel.team is not None or kernel.keeps_tiles or kernel.makes_parts:
             raise InfeasibleDirective(loop, "its kernel is one in which threads share sums or steps in another way")
         if len(kernel.axes) != 2:
             had = f"{len(kernel.axes)} parallel loop{'s' * (len(kernel.axes) != 1)}"

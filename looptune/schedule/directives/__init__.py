@@ -31,6 +31,7 @@ from looptune.schedule.directives.pack import Pack
 from looptune.schedule.directives.parallel import NoParallel, Parallel
 from looptune.schedule.directives.permute import Permute
 from looptune.schedule.directives.persistent import Persistent
+from looptune.schedule.directives.resident import Resident
 from looptune.schedule.directives.reverse import Reverse
 from looptune.schedule.directives.rfactor import RFactor
 from looptune.schedule.directives.schedule import Schedule
@@ -83,6 +84,7 @@ ALL: tuple[type[Transform], ...] = (
     Vectorize,
     Stage,
     Overlap,
+    Resident,
     Persistent,
     Nnan,
 )

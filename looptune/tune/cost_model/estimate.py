@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from looptune.ir import operation_count
 from looptune.lower.machine import MODEL
@@ -28,7 +29,7 @@ from looptune.tune.cost_model.cache_traffic import Traffic, traffic
 from looptune.tune.cost_model.devices import Chip
 from looptune.tune.cost_model.kernel_walk import KernelWork, count
 from looptune.tune.cost_model.occupancy import Occupancy, occupancy
-from looptune.tune.cost_model.roofline_time import Times, times
+from looptune.tune.cost_model.roofline_time import EFFICIENT, Times, times
 from looptune.tune.cost_model.warp_samples import Sample
 
 LAUNCH_US = 0.9
@@ -63,7 +64,7 @@ class LaunchEstimate:
     def flops(self) -> int | None:
         """Return the operations of one launch, or None if they depend on data or take too long to count."""
         body = self.kernel.body
-        for axis in reversed(self.kernel.grid if self.kernel.time_tile is None else ()):
+        for axis in reversed(self.kernel.grid if not self.kernel.keeps_tiles else ()):
             body = (replace(axis, body=body),)
         return operation_count.count(body, self.at)
 
@@ -148,6 +149,9 @@ def _launched(
     cold = 1.0 if launches <= 1 else min(1.0, max(0.0, (whole / chip.l2_bytes - FITS) / (MISSES - FITS)))
     memory = moved.memory * (cold + (1 - cold) / launches)
     time = times(counted, moved, held, chip, grid, memory)
+    if kernel.resident is not None and prod(grid) > chip.multiprocessors:  # elements stay in memory
+        moving = 2 * sum(counted.memory.whole_bytes.values()) / (chip.memory_gbs * EFFICIENT) / 1e3
+        time = Times({**time.bounds, "memory": moving}, time.time_us + moving)
     return LaunchEstimate(kernel, at, around, launches, launched_blocks(kernel, at), counted, moved, memory, held, time)
 
 

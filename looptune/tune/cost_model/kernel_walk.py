@@ -13,11 +13,12 @@ import numpy as np
 
 from looptune.backends.codegen.team import levels
 from looptune.ir.def_use import written_names
-from looptune.ir.nodes import Assign, Const, Expr, If, Load, Loop, Stmt, Var, While
-from looptune.ir.rewrite import walk
+from looptune.ir.nodes import Assign, Const, Expr, If, Load, Loop, Node, Stmt, Var, While
+from looptune.ir.rewrite import map_children, walk
 from looptune.ir.simplify import add, is_integer, mul
 from looptune.lower import team as teams
 from looptune.lower import temporal_tiles
+from looptune.lower.resident_tiles import is_own
 from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle, shared_rows
 from looptune.lower.tiles import Tile, filled_tiles
 from looptune.tune.cost_model.coalescing import AccessContext, Memory, count_copy, straight_line_accesses
@@ -28,6 +29,7 @@ from looptune.tune.cost_model.warp_samples import LANE, LANES, Sample, Warps, sa
 
 if TYPE_CHECKING:
     from looptune.lower.plan import FinishedPlan, Kernel
+    from looptune.lower.resident_tiles import ResidentTile
     from looptune.lower.temporal_tiles import InteriorBody
 
 JOINING = 3.0
@@ -60,6 +62,9 @@ def count(kernel: Kernel, plan: FinishedPlan, at: Mapping[str, int], sample: Sam
         for d in ("x", "y"):
             here = here.with_value(temporal_tiles.thread_number(d), Var(LANE[d]))
         walker.stepped(kernel.time_body.interior_body, here, level)
+    elif kernel.resident is not None:
+        walker.segment(resident_values(kernel.resident, plan), here, level)
+        level.barriers += 2
     elif kernel.tiles is not None:
         walker.fill(kernel.tiles.all, here, level)
         walker.block(kernel.tiles.body, here, level)
@@ -67,6 +72,24 @@ def count(kernel: Kernel, plan: FinishedPlan, at: Mapping[str, int], sample: Sam
         walker.block(kernel.body, here, level)
     nest = walker.made("", 1.0, here.warps, level)
     return KernelWork(nest, walker.launched, tiles, memory, tuple(dict.fromkeys(walker.notes)))
+
+
+def resident_values(whole: ResidentTile, plan: FinishedPlan) -> list[Assign]:
+    """Return the assignments of an iteration to elements that a thread keeps: each is written at most once.
+
+    What it is computed from is in registers, and here too what is in shared memory.
+    """
+
+    def visit(n: Node) -> Node:
+        loads = [x for x in walk(n) if isinstance(x, Load)]
+        if loads and not any(map(is_own, loads)):
+            return Var("operand", loads[0].dtype)
+        return Var(f"{n.array}__element", n.dtype) if isinstance(n, Load) else map_children(visit, n)
+
+    values = [(s.dtype, visit(s.value)) for s in whole.statements]
+    dtype, value = max(values, key=lambda v: sum(1 for _ in walk(v[1])))
+    assert isinstance(value, Expr), "an expression stays one"
+    return [Assign(Var(f"kept{k}", dtype), value) for k in range(len(whole.cells))]
 
 
 def _shared(kernel: Kernel) -> tuple[Tile, ...]:

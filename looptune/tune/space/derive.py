@@ -11,6 +11,7 @@
     threads     small blocks for few threads that have a sequential loop each
     stencils    on a GPU, several rows per thread; grids of three dimensions
     steps       several time steps at once
+    owners      elements that threads keep through all iterations of a loop
     sums        a team of threads for each, or several blocks, by whether they run along rows or columns
     each nest   the legal orders of its loops        x  unroll of its innermost loop
     each loop   unroll, jammed if it has inner loops, or tile; alone, as the paper sampled
@@ -33,7 +34,16 @@ from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Loop, While
 from looptune.ir.rewrite import walk
 from looptune.schedule.binding import identity, loop_label
-from looptune.tune.space import blocked, core_parts, forms, matrix_units, time_steps, uneven_products, vector_order
+from looptune.tune.space import (
+    blocked,
+    core_parts,
+    forms,
+    matrix_units,
+    owners,
+    time_steps,
+    uneven_products,
+    vector_order,
+)
 from looptune.tune.space.patterns import Patterns, ReductionPattern, band_of, outermost
 from looptune.tune.space.tiled_waves import shared_waves, tiled_waves
 
@@ -99,6 +109,7 @@ def derive(analysis: Analysis, seconds: float = math.inf) -> str:
         ("Waves of tiles, where every loop of a nest carries a dependence.", tiled_waves(found)),
         ("Threads with a sequential loop each, in small blocks.", _recurrences(found)),
         ("Several time steps at once, in tiles that overlap, or in bands of rows.", time_steps.sections(found)),
+        ("Elements that threads keep through all iterations.", owners.sections(found)),
         ("Sums along rows and beside each other, from one read.", _at_once(found)),
         ("Who adds up: teams of threads, or several blocks.", _sums(found)),
         ("Several rows of a stencil a thread.", _stencils(found)),
@@ -145,6 +156,7 @@ def _developed(after: Patterns, makers: Sequence[Callable[[Patterns], Iterator[s
     lines = [*after.lines, *alone] if alone and after.legal(alone) else [*after.lines]
     if _products in makers:
         yield from (_begin(section, after.lines) for section in _products(after))
+    yield from (_begin(section, after.lines) for section in owners.sections(after))
     for make in (_teams, _grids):
         yield from (_begin(section, lines) for section in make(after))
     yield "\n".join([*lines, SCHEDULED])
