@@ -549,7 +549,10 @@ class _Reader:
             case c_ast.StructRef():
                 inner = self.expr(node.name)
                 whole = span_over(self.span(node, inner), self.span(node.field))
-                return s.Field(inner, node.field.name, node.type == "->", span=whole)
+                arrow = node.type == "->"
+                if arrow and isinstance(inner, s.Unary) and inner.op == "&":
+                    arrow, inner = False, inner.arg
+                return s.Field(inner, node.field.name, arrow, span=whole)
             case c_ast.FuncCall() if isinstance(node.name, c_ast.ID):
                 args = tuple(self.expr(a) for a in (node.args.exprs if node.args else ()))
                 return s.Call(node.name.name, args, span=self.span(node, *args, closing=")"))
@@ -572,6 +575,8 @@ class _Reader:
         match arg:
             case s.Cast(s.UnsupportedType("__real__" | "__imag__" as part), of) if node.op == "~":
                 return s.Field(of, part.strip("_")[:2], False, span=arg.span)
+        if node.op == "*" and isinstance(arg, s.Unary) and arg.op == "&":
+            return arg.arg
         op = node.op.removeprefix("p")
         prefix = op == node.op
         span = self.span(node, arg)

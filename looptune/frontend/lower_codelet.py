@@ -362,6 +362,9 @@ class _Builder:
         shapes: list[tuple[c_ast.Declare, str, tuple[c_ast.Expr | None, ...]]] = []
         prologue: list[Stmt] = []
         mentioned = used_names_outside_unsupported(self.items)
+        for d in reversed(() if self.region is None else self.region.declared):
+            if d.name in mentioned and isinstance(d.init, c_ast.Expr) and not is_opaque(d.init):
+                mentioned |= used_names((d.init,))
         for p in self.function.params:
             try:
                 dtype, extents = layout(p.type, p.name, p.span, rows=True)

@@ -6,7 +6,8 @@
 
 A name that nothing declares is an integer, and an array where it has an index: what is said of a loop holds for all of
 its values. A variable of a type that nothing declares is a struct where the text names its fields, and a number of
-floating point where it is computed with, but not as a subscript; else an integer (a handle).
+floating point where it is computed with, but not as a subscript; else an integer (a handle). A function is a number
+where it is a value. A pointer to void is one to the only type to which it is converted.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ _KNOWN = frozenset({"FILE", "va_list", "__bf16", "__real__", "__imag__", "__func
                     "stderr", *HEADER_CONSTANTS})  # fmt: skip
 _WHOLE = c_ast.Basic("int64")
 _REAL = c_ast.Basic("float64")
+_VOID = c_ast.Pointer(c_ast.Basic("void"))
+_FUNCTION = "a function pointer"
 _INTEGER_OPERATORS = ("%", "&", "|", "^", "<<", ">>")
 _ARITHMETIC = ("+", "-", "*", "/")
 
@@ -30,6 +33,7 @@ _ARITHMETIC = ("+", "-", "*", "/")
 def with_missing_declarations(file: c_ast.File) -> c_ast.File:
     """Return the file with declarations of the names and types that it uses and nothing declares."""
     file = _with_types(file)
+    file = replace(file, functions=tuple(map(_with_pointers_to_void, file.functions)))
     return replace(file, globals=(*file.globals, *_names(file)))
 
 
@@ -37,7 +41,7 @@ def with_missing_declarations(file: c_ast.File) -> c_ast.File:
 
 
 def _names(file: c_ast.File) -> Iterator[c_ast.Declare]:
-    known = {d.name for d in file.globals} | {f.name for f in file.functions} | _KNOWN | file.results.keys()
+    known = {d.name for d in file.globals} | _KNOWN
     found: dict[str, tuple[c_ast.Type, c_ast.Name]] = {}
     for d in file.globals:
         _used(d, known, found, _Use())
@@ -109,6 +113,33 @@ def _used(node: Any, known: Iterable[str], found: dict[str, tuple[c_ast.Type, c_
         _used(part, known, found, how)
 
 
+def _with_pointers_to_void(function: c_ast.Function) -> c_ast.Function:
+    """Return the function with the types of pointers to void that are converted to one type alone."""
+    declared = (*function.params, *(n for n in c_ast.walk(function.body) if isinstance(n, c_ast.Declare)))
+    types = {d.name: d.type for d in declared}
+    void = {d.name for d in declared if d.type == _VOID}
+    found: dict[str, set[c_ast.Type]] = {}
+    for node in c_ast.walk(function.body) if void else ():
+        kind: c_ast.Type | None
+        match node:
+            case c_ast.Cast(kind, value) | c_ast.Declare(_, kind, value):
+                pass
+            case c_ast.Assignment("", target, value):
+                kind = lvalue_type(target, types)
+            case _:
+                continue
+        if isinstance(value, c_ast.Name) and value.name in void and isinstance(kind, c_ast.Pointer):
+            found.setdefault(value.name, set()).add(kind)
+    one = {name: next(iter(kinds)) for name, kinds in found.items() if len(kinds) == 1 and _VOID not in kinds}
+
+    def rule(node: Any) -> Any:
+        if isinstance(node, c_ast.Declare) and node.name in one and node.type == _VOID:
+            node = replace(node, type=one[node.name])
+        return c_ast.map_children(rule, node)
+
+    return replace(function, params=tuple(map(rule, function.params)), body=rule(function.body)) if one else function
+
+
 # -- types ------------------------------------------------------------------------------------------
 
 
@@ -116,7 +147,7 @@ def _opaque(kinds: Iterable[c_ast.Type], seen: set[int]) -> Iterator[str]:
     """Yield the names of the types that nothing declares, those of fields included."""
     for kind in map(leaf_type, kinds):
         match kind:
-            case c_ast.UnsupportedType(what) if what.isidentifier() and what not in _KNOWN:
+            case c_ast.UnsupportedType(what) if (what.isidentifier() and what not in _KNOWN) or what == _FUNCTION:
                 yield what
             case c_ast.Struct(fields=fields) | c_ast.Overlapping(fields=fields) if id(kind) not in seen:
                 seen.add(id(kind))
@@ -152,6 +183,8 @@ class _Fields:
     found: dict[str, dict[str, c_ast.Type]] = field(default_factory=dict)
     whole: set[str] = field(default_factory=set)
     terms: set[str] = field(default_factory=set)
+    pointers: set[str] = field(default_factory=set)
+    """The types of integers, of numbers that are computed with, and of pointers to structs."""
 
     def read(self, node: Any, use: _Use) -> None:
         match node:
@@ -169,6 +202,9 @@ class _Fields:
 
     def owner(self, base: c_ast.Expr, arrow: bool) -> str:
         kind = lvalue_type(base, self.types)
+        if arrow and isinstance(kind, c_ast.UnsupportedType) and kind.what in self.opaque:
+            self.pointers.add(kind.what)
+            return kind.what
         if arrow:
             kind = kind.to if isinstance(kind, c_ast.Pointer) else kind.of if isinstance(kind, c_ast.ArrayOf) else None
         return kind.what if isinstance(kind, c_ast.UnsupportedType) and kind.what in self.opaque else ""
@@ -191,13 +227,16 @@ class _Fields:
             owner = self.owner(value.base, value.arrow)
             self.found.setdefault(owner, {})[value.name] = kind
 
+    def type(self, name: str) -> c_ast.Type:
+        """Return the type that a name is taken for."""
+        if not self.found.get(name):
+            return _REAL if name in self.terms - self.whole else _WHOLE
+        struct = c_ast.Struct(f"struct {name}", tuple(self.found[name].items()))
+        return c_ast.Pointer(struct) if name in self.pointers else struct
+
     def put(self, file: c_ast.File) -> c_ast.File:
         """Return the file with these structs, and numbers for the other types."""
-        put = _Replaced({
-            name: c_ast.Struct(f"struct {name}", tuple(self.found[name].items())) if self.found.get(name)
-            else _REAL if name in self.terms - self.whole else _WHOLE
-            for name in self.opaque
-        })  # fmt: skip
+        put = _Replaced({name: self.type(name) for name in self.opaque})
 
         def rule(node: Any) -> Any:
             match node:
@@ -224,6 +263,8 @@ class _Replaced:
 
     def of(self, kind: c_ast.Type) -> c_ast.Type:
         match kind:
+            case c_ast.Pointer(c_ast.UnsupportedType(what)) if what == _FUNCTION:
+                return _WHOLE
             case c_ast.Pointer(to):
                 return c_ast.Pointer(self.of(to))
             case c_ast.ArrayOf(of, extent):

@@ -48,12 +48,14 @@ class Unanalysable:
     """Code that cannot be analysed: ``what`` is a noun phrase, ``statements`` are those concerned.
 
     ``condition``: only whether a statement runs is unknown; the elements that it accesses if it runs are known.
+    ``passes``: only how often a while loop around it runs is unknown.
     """
 
     what: str
     span: Span
     statements: frozenset[str] = frozenset()
     condition: bool = False
+    passes: bool = False
 
     def __str__(self) -> str:
         return f"{self.what} cannot be analysed"
@@ -352,7 +354,8 @@ class _Walker:
         """``while`` as a loop that counts its passes."""
         var = next(v for v in (f"pass{k}" for k in range(len(self.used_names) + 1)) if v not in self.used_names)
         self.used_names.add(var)
-        unknown = Unanalysable(f"the condition {expression_text(loop.cond)} of a while loop", _span(loop.cond, loop))
+        what = f"the condition {expression_text(loop.cond)} of a while loop"
+        unknown = Unanalysable(what, _span(loop.cond, loop), passes=True)
         inside = place.with_condition(f"{var} >= 0", False, (loop.cond,), (unknown,))
         self.block(
             loop.body, replace(inside, loops=(*place.loops, loop), dims=(*place.dims, var), time=(*place.time, var))

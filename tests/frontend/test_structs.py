@@ -11,6 +11,7 @@ import pytest
 import looptune
 from looptune.deploy.source_to_source import transform
 from looptune.frontend import load
+from looptune.frontend.survey import survey
 from looptune.ir.c_printer import declaration
 from looptune.ir.nodes import Array
 from tests.helpers.against_gcc import difference, difference_after, verdicts
@@ -115,3 +116,22 @@ def test_what_does_not_change_stays_and_mixed_structs_are_not_declared(tmp_path:
     head = load(CELLS).head
     assert isinstance(head, str)
     assert head.startswith("f uses an array of structs with fields of several types")
+
+
+def test_a_struct_that_leads_back_to_itself_through_an_array_is_no_error_of_ours(tmp_path: Path) -> None:
+    """Such a type has no end, and is read some levels deep."""
+    path = tmp_path / "blocks.c"
+    path.write_text("""struct vector;
+struct symbol { int len; char *name; };
+struct block { long start, end; struct symbol *of; struct block *around; int n; struct symbol syms[1]; };
+struct vector { int n; struct block *block[2]; };
+struct table { struct vector *vector; };
+struct vector *find(long pc, struct table *t) {
+  struct vector *bl = t->vector;
+  struct block *b;
+  int bot = bl->n;
+  while (bot >= 0) { b = bl->block[bot]; if (b->end > pc) return bl; bot--; }
+  return 0;
+}
+""")
+    assert len(survey(path).nests) == 1

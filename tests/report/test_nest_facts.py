@@ -42,6 +42,9 @@ CASES = [
      "x[i * p * i + j] = x[i * p * p + j];", "unknown unknown"),
     ("a scalar that goes on to the next run", "for (i = 0; i < n; i++) for (j = 0; j < m; j++) "
      "{ if (j == 0) x[d[i]] = t; t = j; }", "sequential sequential"),
+    ("passes that data decide on", "for (i = 1; i < n; i++) while (y[i] - y[i - 1] > 3) y[i] -= 6;",
+     "sequential sequential"),
+    ("passes over rows", "for (i = 0; i < n; i++) while (y[i] > 3) y[i] -= 6;", "parallel sequential"),
     ("a list", "while (p > 0) { for (j = 0; j < m; j++) x[d[p] + j] = 1; p = e[p]; }", "sequential parallel"),
 ]  # fmt: skip
 HEAD = "void f(int n, int m, int p, int q, long *d, long *e, double *x, double *y)"

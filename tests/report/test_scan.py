@@ -192,6 +192,11 @@ void f(grid_t *g, MPI_Comm c, int n) {
   for (int i = 0; i < n; i++) g->solve(g->x, i);
   g->sum = t;
 }
+void h(handle_t p, const int *length, double *x) {
+  int m = *length; double t;
+  for (int i = 0; i < m; i++) p->x[i] = p->y[i] * p->scale;
+  for (int i = 0; i < p->n; i++) { *&t = x[i]; x[i] = t * (&p->at)->first; }
+}
 """
 
 
@@ -200,12 +205,41 @@ def test_what_missing_headers_declare_is_found_in_the_text(tmp_path: Path) -> No
     (tmp_path / "program.c").write_text(MISSING)
     (file,) = found(tmp_path / "program.c")
     assert [n.verdict for n in file.nests] == [
-        "parallel", "parallel", "sequential", "parallel", "sequential", "reduction", "sequential",
+        "parallel", "parallel", "sequential", "parallel", "sequential", "reduction", "sequential", "parallel",
+        "not supported",
     ]  # fmt: skip
     assert "calls MPI_Irecv in this order" in file.nests[2].reason
     assert "anti on weights" in file.nests[4].reason
     assert "calls g->solve in this order" in file.nests[6].reason
-    assert all(n.obstacle for n in file.nests)
+    assert all(n.obstacle for n in file.nests[:-1])
+
+
+POINTERS = """
+double square(double x) { return x * x; }
+typedef struct { double (*f)(double); double w[4]; } op;
+void f(int n, double *x, double (*k)(double, int), op *ops) {
+  double (*best)(double) = 0;
+  for (int i = 0; i < n; i++) { if (i == 2) best = square; x[i] = k(x[i], i); }
+  for (int i = 0; i < n; i++) ops[i].w[1] = ops[i].w[0];
+  if (best) for (int i = 0; i < n; i++) x[i] += best(2) + (*ops[i].f)(3);
+}
+int compare(const void *a, const void *b) {
+  const double *x = a, *y = (const double *) b; int r = 0;
+  for (int i = 0; i < 3; i++) { r += x[i] < y[i]; if (r < 0) best(0); }
+  return r;
+}
+void both(void *a, int n) {
+  for (int i = 0; i < n; i++) { int *k = a; double *d = a; k[i] = 0; d[i] = 1; }
+}
+"""
+
+
+def test_pointers_to_functions_and_to_void(tmp_path: Path) -> None:
+    """A call through a pointer has an order; memory behind a pointer to void has one type, or is not supported."""
+    (tmp_path / "program.c").write_text(POINTERS)
+    (file,) = found(tmp_path / "program.c")
+    assert [n.verdict for n in file.nests] == ["sequential", "parallel", "sequential", "sequential", "not supported"]
+    assert "calls k in this order" in file.nests[0].reason
 
 
 def test_the_table_has_a_command_that_tunes(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,8 @@ class _Tests:
         beyond = c_ast.Binary("<" if up else ">", bound, least, span=bound.span)
         limit = c_ast.Ternary(beyond, least, bound, span=bound.span)
         cond = c_ast.Binary(op, c_ast.Name(name, span=loop.cond.span), limit, span=loop.cond.span)
-        yield c_ast.Declare(first.name, self.types[name], c_ast.Name(name, span=span), span=span)
+        counter = c_ast.Name(name, span=span)
+        yield c_ast.Declare(first.name, self.types.get(name, c_ast.TypeOf(counter)), counter, span=span)
         yield replace(loop, cond=cond, after=False)
 
     def dtype(self, name: str) -> str:

@@ -196,7 +196,10 @@ class _Separator:
             nested = "[]" in at.path
             for path, kind in numbers(at.kind if nested else field_type(at.tag, at.path), at.path):
                 if "[]" in path and self.analysed_only:
-                    kind = in_arrays(at.tag, path)
+                    try:
+                        kind = in_arrays(at.tag, path)
+                    except NoField:
+                        continue
                 dtype = leaf_type(kind)
                 if isinstance(dtype, c_ast.Basic) and dtype.dtype in BYTES:
                     used.setdefault(at.tag.tag, {}).setdefault(path, (kind, e))

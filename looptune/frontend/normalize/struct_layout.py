@@ -170,9 +170,13 @@ def _led_to(kind: c_ast.Type | None) -> c_ast.Type | None:
 
 
 def field_type(kind: c_ast.Type, path: Iterable[str]) -> c_ast.Type:
-    """Return the type of a field of a struct, which a path of names leads to."""
+    """Return the type of a field of a struct, which a path of names leads to.
+
+    Raises NoField where a struct on the way has not all its fields, as one that leads back to itself.
+    """
     for name in path:
         found = field_of(kind, name) if isinstance(kind, c_ast.Struct) else None
-        assert found is not None, "the path is one of fields"
+        if found is None:
+            raise NoField
         kind, _ = found
     return kind

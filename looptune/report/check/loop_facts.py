@@ -90,7 +90,7 @@ def facts_of_loop(analysis: Analysis, loop: Loop, depth: int, flags: Collection[
         ordered = _ordered_call(loop)
         if ordered is not None:
             return LoopFacts(loop.number, loop.var, depth, loop.span, kind, reason=reason, ordered_at=ordered)
-        if about is not None and not about.condition:
+        if about is not None and not about.condition and not about.passes:
             kind, reason, unknown = "unknown", None, _named(about)
     sums = {(r.op, r.variable): r for r in reversed(verdict.reductions if kind == "reduction" else ())}
     shared = unprivatizable_locals(loop, analysis, verdict.private) if kind == "parallel" else []

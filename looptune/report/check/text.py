@@ -122,7 +122,7 @@ def because(f: LoopFacts) -> str:
     parts = [f"{d.kind} on {d.array}{also}", *([] if f.reason.value else ["no value flows"])]
     given = [
         *([_listed(d.sizes)] if d.sizes else []),
-        *([f"the {d.because.what} holds"] if d.because else []),
+        *([f"the {d.because.what.removeprefix('the ')} holds"] if d.because else []),
     ]
     return ", ".join([*parts, *([f"when {' and '.join(given)}"] if given else [])])
 
