@@ -14,6 +14,7 @@ from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Assign, Load, Loop
 from looptune.ir.rewrite import walk_stmts
 from looptune.schedule.binding import loop_label
+from looptune.tune.space.patterns import is_smooth
 
 if TYPE_CHECKING:
     from looptune.tune.space.patterns import Patterns, ReductionPattern
@@ -48,9 +49,14 @@ def _lines(products: Sequence[ReductionPattern], outer: str, inner: str) -> list
 
 
 def _is_turned(product: ReductionPattern) -> bool:
-    """Tell whether the outer loop counts the columns of the elements that are summed."""
+    """Tell whether the outer loop counts the columns of the elements that are summed, and of all factors that have it.
+
+    Threads that are neighbours would write a column otherwise. Where a factor's rows are the outer loop's, they read it
+    from shared memory by columns in exchange, which is slower.
+    """
     targets = [s.target for s in walk_stmts(product.loop.body) if isinstance(s, Assign)]
-    return any(isinstance(t, Load) and product.outer.var in names_in(t.index[-1]) for t in targets)
+    turned = any(isinstance(t, Load) and product.outer.var in names_in(t.index[-1]) for t in targets)
+    return turned and is_smooth(product.loop, product.outer.var)
 
 
 def _all(loops: Sequence[Loop]) -> str:
