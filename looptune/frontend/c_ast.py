@@ -156,7 +156,10 @@ class StructLiteral(Unsupported):
 
 @dataclass(frozen=True, slots=True)
 class StatementExpression(Unsupported):
-    """Statements in parentheses, ``({ ... })`` of GNU C, whose value is that of the expression in the last one."""
+    """Statements in parentheses, ``({ ... })`` of GNU C, whose value is that of the expression in the last one.
+
+    Without a ``body`` they are not supported: a jump leaves them, for instance.
+    """
 
     body: Block | None = None
 

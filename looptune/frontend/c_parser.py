@@ -610,10 +610,40 @@ class _Reader:
         """Return statements that are an expression of GNU C; those that a jump leaves are not supported."""
         said = ("({ … }), which is GNU C,", "its statements and an expression")
         body = self.block(node)
-        jumps = any(isinstance(n, s.Jump | s.Return | s.Label | s.Case) for n in s.walk(body))
-        if jumps or not body.items or not isinstance(body.items[-1], s.Evaluate):
-            return s.Unsupported(*said, parts, span=self.span(node))
-        return s.StatementExpression(*said, (), body, span=self.span(node))
+        if _is_left(body) or not isinstance(_last_of(body), s.Evaluate):
+            return s.StatementExpression(*said, parts, span=self.span(node))
+        return s.StatementExpression(*said, (), _with_value_last(body), span=self.span(node))
+
+
+def _is_left(node: Any, in_loop: bool = False) -> bool:
+    """Tell whether a jump may lead out of statements, or between them, other than to the end of a loop in them."""
+    match node:
+        case s.Jump("break" | "continue"):
+            return not in_loop
+        case s.Jump() | s.Return() | s.Label() | s.Switch():
+            return True
+    inside = in_loop or isinstance(node, s.For | s.While)
+    return any(_is_left(child, inside) for child in s.children(node))
+
+
+def _last_of(block: s.Block) -> s.Item | None:
+    """Return the last statement; that of a block in the last place, since ``({ … });`` was read as a block."""
+    match block.items:
+        case (*_, s.Block() as last):
+            return _last_of(last)
+        case (*_, last):
+            return last
+    return None
+
+
+def _with_value_last(block: s.Block) -> s.Block:
+    """Return a block whose last statement has its value: a block there is an expression of its own."""
+    match block.items:
+        case (*items, s.Block(span=span) as last):
+            said = ("({ … }), which is GNU C,", "its statements and an expression")
+            value = s.StatementExpression(*said, (), _with_value_last(last), span=span)
+            return s.Block((*items, s.Evaluate(value, span=span)), span=block.span)
+    return block
 
 
 def _named_fields(fields: Iterable[tuple[str | None, s.Type]]) -> Iterator[tuple[str, s.Type]]:

@@ -35,6 +35,8 @@ void f(int n, double x[n], int z[n]) {
     if (x[i] > 0 && SQUARE(x[i]) > 0.5) z[i] += HALVED(z[i]); else z[i] = z[i] ? MAX(z[i], 2) : 1;
   for (int i = 0; i < n; i++) { typeof(x[0]) *p = x + i; *p = *p * 2 + ({ z[i]++; z[i]; }); (void)({ z[i] += 2; 0; }); }
   for (int i = 0; i < n; i++) z[i] = ({ int k = z[i]; k++; }) + MAX(MAX(1, z[i]), SQUARE(2.0));
+  for (int i = 0; i < n; i++) z[i] += ({ int s = 0; for (int j = 0; j < i; j++) { if (j == 5) break; s += j; }
+    ({ s; }); });
   for (int i = 0; i < MAX(n - 2, 0); i++) x[i] += ({ int k = i; while (k > 2) k -= 2; k; });
 }""",
     "a bound that the body writes": """

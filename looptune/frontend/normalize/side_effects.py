@@ -24,6 +24,7 @@ from looptune.frontend.normalize.calls import Calls, calls_of
 from looptune.frontend.normalize.library_effects import row_allocation
 from looptune.frontend.normalize.struct_layout import lvalue_type
 from looptune.frontend.normalize.structured_jumps import leave_loop_body
+from looptune.frontend.symbol_table import refuse
 
 if TYPE_CHECKING:
     from looptune.core.source import Span
@@ -473,6 +474,12 @@ class _Order:
                 return self.unordered(e.args, e.span).joined(self.called(e))
             case c_ast.StatementExpression(body=c_ast.Block() as body):
                 return self.inside(body)
+            case c_ast.StatementExpression(what, instead, parts):
+                if not self.calls.analysed_only:
+                    raise refuse(what, instead, e.span)
+                return self.inside(
+                    c_ast.Block(tuple(c_ast.Evaluate(part) for part in parts if isinstance(part, c_ast.Expr)))
+                )
             case _:
                 return self.unordered(c_ast.children(e), e.span)
 

@@ -120,6 +120,9 @@ class Tensor(Transform):
         for arg in directive.args:
             if arg.key not in (*WORDS, *FORMS):
                 raise unknown_argument(cls, arg, (*WORDS, *FORMS))
+            if arg.key in said or (arg.key in FORMS and arg.values):
+                what = "is said twice" if arg.key in said else "takes no value"
+                raise DirectiveError(f"tensor: {arg.key} {what} (syntax: {cls.syntax})", arg.span)
             said[arg.key] = arg
         form = _form(said)
         allowed = _tolerance(said, form, directive)
@@ -267,6 +270,9 @@ for (int i = 0; i < n; i++) {
                                   refused="tf32 and bf16 exclude each other"),
     "tensor tf32x3, tolerance 0.01": _example("tensor tf32x3, tolerance 0.01", dtype="float",
                                               refused="tf32x3 is as exact as floats"),
+    "tensor tf32, tolerance 0.1, tolerance 0.01": _example("tensor tf32, tolerance 0.1, tolerance 0.01", dtype="float",
+                                                           refused="tolerance is said twice"),
+    "tensor tf32 3": _example("tensor tf32:3, tolerance 0.01", dtype="float", refused="tf32 takes no value"),
     "tensor bf16, tolerance 2": _example("tensor bf16, tolerance 2", dtype="float",
                                          refused="the tolerance is a number over 0, at most 0.1, such as 1e-2, got 2"),
 }  # fmt: skip
