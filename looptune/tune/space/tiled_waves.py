@@ -38,12 +38,14 @@ def shared_waves(found: Patterns) -> Iterator[str]:
         label, names = loop_label(band[0]), ", ".join(f.var for f in band)
         arrays = [a.name for a in found.analysis.codelet.params if isinstance(a, Array)]
         kept = ", ".join(a for a in arrays if a in written_names(band[-1].body))
-        further = _skew(found, band, ordered=True)
+        further = skew(found, band, ordered=True)
         moved, team = (skewed, "team") if further is None else (further, f"team:{band[-1].var}")
         for sizes, block in TEAM_TILES[len(band)]:
             lines = [*moved, f"loop {label}: wavefront {names}, tile {sizes}, {team}"]
             staged = [*lines, f"loop {label}: stage {kept}"]
-            chosen = staged if kept and found.legal(staged) else lines
+            chosen = next((some for some in ([staged] if kept else []) + [lines] if found.legal(some)), None)
+            if chosen is None:
+                break
             yield "\n".join(["for gpu", *chosen, f"codelet: grid blocksize {block}"])
 
 
@@ -64,10 +66,12 @@ def _wavable(found: Patterns) -> Iterator[tuple[list[Loop], list[str]]]:
         perfect = all(f.body == (inner,) for f, inner in pairwise(band)) and band[-1].body == _innermost(band)
         if not perfect or not 2 <= len(band) <= WAVED or any(map(found.parallel, band)):
             continue
-        skewed = _skew(found, band)
+        skewed = skew(found, band)
         if skewed is None:
             continue
-        yield band, skewed
+        names, sizes = ", ".join(f.var for f in band), ", ".join("4" for _ in band)
+        if found.legal([*skewed, f"loop {loop_label(outer)}: wavefront {names}, tile {sizes}, team"]):
+            yield band, skewed
 
 
 def _innermost(band: Sequence[Loop]) -> tuple[Stmt, ...]:
@@ -75,7 +79,7 @@ def _innermost(band: Sequence[Loop]) -> tuple[Stmt, ...]:
     return tuple(s for s in band[-1].body if not any(isinstance(n, (Loop, While)) for n in walk(s)))
 
 
-def _skew(found: Patterns, band: Sequence[Loop], *, ordered: bool = False) -> list[str] | None:
+def skew(found: Patterns, band: Sequence[Loop], *, ordered: bool = False) -> list[str] | None:
     """Return the line that skews the nest by the least multiples of outer loops with which tiles are legal, or None.
 
     An empty list where none is needed. Tiles are legal where no distance of a dependence has a negative component.
