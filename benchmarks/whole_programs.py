@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
+import math
 import os
 import re
 import shutil
@@ -60,7 +61,7 @@ TARGET = "numba-cuda"
 LONGEST_S = 300.0
 """Of one run of a program."""
 LATER = 20
-"""Calls after the first one of a library."""
+"""Calls after the first one of a library, unless the user says how many."""
 CALLER = "--call-library"
 
 
@@ -146,25 +147,36 @@ def runs(program: Built, count: int, folder: Path) -> Runs:
     )  # fmt: skip
 
 
-def later_us(program: Built, options: Sequence[str], folder: Path) -> float:
+def later_us(program: Built, later: int, options: Sequence[str], folder: Path) -> float:
     """Return the microseconds of the kernels of a later call: in one process, one library is called once, one often."""
     report, often = folder / f"{program.name}.report", folder / f"{program.library.stem}_often.so"
     report.unlink(missing_ok=True)
     shutil.copy(program.library, often)
-    command = [sys.executable, __file__, CALLER, str(program.source), str(program.library), str(often), *options]
+    command = [
+        sys.executable,
+        __file__,
+        CALLER,
+        str(later),
+        str(program.source),
+        str(program.library),
+        str(often),
+        *options,
+    ]
     environment = {**os.environ, "LOOPTUNE_REPORT": str(report)}
     subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, env=environment, check=True)
     seconds = {line["device_calls"]: line["kernel_s"] for line in map(json.loads, report.read_text().splitlines())}
-    return 1e6 * float(seconds[1 + LATER] - seconds[1]) / LATER
+    if not {1, 1 + later} <= seconds.keys():
+        raise RuntimeError("a call of the library ran on the host")
+    return 1e6 * float(seconds[1 + later] - seconds[1]) / later
 
 
-def call_libraries(source: str, once: str, often: str, *options: str) -> int:
+def call_libraries(later: str, source: str, once: str, often: str, *options: str) -> int:
     """Call the function of two libraries, the second one again and again."""
     pairs = (o.removeprefix("-D").partition("=") for o in options)
     unit = load(source, defines={name: value if value else "1" for name, _, value in pairs})
     at = problem(unit.codelet, unit.values)
     arrays = at.arrays(unit.codelet, 0)
-    for path, calls in ((once, 1), (often, 1 + LATER)):
+    for path, calls in ((once, 1), (often, 1 + int(later))):
         function = getattr(ctypes.CDLL(str(Path(path).resolve())), unit.codelet.name)
         given: list[Any] = []
         for p in unit.codelet.params:
@@ -221,7 +233,8 @@ def row(program: Built, expected: str, given: argparse.Namespace, folder: Path) 
     theirs = {}
     if best is not None and match.configuration is not None and dict(best.sizes) == dict(match.configuration["sizes"]):
         theirs = swept(unit, best, target, given.seconds)
-    ours, later = runs(program, given.runs, folder), later_us(program, dataset(given), folder)
+    ours = runs(program, given.runs, folder)
+    later = later_us(program, given.later, dataset(given), folder) if given.later else math.nan
     kernels = summary(ours.kernel_us)
     level = " ".join(dict.fromkeys(re.findall(r"  ([\w ]+) match, calls", ours.said)))
     ratios = [f"{us / theirs['numba'].median_us:.3f}" if theirs else "-" for us in (kernels.median_us, later)]
@@ -272,6 +285,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--db", type=Path, required=True)
     parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--later", type=int, default=LATER, help="later calls of a library; 0 for none")
     parser.add_argument("--seconds", type=float, default=FINALS_S, help="to time one version as a sweep does")
     parser.add_argument("--dataset", default="", help="sizes, as in PAPER")
     parser.add_argument("--folder", type=Path, help="keep the programs here")

@@ -8,6 +8,7 @@ import pytest
 
 from tests.helpers import hmpp_programs, polybench_programs
 from tests.helpers.random_programs import random_program
+from tests.helpers.random_transfers import random_transfers
 from tests.helpers.whole_programs import agrees, build
 
 HERE = Path(__file__).parent / "programs"
@@ -144,3 +145,19 @@ def test_random_programs(seed: int, tmp_path: Path, driver: Path) -> None:
     """Whatever codelets a program has and however it calls them, it prints what gcc's build prints."""
     (tmp_path / "main.c").write_text(random_program(seed))
     agrees(build([tmp_path / "main.c"], tmp_path, driver))
+
+
+@pytest.mark.parametrize("seed", [4, *(pytest.param(seed, marks=pytest.mark.wide) for seed in (2, 3, 7))])
+def test_random_transfers(seed: int, tmp_path: Path, driver: Path) -> None:
+    """Copies beside kernels and memory that is used again, however late or early they are done, and with little memory.
+
+    Arrays of 5.6 MB take more than one half of the memory for transfers.
+    """
+    (tmp_path / "main.c").write_text(random_transfers(seed))
+    program = build([tmp_path / "main.c"], tmp_path, driver)
+    agrees(program)
+    wanted = program.plain("700000").out
+    for settings in ({"FAKE_CUDA_MEMORY": 18 << 20}, {"LOOPTUNE_VERBOSE": 1, "FAKE_CUDA_EAGER": 1}):
+        ran = program.on_device("700000", **settings)
+        assert (ran.code, ran.out) == (0, wanted), ran.said
+    assert any(line.endswith("beside") for line in program.on_device().log)
