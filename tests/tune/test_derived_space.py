@@ -204,6 +204,27 @@ def test_a_product_around_a_row_becomes_one_of_tiles() -> None:
         assert all("for gpu" in section for section in sections), name
 
 
+@pytest.mark.parametrize("kind", ["_Float16", "float"])
+def test_a_product_may_add_up_in_a_scalar(kind: str) -> None:
+    """As one has to of floats of 16 bits, whose sums are floats."""
+    text = f"""
+void f(int n, {kind} A[n][n], {kind} B[n][n], {kind} C[n][n]) {{
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) {{
+      float sum = 0;
+      for (int k = 0; k < n; k++) sum += A[i][k] * B[k][j];
+      C[i][j] = 2 * sum + C[i][j];
+    }}
+}}
+"""
+    analysis = Analysis(load(text).codelet)
+    (found,) = Patterns(analysis).sums
+    assert (found.product, [f.var for f in found.around], found.reused) == (True, ["i", "j"], ("A", "B"))
+    first = next(s for s in derive(analysis).split("\nor\n") if "stage A, B" in s)
+    lines = next(iter(parse(first, "<derived>"))).text.splitlines()
+    schedule(analysis, parse_lines(lines))  # which raises an error if that is illegal
+
+
 @pytest.mark.wide
 def test_two_loops_that_are_a_triangle_have_threads_for_both() -> None:
     """As after the schedule of lu, whose step updates two triangles."""

@@ -149,8 +149,11 @@ class Patterns:
         if not adds:
             return None
         target = adds[0].target
-        told = names_in(target.index) if isinstance(target, Load) else set()
-        mine = tuple(f for f in around if self.parallel(f) and f.var in told)
+        mine = self._own_loops(target.index if isinstance(target, Load) else (), around)
+        # In the loops as they stand: other forms give such a scalar copies instead.
+        if isinstance(target, Var) and len(loop.body) == 1 and not self.lines:
+            of_element = self._own_loops(_stored_at(target, around), around)
+            mine = of_element if len(of_element) > 1 else mine
         reads = [n for a in adds for n in walk(a.value) if isinstance(n, Load) and n != target]
         largest = max(reads, key=lambda n: len(n.index), default=None)
         contiguous = largest is not None and _strides(largest, loop.var)
@@ -168,6 +171,11 @@ class Patterns:
         return ReductionPattern(
             loop, mine, contiguous, tuple(reused), tuple(a for a in dict.fromkeys(across) if a in reused)
         )
+
+    def _own_loops(self, index: tuple[Expr, ...], around: tuple[Loop, ...]) -> tuple[Loop, ...]:
+        """Return the parallel loops of which each iteration has an element of its own at these subscripts."""
+        told = names_in(index)
+        return tuple(f for f in around if self.parallel(f) and f.var in told)
 
     @cached_property
     def stencils(self) -> tuple[tuple[Loop, ...], ...]:
@@ -374,6 +382,13 @@ def _adds(assign: Assign, loop: Loop) -> bool:
     index: tuple[Expr, ...] = assign.target.index if isinstance(assign.target, Load) else ()
     again = any(n == assign.target for n in walk(assign.value))
     return again and loop.var not in names_in(index)
+
+
+def _stored_at(scalar: Var, around: tuple[Loop, ...]) -> tuple[Expr, ...]:
+    """Return the subscripts of the one element in which a scalar is stored after the loop that adds up in it, or ()."""
+    beside = (s for s in (around[-1].body if around else ()) if isinstance(s, Assign) and s.target != scalar)
+    found = {a.target.index for a in beside if isinstance(a.target, Load) and any(n == scalar for n in walk(a.value))}
+    return found.pop() if len(found) == 1 else ()
 
 
 def _strides(load: Load, var: str) -> bool:
