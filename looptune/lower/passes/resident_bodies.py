@@ -272,40 +272,57 @@ class _Bodies:
     def where(self, conditions: Sequence[Expr], each: EachCell) -> tuple[Stmt, ...]:
         """Return ``each`` element of the thread whose place satisfies the conditions.
 
-        One dimension decides first: that of an equality, or the innermost one, along which a warp has neighbours, so
-        that all its lanes mostly agree. Where all elements along the other dimension do, they evaluate no condition.
+        Where an equality decides along a dimension, it decides first.
         """
         asked = list(dict.fromkeys(conditions))
         some = tuple(dict.fromkeys(ends[0] for c in asked if (ends := self.ends(c)) is not None))
         free = tuple(c for c in asked if not names_in(c) & set(self.names))
         left = [c for c in asked if c not in free]
-        equal = [d for d, name in enumerate(self.names)
-                 if any(isinstance(c, Binary) and c.op == "==" and names_in(c) & set(self.names) == {name}
-                        for c in asked)]  # fmt: skip
-        outer = equal[0] if equal else self.rank - 1
-        order = (outer, *(d for d in range(self.rank) if d != outer))
+        decided = {self.along_one(c) for c in asked if isinstance(c, Binary) and c.op == "=="}
+        equal = [d for d, name in enumerate(self.names) if name in decided]
         self.read = {}
-        chosen = self.chosen(order, left, each, alike=not equal)
-        ahead = (*self.reads(None), *(self.reads(order[-1]) if self.rank > 1 else ()))
-        return under((*some, *(c for c in free if c not in some)), (*ahead, *chosen))
+        if self.rank == 1:
+            chosen = self.nested((0,), {}, left, each)
+        elif equal:
+            chosen = self.flagged((equal[0], 1 - equal[0]), left, each)
+        else:
+            chosen = self.most_rows(left, each)
+        return under((*some, *(c for c in free if c not in some)), (*self.reads(None), *chosen))
 
-    def chosen(self, order: Sequence[int], asked: list[Expr], each: EachCell, *, alike: bool) -> tuple[Stmt, ...]:
-        """Return ``each`` element; with ``alike`` also without what is asked along the last dimension of ``order``."""
+    def along_one(self, c: Expr) -> str:
+        """Return the name of the place on which alone a condition depends, or ""."""
+        names = names_in(c) & set(self.names)
+        return min(names) if len(names) == 1 else ""
+
+    def most_rows(self, asked: list[Expr], each: EachCell) -> tuple[Stmt, ...]:
+        """Return ``each`` element; where all rows of a thread are asked for, they evaluate no condition.
+
+        Then columns decide first, on which the lanes of a warp mostly agree. The rows of a warp are the same: where
+        only some of them are asked for, which in each iteration few warps have, rows decide first.
+        """
+        rows = [c for c in asked if self.along_one(c) == self.names[0]]
+        ends = [self.ends(c) for c in rows]
+        inside = [end[1] for end in ends if end is not None and end[1] is not None]
+        some = self.flagged((0, 1), asked, each)
+        if len(inside) < len(rows):
+            return some
+        every = self.nested((1, 0), {}, [c for c in asked if c not in rows], each)
+        every = (*self.reads(0), *every)
+        return (If(conjunction(inside), every, some),) if inside else every
+
+    def flagged(self, order: Sequence[int], asked: list[Expr], each: EachCell) -> tuple[Stmt, ...]:
+        """Return ``each`` element; what is asked along the last dimension of ``order`` are bits of one number."""
         last, inner = order[-1], self.names[order[-1]]
-        alone = [c for c in asked if names_in(c) & set(self.names) == {inner}]
-        if self.rank == 1 or not alone or self.whole.each[last] > MOST_FLAGS:
-            return self.nested(order, {}, asked, each)
-        others = [c for c in asked if c not in alone]
+        alone = [c for c in asked if self.along_one(c) == inner]
+        if not alone or self.whole.each[last] > MOST_FLAGS:
+            plain = self.nested(order, {}, asked, each)
+            return (*self.reads(last), *plain)
         flags = Var(f"within{next(self.numbers)}{POINT}")
         bits = [Binary("<<", _every(substitute(c, {inner: self.along(last, n)}) for c in alone), Const(n))
                 for n in range(self.whole.each[last])]  # fmt: skip
         made = Assign(flags, reduce(lambda a, b: Binary("|", a, b), bits))
-        some = (made, *self.nested(order, {}, others, each, flags))
-        every = [ends[1] for c in alone if (ends := self.ends(c)) is not None]
-        inside = tuple(c for c in every if c is not None)
-        if not alike or len(inside) < len(alone):
-            return some
-        return (If(conjunction(inside), self.nested(order, {}, others, each), some),)
+        chosen = self.nested(order, {}, [c for c in asked if c not in alone], each, flags)
+        return (*self.reads(last), made, *chosen)
 
     def reads(self, d: int | None, n: int | None = None) -> Iterator[Stmt]:
         """Yield what puts operands along a dimension in registers: that of one element, or of all."""
