@@ -136,7 +136,8 @@ class _Builder:
             if whole and isinstance(p.type, c_ast.Struct) and p.name in self.written:
                 yield c_ast.Declare(f"{p.name}#0", p.type, c_ast.Name(p.name, span=p.span), span=p.span)
         used = used_names((self.function.body,))
-        for d in self.file.globals:
+        # where pointers are numbers, a struct of the file has its place in memory and any value
+        for d in () if self.chosen.addresses else self.file.globals:
             if isinstance(d.type, c_ast.Struct) and d.const and d.init and d.name not in taken and d.name in used:
                 yield replace(d, name=f"{d.name}#0", static=False)
 

@@ -213,3 +213,22 @@ void f(s *p, double *y, int n, int m) { for (int i = 0; i < n; i++) p->x[i] = h(
 void g(s *p, double *y, int n, int m) { for (int i = 0; i < n; i++) y[m] = k(&m); }
 """)
     assert [n.codelet is not None for n in survey(path).nests] == [True, False]
+
+
+def test_a_constant_struct_of_the_file_is_memory(tmp_path: Path) -> None:
+    """Where pointers are numbers, its initial values are not known."""
+    path = tmp_path / "constant.c"
+    path.write_text("""typedef struct { int m; double e; } par;
+typedef struct node { double *s; struct node *next; double a; } node;
+static const par defaults = { 6, 1e-5 };
+void *get(int n);
+int f(int n, par *given) {
+  par p = given ? *given : defaults;
+  node *it = 0, *lm = get(p.m);
+  for (int i = 0; i < p.m; i++) { it = &lm[i]; it->a = defaults.e; it->s = get(n); }
+  return it != 0;
+}
+""")
+    (nest,) = survey(path).nests
+    assert nest.codelet is not None
+    assert "defaults_address" in {p.name for p in nest.codelet.params}
