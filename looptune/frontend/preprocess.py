@@ -195,6 +195,7 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
         self.defined: list[Span] = []
         self.expanding = Span(path, 1, 1)
         self.pinned: frozenset[str] = frozenset()
+        self.numbered: dict[str, list[tuple[int, int]]] = {}
         usual = predefined()
         given = {} if begin is None else {n: v for n, v in begin.items() if n[0] != "_" and usual.get(n) != v}
         first = usual if begin is None else {n: v for n, v in begin.items() if n not in given}
@@ -206,6 +207,17 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
         self.pinned = frozenset(defines)
         for folder in include_dirs:
             self.add_path(str(folder))
+
+    @property
+    def linemacro(self) -> int:
+        """The value of ``__LINE__``, which ``#line`` directives change; pcpp sets it to the number in the file."""
+        own = [(at, number) for at, number in self.numbered.get(self.expanding.file, ()) if at <= self.line_in_file]
+        at, number = own[-1] if own else (0, 0)
+        return self.line_in_file - at + number
+
+    @linemacro.setter
+    def linemacro(self, line: int) -> None:
+        self.line_in_file = line
 
     def line_span(self, file: str, line: int) -> Span:
         """Return the whole of one line, its first non-blank column first."""
@@ -471,6 +483,10 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
         if directive.value == "error":
             self.fail(ParseError(f"#error {''.join(t.value for t in toks)}", where))
             raise pcpp.OutputDirective(pcpp.Action.IgnoreAndRemove)
+        values = [t.value for t in toks if t.type not in self.t_WS]
+        said = (values[0] if values else "") if directive.value == "line" else directive.value
+        if said.isdecimal():
+            self.numbered.setdefault(where.file, []).append((where.line + 1, int(said)))
         if directive.value != "pragma":
             return True
         lines = [self.line_span(*precedingtoks[0].origin[:2])]

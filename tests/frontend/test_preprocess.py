@@ -18,6 +18,19 @@ from tests.helpers import cross_check
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
 TEXTS = {
+    "lines that #line numbers": """
+#define HERE(x) ((x) * 2 + __LINE__)
+#if 0
+#line 900
+#endif
+void f(int n, int a[n]) {
+  for (int i = 0; i < n; i++) a[i] = __LINE__ + HERE(__LINE__);
+#line 30
+  for (int i = 0; i < n; i++) a[i] += __LINE__ * 1000;
+# 50 "grammar.y"
+  for (int i = 0; i < n; i++)
+    a[i] += HERE(3) * 100000;
+}""",
     "a comment that ends in a backslash": r"""
 void f(int n, int a[n]) {
   // C:\data\

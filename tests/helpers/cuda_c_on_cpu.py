@@ -28,7 +28,7 @@ _MMA_OF_PAIRS = re.compile(
 _ROUND = re.compile(r'asm\("cvt\.r..?\.(\w+)\.f32 [^;]*;" : "=r"\((\w+)\) : (.*?)\);')
 _MATRICES = re.compile(r'asm volatile\("ldmatrix\.[^;]*;".*?from \+ (.*?)\)\) : "memory"\);', re.DOTALL)
 _DYNAMIC = re.compile(r"extern __shared__ (.*)\[\];")
-_HELD = re.compile(r"__shared__ (\w+) (\w+_held__kept)\[(\d+)\];")
+_HELD = re.compile(r"__shared__ ([\w ]+) (\w+_held__kept)\[(\d+)\];")
 """What a block keeps in shared memory while it waits for others."""
 _TOGETHER = re.compile(r"launch_together\((\d+), (\d+), \d+, stream, (\w+), (.*)\);")
 _COPY = re.compile(r'asm volatile\("cp\.async\.c.\.shared\.global .*?, (\d+), %2;"\s*: : [^;]*;')

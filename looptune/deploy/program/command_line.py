@@ -21,7 +21,7 @@ _SEPARATE = frozenset((
 ))  # fmt: skip
 """Options of gcc whose value is the next argument."""
 _OF_PREPROCESSOR = re.compile(
-    r"-(?:D|U|I|M|W|w$|std=|ansi$|pedantic|trigraphs$|include$|imacros$|isystem$|iquote$|idirafter$|x$|nostdinc|undef$"
+    r"-(?:D|U|I|M|W|w$|std=|ansi$|pedantic|trigraphs$|include$|imacros$|isystem|iquote|idirafter|x$|nostdinc|undef$"
     r"|P$|C$|CC$|fsyntax-only$)"
 )
 """Options for the user's own text, which generated files are compiled without."""
@@ -130,8 +130,7 @@ def _expanded(arguments: Sequence[str]) -> list[str]:
 
 def _add_folder(option: Sequence[str], folders: list[Path]) -> None:
     """Add a folder in which headers are looked up."""
-    first = option[0]
-    if first.startswith("-I") and Path(first[2:]).is_dir():
-        folders.append(Path(first[2:]))
-    elif first in ("-isystem", "-iquote", "-idirafter") and Path(option[1]).is_dir():
-        folders.append(Path(option[1]))
+    joined = re.fullmatch(r"(-I|-isystem|-iquote|-idirafter)(.*)", option[0], re.DOTALL)
+    named = None if joined is None else joined[2] or "".join(option[1:])
+    if named and Path(named).is_dir():
+        folders.append(Path(named))

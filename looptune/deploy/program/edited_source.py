@@ -27,6 +27,8 @@ from looptune.ir.nodes import Array
 
 _TODO, _EXPECTED = "looptune_todo", "looptune_expected"
 NO_CALLS = CodeletCalls()
+_LINE_DIRECTIVE = re.compile(r'^[ \t]*#[ \t]*(?:line[ \t]+)?(\d+)(?:[ \t]+("(?:[^"\\\n]|\\.)*"))?[^\n]*', re.MULTILINE)
+"""A directive that gives the next line a number, and maybe the file a name, as generators of parsers write it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,4 +205,8 @@ def _line(text: str, path: str, at: int) -> str:
     """Return what keeps the line numbers where the text at a place begins a line, and may be a preprocessor's line."""
     if at == 0 or text[at - 1] != "\n":
         return " "
-    return f"\n#line {text.count(chr(10), 0, at) + 1} {quote(path)}\n"
+    number, name = text.count("\n", 0, at) + 1, quote(path)
+    for said in _LINE_DIRECTIVE.finditer(text, 0, at):
+        number = int(said[1]) + text.count("\n", said.end(), at) - 1
+        name = said[2] or name
+    return f"\n#line {number} {name}\n"

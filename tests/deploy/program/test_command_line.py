@@ -41,6 +41,15 @@ def test_a_usual_command() -> None:
     assert said.code_options == ("-O2", "-march=native", "-g")
 
 
+def test_folders_of_headers(tmp_path: Path) -> None:
+    """A folder may follow its option in the same word or in the next one."""
+    for option in ("-I", "-isystem", "-iquote", "-idirafter"):
+        for words in ([option, str(tmp_path)], [option + str(tmp_path)]):
+            said = parse(["a.c", *words])
+            assert said.include_dirs == (tmp_path,)
+            assert said.code_options == ()
+
+
 def test_options_with_values_that_look_like_inputs() -> None:
     """The value of an option is no input."""
     said = parse(["-c", "a.c", "-include", "pre.h", "-MF", "a.d", "-isystem", ".", "-x", "c", "-UN", "-DN", "-UN"])

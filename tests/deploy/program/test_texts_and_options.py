@@ -84,6 +84,20 @@ def test_files_of_every_kind(name: str, ends: str, mark: str, tmp_path: Path) ->
     assert "calls on the host: 1" in printed(tmp_path, "own", LOOPTUNE_VERBOSE="1")
 
 
+def test_lines_that_the_text_numbers(tmp_path: Path) -> None:
+    """A text that a generator wrote keeps the numbers and the names that it gives to its lines."""
+    (tmp_path / "a.c").write_text(
+        '#include <stdio.h>\nstatic double a[9];\n#line 700 "gram.y"\nvoid f(int n)\n{\n#pragma scop\n'
+        "    for (int i = 0; i < n; i++)\n        a[i] += __LINE__;\n#pragma endscop\n"
+        '    printf("%d %s\\n", __LINE__, __FILE__);\n}\n#line 20\n'
+        'int main(void) { f(9); printf("%g %d\\n", a[3], __LINE__); return 0; }\n'
+    )
+    subprocess.run(["gcc", "a.c", "-o", "plain"], cwd=tmp_path, check=True)
+    made = looptune("cc", "a.c", "--arch", "none", "-o", "own", cwd=tmp_path)
+    assert (made.code, made.err) == (0, "")
+    assert printed(tmp_path, "own") == printed(tmp_path, "plain")
+
+
 @pytest.mark.parametrize(
     ("compiler", "standard"),
     [
