@@ -91,18 +91,18 @@ class Runs:
     from_bytes: int
 
 
-def built(source: Path, folder: Path, options: Sequence[str], arch: str, db: Path) -> Built:
-    """Build both programs, unless they are there."""
+def built(source: Path, folder: Path, given: argparse.Namespace, arch: str) -> Built:
+    """Build both programs, and the library if it is to be called, unless they are there."""
     name = "_".join(source.resolve().relative_to(ROOT).with_suffix("").parts[1:])
     found = Built(
         name, source, folder / f"{name}.gcc", folder / name, folder / f"libof_{re.sub(r'[^A-Za-z0-9]', '_', name)}.so"
     )
-    common = [str(source), "-O2", "-w", *options, "-lm", "-o"]
-    own = [sys.executable, "-m", "looptune", "cc", "--arch", arch, "--db", str(db), *common]
+    common = [str(source), "-O2", "-w", *dataset(given), "-lm", "-o"]
+    own = [sys.executable, "-m", "looptune", "cc", "--arch", arch, "--db", str(given.db), *common]
     commands = {
         found.plain: ["gcc", *common, str(found.plain)],
         found.accelerated: [*own, str(found.accelerated)],
-        found.library: [*own, str(found.library), "--shared"],
+        **({found.library: [*own, str(found.library), "--shared"]} if given.later else {}),
     }
     for path, command in commands.items():
         if not path.exists():
@@ -261,10 +261,9 @@ def rows(given: argparse.Namespace, folder: Path) -> Iterator[str]:
     What is timed has the machine for itself.
     """
     arch = targets.resolve(TARGET, CACHE).machine().facts.arch
-    options = dataset(given)
     files = given.files or sorted(ROOT.glob("polybench/*.c"))
     with ThreadPoolExecutor(max(1, (os.cpu_count() or 2) // 2)) as pool:
-        programs = list(pool.map(lambda f: built(f, folder, options, arch, given.db), files))
+        programs = list(pool.map(lambda f: built(f, folder, given, arch), files))
         expected: dict[str, Future[str]] = {
             p.name: pool.submit(printed_by_gcc, p, given.outputs) for p in programs if not p.said
         }
