@@ -229,6 +229,10 @@ def test_verbose(programs: Programs) -> None:
     )
     assert re.fullmatch(re.escape(here) + pattern, at_exit)
     assert level == f"{here}  same device match, calls: 2; directives: tile i:128"
+    # The device is busy while the launches of a call are queued, and none of that is a transfer of the program.
+    words = [line.split(" ")[0] for line in ran.log]
+    assert all(words[k - 2 : k] == ["to", "set"] for k, word in enumerate(words) if word == "launch")
+    assert ran.count("to") > programs.right("call", "1000", "axpy", "2").count("to")
 
 
 def test_fork(programs: Programs) -> None:
