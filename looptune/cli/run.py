@@ -36,6 +36,13 @@ from looptune.core.process_clock import seconds_running
 from looptune.core.settings import DATABASE, FINALS_S, OBJECTIVES, REPORTS, TIMEOUT_S
 
 STOPPED = 130
+PRELOADED = (
+    "looptune.tune.measure.evaluate", "looptune.tune.session.finals", "looptune.tune.session.predicted_time",
+    "looptune.runtime.cuda_device", "looptune.backends.numba_cuda.backend", "looptune.backends.cuda.cuda_c",
+)  # fmt: skip
+"""What the processes of a sweep on a GPU import, a second's work."""
+DRIVERS = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
+"""One of these is there where NVIDIA's driver is; the second on Windows."""
 RESUMES = "stopped; the measurements are saved: run the same command again to continue"
 
 
@@ -189,6 +196,8 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     Results are kept in a database and written as reports.
     """
     from looptune.core import cache_folder
+
+    copied = _preloads(options)  # at the same time as this process imports the rest
     from looptune.report import result_table
     from looptune.tune.execution.local_executor import open_executor
     from looptune.tune.results import studies
@@ -228,7 +237,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     say = click.echo if not (quiet or as_json) else _nothing
     results: list[Any] = []
     troubles: list[str] = []
-    with open_executor(options["cluster"], options["devices"], warn) as executor:
+    with open_executor(options["cluster"], options["devices"], warn, copied=copied) as executor:
         # Mistakes show before anything is measured; then one target after the other, for they may share a device.
         ready = [[prepare_all(request, executor) for request in own] for own in requests]
         for group in (group for own in ready for group in concurrent_groups(own, executor)):
@@ -257,6 +266,17 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
         click.echo(RESUMES, err=True)
         return STOPPED
     return 0 if all(r.versions.get("timed") for r in results) else 1
+
+
+def _preloads(options: Mapping[str, Any]) -> bool:
+    """Start to import what the processes of a sweep on an NVIDIA GPU need, and tell whether there will be one."""
+    from looptune.tune.execution.process import preload
+
+    on_gpu = any(p.exists() for p in DRIVERS) and not {*options["target"].split(",")} <= {"numba-cpu", "opencl"}
+    if not options["sweep"] or options["cluster"] is not None or not on_gpu:
+        return False
+    preload(PRELOADED)
+    return True
 
 
 def _programs(

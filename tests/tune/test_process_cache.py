@@ -306,8 +306,8 @@ class Counted:
     def __init__(self) -> None:
         self.lives: list[WorkerProcess] = []
 
-    def __call__(self, setup: Setup, limit_s: float) -> WorkerProcess:
-        self.lives.append(spawn(setup, limit_s))
+    def __call__(self, setup: Setup, limit_s: float, *, copied: bool = False) -> WorkerProcess:
+        self.lives.append(spawn(setup, limit_s, copied=copied))
         return self.lives[-1]
 
 

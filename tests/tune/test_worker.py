@@ -16,6 +16,7 @@ import pytest
 
 from looptune.core.errors import TargetError
 from looptune.runtime.outcome import Crashed, TimedOut
+from looptune.tune.execution.process import ProcessCache, preload
 from looptune.tune.execution.worker import Worker, run_one, wait
 from looptune.tune.execution.worker_loop import TaskError, TaskResult, excluded_from_limit
 from tests.helpers.paths import ROOT
@@ -32,9 +33,15 @@ def dying_setup() -> Callable[..., Any]:
     os._exit(9)
 
 
-@pytest.fixture(scope="module")
-def worker() -> Iterator[Worker]:
-    with Worker(partial(setup, 100), limit_s=1.0) as worker:
+@pytest.fixture(scope="module", params=["new", "copied"])
+def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
+    """A worker whose processes are new interpreters, and one whose processes are copies of a preloaded one."""
+    if request.param == "copied":
+        preload(["tests.helpers.worker_tasks"])
+    with (
+        ProcessCache(copied=request.param == "copied") as spares,
+        Worker(partial(setup, 100), limit_s=1.0, spares=spares) as worker,
+    ):
         yield worker
 
 
@@ -198,7 +205,7 @@ ORPHANS = """
 import sys
 import time
 sys.path.insert(0, sys.argv[1])
-from looptune.tune.execution.process import ProcessCache
+from looptune.tune.execution.process import ProcessCache, preload
 from looptune.tune.execution.pool import Pool
 from looptune.tune.execution.worker import Worker, wait
 from tests.helpers.worker_tasks import one, setup
@@ -213,6 +220,10 @@ for n, worker in enumerate(pool.workers):
 spare = Worker(setup, 60.0, spares=ProcessCache())
 pids.append(one(spare, "pid").value)
 spare.close()
+preload(["looptune.core.errors"])
+copies = [Worker(setup, 60.0, spares=ProcessCache(copied=True)) for _ in range(2)]
+pids += [one(copy, "pid").value for copy in copies]
+copies[0].submit(1, "spin", 60)
 pool.workers[1].submit(1, "sleep", 60)
 pool.workers[2].submit(2, "spin", 60)
 wait(pool.workers, 0.3)
@@ -227,7 +238,7 @@ def test_workers_die_with_a_killed_coordinator():
     process = subprocess.Popen([sys.executable, "-c", ORPHANS, str(ROOT)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     pids = [int(pid) for pid in process.stdout.readline().split()]
-    assert len(pids) == 4
+    assert len(pids) == 6
     assert not any(gone(pid) for pid in pids)
     process.kill()
     process.wait()

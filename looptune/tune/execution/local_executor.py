@@ -251,10 +251,15 @@ class LocalWorkers:
 
 
 @contextmanager
-def open_executor(cluster: str | None, devices: str | None, warn: Callable[[str], None]) -> Iterator[Executor]:
-    """Yield the executor for --cluster and --devices; ``warn`` is called for workers that a cluster leaves out."""
+def open_executor(
+    cluster: str | None, devices: str | None, warn: Callable[[str], None], *, copied: bool = False
+) -> Iterator[Executor]:
+    """Yield the executor for --cluster and --devices; ``warn`` is called for workers that a cluster leaves out.
+
+    ``copied``: processes of this machine are copies of the one that ``process.preload`` has started.
+    """
     if cluster is None:
-        with ProcessCache() as spares:
+        with ProcessCache(copied=copied) as spares:
             yield LocalExecutor(devices, spares)
         return
     if devices is not None:

@@ -7,6 +7,9 @@
 A process needs seconds before its first task, for its imports and a context on its device; the cache therefore keeps
 idle processes for the next kernel. Processes of one ``kind`` may replace each other: those that compile, or those that
 measure on one device. A process keeps its set-up until another one is requested.
+
+A process is a new interpreter, or a copy of one that has already imported what all need (``preload``): that takes
+milliseconds. What is copied has used no device and has no threads of its own.
 """
 
 from __future__ import annotations
@@ -18,8 +21,8 @@ import signal
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from multiprocessing import connection, get_context, resource_tracker
-from multiprocessing.context import SpawnProcess
+from multiprocessing import connection, forkserver, get_context, resource_tracker
+from multiprocessing.context import ForkServerProcess, SpawnProcess
 from pathlib import Path
 from typing import Any, Self
 
@@ -43,7 +46,7 @@ class WorkerProcess:
     it has had another set-up before; ``superseded``: set-ups under way of which its message is still to come.
     """
 
-    process: SpawnProcess
+    process: SpawnProcess | ForkServerProcess
     link: connection.Connection
     log: int
     log_path: Path
@@ -95,11 +98,28 @@ class WorkerProcess:
             self.link.send_bytes(message)
 
 
-def spawn(setup: Setup, limit_s: float) -> WorkerProcess:
-    """Return a new process that is set up by ``setup``, in ``limit_s`` seconds."""
+def preload(modules: Sequence[str]) -> None:
+    """Start the process of which others are copies, and let it import these modules; return at once.
+
+    What cannot be imported is left out. The copies have the environment of this moment.
+    """
+    _set_environment()
+    get_context("forkserver").set_forkserver_preload(list(modules))
+    forkserver.ensure_running()
+
+
+def _set_environment() -> None:
     # Else its threads keep their cores for a tenth of a second after each product, which others are timed in.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "10")
-    context = get_context("spawn")
+
+
+def spawn(setup: Setup, limit_s: float, *, copied: bool = False) -> WorkerProcess:
+    """Return a new process that is set up by ``setup``, in ``limit_s`` seconds.
+
+    ``copied``: it is a copy of the process that ``preload`` has started.
+    """
+    _set_environment()
+    context = get_context("forkserver") if copied else get_context("spawn")
     ours, theirs = context.Pipe()
     log, path = tempfile.mkstemp(prefix=f"{cache_folder.process_prefix()}worker-")
     process = context.Process(target=serve, args=(theirs, setup, path), daemon=True)
@@ -116,9 +136,13 @@ def spawn(setup: Setup, limit_s: float) -> WorkerProcess:
 
 
 class ProcessCache:
-    """Idle processes by kind, which the next set-up of that kind reuses."""
+    """Idle processes by kind, which the next set-up of that kind reuses.
 
-    def __init__(self) -> None:
+    ``copied``: new processes are copies of a preloaded one.
+    """
+
+    def __init__(self, *, copied: bool = False) -> None:
+        self.copied = copied
         self._idle: dict[str, list[WorkerProcess]] = {}
 
     def __enter__(self) -> Self:
@@ -141,7 +165,7 @@ class ProcessCache:
     def start(self, kind: str, count: int, setup: Setup, limit_s: float) -> None:
         """Start processes until there are ``count`` idle ones of the kind; the imports of ``setup`` take seconds."""
         for _ in range(count - len(self._idle.get(kind, []))):
-            self.keep(kind, spawn(setup, limit_s))
+            self.keep(kind, spawn(setup, limit_s, copied=self.copied))
 
     def keep(self, kind: str, life: WorkerProcess) -> None:
         """Keep a process without a task; it belongs to the cache from now on."""

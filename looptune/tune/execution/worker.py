@@ -93,7 +93,7 @@ class Worker:
             spare = None if self._spares is None else self._spares.take(self._kind, pickle.dumps(self._setup))
             if spare is not None:
                 spare.begin(self._setup, self.start_limit_s)
-            self._life = spawn(self._setup, self.start_limit_s) if spare is None else spare
+            self._life = self._new() if spare is None else spare
 
     def submit(self, key: Any, *task: Any) -> None:
         """Run the task; ``key`` identifies its reply."""
@@ -185,7 +185,10 @@ class Worker:
         task = self._task
         self.end()
         self._task = task
-        self._life = spawn(self._setup, self.start_limit_s)
+        self._life = self._new()
+
+    def _new(self) -> WorkerProcess:
+        return spawn(self._setup, self.start_limit_s, copied=self._spares is not None and self._spares.copied)
 
     def _send(self, life: WorkerProcess) -> None:
         assert self._task is not None, "there is a task to send"

@@ -15,7 +15,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from multiprocessing import parent_process
+from multiprocessing import forkserver, parent_process
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -147,6 +147,13 @@ def _redirect(log: str) -> None:
 
 
 def _die_with_parent() -> None:
+    # The process of which this one may be a copy is its parent, and lives as long as one of its copies says that it is
+    # needed: without that, it ends with the coordinator.
+    server = getattr(forkserver, "_forkserver", None)
+    needed = getattr(server, "_forkserver_alive_fd", None)
+    if server is not None and needed is not None:
+        os.close(needed)
+        server._forkserver_alive_fd = None
     # Two ways, for neither covers all: the signal reaches a process whose interpreter is stuck in native code, the
     # thread works on every system, and where the parent was gone before the signal was asked for.
     if sys.platform == "linux":

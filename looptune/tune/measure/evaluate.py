@@ -14,8 +14,9 @@ further. A version that is far slower than the best is not measured to its end (
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -90,6 +91,16 @@ class KernelBuilder:
             return PreparedVersion(key, task)
         return PreparedVersion(key, task, self.predict(plans.timed), tuple(_ahead(step, task)))
 
+    def predicted(self, configurations: Sequence[Configuration]) -> dict[str, float]:
+        """Return the predicted microseconds of those of the versions that can be mapped, by their texts."""
+        found: dict[str, float] = {}
+        for configuration in configurations:
+            with contextlib.suppress(DirectiveError, IllegalTransform, ParseError, ResourceError):
+                plan = plans_of(self.job, self.scheduled(configuration).codelet, "").timed
+                if self.predict is not None:
+                    found[configuration.text] = self.predict(plan)
+        return found
+
     def build_ahead(self, ahead: Ahead) -> None:
         """Compile kernels of a build to come."""
         step = replace(ahead.task.load(), at_prime_sizes=ahead.at_prime_sizes)
@@ -138,14 +149,16 @@ def _no_task(*task: Any) -> None:
 
 def compiler(
     job: Job, context: Context, predict: Callable[[Plan], float] | None = None
-) -> Callable[[str, Any], PreparedVersion | PickledValue | Outcome | None]:
+) -> Callable[[str, Any], PreparedVersion | PickledValue | Outcome | dict[str, float] | None]:
     """Return the set-up of a compiling worker."""
     lab = KernelBuilder(job, context, predict)
 
-    def work(step: str, given: Any) -> PreparedVersion | PickledValue | Outcome | None:
+    def work(step: str, given: Any) -> PreparedVersion | PickledValue | Outcome | dict[str, float] | None:
         match step:
             case "prepare":
                 return lab.prepare(given)
+            case "predict":
+                return lab.predicted(given)
             case "ahead":
                 lab.build_ahead(given)
                 return None

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import ceil, inf
 from statistics import median
 from typing import Self
 
 from looptune.core.errors import UsageError
+from looptune.tune.space.space import Configuration
 from looptune.tune.store.searches import Recording
 from looptune.tune.strategies import Strategy, named, names
 
@@ -124,17 +125,41 @@ def evaluations_at_most(recording: Recording, budget: int | None) -> int | None:
     return ceil(SHARE * recording.versions) if budget is None and recording.versions > LARGE else budget
 
 
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What is known before a search: versions that are fast elsewhere, best first, and predicted costs by text."""
+
+    fast: tuple[Configuration, ...] = ()
+    predicted_us: Mapping[str, float] = field(default_factory=dict)
+
+    def informed(self, strategy: Strategy) -> Strategy:
+        """Return the strategy with what is known."""
+        strategy = strategy.with_predictions(self.predicted_us) if self.predicted_us else strategy
+        return strategy.begin_with(self.fast) if self.fast else strategy
+
+
+NOTHING = Knowledge()
+
+
 def compare(
-    recording: Recording, strategies: Sequence[type[Strategy]], repeats: int, seed: int, budget: int | None
+    recording: Recording,
+    strategies: Sequence[type[Strategy]],
+    repeats: int,
+    seed: int,
+    budget: int | None,
+    known: Knowledge = NOTHING,
+    enough: float = 1.0,
 ) -> Comparison:
     """Replay each strategy with the seeds ``seed .. seed + repeats - 1``, or once if it does not use a seed.
 
-    ``budget`` limits the evaluations of each search; see ``evaluations_at_most``.
+    ``budget`` limits the evaluations of each search; see ``evaluations_at_most``. ``known``: of versions of the
+    recording. A search ends when its best is within ``enough`` times the best of all.
     """
     book = RecordingIndex.of(recording)
     budget = evaluations_at_most(recording, budget)
     traces = {
-        s.name: tuple(search(book, s, seed + k, budget) for k in range(repeats if s.seeded else 1)) for s in strategies
+        s.name: tuple(search(book, s, seed + k, budget, known, enough) for k in range(repeats if s.seeded else 1))
+        for s in strategies
     }
     return Comparison(recording, traces)
 
@@ -154,11 +179,18 @@ class RecordingIndex:
         return cls(recording, numbers, tuple(recording.seconds()), recording.best_us)
 
 
-def search(book: RecordingIndex, kind: type[Strategy], seed: int, budget: int | None) -> Trace:
-    """Run one search until it ends, has made ``budget`` evaluations, or has the best version as its incumbent."""
-    account = _Account(book, random.Random(seed))
+def search(
+    book: RecordingIndex,
+    kind: type[Strategy],
+    seed: int,
+    budget: int | None,
+    known: Knowledge = NOTHING,
+    enough: float = 1.0,
+) -> Trace:
+    """Run one search until it ends, has made ``budget`` evaluations, or is within ``enough`` times the best."""
+    account = _Account(book, random.Random(seed), enough)
     table = book.recording.table
-    strategy = kind(table, seed)
+    strategy = known.informed(kind(table, seed))
     opened: deque[tuple[int, float | None]] = deque()
     while (budget is None or account.evaluations < budget) and not account.done:
         configuration = strategy.ask()
@@ -174,8 +206,8 @@ def search(book: RecordingIndex, kind: type[Strategy], seed: int, budget: int | 
 class _Account:
     """The answers, and what they would have cost."""
 
-    def __init__(self, book: RecordingIndex, rng: random.Random) -> None:
-        self._book, self._rng = book, rng
+    def __init__(self, book: RecordingIndex, rng: random.Random, enough: float) -> None:
+        self._book, self._rng, self._enough_us = book, rng, enough * book.best_us
         self._seen: set[str] = set()
         self._told: dict[int, tuple[int, float]] = {}
         self._incumbent: int | None = None
@@ -187,7 +219,7 @@ class _Account:
     @property
     def done(self) -> bool:
         """Return whether nothing can be gained; with noise the incumbent may still be displaced."""
-        return not self._noisy and bool(self.steps) and self.steps[-1].cost_us <= self._book.best_us
+        return not self._noisy and bool(self.steps) and self.steps[-1].cost_us <= self._enough_us
 
     def answer(self, number: int, trials: int | None) -> tuple[int, float | None]:
         """Return the row and the cost told."""

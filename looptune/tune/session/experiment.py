@@ -36,7 +36,7 @@ from looptune.tune.measure.reference import ReferenceResult
 from looptune.tune.session import dump, transfer
 from looptune.tune.session.budget import Budget, search_budget
 from looptune.tune.session.conclude import finish
-from looptune.tune.session.predicted_time import time_model
+from looptune.tune.session.predicted_time import predict_spaces, time_model
 from looptune.tune.session.prepare import PreparedRun, single_version_command
 from looptune.tune.session.sweep import Part, sweeps
 from looptune.tune.session.transfer_prior import transfer_prior
@@ -53,6 +53,8 @@ FEW = 4
 """Versions, the default among them: a smaller budget is for what the user asks for."""
 GUESSES = 4
 """The first of them may be illegal, or take long to compile."""
+PEAKS_S = 20.0
+"""A budget of fewer seconds is not spent on measuring the peaks of the device."""
 COPIES = 6
 """Bytes on a device for each of a kernel's: what is measured, as it was and as it should be; as much is left free."""
 CONTEXT_BYTES = 2**30
@@ -81,16 +83,17 @@ def run_all(
     request = one.request
     labs = [KernelBuilder(p.job, p.context) for p in prepared]
     budget = one.budget if request.sweep else Budget(count=1)
+    searches = predict_spaces(prepared, [_strategy(p, budget, store) for p in prepared], executor)
     parts = [
         Part(
             KernelBuilder(p.job, p.context, time_model(p)),
-            _strategy(p, budget, store),
+            strategy,
             p.model,
             single_version_command(p),
             _on_one_core(p, lab, budget),
             guesses(p, lab, budget),
         )
-        for lab, p in zip(labs, prepared, strict=True)
+        for lab, p, strategy in zip(labs, prepared, searches, strict=True)
     ]
     if request.sweep and budget.seconds is not None:
         before_s = request.started_s + one.prepared_s + time.monotonic() - begun
@@ -167,12 +170,19 @@ def _with_share(prepared: PreparedRun, share: int | None) -> PreparedRun:
 def _with_ceiling(prepared: PreparedRun, executor: Executor) -> PreparedRun:
     """Return the job with the roofline of its device, unless the device is on another machine.
 
-    The peaks of a device are measured before the first sweep on it, and then cached.
+    The peaks of a device are measured before the first sweep on it, and then cached. That takes seconds, which a short
+    budget of time is not for: it uses peaks that are cached, and is without a roofline where there are none.
     """
     job, machine = prepared.job, executor.machine(prepared.model)
     if machine is None or machine.facts.target not in peak_rates.KNOWN:
         return prepared
-    peaks = peak_rates.peak_rates(machine, job.target.backend(), job.cache)
+    budget_s = math.inf if prepared.budget.seconds is None else prepared.budget.seconds
+    if budget_s < PEAKS_S and prepared.request.sweep:
+        peaks = peak_rates.cached_rates(machine.facts, job.cache)
+    else:
+        peaks = peak_rates.peak_rates(machine, job.target.backend(), job.cache)
+    if peaks is None:
+        return prepared
     least = work_bounds.minimum_work(KernelBuilder(job, prepared.context).analysis.model, prepared.sizes)
     ceiling = Roofline(least, peaks, machine.facts.cache_bytes, machine.cold)
     return replace(prepared, job=replace(job, ceiling=ceiling))

@@ -1,18 +1,32 @@
-"""The predicted times of the versions of a sweep: which of them are built and measured first, and which not at all."""
+"""The predicted times of the versions of a sweep.
+
+With a budget of time they decide which versions are built and measured first, and which not at all; and a strategy that
+learns from predictions has those of the whole space before its first question.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from looptune.tune.cost_model import devices
 from looptune.tune.cost_model.estimate import estimate
+from looptune.tune.execution.executor import compile_all
+from looptune.tune.execution.worker_loop import TaskResult
+from looptune.tune.measure.evaluate import KernelBuilder
 
 if TYPE_CHECKING:
     from looptune.lower.plan import Plan
     from looptune.tune.cost_model.devices import Chip
+    from looptune.tune.execution.executor import Executor
     from looptune.tune.session.prepare import PreparedRun
+    from looptune.tune.strategies import Strategy
+
+MOST = 2000
+"""Versions of a space that are all predicted before a search."""
+TOGETHER = 8
+"""Versions that a process predicts in one task."""
 
 
 def time_model(prepared: PreparedRun) -> Callable[[Plan], float] | None:
@@ -21,11 +35,48 @@ def time_model(prepared: PreparedRun) -> Callable[[Plan], float] | None:
     None where that is no NVIDIA GPU, or where the sweep has no budget of seconds: it then measures all versions that
     its strategy proposes. A chip of which nothing is known is predicted as the default one, since only ratios matter.
     """
+    limited = prepared.budget.seconds is not None and prepared.request.sweep
+    return _device_model(prepared) if limited else None
+
+
+def _device_model(prepared: PreparedRun) -> Callable[[Plan], float] | None:
     facts = prepared.facts
-    if prepared.budget.seconds is None or not prepared.request.sweep or not facts.arch.startswith("sm_"):
+    if not facts.arch.startswith("sm_"):
         return None
     chip = next((chip for chip in devices.CHIPS if chip.name == facts.name), devices.DEFAULT)
     return partial(predicted_us, prepared.sizes, chip)
+
+
+def predict_spaces(
+    prepared: Sequence[PreparedRun], strategies: Sequence[Strategy], executor: Executor
+) -> tuple[Strategy, ...]:
+    """Return the strategies, those that learn from predictions with those of their spaces, made by all processes.
+
+    Only of NVIDIA GPUs, without a budget of time, and of spaces of at most MOST versions: the directives of a version
+    are applied for its prediction, which takes a tenth of a second of one core.
+    """
+    models = {
+        n: model
+        for n, (p, s) in enumerate(zip(prepared, strategies, strict=True))
+        if s.predictable and p.budget.seconds is None and p.space.size <= MOST
+        if (model := _device_model(p)) is not None
+    }
+    if not models:
+        return tuple(strategies)
+    labs = [KernelBuilder(prepared[n].job, prepared[n].context, model) for n, model in models.items()]
+    tasks = [
+        (k, "predict", every[at : at + TOGETHER])
+        for k, every in enumerate(tuple(prepared[n].space) for n in models)
+        for at in range(0, len(every), TOGETHER)
+    ]
+    one = prepared[0]
+    with executor.open(labs, [prepared[n].model for n in models], one.jobs, one.request.timeout_s) as workers:
+        replies = compile_all(workers, tasks)
+    found: dict[int, dict[str, float]] = {n: {} for n in models}
+    for (k, _, _), reply in zip(tasks, replies, strict=True):
+        if isinstance(reply, TaskResult):
+            found[list(models)[k]] |= reply.value
+    return tuple(s.with_predictions(found[n]) if n in found else s for n, s in enumerate(strategies))
 
 
 def predicted_us(sizes: Mapping[str, int], chip: Chip, plan: Plan) -> float:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from math import inf
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -48,6 +48,8 @@ class Strategy(ABC):
     window: int = 256
     seeded: ClassVar[bool] = True
     """Another seed asks in another order."""
+    predictable: ClassVar[bool] = False
+    """It learns from predicted costs."""
     needs: ClassVar[str | None] = None
     """A package of the extra ``search``."""
     trials: int | None = None
@@ -67,6 +69,10 @@ class Strategy(ABC):
     def begin_with(self, known: Sequence[Configuration]) -> Strategy:
         """Return a strategy that asks for these configurations first: they are good at other sizes, or elsewhere."""
         return KnownFirst(self, known)
+
+    def with_predictions(self, predicted_us: Mapping[str, float]) -> Strategy:
+        """Return a strategy that knows the predicted costs of versions by their texts; most have no use for them."""
+        return self
 
     @abstractmethod
     def ask(self) -> Configuration | None: ...

@@ -18,7 +18,7 @@ the median of the costs known (constant liar; Ginsbourger et al., 2010).
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, islice
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
@@ -27,7 +27,7 @@ import numpy as np
 
 from looptune.tune.space.space import Configuration, Space
 from looptune.tune.space.table_view import Table
-from looptune.tune.strategies import gaussian_process
+from looptune.tune.strategies import gaussian_process, predictions
 from looptune.tune.strategies.base import Search, Sequential, Strategy
 from looptune.tune.strategies.gaussian_process import Features, Hyperparameters
 from looptune.tune.strategies.random import draw_configurations, permute_index
@@ -54,6 +54,7 @@ class Model(Sequential):
     """
 
     name: ClassVar[str] = "model"
+    predictable: ClassVar[bool] = True
 
     def __init__(self, space: Space | SpaceView, seed: int = 0) -> None:
         super().__init__(space, seed)
@@ -74,10 +75,18 @@ class Model(Sequential):
         """Which rows were not asked for."""
         self._prior: tuple[Configuration, ...] = ()
         """What is known to be good elsewhere: the points -1, -2 and so on, which the space need not have."""
+        self._predicted_us: Mapping[str, float] = {}
+        self._logs: np.ndarray | None = None
+        """By row the logarithm of the predicted cost."""
 
     def begin_with(self, known: Sequence[Configuration]) -> Strategy:
         """Learn from what is good elsewhere as from the space's own points, and ask for it first."""
         self._prior = tuple(known)
+        return self
+
+    def with_predictions(self, predicted_us: Mapping[str, float]) -> Strategy:
+        """Begin with what is predicted to be fast, and learn how wrong the predictions are."""
+        self._predicted_us = predicted_us
         return self
 
     def at(self, point: int) -> Configuration | None:
@@ -87,7 +96,7 @@ class Model(Sequential):
         starts = list(self.view.parts())
         if not starts:
             return
-        ideas = list(dict.fromkeys([*self._known_points(), *self._ideas()]))
+        ideas = list(dict.fromkeys([*self._known_points(), *(() if self._predicted_us else self._ideas())]))
         self._pool([*starts, *ideas])
         least = inf
         yield ideas
@@ -151,6 +160,7 @@ class Model(Sequential):
         before = self._features.axes
         self._features = gaussian_process.features(self._table)
         self._digits = self._table.digit_rows.astype(np.int16)
+        self._logs = predictions.logarithms([row.text for row in self._table.rows], self._predicted_us)
         if self._features.axes != before or not self._known:
             self._hyper = Hyperparameters.prior(self._features.axes)
         self._beside.clear()
@@ -195,21 +205,26 @@ class Model(Sequential):
 
     def _next(self, rows: np.ndarray, costs: np.ndarray, free: np.ndarray) -> int:
         """Return the row to ask for next, where ``rows`` are fitted to ``costs``, and ``free`` may be asked for."""
+        timed, failed = rows[costs < inf], rows[costs == inf]
+        if self._logs is not None and len(timed) < predictions.FEW:
+            rest = np.flatnonzero(free)
+            row, self._hyper = predictions.next_row(self._features, self._logs, rows, costs, rest, self._hyper)
+            return row
         if not len(rows):
             first = self._table.parts()[0]
             return first if free[first] else self._far(rows, free)
-        timed, failed = rows[costs < inf], rows[costs == inf]
         if len(rows) < FIRST or not len(timed):
             return self._far(rows, free)
         columns = self._features.columns
         values = gaussian_process.targets(costs[costs < inf])
         steps = next(steps for most, steps in STEPS if len(timed) < most)
-        weights = gaussian_process.trend(columns[timed], values)
-        rest = values - columns[timed] @ weights
+        trends = columns if self._logs is None else predictions.trends(columns, self._logs, timed)
+        weights = gaussian_process.trend(trends[timed], values)
+        rest = values - trends[timed] @ weights
         process, self._hyper = gaussian_process.fitted(columns[timed], rest, self._features.axis, self._hyper, steps)
         candidates = self._candidates(rows[np.argsort(costs, kind="stable")[:TOP]], free)
         mean, deviation, across = process.predict(columns[candidates])
-        mean = mean + columns[candidates] @ weights
+        mean = mean + trends[candidates] @ weights
         likely = np.ones(len(candidates))
         if len(failed):
             likely = gaussian_process.feasible(across, process.covariance(columns[failed], columns[candidates]))
