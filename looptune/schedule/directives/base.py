@@ -292,7 +292,13 @@ class Transform(ABC):
 
 
 def unknown_argument(cls: type[Transform], arg: Arg, words: Collection[str]) -> DirectiveError:
-    """Return the error for an argument that ``cls`` does not know, with the nearest known one."""
+    """Return the error for an argument that ``cls`` does not know, with the nearest known one.
+
+    One of the known ``words`` is there again, or has a value that it does not take.
+    """
+    if arg.key in words:
+        what = f"{arg.key} is there twice, or has a value that it does not take"
+        return DirectiveError(f"{cls.name}: {what} (syntax: {cls.syntax})", arg.span)
     given = arg.key or " ".join(str(v) for v in arg.values)
     near = difflib.get_close_matches(given.lower(), [w.lower() for w in words], 1)
     hint = next((f"; did you mean '{w}'?" for w in words if near and w.lower() == near[0]), "")
