@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from looptune.tune.execution.executor import TaskReply
+from looptune.tune.execution.lab import FIRST, Order
 from looptune.tune.execution.worker import Reply
 
 
@@ -36,7 +37,7 @@ class FakeWorkers:
     def free(self, lab: int) -> bool:
         return True
 
-    def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False, order: float = 0.0) -> None:
+    def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False, order: Order = FIRST) -> None:
         self.said.append(TaskReply(lab, key, self.compiled(lab, step, given), False))
 
     def withdraw(self, lab: int, key: Any) -> bool:

@@ -181,9 +181,9 @@ def test_a_library_may_use_tensor_cores(prepared: PreparedRun, monkeypatch: pyte
     path = prepared.request.file.with_name("by_hand.py")
     path.write_text("def library_cpu(dtype):\n    def f(n, m, A, x, y):\n        y += A @ x\n    return f\n")
     asked = []
-    monkeypatch.setattr(MeasuringDevice, "impossible", lambda _, _us, tensor_cores: asked.append(tensor_cores))
+    monkeypatch.setattr(MeasuringDevice, "impossible", lambda _, _us, matrix_rate: asked.append(matrix_rate))
     assert list(Finals(bench).run(FinalsRequest({"": binary}, path, 0, "")).us) == ["", "library"]
-    assert asked == [False, True]
+    assert asked == [1, 3]
 
 
 @pytest.mark.wide

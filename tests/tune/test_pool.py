@@ -77,7 +77,7 @@ def test_usual_tasks_are_taken_by_their_order_and_may_be_withdrawn() -> None:
     """Those of one order stay as they came; urgent ones and those of a group are not withdrawn."""
     backlog = Backlog()
     for order, name in enumerate("abcd"):
-        backlog.add((name, ()), order=(3.0, 1.0, 2.0, 1.0)[order])
+        backlog.add((name, ()), order=((False, 3.0), (False, 1.0), (False, 2.0), (False, 1.0))[order])
     backlog.add(("a", ()), URGENT)
     assert (backlog.withdraw("a"), backlog.withdraw("a"), len(backlog)) == (1, 0, 4)
     assert [backlog.take(0) for _ in range(5)] == [((name, ()), None) for name in "abdc"] + [None]

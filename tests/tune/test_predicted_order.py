@@ -16,7 +16,7 @@ from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.cost_model import devices
-from looptune.tune.execution.lab import PreparedVersion
+from looptune.tune.execution.lab import FIRST, Order, PreparedVersion
 from looptune.tune.execution.worker_loop import TaskResult
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.measure.pruning import predicted_outcome
@@ -81,6 +81,36 @@ def test_idle_processes_compile_kernels_ahead(tmp_path: Path) -> None:
         ("ahead", "second"),
     ]
     assert result.counts["timed"] == 1
+
+
+def test_long_sources_are_built_after_short_ones_until_something_has_a_time(tmp_path: Path) -> None:
+    """Else all processes may be compiling one when a short budget ends; later, predicted times decide alone."""
+    built: list[tuple[str, Order]] = []
+
+    class Ordered(FakeWorkers):
+        def compile(
+            self, lab: int, key: Any, step: str, given: Any, urgent: bool = False, order: Order = FIRST
+        ) -> None:
+            if step == "build":
+                built.append((given, order))
+            super().compile(lab, key, step, given, urgent, order)
+
+    def compiled(lab: int, step: str, given: Any) -> TaskResult:
+        if step != "prepare":
+            return TaskResult("built")
+        long = "unroll 2" in given.text
+        return TaskResult(PreparedVersion(given.text, given.text, 20.0 if long else 30.0, lines=5000 if long else 50))
+
+    def open_workers(labs: Any) -> FakeWorkers:
+        return Ordered(compiled, lambda lab, built, best: TaskResult(timed(10.0)), compilers=2)
+
+    with Store.open(tmp_path / "store") as store:
+        space = Exhaustive(parse("loop k: unroll {2, 4, 8}", "s"))
+        given = {"budget": Budget(), "progress": lambda p: None, "first": ()}
+        local_sweep.swept([(FakeLab(tmp_path), space)], store, open_workers, **given)
+    (first, long), (second, short) = built[:2]
+    assert (first, second) == ("loop k: unroll 2", "loop k: unroll 4")
+    assert short == (False, 30.0) < long == (True, 20.0)
 
 
 @pytest.mark.wide

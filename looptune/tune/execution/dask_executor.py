@@ -31,6 +31,7 @@ from looptune.tune.execution.dask_cluster import LOST, Cluster
 from looptune.tune.execution.dask_members import ClusterWorker, models, resource
 from looptune.tune.execution.dask_worker import perform
 from looptune.tune.execution.executor import NICE, TaskReply, compile_setup
+from looptune.tune.execution.lab import FIRST, Order
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -171,7 +172,7 @@ class DaskWorkers:
         waits = any(task.measured and task.lab == lab for task in self._queue)
         return not waits and self._free_slot(lab) is not None
 
-    def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False, order: float = 0.0) -> None:
+    def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False, order: Order = FIRST) -> None:
         (self._queue.appendleft if urgent else self._queue.append)(_Task(lab, key, False, (lab, step, given)))
         self._place()
 

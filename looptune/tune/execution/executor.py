@@ -20,6 +20,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from looptune.runtime.outcome import Crashed, TimedOut
+from looptune.tune.execution.lab import FIRST, Order
 from looptune.tune.execution.worker import Reply
 from looptune.tune.execution.worker_loop import TaskError, TaskResult
 
@@ -72,7 +73,7 @@ class Workers(Protocol):
     def free(self, lab: int) -> bool:
         """Return whether a device of this lab is idle."""
 
-    def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False, order: float = 0.0) -> None:
+    def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False, order: Order = FIRST) -> None:
         """Queue a task of the lab's ``compile_setup``.
 
         An urgent one is served before all others, and a "build" before a "prepare". Of several builds, that with the

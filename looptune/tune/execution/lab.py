@@ -11,6 +11,10 @@ from looptune.tune.execution.process import Setup
 from looptune.tune.space.space import DEFAULT
 from looptune.tune.store.store import Context, Row
 
+Order = tuple[bool, float]
+"""The place of a build among those that wait, the least first: whether it comes after all others, a predicted time."""
+FIRST: Order = (False, 0.0)
+
 
 @dataclass(frozen=True, slots=True)
 class PreparedVersion:
@@ -19,12 +23,14 @@ class PreparedVersion:
     ``source_key``: a hash of the emitted source; versions with equal keys are one version. ``task``: what the build
     needs, pickled if it is large, since the coordinator only passes it on. ``predicted_us``: its predicted time at the
     user's sizes, None if nothing is predicted. ``ahead``: what idle processes can do for its builds, most useful first.
+    ``lines`` of its source.
     """
 
     source_key: str
     task: Any
     predicted_us: float | None = None
     ahead: tuple[Any, ...] = ()
+    lines: int = 0
 
 
 @dataclass(frozen=True, slots=True)

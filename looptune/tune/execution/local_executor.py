@@ -18,6 +18,7 @@ from looptune.core.errors import TargetError, UsageError
 from looptune.runtime import targets
 from looptune.runtime.device import cores, on_gpu
 from looptune.tune.execution.executor import NICE, Executor, TaskReply, compile_setup, invalidates_device
+from looptune.tune.execution.lab import FIRST, Order
 from looptune.tune.execution.pool import URGENT, USUAL, Pool
 from looptune.tune.execution.process import COMPILING, ProcessCache
 from looptune.tune.execution.worker import START_LIMIT_S, Reply, Worker, sleep, wait
@@ -148,7 +149,7 @@ class LocalWorkers:
     def free(self, lab: int) -> bool:
         return self._free(lab) is not None
 
-    def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False, order: float = 0.0) -> None:
+    def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False, order: Order = FIRST) -> None:
         self._loads[lab] += 1
         self._leave_cores()
         group = lab if step == "prepare" else None

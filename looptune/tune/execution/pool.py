@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from looptune.runtime.device import cores
+from looptune.tune.execution.lab import FIRST, Order
 from looptune.tune.execution.worker import Reply, Worker
 from looptune.tune.execution.worker_loop import TaskResult
 
@@ -62,7 +63,7 @@ class Backlog:
     def __init__(self, founders: int = 1) -> None:
         self._founders = founders
         self._urgent: deque[_Waiting] = deque()
-        self._usual: list[tuple[float, int, _Waiting]] = []
+        self._usual: list[tuple[Order, int, _Waiting]] = []
         self._added = 0
         self._groups: dict[Hashable, _Group] = {}
 
@@ -72,7 +73,7 @@ class Backlog:
     def __len__(self) -> int:
         return len(self._urgent) + len(self._usual) + sum(len(g.waiting) for g in self._groups.values())
 
-    def add(self, task: Any, rank: int = USUAL, group: Hashable | None = None, order: float = 0.0) -> None:
+    def add(self, task: Any, rank: int = USUAL, group: Hashable | None = None, order: Order = FIRST) -> None:
         waiting = (task, group)
         if group is not None:
             self._groups.setdefault(group, _Group()).waiting.append(waiting)
@@ -147,7 +148,7 @@ class Pool:
         return len(self._backlog) + sum(not worker.idle for worker in self.workers)
 
     def submit(
-        self, key: Any, *task: Any, rank: int = USUAL, group: Hashable | None = None, order: float = 0.0
+        self, key: Any, *task: Any, rank: int = USUAL, group: Hashable | None = None, order: Order = FIRST
     ) -> None:
         self._backlog.add((key, task), rank, group, order)
         self.dispatch()

@@ -89,7 +89,8 @@ class KernelBuilder:
         task = pickle_value(step)
         if self.predict is None:
             return PreparedVersion(key, task)
-        return PreparedVersion(key, task, self.predict(plans.timed), tuple(_ahead(step, task)))
+        predicted, lines = self.predict(plans.timed), emitted.count("\n")
+        return PreparedVersion(key, task, predicted, tuple(_ahead(step, task)), lines)
 
     def predicted(self, configurations: Sequence[Configuration]) -> dict[str, float]:
         """Return the predicted microseconds of those of the versions that can be mapped, by their texts."""

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from looptune.runtime.outcome import Crashed, NotBuilt, Outcome, Timed, TimedOut
-from looptune.tune.execution.lab import NextStep, PreparedVersion, Progress, SweepResult, VersionBuilder
+from looptune.tune.execution.lab import FIRST, NextStep, Order, PreparedVersion, Progress, SweepResult, VersionBuilder
 from looptune.tune.execution.worker_loop import TaskError, TaskResult
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.measure.pruning import CUT, WAITED_US, predicted_outcome
@@ -51,6 +51,8 @@ AHEAD_OF_BUILD = "ahead"
 """The key of tasks that only fill the cache of compiled kernels."""
 FIRST_SHARE = 0.3
 """Of a budget of time: after it, a first version is measured even if others compile on the same cores."""
+LONG_SOURCE = 600
+"""Lines of a source that takes long to compile: Numba compiles about 150 of them a second."""
 PARKED_S = 0.25
 """How often a version that another sweep is running is looked up."""
 
@@ -317,10 +319,20 @@ class Coordinator:
             return
         self._in_flight[row.emitted] = opened
         self._workers.warm(self._number, len(self._in_flight))
-        order = 0.0 if opened.predicted_us is None else opened.predicted_us
+        order = self._build_order(opened.predicted_us, prepared.lines)
         self._workers.compile(self._number, opened, "build", prepared.task, order=order)
         for part in prepared.ahead[: max(0, self._workers.compilers - self._workers.compiling)]:
             self._workers.compile(self._number, AHEAD_OF_BUILD, "ahead", part)
+
+    def _build_order(self, predicted_us: float | None, lines: int) -> Order:
+        """Return the place of a build among those that wait: that of its predicted time.
+
+        As long as nothing has a time, long sources come after all others: all processes could be compiling one when a
+        short budget ends.
+        """
+        if predicted_us is None:
+            return FIRST
+        return lines > LONG_SOURCE or self._best() is not None, predicted_us
 
     def _measure_next(self) -> None:
         if self._parked and time.monotonic() >= self._look_at:

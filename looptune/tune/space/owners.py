@@ -2,8 +2,10 @@
 
     for k: for i: for j: A[i][j] = f(A[i][j], A[i][k], A[k][j])         loop k: resident rows 8, columns 8, shared 4
 
-A multiprocessor holds about 60,000 numbers of 4 bytes in registers and shared memory: the first shapes hold large
-arrays, the others spread smaller ones over all multiprocessors. Loops that tiles fit that overlap have those.
+A multiprocessor holds about 60,000 numbers of 4 bytes in registers and shared memory: the first shape holds large
+arrays, the others spread smaller ones over all multiprocessors. They are one section, of which a search tries more
+where the first is fast: many elements of a thread are a long text to compile. Loops that tiles fit that overlap have
+those.
 """
 
 from __future__ import annotations
@@ -22,27 +24,30 @@ if TYPE_CHECKING:
 
     from looptune.tune.space.patterns import Patterns
 
-SHAPES = ((8, 8, "{4, 3}", "32x32"), (8, 4, "", "32x32"), (4, 4, "", "32x16"), (2, 2, "", "32x8"))
-"""Rows and columns of a thread's elements of 4 bytes, its rows in shared memory, and the block."""
+SHAPES = ((8, 8, "{4, 3}"), (8, 4, ""), (4, 4, ""), (2, 2, ""))
+"""Rows and columns of a thread's elements of 4 bytes, and its rows in shared memory."""
+BLOCK = "32x32"
 BYTES = 4
 RANK = 2
 """Dimensions of the arrays: a line of them is too little work between two waits of all blocks."""
 
 
 def sections(found: Patterns) -> Iterator[str]:
-    """Yield a section for each shape, for every sequential loop whose elements have owners."""
+    """Yield a section for every sequential loop whose elements have owners."""
     for loop in (f for f in found.steps if f in found.body and found.rank(f) == RANK):
         label = loop_label(loop)
         if not found.legal([f"loop {label}: resident"]) or found.legal([f"loop {label}: overlap 1"]):
             continue
         several = -(-_bytes(found, loop) // BYTES)
         turn = ", cyclic" if _shrinks(loop) else ""
-        for rows, columns, shared, block in SHAPES:
-            if columns < several:
-                continue
-            held = f", shared {shared}" if shared else ""
-            line = f"loop {label}: resident rows {rows}, columns {columns // several}{held}{turn}"
-            yield "\n".join(["for gpu", f"loop {label}: persistent", line, f"codelet: grid blocksize {block}"])
+        shapes = " | ".join(
+            f"resident rows {rows}, columns {columns // several}{f', shared {shared}' if shared else ''}{turn}"
+            for rows, columns, shared in SHAPES
+            if columns >= several
+        )
+        if shapes:
+            lines = (f"loop {label}: persistent", f"loop {label}: {{ {shapes} }}", f"codelet: grid blocksize {BLOCK}")
+            yield "\n".join(["for gpu", *lines])
 
 
 def _bytes(found: Patterns, loop: Loop) -> int:
