@@ -59,9 +59,9 @@ def _trips() -> None:
 
 
 BUGS: Mapping[str, Bug] = {
-    "parentheses": Bug("transform", _parentheses, (30, 42)),
-    "remainder": Bug("transform", _remainder, (41, 42)),
-    "unsigned": Bug("front", _unsigned, (5, 12, 17)),
+    "parentheses": Bug("transform", _parentheses, (42, 53)),
+    "remainder": Bug("transform", _remainder, (42, 53)),
+    "unsigned": Bug("front", _unsigned, (5, 12, 21)),
     "legality": Bug("interpreter", _legality, (5,)),
     "trips": Bug("numba-cpu", _trips, (5, 6)),
 }

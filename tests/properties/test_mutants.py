@@ -28,6 +28,7 @@ from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 from looptune.schedule.directives.grid import BlockSize
+from looptune.schedule.directives.tensor import TensorTile
 from tests.helpers import cross_check, threaded_interpreter
 from tests.helpers.mutants import Mutant, mutants
 from tests.helpers.paths import POLYBENCH
@@ -85,10 +86,11 @@ def made(text: str | Path, *lines: str) -> Made:
 
 
 def launched(loops: Made) -> Made:
-    """The plan of the loops, in small blocks."""
+    """The plan of the loops, in small blocks; tensor cores are those of a GPU."""
     small: Codelet = rewrite(lambda n: n.annotated(BlockSize(BLOCK)) if isinstance(n, Loop) else None, loops.finished)
     known = dict(zip("nm", loops.only[0], strict=True)) if len(loops.only) == 1 else {}
-    planned = lower(specialize(small, known))
+    cores = any(isinstance(n, Loop) and n.annotation(TensorTile) for n in walk(small.body))
+    planned = lower(specialize(small, known), blocks=cores)
     return replace(
         loops, finished=plan_as_loops(planned), shared=frozenset(v.name for v in planned.device_locals if not v.shape)
     )

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:28: wavefront takes loop names (syntax: wavefront LOOP[:FACTOR], LOOP[:FACTOR] [, ...] [, tile SIZE, SIZE [, ...]])
+FILE:7:28: wavefront takes loop names (syntax: wavefront LOOP[:FACTOR], LOOP[:FACTOR] [, ...] [, tile SIZE, SIZE [, ...] [, team[:LAST]]])
     #pragma hmppcg wavefront 2, j
                              ^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: wavefront takes at least two loops (syntax: wavefront LOOP[:FACTOR], LOOP[:FACTOR] [, ...] [, tile SIZE, SIZE [, ...]])
+FILE:7:18: wavefront takes at least two loops (syntax: wavefront LOOP[:FACTOR], LOOP[:FACTOR] [, ...] [, tile SIZE, SIZE [, ...] [, team[:LAST]]])
     #pragma hmppcg wavefront i
                    ^^^^^^^^^^^
 */

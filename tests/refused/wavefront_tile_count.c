@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: wavefront names 2 loops and 1 sizes of a tile (syntax: wavefront LOOP[:FACTOR], LOOP[:FACTOR] [, ...] [, tile SIZE, SIZE [, ...]])
+FILE:7:18: wavefront names 2 loops and 1 sizes of a tile (syntax: wavefront LOOP[:FACTOR], LOOP[:FACTOR] [, ...] [, tile SIZE, SIZE [, ...] [, team[:LAST]]])
     #pragma hmppcg wavefront i, j, tile 8
                    ^^^^^^^^^^^^^^^^^^^^^^
 */
