@@ -267,7 +267,7 @@ def compile(
     objective: str = "time",
     specialize: Specialize = True,
 ) -> CompiledKernel:
-    """Return the codelet of a C file (or of C text: a string with a newline) as a callable.
+    """Return the codelet of a C file (or of C text: a string with a newline or a brace) as a callable.
 
     A group of codelets is one callable.
 

@@ -49,7 +49,7 @@ def load(
     target: str | None = None,
     float_literals: bool = False,
 ) -> Unit:
-    """Return the codelet of a C file, or of C text (a string that contains a newline).
+    """Return the codelet of a C file, or of C text (a string that contains a newline or a brace).
 
     A file with several hmpp codelets is one program: they are run in call order, as one codelet. ``kernel`` names a
     function, an hmpp label, a group or one of its codelets (``group.label``). ``defines`` are -D macros, or values of

@@ -100,7 +100,7 @@ def _parsed(
 
 
 def _read(source: str | Path) -> tuple[str, str]:
-    if isinstance(source, str) and "\n" in source:
+    if isinstance(source, str) and any(mark in source for mark in "\n{"):
         return normalise_line_ends(source), "<source>"
     path = Path(source)
     if path.is_dir():

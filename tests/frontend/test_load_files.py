@@ -33,6 +33,12 @@ def test_usage_errors(arguments: dict, message: str, monkeypatch: pytest.MonkeyP
     assert str(error.value) == message
 
 
+def test_text_of_one_line_is_no_path() -> None:
+    """A string with a brace is C, with or without a newline."""
+    text = "void f(int n, float x[n]) { for (int i = 0; i < n; i++) x[i] += 1; }"
+    assert load(text).codelet == load(text + "\n").codelet
+
+
 def test_encodings(tmp_path: Path) -> None:
     """UTF-8 with a mark, Latin-1 and carriage returns are read; a binary file is refused."""
     body = nest("for (int i = 0; i < n; i++) x[i] = 1; // é")
