@@ -58,7 +58,7 @@ class Assembly(ABC):
     """The parts of a module that is being written.
 
     ``used_names``: names that the module uses otherwise; ``prefix``: the prefix of the names of plans; ``relative``:
-    the error that the user allows where factors are rounded, see ``runtime.tolerance``.
+    the errors that the user allows where factors are rounded, by array, see ``runtime.tolerance``.
     """
 
     used_names: frozenset[str]
@@ -67,7 +67,7 @@ class Assembly(ABC):
     helpers: dict[str, None] = field(default_factory=dict)
     found: dict[tuple[str, tuple[str, ...]], Kernel] = field(default_factory=dict)
     plans: dict[tuple[str, tuple[str, ...]], PlanFunction] = field(default_factory=dict)
-    relative: float = 0.0
+    relative: dict[str, float] = field(default_factory=dict)
 
     @abstractmethod
     def add(self, plan: Plan, note: str) -> str:
@@ -128,7 +128,7 @@ class Cuda(Assembly):
 
     def add(self, plan: Plan, note: str) -> str:
         parts = importlib.import_module("looptune.backends.numba_cuda.backend").parts(plan, self.contract)
-        self.relative = max(self.relative, plan.rounded_factors[1])
+        self.relative |= {a: max(error, self.relative.get(a, 0.0)) for a, error in plan.inexact.items()}
         self.helpers |= dict.fromkeys(parts.helpers)
         self.imports |= {("", "math"), *(pair for line in parts.imports for pair in _pairs(line))}
         used = {

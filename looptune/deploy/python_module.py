@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import textwrap
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -267,7 +267,9 @@ def _params(codelet: Codelet) -> list[str]:
     return [f"{ident(p.name)}_" if ident(p.name) in ("check", "CALL") else ident(p.name) for p in codelet.params]
 
 
-def _function(unit: Unit, name: str, defaults: tuple[str, str], original: str, relative: float, *, gpu: bool) -> str:
+def _function(
+    unit: Unit, name: str, defaults: tuple[str, str], original: str, relative: Mapping[str, float], *, gpu: bool
+) -> str:
     codelet = unit.codelet
     own = dict(zip((p.name for p in codelet.params), _params(codelet), strict=True))
     kinds: dict[str, list[str]] = {"whole": [], "real": [], "array": []}

@@ -107,6 +107,29 @@ def read_names(stmts: Iterable[Stmt]) -> set[str]:
     return found
 
 
+def affected_names(stmts: tuple[Stmt, ...], names: Iterable[str]) -> set[str]:
+    """Return the names, and those of all scalars and arrays whose values may depend on theirs, in whatever order."""
+    found, before = set(names), -1
+    while len(found) > before:
+        before = len(found)
+        for stmt in walk_stmts(stmts):
+            match stmt:
+                case Assign(target):
+                    uses = read_names((stmt,))
+                    found |= {target_name(target)} if uses & found else set()
+                case Loop(body=body) | While(body=body):
+                    found |= written_names(body) if _decided_by(stmt, found) else set()
+                case If(_, then, other):
+                    found |= written_names((*then, *other)) if _decided_by(stmt, found) else set()
+    return found
+
+
+def _decided_by(stmt: Loop | While | If, names: set[str]) -> bool:
+    """Return whether the values of the names decide what the statement runs."""
+    condition = (stmt.lo, stmt.hi) if isinstance(stmt, Loop) else stmt.cond
+    return not names.isdisjoint(names_in(condition))
+
+
 def names_in(expr: object) -> set[str]:
     """Return the names of the variables and arrays in the expression."""
     return {n.name if isinstance(n, Var) else n.array for n in walk(expr) if isinstance(n, (Var, Load))}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Literal
 
-from looptune.ir.def_use import names_in, referenced_names, written_names
+from looptune.ir.def_use import affected_names, names_in, referenced_names, written_names
 from looptune.ir.nodes import (
     A,
     Annotation,
@@ -247,6 +247,19 @@ class Plan:
         """Return to what factors of products are rounded, "" if they are not, and what error that may make."""
         tiles = [k.warp_tiles for k in self.kernels if k.warp_tiles is not None and k.warp_tiles.rounded]
         return ", ".join(sorted({t.rounded for t in tiles})), max((t.tolerance for t in tiles), default=0.0)
+
+    @property
+    def inexact(self) -> Mapping[str, float]:
+        """Return the arrays whose values depend on products of rounded factors, each with the error that this may make.
+
+        The error is relative to an element and the median of its array.
+        """
+        _, error = self.rounded_factors
+        if not error:
+            return {}
+        tiles = [k.warp_tiles for k in self.kernels if k.warp_tiles is not None and k.warp_tiles.rounded]
+        names = affected_names(self.codelet.body, {name for t in tiles for name in written_names(t.body)})
+        return {p.name: error for p in self.codelet.params if isinstance(p, Array) and p.name in names}
 
     def array(self, name: str) -> Array | Local:
         """Return the array of this name: one in device memory, or one of which each thread has a copy."""

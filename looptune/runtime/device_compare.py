@@ -20,6 +20,7 @@ from looptune.frontend import load
 from looptune.ir.c_printer import C_TYPES
 from looptune.lower.pipeline import lower
 from looptune.runtime.device import Device
+from looptune.runtime.tolerance import NOTHING
 from looptune.runtime.verification import ReferenceComparison
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -76,10 +77,10 @@ class Comparison:
             if want.size and self._counts(want):
                 self._held(name, want)
 
-    def wrong(self, arrays: Mapping[str, Any], relative: float = 0.0) -> str | None:
+    def wrong(self, arrays: Mapping[str, Any], relative: Mapping[str, float] = NOTHING) -> str | None:
         """Return what is wrong with arrays on the device, or None; see ``ReferenceComparison.wrong``.
 
-        With an error that the user allows, which few versions have, the host compares.
+        With errors that the user allows, which few versions have, the host compares.
         """
         if relative:
             return self.judge.wrong(self.fetched(arrays), relative)

@@ -20,6 +20,7 @@ import numpy as np
 
 from looptune.core.short_floats import SHORT_EPS, is_float
 
+NOTHING: Mapping[str, float] = MappingProxyType({})
 # Two float sums of K random terms differ by about 0.5 sqrt(K) eps (one sigma); over 10^7 elements the largest is near
 # 3 sqrt(K) eps. A single missing term, 1/K of the value, stays visible up to K of about 6000 in float32.
 _C = 4.0
@@ -35,7 +36,7 @@ def compare(
     *,
     terms: int,
     doubt: RoundingEstimate | None = None,
-    relative: float = 0.0,
+    relative: Mapping[str, float] = NOTHING,
 ) -> str | None:
     """Return None if ``got`` is within the tolerance, else a message about the worst element of the first bad array.
 
@@ -75,12 +76,16 @@ class RoundingEstimate(NamedTuple):
 
 
 def tolerance(
-    name: str, expected: np.ndarray, terms: int, doubt: RoundingEstimate | None = None, relative: float = 0.0
+    name: str,
+    expected: np.ndarray,
+    terms: int,
+    doubt: RoundingEstimate | None = None,
+    relative: Mapping[str, float] = NOTHING,
 ) -> np.ndarray:
     """Return the allowed error of each element, as float64 of the shape of ``expected``.
 
-    ``relative``: an error that the user allows, relative to an element and the median of its array, since factors of
-    its products are rounded to fewer bits.
+    ``relative``: the errors that the user allows in arrays, relative to an element and the median of its array, since
+    factors of products are rounded to fewer bits.
     """
     finite = np.abs(np.where(np.isfinite(expected), expected, 0).astype(np.float64))
     nonzero = finite[finite > 0]
@@ -88,7 +93,7 @@ def tolerance(
     short = SHORT_EPS.get(expected.dtype.name, 0.0)
     computed = np.dtype(np.float32) if short else expected.dtype
     usual = _C * np.sqrt(max(terms, _FEWEST_TERMS)) * float(np.finfo(computed).eps) + _C * short
-    allowed: np.ndarray = max(usual, relative) * (finite + scale)
+    allowed: np.ndarray = max(usual, relative.get(name, 0.0)) * (finite + scale)
     for other in () if doubt is None else (doubt.moved, doubt.contracted):
         if name in other:
             allowed = np.maximum(allowed, _MARGIN * np.max(_error(expected, other[name]), initial=0.0))

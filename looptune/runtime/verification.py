@@ -16,7 +16,7 @@ from looptune.core.errors import UsageError
 from looptune.core.short_floats import is_float
 from looptune.ir.nodes import Array, Call, Cast, Codelet, Const, Load, Local, Node, Scalar, Var
 from looptune.ir.rewrite import rewrite, substitute
-from looptune.runtime.tolerance import RoundingEstimate, compare, relative_error, tolerance, widening
+from looptune.runtime.tolerance import NOTHING, RoundingEstimate, compare, relative_error, tolerance, widening
 
 OUTSIDE = "outside of it"
 """What the message about a write beside an array ends with."""
@@ -39,8 +39,8 @@ class ReferenceComparison:
     _known: RoundingEstimate | None = field(default=None, init=False)
     _allowed: dict[str, np.ndarray] = field(default_factory=dict, init=False)
 
-    def wrong(self, got: Mapping[str, np.ndarray], relative: float = 0.0) -> str | None:
-        """Return what is wrong with a result, or None; ``relative``: an error that the user allows.
+    def wrong(self, got: Mapping[str, np.ndarray], relative: Mapping[str, float] = NOTHING) -> str | None:
+        """Return what is wrong with a result, or None; ``relative``: errors that the user allows, by array.
 
         See ``tolerance``.
         """
@@ -71,19 +71,21 @@ class ReferenceComparison:
         own, loops = zip(*((relative_error(w, a), relative_error(w, b)) for w, a, b in pairs), strict=True)
         return max(own), max(loops)
 
-    def _suspect(self, got: Mapping[str, np.ndarray], relative: float) -> dict[str, np.ndarray]:
+    def _suspect(self, got: Mapping[str, np.ndarray], relative: Mapping[str, float]) -> dict[str, np.ndarray]:
         return {
             name: want for name, want in self.expected.items() if not self._passes(name, want, got.get(name), relative)
         }
 
-    def _passes(self, name: str, want: np.ndarray, have: np.ndarray | None, relative: float) -> bool:
+    def _passes(self, name: str, want: np.ndarray, have: np.ndarray | None, relative: Mapping[str, float]) -> bool:
         """Surely right; anything that is not finite is for ``compare`` to look at."""
         if have is None or have.shape != want.shape or have.dtype != want.dtype:
             return False
         if not is_float(want.dtype):
             return bool(np.array_equal(want, have))
         with np.errstate(invalid="ignore"):
-            allowed = tolerance(name, want, self.terms, self._known, relative) if relative else self.allowed(name)
+            allowed = (
+                tolerance(name, want, self.terms, self._known, relative) if name in relative else self.allowed(name)
+            )
             return bool((np.abs(have - want) <= allowed).all())
 
     def allowed(self, name: str) -> np.ndarray:

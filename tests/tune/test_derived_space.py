@@ -286,10 +286,11 @@ def test_no_copies_where_values_flow_or_iterations_write_elements_of_their_own(n
 
 @pytest.mark.wide
 def test_a_loop_is_split_where_it_reaches_what_the_others_read() -> None:
-    """The pieces of floyd-warshall are parallel, and a team of threads has the pieces of each row."""
-    first = sections_of("floyd-warshall")[0]
-    assert first[2:4] == ["loop 2: splitat k, k + 1", "loop 3: splitat k, k + 1"]
-    assert "loop 3.1, 3.2: parallel, team" in first
+    """The pieces of floyd-warshall are parallel, threads keep their elements, or a team has the pieces of each row."""
+    kept, shared = sections_of("floyd-warshall")[:2]
+    assert kept[2:4] == shared[1:3] == ["loop 2: splitat k, k + 1", "loop 3: splitat k, k + 1"]
+    assert kept[5].startswith("loop 1: { resident ")
+    assert "loop 3.1, 3.2: parallel, team" in shared
     for name in ("lu", "correlation", "jacobi-2d"):
         assert forms.splits(Analysis(load(POLYBENCH_C / f"{name}.c").codelet)) == ()
     loops = "for (int k = 0; k < n; k++) for (int i = 0; i < n; i++)"

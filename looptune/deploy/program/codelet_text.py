@@ -296,9 +296,11 @@ static void on_host(const void *arguments)
 
     def _table(self, texts: PlanTexts, default: str, rows: int, predicted: str) -> str:
         names = ", ".join(map(quote, self.sizes))
-        last = f"{'&predicted' if predicted else '0'}, {texts.relative!r}"
+        errors = ", ".join(repr(texts.relative.get(p.name, 0.0)) for p in self.arrays)
+        relative = f"static const double relative[] = {{{errors}}};\n" if texts.relative else ""
+        last = f"{'&predicted' if predicted else '0'}, {'relative' if texts.relative else '0'}"
         return (
-            f"static const char *const size_names[] = {{{names or '0'}}};\n"
+            f"{relative}static const char *const size_names[] = {{{names or '0'}}};\n"
             f"static struct looptune_codelet codelet = {{\n"
             f"    {quote(self.codelet.name)}, {quote(self.request.place)}, {'versions' if rows else '0'}, "
             f"{rows},\n    size_names, {len(self.sizes)}, {default}, 1.0, 0, {last}\n}};\n"

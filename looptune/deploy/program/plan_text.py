@@ -57,7 +57,7 @@ class HostWriter(CudaCWriter):
 class PlanTexts:
     """The plans of a codelet as C, each kernel and each plan once.
 
-    ``relative``: the error that the user allows where factors are rounded, see ``runtime.tolerance``.
+    ``relative``: the errors that the user allows where factors are rounded, by array, see ``runtime.tolerance``.
     """
 
     compiler: KernelCompiler
@@ -67,7 +67,7 @@ class PlanTexts:
     plans: dict[str, str] = field(default_factory=dict)
     notes: dict[str, list[str]] = field(default_factory=dict)
     aligned: set[str] = field(default_factory=set)
-    relative: float = 0.0
+    relative: dict[str, float] = field(default_factory=dict)
 
     def add(self, plan: Plan, note: str) -> str:
         """Return the name of the function with the launches of the plan.
@@ -75,7 +75,7 @@ class PlanTexts:
         Raises ResourceError if none of the architectures has what a kernel needs.
         """
         finished = self.compiler.finished(plan)
-        self.relative = max(self.relative, plan.rounded_factors[1])
+        self.relative |= {a: max(error, self.relative.get(a, 0.0)) for a, error in plan.inexact.items()}
         numbers = {k.name: self._number(self.compiler.compiled(finished, k)) for k in finished.compiled_kernels}
         writer = HostWriter(finished, extent_names(finished))
         body = "\n".join(close_braces(self._body(finished, host_writer(finished, writer), numbers)))

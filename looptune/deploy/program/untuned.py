@@ -122,8 +122,8 @@ def _first(section: Section) -> Configuration | None:
 def _predicted_us(analysis: Analysis, text: str, sizes: Mapping[str, int], chip: Chip) -> float | None:
     """Return the predicted time of a version, None if it is illegal, or fits no GPU, at unknown sizes."""
     try:
-        anywhere = default(analysis, text, blocks=True)
-        check_limits(finish(anywhere, MODEL))
+        anywhere = finish(default(analysis, text, blocks=True), MODEL)
+        check_limits(anywhere)
         check_capability(anywhere, chip.arch)
         done = schedule(analysis, parse_lines(text.splitlines(), "configuration"))
         planned = lower(specialize(done.codelet, sizes), blocks=True)

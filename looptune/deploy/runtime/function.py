@@ -16,7 +16,7 @@ from looptune.deploy.runtime.lookup import Device, Match, look_up, warned
 from looptune.deploy.runtime.row_arguments import Rows, check_overlaps
 from looptune.runtime.array_reach import Reach, array_reaches, too_short_message
 from looptune.runtime.c_program import NoReference, Text
-from looptune.runtime.tolerance import RoundingEstimate, compare, perturb_by_ulp
+from looptune.runtime.tolerance import NOTHING, RoundingEstimate, compare, perturb_by_ulp
 
 
 class Mismatch(ArithmeticError):
@@ -41,8 +41,8 @@ class Tuned(NamedTuple):
     ``shapes``: a function from the integer parameters to the shapes of the arrays; ``signatures``: the types of each
     kernel's parameters; ``original``: the original loops, on NumPy arrays; ``accesses``: the elements that these
     access, see ``array_reach``; ``text``: the original C text, None if it cannot be called; ``large``: the plan for
-    arrays with more elements than 32 bits count, "" where the default is one, or on a CPU; ``relative``: the error that
-    versions with rounded factors may have, see ``tolerance``.
+    arrays with more elements than 32 bits count, "" where the default is one, or on a CPU; ``relative``: the errors
+    that arrays of versions with rounded factors may have, see ``tolerance``.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Tuned(NamedTuple):
     accesses: Sequence[Any] = ()
     text: Text | None = None
     large: str = ""
-    relative: float = 0.0
+    relative: Mapping[str, float] = NOTHING
 
 
 class Function(ABC):

@@ -20,6 +20,7 @@ from looptune.runtime.energy import EnergyCounter
 from looptune.runtime.outcome import CutOff, Fact, Outcome, OverLimit, Timed, WrongResult
 from looptune.runtime.roofline import Roofline
 from looptune.runtime.timing import screen, summary
+from looptune.runtime.tolerance import NOTHING
 from looptune.runtime.verification import OUTSIDE, ReferenceComparison
 from looptune.tune.execution.lab import NextStep
 from looptune.tune.execution.worker_loop import pickle_value
@@ -304,7 +305,7 @@ class MeasuringDevice:
 
     def wrong(self, plan: Plan | None = None) -> str | None:
         """Return what is wrong with the results of a plan, or of a kernel that is none of looptune's."""
-        return self.comparison.wrong(self.arrays, 0.0 if plan is None else plan.rounded_factors[1])
+        return self.comparison.wrong(self.arrays, NOTHING if plan is None else plan.inexact)
 
     def restore(self) -> None:
         for name, source in self.originals.items():

@@ -23,6 +23,8 @@ from looptune.tune.measure.pruning import LONG_US
 from looptune.tune.measure.reference import ReferenceResult
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
 
     from looptune.lower.plan import Plan
@@ -99,7 +101,7 @@ class PrimeSizeCheck:
             program.run(self.insides, self.at.values, stream)
 
         first_us = self.machine.time_once(run)
-        wrong = self._wrong(plan.rounded_factors[1])
+        wrong = self._wrong(plan.inexact)
         floats = "" if wrong is not None or self.at_problem else float_accuracy(plan, self.judge, self._fetched)[0]
         floats += f" at {self.sizes}" if floats else ""
         if wrong is not None or self.at_problem or not self.job.screens:
@@ -110,7 +112,7 @@ class PrimeSizeCheck:
     def _fetched(self) -> dict[str, np.ndarray]:
         return {name: self.machine.fetch(self.insides[name]) for name in self.judge.expected}
 
-    def _wrong(self, relative: float) -> str | None:
+    def _wrong(self, relative: Mapping[str, float]) -> str | None:
         for name, p in self.guarded.items():
             whole, after = self.wholes[name], p.pad + p.view.size
             ends = (self.machine.fetch(self.machine.inside(whole, start, (p.pad,))) for start in (0, after))

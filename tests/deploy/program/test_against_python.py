@@ -131,14 +131,11 @@ u64 differing(const void *got, void *expected, u64 bytes, int kind, int item, do
 u64 differing(const void *got, void *expected, u64 bytes, int kind, int item, double terms, double shift) {
     struct looptune_array a = {"a", 0, 0, 0, 0, 0};
     struct difference d = {0, 0, 0, 0, 0, 0, 0, 0};
-    struct looptune_codelet codelet;
-    memset(&codelet, 0, sizeof codelet);
     a.host = expected;
     a.bytes = bytes;
     a.kind = (char)kind;
     a.item = (unsigned char)item;
-    codelet.terms = terms;
-    compare(&d, &a, got, &codelet, shift);
+    compare(&d, &a, got, terms, 0, shift);
     return d.count;
 }
 """

@@ -101,11 +101,11 @@ static void compare_bytes(struct difference *d, const struct looptune_array *a, 
             note_difference(d, k, INFINITELY_MANY, integer(a, got, k), integer(a, a->host, k), 0);
 }
 
-static void compare(struct difference *d, const struct looptune_array *a, const void *got,
-                    const struct looptune_codelet *codelet, double shift) {
+static void compare(struct difference *d, const struct looptune_array *a, const void *got, double terms, double allowed,
+                    double shift) {
     d->of = a->bytes / a->item;
     if (is_float(a))
-        compare_floats(d, a, got, codelet->terms, codelet->relative, shift);
+        compare_floats(d, a, got, terms, allowed, shift);
     else
         compare_bytes(d, a, got);
 }
@@ -121,7 +121,7 @@ LOOPTUNE_WEAK void looptune_compare(struct looptune_codelet *codelet, struct loo
         struct difference d = {0, 0, 0, 0, 0, 0, 0, 0};
         const struct looptune_array *a = &arrays[k];
         if (!c->copies[k] || !a->item) continue;
-        compare(&d, a, c->copies[k], codelet, c->shifts[k]);
+        compare(&d, a, c->copies[k], codelet->terms, codelet->relative ? codelet->relative[k] : 0, c->shifts[k]);
         if (d.ratio > s->worst) s->worst = d.ratio;
         if (d.unusual && s->widened == 0 && !unusual)
             say("%s (%s): %llu of %llu elements of %s are off by more than rounding usually takes, but not by more than "

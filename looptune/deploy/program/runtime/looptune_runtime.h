@@ -132,8 +132,9 @@ struct looptune_codelet {
     /* What a model predicts to be fastest at any sizes, where nothing was tuned: only `elsewhere` and `directives` of it;
        NULL for none. */
     const struct looptune_version *predicted;
-    /* The error that the user allows where factors are rounded, relative to an element and the median of its array. */
-    double relative;
+    /* The errors that the user allows in arrays whose values depend on rounded factors, relative to an element and the
+       median of its array; NULL for none. */
+    const double *relative;
 };
 
 /* Run a codelet. `loops` are the original loops on the cores of the host, or NULL: they run if there is no device and
