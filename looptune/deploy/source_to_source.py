@@ -16,7 +16,7 @@ from looptune.deploy.text_edits import loop_annotations
 from looptune.deploy.text_replacement import Edit, apply_edits
 from looptune.deploy.write_back import write_back
 from looptune.frontend import Unit, load
-from looptune.frontend.preprocess import encoding, exact_text, read_source
+from looptune.frontend.source_text import encoding, exact_text, read_source
 from looptune.ir.rewrite import walk
 from looptune.lower.listing import print_plan
 from looptune.lower.pipeline import lower, plan_after

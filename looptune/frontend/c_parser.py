@@ -7,7 +7,7 @@ needed: the codelet, its callers, the types and the variables at file scope are 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from looptune.frontend.c_constants import character, integer
 from looptune.frontend.c_lexer import Lexer
 from looptune.frontend.c_types import HEADER_TYPES, enumerated_type, named_type, type_of_width
 from looptune.frontend.heap_arrays import declare_heap_arrays
-from looptune.frontend.incomplete_structs import completed
+from looptune.frontend.incomplete_structs import completed, named_fields
 from looptune.frontend.lower_expressions import Expressions
 from looptune.frontend.normalize.sizes import replace_sizeof
 from looptune.frontend.other_languages import is_cxx
@@ -34,6 +34,7 @@ from looptune.frontend.parsed_nodes import as_written
 from looptune.frontend.pragma import Pragma, SourceText, classify, join_continued, span_over
 from looptune.frontend.predefined_macros import TYPEOF
 from looptune.frontend.scop_ends import with_pragmas
+from looptune.frontend.statement_expressions import is_left, last_of, with_value_last
 from looptune.frontend.symbol_table import Options, Scope
 from looptune.frontend.types_of_expressions import with_known_types
 from looptune.ir.nodes import Const, Expr
@@ -375,11 +376,11 @@ class _Reader:
         own = f"{tag}@{node.coord.line}:{node.coord.column}"
         made: s.Type
         if any(getattr(d, "bitsize", None) is not None for d in node.decls):
-            made = s.Overlapping("a struct with bit-fields", own, tuple(_named_fields(fields)))
+            made = s.Overlapping("a struct with bit-fields", own, tuple(named_fields(fields)))
         elif all(name is not None for name, _ in fields):
             made = self.complete.get(own, s.Struct(own, fields))
         else:
-            made = s.Overlapping("a struct", own, tuple(_named_fields(fields)))
+            made = s.Overlapping("a struct", own, tuple(named_fields(fields)))
         if node.name is not None:
             self.types[tag] = made
         return made
@@ -390,7 +391,7 @@ class _Reader:
             return self.types.get(tag, s.UnsupportedType("a union"))
         fields = tuple((d.name, self.type(d.type)) for d in node.decls if isinstance(d, c_ast.Decl))
         at = f"{node.coord.line}:{node.coord.column}"
-        self.types[tag] = s.Overlapping("a union", f"{tag}@{at}", tuple(_named_fields(fields)))
+        self.types[tag] = s.Overlapping("a union", f"{tag}@{at}", tuple(named_fields(fields)))
         return self.types[tag]
 
     def evaluated(self, e: s.Expr) -> int | s.Expr:
@@ -610,50 +611,9 @@ class _Reader:
         """Return statements that are an expression of GNU C; those that a jump leaves are not supported."""
         said = ("({ … }), which is GNU C,", "its statements and an expression")
         body = self.block(node)
-        if _is_left(body) or not isinstance(_last_of(body), s.Evaluate):
+        if is_left(body) or not isinstance(last_of(body), s.Evaluate):
             return s.StatementExpression(*said, parts, span=self.span(node))
-        return s.StatementExpression(*said, (), _with_value_last(body), span=self.span(node))
-
-
-def _is_left(node: Any, in_loop: bool = False) -> bool:
-    """Tell whether a jump may lead out of statements, or between them, other than to the end of a loop in them."""
-    match node:
-        case s.Jump("break" | "continue"):
-            return not in_loop
-        case s.Jump() | s.Return() | s.Label() | s.Switch():
-            return True
-    inside = in_loop or isinstance(node, s.For | s.While)
-    return any(_is_left(child, inside) for child in s.children(node))
-
-
-def _last_of(block: s.Block) -> s.Item | None:
-    """Return the last statement; that of a block in the last place, since ``({ … });`` was read as a block."""
-    match block.items:
-        case (*_, s.Block() as last):
-            return _last_of(last)
-        case (*_, last):
-            return last
-    return None
-
-
-def _with_value_last(block: s.Block) -> s.Block:
-    """Return a block whose last statement has its value: a block there is an expression of its own."""
-    match block.items:
-        case (*items, s.Block(span=span) as last):
-            said = ("({ … }), which is GNU C,", "its statements and an expression")
-            value = s.StatementExpression(*said, (), _with_value_last(last), span=span)
-            return s.Block((*items, s.Evaluate(value, span=span)), span=block.span)
-    return block
-
-
-def _named_fields(fields: Iterable[tuple[str | None, s.Type]]) -> Iterator[tuple[str, s.Type]]:
-    """Yield the fields of a struct or union, for one without a name those that it has."""
-    for name, kind in fields:
-        match kind:
-            case _ if name is not None:
-                yield name, kind
-            case s.Struct(fields=inner) | s.Overlapping(fields=inner):
-                yield from inner
+        return s.StatementExpression(*said, (), with_value_last(body), span=self.span(node))
 
 
 def _complete_structs(

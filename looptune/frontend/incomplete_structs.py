@@ -6,7 +6,7 @@ struct grid { int n; plan *p; };
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from looptune.frontend import c_ast
@@ -107,3 +107,13 @@ def _complete(
     if struct.tag not in made:
         made[struct.tag] = c_ast.Struct(struct.tag, tuple((name, of(kind)) for name, kind in struct.fields))
     return made[struct.tag]
+
+
+def named_fields(fields: Iterable[tuple[str | None, c_ast.Type]]) -> Iterator[tuple[str, c_ast.Type]]:
+    """Yield the fields of a struct or union, for one without a name those that it has."""
+    for name, kind in fields:
+        match kind:
+            case _ if name is not None:
+                yield name, kind
+            case c_ast.Struct(fields=inner) | c_ast.Overlapping(fields=inner):
+                yield from inner

@@ -37,8 +37,8 @@ from looptune.deploy.runtime.cpu_function import this_cpu
 from looptune.frontend import ProgramCodelets, Unit, load_each
 from looptune.frontend.codelet_calls import CodeletCalls, codelet_calls
 from looptune.frontend.predefined_macros import macros_of
-from looptune.frontend.preprocess import encoding, exact_text, read_source
 from looptune.frontend.signature import Head
+from looptune.frontend.source_text import encoding, exact_text, read_source
 from looptune.runtime.problem_sizes import integers
 from looptune.runtime.targets import CACHE
 from looptune.tune.store.store import Store

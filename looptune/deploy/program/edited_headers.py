@@ -18,7 +18,7 @@ from looptune.core.errors import UnsupportedError
 from looptune.core.escape import quote
 from looptune.deploy.program.file_names import digest
 from looptune.deploy.text_replacement import Edit, apply_edits
-from looptune.frontend.preprocess import encoding, exact_text, read_source
+from looptune.frontend.source_text import encoding, exact_text, read_source
 
 if TYPE_CHECKING:
     from looptune.frontend import Unit

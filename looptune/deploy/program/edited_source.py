@@ -20,8 +20,8 @@ from looptune.deploy.program.arguments import RESULT
 from looptune.deploy.text_replacement import Edit, apply_edits
 from looptune.frontend import Unit
 from looptune.frontend.codelet_calls import CodeletCalls, CodeletCallText
-from looptune.frontend.preprocess import normalise_line_ends
 from looptune.frontend.signature import Head
+from looptune.frontend.source_text import normalise_line_ends
 from looptune.ir.c_printer import C_TYPES
 from looptune.ir.nodes import Array
 
