@@ -98,7 +98,7 @@ def main() -> None:
     sizes = [int(a) for a in sys.argv[1:]] or [512, 1024, 2048]
     tables = [row for n in sizes for row in measure(n)]
     facts = resolve("numba-cuda", CACHE).machine().facts
-    print(f"# Default GEMM, float32, against CUDA C through NVRTC: {facts.name}, driver {facts.driver}\n")
+    print(f"# Default GEMM, float32, against CUDA C through NVRTC: {facts.name}, driver {facts.driver_name}\n")
     print("| N | kernel | median us | quartiles | n | TFLOP/s | default over it, 95 % interval |")
     print("|---|---|---|---|---|---|---|")
     print("\n".join(tables))
