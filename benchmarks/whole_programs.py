@@ -292,7 +292,9 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     try:
         facts = targets.resolve(TARGET, CACHE).machine().facts
-        print(f"# Whole programs on {facts.name}, driver {facts.driver_name}\n\n{HEAD}\n|{'---|' * COLUMNS}", flush=True)
+        print(
+            f"# Whole programs on {facts.name}, driver {facts.driver_name}\n\n{HEAD}\n|{'---|' * COLUMNS}", flush=True
+        )
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary) if given.folder is None else given.folder
             folder.mkdir(parents=True, exist_ok=True)

@@ -27,6 +27,13 @@ def without_tiles(loop: Loop, arrays: Collection[str]) -> Loop:
     return rest.annotated(replace(said, arrays=left)) if left else rest
 
 
+def with_copies_made(loop: Loop) -> Loop:
+    """Return the loop without arrays to copy; how often it is unrolled stays."""
+    said = staged_tiles(loop)
+    made = StagedTiles((), tile_unroll=said.tile_unroll)
+    return replace(loop, annotations=Annotations((*(a for a in loop.annotations if a is not said), made)))
+
+
 def staging_loops(nodes: Iterable[Node]) -> list[Loop]:
     """Return the loops among these nodes before which tiles are copied."""
     return [n for n in nodes if isinstance(n, Loop) and n.annotation(StagedTiles) is not None]

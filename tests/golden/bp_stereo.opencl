@@ -37,7 +37,7 @@ void bp_stereo_0(__global const float *restrict left, __global const float *rest
     __global float *restrict cost, __global float *restrict sent, uint height, uint width)
 {
     #pragma OPENCL FP_CONTRACT OFF
-    float apart;
+    float left_r, apart;
     int units;
     uint k = (uint)get_group_id(0) * 32 + (uint)get_local_id(0);
     uint y = (uint)get_group_id(1) * 8 + (uint)get_local_id(1);
@@ -45,10 +45,13 @@ void bp_stereo_0(__global const float *restrict left, __global const float *rest
         return;
     }
     for (uint c = 0; c < 2; c += 1) {
+        if ((2L * (long)k + ((long)y + (long)c) % 2 < (long)width && 0L < ((long)y + (long)c) % 2 + (2L * (long)k + 1))) {
+            left_r = left[y * width + (2 * k + (y + c) % 2)];
+        }
         for (uint d = 0; d < 15; d += 1) {
             apart = (float)15;
             if (((long)d <= 2L * (long)k + ((long)y + (long)c) % 2 && 2L * (long)k + ((long)y + (long)c) % 2 < (long)width)) {
-                apart = left[y * width + (2 * k + (y + c) % 2)] - right[y * width + (2 * k + (y + c) % 2 - d)];
+                apart = left_r - right[y * width + (2 * k + (y + c) % 2 - d)];
                 apart = (apart < (float)0 ? -apart : apart);
                 apart = (apart < (float)15 ? apart : (float)15);
             }

@@ -25,8 +25,8 @@ LOOPTUNE = Path(looptune.__file__).parent
 LOOP = Loop("i", Const(0), Var("n"), ())
 INCLUDES = {"grid": {"schedule/directives/gridify.py"}, "factor": {"schedule/directives/fold.py"}}
 """Directives that say what another one says among other things: gridify a block size, fold that sums are regrouped."""
-AMBIGUOUS = {"grid", "pack", "stage"}
-"""Words that mean something else as well: the grid of a kernel, a pragma of gcc, and the stage of a directive."""
+AMBIGUOUS = {"grid", "pack", "resident", "stage"}
+"""Words that mean something else too: the grid of a kernel, pragmas of gcc and HMPP, and the stage of a directive."""
 
 
 def classes() -> dict[str, type[Annotation]]:

@@ -26,9 +26,8 @@ from looptune.ir.simplify import add, div, max_of, min_of, mul, overflows_never,
 from looptune.lower.passes.if_conversion import if_convert
 from looptune.lower.passes.loop_normalization import max_trip_count, normalize_loop
 from looptune.lower.plan import Kernel, Plan
-from looptune.lower.staged_tiles import staged_tiles
+from looptune.lower.staged_tiles import staged_tiles, with_copies_made
 from looptune.lower.tiles import FIRST, ONCE
-from looptune.schedule.directives.stage import StagedTiles
 
 MOST_TESTS = 4
 """Conditions that hold in all iterations of a strip: to evaluate more of them would cost what it saves."""
@@ -102,15 +101,10 @@ class _Strip:
         """Return the loop over the strips with both versions, in which elements of a tile have the same subscripts."""
         own = {self.whole: Var(self.loop.var, self.loop.dtype)}
         whole = replace(whole, var=self.loop.var, body=tuple(substitute(s, own) for s in whole.body))
-        said = staged_tiles(self.loop)
-        inside = StagedTiles((), tile_unroll=said.tile_unroll)
-        some, every = (
-            replace(f, annotations=Annotations((*(a for a in f.annotations if a is not said), inside)))
-            for f in (self.loop, whole)
-        )
+        some, every = with_copies_made(self.loop), with_copies_made(whole)
         test = reduce(lambda a, b: Binary("&&", a, b), self.tests())
         made = Loop(ONCE, Const(0), Const(1), (If(test, (every,), (some,)),), span=self.loop.span,
-                    annotations=Annotations((said,)))  # fmt: skip
+                    annotations=Annotations((staged_tiles(self.loop),)))  # fmt: skip
         return replace(strips, lo=self.first(), hi=self.end(), body=(made,))
 
     def tests(self) -> Iterator[Expr]:
