@@ -187,7 +187,8 @@ def a_float(bits: np.ndarray) -> np.ndarray:
 
 def test_integers_round_once(wanted: object) -> None:
     """16842753 is nearest to 16908288; by way of a float it would be half-way between two."""
-    text = "void f(int n, int k[n], long l[n], __bf16 a[n], __bf16 b[n]) { for (int i = 0; i < n; i++) { a[i] = k[i]; b[i] = l[i]; } }"  # noqa: E501
+    loop = "for (int i = 0; i < n; i++) { a[i] = k[i]; b[i] = l[i]; }"
+    text = f"void f(int n, int k[n], long l[n], __bf16 a[n], __bf16 b[n]) {{ {loop} }}"
     numbers = [16842753, -16842753, 33685506 + 1, 2**31 - 1, 7]
     k, a, b = np.array(numbers, np.int32), np.zeros(5, BF), np.zeros(5, BF)
     looptune.compile(f"\n{text}", target="numba-cpu")(5, k, k.astype(np.int64), a, b)

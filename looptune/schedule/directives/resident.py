@@ -101,6 +101,21 @@ for (int k = 0; k < n; k++) {
       for (int j = k + 1; j < n; j++)
         G[i][j] -= G[i][k] * G[k][j];
   }"""
+_KEEP = "#pragma hmppcg noParallel\n#pragma looptune resident"
+_KEPT = """\
+for (int k = 0; k < n; k++) {
+  #pragma hmppcg parallel
+  for (int i = k + 1; i < n; i++) {
+    G[i][k] /= G[k][k];
+  }
+  #pragma hmppcg parallel
+  for (int i = k + 1; i < n; i++) {
+    #pragma hmppcg parallel
+    for (int j = k + 1; j < n; j++) {
+      G[i][j] -= G[i][k] * G[k][j];
+    }
+  }
+}"""
 _PATHS = """\
 for (int k = 0; k < n; k++)
     for (int i = 0; i < n; i++)
@@ -120,38 +135,8 @@ for (int k = 0; k < 100; k++)
 _COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"
 
 Resident.examples = {
-    "resident rows 4, columns 2": Example(_LU, """\
-#pragma hmppcg noParallel
-#pragma looptune resident rows 4, columns 2
-for (int k = 0; k < n; k++) {
-  #pragma hmppcg parallel
-  for (int i = k + 1; i < n; i++) {
-    G[i][k] /= G[k][k];
-  }
-  #pragma hmppcg parallel
-  for (int i = k + 1; i < n; i++) {
-    #pragma hmppcg parallel
-    for (int j = k + 1; j < n; j++) {
-      G[i][j] -= G[i][k] * G[k][j];
-    }
-  }
-}"""),
-    "resident rows 4, shared 2, cyclic": Example(_LU, """\
-#pragma hmppcg noParallel
-#pragma looptune resident rows 4, shared 2, cyclic
-for (int k = 0; k < n; k++) {
-  #pragma hmppcg parallel
-  for (int i = k + 1; i < n; i++) {
-    G[i][k] /= G[k][k];
-  }
-  #pragma hmppcg parallel
-  for (int i = k + 1; i < n; i++) {
-    #pragma hmppcg parallel
-    for (int j = k + 1; j < n; j++) {
-      G[i][j] -= G[i][k] * G[k][j];
-    }
-  }
-}"""),
+    "resident rows 4, columns 2": Example(_LU, f"{_KEEP} rows 4, columns 2\n{_KEPT}"),
+    "resident rows 4, shared 2, cyclic": Example(_LU, f"{_KEEP} rows 4, shared 2, cyclic\n{_KEPT}"),
     "resident": Example(_PATHS, refused="the value of G[i][k] is from its own iteration of k only in a part of the "
                         "nest: separate the parts with splitat"),
     "resident columns 2": Example(_SUMS, refused="iterations of loop i inside it write the same element of A"),

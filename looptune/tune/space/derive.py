@@ -27,10 +27,9 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import permutations, product, takewhile
+from itertools import permutations, takewhile
 from typing import TYPE_CHECKING
 
-from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Loop, While
 from looptune.ir.rewrite import walk
 from looptune.schedule.binding import identity, loop_label
@@ -40,11 +39,13 @@ from looptune.tune.space import (
     forms,
     matrix_units,
     owners,
+    sums_at_once,
     time_steps,
     uneven_products,
     vector_order,
 )
 from looptune.tune.space.patterns import Patterns, ReductionPattern, band_of, outermost
+from looptune.tune.space.sums_at_once import VECTORS
 from looptune.tune.space.tiled_waves import shared_waves, tiled_waves
 
 if TYPE_CHECKING:
@@ -59,10 +60,8 @@ ROWS = "codelet: grid blocksize {256x1, 128x2, 32x8, 64x4, 32x32}"
 WARPS = "codelet: grid blocksize {32x1, 64x1, 128x1}"
 """Of few threads with long loops: each warp may have a multiprocessor of its own."""
 BESIDE = "codelet: grid blocksize {32x4, 32x8, 64x4}"
-VECTORS = "vectorize {2, 4}"
 """Of what a thread reads of a row: 8 or 16 bytes at once, of floats."""
 PARTS = "rfactor {4, 16, 64}"
-CORES = "rfactor {2, 4, 8, 16, 64}"
 STAGED = (
     ("unroll 4, jam", "unroll 4, jam", "tile {16, 32}", "out", "16x8, 16x16, 32x4"),
     ("unroll 8, jam", "unroll 4, jam", "tile {16, 32}", "out", "16x8, 16x16, 32x4"),
@@ -110,7 +109,7 @@ def derive(analysis: Analysis, seconds: float = math.inf) -> str:
         ("Threads with a sequential loop each, in small blocks.", _recurrences(found)),
         ("Several time steps at once, in tiles that overlap, or in bands of rows.", time_steps.sections(found)),
         ("Elements that threads keep through all iterations.", owners.sections(found)),
-        ("Sums along rows and beside each other, from one read.", _at_once(found)),
+        ("Sums along rows and beside each other, from one read.", sums_at_once.sections(found)),
         ("Who adds up: teams of threads, or several blocks.", _sums(found)),
         ("Several rows of a stencil a thread.", _stencils(found)),
         ("Threads for both of two loops that are a triangle.", _grids(found)),
@@ -440,50 +439,6 @@ def _shared(found: Patterns, sums: Sequence[ReductionPattern], known: Sequence[s
     jammed = [f"{_all(q for _, q in rows)}: {{ | unroll {{2, 4}}, jam }}"] if rows else []
     yield "\n".join(["for gpu", *found.lines, *beside, *together, *turned, *more, *jammed,
                      "codelet: grid blocksize {32x8, 32x16, 32x32, 16x64}"])  # fmt: skip
-
-
-def _at_once(found: Patterns) -> Iterator[str]:
-    """Yield sums along the rows of an array and beside each other, from one read.
-
-    Rows in turn, by a block or a core with a part of the others.
-    """
-    rows = [s for s in found.sums if s.contiguous and len(s.around) == 1]
-    columns = [s for s in found.sums if not s.contiguous and len(s.around) == 1]
-    for row, column in ((r, c) for r in rows for c in columns):
-        inner, outer = column.around[0], column.loop
-        turn = [] if column.outside_target_loop else [f"loop {loop_label(inner)}: permute {outer.var}, {inner.var}"]
-        begun = found.before(row.around[0], outer if column.outside_target_loop else inner)
-        joined = loop_label(found.before(row.loop, inner))
-        apart = [f"loop {loop_label(row.loop)}: parallel"], "{ | unroll {2, 4}, jam }"
-        at_once = [f"loop {joined}: fuse", f"loop {joined}: parallel"], "unroll {2, 4, 8}, jam"
-        for (first, fuse), (lines, jam) in product(_joined(found, begun), (at_once, apart)):
-            whole, split = [*turn, f"loop {first}: {fuse}", *lines], f"loop {first}: rfactor {{128, 256, 512}}"
-            if found.legal([*whole, split]):
-                blocks = "codelet: grid blocksize {32x8, 32x16, 32x32}"
-                yield "\n".join(["for gpu", *whole, f"loop {first}: {jam}", split, blocks])
-                reading = [joined] if lines is at_once[0] else [loop_label(row.loop), loop_label(inner)]
-                for several in ([*_first_values(found, column), *reading], reading):
-                    if found.legal([*whole, *(f"loop {f}: vectorize 4" for f in several), split]):
-                        wide = [f"loop {first}: unroll {{2, 4}}, jam", f"loop {', '.join(several)}: {VECTORS}"]
-                        yield "\n".join(["for gpu", *whole, *wide, split, "codelet: grid blocksize {32x8, 32x16}"])
-                        break
-                yield "\n".join(["for cpu", *whole, f"loop {first}: {{ | unroll 4, jam }}", f"loop {first}: {CORES}"])
-                break
-
-
-def _joined(found: Patterns, begun: Loop) -> Iterator[tuple[str, str]]:
-    """Yield what makes one loop of this and the next: with the one before it as well, where that only begins it."""
-    before = found.preceding_loop(begun)
-    if before is not None:
-        yield loop_label(before), "fuse 3"
-    yield loop_label(begun), "fuse"
-
-
-def _first_values(found: Patterns, s: ReductionPattern) -> list[str]:
-    """Return the loops by themselves that only assign what the sum is added to."""
-    loops = (f for f in found.body if isinstance(f, Loop) and f is not s.loop)
-    alone = (f for f in loops if not any(isinstance(n, Loop | While) for n in walk(f.body)))
-    return [loop_label(f) for f in alone if written_names(f.body) <= written_names(s.loop.body)]
 
 
 def _upright(found: Patterns, s: ReductionPattern) -> list[str] | None:
