@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numba import njit
 
 import looptune
 from looptune.backends.codegen import half
@@ -20,7 +18,7 @@ from looptune.frontend import load
 from looptune.ir import interpreter
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
-from tests.helpers import cross_check, cuda_c_on_cpu, half_programs
+from tests.helpers import cross_check, cuda_c_on_cpu, half_programs, short_float_conversions
 from tests.helpers.half_programs import equal
 
 BF = np.dtype("bfloat16")
@@ -139,45 +137,14 @@ def check_conversions(to_float: np.ndarray, of_floats: np.ndarray, of_doubles: n
 
 def test_the_conversions_in_c_round_as_ieee_754_says(tmp_path: Path) -> None:
     """All values, and all neighbours of their midpoints, from float and from double."""
-    text = "#define __host__\n#define __device__\n#define __forceinline__ static inline\n"
-    text += "\n".join(half.for_cuda(name) for name in half.CONVERSIONS["bfloat16"][:3])
-    text += """
-void all(int n, const double *wide, float *values, unsigned short *a, unsigned short *b)
-{
-    for (int i = 0; i < 65536; i++) values[i] = bfloat_to_float(i);
-    for (int i = 0; i < n; i++) { a[i] = bfloat_from_float((float)wide[i]); b[i] = bfloat_from_wide(wide[i]); }
-}
-"""
-    (tmp_path / "all.c").write_text(text)
-    command = ["gcc", "-O1", "-w", "-shared", "-fPIC", "all.c", "-o", "all.so"]
-    subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
-    wide, values = doubles(), np.zeros(65536, np.float32)
-    a, b = (np.zeros(len(wide), np.uint16) for _ in range(2))
-    pointers = (x.ctypes.data_as(ctypes.c_void_p) for x in (wide, values, a, b))
-    ctypes.CDLL(str(tmp_path / "all.so")).all(len(wide), *pointers)
-    check_conversions(values, a, b)
+    check_conversions(*short_float_conversions.by_gcc(tmp_path, "bfloat", half.CONVERSIONS["bfloat16"][:3], doubles()))
 
 
 def test_the_conversions_in_numba_round_as_ieee_754_says() -> None:
     """The helpers of the CPU's modules; and what rounds the numbers that a call is given."""
-    names: dict[str, object] = {}
-    exec("import numpy as np\nfrom numba import float32, float64, uint16, uint32", names)
-    for name in (half.BITS_OF, half.FLOAT_OF, *half.CONVERSIONS["bfloat16"]):
-        exec(half.PYTHON[name], names)
-        names[name] = njit(names[name])
-    exec("""
-def run(values, wide, a, b):
-    for i in range(65536):
-        values[i] = bfloat_to_float(np.uint16(i))
-    for i in range(wide.size):
-        a[i] = bfloat_from_float(np.float32(wide[i]))
-        b[i] = bfloat_from_wide(wide[i])
-""", names)  # fmt: skip
-    wide, values = doubles(), np.zeros(65536, np.float32)
-    a, b = (np.zeros(len(wide), np.uint16) for _ in range(2))
-    njit(names["run"])(values, wide, a, b)
-    check_conversions(values, a, b)
-    some = wide[::97]
+    names = (half.BITS_OF, half.FLOAT_OF, *half.CONVERSIONS["bfloat16"])
+    check_conversions(*short_float_conversions.by_numba("bfloat", names, doubles()))
+    some = doubles()[::97]
     np.testing.assert_array_equal([rounded(float(x), "bfloat16") for x in some], a_float(nearest(some)))
 
 

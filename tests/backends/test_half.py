@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numba import njit
 
 import looptune
 from looptune.backends.codegen import half
@@ -17,7 +15,7 @@ from looptune.core.errors import UsageError
 from looptune.frontend import load
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
-from tests.helpers import cross_check, cuda_c_on_cpu
+from tests.helpers import cross_check, cuda_c_on_cpu, short_float_conversions
 from tests.helpers.half_programs import CASES, DOT, GEMM, SPECIALIZED, STENCIL, STEPS, equal, given_for, planned
 
 
@@ -115,44 +113,12 @@ def check_conversions(to_float: np.ndarray, of_floats: np.ndarray, of_doubles: n
 
 def test_the_integer_arithmetic_in_c_rounds_as_ieee_754_says(tmp_path: Path) -> None:
     """All halves, and all neighbours of their midpoints, from float and from double."""
-    text = "#define __host__\n#define __device__\n#define __forceinline__ static inline\n"
-    text += "\n".join(half.for_cuda(name) for name in half.CONVERSIONS["float16"])
-    text += """
-void all(int n, const double *wide, float *values, unsigned short *a, unsigned short *b)
-{
-    for (int i = 0; i < 65536; i++) values[i] = half_to_float(i);
-    for (int i = 0; i < n; i++) { a[i] = half_from_float((float)wide[i]); b[i] = half_from_wide(wide[i]); }
-}
-"""
-    (tmp_path / "all.c").write_text(text)
-    command = ["gcc", "-O1", "-w", "-shared", "-fPIC", "all.c", "-o", "all.so"]
-    subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
-    wide, values = doubles(), np.zeros(65536, np.float32)
-    a, b = (np.zeros(len(wide), np.uint16) for _ in range(2))
-    pointers = (x.ctypes.data_as(ctypes.c_void_p) for x in (wide, values, a, b))
-    ctypes.CDLL(str(tmp_path / "all.so")).all(len(wide), *pointers)
-    check_conversions(values, a, b)
+    check_conversions(*short_float_conversions.by_gcc(tmp_path, "half", half.CONVERSIONS["float16"], doubles()))
 
 
 def test_the_integer_arithmetic_in_numba_rounds_as_ieee_754_says() -> None:
     """The helpers of the CPU's modules."""
-    names: dict[str, object] = {}
-    exec("import numpy as np\nfrom numba import float32, float64, uint16, uint32", names)
-    for name in half.CONVERSIONS["float16"]:
-        exec(half.PYTHON[name], names)
-        names[name] = njit(names[name])
-    exec("""
-def run(values, wide, a, b):
-    for i in range(65536):
-        values[i] = half_to_float(np.uint16(i))
-    for i in range(wide.size):
-        a[i] = half_from_float(np.float32(wide[i]))
-        b[i] = half_from_wide(wide[i])
-""", names)  # fmt: skip
-    wide, values = doubles(), np.zeros(65536, np.float32)
-    a, b = (np.zeros(len(wide), np.uint16) for _ in range(2))
-    njit(names["run"])(values, wide, a, b)
-    check_conversions(values, a, b)
+    check_conversions(*short_float_conversions.by_numba("half", half.CONVERSIONS["float16"], doubles()))
 
 
 @pytest.mark.wide
