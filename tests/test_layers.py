@@ -48,7 +48,7 @@ BEGIN = "<!-- layers: written by pytest tests/test_layers.py --update-golden -->
 END = "<!-- end of layers -->"
 
 OWNERS = {
-    "pycparser": ("frontend.c_lexer", "frontend.c_parser", "frontend.parsed_nodes"),
+    "pycparser": ("frontend.c_lexer", "frontend.c_parser", "frontend.parsable_text", "frontend.parsed_nodes"),
     "pcpp": ("frontend.preprocess",),
     "islpy": ("poly",),
     "numba": ("backends", "deploy.runtime"),

@@ -1,12 +1,11 @@
-"""Parse preprocessed text to ``c_ast.File``; only this module, ``parsed_nodes`` and ``c_lexer`` import pycparser.
+"""Parse preprocessed text to ``c_ast.File``; pycparser is imported only here and in the three modules named below.
 
-A function that pycparser cannot read (inline assembly, types of headers that are not read) is left out if it is not
-needed: the codelet, its callers, the types and the variables at file scope are needed.
+``c_lexer`` gives pycparser the tokens, ``parsable_text`` says what is left out of a file that it cannot read as a
+whole, and ``parsed_nodes`` has what is asked of its nodes.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,27 +13,24 @@ from typing import TYPE_CHECKING, Any
 
 from pycparser import c_ast
 from pycparser.c_generator import CGenerator
-from pycparser.c_parser import CParser
-from pycparser.c_parser import ParseError as SyntaxProblem
 
 from looptune.core.errors import ParseError, UnsupportedError
 from looptune.core.source import Span
 from looptune.frontend import c_ast as s
 from looptune.frontend import parsed_nodes as nodes
 from looptune.frontend.c_constants import character, integer
-from looptune.frontend.c_lexer import Lexer
-from looptune.frontend.c_types import HEADER_TYPES, enumerated_type, named_type, type_of_width
+from looptune.frontend.c_types import enumerated_type, named_type
 from looptune.frontend.heap_arrays import declare_heap_arrays
 from looptune.frontend.incomplete_structs import completed, named_fields
 from looptune.frontend.lower_expressions import Expressions
 from looptune.frontend.normalize.sizes import replace_sizeof
 from looptune.frontend.other_languages import is_cxx
-from looptune.frontend.parse_errors import explain, skippable_range, unknown_type
+from looptune.frontend.parsable_text import parsed
 from looptune.frontend.parsed_nodes import as_written
 from looptune.frontend.pragma import Pragma, SourceText, classify, join_continued, span_over
 from looptune.frontend.predefined_macros import TYPEOF
 from looptune.frontend.scop_ends import with_pragmas
-from looptune.frontend.statement_expressions import is_left, last_of, with_value_last
+from looptune.frontend.statement_expressions import statement_expression
 from looptune.frontend.symbol_table import Options, Scope
 from looptune.frontend.types_of_expressions import with_known_types
 from looptune.ir.nodes import Const, Expr
@@ -50,51 +46,16 @@ def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], 
     ``needed(name, text)`` says of a function pycparser cannot read whether to give up at it; otherwise it is left out.
     Raises ParseError at the first place that is no C.
     """
-    assumed = dict(HEADER_TYPES)
-    text = source.text
-    skipped: list[ParseError] = []
-    emptied: set[int] = set()
-    own: set[str] = set()
-    while True:
-        prelude = "".join(f"typedef int {name};" for name in assumed)
-        parser = CParser(lexer=Lexer)
-        try:
-            # the prelude stands on a line of its own: lines of the text are one off, columns are right
-            tree = parser.parse(prelude + "\n" + text, "")
-        except SyntaxProblem as problem:
-            again = _AGAIN.search(str(problem))
-            if again is not None and assumed.pop(again[1], None) is not None:
-                own.add(again[1])
-                continue
-            error, at = explain(source, str(problem), parser.clex.last)
-            foreign = unknown_type(source, error, at)
-            if foreign and foreign not in (*assumed, *own):
-                assumed[foreign] = type_of_width(foreign)
-                # each type that is found so costs another run of the parser
-                assumed |= {t.text: of for t in source.tokens if t.text not in own and (of := type_of_width(t.text))}
-                continue
-            gap = skippable_range(source, at, needed)
-            if gap is None or text[slice(*gap)].isspace():
-                raise error from None
-            skipped.append(error)
-            emptied.add(gap[0] - 1)
-            if text[gap[0] - 1 : gap[0]] != "{":  # a whole function, with the pragmas of it
-                before = _PRAGMAS.search(text[: gap[0]])
-                gap = (gap[0] if before is None else before.start(), gap[1])
-            text = text[: gap[0]] + re.sub(r"[^\n]", " ", text[slice(*gap)]) + text[gap[1] :]
-            continue
-        file = _Reader(source, dtype, assumed, _complete_structs(source, dtype, assumed, tree)).file(tree)
-        overloaded = nodes.overload_errors(file.functions) if is_cxx(next(iter(source.sources))) else {}
-        braces = {t.span for t in source.tokens if t.offset in emptied and t.text == "{"}
-        functions = tuple(f for f in file.functions if f.name not in overloaded and f.open not in braces)
-        return replace(file, functions=functions, skipped=(*skipped, *overloaded.values()))
+    tree, assumed, skipped, emptied = parsed(source, needed)
+    file = _Reader(source, dtype, assumed, _complete_structs(source, dtype, assumed, tree)).file(tree)
+    overloaded = nodes.overload_errors(file.functions) if is_cxx(next(iter(source.sources))) else {}
+    braces = {t.span for t in source.tokens if t.offset in emptied and t.text == "{"}
+    functions = tuple(f for f in file.functions if f.name not in overloaded and f.open not in braces)
+    return replace(file, functions=functions, skipped=(*skipped, *overloaded.values()))
 
 
-_PRAGMAS = re.compile(r"(?:^#pragma \d+[ \t]*\n\s*)+\Z", re.MULTILINE)
 _MOST_PARTS = 65_536
 """Parts of an initialiser list with named elements."""
-_AGAIN = re.compile(r"Non-typedef '(\w+)' previously declared as typedef")
-"""A variable or function of the file that is named like a type of a header."""
 
 
 class _Reader:
@@ -229,7 +190,9 @@ class _Reader:
             params = tuple(p for d in listed for p in self.parameter(later.get(getattr(d, "name", None), d)))
             body = declare_heap_arrays(self.block(node.body), self.own_functions)
         self.constants = outer
-        opening, closing = self.braces(node.body)
+        first = self.token(node.body)
+        assert first is not None, "a body has a place"
+        opening, closing = self.source.tokens[first].span, self.source.closing_token(first).span
         span = self.span(node.decl)
         return s.Function(node.decl.name, params, result, body, marks, opening, closing, tuple(self.inner), span=span)
 
@@ -252,17 +215,6 @@ class _Reader:
                         span=self.span(node),
                     ),
                 )
-
-    def braces(self, body: Any) -> tuple[Span, Span]:
-        first = self.token(body)
-        assert first is not None, "a body has a place"
-        depth = 0
-        for token in self.source.tokens[first:]:
-            depth += (token.text == "{") - (token.text == "}")
-            if depth == 0:
-                return self.source.tokens[first].span, token.span
-        # what was left out as unreadable may have held the brace
-        raise ParseError("'}' is missing", self.source.tokens[first].span)
 
     def declare(self, node: Any) -> tuple[s.Declare, ...]:
         kind = self.type(node.type)
@@ -603,17 +555,9 @@ class _Reader:
                 called = tuple(map(self.expr, (node.name, *(node.args.exprs if node.args else ()))))
                 return s.PointerCall("a call through a pointer", "the function's name", called, span=span)
             case c_ast.Compound():
-                return self.statement_expression(node, parts)
+                return statement_expression(self.block(node), parts, span)
             case _:
                 return s.Unsupported("this expression", "plain arithmetic", parts, span=span)
-
-    def statement_expression(self, node: Any, parts: tuple[s.Expr, ...]) -> s.Unsupported:
-        """Return statements that are an expression of GNU C; those that a jump leaves are not supported."""
-        said = ("({ … }), which is GNU C,", "its statements and an expression")
-        body = self.block(node)
-        if is_left(body) or not isinstance(last_of(body), s.Evaluate):
-            return s.StatementExpression(*said, parts, span=self.span(node))
-        return s.StatementExpression(*said, (), with_value_last(body), span=self.span(node))
 
 
 def _complete_structs(

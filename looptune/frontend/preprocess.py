@@ -102,12 +102,19 @@ class Preprocessed:
 
     def closing(self, brace: Span) -> Span:
         """Return the position of the ``}`` that closes the ``{`` at ``brace``."""
+        return self.closing_token(next(k for k, t in enumerate(self.tokens) if t.span == brace)).span
+
+    def closing_token(self, first: int) -> Token:
+        """Return the ``}`` that closes the ``{`` that is this token.
+
+        Raises ParseError where there is none: what was left out as unreadable may have held it.
+        """
         depth = 0
-        for token in self.tokens[next(k for k, t in enumerate(self.tokens) if t.span == brace) :]:
+        for token in self.tokens[first:]:
             depth += (token.text == "{") - (token.text == "}")
             if depth == 0:
-                return token.span
-        raise AssertionError("what the parser has read has its braces in pairs")
+                return token
+        raise ParseError("'}' is missing", self.tokens[first].span)
 
 
 def preprocess(
@@ -587,14 +594,3 @@ def _place(machine: _Preprocessor, token: Any, cursor: Span) -> tuple[Span, str 
     pattern = re.compile(rf"\b{re.escape(expanded[-1])}\b" if expanded else "(?!)")
     named = pattern.search(line.text, start) or pattern.search(line.text)
     return (line if named is None else Span(file, line.line, named.start() + 1, len(named[0]), line.text)), macro
-
-
-def is_declared(text: str, name: str) -> bool:
-    """Tell whether the text declares ``name`` as a parameter or variable, so that it cannot be a macro to define.
-
-    >>> is_declared("void f(int n, double *x)", "n"), is_declared("#define n 3", "n"), is_declared("return n;", "n")
-    (True, False, False)
-    """
-    plain = re.sub(r"/\*.*?\*/|//[^\n]*|^\s*#(?:[^\n\\]|\\.|\\\n)*", " ", text, flags=re.DOTALL | re.MULTILINE)
-    before = re.findall(rf"\b([A-Za-z_]\w*)\s+{re.escape(name)}\b(?!\s*\()", plain)
-    return any(word not in ("return", "else", "case", "goto", "sizeof", "do") for word in before)

@@ -12,9 +12,9 @@ from looptune.frontend import bare_scops
 from looptune.frontend import c_ast as s
 from looptune.frontend.c_parser import parse
 from looptune.frontend.other_languages import check_language
-from looptune.frontend.preprocess import Preprocessed, is_declared, preprocess
+from looptune.frontend.preprocess import Preprocessed, preprocess
 from looptune.frontend.pure_functions import pure_functions
-from looptune.frontend.source_text import decode, normalise_line_ends, read_source
+from looptune.frontend.source_text import decode, is_declared, normalise_line_ends, read_source
 from looptune.frontend.symbol_table import Options
 
 Value = str | int | float | None

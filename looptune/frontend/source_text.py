@@ -1,4 +1,4 @@
-"""The text of source files: what is read, in which encoding, and with which line ends."""
+"""The text of source files: what is read, in which encoding, with which line ends, and which names it declares."""
 
 from __future__ import annotations
 
@@ -49,3 +49,14 @@ def normalise_line_ends(text: str) -> str:
     """Return the text with one newline per line end, and a space for all else that ``str.splitlines`` splits at."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return re.sub("[\v\f\x1c-\x1e\x85\u2028\u2029]", " ", text)
+
+
+def is_declared(text: str, name: str) -> bool:
+    """Tell whether the text declares ``name`` as a parameter or variable, so that it cannot be a macro to define.
+
+    >>> is_declared("void f(int n, double *x)", "n"), is_declared("#define n 3", "n"), is_declared("return n;", "n")
+    (True, False, False)
+    """
+    plain = re.sub(r"/\*.*?\*/|//[^\n]*|^\s*#(?:[^\n\\]|\\.|\\\n)*", " ", text, flags=re.DOTALL | re.MULTILINE)
+    before = re.findall(rf"\b([A-Za-z_]\w*)\s+{re.escape(name)}\b(?!\s*\()", plain)
+    return any(word not in ("return", "else", "case", "goto", "sizeof", "do") for word in before)

@@ -1,0 +1,77 @@
+"""Parse what pycparser can read of a text, with types that it does not know, and without functions that it cannot read.
+
+A function that pycparser cannot read (inline assembly, types of headers that are not read) is left out if it is not
+needed: the codelet, its callers, the types and the variables at file scope are needed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pycparser.c_parser import CParser
+from pycparser.c_parser import ParseError as SyntaxProblem
+
+from looptune.frontend.c_lexer import Lexer
+from looptune.frontend.c_types import HEADER_TYPES, type_of_width
+from looptune.frontend.parse_errors import explain, skippable_range, unknown_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from looptune.core.errors import ParseError
+    from looptune.frontend.preprocess import Preprocessed
+
+_PRAGMAS = re.compile(r"(?:^#pragma \d+[ \t]*\n\s*)+\Z", re.MULTILINE)
+_AGAIN = re.compile(r"Non-typedef '(\w+)' previously declared as typedef")
+"""A variable or function of the file that is named like a type of a header."""
+
+
+class Parsed(NamedTuple):
+    """pycparser's tree, whose lines are one more than those of the text.
+
+    ``assumed``: the types that the text does not declare, each with the type that its name says, "" for none;
+    ``skipped``: why functions are left out; ``emptied``: the offsets of the braces whose functions have no statements
+    therefore.
+    """
+
+    tree: Any
+    assumed: dict[str, str]
+    skipped: list[ParseError]
+    emptied: set[int]
+
+
+def parsed(source: Preprocessed, needed: Callable[[str, str], bool]) -> Parsed:
+    """Return the tree of all that can be read; see ``c_parser.parse`` for ``needed`` and what is raised."""
+    assumed = dict(HEADER_TYPES)
+    text = source.text
+    skipped: list[ParseError] = []
+    emptied: set[int] = set()
+    own: set[str] = set()
+    while True:
+        prelude = "".join(f"typedef int {name};" for name in assumed)
+        parser = CParser(lexer=Lexer)
+        try:
+            # the prelude stands on a line of its own: lines of the text are one off, columns are right
+            return Parsed(parser.parse(prelude + "\n" + text, ""), assumed, skipped, emptied)
+        except SyntaxProblem as problem:
+            again = _AGAIN.search(str(problem))
+            if again is not None and assumed.pop(again[1], None) is not None:
+                own.add(again[1])
+                continue
+            error, at = explain(source, str(problem), parser.clex.last)
+            foreign = unknown_type(source, error, at)
+            if foreign and foreign not in (*assumed, *own):
+                assumed[foreign] = type_of_width(foreign)
+                # each type that is found so costs another run of the parser
+                assumed |= {t.text: of for t in source.tokens if t.text not in own and (of := type_of_width(t.text))}
+                continue
+            gap = skippable_range(source, at, needed)
+            if gap is None or text[slice(*gap)].isspace():
+                raise error from None
+            skipped.append(error)
+            emptied.add(gap[0] - 1)
+            if text[gap[0] - 1 : gap[0]] != "{":  # a whole function, with the pragmas of it
+                before = _PRAGMAS.search(text[: gap[0]])
+                gap = (gap[0] if before is None else before.start(), gap[1])
+            text = text[: gap[0]] + re.sub(r"[^\n]", " ", text[slice(*gap)]) + text[gap[1] :]
