@@ -224,6 +224,30 @@ def test_generated_files_compile_without_a_warning(tmp_path: Path) -> None:
 
 
 @pytest.mark.wide
+def test_what_depends_on_rounded_factors_is_compared_by_their_tolerance(tmp_path: Path) -> None:
+    """The table of a codelet has an error for each of its arrays, and 0 for those of another nest."""
+    (tmp_path / "a.c").write_text("""
+#pragma hmpp f codelet, args[C;d;e].io=inout
+void f(int n, float A[n][n], float B[n][n], float C[n][n], float d[n], float e[n])
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+#pragma looptune tensor tf32, tolerance 1e-3, block 64x64, warp 32x32
+            for (int k = 0; k < n; k++)
+                C[i][j] += A[i][k] * B[k][j];
+    for (int i = 0; i < n; i++) {
+        d[i] = 2 * B[i][i];
+        e[i] = 2 * C[i][i];
+    }
+}
+""")
+    made = looptune("cc", "-c", "a.c", "-w", "--kernel", "f", "--arch", "sm_90", "--keep", "kept", cwd=tmp_path)
+    assert made.code == 0, made.err
+    (text,) = (tmp_path / "kept").glob("looptune_f_*.c")
+    assert "relative[] = {0.0, 0.0, 0.001, 0.0, 0.001};" in text.read_text()
+
+
+@pytest.mark.wide
 def test_messages_of_the_compiler_name_the_lines_of_the_file(tmp_path: Path) -> None:
     """What is wrong with the user's own text is reported where it stands there."""
     text = (
