@@ -41,6 +41,15 @@ def _small(number: float, unit: str) -> str:
     return amount(number, unit)
 
 
+def plain_number(value: float) -> str:
+    """Return four digits of a number, or the whole number if it has more, without an exponent.
+
+    >>> plain_number(17.8642), plain_number(9999.4), plain_number(36514.2)
+    ('17.86', '9999', '36,514')
+    """
+    return f"{value:.4g}" if abs(value) < 9999.5 else f"{value:,.0f}"
+
+
 def time_text(us: float) -> str:
     """Return microseconds in a readable unit.
 

@@ -21,6 +21,8 @@ from typing import Literal
 
 import numpy as np
 
+from looptune.core.si_units import plain_number
+
 LOOKS = 200
 """Draws for an interval that says only whether to go on: a fifth of what is reported."""
 
@@ -53,7 +55,8 @@ class Summary:
     n: int
 
     def __str__(self) -> str:
-        return f"{self.median_us:.4g} us [{self.q1_us:.4g}, {self.q3_us:.4g}] n={self.n}"
+        quartiles = f"{plain_number(self.q1_us)}, {plain_number(self.q3_us)}"
+        return f"{plain_number(self.median_us)} us [{quartiles}] n={self.n}"
 
 
 @dataclass(frozen=True, slots=True)
