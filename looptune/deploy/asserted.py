@@ -120,7 +120,7 @@ def _overlaps(unit: Unit, name: str) -> Iterator[str]:
     arrays = [p for p in unit.codelet.params if isinstance(p, Array)]
     factors = {p.name: found for p in arrays if (found := _factors(unit.codelet, p))}
     bytes_ = {a: " * ".join(found) for a, found in factors.items()}
-    pairs = may_overlap(unit)
+    pairs = may_overlap(unit, restrict=True)
     if unit.head is None:
         # All arrays are parameters then, those at file scope too.
         pairs = tuple((p.name, q.name) for p, q in combinations(arrays, 2) if p.io != "in" or q.io != "in")

@@ -125,12 +125,15 @@ def rows_may_overlap(unit: Unit) -> tuple[str, ...]:
     return tuple(name for name in unit.rows if name in unit.parts[0].pointers and name in written)
 
 
-def may_overlap(unit: Unit) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of array parameters, one of them written, that C allows to overlap."""
+def may_overlap(unit: Unit, *, restrict: bool = False) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of array parameters, one of them written, that C allows to overlap.
+
+    With ``restrict``, those that a caller can pass although the text says ``restrict`` are among them.
+    """
     scalars = {name for part in unit.parts for name in part.element_names}
     arrays = [p for p in unit.codelet.params if isinstance(p, Array) and p.name not in scalars]
     pointers = _pointers(unit)
-    unique = {p.name for p in arrays if _restrict(unit.text, p.name)} - unit.rows.keys()
+    unique = {p.name for p in arrays if not restrict and _restrict(unit.text, p.name)} - unit.rows.keys()
     return tuple(
         (p.name, q.name)
         for p, q in combinations(arrays, 2)

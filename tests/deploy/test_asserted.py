@@ -14,6 +14,7 @@ from looptune.frontend import load
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
 COPY = "void f(int n, double *x, const double *y) { for (int i = 0; i < n; i++) x[i] = 2 * y[i]; }"
+RESTRICT = COPY.replace("*x", "*restrict x").replace("*y", "*restrict y")
 FLAT = (
     "void f(int n, int m, const float *x, float *y)"
     " { for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) if (x[i * m + j] < 0) y[0] = 1; }"
@@ -52,6 +53,8 @@ def compiled(folder: Path, text: str, main: str, *flags: str) -> Path:
         (COPY, "static double A[20]; f(10, A + 9, A);", "f: x and y overlap"),
         (COPY, "static double A[20]; f(10, A, A);", "f: x and y overlap"),
         (COPY, "static double A[20]; f(0, A, A);", ""),
+        (RESTRICT, "static double A[20]; f(10, A, A + 10);", ""),
+        (RESTRICT, "static double A[20]; f(10, A, A + 9);", "f: x and y overlap"),
         (COPY, "static double A[20]; f(-1, A, A + 10);", "f: n is negative"),
         (FLAT, "static float A[20]; f(3, 4, A, A + 12);", ""),
         (FLAT, "static float A[20], y[1]; f(0, 65536, A, y);", ""),
