@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import looptune
+from looptune.backends.numba_cuda.backend import parts
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
 from looptune.ir import c_printer
@@ -182,3 +184,33 @@ def test_sums_in_loops_that_begin_at_a_variable(tmp_path: Path) -> None:
         cases.append(Case(f"{k}", CONVOLUTION, given, lines, all_targets.QUICK))
     assert len(cases) > 4
     assert not all_targets.wrong(cases, tmp_path)
+
+
+FLAG = """
+#include <stdbool.h>
+void f(int n, float x[n], float y[n], bool B)
+{
+  bool u = 0, w = B;
+  for (int i = 0; i < n; i++)
+    u |= x[i] > 0.5f;
+  for (int i = 0; i < n; i++)
+    y[i] = u ? w : x[i];
+}
+"""
+
+
+@pytest.mark.wide
+def test_a_bool_between_two_kernels_is_in_device_memory(tmp_path: Path) -> None:
+    """Its memory is made by a host function, in NumPy's type, which is not called as Numba's is."""
+    given: list[cross_check.Arguments] = [
+        {"n": 5, "x": np.full(5, x, np.float32), "y": np.zeros(5, np.float32), "B": 1} for x in (0.25, 0.75)
+    ]
+    assert not all_targets.wrong([Case("flag", FLAG, given)], tmp_path)
+
+
+def test_a_modules_memory_for_a_bool_has_a_type_of_numpy() -> None:
+    """A built module and a search make the memory of a plan from the name of its type."""
+    two = schedule(Analysis(load(FLAG).codelet), ()).codelet
+    host = "\n".join(parts(lower(two)).host)
+    (made,) = re.findall(r"new\(1, '(\w+)'\)", host)
+    assert np.dtype(made) == np.bool_

@@ -205,6 +205,11 @@ def numba_type(dtype: str) -> str:
     return {"bool": "boolean", BFLOAT: "uint16"}.get(dtype, dtype)
 
 
+def numpy_type(dtype: str) -> str:
+    """Return NumPy's name of that type; versions before 2 have no ``np.bool``."""
+    return {"bool": "bool_"}.get(dtype, numba_type(dtype))
+
+
 def imported_types(plan: Plan) -> tuple[str, ...]:
     """Return the names of types that a module imports from Numba."""
     variables = (*plan.codelet.params, *plan.codelet.locals)

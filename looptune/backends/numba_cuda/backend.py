@@ -38,7 +38,7 @@ from looptune.backends.codegen.memory_ops import (
     unaligned,
 )
 from looptune.backends.codegen.persistent import persistent_lines
-from looptune.backends.codegen.python import HELPERS, LEVEL, host_steps, ident, imported_types, numba_type, uses_half
+from looptune.backends.codegen.python import HELPERS, LEVEL, host_steps, ident, imported_types, numpy_type, uses_half
 from looptune.backends.codegen.register_limits import launch_bounds, max_registers
 from looptune.backends.cuda import cubin
 from looptune.backends.cuda.program import CudaProgram, argument_types
@@ -132,7 +132,7 @@ def parts(plan: Plan, contract: Contract = "cc") -> KernelSources:
     writer = HostWriter(finished, set())
     zeros = {ARRIVED: ", zeros=True"}
     new = [
-        f"    {ident(v.name)} = new({_count(v, writer)}, {numba_type(v.dtype)!r}{zeros.get(v.name, '')})"
+        f"    {ident(v.name)} = new({_count(v, writer)}, {numpy_type(v.dtype)!r}{zeros.get(v.name, '')})"
         for v in finished.device_locals
     ]
     host = (*new, *_steps(finished, writer, _called))
@@ -307,7 +307,7 @@ def _host(plan: Plan, writer: CudaWriter) -> Iterator[str]:
         yield f"    if {ident(array)}.__cuda_array_interface__['data'][0] % {WIDE}:"
         yield f'        raise ValueError("{unaligned(array)}")'
     for local in plan.device_locals:
-        made = f"({_count(local, writer)}, np.{numba_type(local.dtype)})"
+        made = f"({_count(local, writer)}, np.{numpy_type(local.dtype)})"
         made = f"to_device(np.zeros{made}, stream=stream)" if local.name == ARRIVED else f"device_array{made}"
         yield f"    {ident(local.name)} = cuda.{made}"
     for array in (ident(a.name) for a in uncounted_arrays(plan)):
@@ -328,7 +328,7 @@ Spelled = Callable[[Kernel, str, tuple[int, ...]], str]
 def _indexed(plan: Plan, kernel: Kernel, grid: str, block: tuple[int, ...]) -> str:
     args = [ident(n) for n in kernel.arrays]
     rounded = {n: f"np.{HALF}({ident(n)})" for n, kind in half_scalars(plan).items() if kind == HALF}
-    args += [f"np.{scalar_type(plan, n)}({rounded.get(n, ident(n))})" for n in kernel.scalars]
+    args += [f"np.{numpy_type(scalar_type(plan, n))}({rounded.get(n, ident(n))})" for n in kernel.scalars]
     grid = f"{AT_ONCE}({grid})" if kernel.steps else grid
     if len(block) > 3:
         return f"{WITH_SHARED}({kernel.name}, {grid}, {block[:2]}, stream, {block[3]})({', '.join(args)})"
