@@ -5,6 +5,7 @@
     the statements of a block, searched for each of its variables     counted once a function
     all statements, rewritten for each variable that is assigned      the blocks that mention it
       more than once
+    the place of a statement in its block, searched from the top      by a table of the block
     which variables are live where: of all, after each of its steps,  of those that blocks share, where it is asked,
       from the first block on                                          from the last block on
     the variables of a scope, completed for every block of it         for the scope
@@ -47,6 +48,7 @@ def patched_compiler(flags: Hashable) -> Iterator[None]:
         _replaced(ir.Inst, "_rec_list_vars", _variables_in(ir.Inst._rec_list_vars)),
         _replaced(Lower, "_find_singly_assigned_variable", _find_singly_assigned),
         _replaced(ssa, "_run_ssa", _assigned_once(ssa._run_ssa, ssa._run_block_rewrite)),
+        _replaced(ssa._FixSSAVars, "_stmt_index", _place_of_statement),
         _replaced(PostProcessor, "run", _processed(PostProcessor.run)),
         _replaced(analysis, "compute_live_map", _live_map),
         _replaced(untyped_passes, "fixup_var_define_in_scope", _define_in_scopes),
@@ -149,6 +151,15 @@ def _assigned_once(run: Callable[..., Any], rewrite: Callable[..., Any]) -> Call
 
     mentioned: dict[int, set[str]] = {}
     return once
+
+
+def _place_of_statement(self: Any, statement: Any, block: Any, stop: int = -1) -> int:
+    """Return the place of this object in the block before ``stop``, which counts as in a slice, else its length."""
+    body = block.body
+    if self.__dict__.get("_body") is not body:
+        self._body, self._places = body, {id(s): place for place, s in enumerate(body)}
+    place: int = self._places.get(id(statement), len(body))
+    return place if place < (stop if stop >= 0 else len(body) + stop) else len(body)
 
 
 def _processed(run: Callable[..., None]) -> Callable[..., None]:
