@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 from looptune.core.floating_point import DEFAULT, Floats
 from looptune.core.settings import Objective
 from looptune.core.version import lowering
-from looptune.ir.nodes import Scalar
-from looptune.ir.simplify import is_integer
+from looptune.ir.def_use import integer_parameters
 from looptune.runtime.outcome import Timed, WrongResult
 from looptune.runtime.timing import Summary, summary
 from looptune.schedule.directive_lines import canonical_text
@@ -80,7 +79,7 @@ def best_versions(
     """
     asked = floats.options(target)
     known = store.rows(kernel=unit.codelet.name, source_hash=source_hash(unit), target=target)
-    whole = [p.name for p in unit.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)]
+    whole = integer_parameters(unit.codelet)
     groups: dict[tuple[str, int, str, tuple[int, ...]], list[Search]] = {}
     for search in by_context(row for row in known if isinstance(row.outcome, Timed | WrongResult)):
         context = search.context

@@ -31,6 +31,7 @@ from looptune.deploy.python_module import measurement_lines
 from looptune.deploy.shape_text import accesses_text, extents_text
 from looptune.frontend.signature import Head
 from looptune.ir.c_printer import C_TYPES
+from looptune.ir.def_use import integer_parameters
 from looptune.ir.nodes import Array, Codelet, Scalar, Var, promoted_type
 from looptune.ir.simplify import is_integer
 from looptune.schedule.analysis import Analysis
@@ -210,7 +211,7 @@ def _packed(sources: Mapping[str, str]) -> str:
 def _given_extents(codelet: Codelet) -> dict[str, tuple[str, int, int]]:
     """Return the integers that are the extent of an array, each with the array, its dimensions, and which one it is."""
     found: dict[str, tuple[str, int, int]] = {}
-    whole = {p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
+    whole = {*integer_parameters(codelet)}
     for p in (p for p in codelet.params if isinstance(p, Array)):
         for k, extent in enumerate(p.shape):
             match extent:

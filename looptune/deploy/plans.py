@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 from looptune.backends.codegen.kernel import check_limits
 from looptune.core.errors import LooptuneError
-from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Array, Assign, Binary, Codelet, Load, Local, Loop, Node, Scalar, Var
+from looptune.ir.def_use import integer_parameters, names_in
+from looptune.ir.nodes import Array, Assign, Binary, Codelet, Load, Local, Loop, Node, Var
 from looptune.ir.rewrite import rewrite, walk
-from looptune.ir.simplify import is_integer
 from looptune.ir.specialize import specialize
 from looptune.lower.machine import MODEL
 from looptune.lower.passes.cpu_reassociation import vectorised_sums
@@ -101,7 +100,7 @@ def size_names(codelet: Codelet) -> set[str]:
                 set_from.setdefault(name, set()).update(names_in(value))
     while more := {name for scalar in found & set(set_from) for name in set_from[scalar]} - found:
         found |= more
-    return found & {p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
+    return found & {*integer_parameters(codelet)}
 
 
 def size_independent(directives: str) -> str:

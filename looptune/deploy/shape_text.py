@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from looptune.backends.codegen.python import UNLIMITED, Writer, ident
 from looptune.deploy.assembly import python_literal, tuple_text
-from looptune.ir.nodes import Array, Codelet, Load, Loop, Scalar
-from looptune.ir.simplify import is_integer
+from looptune.ir.def_use import integer_parameters
+from looptune.ir.nodes import Array, Codelet, Load, Loop
 from looptune.poly.reach_data import access_records
 from looptune.runtime.size_relations import size_relations
 
@@ -40,7 +40,7 @@ class _Host(Writer):
 def extents_text(codelet: Codelet) -> str:
     """Return a function from the integer parameters to the shapes of the arrays."""
     writer = _Host()
-    whole = [p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)]
+    whole = integer_parameters(codelet)
     arrays = [p for p in codelet.params if isinstance(p, Array)]
     shapes = [tuple_text("None" if e is None else writer.bound(e) for e in p.shape) for p in arrays]
     returned = tuple_text(shapes)

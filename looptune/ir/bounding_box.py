@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Binary, Cast, Const, Expr, If, Loop, Var
+from looptune.ir.rewrite import conjunction
 from looptune.ir.simplify import div, fold, mul, sub, widens
 
 
@@ -41,7 +41,7 @@ def guarded_between(loop: Loop, lo: Expr, hi: Expr) -> Loop:
     var = Var(loop.var, loop.dtype)
     asked = [Binary(">=", var, loop.lo)] if lo != loop.lo else []
     asked += [Binary("<", var, loop.hi)] if hi != loop.hi else []
-    body = (If(reduce(lambda a, b: Binary("&&", a, b), asked), loop.body),) if asked else loop.body
+    body = (If(conjunction(asked), loop.body),) if asked else loop.body
     return replace(loop, lo=lo, hi=hi, body=body)
 
 

@@ -15,8 +15,8 @@ from math import gcd
 
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.intervals import affine_terms, cannot_overflow
-from looptune.ir.nodes import Binary, Const, Expr, If, Load, Loop, Stmt, While
-from looptune.ir.rewrite import walk
+from looptune.ir.nodes import Binary, Const, Expr, If, Loop, Stmt, While
+from looptune.ir.rewrite import has_load
 from looptune.ir.simplify import add, mul
 
 
@@ -50,7 +50,7 @@ def simplify_conditions(body: tuple[Stmt, ...], facts: Facts = ()) -> tuple[Stmt
 
 
 def _stays(cond: Expr, body: tuple[Stmt, ...]) -> bool:
-    return not any(isinstance(n, Load) for n in walk(cond)) and not names_in(cond) & written_names(body)
+    return not has_load(cond) and not names_in(cond) & written_names(body)
 
 
 def _statement(stmt: Stmt, facts: Facts) -> tuple[Stmt, ...]:
@@ -117,7 +117,7 @@ def _fact(e: Expr) -> _LinearInequality | None:
             return None
     (p, c), (q, d) = affine_terms(more), affine_terms(less)
     terms: Mapping[Expr, int] = {t: k for t in (*p, *q) if (k := p.get(t, 0) - q.get(t, 0))}
-    if not terms or any(isinstance(n, Load) for t in terms for n in walk(t)):
+    if not terms or has_load((*terms,)):
         return None
     least = d - c + (0 if op.endswith("=") else 1)
     common = gcd(*terms.values())

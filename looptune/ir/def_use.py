@@ -9,8 +9,24 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from looptune.ir.nodes import Array, Assign, Const, Expr, If, Load, Local, Loop, Stmt, Unary, Var, While
-from looptune.ir.rewrite import conjuncts, walk, walk_stmts
+from looptune.ir.nodes import (
+    Array,
+    Assign,
+    Codelet,
+    Const,
+    Expr,
+    If,
+    Load,
+    Local,
+    Loop,
+    Scalar,
+    Stmt,
+    Unary,
+    Var,
+    While,
+)
+from looptune.ir.rewrite import conjuncts, has_load, walk, walk_stmts
+from looptune.ir.simplify import is_integer
 
 
 def referenced_names(stmts: Iterable[Stmt]) -> set[str]:
@@ -23,6 +39,24 @@ def referenced_names(stmts: Iterable[Stmt]) -> set[str]:
             case Loop(var):
                 found.add(var)
     return found
+
+
+def declared_names(codelet: Codelet) -> set[str]:
+    """Return the names of the codelet's parameters, locals and loop variables."""
+    loops = {f.var for f in walk_stmts(codelet.body) if isinstance(f, Loop)}
+    return {v.name for v in (*codelet.params, *codelet.locals)} | loops
+
+
+def integer_parameters(codelet: Codelet) -> list[str]:
+    """Return the names of the parameters that are integers, in the order of the declaration."""
+    return [p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)]
+
+
+def fresh_name(name: str, taken: set[str]) -> str:
+    """Return ``name``, or the first of ``name1``, ``name2``, ... that is not taken; it is taken from now on."""
+    free = next(c for k in range(len(taken) + 1) if (c := f"{name}{k or ''}") not in taken)
+    taken.add(free)
+    return free
 
 
 def target_name(target: Var | Load) -> str:
@@ -45,7 +79,7 @@ def continuing_condition(loop: Loop) -> Expr | None:
     match loop.body:
         case (If(cond, then, ()),) if loop.mode != "parallel":
             names = names_in(cond)
-            scalars = not any(isinstance(n, Load) for n in walk(cond))
+            scalars = not has_load(cond)
             return cond if scalars and loop.var not in names and names & written_names(then) else None
     return None
 
@@ -68,7 +102,7 @@ def _share_a_condition(first: Stmt, then: Stmt) -> bool:
     """Both stand under one condition on scalars that ``first`` does not assign."""
     match first, then:
         case If(cond, body, ()), If(same, _, ()) if cond == same:
-            return not any(isinstance(n, Load) for n in walk(cond)) and not names_in(cond) & written_names(body)
+            return not has_load(cond) and not names_in(cond) & written_names(body)
     return False
 
 

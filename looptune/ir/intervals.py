@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import COMPARISONS, Assign, Binary, Cast, Const, Expr, If, Load, Loop, Stmt, Unary, Var, While
-from looptune.ir.rewrite import rewrite, walk, walk_stmts
+from looptune.ir.rewrite import has_load, rewrite, walk, walk_stmts
 from looptune.ir.simplify import fits, fold, is_integer, is_lossless_index_cast, truth, widens
 
 Range = tuple[int, int]
@@ -109,7 +109,7 @@ def always_iterates(loop: Loop, env: Mapping[str, Range], around: Sequence[Loop]
 
     ``around``: the loops with invariant bounds that enclose it, outermost first.
     """
-    return all(_leaves(end, loop.lo, env, around) for end in _ends(loop.hi, "min"))
+    return all(_leaves(end, loop.lo, env, around) for end in bound_terms(loop.hi, "min"))
 
 
 def has_iteration(loop: Loop, around: Sequence[Loop]) -> Expr | None:
@@ -139,20 +139,10 @@ def _leaves(hi: Expr, lo: Expr, env: Mapping[str, Range], around: Sequence[Loop]
     return (apart is not None and apart[0] >= 1) or _lowest(_differing(hi, lo), around) >= 1
 
 
-def _ends(e: Expr, op: str) -> Iterator[Expr]:
-    """Yield what ``e`` is the least of, for ``min``, or the greatest."""
-    match e:
-        case Binary(made, lhs, rhs) if made == op:
-            yield from _ends(lhs, op)
-            yield from _ends(rhs, op)
-        case _:
-            yield e
-
-
 def has_invariant_bounds(loop: Loop) -> bool:
     """Return whether the loop's body changes neither its variable nor its bounds, which read no array."""
     named = {loop.var} | names_in((loop.lo, loop.hi))
-    loads = any(isinstance(n, Load) for bound in (loop.lo, loop.hi) for n in walk(bound))
+    loads = has_load((loop.lo, loop.hi))
     return not loads and not named & written_names(loop.body)
 
 
@@ -177,7 +167,7 @@ def _lowest(sum_of: Terms, around: Sequence[Loop]) -> float:
 
 def _from_below(loop: Loop) -> Iterator[tuple[Terms, int]]:
     """Yield lower bounds of the loop variable, each with a divisor."""
-    yield from ((affine_terms(lo), 1) for lo in _ends(loop.lo, "max") if cannot_overflow(lo))
+    yield from ((affine_terms(lo), 1) for lo in bound_terms(loop.lo, "max") if cannot_overflow(lo))
 
 
 def _from_above(loop: Loop, outer: Sequence[Loop], factor: int) -> Iterator[tuple[Terms, int]]:
@@ -185,7 +175,7 @@ def _from_above(loop: Loop, outer: Sequence[Loop], factor: int) -> Iterator[tupl
 
     It divides ``factor``, so that nothing is rounded.
     """
-    for hi in _ends(loop.hi, "min"):
+    for hi in bound_terms(loop.hi, "min"):
         match _bare(hi):
             case Binary("/", x, Const(int(d))) if d > 0 and factor % d == 0 and cannot_overflow(x):
                 # Of a loop from 0 or more that runs, x / d is 1 at least, and rounded down.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
-from functools import cache
+from functools import cache, reduce
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -131,6 +131,16 @@ def conjuncts(cond: Expr) -> tuple[Expr, ...]:
     return (cond,)
 
 
+def conjunction(conditions: Iterable[Expr]) -> Expr:
+    """Return the condition that all of these hold, of which there is at least one."""
+    return reduce(lambda a, b: Binary("&&", a, b), conditions)
+
+
+def disjunction(conditions: Iterable[Expr]) -> Expr:
+    """Return the condition that one of these holds, of which there is at least one."""
+    return reduce(lambda a, b: Binary("||", a, b), conditions)
+
+
 def renaming(names: Mapping[str, str]) -> Callable[[Node], Node | None]:
     """Return a rule for ``rewrite`` that renames variables, arrays and loops.
 
@@ -217,6 +227,16 @@ def walk_stmts(body: Stmt | tuple[Stmt, ...]) -> Iterator[Stmt]:
                 stack.append(inner)
             case If(_, then, other):
                 stack += (other, then)
+
+
+def has_load(tree: Any) -> bool:
+    """Tell whether an element of an array is accessed in the tree."""
+    return any(isinstance(n, Load) for n in walk(tree))
+
+
+def has_loop(body: Stmt | tuple[Stmt, ...]) -> bool:
+    """Tell whether there is a loop among the statements and in them."""
+    return any(isinstance(n, Loop | While) for n in walk_stmts(body))
 
 
 def walk_outside_loops(body: tuple[Stmt, ...]) -> Iterator[Stmt]:

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.intervals import has_iteration, is_total
-from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Loop, Stmt, Unary, Var, While
-from looptune.ir.rewrite import conjuncts, walk, walk_stmts
+from looptune.ir.nodes import Assign, Const, Expr, If, Load, Loop, Stmt, Unary, Var, While
+from looptune.ir.rewrite import conjunction, conjuncts, disjunction, has_load, walk_stmts
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +39,8 @@ def accumulation_guard(loops: Sequence[Loop], target: Var | Load, each: Sequence
     sure = all(all_lifted for _, all_lifted in found) or ((), True) in found
     if any(not kept for kept, _ in found):
         return AccumulationGuard(None, sure)
-    either = dict.fromkeys(reduce(lambda a, b: Binary("&&", a, b), kept) for kept, _ in found)
-    return AccumulationGuard(reduce(lambda a, b: Binary("||", a, b), either), sure)
+    either = dict.fromkeys(conjunction(kept) for kept, _ in found)
+    return AccumulationGuard(disjunction(either), sure)
 
 
 def hoist_conditions(around: Sequence[Expr], moving: Collection[str]) -> tuple[tuple[Expr, ...], bool]:
@@ -54,15 +53,11 @@ def hoist_conditions(around: Sequence[Expr], moving: Collection[str]) -> tuple[t
     kept: dict[Expr, None] = {}
     complete = True
     for condition in (part for c in around for part in conjuncts(c)):
-        if names_in(condition).intersection(moving) or _loads(condition) or not (complete or is_total(condition)):
+        if names_in(condition).intersection(moving) or has_load(condition) or not (complete or is_total(condition)):
             complete = False
         elif condition != Const(1):
             kept[condition] = None
     return tuple(kept), complete
-
-
-def _loads(e: Expr) -> bool:
-    return any(isinstance(n, Load) for n in walk(e))
 
 
 def _conditions(

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from looptune.ir.def_use import target_name
 from looptune.ir.nodes import Assign, Binary, Call, Cast, Expr, If, Load, Node, Select, Stmt, Unary, Var, While
 from looptune.ir.rewrite import walk, walk_stmts
 from looptune.ir.simplify import as_min_max, is_integer
@@ -70,7 +71,7 @@ def _marked(steps: Iterable[Step], names: set[str]) -> tuple[Step, ...]:
 def _slice(kernels: Sequence[Kernel]) -> frozenset[str]:
     """Return the arrays and variables that hold floats on which a decision may depend."""
     assigns = [s for k in kernels for s in walk_stmts(k.body) if isinstance(s, Assign)]
-    flows = [(_name(s.target), frozenset(_floats(s.value))) for s in assigns]
+    flows = [(target_name(s.target), frozenset(_floats(s.value))) for s in assigns]
     # A tile that is taken through several steps is written to another array, which then takes the place of its own.
     flows += [pair for k in kernels if k.time_tile is not None for a, b in k.time_tile.target.items()
               for pair in ((a, frozenset((b,))), (b, frozenset((a,))))]  # fmt: skip
@@ -85,7 +86,7 @@ def _slice(kernels: Sequence[Kernel]) -> frozenset[str]:
 
 def _decides(body: tuple[Stmt, ...], held: frozenset[str]) -> bool:
     """Tell whether it multiplies for a decision, or for what one depends on."""
-    own = (s.value for s in walk_stmts(body) if isinstance(s, Assign) and _name(s.target) in held)
+    own = (s.value for s in walk_stmts(body) if isinstance(s, Assign) and target_name(s.target) in held)
     return _multiplies(n for e in (*own, *_decisions(body)) for n in walk(e))
 
 
@@ -154,8 +155,4 @@ def _of_value(e: Expr) -> Iterator[Expr]:
 
 
 def _floats(e: Expr) -> Iterator[str]:
-    return (_name(n) for n in walk(e) if isinstance(n, Load | Var) and not is_integer(n.dtype))
-
-
-def _name(n: Load | Var) -> str:
-    return n.array if isinstance(n, Load) else n.name
+    return (target_name(n) for n in walk(e) if isinstance(n, Load | Var) and not is_integer(n.dtype))

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 from looptune.core.errors import DirectiveError, InfeasibleDirective, UnsupportedError
 from looptune.ir.bounding_box import rectangular_hull
 from looptune.ir.def_use import (
+    integer_parameters,
     names_in,
     privatizable_arrays,
     read_names,
@@ -50,13 +51,12 @@ from looptune.ir.nodes import (
     Local,
     Loop,
     Node,
-    Scalar,
     Select,
     Stmt,
     Unary,
     Var,
 )
-from looptune.ir.rewrite import rewrite, walk, walk_stmts
+from looptune.ir.rewrite import has_load, rewrite, walk, walk_stmts
 from looptune.ir.simplify import add, is_integer, min_of
 from looptune.lower.host_loops import persistent_blocks
 from looptune.lower.passes.resident_tiling import keep_resident
@@ -120,7 +120,7 @@ def map_loops(plan: Plan, machine: Machine) -> Plan:
     launches. Without them a team's loop is a parallel one, see ``split_reduction``.
     """
     codelet = plan.codelet
-    sizes = frozenset(p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
+    sizes = frozenset(integer_parameters(codelet))
     steps = HostScheduler(machine.blocks, codelet).steps(codelet.body, sizes - written_names(codelet.body))
     kernels = list(kernels_in(steps))
     own = [_private(k, kernels, codelet) for k in kernels]
@@ -324,7 +324,7 @@ def _only_loop(body: tuple[Stmt, ...]) -> Loop | None:
     match body:
         case (Loop() as loop,):
             return loop
-        case (If(cond, (Loop(mode="parallel") as loop,), ()),) if not any(isinstance(n, Load) for n in walk(cond)):
+        case (If(cond, (Loop(mode="parallel") as loop,), ()),) if not has_load(cond):
             return None if names_in(cond) & written_names(loop.body) else replace(loop, body=(If(cond, loop.body),))
     return None
 

@@ -29,10 +29,9 @@ from looptune.ir.nodes import (
     Stmt,
     Unary,
     Var,
-    While,
     find_annotation,
 )
-from looptune.ir.rewrite import walk
+from looptune.ir.rewrite import has_loop
 from looptune.ir.simplify import add, div, evaluate, sub
 from looptune.lower.addresses import MOST_ELEMENTS
 from looptune.lower.compact_grid import CompactGrid
@@ -406,7 +405,7 @@ def has_host_loop(plan: Plan) -> bool:
 def in_one_thread(kernel: Kernel) -> bool:
     """Tell whether one thread executes all loops of the kernel, of which it has some."""
     alone = not kernel.axes and kernel.team is None and not kernel.keeps_tiles and kernel.z_axis is None
-    return alone and any(isinstance(n, (Loop, While)) for n in walk(kernel.body))
+    return alone and has_loop(kernel.body)
 
 
 def host_loops(steps: Sequence[Step]) -> Iterator[HostLoop]:

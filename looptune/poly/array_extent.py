@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from looptune.ir.c_printer import expression_text
-from looptune.ir.def_use import names_in, written_names
+from looptune.ir.def_use import integer_parameters, names_in, written_names
+from looptune.ir.intervals import bound_terms
 from looptune.ir.nodes import (
     Array,
     Assign,
@@ -25,7 +26,6 @@ from looptune.ir.nodes import (
     If,
     Load,
     Loop,
-    Scalar,
     Select,
     Stmt,
     Unary,
@@ -85,9 +85,7 @@ def required_extents(codelet: Codelet) -> dict[str, tuple[str, ...]]:
 
 def sizes_of(codelet: Codelet) -> frozenset[str]:
     """Return the integer parameters that no statement assigns."""
-    return frozenset(p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)) - {
-        *written_names(codelet.body)
-    }
+    return frozenset(integer_parameters(codelet)) - {*written_names(codelet.body)}
 
 
 def never_greater(a: Poly, b: Poly) -> bool:
@@ -202,7 +200,7 @@ def _greatest(p: Poly, loop: Loop, around: Around, sizes: frozenset[str]) -> Pol
         return None
     if any(x not in sizes and not x.startswith("(") and not _counts_from_zero(x, around) for at in factor for x in at):
         return None
-    ends = [polynomial(e, names) for e in _ends(loop.hi if rises else loop.lo, "min" if rises else "max")]
+    ends = [polynomial(e, names) for e in bound_terms(loop.hi if rises else loop.lo, "min" if rises else "max")]
     end = next((end for end in ends if end is not None), None)
     if end is None:
         return None
@@ -213,16 +211,6 @@ def _counts_from_zero(var: str, around: Around) -> bool:
     loop = next((f for f in around if f.var == var), None)
     low = None if loop is None else polynomial(loop.lo, frozenset(names_in(loop.lo)))
     return low is not None and all(k >= 0 for k in low.values())
-
-
-def _ends(e: Expr, op: str) -> Iterator[Expr]:
-    """Any of them bounds it."""
-    match e:
-        case Binary(made, lhs, rhs) if made == op:
-            yield from _ends(lhs, op)
-            yield from _ends(rhs, op)
-        case _:
-            yield e
 
 
 def _largest(found: Sequence[Poly | None]) -> str:

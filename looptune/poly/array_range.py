@@ -22,13 +22,13 @@ import islpy as isl
 
 from looptune.ir.c_printer import expression_text
 from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Array, Binary, Const, Expr, Select, Unary, Var
-from looptune.ir.rewrite import substitute, walk
+from looptune.ir.nodes import Array, Binary, Const, Expr, Unary, Var
+from looptune.ir.rewrite import substitute
 from looptune.poly import array_extent, bounds_check
 from looptune.poly.affine import name, to_isl
 from looptune.poly.coalesce import coalesce
 from looptune.poly.data_conditions import conjuncts
-from looptune.poly.guarded_loads import GuardedLoad, evaluated_loads, guarded_loads
+from looptune.poly.guarded_loads import GuardedLoad, evaluated_loads, evaluates_partly, guarded_loads
 from looptune.poly.isl_limits import QUESTION, IslLimitExceeded, isl_operation_limit
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ Evaluated = Mapping[Key, isl.Set | None]
 
 def _evaluated(model: Scop) -> Evaluated:
     """Return where elements are read; of ``?:``, ``&&`` and ``||`` C evaluates one side, or not all."""
-    if not any(_decides(n) for n in walk(model.codelet.body)):
+    if not evaluates_partly(model.codelet.body):
         return {}
     found: dict[Key, isl.Set | None] = {}
     nest = model.space.nest
@@ -133,13 +133,6 @@ def _evaluated(model: Scop) -> Evaluated:
                 before = found.get(key, here.domain)
                 found[key] = before.union(here.domain) if before is not None and here.dims == s.dims else None
     return found
-
-
-def _decides(node: object) -> bool:
-    match node:
-        case Select() | Binary("&&" | "||"):
-            return True
-    return False
 
 
 def _touched(model: Scop, a: Access, evaluated: Evaluated) -> isl.Set:

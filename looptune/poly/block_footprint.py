@@ -10,7 +10,7 @@ hull, within the array; those over what may be written are exact, since others m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import count
@@ -19,7 +19,7 @@ import islpy as isl
 
 from looptune.ir.intervals import bound_terms
 from looptune.ir.nodes import Array, Assign, Binary, Codelet, Const, Expr, If, Local, Loop, Node, Scalar, Stmt, Var
-from looptune.ir.rewrite import rewrite
+from looptune.ir.rewrite import conjunction, rewrite
 from looptune.ir.simplify import add, max_of, min_of, mul, sub
 from looptune.poly.affine import name
 from looptune.poly.isl_limits import QUESTION, isl_operation_limit
@@ -116,7 +116,7 @@ class BlockFootprint:
     def _loops(self, elements: isl.BasicSet, body: Assign, element: Sequence[Var]) -> tuple[Stmt, ...]:
         bounds = _inequalities(elements, self.model, element)
         guards = [b.holds for b in bounds if b.level >= 0 and not b.is_range]
-        inner: tuple[Stmt, ...] = (If(_all(guards), (body,)),) if guards else (body,)
+        inner: tuple[Stmt, ...] = (If(conjunction(guards), (body,)),) if guards else (body,)
         for d, (var, extent) in reversed(list(enumerate(zip(element, self.shape, strict=True)))):
             own = [b for b in bounds if b.level == d and b.is_range]
             lows: list[Expr] = [Const(0, var.dtype), *(b.value for b in own if b.least)]
@@ -124,7 +124,7 @@ class BlockFootprint:
             low, high = reduce(max_of, dict.fromkeys(lows)), reduce(min_of, dict.fromkeys(highs))
             inner = (Loop(var.name, low, high, inner, dtype=var.dtype),)
         given = [b.holds for b in bounds if b.level < 0]
-        return (If(_all(given), inner),) if given else inner
+        return (If(conjunction(given), inner),) if given else inner
 
 
 def _with_single_bounds(loop: Loop) -> Loop:
@@ -141,11 +141,7 @@ def _with_single_bounds(loop: Loop) -> Loop:
     given += [Binary("<", var, e) for e in highs]
     if not given:
         return loop
-    return replace(loop, lo=low if loop.step == 1 else loop.lo, hi=high, body=(If(_all(given), loop.body),))
-
-
-def _all(conditions: Iterable[Expr]) -> Expr:
-    return reduce(lambda a, b: Binary("&&", a, b), conditions)
+    return replace(loop, lo=low if loop.step == 1 else loop.lo, hi=high, body=(If(conjunction(given), loop.body),))
 
 
 def _hull(touched: Sequence[isl.Map]) -> isl.BasicSet:

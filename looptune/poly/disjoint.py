@@ -15,7 +15,7 @@ import islpy as isl
 
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Assign, Expr, If, Load, Loop, Node, Stmt, While
-from looptune.ir.rewrite import renaming, rewrite, walk
+from looptune.ir.rewrite import has_load, renaming, rewrite, walk
 from looptune.poly.affine import condition_to_isl, name, to_isl
 from looptune.poly.isl_limits import QUESTION, IslLimitExceeded, isl_operation_limit
 
@@ -116,7 +116,7 @@ def accesses(body: Iterable[Stmt], array: str, around: Surroundings) -> Iterator
                 yield from ((Place(n.index, around), False) for n in walk((stmt.lo, stmt.hi)) if _is(n, array))
                 yield from accesses(stmt.body, array, here)
             case If(cond, then, other):
-                plain = not any(isinstance(n, Load) for n in walk(cond))
+                plain = not has_load(cond)
                 yield from ((Place(n.index, around), False) for n in walk(cond) if _is(n, array))
                 yield from accesses(then, array, around.under(cond) if plain else around)
                 yield from accesses(other, array, around)

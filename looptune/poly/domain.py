@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from looptune.core.source import Span
 from looptune.ir.c_printer import expression_text
-from looptune.ir.def_use import names_in, written_names
+from looptune.ir.def_use import declared_names, integer_parameters, names_in, written_names
 from looptune.ir.nodes import (
     Array,
     Assign,
@@ -30,7 +30,6 @@ from looptune.ir.nodes import (
     Local,
     Loop,
     Node,
-    Scalar,
     Stmt,
     Unary,
     Var,
@@ -168,7 +167,7 @@ def _affine(
 
 def scan(codelet: Codelet) -> IterationDomains:
     """Return the iteration domains of the codelet's statements."""
-    scalars = [p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)]
+    scalars = integer_parameters(codelet)
     assigned = written_names(codelet.body)
     parameters = tuple(p for p in scalars if p not in assigned)
     terms = OpaqueTerms(parameters)
@@ -187,7 +186,7 @@ def scan(codelet: Codelet) -> IterationDomains:
         match substitute(extent, known):
             case Var(var) if var in parameters:
                 least[var] = 0
-    walker = _Walker(known, terms, used_names=_taken(codelet))
+    walker = _Walker(known, terms, used_names=declared_names(codelet))
     top = _Place(scope=frozenset(scope), least=least)
     walker.block(codelet.body, top)
     length = max((len(s.time) for s in walker.statements), default=1)
@@ -218,11 +217,6 @@ def _may_be_zero(extent: Expr) -> bool:
         case Binary("max", _, Const(0)) | Binary("max", Const(0), _):
             return True
     return False
-
-
-def _taken(codelet: Codelet) -> set[str]:
-    taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals}
-    return taken | {f.var for f in walk(codelet.body) if isinstance(f, Loop)}
 
 
 def _collected(unknown: list[tuple[Unanalysable, str]]) -> tuple[Unanalysable, ...]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import islpy as isl
 
-from looptune.ir.def_use import names_in
+from looptune.ir.def_use import declared_names, names_in
 from looptune.ir.nodes import Array, Assign, Cast, Codelet, Const, Expr, Load, Loop, Node, Scalar, Stmt, Var, While
 from looptune.ir.rewrite import rewrite, walk_stmts
 from looptune.ir.simplify import add, div, fold, max_of, mul, sub
@@ -25,7 +25,7 @@ from looptune.poly.affine import name, to_isl
 from looptune.poly.coalesce import union_by_halves
 from looptune.poly.copy_loops import CopyLoops, extents, over_elements
 from looptune.poly.isl_objects import union
-from looptune.poly.parameter_values import entry_statement, fresh_names, names_of, with_local_parameters
+from looptune.poly.parameter_values import entry_statement, fresh_names, with_local_parameters
 from looptune.poly.scop import Scop, build
 from looptune.poly.witness import ViolatedDependence, Violation, find_witness
 
@@ -266,7 +266,7 @@ def _frame(expansion: Expansion, copies: str, indices: Sequence[CopyIndex]) -> L
     codelet, span = expansion.codelet, expansion.loops[0].span
     declared = next(v for v in (*codelet.params, *codelet.locals) if v.name == expansion.variable)
     shape = extents(declared)
-    names = fresh_names("e", len(shape) + len(indices), names_of(codelet))
+    names = fresh_names("e", len(shape) + len(indices), declared_names(codelet))
     element = tuple(Var(n) for n in names[: len(shape)])
     values = tuple(Var(n, x.dtype) for n, x in zip(names[len(shape) :], indices, strict=True))
     target: Load | Var = Var(declared.name, declared.dtype, span=span)

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import islpy as isl
 
 from looptune.ir.def_use import is_dead_store
-from looptune.ir.nodes import Array, Binary, Loop, Select
-from looptune.ir.rewrite import walk
+from looptune.ir.nodes import Array, Loop
 from looptune.poly.affine import name
 from looptune.poly.coalesce import coalesce
 from looptune.poly.delinearization import delinearize
 from looptune.poly.domain import constant_value
+from looptune.poly.guarded_loads import evaluates_partly
 from looptune.poly.isl_limits import IslLimitExceeded, isl_operation_limit
 from looptune.poly.isl_objects import Space
 
@@ -45,21 +45,13 @@ def elements(model: Scop, sizes: Mapping[str, int], *, assume: bool = False) -> 
     arrays = {p.name for p in model.codelet.params if isinstance(p, Array)}
     found: dict[str, list[Access]] = {array: [] for array in arrays}
     for statement in (s for s in model.statements.values() if s.exact and not _overwritten(s)):
-        lazy = any(_chooses(n) for n in walk(statement.assign.value))
+        lazy = evaluates_partly(statement.assign.value)
         for access in space.accesses[statement.name]:
             if access.array in arrays and access.must and (access.write or not lazy):
                 found[access.array].append(access)
     values = {term: constant_value(e, sizes) for term, e in space.nest.terms.found.items()}
     known = {name(p): n for p, n in sizes.items()} | {term: n for term, n in values.items() if n is not None}
     return {array: _count(space, mine, known) for array, mine in found.items()}
-
-
-def _chooses(n: object) -> bool:
-    """Tell whether what stands in it may not be looked at."""
-    match n:
-        case Select() | Binary("&&" | "||"):
-            return True
-    return False
 
 
 def _overwritten(statement: Statement) -> bool:

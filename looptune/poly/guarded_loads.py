@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from looptune.ir.nodes import Assign, Binary, Call, Cast, Codelet, Expr, If, Load, Loop, Select, Stmt, Unary, While
+from looptune.ir.rewrite import walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,11 @@ class _Conditional(Protocol):
 
 
 C = TypeVar("C", bound=_Conditional)
+
+
+def evaluates_partly(tree: Any) -> bool:
+    """Tell whether C evaluates some operands in the tree only under a condition: those of ``?:``, ``&&`` and ``||``."""
+    return any(isinstance(n, Select) or (isinstance(n, Binary) and n.op in ("&&", "||")) for n in walk(tree))
 
 
 def evaluated_loads(e: Expr, here: C) -> Iterator[tuple[Load, C]]:

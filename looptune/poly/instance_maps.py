@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 import islpy as isl
 
 from looptune.ir.c_printer import expression_text
+from looptune.ir.def_use import declared_names
 from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, Load, Node, Scalar, Var, While
 from looptune.ir.rewrite import rewrite, substitute, walk
 from looptune.ir.simplify import is_integer
 from looptune.poly.condition_instances import condition_instance_name, has_own_statement
-from looptune.poly.parameter_values import names_of, with_local_parameters
+from looptune.poly.parameter_values import with_local_parameters
 from looptune.poly.scop import Scop, build
 from looptune.poly.statement_match import Names, StatementMatcher, copies_element
 
@@ -119,7 +120,7 @@ def _with_local_parameters(original: Codelet, finished: Codelet) -> tuple[Codele
     arrays = {p.name: p for p in original.params if isinstance(p, Array) and p.name in held}
     if any(None in p.shape for p in arrays.values()):
         raise Unprovable("the extent of an array that the tree has copies of is not declared")
-    taken = names_of(original) | names_of(finished)
+    taken = declared_names(original) | declared_names(finished)
     return with_local_parameters(original, arrays, taken), with_local_parameters(finished, arrays, taken)
 
 

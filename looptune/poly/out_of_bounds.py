@@ -15,7 +15,7 @@ import islpy as isl
 from looptune.core.source import Span
 from looptune.ir.c_printer import expression_text
 from looptune.ir.nodes import Array, Expr, Load, Local
-from looptune.ir.rewrite import walk
+from looptune.ir.rewrite import has_load, walk
 from looptune.poly.access import source_text
 from looptune.poly.bounds_check import EvaluationContext, expressions
 from looptune.poly.guarded_loads import evaluated_loads
@@ -100,7 +100,7 @@ def _undecided(load: Load, reached: EvaluationContext, s: Statement, shape: tupl
             loads = [source_text(x) for x in walk(subscript) if isinstance(x, Load)]
             return f"this depends on {loads[0]}" if loads else f"{expression_text(subscript)} is not analysed"
         if not reached.domain.is_subset(reached.where(f"0 <= {e} < {n}")):
-            conditions = [c for c in s.conditions if any(isinstance(x, Load) for x in walk(c))]
+            conditions = [c for c in s.conditions if has_load(c)]
             return (
                 f"it executes only if {expression_text(conditions[-1])}"
                 if conditions

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from looptune.ir.def_use import declared_names
 from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, Load, Local, Loop, Stmt, Var
-from looptune.ir.rewrite import walk
 
 ENTRY, EXIT = "on entry", "on exit"
 """What the arrays of the first and the last values are called, after the name of their array."""
@@ -41,7 +41,7 @@ def with_local_parameters(codelet: Codelet, arrays: Collection[str], taken: Coll
     """
     mine = [p for p in codelet.params if isinstance(p, Array) and p.name in arrays]
     others = tuple(p for p in codelet.params if p.name not in arrays)
-    used = {*taken, *names_of(codelet)}
+    used = {*taken, *declared_names(codelet)}
     ends = tuple(replace(p, name=f"{p.name} {end}") for p in mine for end in (ENTRY, EXIT))
     return replace(
         codelet,
@@ -53,12 +53,6 @@ def with_local_parameters(codelet: Codelet, arrays: Collection[str], taken: Coll
             *(_moved(p, used, f"{_EXIT}{p.name}", f"{p.name} {EXIT}", p.name) for p in mine),
         ),
     )
-
-
-def names_of(codelet: Codelet) -> set[str]:
-    """Return the names of everything in the codelet: of parameters, locals and loop variables."""
-    found = {p.name for p in codelet.params} | {v.name for v in codelet.locals}
-    return found | {f.var for f in walk(codelet.body) if isinstance(f, Loop)}
 
 
 def fresh_names(stem: str, count: int, used: set[str]) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ import islpy as isl
 
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import Assign, Codelet, Expr, If, Load, Loop, Node, Stmt, Var, While
-from looptune.ir.rewrite import rewrite, walk, walk_stmts
+from looptune.ir.rewrite import has_load, rewrite, walk, walk_stmts
 from looptune.poly.access import Access, accesses, memory
 from looptune.poly.condition_instances import separate_conditions
 from looptune.poly.dependence import conflict
@@ -214,7 +214,7 @@ def _moves_in(stmt: Stmt) -> tuple[Assign, ...]:
     match stmt:
         case Assign(name=name) if name.startswith(_MOVE):
             return (stmt,)
-        case If(cond, then, ()) if not any(isinstance(n, Load) for n in walk(cond)):
+        case If(cond, then, ()) if not has_load(cond):
             inside = [_moves_in(s) for s in then]
             return tuple(m for mine in inside for m in mine) if all(inside) else ()
     return ()

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 import islpy as isl
 
+from looptune.ir.def_use import declared_names
 from looptune.ir.nodes import Array, Assign, Codelet, Load, Local, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import rewrite, rewrite_stmts, walk_stmts
 from looptune.poly.copy_loops import CopyLoops, extents, over_elements
-from looptune.poly.parameter_values import fresh_names, names_of
+from looptune.poly.parameter_values import fresh_names
 from looptune.poly.scop import Scop, build
 from looptune.poly.witness import ViolatedDependence, Violation, find_witness
 
@@ -121,7 +122,7 @@ class Snapshot:
         IslLimitExceeded and GenerationError where they cannot be made.
         """
         shape, span = extents(self.declared), self.loop.span
-        names = fresh_names("e", len(shape), names_of(self.codelet))
+        names = fresh_names("e", len(shape), declared_names(self.codelet))
         element = tuple(Var(n) for n in names)
         target, source = (
             Load(array, element, self.declared.dtype, span=span) for array in (copy, self.declared.name)

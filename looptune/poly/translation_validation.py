@@ -36,7 +36,7 @@ from looptune.poly.isl_limits import IslLimitExceeded, isl_operation_limit
 from looptune.poly.legality import LoopDependences
 from looptune.poly.local_values import changed_reads, cross_thread_reads
 from looptune.poly.register_demotion import RegisterMismatch, demote_registers
-from looptune.poly.witness import ViolatedDependence, Violation, find_witness, lexmin_pair
+from looptune.poly.witness import ViolatedDependence, Violation, assignments_text, find_witness, lexmin_pair
 
 if TYPE_CHECKING:
     from looptune.poly.domain import Statement
@@ -189,8 +189,8 @@ def _amiss(copies: InstanceMaps, statement: Statement, ranges: Sequence[isl.Set]
 
 def _failed(copies: InstanceMaps, statement: Statement, where: isl.Set, what: str) -> Proof:
     point, names = lexmin_pair(isl.Map.from_range(where)), copies.original.parameters
-    given = _listed(dict(zip(names, point, strict=False)))
-    at = _listed(statement.iteration_text(point[len(names) :], dict(zip(names, point, strict=False))))
+    given = assignments_text(dict(zip(names, point, strict=False)))
+    at = assignments_text(statement.iteration_text(point[len(names) :], dict(zip(names, point, strict=False))))
     place = f"{f'iteration ({at}) of ' if at else ''}{statement.assign.span}"
     return Proof("failed", f"{place} {what}{f' when {given}' if given else ''}")
 
@@ -265,7 +265,3 @@ def _bounds(copies: InstanceMaps) -> Proof:
     if unknown is not None:
         return Proof("unknown", f"whether {unknown} is inside its array cannot be analysed")
     return Proof("proved")
-
-
-def _listed(values: Mapping[str, int]) -> str:
-    return ", ".join(f"{k}={v}" for k, v in values.items())

@@ -73,7 +73,7 @@ class Violation:
         if (lines or first == then) and self.source.line != self.sink.line:
             first, then = (f"{at} of line {s.line}".strip() for at, s in ((first, self.source), (then, self.sink)))
         subject = f"iteration {first}" if self.source_iteration else f"line {self.source.line}"
-        given = f" when {_listed(self.sizes)}" if self.sizes else ""
+        given = f" when {assignments_text(self.sizes)}" if self.sizes else ""
         return f"{subject} must run before {then if self.sink_iteration else f'line {self.sink.line}'}{given}"
 
     def reason(self, *, lines: bool) -> str:
@@ -276,10 +276,11 @@ def _words(text: str) -> set[str]:
 
 
 def _at(point: Mapping[str, int]) -> str:
-    return f"({_listed(point)})" if point else ""
+    return f"({assignments_text(point)})" if point else ""
 
 
-def _listed(values: Mapping[str, int]) -> str:
+def assignments_text(values: Mapping[str, int]) -> str:
+    """Return the values by name, as in ``n=4, i=0``."""
     return ", ".join(f"{k}={v}" for k, v in values.items())
 
 

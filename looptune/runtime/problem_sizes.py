@@ -18,7 +18,7 @@ import numpy as np
 
 from looptune.core.errors import UsageError
 from looptune.ir import interpreter, operation_count
-from looptune.ir.def_use import written_names
+from looptune.ir.def_use import integer_parameters, written_names
 from looptune.ir.nodes import (
     Array,
     Assign,
@@ -60,7 +60,7 @@ Values = dict[str, int | float]
 
 def integers(codelet: Codelet, values: Mapping[str, int | float]) -> dict[str, int]:
     """Return the values of the integer parameters, which include the sizes."""
-    those = {p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
+    those = {*integer_parameters(codelet)}
     return {name: int(value) for name, value in values.items() if name in those}
 
 

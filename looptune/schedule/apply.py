@@ -22,7 +22,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from looptune.core.errors import DirectiveError, IllegalTransform, InfeasibleDirective, LooptuneError, UnsupportedError
-from looptune.ir.def_use import assigned_targets
+from looptune.ir.def_use import assigned_targets, declared_names
 from looptune.ir.nodes import Cast, Codelet, Loop, Mode, Reduction, Stmt, While
 from looptune.ir.rewrite import rewrite_stmts, walk_stmts
 from looptune.ir.simplify import fold, widens
@@ -471,8 +471,7 @@ class Scheduler:
         return enclosing_path(self.codelet.body, *self.fused_into.get(loop, loop))[-1]
 
     def _site(self, loop: Loop, span: Span, order: Order) -> DirectiveSite:
-        taken = {p.name for p in self.codelet.params} | {v.name for v in self.codelet.locals}
-        taken |= {f.var for f in walk_stmts(self.codelet.body) if isinstance(f, Loop)}
+        taken = declared_names(self.codelet)
         around = enclosing_path(self.codelet.body, *identity(loop))[:-1]
         depth = 2 * len(around) + 1
         inside = statement_names(loop.body)

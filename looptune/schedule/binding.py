@@ -10,7 +10,7 @@ codelet: grid blocksize 64x4   replaces those in the file, on inner loops too
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,11 @@ def loop_label(loop: Loop | While) -> str:
     """Return the number of the loop as in a directive's place: ``2``, or ``2.1``."""
     number, piece = identity(loop)
     return f"{number}.{piece}" if piece else str(number)
+
+
+def at_loops(loops: Iterable[Loop]) -> str:
+    """Return the beginning of the line of a space that applies directives to these loops: ``loop 1, 2.1``."""
+    return f"loop {', '.join(dict.fromkeys(map(loop_label, loops)))}"
 
 
 @dataclass(frozen=True, slots=True)

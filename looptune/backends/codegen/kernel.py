@@ -26,9 +26,9 @@ from looptune.backends.codegen import (
 )
 from looptune.backends.codegen.writer import MAX_THREADS, TensorCoreWriter
 from looptune.core.errors import ResourceError
-from looptune.ir.nodes import Const, Loop, Scalar
+from looptune.ir.def_use import integer_parameters
+from looptune.ir.nodes import Const, Loop
 from looptune.ir.rewrite import walk
-from looptune.ir.simplify import is_integer
 from looptune.lower import tiles
 from looptune.lower.addresses import MOST_ELEMENTS
 from looptune.lower.plan import Dimension, FinishedPlan, Kernel, Plan, evaluate_size, kernels_in, needs_wide_indices
@@ -206,7 +206,7 @@ def uncountable_array(
     """
     own: dict[str, int] = {}
     if plan.device_locals:
-        whole = {p.name for p in plan.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
+        whole = {*integer_parameters(plan.codelet)}
         sizes = {name: int(value) for name, value in scalars.items() if name in whole}
         own = {a.name: prod(evaluate_size(n, sizes) for n in a.shape) for a in plan.device_locals}
     found = next(((name, count) for name, count in (*counts.items(), *own.items()) if count > MOST_ELEMENTS), None)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuda.bindings import driver
 from cuda.core import Device, ObjectCode
@@ -31,12 +31,14 @@ from looptune.backends.cuda.launch import ArgumentSlot, GridTooLarge, Launcher, 
 from looptune.backends.early_stop import run_in_batches
 from looptune.core.errors import ResourceError, UsageError
 from looptune.core.short_floats import rounded
-from looptune.ir.nodes import Local, Scalar
-from looptune.ir.simplify import is_integer
+from looptune.ir.def_use import integer_parameters
 from looptune.lower.checkpoints import checkpoints
 from looptune.lower.plan import ARRIVED, Kernel, Plan, count, evaluate_size, grid_function, launches
 from looptune.lower.signature import half_scalars, scalar_type
 from looptune.lower.tiles import WIDE
+
+if TYPE_CHECKING:
+    from looptune.ir.nodes import Local
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ def _grids_reported() -> Iterator[None]:
 
 def _split(plan: Plan, scalars: Mapping[str, int | float]) -> tuple[dict[str, int], dict[str, float]]:
     """Return the sizes and the other scalar parameters of a call."""
-    whole = {p.name for p in plan.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
+    whole = {*integer_parameters(plan.codelet)}
     sizes = {name: int(value) for name, value in scalars.items() if name in whole}
     halves = half_scalars(plan)
     floats = {n: rounded(v, halves[n]) if n in halves else v for n, v in scalars.items() if n not in whole}

@@ -24,9 +24,8 @@ from looptune.backends.early_stop import run_in_batches
 from looptune.backends.opencl.writer import NAME, device_text, file_text, machine
 from looptune.core.errors import ResourceError, TargetError
 from looptune.core.short_floats import rounded
-from looptune.ir.nodes import Scalar
+from looptune.ir.def_use import integer_parameters
 from looptune.ir.rewrite import walk
-from looptune.ir.simplify import is_integer
 from looptune.lower.checkpoints import checkpoints
 from looptune.lower.pipeline import finish
 from looptune.lower.plan import FinishedPlan, Kernel, Plan, count, evaluate_size, grid_function, launches
@@ -207,7 +206,7 @@ class OpenClProgram(Program):
         return run_in_batches(batch, limit, count(self.plan.steps, sizes), checkpoints(self.plan, sizes))
 
     def _sizes(self, scalars: Mapping[str, int | float]) -> dict[str, int]:
-        whole = (p.name for p in self.plan.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
+        whole = integer_parameters(self.plan.codelet)
         return {name: int(scalars[name]) for name in whole}
 
     def _queued(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], queue: Any) -> Iterator[None]:

@@ -16,9 +16,9 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from looptune.ir.def_use import names_in, written_names
-from looptune.ir.nodes import Assign, Binary, Call, Codelet, Expr, Load, Loop, Node, Stmt, Var, While
-from looptune.ir.rewrite import map_blocks, rewrite_stmts, walk, walk_stmts
+from looptune.ir.def_use import names_in, target_name, written_names
+from looptune.ir.nodes import Assign, Binary, Call, Codelet, Expr, Load, Loop, Node, Stmt, Var
+from looptune.ir.rewrite import has_loop, map_blocks, rewrite_stmts, walk, walk_stmts
 from looptune.ir.simplify import is_integer
 from looptune.lower.cpu_names import IN_ANY_ORDER
 from looptune.lower.passes.cpu_time_bands import make_time_bands
@@ -47,7 +47,7 @@ def vectorised_sums(codelet: Codelet, plan: Plan) -> tuple[ReorderedReduction, .
     """Return the sums of ``codelet`` that a CPU's compiler may reorder in ``plan``, which is made of it."""
     kernels = make_time_bands(plan).kernels
     bodies = (reduce(lambda body, axis: (replace(axis, body=body),), reversed(k.loops), k.body) for k in kernels)
-    loops = (s for body in bodies for s in walk_stmts(body) if isinstance(s, Loop) and _is_innermost(s))
+    loops = (s for body in bodies for s in walk_stmts(body) if isinstance(s, Loop) and not has_loop(s.body))
     mine = {a.name for loop in loops for a in _sums(loop)}
     own = (s for s in walk_stmts(codelet.body) if isinstance(s, Assign) and s.name in mine)
     return tuple(dict.fromkeys(_named(s, found.op) for s in own if (found := accumulation(s)) is not None))
@@ -57,13 +57,9 @@ def _named(s: Assign, op: str) -> ReorderedReduction:
     return ReorderedReduction(op, source_text(s.target), s.target.span if s.target.span.line else s.span)
 
 
-def _is_innermost(loop: Loop) -> bool:
-    return not any(isinstance(n, Loop | While) for n in walk(loop.body))
-
-
 def mark_loop(loop: Loop) -> Loop:
     """Return one loop with the marked operations; see ``mark_accumulations``."""
-    if not _is_innermost(loop):
+    if has_loop(loop.body):
         return replace(loop, body=mark_accumulations(loop.body))
     found = set(map(id, _sums(loop)))
 
@@ -78,20 +74,16 @@ def mark_loop(loop: Loop) -> Loop:
 
 def _sums(loop: Loop) -> Iterator[Assign]:
     changing = written_names(loop.body) | {loop.var}
-    mentioned = Counter(_name(n) for n in walk(loop.body) if isinstance(n, Load | Var))
+    mentioned = Counter(target_name(n) for n in walk(loop.body) if isinstance(n, Load | Var))
     found: dict[str, list[tuple[str, Assign]]] = {}
     for s in (s for s in walk_stmts(loop.body) if isinstance(s, Assign)):
         op = _op(s)
         if op and not (isinstance(s.target, Load) and names_in(s.target.index) & changing):
-            found.setdefault(_name(s.target), []).append((op, s))
+            found.setdefault(target_name(s.target), []).append((op, s))
     for name, own in found.items():
         # Each is mentioned twice: where it is read and where it is written.
         if len({op for op, _ in own}) == 1 and mentioned[name] == 2 * len(own):
             yield from (s for _, s in own)
-
-
-def _name(n: Load | Var) -> str:
-    return n.array if isinstance(n, Load) else n.name
 
 
 def _op(s: Assign) -> str:

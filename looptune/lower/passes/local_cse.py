@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from looptune.ir.def_use import names_in, referenced_names, written_names
 from looptune.ir.intervals import affine_terms, may_wrap
 from looptune.ir.nodes import Assign, Binary, Call, Cast, Const, Expr, Load, Node, Stmt, Unary, Var
-from looptune.ir.rewrite import rewrite, walk
+from looptune.ir.rewrite import has_load, rewrite, walk
 from looptune.ir.simplify import add, is_integer, mul
 from looptune.lower.passes.address_split import lower_bound
 from looptune.lower.passes.flat_arrays import flat_index, flatten_arrays
@@ -125,7 +125,7 @@ def _placed(
 
 def _place(e: Expr, changed: set[str]) -> bool:
     """Tell whether it is worth a variable, and no assignment changes it."""
-    loads = any(isinstance(n, Load) for n in walk(e))
+    loads = has_load(e)
     return not isinstance(e, (Const, Var)) and not loads and not names_in(e) & changed
 
 

@@ -24,7 +24,7 @@ from looptune.core.errors import DirectiveError
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.intervals import affine_terms
 from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var
-from looptune.ir.rewrite import rewrite, walk
+from looptune.ir.rewrite import conjunction, rewrite, walk
 from looptune.ir.simplify import add, mul, sub
 from looptune.lower.passes.loop_normalization import unroll_whole
 from looptune.lower.staged_tiles import staged_arrays, without_tiles
@@ -175,7 +175,7 @@ class _Copy:
         body: tuple[Stmt, ...] = (Assign(element, copy) if back else Assign(copy, element),)
         guards = list(self.guards(index, plan))
         if guards:
-            body = (If(reduce(lambda a, b: Binary("&&", a, b), guards), body),)
+            body = (If(conjunction(guards), body),)
         for d, var in reversed(counters.items()):
             count = Const(self.extents[d].count, var.dtype)
             loop = Loop(var.name, Const(0, var.dtype), count, body, dtype=var.dtype, mode="sequential")

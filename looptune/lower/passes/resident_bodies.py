@@ -10,7 +10,7 @@ the corners of its rectangle: where none can hold nothing is done, and where all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import count
@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, TypeGuard
 from looptune.ir.def_use import names_in
 from looptune.ir.intervals import affine_terms
 from looptune.ir.nodes import Assign, Binary, Call, Cast, Const, Expr, If, Load, Loop, Node, Select, Stmt, Unary, Var
-from looptune.ir.rewrite import map_children, rewrite, substitute, walk
+from looptune.ir.rewrite import conjunction, disjunction, has_load, map_children, rewrite, substitute, walk
 from looptune.ir.simplify import add, div, mod, mul
 from looptune.lower.passes.resident_tiling import keep_resident
-from looptune.lower.passes.temporal_tile_bodies import conjunction
+from looptune.lower.passes.temporal_tile_bodies import every
 from looptune.lower.resident_tiles import (
     FLAT_THREAD,
     NOW,
@@ -229,7 +229,7 @@ class _Bodies:
         """Yield what fills one element of each operand: first all that is loaded, which takes longest."""
         d = operands[0].dimension
         env = {} if d is None else {place(d).name: at}
-        plain = (n for o in operands for n in walk(o.value) if isinstance(n, Load) and not _has_load(n.index))
+        plain = (n for o in operands for n in walk(o.value) if isinstance(n, Load) and not has_load(n.index))
         held = {n: Var(f"read{next(self.numbers)}{POINT}", n.dtype) for n in dict.fromkeys(plain)}
         for load, v in held.items():
             yield Assign(v, Const(0, v.dtype))
@@ -241,7 +241,7 @@ class _Bodies:
             yield from under(asked, (Assign(Load(o.name, (number,), o.dtype), substitute(made, env)),))
 
     def any_of(self, guards: Sequence[tuple[Expr, ...]]) -> tuple[Expr, ...]:
-        return (reduce(lambda a, b: Binary("||", a, b), map(conjunction, guards)),)
+        return (disjunction(map(conjunction, guards)),)
 
     def within(self, e: Expr) -> tuple[Expr, ...]:
         """Return the conditions that all elements of an expression are inside their arrays."""
@@ -318,7 +318,7 @@ class _Bodies:
             plain = self.nested(order, {}, asked, each)
             return (*self.reads(last), *plain)
         flags = Var(f"within{next(self.numbers)}{POINT}")
-        bits = [Binary("<<", _every(substitute(c, {inner: self.along(last, n)}) for c in alone), Const(n))
+        bits = [Binary("<<", every(substitute(c, {inner: self.along(last, n)}) for c in alone), Const(n))
                 for n in range(self.whole.each[last])]  # fmt: skip
         made = Assign(flags, reduce(lambda a, b: Binary("|", a, b), bits))
         chosen = self.nested(order, {}, [c for c in asked if c not in alone], each, flags)
@@ -372,19 +372,11 @@ class _Bodies:
         least = {name: first[name] if k > 0 else last[name] for name, k in own.items()}
         most = {name: last[name] if k > 0 else first[name] for name, k in own.items()}
         if op == "==":
-            return Binary("&&", _at(Binary("<=", lhs, rhs), least), _at(Binary(">=", lhs, rhs), most)), (
+            return Binary("&&", substitute(Binary("<=", lhs, rhs), least), substitute(Binary(">=", lhs, rhs), most)), (
                 c if not own else None
             )
         below = op in ("<", "<=")
-        return _at(c, least if below else most), _at(c, most if below else least)
-
-
-def _every(conditions: Iterable[Expr]) -> Expr:
-    return reduce(lambda a, b: Binary("&", a, b), conditions)
-
-
-def _at(c: Expr, env: dict[str, Expr]) -> Expr:
-    return substitute(c, env)
+        return substitute(c, least if below else most), substitute(c, most if below else least)
 
 
 def _surely_loaded(n: Node) -> Iterator[Load]:
@@ -403,10 +395,6 @@ def _surely_loaded(n: Node) -> Iterator[Load]:
             yield from _surely_loaded(arg)
         case Call(_, args):
             yield from (x for e in args for x in _surely_loaded(e))
-
-
-def _has_load(e: object) -> bool:
-    return any(isinstance(n, Load) for n in walk(e))
 
 
 def under(conditions: tuple[Expr, ...], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:

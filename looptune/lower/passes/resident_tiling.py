@@ -39,7 +39,7 @@ from looptune.ir.nodes import (
     Unary,
     Var,
 )
-from looptune.ir.rewrite import conjuncts, map_children, rewrite_stmts, substitute, walk, walk_stmts
+from looptune.ir.rewrite import conjuncts, has_load, map_children, rewrite_stmts, substitute, walk, walk_stmts
 from looptune.ir.simplify import sub
 from looptune.lower.host_loops import Found, check_on_host, outermost_loops_where, persistent_blocks
 from looptune.lower.passes.temporal_tiling import (
@@ -226,7 +226,7 @@ class _Owners:
 
     def known(self, exprs: tuple[Expr, ...], what: str) -> None:
         """Check that what decides which iterations run is made of sizes and counters, which are ints."""
-        if any(isinstance(n, Load) for n in walk(exprs)) or names_in(exprs) & self.changed:
+        if has_load(exprs) or names_in(exprs) & self.changed:
             raise InfeasibleDirective(self.loop, f"{what} depends on data")
 
     def statements(self) -> tuple[tuple[OwnedStatement, ...], tuple[ExchangedElements, ...]]:
@@ -252,7 +252,7 @@ class _Owners:
             match n:
                 case Load(array, index) if array in self.kept:
                     at = tuple(substitute(e, env) for e in index)
-                    if any(isinstance(x, Load) for e in index for x in walk(e)):
+                    if has_load(index):
                         raise InfeasibleDirective(self.loop, f"the index of a read of {array} depends on data")
                     if own and index == w.target.index:
                         return Load(array, tuple(place(d) for d in range(len(index))), n.dtype)

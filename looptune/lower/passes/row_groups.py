@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial, reduce
 from itertools import combinations, islice
 
-from looptune.ir.def_use import names_in, written_names
+from looptune.ir.def_use import names_in, target_name, written_names
 from looptune.ir.intervals import affine_terms
 from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Loop, Stmt, Unary, Var, While
 from looptune.ir.rewrite import walk, walk_stmts
@@ -33,7 +33,7 @@ def split_by_row(body: Body, chain: Sequence[Loop], given: Expr | None, part: st
     pieces = [p for s in body for p in _pieces(s, part)]
     changing = written_names(pieces)
     inner = {s.var for s in walk_stmts(body) if isinstance(s, Loop)}
-    touches = [[t for t in _touches((p,)) if _called(t.at) in changing] for p in pieces]
+    touches = [[t for t in _touches((p,)) if target_name(t.at) in changing] for p in pieces]
     groups = DisjointSets(len(pieces))
     groups.join_equal([[t.at.name for t in mine if isinstance(t.at, Var)] for mine in touches])
     groups.join_equal(_rows(groups, touches))
@@ -112,10 +112,6 @@ def _touches(body: Sequence[Stmt], given: tuple[Expr, ...] = ()) -> Iterator[Ele
 
 def _named(asked: object, given: tuple[Expr, ...]) -> Iterator[ElementAccess]:
     return (ElementAccess(n, False, given) for n in walk(asked) if isinstance(n, (Load, Var)))
-
-
-def _called(at: Load | Var) -> str:
-    return at.array if isinstance(at, Load) else at.name
 
 
 def _row(element: Load) -> object:

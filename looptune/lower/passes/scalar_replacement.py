@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
-from looptune.ir.def_use import names_in, written_names
+from looptune.ir.def_use import fresh_name, names_in, written_names
 from looptune.ir.intervals import (
     Range,
     affine_terms,
@@ -27,7 +27,7 @@ from looptune.ir.intervals import (
     never_negative,
 )
 from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Local, Loop, Node, Select, Stmt, Var, While
-from looptune.ir.rewrite import conjuncts, map_blocks, rewrite, walk, walk_stmts
+from looptune.ir.rewrite import conjunction, conjuncts, has_load, map_blocks, rewrite, walk, walk_stmts
 from looptune.ir.simplify import add, div, mul, overflows_never, sub
 from looptune.poly.disjoint import Surroundings, distinct_loops
 
@@ -54,7 +54,7 @@ class _Signs:
 
     def under(self, cond: Expr) -> _Signs:
         """Return what holds under a condition on loop variables and sizes, which nothing changes."""
-        fixed = not any(isinstance(n, Load) for n in walk(cond))
+        fixed = not has_load(cond)
         return replace(self, around=self.around.under(cond)) if fixed else self
 
     def never_negative(self, e: Expr) -> bool:
@@ -128,7 +128,7 @@ def replace_team_scalars(
                 and _apart(e, used, signs)
                 and any(n == e for s in body[k:] if not isinstance(s, Assign) for n in walk(s))
             ):
-                made[e] = Local(_fresh(f"{e.array}_r", taken), e.dtype)
+                made[e] = Local(fresh_name(f"{e.array}_r", taken), e.dtype)
     same: dict[Node, Var] = {e: Var(v.name, v.dtype) for e, v in made.items()}
     out: list[Stmt] = []
     for k, stmt in enumerate(body):
@@ -177,7 +177,7 @@ def _loop(loop: Loop, taken: set[str], signs: _Signs, made: list[Local], sure: b
     for element, _ in chosen:
         inner = of_inner.get(element, [])
         if not inner:
-            made.append(Local(_fresh(f"{element.array}_r", taken), element.dtype))
+            made.append(Local(fresh_name(f"{element.array}_r", taken), element.dtype))
         env[element], *others = inner or [Var(made[-1].name, element.dtype)]
         same[element] = env[element]
         same |= dict.fromkeys(others, env[element])
@@ -200,7 +200,7 @@ def _under(moves: Iterable[tuple[Assign, Given]]) -> tuple[Stmt, ...]:
         found.setdefault(given, []).append(move)
     return tuple(
         s for given, mine in found.items()
-        for s in ((If(reduce(lambda a, b: Binary("&&", a, b), given), tuple(mine)),) if given else mine)
+        for s in ((If(conjunction(given), tuple(mine)),) if given else mine)
     )  # fmt: skip
 
 
@@ -249,7 +249,7 @@ def _candidates(loop: Loop, signs: _Signs) -> list[tuple[Load, Given]]:
 
 def _stays(element: Load, changing: set[str]) -> bool:
     """Tell whether it is one and the same all the time."""
-    return not names_in(element.index) & changing and not any(isinstance(n, Load) for n in walk(element.index))
+    return not names_in(element.index) & changing and not has_load(element.index)
 
 
 def _apart(element: Load, used: Iterable[Load], signs: _Signs, inner: Sequence[Loop] = ()) -> bool:
@@ -370,7 +370,7 @@ def _sides(terms: Terms) -> tuple[Expr, Expr]:
 
 
 def _changes(given: Given, changing: set[str]) -> bool:
-    return bool(names_in(given) & changing) or any(isinstance(n, Load) for n in walk(given))
+    return bool(names_in(given) & changing) or has_load(given)
 
 
 def _used(body: tuple[Stmt, ...], given: Given) -> Iterator[tuple[Load, Given, bool]]:
@@ -422,9 +422,3 @@ def _branches(n: Node) -> tuple[Expr, ...]:
         case Select(_, then, other):
             return then, other
     return ()
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    free = next(c for k in range(len(taken) + 2) if (c := f"{name}{k}" if k else name) not in taken)
-    taken.add(free)
-    return free

@@ -25,8 +25,8 @@ import numpy as np
 from looptune.core.errors import DirectiveError
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.intervals import affine_terms
-from looptune.ir.nodes import Annotations, Binary, Const, Expr, If, Load, Loop, Node, Stmt, Var, While
-from looptune.ir.rewrite import rewrite, walk, walk_outside_loops
+from looptune.ir.nodes import Annotations, Const, Expr, If, Load, Loop, Node, Stmt, Var, While
+from looptune.ir.rewrite import conjunction, has_load, rewrite, walk, walk_outside_loops
 from looptune.ir.simplify import add, mul, sub
 from looptune.lower.passes.loop_normalization import max_trip_count, normalize_loop, unroll_loop
 from looptune.lower.plan import Kernel, Plan
@@ -91,7 +91,7 @@ class _Stager:
             nest = Loop("", Const(0), Const(1), body, span=self.kernel.loops[0].span)
             done, tiles = self.tiled(nest, self.whole)
             body = done.body
-        return SharedTiles(body, tiles, reduce(lambda a, b: Binary("&&", a, b), when) if when else None)
+        return SharedTiles(body, tiles, conjunction(when) if when else None)
 
     def block(self, body: tuple[Stmt, ...], together: bool) -> tuple[Stmt, ...]:
         """``together``: all threads of the block come here."""
@@ -133,7 +133,7 @@ class _Stager:
     def same(self, exprs: tuple[Expr, ...]) -> bool:
         """They have one value in all threads of the block."""
         own = {a.var for a in self.kernel.loops if a is not self.kernel.z_axis} | {v.name for v in self.kernel.locals}
-        return not names_in(exprs) & own and not any(isinstance(n, Load) for n in walk(exprs))
+        return not names_in(exprs) & own and not has_load(exprs)
 
     def tiled(self, loop: Loop, arrays: Sequence[str]) -> tuple[Loop, tuple[Tile, ...]]:
         """Return the loop reading tiles of the arrays."""
@@ -327,7 +327,7 @@ class _Stager:
 def _asked(body: tuple[Stmt, ...]) -> tuple[tuple[Expr, ...], tuple[Stmt, ...]]:
     """Return the conditions under which the body does anything, and what it does then."""
     match body:
-        case (If(cond, then, ()),) if not any(isinstance(n, Load) for n in walk(cond)):
+        case (If(cond, then, ()),) if not has_load(cond):
             more, inside = _asked(then)
             return (cond, *more), inside
     return (), body

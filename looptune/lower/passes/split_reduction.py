@@ -28,13 +28,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import partial
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import InfeasibleDirective
 from looptune.ir.c_printer import expression_text
 from looptune.ir.def_use import (
     assigned_targets,
+    fresh_name,
     names_in,
     referenced_names,
     restrict_reductions,
@@ -61,7 +62,17 @@ from looptune.ir.nodes import (
     Stmt,
     Var,
 )
-from looptune.ir.rewrite import map_blocks, rewrite, rewrite_stmts, substitute, walk, walk_stmts
+from looptune.ir.rewrite import (
+    conjunction,
+    disjunction,
+    has_load,
+    map_blocks,
+    rewrite,
+    rewrite_stmts,
+    substitute,
+    walk,
+    walk_stmts,
+)
 from looptune.ir.simplify import add, ceil_div, div, max_of, min_of, mul, sub
 from looptune.lower.accumulation_guards import AccumulationGuard, accumulation_guard
 from looptune.lower.accumulators import Accumulator, ignores_nan
@@ -69,6 +80,7 @@ from looptune.lower.passes.init_fusion import fuse_initialization
 from looptune.lower.passes.row_groups import select_row, split_by_row
 from looptune.lower.team import needs_team
 from looptune.schedule.binding import identity
+from looptune.schedule.directives.base import trip_count
 from looptune.schedule.directives.reduction_simplification import (
     SharedSum,
     SharedSums,
@@ -223,7 +235,7 @@ class _Splitting:
             raise InfeasibleDirective(first, "another statement stands between it and the rest of its iterations")
         ahead, behind = inside[: at[0]], inside[at[-1] + 1 :]
         _check(loops, (*ahead, *behind))
-        part = Var(self.fresh(f"{first.var}_part"), first.dtype)
+        part = Var(fresh_name(f"{first.var}_part", self.used_names), first.dtype)
         made = assigned_targets(loops)
         targets = tuple(dict.fromkeys(r for f in loops for r in f.reductions if r.target in made))
         if not targets:  # with these sizes there is nothing to add up
@@ -277,7 +289,7 @@ class _Splitting:
         rows = split_by_row(body, chain, given, part.name) if self.rows and chain and not deep else [body]
         if len(rows) == 1:
             return _within(chain, _under(given, body))
-        row = Var(self.fresh("row"), part.dtype)
+        row = Var(fresh_name("row", self.used_names), part.dtype)
         nest = _within(chain, _under(given, select_row(row, rows)))
         count = Const(len(rows), row.dtype)
         return (Loop(row.name, Const(0, row.dtype), count, nest, mode="parallel", dtype=row.dtype, thread_axis="z"),)
@@ -306,7 +318,7 @@ class _Splitting:
         return (*begin, _share(sums.loop, part, {}, varying), *share_conditions(stored)), added
 
     def accumulator(self, r: Reduction, loops: Sequence[Loop]) -> Accumulator:
-        own = Var(self.fresh(f"{target_name(r.target)}_sum"), r.target.dtype)
+        own = Var(fresh_name(f"{target_name(r.target)}_sum", self.used_names), r.target.dtype)
         self.made.append(Local(own.name, own.dtype))
         self.parts[own.name] = r
         return Accumulator(r.op, r.target, own, own, all(ignores_nan(f, r.target) for f in loops if r in f.reductions))
@@ -348,7 +360,7 @@ class _Splitting:
         return not names_in(tuple((f.lo, f.hi) for f in chain)) & (host | {f.var for f in chain} | self.changed)
 
     def array(self, r: Reduction, loop: Loop, shape: tuple[Expr, ...]) -> str:
-        name = self.fresh(f"{target_name(r.target)}_parts")
+        name = fresh_name(f"{target_name(r.target)}_parts", self.used_names)
         self.made.append(Local(name, r.target.dtype, (Const(split_factor(loop), loop.dtype), *shape)))
         self.parts[name] = r
         return name
@@ -363,13 +375,6 @@ class _Splitting:
                 loop, f"how many parts of {target_name(r.target)} there are changes while the codelet runs"
             )
         return known, r.target
-
-    def fresh(self, name: str) -> str:
-        free = next(
-            c for k in range(len(self.used_names) + 2) if (c := f"{name}{k}" if k else name) not in self.used_names
-        )
-        self.used_names.add(free)
-        return free
 
 
 def _chain(stmt: Stmt) -> tuple[tuple[Loop, ...], Expr | None, tuple[Stmt, ...]]:
@@ -391,12 +396,12 @@ def _chain(stmt: Stmt) -> tuple[tuple[Loop, ...], Expr | None, tuple[Stmt, ...]]
                 given.append(cond)
                 inside = then
             case _:
-                return tuple(chain), reduce(lambda a, b: Binary("&&", a, b), given) if given else None, inside
+                return tuple(chain), conjunction(given) if given else None, inside
 
 
 def _plain(cond: Expr) -> bool:
     """Tell whether it reads no array."""
-    return not any(isinstance(n, Load) for n in walk(cond))
+    return not has_load(cond)
 
 
 def _places(chain: Sequence[Loop]) -> tuple[Expr, ...]:
@@ -451,7 +456,7 @@ def _share(loop: Loop, part: Var, held: Mapping[Var | Load, Load], varying: set[
     step = Const(loop.step, loop.dtype)
     if names_in((loop.lo, loop.hi)) & varying:
         return replace(own, lo=add(loop.lo, mul(step, part)), step=loop.step * split_factor(loop))
-    width = mul(step, ceil_div(_trips(loop), split_factor(loop)))
+    width = mul(step, ceil_div(trip_count(loop), split_factor(loop)))
     start = add(loop.lo, mul(width, part))
     return replace(own, lo=start, hi=min_of(loop.hi, add(start, width)))
 
@@ -459,10 +464,6 @@ def _share(loop: Loop, part: Var, held: Mapping[Var | Load, Load], varying: set[
 def _with(loop: Loop, env: Mapping[Var | Load, Expr]) -> Loop:
     """With other expressions in the places of some elements."""
     return rewrite(lambda n: env.get(n) if isinstance(n, (Var, Load)) else None, loop)
-
-
-def _trips(loop: Loop) -> Expr:
-    return ceil_div(sub(loop.hi, loop.lo), loop.step)
 
 
 def _extent(loop: Loop) -> Expr:
@@ -477,7 +478,7 @@ def _extent(loop: Loop) -> Expr:
                 return Select(Binary("==", rhs, Const(0, rhs.dtype)), Const(0, n.dtype), n)
         return None
 
-    extent = rewrite(rule, _trips(loop))
+    extent = rewrite(rule, trip_count(loop))
     return max_of(extent, Const(0, loop.dtype))
 
 
@@ -518,7 +519,7 @@ def _some(loops: Sequence[Loop]) -> Expr | None:
                     return None
             case _:
                 asked.append(Binary("<", f.lo, f.hi))
-    return reduce(lambda a, b: Binary("||", a, b), asked) if asked else Const(0)
+    return disjunction(asked) if asked else Const(0)
 
 
 def _under(condition: Expr | None, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:

@@ -18,7 +18,7 @@ from typing import Literal
 
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Assign, Binary, Call, Const, Expr, If, Load, Local, Loop, Node, Select, Stmt, Unary, Var
-from looptune.ir.rewrite import rewrite, substitute, walk
+from looptune.ir.rewrite import conjunction, disjunction, rewrite, substitute, walk
 from looptune.ir.simplify import add, is_integer, mul
 from looptune.lower.passes.flat_arrays import flat_index
 from looptune.lower.passes.temporal_tiling import tile_in_time
@@ -465,7 +465,7 @@ class _Bodies:
                     Binary("||", Binary(">=", a, hi), Binary("<=", b, lo))
                     for (a, b), (lo, hi) in zip(ends, nest.bounds, strict=True)
                 ]
-                asked.append(reduce(lambda x, y: Binary("||", x, y), apart))
+                asked.append(disjunction(apart))
         yield from dict.fromkeys(asked)
 
     def groups(self, flags: Flags | None, *, asking: bool) -> Iterator[StepGroup]:
@@ -548,8 +548,3 @@ def interior_body(made: ThreadCells) -> InteriorBody:
         asked = [c for d in range(len(along)) for c in made.core(cell, d) if c != Const(1)]
         stores += (If(conjunction(asked), stored),) if asked else stored
     return InteriorBody(tuple(places), (*loads, *made.publish(tuple(made.shared))), whole.loop, groups, tuple(stores))
-
-
-def conjunction(conditions: Sequence[Expr]) -> Expr:
-    """Return the conjunction of the conditions."""
-    return reduce(lambda a, b: Binary("&&", a, b), conditions)

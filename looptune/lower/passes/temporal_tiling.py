@@ -26,7 +26,7 @@ from looptune.core.errors import InfeasibleDirective
 from looptune.ir.def_use import is_defined_before_use, names_in, written_names
 from looptune.ir.intervals import affine_terms, difference_range
 from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
-from looptune.ir.rewrite import rewrite, substitute, walk, walk_stmts
+from looptune.ir.rewrite import has_load, rewrite, substitute, walk, walk_stmts
 from looptune.ir.simplify import add, max_of, sub
 from looptune.lower.host_loops import Found, check_on_host, outermost_loops_where
 from looptune.lower.staged_tiles import staging_loops
@@ -253,7 +253,7 @@ class _Making:
         ):  # fmt: skip
             if so:
                 raise InfeasibleDirective(self.loop, f"loop {f.var} inside it {what}")
-        if any(isinstance(n, Load) for n in walk((f.lo, f.hi))):
+        if has_load((f.lo, f.hi)):
             raise InfeasibleDirective(self.loop, f"the trip count of loop {f.var} inside it depends on data")
 
     def placed(self, loops: list[Loop], body: tuple[Stmt, ...]) -> PointwiseNest:
@@ -270,7 +270,7 @@ class _Making:
             terms, constant = affine_terms(e)
             match [(t, k) for t, k in terms.items() if names_in(t) & (by_var.keys() | inner)]:
                 case []:
-                    if any(isinstance(n, Load) for n in walk(e)):
+                    if has_load(e):
                         raise InfeasibleDirective(
                             self.loop, f"the index of a write of {targets[0].array} depends on data"
                         )

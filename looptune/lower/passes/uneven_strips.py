@@ -21,7 +21,7 @@ from functools import reduce
 from looptune.ir.def_use import names_in
 from looptune.ir.intervals import affine_terms, never_negative
 from looptune.ir.nodes import Annotations, Assign, Binary, Const, Expr, If, Loop, Stmt, Var
-from looptune.ir.rewrite import conjuncts, rewrite_stmts, substitute, walk_stmts
+from looptune.ir.rewrite import conjunction, conjuncts, rewrite_stmts, substitute, walk_stmts
 from looptune.ir.simplify import add, div, max_of, min_of, mul, overflows_never, sub
 from looptune.lower.passes.if_conversion import if_convert
 from looptune.lower.passes.loop_normalization import max_trip_count, normalize_loop
@@ -102,7 +102,7 @@ class _Strip:
         own = {self.whole: Var(self.loop.var, self.loop.dtype)}
         whole = replace(whole, var=self.loop.var, body=tuple(substitute(s, own) for s in whole.body))
         some, every = with_copies_made(self.loop), with_copies_made(whole)
-        test = reduce(lambda a, b: Binary("&&", a, b), self.tests())
+        test = conjunction(self.tests())
         made = Loop(ONCE, Const(0), Const(1), (If(test, (every,), (some,)),), span=self.loop.span,
                     annotations=Annotations((staged_tiles(self.loop),)))  # fmt: skip
         return replace(strips, lo=self.first(), hi=self.end(), body=(made,))
@@ -210,7 +210,7 @@ def _unconditional(body: tuple[Stmt, ...], var: str) -> Iterator[Stmt]:
                 inside = tuple(_unconditional(then, var))
                 left = [c for c in conjuncts(cond) if var not in names_in(c)]
                 if left:
-                    yield replace(stmt, cond=reduce(lambda a, b: Binary("&&", a, b), left), then=inside)
+                    yield replace(stmt, cond=conjunction(left), then=inside)
                 else:
                     yield from inside
             case _:

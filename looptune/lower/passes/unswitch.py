@@ -16,13 +16,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import reduce
 from itertools import count
 from typing import TYPE_CHECKING
 
 from looptune.ir.def_use import names_in, referenced_names, written_names
-from looptune.ir.nodes import Assign, Binary, Expr, If, Load, Loop, Node, Stmt, Var, While
-from looptune.ir.rewrite import map_blocks, rewrite, walk
+from looptune.ir.nodes import Assign, Binary, Expr, If, Load, Loop, Node, Stmt, Var
+from looptune.ir.rewrite import conjunction, has_loop, map_blocks, rewrite, walk
 from looptune.lower.passes.scalar_replacement import never_alias
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def _block(body: tuple[Stmt, ...], fresh: Callable[[], str]) -> tuple[Stmt, ...]
 
 
 def _made(stmt: Stmt, fresh: Callable[[], str]) -> Iterator[Stmt]:
-    if isinstance(stmt, Loop) and not any(isinstance(n, Loop | While) for n in walk(stmt.body)):
+    if isinstance(stmt, Loop) and not has_loop(stmt.body):
         yield from _unconditional(stmt, fresh)
     else:
         yield map_blocks(lambda block: _block(block, fresh), stmt)
@@ -74,7 +73,7 @@ def _unconditional(loop: Loop, fresh: Callable[[], str]) -> Iterator[Stmt]:
     body = loop.body
     for cond in asked:
         body = _without(body, cond, 0)
-    every = reduce(lambda a, b: Binary("&&", a, b), asked)
+    every = conjunction(asked)
     yield If(every, tuple(_unswitched(replace(loop, body=body), CONDITIONS, fresh)), some)
 
 

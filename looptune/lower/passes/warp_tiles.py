@@ -35,7 +35,7 @@ from looptune.ir.nodes import (
     Unary,
     Var,
 )
-from looptune.ir.rewrite import rewrite, rewrite_stmts, substitute, walk, walk_stmts
+from looptune.ir.rewrite import conjunction, has_load, rewrite, rewrite_stmts, substitute, walk, walk_stmts
 from looptune.ir.simplify import add, min_of, mul, sub
 from looptune.lower.fragments import BlockShape, Fragment, checked
 from looptune.lower.host_loops import outermost_loops_where
@@ -362,7 +362,7 @@ class _Tiling:
         # So are infinite ones where the greatest floats are rounded to infinity.
         if tiles.split or tiles.rounded or (tiles.loop.lo, tiles.loop.hi) != (loop.lo, loop.hi):
             zero = [Binary("-", found, found) if tiles.rounded else found for found in sums]
-            finite = reduce(lambda a, b: Binary("&&", a, b), [Binary("==", z, z) for z in zero])
+            finite = conjunction([Binary("==", z, z) for z in zero])
             added = [If(finite, tuple(added), (loop.without(TensorTile),))]
         made: tuple[Stmt, ...] = rewrite(self.flat, rewrite_stmts(rule, self.kernel.body))
         return made
@@ -371,7 +371,7 @@ class _Tiling:
 def _unguarded(body: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], tuple[Expr, ...]]:
     """Return the statements inside of conditions on positions, and these conditions."""
     match body:
-        case (If(cond, then, ()),) if not any(isinstance(n, Load) for n in walk(cond)):
+        case (If(cond, then, ()),) if not has_load(cond):
             inside, conditions = _unguarded(then)
             return inside, (cond, *conditions)
     return body, ()

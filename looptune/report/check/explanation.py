@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from looptune.core.errors import LooptuneError
 from looptune.core.source import Span
-from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Scalar
-from looptune.ir.simplify import is_integer
+from looptune.ir.def_use import integer_parameters, names_in
 from looptune.lower.passes.cpu_reassociation import vectorised_sums
 from looptune.lower.pipeline import lower
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, count, extent
@@ -114,7 +112,7 @@ def explain(
     """
     analysis = Analysis(unit.codelet, reassociate)
     done = schedule(analysis, placed, unit.values, keep_going=True, sums=True)
-    integers = {p.name for p in unit.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
+    integers = {*integer_parameters(unit.codelet)}
     sizes = {n: int(v) for n, v in unit.values.items() if n in integers}
     too_much = {
         (b.directive.span, b.loop): why for b, why in oversized_directives(analysis, placed, unit.values, gpu=True)

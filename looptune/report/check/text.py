@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from looptune.core.source import Span, location
 from looptune.poly.legality import DOES, Violation
+from looptune.poly.witness import assignments_text
 from looptune.schedule.messages import vectorised_sums_note
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def because(f: LoopFacts) -> str:
     also = f" (also {', '.join(others)})" if others else ""
     parts = [f"{d.kind} on {d.array}{also}", *([] if f.reason.value else ["no value flows"])]
     given = [
-        *([_listed(d.sizes)] if d.sizes else []),
+        *([assignments_text(d.sizes)] if d.sizes else []),
         *([f"the {d.because.what.removeprefix('the ')} holds"] if d.because else []),
     ]
     return ", ".join([*parts, *([f"when {' and '.join(given)}"] if given else [])])
@@ -141,16 +142,12 @@ def dependence_ends(d: Violation, loop: Span) -> Iterator[str]:
     done = DOES[d.kind]
     element = d.array + "".join(f"[{v}]" for v in (d.element if d.element is not None else ("?",)))
     rows = (
-        (f"({_listed(d.source_iteration)})", done[0], d.source_text, location(d.source, loop)),
-        (f"({_listed(d.sink_iteration)})", done[1], d.sink_text, location(d.sink, loop)),
+        (f"({assignments_text(d.source_iteration)})", done[0], d.source_text, location(d.source, loop)),
+        (f"({assignments_text(d.sink_iteration)})", done[1], d.sink_text, location(d.sink, loop)),
     )
     at, verb, code = (max(len(row[k]) for row in rows) for k in range(3))
     for where, does, written, span in rows:
         yield f"{where.ljust(at)} {does.ljust(verb)} {element}   {written.ljust(code)}  {span}"
-
-
-def _listed(values: Mapping[str, int]) -> str:
-    return ", ".join(f"{k}={v}" for k, v in values.items())
 
 
 # -- directives ------------------------------------------------------------------------------------------------------

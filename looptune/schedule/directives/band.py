@@ -12,13 +12,12 @@ original body gets a condition that excludes this iteration.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import Binary, Const, Expr, If, Loop, Stmt, Var
-from looptune.ir.rewrite import renaming, rewrite, walk
+from looptune.ir.rewrite import conjunction, renaming, rewrite, walk
 from looptune.ir.simplify import add, div, max_of, mul, sub
 from looptune.poly.loop_bounds import bounded_nest, can_be_bounded, iteration_conditions
 from looptune.poly.scop import Order, SchedulePiece, name
@@ -197,7 +196,7 @@ class Band:
                 out[-1][1].append(s.stmt)
             else:
                 out.append((conditions, [s.stmt]))
-        return tuple(t for cs, stmts in out for t in ((If(all_of(cs), tuple(stmts)),) if cs else stmts))
+        return tuple(t for cs, stmts in out for t in ((If(conjunction(cs), tuple(stmts)),) if cs else stmts))
 
     def _extended_left(self, sunk: SunkStatement) -> tuple[Expr, ...]:
         """Return the conditions that remain in loops that were extended for sunk statements."""
@@ -224,11 +223,6 @@ def depending(loops: Sequence[Loop]) -> str:
 def loops_in(loop: Loop) -> list[str]:
     """Return the variables of the loop and of the loops in it."""
     return [f.var for f in walk(loop) if isinstance(f, Loop)]
-
-
-def all_of(conditions: Iterable[Expr]) -> Expr:
-    """Return the condition that all of these hold, of which there is at least one."""
-    return reduce(lambda a, b: Binary("&&", a, b), conditions)
 
 
 def _last(loop: Loop) -> Expr:

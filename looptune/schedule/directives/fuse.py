@@ -24,7 +24,7 @@ from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.core.source import location
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import Binary, Const, Directive, Expr, If, Load, Loop, Stmt, Var
-from looptune.ir.rewrite import renaming, rewrite, substitute, walk
+from looptune.ir.rewrite import conjunction, renaming, rewrite, substitute, walk
 from looptune.ir.simplify import add, max_of, min_of, sub
 from looptune.poly.scop import Order, SchedulePiece
 from looptune.schedule.directives.base import (
@@ -296,7 +296,7 @@ def _condition(member: _Member, lo: Expr, hi: Expr, site: DirectiveSite) -> Expr
         found.append(Binary(">=", var, member.lo))
     if not site.loop_context.holds(member.hi, "=", hi):
         found.append(Binary("<", var, member.hi))
-    return reduce(lambda a, b: Binary("&&", a, b), found) if found else None
+    return conjunction(found) if found else None
 
 
 def _merged(parts: Sequence[tuple[Expr | None, tuple[Stmt, ...]]]) -> tuple[Stmt, ...]:

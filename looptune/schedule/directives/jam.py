@@ -17,7 +17,7 @@ from functools import reduce
 from looptune.ir.def_use import names_in, share_conditions, written_names
 from looptune.ir.intervals import cannot_overflow
 from looptune.ir.nodes import Binary, Const, Expr, If, Load, Loop, Stmt, Unary, Var, While
-from looptune.ir.rewrite import conjuncts, walk, walk_stmts
+from looptune.ir.rewrite import conjunction, conjuncts, has_load, has_loop, walk
 from looptune.ir.simplify import max_of, min_of, mod, sub
 from looptune.poly.delinearization import polynomial
 from looptune.poly.loop_bounds import signed
@@ -33,11 +33,6 @@ class _Copy:
 
     def with_conditions(self, *conditions: Expr) -> _Copy:
         return replace(self, conditions=(*self.conditions, *conditions))
-
-
-def has_loop(body: Sequence[Stmt]) -> bool:
-    """Tell whether the statements contain a loop."""
-    return any(isinstance(n, (Loop, While)) for n in walk_stmts(tuple(body)))
 
 
 def jam_loops(bodies: Sequence[tuple[Stmt, ...]], site: DirectiveSite) -> tuple[Stmt, ...]:
@@ -65,15 +60,11 @@ def _side_by_side(copies: Sequence[_Copy], site: DirectiveSite) -> tuple[Stmt, .
 
 def _guarded(copy: _Copy) -> tuple[Stmt, ...]:
     match copy.body:
-        case (If(cond, then, ()),) if copy.conditions and not any(isinstance(n, Load) for n in walk(cond)):
+        case (If(cond, then, ()),) if copy.conditions and not has_load(cond):
             return _guarded(replace(copy, body=then).with_conditions(cond))
     given = [part for c in copy.conditions for part in conjuncts(c)]
     needed = [c for k, c in enumerate(given) if not any(implies(other, c) for other in given[k + 1 :])]
-    return (If(_all(needed), copy.body),) if needed else copy.body
-
-
-def _all(conditions: Sequence[Expr]) -> Expr:
-    return reduce(lambda a, b: Binary("&&", a, b), conditions)
+    return (If(conjunction(needed), copy.body),) if needed else copy.body
 
 
 def _branches(copies: Sequence[_Copy], ifs: Sequence[If], site: DirectiveSite) -> tuple[Stmt, ...]:
@@ -83,7 +74,7 @@ def _branches(copies: Sequence[_Copy], ifs: Sequence[If], site: DirectiveSite) -
     if changed:
         raise site.refuse(f"unroll of {site.loop.var} with jam: the inner loop is guarded by a condition on "
                           f"{min(changed)}, which that loop may change")  # fmt: skip
-    asked = any(c.conditions for c in copies) and any(isinstance(n, Load) for n in walk(first.cond))
+    asked = any(c.conditions for c in copies) and has_load(first.cond)
     if all(s.cond == first.cond for s in ifs) and not asked:
         then = _side_by_side([replace(c, body=s.then) for c, s in zip(copies, ifs, strict=True)], site)
         other = _side_by_side([replace(c, body=s.other) for c, s in zip(copies, ifs, strict=True)], site)
@@ -93,7 +84,7 @@ def _branches(copies: Sequence[_Copy], ifs: Sequence[If], site: DirectiveSite) -
     if common and not any(s.other for s in ifs):
         own = [replace(c, body=s.then).with_conditions(*(p for p in parts if p not in common))
                for c, s, parts in zip(copies, ifs, asking, strict=True)]  # fmt: skip
-        return (If(_all(common), _side_by_side(own, site)),)
+        return (If(conjunction(common), _side_by_side(own, site)),)
     yes = [replace(c, body=s.then).with_conditions(s.cond) for c, s in zip(copies, ifs, strict=True)]
     no = [replace(c, body=s.other).with_conditions(Unary("!", s.cond)) for c, s in zip(copies, ifs, strict=True)]
     return (*_side_by_side(yes, site), *_side_by_side(no, site))

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import ClassVar
 
-from looptune.ir.def_use import names_in, share_conditions, written_names
+from looptune.ir.def_use import fresh_name, names_in, share_conditions, written_names
 from looptune.ir.intervals import has_iteration, is_total
 from looptune.ir.nodes import (
     Annotation,
@@ -39,7 +39,7 @@ from looptune.ir.nodes import (
     Unary,
     Var,
 )
-from looptune.ir.rewrite import conjuncts, map_blocks, rewrite, rewrite_stmts, walk, walk_stmts
+from looptune.ir.rewrite import conjunction, conjuncts, has_load, map_blocks, rewrite, rewrite_stmts, walk, walk_stmts
 from looptune.poly.delinearization import polynomial
 from looptune.schedule.directives.base import statement_names
 from looptune.schedule.directives.jam import implies
@@ -205,7 +205,7 @@ class _Regrouping:
         new: dict[int, Stmt | tuple[Stmt, ...]] = {}
         for sum_ in sums:
             first, target = sum_.terms[0], sum_.terms[0].target
-            own = Var(self.fresh(target.array), target.dtype)
+            own = Var(fresh_name(f"{target.array}_sum", self.used_names), target.dtype)
             self.locals.append(Local(own.name, own.dtype))
             new |= self.accumulations(sum_, own)
             total: Expr = own
@@ -237,18 +237,13 @@ class _Regrouping:
         self.found.append(SharedSum(own.name, tuple(terms)))
         return new
 
-    def fresh(self, array: str) -> str:
-        name = next(n for k in range(len(self.used_names) + 1) if (n := f"{array}_sum{k or ''}") not in self.used_names)
-        self.used_names.add(name)
-        return name
-
 
 def _replaced(s: Stmt, new: dict[int, Stmt | tuple[Stmt, ...]]) -> Stmt | tuple[Stmt, ...] | None:
     return () if isinstance(s, If) and not (s.then or s.other) else new.get(id(s))
 
 
 def _under(given: Sequence[Expr], *body: Stmt) -> tuple[Stmt, ...]:
-    return (If(reduce(lambda a, b: Binary("&&", a, b), given), body),) if given else body
+    return (If(conjunction(given), body),) if given else body
 
 
 def _sums(loop: Loop, names: Collection[str]) -> Iterator[_Sum]:
@@ -282,7 +277,7 @@ def _terms(body: tuple[Stmt, ...], given: Given, loops: tuple[Loop, ...], ran: G
             case Loop(body=inner):
                 asked = has_iteration(stmt, loops)
                 yield from _terms(inner, given, (*loops, stmt), ran if asked is None else (*ran, asked))
-            case If(cond, then, ()) if not any(isinstance(n, Load) for n in walk(cond)):
+            case If(cond, then, ()) if not has_load(cond):
                 yield from _terms(then, (*given, *conjuncts(cond)), loops, ran)
             case Assign(Load() as target, Binary("+", lhs, rhs)) if target in (lhs, rhs):
                 yield _Term(target, stmt, given, tuple(map(id, loops)), ran)

@@ -25,7 +25,7 @@ from looptune.core.errors import DirectiveError
 from looptune.ir.def_use import referenced_names
 from looptune.ir.intervals import affine_terms
 from looptune.ir.nodes import Arg, Binary, Const, Directive, Expr, If, Local, Loop, Stmt, Var
-from looptune.ir.rewrite import renaming, rewrite, substitute
+from looptune.ir.rewrite import has_loop, renaming, rewrite, substitute
 from looptune.ir.simplify import add, div, mod, mul, sub
 from looptune.poly.scop import SchedulePiece
 from looptune.schedule.directives.base import (
@@ -43,7 +43,7 @@ from looptune.schedule.directives.base import (
     trip_count,
     unknown_argument,
 )
-from looptune.schedule.directives.jam import has_loop, jam_loops
+from looptune.schedule.directives.jam import jam_loops
 
 Scheme = Literal["contiguous", "split"]
 Rest = Literal["remainder", "guarded", "noremainder"]

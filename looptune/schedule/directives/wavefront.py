@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from looptune.core.errors import DirectiveError
 from looptune.ir.intervals import affine_terms
 from looptune.ir.nodes import Binary, Cast, Const, If, Loop, Var
-from looptune.ir.rewrite import substitute
+from looptune.ir.rewrite import conjunction, substitute
 from looptune.ir.simplify import add, div, fold, max_of, min_of, mul, sub
-from looptune.schedule.directives.band import Band, all_of, loops_in
+from looptune.schedule.directives.band import Band, loops_in
 from looptune.schedule.directives.base import DirectiveSite, Example, NewSchedule, Rewrite, fresh_name, positive
 from looptune.schedule.directives.generation import (
     GeneratedNest,
@@ -237,7 +237,7 @@ class TiledWaves:
             inside = [Binary(">=", place, start), Binary("<", place, add(start, size)),
                       Binary(">=", place, last.lo), Binary("<", place, last.hi)]  # fmt: skip
             body = substitute(body, {last.var: place})
-        body = (If(all_of(inside), body),)
+        body = (If(conjunction(inside), body),)
         for loop, own, count in reversed(list(zip(shared, starts, sizes, strict=False))):
             body = (replace(self._clipped(loop, own, count, body), thread_axis="team"),)
         first, length = start, size
@@ -245,7 +245,7 @@ class TiledWaves:
             first, length = reduce(add, starts), Const(sum(sizes) - len(shared), last.dtype)
         waves = last if self.by_last else self._new(step, last, first, body)
         waves = replace(waves, lo=first, hi=add(first, length), body=body, mode="sequential", thread_axis="team")
-        return (If(all_of(self._may_have_iterations(starts)), (waves,)),)
+        return (If(conjunction(self._may_have_iterations(starts)), (waves,)),)
 
     def _may_have_iterations(self, starts: Sequence[Expr]) -> Iterator[Expr]:
         """Yield what holds for every tile that has iterations: each loop's range in the tile meets its own."""

@@ -14,7 +14,7 @@ import numpy as np
 from looptune.backends.codegen.team import levels
 from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Assign, Const, Expr, If, Load, Loop, Node, Stmt, Var, While
-from looptune.ir.rewrite import map_children, walk
+from looptune.ir.rewrite import has_load, map_children, walk
 from looptune.ir.simplify import add, is_integer, mul
 from looptune.lower import team as teams
 from looptune.lower import temporal_tiles
@@ -172,7 +172,7 @@ class _Walker:
 
     def branches(self, cond: Expr, here: AccessContext, level: _Level) -> tuple[AccessContext, AccessContext]:
         """Count both sides of a condition; all lanes run both where data decide."""
-        if any(isinstance(n, Load) for n in walk(cond)):
+        if has_load(cond):
             self.segment([Assign(Var("", cond.dtype), cond)], here, level)
         else:
             level.more(Instructions(other=2 * here.warps.requests))

@@ -21,7 +21,7 @@ from functools import lru_cache
 from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Array, Assign, Binary, Codelet, If, Load, Loop, Node, Scalar, Stmt, Var, While
-from looptune.ir.rewrite import rewrite, walk
+from looptune.ir.rewrite import has_loop, rewrite, walk
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import apply_distribution, schedule
 from looptune.schedule.binding import loop_label
@@ -35,7 +35,7 @@ def interchange_for_locality(codelet: Codelet) -> Codelet:
     analysis = Analysis(strip_directives(codelet), reassociate=False)
     lines: list[str] = []
     for outer in (n for n in walk(analysis.codelet.body) if isinstance(n, Loop)):
-        innermost = [s for s in outer.body if isinstance(s, Loop) and _is_innermost(s)]
+        innermost = [s for s in outer.body if isinstance(s, Loop) and not has_loop(s.body)]
         if len(outer.body) > 1 and any(_jumps(s, s) > _jumps(s, outer) for s in innermost):
             lines += _legal(analysis, lines, f"loop {loop_label(outer)}: distribute")
     for band in _bands(apply_distribution(analysis, parse_lines(lines)).body):
@@ -127,7 +127,7 @@ def _bands(body: Sequence[Stmt], around: tuple[Loop, ...] = (), *, whole: bool =
         match stmt:
             case Loop():
                 band = (*around, stmt) if alone else (stmt,)
-                if _is_innermost(stmt):
+                if not has_loop(stmt.body):
                     yield band
                 else:
                     yield from _bands(stmt.body, band, whole=whole)
@@ -136,10 +136,6 @@ def _bands(body: Sequence[Stmt], around: tuple[Loop, ...] = (), *, whole: bool =
                 yield from _bands(other, whole=whole)
             case While(_, inner):
                 yield from _bands(inner, whole=whole)
-
-
-def _is_innermost(loop: Loop) -> bool:
-    return not any(isinstance(n, Loop | While) for n in walk(loop.body))
 
 
 def _jumps(inner: Stmt, loop: Loop) -> int:

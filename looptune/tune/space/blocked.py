@@ -25,7 +25,7 @@ from looptune.lower.passes.own_copies import copy_own_elements
 from looptune.lower.pipeline import lower
 from looptune.lower.plan import kernels_in
 from looptune.schedule.apply import schedule
-from looptune.schedule.binding import identity, loop_label
+from looptune.schedule.binding import at_loops, identity, loop_label
 from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.space import forms
 from looptune.tune.space.patterns import Patterns, ReductionPattern, outermost
@@ -139,7 +139,7 @@ def _blocked(start: Patterns, made: Patterns, loops: Sequence[Loop]) -> Iterator
             yield "\n".join(["for gpu", *start.lines, place + LONG_STEPS, *lines, *own, SOLVING])
         return
     lines += copied
-    panels = [f"{_all(pieces.panels)}: {PANELS}"] if pieces.panels else []
+    panels = [f"{at_loops(pieces.panels)}: {PANELS}"] if pieces.panels else []
     for outer, inner, blocks in TILES:
         tiles = _tiles(pieces.trailing, outer, inner)
         if made.legal([*lines, *tiles]):
@@ -188,12 +188,8 @@ def _can_copy(made: Patterns, lines: Sequence[str]) -> bool:
 def _tiles(products: Sequence[ReductionPattern], outer: str, inner: str) -> list[str]:
     """Return register tiles for the products, and what they read in shared memory."""
     return [
-        f"{_all([f for p in products for f in (p.outer, p.inner)])}: box 8",
-        f"{_all([p.outer for p in products])}: {outer}",
-        f"{_all([p.inner for p in products])}: {inner}",
+        f"{at_loops([f for p in products for f in (p.outer, p.inner)])}: box 8",
+        f"{at_loops([p.outer for p in products])}: {outer}",
+        f"{at_loops([p.inner for p in products])}: {inner}",
         *(f"loop {loop_label(p.loop)}: stage {', '.join(p.reused)}, unroll 16" for p in products),
     ]
-
-
-def _all(loops: Sequence[Loop]) -> str:
-    return f"loop {', '.join(dict.fromkeys(loop_label(f) for f in loops))}"

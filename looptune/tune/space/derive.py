@@ -30,9 +30,9 @@ from dataclasses import replace
 from itertools import permutations, takewhile
 from typing import TYPE_CHECKING
 
-from looptune.ir.nodes import Loop, While
-from looptune.ir.rewrite import walk
-from looptune.schedule.binding import identity, loop_label
+from looptune.ir.nodes import Loop
+from looptune.ir.rewrite import has_loop, walk
+from looptune.schedule.binding import at_loops, identity, loop_label
 from looptune.tune.space import (
     blocked,
     core_parts,
@@ -240,17 +240,13 @@ def _single_launches(found: Patterns) -> list[str]:
     return [f"{x} {{1, 2}}" for x in lines]
 
 
-def _all(loops: Iterable[Loop]) -> str:
-    return f"loop {', '.join(dict.fromkeys(loop_label(f) for f in loops))}"
-
-
 def _products(found: Patterns) -> Iterator[str]:
     yield from _in_tiles(found.perfect_products)
     products = [s for s in found.sums if s.product]
     ordered = [(p, order) for p in products if (order := found.vector_order(p))]
     turned = [f"loop {loop_label(p.outer)}: permute {', '.join(order)}" for p, order in ordered]
     if turned and found.legal(turned):
-        outer, sums = _all(p.outer for p, _ in ordered), _all(p.loop for p, _ in ordered)
+        outer, sums = at_loops(p.outer for p, _ in ordered), at_loops(p.loop for p, _ in ordered)
         yield "\n".join(["for cpu", *turned, f"{outer}: {{ | unroll {{2, 4}}, jam }}",
                          f"{sums}: {{ | unroll {{2, 4, 8}}, jam }}"])  # fmt: skip
         yield "\n".join(["for cpu", *turned, f"{sums}: unroll {{3, 4, 8}}, remainder, jam"])
@@ -262,8 +258,8 @@ def _products(found: Patterns) -> Iterator[str]:
         yield from _apart(found.distributed_products)
     left = [p for p in products if not found.vector_order(p)]
     if left:
-        yield "\n".join(["for cpu", f"{_all(p.outer for p in left)}: {{ | unroll {{2, 4}}, jam }}",
-                         f"{_all(p.inner for p in left)}: {{ | unroll {{2, 4}}, jam }}"])  # fmt: skip
+        yield "\n".join(["for cpu", f"{at_loops(p.outer for p in left)}: {{ | unroll {{2, 4}}, jam }}",
+                         f"{at_loops(p.inner for p in left)}: {{ | unroll {{2, 4}}, jam }}"])  # fmt: skip
 
 
 def _products_in(found: Patterns) -> tuple[list[ReductionPattern], list[str]]:
@@ -285,7 +281,10 @@ def _in_tiles(found: Patterns) -> Iterator[str]:
             yield "\n".join([*first, *_factors(found, fit), *_staged(fit, outer, inner, strip, read),
                              f"codelet: grid blocksize {{{blocks}}}", *packed])  # fmt: skip
             if outer == "unroll 4, jam":
-                parts = [*_staged(fit, outer, inner, "tile 16", read), f"{_all(p.loop for p in fit)}: rfactor {{2, 4}}"]
+                parts = [
+                    *_staged(fit, outer, inner, "tile 16", read),
+                    f"{at_loops(p.loop for p in fit)}: rfactor {{2, 4}}",
+                ]
                 if found.legal(parts):
                     yield "\n".join([*first, *parts, "codelet: grid blocksize {16x8, 16x16}", *packed])
     yield from uneven_products.sections(found, products, first)
@@ -294,10 +293,10 @@ def _in_tiles(found: Patterns) -> Iterator[str]:
         yield "\n".join([*lines, "codelet: grid blocksize {32x4, 32x8, 64x4}"])
     halved = [p for p in even if found.legal([f"loop {loop_label(p.outer)}: fold", *_staged([p], *HALVED, half=True)])]
     if halved:
-        first = [*first, f"{_all(p.outer for p in halved)}: fold"]
+        first = [*first, f"{at_loops(p.outer for p in halved)}: fold"]
         last = ["codelet: grid blocksize {16x8, 16x16}", PACK]
         yield "\n".join([*first, *_staged(halved, *HALVED, half=True), *last])
-        split = f"{_all(p.loop for p in halved)}: {{ | rfactor {{2, 4}} }}"
+        split = f"{at_loops(p.loop for p in halved)}: {{ | rfactor {{2, 4}} }}"
         yield "\n".join([*first, *_staged(halved, *SHARED, half=True), split, *last])
 
 
@@ -306,8 +305,8 @@ def _register_tiles(products: Sequence[ReductionPattern]) -> list[str]:
 
     In a triangle, the threads of a block have sums of different lengths.
     """
-    return [f"{_all(p.outer for p in products)}: unroll {{4, 8}}, jam",
-            f"{_all(p.inner for p in products)}: unroll {{2, 4}}, split, jam"]  # fmt: skip
+    return [f"{at_loops(p.outer for p in products)}: unroll {{4, 8}}, jam",
+            f"{at_loops(p.inner for p in products)}: unroll {{2, 4}}, split, jam"]  # fmt: skip
 
 
 def _batches(found: Patterns, products: Sequence[ReductionPattern]) -> list[str]:
@@ -329,11 +328,11 @@ def _apart(found: Patterns) -> Iterator[str]:
     turned = [f"loop {loop_label(p.outer)}: permute {', '.join(found.vector_order(p))}" for p in fit]
     if not fit or not found.legal(turned):
         return
-    lines = [*found.lines, *turned, f"{_all(p.outer for p in fit)}: unroll 4, jam",
-             f"{_all(p.loop for p in fit)}: unroll {{4, 8}}, jam"]  # fmt: skip
+    lines = [*found.lines, *turned, f"{at_loops(p.outer for p in fit)}: unroll 4, jam",
+             f"{at_loops(p.loop for p in fit)}: unroll {{4, 8}}, jam"]  # fmt: skip
     columns = [s.around[0] for s in found.sums if len(s.around) == 1 and not s.contiguous and not s.outside_target_loop]
     if columns:
-        lines.append(f"{_all(columns)}: {{ | unroll {{16, 32}}, jam }}")
+        lines.append(f"{at_loops(columns)}: {{ | unroll {{16, 32}}, jam }}")
     for p, q in found.transposes:
         square = f"tile {p.var}:16, {q.var}:16"
         if found.legal([*turned, f"loop {loop_label(p)}: {square}"]):
@@ -344,7 +343,7 @@ def _apart(found: Patterns) -> Iterator[str]:
 def _factors(found: Patterns, products: Sequence[ReductionPattern]) -> list[str]:
     """Return the line of a space that offers ``factor`` for the products of which it is legal."""
     fit = [p.loop for p in products if found.legal([f"loop {loop_label(p.loop)}: factor"])]
-    return [f"{_all(fit)}: {{ | factor }}"] if fit else []
+    return [f"{at_loops(fit)}: {{ | factor }}"] if fit else []
 
 
 def _staged(
@@ -355,12 +354,12 @@ def _staged(
     ``read``: see ``_tiles``; ``half``: of a triangle.
     """
     triangles = [p for p in products if p.triangular or half]
-    boxes = [f"{_all(f for p in triangles for f in (p.outer, p.inner))}: box 8"] if triangles else []
+    boxes = [f"{at_loops(f for p in triangles for f in (p.outer, p.inner))}: box 8"] if triangles else []
     return [
         *boxes,
-        f"{_all(p.outer for p in products)}: {outer}",
-        f"{_all(p.inner for p in products)}: {inner}",
-        f"{_all(p.loop for p in products)}: {strip}",
+        f"{at_loops(p.outer for p in products)}: {outer}",
+        f"{at_loops(p.inner for p in products)}: {inner}",
+        f"{at_loops(p.loop for p in products)}: {strip}",
         *(f"loop {loop_label(p.loop)}: {_tiles(p, read)}" for p in products),
     ]
 
@@ -406,18 +405,20 @@ def _sums(found: Patterns) -> Iterator[str]:
         yield "\n".join([*lines, TEAMS])
     wide = [f"loop {loop_label(s.loop)}: vectorize 4" for s in teams if s.contiguous]
     if wide and found.legal([*lines, *wide]):
-        yield "\n".join(["for gpu", *lines, f"{_all(s.loop for s in teams if s.contiguous)}: {VECTORS}", TEAMS])
+        yield "\n".join(["for gpu", *lines, f"{at_loops(s.loop for s in teams if s.contiguous)}: {VECTORS}", TEAMS])
     yield from _shared(found, teams, lines)
     if found.distributed_column_sums is not None:
         yield from _shared(found.distributed_column_sums, found.distributed_column_sums.sums, ())
     dealt = [s for s in found.sums if found.legal([f"loop {loop_label(s.loop)}: rfactor 4"])]
     if dealt:
-        yield "\n".join([*lines, f"{_all(s.loop for s in dealt)}: {PARTS}"])
+        yield "\n".join([*lines, f"{at_loops(s.loop for s in dealt)}: {PARTS}"])
     columns = [(s, turn) for s in found.sums if (turn := _upright(found, s)) is not None]
     if columns:
         rows = _beside(found, [s for s in teams if all(s is not c for c, _ in columns)])
         turned = [line for _, turn in columns for line in turn]
-        yield "\n".join(["for gpu", *rows, *turned, f"{_all(s.loop for s, _ in columns)}: rfactor {{16, 64}}", BESIDE])
+        yield "\n".join(
+            ["for gpu", *rows, *turned, f"{at_loops(s.loop for s, _ in columns)}: rfactor {{16, 64}}", BESIDE]
+        )
 
 
 def _shared(found: Patterns, sums: Sequence[ReductionPattern], known: Sequence[str]) -> Iterator[str]:
@@ -435,8 +436,8 @@ def _shared(found: Patterns, sums: Sequence[ReductionPattern], known: Sequence[s
     turned = [f"loop {loop_label(p)}: permute {q.var}, {p.var}" for p, q in rows]
     own = [s for s in sums if not s.around], [s for s in sums if s.around]
     loops = ([*(s.loop for s in some), *(f for s, f in shared if s in some)] for some in own)
-    more = [f"{_all(sorted(f, key=identity))}: {{ | unroll 4 }}" for f in loops if f]
-    jammed = [f"{_all(q for _, q in rows)}: {{ | unroll {{2, 4}}, jam }}"] if rows else []
+    more = [f"{at_loops(sorted(f, key=identity))}: {{ | unroll 4 }}" for f in loops if f]
+    jammed = [f"{at_loops(q for _, q in rows)}: {{ | unroll {{2, 4}}, jam }}"] if rows else []
     yield "\n".join(["for gpu", *found.lines, *beside, *together, *turned, *more, *jammed,
                      "codelet: grid blocksize {32x8, 32x16, 32x32, 16x64}"])  # fmt: skip
 
@@ -457,18 +458,18 @@ def _stencils(found: Patterns) -> Iterator[str]:
     bands = [band for band in found.stencils if not any(id(f) in summed for f in band)]
     if bands:
         # On a CPU, rows beside each other keep LLVM from making vectors: their stores might overlap.
-        yield "\n".join(["for gpu", f"{_all(band[0] for band in bands)}: unroll {{2, 3, 4, 8}}, guarded, jam",
+        yield "\n".join(["for gpu", f"{at_loops(band[0] for band in bands)}: unroll {{2, 3, 4, 8}}, guarded, jam",
                          "codelet: grid blocksize {32x4, 32x8, 64x4, 128x2}"])  # fmt: skip
-        inner = _all(band[-1] for band in bands)
+        inner = at_loops(band[-1] for band in bands)
         if found.legal([f"{inner}: vectorize 4, guarded"]):
-            yield "\n".join(["for gpu", f"{_all(band[0] for band in bands)}: {{ | unroll {{2, 4}}, guarded, jam }}",
+            yield "\n".join(["for gpu", f"{at_loops(band[0] for band in bands)}: {{ | unroll {{2, 4}}, guarded, jam }}",
                              f"{inner}: {VECTORS}, guarded", "codelet: grid blocksize {32x4, 32x8, 64x4}"])  # fmt: skip
     deep = [band for band in bands if len(band) == 3]
     if deep:
         grids = [f"loop {loop_label(band[0])}: gridify({', '.join(f.var for f in band)})" for band in deep]
-        inner, box = _all(band[2] for band in deep), f"box {WARP}"
+        inner, box = at_loops(band[2] for band in deep), f"box {WARP}"
         aligned = [f"{inner}: {{ | {box} | {VECTORS}, guarded }}"] if found.legal([f"{inner}: {box}"]) else []
-        planes, rows = (_all(band[k] for band in deep) for k in range(2))
+        planes, rows = (at_loops(band[k] for band in deep) for k in range(2))
         blocks = "codelet: grid blocksize {32x4, 32x8, 64x4}"
         yield "\n".join(["for gpu", *grids, f"{planes}: {{ | tile {{2, 4, 8}} }}", *aligned, blocks])
         yield "\n".join(["for gpu", *grids, f"{planes}: unroll {{2, 4, 8}}, guarded, jam",
@@ -511,10 +512,10 @@ def _teams(found: Patterns) -> Iterator[str]:
     """Yield a team of threads for each iteration of a parallel loop around several loops, which it shares."""
     lines: list[str] = []
     for loops in found.rows:
-        line = f"{_all(loops)}: parallel, team"
+        line = f"{at_loops(loops)}: parallel, team"
         lines += [line] if found.legal([*lines, line]) else []
     if lines:
-        beside = f"{_all(found.adjacent_to_rows)}: parallel, team" if found.adjacent_to_rows else ""
+        beside = f"{at_loops(found.adjacent_to_rows)}: parallel, team" if found.adjacent_to_rows else ""
         if beside and found.legal([*lines, beside]):
             lines.append(beside.replace("parallel, team", "{ parallel, team | }"))
         yield "\n".join(["for gpu", *lines, ROWS])
@@ -534,7 +535,7 @@ def _orders(found: Patterns) -> Iterator[str]:
 
 def _loops(found: Patterns) -> Iterator[str]:
     for loop in (n for n in walk(found.body) if isinstance(n, Loop)):
-        deep = any(isinstance(n, (Loop, While)) for n in walk(loop.body))
+        deep = has_loop(loop.body)
         unrolls = _unrolls(found, loop, ("noJam", "jam") if deep else ("noJam",))
         yield f"loop {loop_label(loop)}: {{ {' | '.join([*unrolls, _strip(loop), 'noParallel'])} }}"
 

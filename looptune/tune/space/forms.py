@@ -20,7 +20,7 @@ from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.ir.c_printer import expression_text
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import Assign, Const, Expr, If, Load, Loop, Stmt, Var, While
-from looptune.ir.rewrite import walk, walk_stmts
+from looptune.ir.rewrite import has_load, walk, walk_stmts
 from looptune.ir.simplify import add, sub
 from looptune.schedule.apply import schedule
 from looptune.schedule.binding import loop_label
@@ -140,7 +140,7 @@ def _points(loop: Loop, around: tuple[Loop, ...]) -> Iterator[Expr]:
                 offset = sub(mine, Var(loop.var, loop.dtype))
                 if mine.dtype == loop.dtype and not names_in(offset) and names_in(other) & outer - inside:
                     point = sub(other, offset)
-                    if not names_in(point) & inside and not any(isinstance(n, Load) for n in walk(point)):
+                    if not names_in(point) & inside and not has_load(point):
                         yield point
 
 

@@ -20,7 +20,7 @@ from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.intervals import affine_terms
 from looptune.ir.nodes import Array, Assign, Expr, If, Load, Local, Loop, Stmt, Var, While
-from looptune.ir.rewrite import walk, walk_stmts
+from looptune.ir.rewrite import has_loop, walk, walk_stmts
 from looptune.poly.disjoint import Surroundings, never_written
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import apply_distribution, schedule
@@ -183,7 +183,7 @@ class Patterns:
         found = []
         for around, loop in nested(self.body):
             band = tuple(_perfect(loop))
-            inside = any(isinstance(n, (Loop, While)) for n in walk(band[-1].body))
+            inside = has_loop(band[-1].body)
             whole = not (around and len(around[-1].body) == 1 and self.parallel(around[-1]))
             if whole and not inside and len(band) in (2, 3) and all(map(self.parallel, band)):
                 found.append(band)
@@ -241,12 +241,12 @@ class Patterns:
         """Return the parallel loops without inner loops that stand in the same block."""
         block = next(b for b in _blocks(self.body) if any(s is found.loop for s in b))
         loops = (s for s in block if isinstance(s, Loop) and self.parallel(s))
-        return tuple(f for f in loops if not any(isinstance(n, (Loop, While)) for n in walk(f.body)))
+        return tuple(f for f in loops if not has_loop(f.body))
 
     def preceding_loop(self, loop: Loop) -> Loop | None:
         """Return the loop directly before this one with as many iterations and no inner loop, or None."""
         for a, b in pairwise(self.body):
-            if b is loop and isinstance(a, Loop) and not any(isinstance(n, Loop | While) for n in walk(a.body)):
+            if b is loop and isinstance(a, Loop) and not has_loop(a.body):
                 return a if (a.lo, a.hi, a.step) == (loop.lo, loop.hi, loop.step) else None
         return None
 
@@ -374,7 +374,7 @@ def _perfect(loop: Loop) -> Iterator[Loop]:
 
 
 def _has_loop(loop: Loop) -> bool:
-    return any(isinstance(n, (Loop, While)) for n in walk(loop.body))
+    return has_loop(loop.body)
 
 
 def _adds(assign: Assign, loop: Loop) -> bool:

@@ -10,8 +10,8 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from looptune.ir.def_use import written_names
-from looptune.ir.nodes import Loop, While
-from looptune.ir.rewrite import walk
+from looptune.ir.nodes import Loop
+from looptune.ir.rewrite import has_loop
 from looptune.schedule.binding import loop_label
 
 if TYPE_CHECKING:
@@ -63,5 +63,5 @@ def _joined(found: Patterns, begun: Loop) -> Iterator[tuple[str, str]]:
 def _first_values(found: Patterns, s: ReductionPattern) -> list[str]:
     """Return the loops by themselves that only assign what the sum is added to."""
     loops = (f for f in found.body if isinstance(f, Loop) and f is not s.loop)
-    alone = (f for f in loops if not any(isinstance(n, Loop | While) for n in walk(f.body)))
+    alone = (f for f in loops if not has_loop(f.body))
     return [loop_label(f) for f in alone if written_names(f.body) <= written_names(s.loop.body)]

@@ -11,8 +11,8 @@ from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 from looptune.ir.def_use import written_names
-from looptune.ir.nodes import Array, Loop, While
-from looptune.ir.rewrite import walk
+from looptune.ir.nodes import Array, Loop
+from looptune.ir.rewrite import has_loop
 from looptune.poly.dependence_distance import least_distance_reaches
 from looptune.schedule.binding import loop_label
 from looptune.tune.space.patterns import Patterns, band_of
@@ -76,7 +76,7 @@ def _wavable(found: Patterns) -> Iterator[tuple[list[Loop], list[str]]]:
 
 def _innermost(band: Sequence[Loop]) -> tuple[Stmt, ...]:
     """Return the statements of the innermost loop that are no loops."""
-    return tuple(s for s in band[-1].body if not any(isinstance(n, (Loop, While)) for n in walk(s)))
+    return tuple(s for s in band[-1].body if not has_loop(s))
 
 
 def skew(found: Patterns, band: Sequence[Loop], *, ordered: bool = False) -> list[str] | None:

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Assign, Load, Loop
+from looptune.ir.nodes import Assign, Load
 from looptune.ir.rewrite import walk_stmts
-from looptune.schedule.binding import loop_label
+from looptune.schedule.binding import at_loops, loop_label
 from looptune.tune.space.patterns import is_smooth
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ def _lines(products: Sequence[ReductionPattern], outer: str, inner: str) -> list
     columns = [p.outer if p in turned else p.inner for p in products]
     return [
         *(f"loop {loop_label(p.outer)}: permute {p.inner.var}, {p.outer.var}" for p in turned),
-        f"{_all([*rows, *columns, *(p.loop for p in products)])}: box {STRIP}",
-        f"{_all(rows)}: {outer}",
-        f"{_all(columns)}: {inner}",
-        f"{_all([p.loop for p in products])}: tile {STRIP}",
+        f"{at_loops([*rows, *columns, *(p.loop for p in products)])}: box {STRIP}",
+        f"{at_loops(rows)}: {outer}",
+        f"{at_loops(columns)}: {inner}",
+        f"{at_loops([p.loop for p in products])}: tile {STRIP}",
         *(f"loop {loop_label(p.loop)}: stage {', '.join(p.reused)}, buffers 2, unroll {STRIP}" for p in products),
     ]
 
@@ -57,7 +57,3 @@ def _is_turned(product: ReductionPattern) -> bool:
     targets = [s.target for s in walk_stmts(product.loop.body) if isinstance(s, Assign)]
     turned = any(isinstance(t, Load) and product.outer.var in names_in(t.index[-1]) for t in targets)
     return turned and is_smooth(product.loop, product.outer.var)
-
-
-def _all(loops: Sequence[Loop]) -> str:
-    return f"loop {', '.join(dict.fromkeys(loop_label(f) for f in loops))}"

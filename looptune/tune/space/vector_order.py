@@ -20,8 +20,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Load, Loop, While
-from looptune.ir.rewrite import walk
+from looptune.ir.nodes import Load, Loop
+from looptune.ir.rewrite import has_loop, walk
 from looptune.schedule.binding import identity, loop_label
 from looptune.tune.space import forms
 from looptune.tune.space.patterns import Patterns, is_smooth, nested
@@ -135,7 +135,7 @@ def _nests(found: Patterns) -> Iterator[_Nest]:
 def _leaves(found: Patterns) -> Iterator[tuple[tuple[Loop, ...], Loop]]:
     """Yield the loops without inner loops, with those around them."""
     for around, leaf in nested(found.body):
-        if not any(isinstance(n, Loop | While) for n in walk(leaf.body)):
+        if not has_loop(leaf.body):
             yield around, leaf
 
 
