@@ -113,6 +113,39 @@ def test_long_sources_are_built_after_short_ones_until_something_has_a_time(tmp_
     assert short == (False, 30.0) < long == (True, 20.0)
 
 
+def test_processes_share_the_kernels_of_the_best_long_version(tmp_path: Path) -> None:
+    """In a budget of time, a long version with the least predicted time is built by several processes, also by busy
+    ones; what comes for it has the place of its build."""
+    asked: list[tuple[str, Any, Order]] = []
+    predicted = {"2": 30.0, "4": 20.0, "8": 40.0}
+
+    class Ordered(FakeWorkers):
+        def compile(
+            self, lab: int, key: Any, step: str, given: Any, urgent: bool = False, order: Order = FIRST
+        ) -> None:
+            if step != "prepare":
+                asked.append((step, given, order))
+            super().compile(lab, key, step, given, urgent, order)
+
+    def compiled(lab: int, step: str, given: Any) -> TaskResult:
+        if step != "prepare":
+            return TaskResult("built")
+        factor = given.text.split()[-1]
+        return TaskResult(PreparedVersion(factor, factor, predicted[factor], (f"part of {factor}",), lines=5000))
+
+    def open_workers(labs: Any) -> FakeWorkers:
+        return Ordered(compiled, lambda lab, built, best: TaskResult(timed(10.0)), compiling=1)
+
+    with Store.open(tmp_path / "store") as store:
+        space = Exhaustive(parse("loop k: unroll {2, 4, 8}", "s"))
+        given = {"budget": Budget(seconds=60.0), "progress": lambda p: None, "first": ()}
+        local_sweep.swept([(FakeLab(tmp_path), space)], store, open_workers, **given)
+    assert {(what, order[1]) for step, what, order in asked if step == "ahead"} == {
+        ("part of 2", 30.0),
+        ("part of 4", 20.0),
+    }
+
+
 @pytest.mark.wide
 def test_hopeless_builds_are_withdrawn(tmp_path: Path) -> None:
     """They wait while the one process compiles better ones, and are settled as soon as one of these has a time."""

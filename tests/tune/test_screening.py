@@ -24,12 +24,13 @@ from looptune.runtime.problem_sizes import Problem, edge_sizes, problem, screeni
 from looptune.runtime.targets import Target
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.tune.execution.lab import NextStep
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.job import Job
-from looptune.tune.measure.build_steps import Plans, plans_of
+from looptune.tune.measure.build_steps import Built, Plans, first_step, plans_of
 from looptune.tune.measure.measuring_device import MeasuringDevice
-from looptune.tune.measure.pruning import SCREEN, WORTH_US, is_endless, is_hopeless
-from looptune.tune.measure.reference import text_of
+from looptune.tune.measure.pruning import SCREEN, WAITED_US, WORTH_US, is_endless, is_hopeless
+from looptune.tune.measure.reference import ReferenceResult, text_of
 from looptune.tune.session import prepare
 from looptune.tune.space.space import parse
 from looptune.tune.store.store import Row, Store
@@ -193,6 +194,44 @@ def test_what_is_not_screened_is_checked_at_odd_sizes_where_it_is_promising(baki
                 raise AssertionError(f"not timed: {other}")
     whole = MeasuringDevice(replace(baking.job, screens=False, cuts=False))
     assert isinstance(measured(whole, bad, Incumbent(1e-3)), WrongResult)
+
+
+@pytest.mark.wide
+def test_a_version_that_is_predicted_to_be_short_is_not_screened(bench: MeasuringDevice, baking: Baking) -> None:
+    """It is timed by its first build, and then verified at prime sizes, with its time there for others."""
+    good, bad = baking.plans(), baking.plans(SUM.replace("j < m", "j < m - 1"), large=SUM)
+    assert first_step(baking.job, good).at_prime_sizes
+    assert first_step(baking.job, good, WAITED_US).at_prime_sizes
+    assert not first_step(baking.job, good, WAITED_US / 2).at_prime_sizes
+    match measured(bench, good, None, 20.0), measured(bench, bad, None, 20.0):
+        case Timed(verified=verified) as found, WrongResult(message):
+            assert verified.endswith("at the sizes timed and at n=73 m=61")
+            assert Incumbent.of(found).reduced_us is not None
+            assert "n=73 m=61" in message
+        case other:
+            raise AssertionError(f"not timed: {other}")
+
+
+@pytest.mark.wide
+def test_a_version_that_cannot_be_compared_at_the_users_sizes_is_screened(
+    baking: Baking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before it is timed it is verified at prime sizes, however short it is predicted to be."""
+    results = ReferenceResult._expected
+    monkeypatch.setattr(
+        ReferenceResult, "_expected", lambda at, given: ({}, "") if at.at is baking.job.problem else results(at, given)
+    )
+    bench = MeasuringDevice(baking.job)
+    assert not bench.comparison.judge.expected
+    step = first_step(baking.job, baking.plans(), 20.0)
+    match bench.measure(Built(step, bench.backend.build(step.plan(bench.job.prime_problem))), None):
+        case NextStep(task, None):
+            assert task.load().at_prime_sizes
+        case other:
+            raise AssertionError(f"timed: {other}")
+    assert isinstance(measured(bench, baking.plans(), None, 20.0), Timed)
+    wrong = baking.plans(SUM.replace("j < m", "j < m - 1"), large=SUM)
+    assert isinstance(measured(bench, wrong, None, 20.0), WrongResult)
 
 
 @pytest.mark.wide

@@ -14,6 +14,7 @@ from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan, needs_wide_indices
 from looptune.runtime.outcome import Timed
 from looptune.tune.measure.prime_sizes import PrimeSizeRun
+from looptune.tune.measure.pruning import WAITED_US
 
 if TYPE_CHECKING:
     from looptune.runtime.problem_sizes import Problem
@@ -76,6 +77,11 @@ def plans_of(job: Job, codelet: Codelet, note: str) -> Plans:
     return Plans(replace(timed, wide_indices=large), None if job.prime_problem is None else codelet)
 
 
-def first_step(job: Job, plans: Plans) -> BuildStep:
-    """Return the first step of a version: at prime sizes if the job screens there, else at the user's sizes."""
-    return BuildStep(plans, at_prime_sizes=job.screens and plans.codelet is not None)
+def first_step(job: Job, plans: Plans, predicted_us: float | None = None) -> BuildStep:
+    """Return the first step of a version: at prime sizes if the job screens there, else at the user's sizes.
+
+    A version whose predicted time is short needs no screening. It has a time after one build instead of two, which
+    matters where its kernels take seconds to compile; it is verified at prime sizes once it is known to be promising.
+    """
+    short = predicted_us is not None and predicted_us < WAITED_US
+    return BuildStep(plans, at_prime_sizes=job.screens and not short and plans.codelet is not None)

@@ -8,8 +8,8 @@
 
 Results are compared with the reference (``reference``). If sizes are constants of the kernel, these are three steps,
 each with a plan of its own, the last with one for any sizes. The run at the user's sizes comes first, and promising
-versions are checked at prime sizes; if slow versions take long, the order is reversed, and hopeless versions go no
-further. A version that is far slower than the best is not measured to its end (``pruning``).
+versions are checked at prime sizes; if slow versions take long, the order is reversed for those that are not predicted
+to be short, and hopeless versions go no further. A version that is far slower than the best is not measured to its end (``pruning``).
 """
 
 from __future__ import annotations
@@ -85,11 +85,12 @@ class KernelBuilder:
             emitted = self.backend.emit(replace(plans.timed, schedule_text=""))
         except (DirectiveError, IllegalTransform, ParseError) as error:
             return Illegal(error.message)
-        key, step = hashlib.sha256(emitted.encode()).hexdigest(), first_step(self.job, plans)
-        task = pickle_value(step)
+        key = hashlib.sha256(emitted.encode()).hexdigest()
         if self.predict is None:
-            return PreparedVersion(key, task)
+            return PreparedVersion(key, pickle_value(first_step(self.job, plans)))
         predicted, lines = self.predict(plans.timed), emitted.count("\n")
+        step = first_step(self.job, plans, predicted)
+        task = pickle_value(step)
         return PreparedVersion(key, task, predicted, tuple(_ahead(step, task)), lines)
 
     def predicted(self, configurations: Sequence[Configuration]) -> dict[str, float]:

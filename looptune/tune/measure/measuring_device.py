@@ -137,6 +137,9 @@ class MeasuringDevice:
                 return self.wrong_result(checked.wrong)
             if step.at_prime_sizes or self.job.screens:
                 return self.next_step(built, checked, against)
+        if checked is None and self.job.screens and self.prime_check is not None and not self.comparison.judge.expected:
+            # Without results of the original loops here, a version is verified before it is timed.
+            return NextStep(pickle_value(replace(step, at_prime_sizes=True)))
         before = PrimeSizeRun() if checked is None else checked
         outcome = self.at_the_users_sizes(built.binary, program, before, best, against)
         unchecked = checked is None and self.prime_check is not None
@@ -163,7 +166,8 @@ class MeasuringDevice:
         """
         step = built.step
         if step.timed is not None:
-            return self.check_edge_sizes(step, self._verified(step.timed, checked), against)
+            timed = replace(step.timed, facts=(*step.timed.facts, *Incumbent(0.0, checked.us, checked.sizes).facts))
+            return self.check_edge_sizes(step, self._verified(timed, checked), against)
         if against is not None and checked.us is not None and self._hopeless(step.plans.timed, checked, against):
             launches = count(step.plans.timed.steps, self.integers)
             facts = (*_facts(built.binary), *_took(checked.took_s, 0.0))

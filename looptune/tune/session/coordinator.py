@@ -321,8 +321,18 @@ class Coordinator:
         self._workers.warm(self._number, len(self._in_flight))
         order = self._build_order(opened.predicted_us, prepared.lines)
         self._workers.compile(self._number, opened, "build", prepared.task, order=order)
-        for part in prepared.ahead[: max(0, self._workers.compilers - self._workers.compiling)]:
-            self._workers.compile(self._number, AHEAD_OF_BUILD, "ahead", part)
+        idle = max(0, self._workers.compilers - self._workers.compiling)
+        for part in prepared.ahead if self._is_shared(opened, prepared.lines) else prepared.ahead[:idle]:
+            self._workers.compile(self._number, AHEAD_OF_BUILD, "ahead", part, order=order)
+
+    def _is_shared(self, opened: _Open, lines: int) -> bool:
+        """Tell whether several processes compile the kernels of a version, though each could have a version.
+
+        That is a long one that is predicted to be faster than the best so far and all in flight, in a budget of time.
+        """
+        known_us = math.inf if self._best_predicted_us is None else self._best_predicted_us
+        least_us = min(known_us, *map(_predicted_us, self._in_flight.values()))
+        return self._budget.seconds is not None and lines > LONG_SOURCE and _predicted_us(opened) <= least_us
 
     def _build_order(self, predicted_us: float | None, lines: int) -> Order:
         """Return the place of a build among those that wait: that of its predicted time.
