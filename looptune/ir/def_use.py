@@ -52,8 +52,8 @@ def integer_parameters(codelet: Codelet) -> list[str]:
     return [p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)]
 
 
-def fresh_name(name: str, taken: set[str]) -> str:
-    """Return ``name``, or the first of ``name1``, ``name2``, ... that is not taken; it is taken from now on."""
+def take_name(name: str, taken: set[str]) -> str:
+    """Return ``name``, or the first of ``name1``, ``name2``, ... that is not taken, and add it to ``taken``."""
     free = next(c for k in range(len(taken) + 1) if (c := f"{name}{k or ''}") not in taken)
     taken.add(free)
     return free

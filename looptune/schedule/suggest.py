@@ -1,23 +1,19 @@
 """Legal alternatives to a refused directive; each of them has been judged.
 
-permute k, i, j      ->  another order of the same loops
-parallel             ->  with its reduction; after ``expand`` or ``snapshot``; on another loop; with ``assume``
-gridify(i, j)        ->  one of the loops
-tile i:4, j:4        ->  one of the loops
-unroll 4, jam        ->  without jam, in the order of the copies
-any                  ->  after distribute
+any        ->  what its class offers as ``alternatives``; after ``distribute``
+parallel   ->  with its reduction; after ``expand`` or ``snapshot``; on another loop; with ``assume``
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError
-from looptune.ir.nodes import Arg, Assign, Codelet, Directive, If, Loop, Node, While
+from looptune.ir.nodes import Assign, Codelet, Directive, If, Loop, Node, While
 from looptune.ir.rewrite import rewrite, walk
+from looptune.schedule import directives
 from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.schedule.binding import enclosing_path
 from looptune.schedule.directive_lines import DirectiveLine, parse_lines
@@ -28,7 +24,6 @@ if TYPE_CHECKING:
     from looptune.schedule.analysis import Analysis
     from looptune.schedule.applied import AppliedDirective
 
-_ORDERS = 24
 _ENOUGH = 3
 _FILE = "suggestion"
 
@@ -104,27 +99,16 @@ def _legal(
 
 
 def _candidates(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion]:
-    makers: Mapping[str, Callable[[Analysis, AppliedDirective], Iterator[Suggestion]]] = {
-        "permute": _orders, "parallel": _parallel, "gridify": _single, "tile": _single, "unroll": _plainer,
-    }  # fmt: skip
-    maker = makers.get(step.directive.name.lower())
-    if maker is not None:
-        yield from maker(analysis, step)
+    loop = enclosing_path(analysis.codelet.body, step.number)[-1]
+    numbers = {f.var: f.number for f in walk(loop) if isinstance(f, Loop)}
+    for a in directives.find(step.directive).alternatives(step.directive, loop):
+        text = directive_text(a.directive)
+        line = f"loop {numbers.get(a.loop, step.number)}: {text}"
+        yield Suggestion(a.text or f"`{text}` is legal", (line,))
+    if step.directive.name.lower() == "parallel":
+        yield from _parallel(analysis, step)
     here = f"loop {step.number}: "
     yield Suggestion("it is legal after `distribute`", (f"{here}distribute", here + directive_text(step.directive)))
-
-
-def _orders(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion]:
-    """Yield other orders, those most similar to the requested one first and the present one last."""
-    asked = tuple(a.key for a in step.directive.args)
-    loop = enclosing_path(analysis.codelet.body, step.number)[-1]
-    own = tuple(f.var for f in walk(loop) if isinstance(f, Loop) and f.var in asked)
-    orders = [o for o in permutations(asked) if o not in (asked, own)][:_ORDERS]
-    orders.sort(key=lambda o: -sum(a == b for a, b in zip(o, asked, strict=True)))
-    for order in (*orders, own):
-        text = ", ".join(order)
-        now = ", which is the current order" if order == own else ""
-        yield Suggestion(f"`{text}` is legal{now}", (f"loop {step.number}: permute {text}",))
 
 
 def _parallel(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion]:
@@ -149,31 +133,3 @@ def _parallel(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion
         yield Suggestion(
             "`parallel, assume` asserts it", (f"loop {step.number}: {directive_text(step.directive)}, assume",)
         )
-
-
-def _single(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion]:
-    """Yield suggestions with one loop of the list in place of all of them."""
-    tiles = step.directive.name.lower() == "tile"
-    loops = [a for a in step.directive.args if a.key and bool(a.values) == tiles and not _keyword(a)]
-    others = tuple(a for a in step.directive.args if a not in loops)
-    numbers = {
-        f.var: f.number for f in walk(enclosing_path(analysis.codelet.body, step.number)[-1]) if isinstance(f, Loop)
-    }
-    for a in loops if len(loops) > 1 else ():
-        text = directive_text(replace(step.directive, args=(a, *others)))
-        number = numbers.get(a.key, step.number) if tiles else step.number
-        yield Suggestion(f"`{text}` is legal", (f"loop {number}: {text}",))
-
-
-def _keyword(arg: Arg) -> bool:
-    return arg.key.lower() in ("blocksize", "private", "reduce")
-
-
-def _plainer(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion]:
-    """Yield copies left where they are in place of fused ones, neighbours in place of a split."""
-    words = [a.key.lower() for a in step.directive.args]
-    for dropped in (("split",), ("jam",), ("split", "jam")):
-        if all(d in words for d in dropped):
-            left = tuple(a for a in step.directive.args if a.key.lower() not in dropped)
-            text = directive_text(replace(step.directive, args=left))
-            yield Suggestion(f"`{text}` is legal", (f"loop {step.number}: {text}",))

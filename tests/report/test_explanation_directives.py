@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.frontend import load
+from looptune.ir.nodes import Arg, Directive, Loop
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
+from looptune.schedule.directives.base import Alternative
+from looptune.schedule.directives.reverse import Reverse
 from looptune.schedule.legal_space import legal_space, strip_directives
 from tests.helpers import cross_check
 from tests.helpers.affine_nests import CODES
@@ -44,6 +49,21 @@ def test_every_suggestion_is_legal() -> None:
             schedule(Analysis(codelet), parse_lines(s.lines))
     (given,) = explained(CODES["trisolv"], "loop i: tile i:3", "loop j: noParallel").directives[:1]
     assert given.judgement == "proved"
+
+
+def test_any_directive_offers_what_may_be_legal_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of a package too; what is not legal is not shown."""
+
+    def alternatives(cls: object, directive: Directive, loop: Loop) -> Iterator[Alternative]:
+        yield Alternative(directive)
+        yield Alternative(Directive("unroll", (Arg("", (2,)),)), "j", "`unroll 2` of the inner loop is legal")
+
+    monkeypatch.setattr(Reverse, "alternatives", classmethod(alternatives))
+    text = "void f(int n, float A[n][n]) {\n  for (int i = 1; i < n; i++)\n    for (int j = 0; j < n; j++)\n"
+    found = explained(text + "      A[i][j] = A[i - 1][j];\n}\n", "loop i: reverse").directives
+    assert [(s.text, s.lines) for s in found[0].suggestions] == [
+        ("`unroll 2` of the inner loop is legal", ("loop 2: unroll 2",))
+    ]
 
 
 def test_distribute_is_offered_where_it_helps() -> None:

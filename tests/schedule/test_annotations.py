@@ -74,6 +74,15 @@ def test_at_most_three_files_name_a_directive(word: str) -> None:
     assert 2 <= len(files) <= 3, sorted(files)
 
 
+@pytest.mark.parametrize("word", ["gridify", "permute", "reverse", "shift", "splitat", "wavefront"])
+def test_two_files_name_a_directive_without_annotation(word: str) -> None:
+    """Its own and the list of all: what is offered in place of a refused one, too, is in its own file."""
+    own = next(t for t in directives.ALL if t.name == word)
+    names = {own.__module__, own.__name__, f"'{word}'"}
+    files = {path for path, found in names_by_file().items() if names & found}
+    assert files <= {f"schedule/directives/{word}.py", "schedule/directives/__init__.py"}
+
+
 def test_a_loop_has_few_fields() -> None:
     """Those of what all loops have: what belongs to one directive is an annotation."""
     assert len(fields(Loop)) - len(fields(Node)) <= 14

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from looptune.ir.def_use import fresh_name, referenced_names
+from looptune.ir.def_use import referenced_names, take_name
 from looptune.ir.nodes import Assign, Binary, Codelet, If, Load, Local, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import rewrite
 from looptune.lower.accumulation_guards import accumulation_guard
@@ -41,7 +41,7 @@ def _accumulating(stmt: Stmt, taken: set[str], made: list[Local]) -> tuple[Stmt,
 
 def _in_scalars(loop: Loop, targets: list[Load], taken: set[str], made: list[Local]) -> Stmt:
     """Return an element that nothing is added to is not touched: there may be none such."""
-    own = {t: Var(fresh_name(f"{t.array}_r", taken), t.dtype) for t in dict.fromkeys(targets)}
+    own = {t: Var(take_name(f"{t.array}_r", taken), t.dtype) for t in dict.fromkeys(targets)}
     made += [Local(v.name, v.dtype) for v in own.values()]
     sums = [Accumulator(r.op, r.target, own[r.target], own[r.target], ignores_nan(loop, r.target))
             for r in loop.reductions if isinstance(r.target, Load)]  # fmt: skip

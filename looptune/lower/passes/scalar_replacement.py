@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
-from looptune.ir.def_use import fresh_name, names_in, written_names
+from looptune.ir.def_use import names_in, take_name, written_names
 from looptune.ir.intervals import (
     Range,
     affine_terms,
@@ -128,7 +128,7 @@ def replace_team_scalars(
                 and _apart(e, used, signs)
                 and any(n == e for s in body[k:] if not isinstance(s, Assign) for n in walk(s))
             ):
-                made[e] = Local(fresh_name(f"{e.array}_r", taken), e.dtype)
+                made[e] = Local(take_name(f"{e.array}_r", taken), e.dtype)
     same: dict[Node, Var] = {e: Var(v.name, v.dtype) for e, v in made.items()}
     out: list[Stmt] = []
     for k, stmt in enumerate(body):
@@ -177,7 +177,7 @@ def _loop(loop: Loop, taken: set[str], signs: _Signs, made: list[Local], sure: b
     for element, _ in chosen:
         inner = of_inner.get(element, [])
         if not inner:
-            made.append(Local(fresh_name(f"{element.array}_r", taken), element.dtype))
+            made.append(Local(take_name(f"{element.array}_r", taken), element.dtype))
         env[element], *others = inner or [Var(made[-1].name, element.dtype)]
         same[element] = env[element]
         same |= dict.fromkeys(others, env[element])

@@ -35,11 +35,11 @@ from looptune.core.errors import InfeasibleDirective
 from looptune.ir.c_printer import expression_text
 from looptune.ir.def_use import (
     assigned_targets,
-    fresh_name,
     names_in,
     referenced_names,
     restrict_reductions,
     share_conditions,
+    take_name,
     target_name,
     written_names,
 )
@@ -235,7 +235,7 @@ class _Splitting:
             raise InfeasibleDirective(first, "another statement stands between it and the rest of its iterations")
         ahead, behind = inside[: at[0]], inside[at[-1] + 1 :]
         _check(loops, (*ahead, *behind))
-        part = Var(fresh_name(f"{first.var}_part", self.used_names), first.dtype)
+        part = Var(take_name(f"{first.var}_part", self.used_names), first.dtype)
         made = assigned_targets(loops)
         targets = tuple(dict.fromkeys(r for f in loops for r in f.reductions if r.target in made))
         if not targets:  # with these sizes there is nothing to add up
@@ -289,7 +289,7 @@ class _Splitting:
         rows = split_by_row(body, chain, given, part.name) if self.rows and chain and not deep else [body]
         if len(rows) == 1:
             return _within(chain, _under(given, body))
-        row = Var(fresh_name("row", self.used_names), part.dtype)
+        row = Var(take_name("row", self.used_names), part.dtype)
         nest = _within(chain, _under(given, select_row(row, rows)))
         count = Const(len(rows), row.dtype)
         return (Loop(row.name, Const(0, row.dtype), count, nest, mode="parallel", dtype=row.dtype, thread_axis="z"),)
@@ -318,7 +318,7 @@ class _Splitting:
         return (*begin, _share(sums.loop, part, {}, varying), *share_conditions(stored)), added
 
     def accumulator(self, r: Reduction, loops: Sequence[Loop]) -> Accumulator:
-        own = Var(fresh_name(f"{target_name(r.target)}_sum", self.used_names), r.target.dtype)
+        own = Var(take_name(f"{target_name(r.target)}_sum", self.used_names), r.target.dtype)
         self.made.append(Local(own.name, own.dtype))
         self.parts[own.name] = r
         return Accumulator(r.op, r.target, own, own, all(ignores_nan(f, r.target) for f in loops if r in f.reductions))
@@ -360,7 +360,7 @@ class _Splitting:
         return not names_in(tuple((f.lo, f.hi) for f in chain)) & (host | {f.var for f in chain} | self.changed)
 
     def array(self, r: Reduction, loop: Loop, shape: tuple[Expr, ...]) -> str:
-        name = fresh_name(f"{target_name(r.target)}_parts", self.used_names)
+        name = take_name(f"{target_name(r.target)}_parts", self.used_names)
         self.made.append(Local(name, r.target.dtype, (Const(split_factor(loop), loop.dtype), *shape)))
         self.parts[name] = r
         return name

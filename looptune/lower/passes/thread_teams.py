@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from looptune.ir.def_use import fresh_name, names_in, referenced_names, written_names
+from looptune.ir.def_use import names_in, referenced_names, take_name, written_names
 from looptune.ir.nodes import Assign, If, Load, Local, Loop, Node, Reduction, Stmt, Var
 from looptune.ir.rewrite import rewrite
 from looptune.lower.accumulators import Accumulator, ignores_nan
@@ -162,7 +162,7 @@ class _Maker:
 
     def accumulator(self, r: Reduction, ignores_nan: bool) -> Accumulator:
         base = r.target.name if isinstance(r.target, Var) else r.target.array
-        own, other = (Var(fresh_name(f"{base}_{what}", self.used_names), r.target.dtype) for what in ("own", "other"))
+        own, other = (Var(take_name(f"{base}_{what}", self.used_names), r.target.dtype) for what in ("own", "other"))
         self.made += [Local(v.name, v.dtype) for v in (own, other)]
         return Accumulator(r.op, r.target, own, other, ignores_nan)
 

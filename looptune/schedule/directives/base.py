@@ -13,7 +13,7 @@ from __future__ import annotations
 import difflib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
@@ -204,6 +204,18 @@ class Rewrite:
     fused_loops: tuple[Loop, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A variant of a refused directive: ``directive`` for the loop called ``loop``; "" is the loop of the refused one.
+
+    ``text`` says in a message that it is legal, if more is to be said than that.
+    """
+
+    directive: Directive
+    loop: str = ""
+    text: str = ""
+
+
 Stage = Literal["storage", "split", "nest", "join", "mode", "loop"]
 """In this order. storage: variables get copies, and dependences are found anew · split: a loop becomes several, and
 directives for it go to each · nest: the order of whole nests · join: several loops become one · mode: how loops run ·
@@ -272,6 +284,11 @@ class Transform(ABC):
         """Return the directive that caused an illegal order, if it is another than this one."""
         return None
 
+    @classmethod
+    def alternatives(cls, directive: Directive, loop: Loop | While) -> Iterator[Alternative]:
+        """Yield variants of a refused directive, the nearest first; what is shown of them was judged to be legal."""
+        yield from ()
+
     @property
     def copies(self) -> int:
         """Return how many copies of the loop's body it makes."""
@@ -289,6 +306,12 @@ class Transform(ABC):
 
     @abstractmethod
     def apply(self, site: DirectiveSite) -> Rewrite: ...
+
+
+def for_one_loop(directive: Directive, loops: Sequence[Arg]) -> Iterator[Directive]:
+    """Yield the directive for each of the loops alone, which are several of its arguments; the others stay."""
+    others = tuple(a for a in directive.args if a not in loops)
+    return (replace(directive, args=(a, *others)) for a in loops if len(loops) > 1)
 
 
 def unknown_argument(cls: type[Transform], arg: Arg, words: Collection[str]) -> DirectiveError:
@@ -385,7 +408,7 @@ def fresh_name(name: str, taken: Collection[str]) -> str:
     return next(c for c in candidates if c not in taken)
 
 
-def conjunction(when: str, condition: str) -> str:
+def isl_conjunction(when: str, condition: str) -> str:
     """Return the conjunction of two isl conditions; "" is true."""
     return f"({when}) and ({condition})" if when and condition else when or condition
 

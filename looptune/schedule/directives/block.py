@@ -35,8 +35,8 @@ from looptune.schedule.directives.base import (
     DirectiveSite,
     Example,
     NewSchedule,
-    conjunction,
     fresh_name,
+    isl_conjunction,
     positive,
     restrict_schedule,
     statement_names,
@@ -130,7 +130,7 @@ class Block(GeneratedTransform):
                 value = piece.time[k]
                 within = f"{value} >= {first} and {value} < {first} + {self.steps}"
                 outside = f"{value} < {first} or {value} >= {first} + {self.steps}"
-                when = conjunction(when, outside if out else within)
+                when = isl_conjunction(when, outside if out else within)
             out_of_it = {k for k, out in zip(inner, beyond, strict=True) if out}
             yield _Part(piece, when, tuple(sorted(out_of_it)), tuple(sorted(free | out_of_it & own)))
 

@@ -30,7 +30,7 @@ from looptune.schedule.directives.base import (
     NewSchedule,
     Rewrite,
     Transform,
-    conjunction,
+    isl_conjunction,
     reject_arguments,
     restrict_schedule,
     statement_names,
@@ -56,8 +56,8 @@ class Fold(Transform):
         def pieces(piece: SchedulePiece) -> tuple[SchedulePiece, SchedulePiece]:
             before, (i, place, j), rest = piece.time[:p], piece.time[p : p + 3], piece.time[p + 3 :]
             return (
-                SchedulePiece((*before, i, place, j, *rest, "0"), conjunction(piece.when, f"{j} <= {i}")),
-                SchedulePiece((*before, j, place, i, *rest, "1"), conjunction(piece.when, f"{j} > {i}")),
+                SchedulePiece((*before, i, place, j, *rest, "0"), isl_conjunction(piece.when, f"{j} <= {i}")),
+                SchedulePiece((*before, j, place, i, *rest, "1"), isl_conjunction(piece.when, f"{j} > {i}")),
             )
 
         order = restrict_schedule(site.order, statement_names(site.loop.body))

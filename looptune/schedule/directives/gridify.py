@@ -13,16 +13,26 @@ Legal when: the named loops carry no dependence except reductions. Gain: control
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Arg, Directive, Loop, Mode, Node
+from looptune.ir.nodes import Arg, Directive, Loop, Mode, Node, While
 from looptune.ir.rewrite import rewrite, walk
-from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, unknown_argument
+from looptune.schedule.directives.base import (
+    Alternative,
+    DirectiveSite,
+    Example,
+    Rewrite,
+    Transform,
+    for_one_loop,
+    unknown_argument,
+)
 from looptune.schedule.directives.grid import BlockSize, block_of
+
+_WORDS = ("blocksize", "private", "reduce", "global")
 
 
 @dataclass(frozen=True)
@@ -37,6 +47,12 @@ class Gridify(Transform):
     """Outermost first; none: the loop the directive stands before."""
     block: tuple[int, ...] = ()
     reduce: Arg | None = None
+
+    @classmethod
+    def alternatives(cls, directive: Directive, loop: Loop | While) -> Iterator[Alternative]:
+        """Yield one loop of the list in place of all of them."""
+        loops = [a for a in directive.args if a.key and not a.values and a.key.lower() not in _WORDS]
+        return map(Alternative, for_one_loop(directive, loops))
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
@@ -54,7 +70,7 @@ class Gridify(Transform):
                 case Arg(key, ()) if key:
                     loops.append(key)
                 case _:
-                    raise unknown_argument(cls, arg, ("blocksize", "private", "reduce", "global"))
+                    raise unknown_argument(cls, arg, _WORDS)
         if len(loops) > 3:
             raise DirectiveError(f"gridify takes one to three loops, got {len(loops)}", directive.span)
         return cls(tuple(loops), block, reduce, span=directive.span)

@@ -18,17 +18,22 @@ Cost: the conditions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from looptune.core.errors import DirectiveError
+from looptune.ir.nodes import Arg, Directive, Loop, While
+from looptune.ir.rewrite import walk_stmts
 from looptune.schedule.directives.band import Band, depending, loops_in
-from looptune.schedule.directives.base import DirectiveSite, Example, NewSchedule, Rewrite, Transform
+from looptune.schedule.directives.base import Alternative, DirectiveSite, Example, NewSchedule, Rewrite, Transform
 
 if TYPE_CHECKING:
-    from looptune.ir.nodes import Directive
     from looptune.poly.scop import SchedulePiece
+
+_ORDERS = 24
+"""How many other orders are offered at the most."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,18 @@ class Permute(Transform):
         if len(names) < 2:
             raise DirectiveError(f"permute takes at least two loops (syntax: {cls.syntax})", directive.span)
         return cls(names, span=directive.span)
+
+    @classmethod
+    def alternatives(cls, directive: Directive, loop: Loop | While) -> Iterator[Alternative]:
+        """Yield other orders, those most similar to the requested one first and the present one last."""
+        asked = tuple(a.key for a in directive.args)
+        own = tuple(f.var for f in walk_stmts(loop) if isinstance(f, Loop) and f.var in asked)
+        orders = [o for o in permutations(asked) if o not in (asked, own)][:_ORDERS]
+        orders.sort(key=lambda o: -sum(a == b for a, b in zip(o, asked, strict=True)))
+        for order in (*orders, own):
+            now = ", which is the current order" if order == own else ""
+            made = replace(directive, name=cls.name, args=tuple(map(Arg, order)))
+            yield Alternative(made, text=f"`{', '.join(order)}` is legal{now}")
 
     def schedule(self, site: DirectiveSite) -> NewSchedule | None:
         band = self._band(site)

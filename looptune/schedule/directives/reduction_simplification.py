@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import ClassVar
 
-from looptune.ir.def_use import fresh_name, names_in, share_conditions, written_names
+from looptune.ir.def_use import names_in, share_conditions, take_name, written_names
 from looptune.ir.intervals import has_iteration, is_total
 from looptune.ir.nodes import (
     Annotation,
@@ -205,7 +205,7 @@ class _Regrouping:
         new: dict[int, Stmt | tuple[Stmt, ...]] = {}
         for sum_ in sums:
             first, target = sum_.terms[0], sum_.terms[0].target
-            own = Var(fresh_name(f"{target.array}_sum", self.used_names), target.dtype)
+            own = Var(take_name(f"{target.array}_sum", self.used_names), target.dtype)
             self.locals.append(Local(own.name, own.dtype))
             new |= self.accumulations(sum_, own)
             total: Expr = own

@@ -21,7 +21,7 @@ from looptune.poly.isl_objects import SchedulePiece
 from looptune.schedule.directives.base import (
     DirectiveSite,
     Example,
-    conjunction,
+    isl_conjunction,
     restrict_schedule,
     statement_names,
 )
@@ -78,7 +78,9 @@ class SplitAt(GeneratedTransform):
         for k in range(len(points) + 1):
             within = [f"{value} >= {at}" for at in points[:k]] + [f"{value} < {at}" for at in points[k : k + 1]]
             when = " and ".join(within)
-            yield SchedulePiece((*piece.time[: p - 1], str(place + k), *piece.time[p:]), conjunction(piece.when, when))
+            yield SchedulePiece(
+                (*piece.time[: p - 1], str(place + k), *piece.time[p:]), isl_conjunction(piece.when, when)
+            )
 
 
 _COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"

@@ -24,17 +24,19 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Annotations, Binary, Const, Directive, Expr, Loop, Mode, Var
+from looptune.ir.nodes import Annotations, Binary, Const, Directive, Expr, Loop, Mode, Var, While
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import BIG_STEP, add, ceil_div, max_of, min_of, mul, sub
 from looptune.poly.loop_bounds import bounded_nest
 from looptune.schedule.directives.band import Band, depending
 from looptune.schedule.directives.base import (
+    Alternative,
     DirectiveSite,
     Example,
     NewSchedule,
     Rewrite,
     Transform,
+    for_one_loop,
     fresh_name,
     positive,
     restrict_schedule,
@@ -58,6 +60,12 @@ class Tile(Transform):
     @property
     def grouped_iterations(self) -> tuple[tuple[str, int], ...]:
         return self.sizes
+
+    @classmethod
+    def alternatives(cls, directive: Directive, loop: Loop | While) -> Iterator[Alternative]:
+        """Yield one loop of the list in place of all of them."""
+        loops = [a for a in directive.args if a.key and a.values]
+        return (Alternative(d, a.key) for a, d in zip(loops, for_one_loop(directive, loops), strict=False))
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:

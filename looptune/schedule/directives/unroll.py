@@ -17,25 +17,26 @@ directives of HMPP Workbench as used by Grauer-Gray et al., InPar 2012, figure 1
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.def_use import referenced_names
 from looptune.ir.intervals import affine_terms
-from looptune.ir.nodes import Arg, Binary, Const, Directive, Expr, If, Local, Loop, Stmt, Var
+from looptune.ir.nodes import Arg, Binary, Const, Directive, Expr, If, Local, Loop, Stmt, Var, While
 from looptune.ir.rewrite import has_loop, renaming, rewrite, substitute
 from looptune.ir.simplify import add, div, mod, mul, sub
 from looptune.poly.scop import SchedulePiece
 from looptune.schedule.directives.base import (
+    Alternative,
     DirectiveSite,
     Example,
     NewSchedule,
     Rewrite,
     Transform,
-    conjunction,
     fresh_name,
+    isl_conjunction,
     iteration_body,
     positive,
     restrict_schedule,
@@ -119,6 +120,16 @@ class Unroll(Transform):
         return replace(self, vector=width)
 
     @classmethod
+    def alternatives(cls, directive: Directive, loop: Loop | While) -> Iterator[Alternative]:
+        """Yield copies left where they are in place of jammed ones, neighbours in place of a split."""
+        words = [a.key.lower() for a in directive.args]
+        for dropped in ({"split"}, {"jam"}, {"split", "jam"}):
+            if dropped <= {*words}:
+                yield Alternative(
+                    replace(directive, args=tuple(a for a in directive.args if a.key.lower() not in dropped))
+                )
+
+    @classmethod
     def per_loop(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:
         """Return one directive for each loop: ``unroll jj:3, ii:2, guarded`` unrolls both."""
         vectors = _vectors(cls, directive)
@@ -156,7 +167,7 @@ class Unroll(Transform):
 
         def timed(half: str, trip: str, copy: str, condition: str) -> SchedulePiece:
             middle = (half, trip, *inner, copy) if jam else (half, trip, copy, *inner)
-            return SchedulePiece((*before, *middle), conjunction(piece.when, condition))
+            return SchedulePiece((*before, *middle), isl_conjunction(piece.when, condition))
 
         rest = timed("1", x, "0", f"{x} >= {u}*{q}")
         if self.scheme == "contiguous":
