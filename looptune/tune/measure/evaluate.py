@@ -9,7 +9,8 @@
 Results are compared with the reference (``reference``). If sizes are constants of the kernel, these are three steps,
 each with a plan of its own, the last with one for any sizes. The run at the user's sizes comes first, and promising
 versions are checked at prime sizes; if slow versions take long, the order is reversed for those that are not predicted
-to be short, and hopeless versions go no further. A version that is far slower than the best is not measured to its end (``pruning``).
+to be short, and hopeless versions go no further. A version that is far slower than the best is not measured to its end
+(``pruning``).
 """
 
 from __future__ import annotations
