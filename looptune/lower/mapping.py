@@ -174,7 +174,7 @@ class HostScheduler:
         def flush() -> None:
             if alone:
                 size = block_size(team[0]) if team else DEFAULT_BLOCK
-                out.append(Launch(_bare((), size, tuple(alone), _whole(team))))
+                out.append(Launch(_bare((), size, tuple(alone), (Team("xy") if team else None))))
                 alone.clear()
                 team.clear()
 
@@ -254,10 +254,6 @@ def _one_block(kernel: Kernel) -> bool:
     return kernel.team is not None and not kernel.loops and not is_two_level_reduction(kernel.body)
 
 
-def _whole(team: Sequence[Loop]) -> Team | None:
-    return Team("xy") if team else None
-
-
 def _launchable(stmt: Stmt, known: frozenset[str]) -> bool:
     """Tell whether the statement is, or holds at the host's reach, a loop whose iterations are threads."""
     match stmt:
@@ -300,7 +296,7 @@ def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
         body = here.body
     if not axes:
         return None
-    while inside and not _encloses(inside[-1], axes[-1]):
+    while inside and not any(n is axes[-1] for n in walk(inside[-1].body)):
         body = (replace(inside.pop(), body=body),)
     for thread in reversed(inside):
         body = (replace(thread, body=body),)
@@ -373,10 +369,6 @@ def _inner_axis(loop: Loop, known: frozenset[str]) -> Loop | None:
         case (Loop(lo=lo, hi=hi, mode="parallel", reductions=()) as inner,) if _on_host((lo, hi), known):
             return None if has_team_directive(inner) else inner
     return None
-
-
-def _encloses(outer: Loop, inner: Loop) -> bool:
-    return any(n is inner for n in walk(outer.body))
 
 
 def _bare(axes: tuple[Loop, ...], threads: tuple[int, int], body: tuple[Stmt, ...], team: Team | None = None) -> Kernel:

@@ -227,11 +227,6 @@ class Plan:
         return tuple(kernels_in(self.steps, fused=True))
 
     @property
-    def uses_tensor_cores(self) -> bool:
-        """Return whether tensor cores compute sums of a kernel."""
-        return any(k.warp_tiles is not None for k in self.kernels)
-
-    @property
     def matrix_rate(self) -> int:
         """Return how many times as many operations as multiply-adds it may do in the same time."""
         return max((RATES[k.warp_tiles.rounded] for k in self.kernels if k.warp_tiles is not None), default=1)

@@ -116,20 +116,18 @@ def at_least(stopped_us: float, us: float) -> Speedup | None:
     return Speedup(ratio, ratio, math.inf, "FAST") if ratio > 1 else None
 
 
-def screen(
-    sample: Sampler, best_us: float | None, *, samples: int = 5, hopeless: float = 2.0, enough_us: float = 5e4
-) -> tuple[float, ...]:
-    """Return the times of at most ``samples`` runs; fewer if their (lower) median exceeds ``hopeless`` times the best.
+def screen(sample: Sampler, best_us: float | None) -> tuple[float, ...]:
+    """Return the times of five runs in microseconds; of fewer if their (lower) median exceeds twice ``best_us``.
 
-    One slow run alone condemns no version, for it can be a hiccup, unless it is ten times over already. Two runs
-    that took ``enough_us`` together are enough: the longer a run, the less a hiccup changes it.
+    One slow run alone rejects no version, since something may have delayed it, unless it takes more than twenty times
+    as long as the best. Two runs that took 50 ms together are enough: the longer a run, the less a delay changes it.
     """
     times: list[float] = []
-    while len(times) < samples:
+    while len(times) < 5:
         times.append(sample())
-        if len(times) > 1 and sum(times) > enough_us:
+        if len(times) > 1 and sum(times) > 5e4:
             break
-        factor = hopeless if len(times) > 1 else 10 * hopeless
+        factor = 2 if len(times) > 1 else 20
         if best_us is not None and median_low(times) > factor * best_us:
             break
     return tuple(times)
@@ -242,9 +240,7 @@ def speedup(
     return _speedup(base, other, list(_ratios(base, other, seed, resamples)), margin)
 
 
-def unpaired_speedup(
-    base_us: Sequence[float], other_us: Sequence[float], seed: int, *, margin: float = MARGIN, resamples: int = 1000
-) -> Speedup:
+def unpaired_speedup(base_us: Sequence[float], other_us: Sequence[float], seed: int) -> Speedup:
     """Return the speedup of runs that were not made in common rounds: each side is resampled separately."""
     base, other = np.asarray(base_us, dtype=np.float64), np.asarray(other_us, dtype=np.float64)
     assert min(len(base), len(other)) > 0, "there are runs of both"
@@ -253,7 +249,7 @@ def unpaired_speedup(
     def drawn(runs: np.ndarray) -> float:
         return float(np.median(rng.choice(runs, len(runs))))
 
-    return _speedup(base, other, [drawn(base) / drawn(other) for _ in range(resamples)], margin)
+    return _speedup(base, other, [drawn(base) / drawn(other) for _ in range(1000)], MARGIN)
 
 
 def _speedup(base: np.ndarray, other: np.ndarray, ratios: Sequence[float], margin: float) -> Speedup:

@@ -124,9 +124,9 @@ def schedule(
     return ScheduleResult(remove_dead_code(verify(run.codelet)), tuple(run.steps), nests, run.analysis.codelet)
 
 
-def apply_distribution(analysis: Analysis, placed: Sequence[DirectiveLine] = (), target: str = "CUDA") -> Codelet:
+def apply_distribution(analysis: Analysis, placed: Sequence[DirectiveLine]) -> Codelet:
     """Return the codelet after its ``distribute`` directives only: other directives apply to the loops that result."""
-    return _distributed(analysis, placed, {}, target, False, False).codelet
+    return _distributed(analysis, placed, {}, "CUDA", False, False).codelet
 
 
 def _distributed(

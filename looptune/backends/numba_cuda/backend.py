@@ -228,7 +228,7 @@ class NumbaCuda(Backend):
     def _cubin(self, plan: Plan, kernel: Kernel, opening: str, text: str) -> cubin.Code:
         """Kernels that do not differ, of one version or several, share them."""
         source, entry = f"{opening}\n{text}", ident(plan.codelet.name)
-        facts = (source, str(argument_types(plan, kernel)), self.arch, _toolchain())
+        facts = (source, str(argument_types(plan, kernel)), self.arch, repr(toolchain("numba-cuda")))
         make = partial(self._ptx, plan, kernel, source, entry)
         return cubin.load_or_make(self.cache, facts, lambda: cubin.link(make(), self.arch, max_registers(kernel)))
 
@@ -271,10 +271,6 @@ def _kernels(plan: FinishedPlan) -> tuple[tuple[str, ...], tuple[str, ...], dict
 def patched_compiler() -> AbstractContextManager[None]:
     """Return a context in which parts of Numba's compiler are replaced by faster ones, if its version was tested."""
     return compiler_patches.patched_compiler(None) if is_tested() else nullcontext()
-
-
-def _toolchain() -> str:
-    return repr(toolchain("numba-cuda"))
 
 
 def numba_stream(handle: Any) -> Any:

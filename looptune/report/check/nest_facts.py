@@ -152,12 +152,8 @@ def _loop_of(codelet: Codelet, number: int) -> Loop:
 def _needs_products(analysis: Analysis, alone: LoopAlone, found: LoopFacts) -> bool:
     """Tell whether a dependence may need values of products that these do not have."""
     assert found.reason is not None, "only sequential loops are asked about"
-    named = [_products(a, alone) for a in _conflicting(analysis, found.reason.dependence)]
+    named = [(names_in(a.subscripts) & alone.products) for a in _conflicting(analysis, found.reason.dependence)]
     return any(mine != named[0] for mine in named)
-
-
-def _products(access: Access, alone: LoopAlone) -> set[str]:
-    return names_in(access.subscripts) & alone.products
 
 
 def _conflicting(analysis: Analysis, d: Violation) -> list[Access]:

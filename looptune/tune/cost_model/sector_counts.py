@@ -35,8 +35,8 @@ class AffineAddress:
         return dict(self.terms).get(counter, 0)
 
 
-def sectors(places: Iterable[AffineAddress], counts: Mapping[str, float], itemsize: int, unit: int = SECTOR) -> float:
-    """Return how many units of ``unit`` bytes the accesses to one array touch.
+def sectors(places: Iterable[AffineAddress], counts: Mapping[str, float], itemsize: int) -> float:
+    """Return how many sectors the accesses to one array touch.
 
     ``counts`` has the trip counts of the counters that run; the other counters are constant.
     """
@@ -44,12 +44,10 @@ def sectors(places: Iterable[AffineAddress], counts: Mapping[str, float], itemsi
     for p in places:
         terms = tuple(sorted((name, c) for name, c in p.terms if counts.get(name, 1) > 1))
         groups.setdefault(terms, []).append(p)
-    return sum(_group(terms, group, counts, itemsize, unit) for terms, group in groups.items())
+    return sum(_group(terms, group, counts, itemsize) for terms, group in groups.items())
 
 
-def _group(
-    terms: Terms, group: Sequence[AffineAddress], counts: Mapping[str, float], itemsize: int, unit: int
-) -> float:  # fmt: skip
+def _group(terms: Terms, group: Sequence[AffineAddress], counts: Mapping[str, float], itemsize: int) -> float:
     """Of places that differ in their bases alone."""
     starts = np.array([p.base for p in group], np.int64)
     ends = starts + np.array([p.width for p in group], np.int64)
@@ -60,7 +58,7 @@ def _group(
     for stride, count, _ in sorted(runs):
         starts, ends, more = _repeated(starts, ends, stride, count)
         scale *= more
-    low, high = merge_intervals(starts * itemsize // unit, -(-ends * itemsize // unit))
+    low, high = merge_intervals(starts * itemsize // SECTOR, -(-ends * itemsize // SECTOR))
     return scale * float((high - low).sum())
 
 

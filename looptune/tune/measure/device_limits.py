@@ -9,7 +9,6 @@ Source: CUDA C++ Programming Guide, table "Technical Specifications per Compute 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from looptune.backends.codegen.kernel import MOST_DYNAMIC_BYTES
@@ -19,32 +18,20 @@ if TYPE_CHECKING:
     from looptune.backends.base import Resources
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Threads, registers and bytes of shared memory a block, bytes of local memory a thread.
+def exceeded(resources: Iterable[Resources]) -> str | None:
+    """Return the first limit that a kernel exceeds, with both numbers, or None if all may run.
 
-    The same on all GPUs since compute capability 5.0, except for shared memory: a kernel that declares it has 48 KiB,
-    and a launch that asks for it has what the device allows, both of which backends check; this is the most of all.
+    The limits are the same on all GPUs since compute capability 5.0, except that of shared memory: a kernel that
+    declares it has 48 KiB, and a launch that asks for it has what the device allows. Backends check both; here the most
+    of all devices is the limit.
     """
-
-    threads: int = GPU_THREADS
-    registers: int = 65536
-    shared_bytes: int = MOST_DYNAMIC_BYTES
-    local_bytes: int = 512 * 1024
-
-
-LIMITS = Limits()
-
-
-def exceeded(resources: Iterable[Resources], limits: Limits = LIMITS) -> str | None:
-    """Return the first limit that a kernel exceeds, with both numbers, or None if all may run."""
     for used in resources:
         registers = _up(used.registers, 8) * _up(used.threads, 32)
         for needs, limit, what in (
-            (used.threads, limits.threads, "threads per block"),
-            (registers, limits.registers, "registers per block"),
-            (used.shared_bytes, limits.shared_bytes, "bytes of shared memory per block"),
-            (used.local_bytes, limits.local_bytes, "bytes of local memory per thread"),
+            (used.threads, GPU_THREADS, "threads per block"),
+            (registers, 65536, "registers per block"),
+            (used.shared_bytes, MOST_DYNAMIC_BYTES, "bytes of shared memory per block"),
+            (used.local_bytes, 512 * 1024, "bytes of local memory per thread"),
         ):
             if needs > limit:
                 return f"{used.kernel} needs {needs} {what}, the limit is {limit}"

@@ -58,7 +58,7 @@ def measure(
                 strategies.ALL["exhaustive"](Space(()), 0),
                 prepared[n].model,
                 single_version_command(prepared[n]),
-                first=_listed(texts),
+                first=tuple(Configuration(tuple(text.splitlines())) for text in texts),
             )
             for n, texts in wanted.items()
         ]
@@ -87,10 +87,6 @@ def _stands(row: Row | None, prepared: PreparedRun, searched: SweepResult) -> bo
 
 def _texts(prepared: PreparedRun) -> list[str]:
     return list(dict.fromkeys(s.result.directives for s in prepared.transfer_sources))
-
-
-def _listed(texts: Sequence[str]) -> tuple[Configuration, ...]:
-    return tuple(Configuration(tuple(text.splitlines())) for text in texts)
 
 
 def _rows(prepared: PreparedRun, store: Store) -> dict[str, Row]:
