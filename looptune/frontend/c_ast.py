@@ -41,7 +41,7 @@ class Name(Syntax):
     """A name; ``macro`` is the macro from which it comes, None if it stands in the text."""
 
     name: str
-    macro: str | None = None
+    macro: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,7 +177,16 @@ def _analysed(pair: _Pair, loop: nests.SourceLoop, refusal: LooptuneError, insid
 
 
 def _supported(program: Program, chosen: CodeletFunction, loop: nests.SourceLoop, inside: bool) -> SurveyedNest:
-    built = build(program.file, chosen, program.options)
+    try:
+        built = build(program.file, chosen, program.options)
+    except LooptuneError:
+        raise
+    except RecursionError as error:
+        raise UnsupportedError(recursion.TOO_DEEP, loop.span) from error
+    except Exception as error:
+        # an error of ours in one nest must not hide the others
+        what = f"the analysis failed, which is an error in looptune: {type(error).__name__}: {error}"
+        raise UnsupportedError(what, loop.span) from error
     names = {**built.element_names, **built.variables}
     return SurveyedNest(chosen.function, loop.span, _depth(loop), built.codelet, None, inside, names, built.flags)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from looptune.core.errors import ParseError
+from looptune.frontend import survey as survey_module
+from looptune.frontend.lower_codelet import build
 from looptune.frontend.survey import survey
 from looptune.ir.nodes import Array
 from looptune.report.check.loop_facts import loop_facts
@@ -240,3 +242,43 @@ def test_a_field_may_be_set_to_what_a_call_returns_that_changes_others(tmp_path:
     nests = survey(path).nests
     assert [n.function.name for n in nests if n.codelet is not None] == ["a", "b", "c"]
     assert all(n.refusal is not None and "order that C leaves open" in n.refusal.message for n in nests[3:])
+
+
+def test_an_error_of_ours_in_one_nest_does_not_hide_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails_at_two(file: Any, chosen: Any, options: Any) -> Any:
+        if chosen.nest.line == 2:
+            raise AssertionError("planted")
+        return build(file, chosen, options)
+
+    monkeypatch.setattr(survey_module, "build", fails_at_two)
+    path = tmp_path / "program.c"
+    path.write_text("""void f(int n, double *y) {
+  for (int i = 0; i < n; i++) y[i] = 0;
+  for (int i = 0; i < n; i++) y[i] = 1;
+}
+""")
+    first, second = survey(path).nests
+    assert first.codelet is None
+    assert first.refusal is not None
+    assert "an error in looptune: AssertionError: planted" in first.refusal.message
+    assert second.codelet is not None
+
+
+def test_names_from_macros_are_those_of_the_text(tmp_path: Path) -> None:
+    """A variable that only hands a value on is replaced wherever it is used (libLBFGS)."""
+    path = tmp_path / "program.c"
+    path.write_text("""#define LEAST(m, a, b) if ((a) < (b)) { (m) = (a); } else { (m) = (b); }
+struct range { double low, high; };
+static double clipped(double x, const double low, const double high) {
+  double m;
+  if (high < low) m = low;
+  else LEAST(m, x, high)
+  return m;
+}
+void f(int n, double *y, struct range *r) {
+  double high = r->high;
+  for (int i = 0; i < n; i++) { high = r->low + i; y[i] = clipped(y[i], r->low, high); }
+}
+""")
+    (nest,) = survey(path).nests
+    assert nest.refusal is None
