@@ -380,7 +380,8 @@ class File:
 
     ``globals`` are the variables at file scope, and enumeration constants as const ints; ``skipped`` are the errors of
     the functions and declarations that the parser cannot read and that were not needed. ``results`` are the types that
-    declared functions return, ``types`` those at file scope; ``pure`` are functions that are said to have no effects.
+    declared functions return, ``types`` those at file scope; ``pure`` are functions that are said to have no effects;
+    ``structs`` are those at file scope and unions, by ``struct TAG`` and ``union TAG``.
     """
 
     functions: tuple[Function, ...]
@@ -389,6 +390,7 @@ class File:
     results: Mapping[str, Type] = field(default_factory=dict)
     types: tuple[TypeText, ...] = ()
     pure: frozenset[str] = frozenset()
+    structs: Mapping[str, Type] = field(default_factory=dict)
 
 
 Expr = Number | Name | Index | Field | Unary | Binary | Ternary | Cast | Call | Assignment | Comma | Unsupported

@@ -47,11 +47,12 @@ def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], 
     Raises ParseError at the first place that is no C.
     """
     tree, assumed, skipped, emptied = parsed(source, needed)
-    file = _Reader(source, dtype, assumed, _complete_structs(source, dtype, assumed, tree)).file(tree)
+    complete, structs = _complete_structs(source, dtype, assumed, tree)
+    file = _Reader(source, dtype, assumed, complete).file(tree)
     overloaded = nodes.overload_errors(file.functions) if is_cxx(next(iter(source.sources))) else {}
     braces = {t.span for t in source.tokens if t.offset in emptied and t.text == "{"}
     functions = tuple(f for f in file.functions if f.name not in overloaded and f.open not in braces)
-    return replace(file, functions=functions, skipped=(*skipped, *overloaded.values()))
+    return replace(file, functions=functions, skipped=(*skipped, *overloaded.values()), structs=structs)
 
 
 _MOST_PARTS = 65_536
@@ -340,7 +341,7 @@ class _Reader:
     def union(self, node: Any) -> s.Type:
         tag = f"union {node.name}"
         if node.decls is None:
-            return self.types.get(tag, s.UnsupportedType("a union"))
+            return self.types.get(tag, s.UnsupportedType("a union" if node.name is None else tag))
         fields = tuple((d.name, self.type(d.type)) for d in node.decls if isinstance(d, c_ast.Decl))
         at = f"{node.coord.line}:{node.coord.column}"
         self.types[tag] = s.Overlapping("a union", f"{tag}@{at}", tuple(named_fields(fields)))
@@ -562,11 +563,16 @@ class _Reader:
 
 def _complete_structs(
     source: Preprocessed, dtype: str | None, assumed: Mapping[str, str], tree: Any
-) -> Mapping[str, s.Type]:
-    """Return the structs at file scope, with the fields of those that the text names before it lists their fields."""
+) -> tuple[Mapping[str, s.Type], Mapping[str, s.Type]]:
+    """Return the structs at file scope, with the fields of those that the text names before it lists their fields.
+
+    First as ``completed`` does, then those and unions by the words by which the text names them.
+    """
     reader = _Reader(source, dtype, assumed, {})
     for node in (n for n in tree.ext if isinstance(n, c_ast.Typedef | c_ast.Decl) and n.coord.line > 1):
         kind = reader.type(node.type)
         if isinstance(node, c_ast.Typedef):
             reader.types[node.name] = kind
-    return completed(reader.types)
+    complete = completed(reader.types)
+    tagged = {n: k for n, k in reader.types.items() if isinstance(k, s.Struct | s.Overlapping) and " " in n}
+    return complete, {name: complete.get(name, kind) for name, kind in tagged.items()}

@@ -163,8 +163,8 @@ class _Builder:
     def normalized_items(self) -> tuple[c_ast.Item, ...]:
         """Return the codelet's statements after the passes of ``normalize``."""
         declared = (*self.file.globals, *self.function.params, *declarations_in(self.body))
-        types = {d.name: d.type for d in declared}
-        types |= {d.name: d.type for d in self.struct_copies}
+        types = dict(self.file.structs) if self.chosen.addresses else {}
+        types |= {d.name: d.type for d in (*declared, *self.struct_copies)}
         if self.result:
             types[self.result] = c_ast.ArrayOf(self.function.result, c_ast.Number("1"))
         items = self.body.items if self.region is None else (*self.pointers_before(types), *self.region.items)

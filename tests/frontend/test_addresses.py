@@ -128,107 +128,74 @@ def test_verdicts(program: Path) -> None:
     assert "parallel" not in {kinds[name][0] for name in ("chosen", "moved", "called")}
 
 
-REFUSED = {
-    "a cast": "for (; p; p = p->next) { int *q = (int *) p->w; q[0] = 1; p->w[0] = 2; }",
-    "the address of a field": "for (; p; p = p->next) { double *q = &p->x; *q = 1; p->x += 2; }",
-    "an array in a struct": "for (; p; p = p->next) { double *q = p->v; *q = 1; p->v[0] += 2; }",
-    "a struct in a struct": "for (; p; p = p->next) { struct pair *q = &p->pair; q->a = 1; p->pair.a += 2; }",
-    "the same memory as two structs": "for (; p; p = p->next) { p->other->a = 1; p->pair.a += 2; }",
-    "memory without type": "for (; p; p = p->next) { int *i = p->any; double *d = p->any; *i = *d; }",
+SHARED = {
+    "a cast": "int *d = (int *) q->w; d[0] = p[i].w[0];",
+    "the address of a field": "double *d = &q->x; *d = p[i].x + 1;",
+    "a step of what an address leads to": "double *d = &q->x; ++*d; p[i].x *= 2;",
+    "an array in a struct": "double *d = q->v; d[1] = p[i].v[0] + 1;",
+    "a struct in a struct": "struct pair *d = &q->pair; d->a = 1; p[i].pair.a += 2;",
+    "the same memory as two structs": "q->other->a = 1; p[i].pair.a += 2;",
+    "memory without type": "int *k = q->any; double *d = q->any; *k = *d;",
+    "a struct as numbers": "unsigned char *b = (unsigned char *) q; b[8] = p[i].v[0];",
+    "a struct in a struct as numbers": "int *b = (int *) q; b[8] = p[i].other->a;",
+    "a bit-field": "double *d = &q->flags->d; *d = p[i].flags->bit;",
+    "an element of a union": "int *k = &q->u.i; *k = p[i].u.f + 1;",
+    "two pointers in a union": "*q->two->c = p[i].two->d[0] + 1;",
+    "a pointer that a cast may change": "long *k = (long *) q; k[6] = 0; q->w[0] = p[i].x;",
+    "a copy of a struct": "struct pair *d = &q->pair; struct pair e = *d; e.a += 1; p[i].pair = e;",
+    "an array of the loop": "double b[2], *d = b; if (q) d = q->v; d[0] = p[i].v[1];",
 }
-
-
-@pytest.mark.parametrize("body", REFUSED.values(), ids=REFUSED.keys())
-def test_memory_that_is_used_as_two_types_is_refused(tmp_path: Path, body: str) -> None:
-    path = tmp_path / "refused.c"
-    path.write_text(f"""struct pair {{ int a, b; }};
-typedef struct node {{ double x, v[2], *w; struct node *next; struct pair pair, *other; union {{ int i; float f; }} u;
-                      void *any; }} node;
-void f(node *p) {{ {body} }}
-""")
-    (nest,) = survey(path).nests
-    assert nest.codelet is None
-
-
-VIEWS = """typedef struct { double *data; int n; } view;
-view column(double *m, int j);
-void f(double *m, view *a, int n) {
-  for (int i = 0; i < n; i++) {
-    a[i] = column(m, i);
-    for (int j = 1; j < n; j++) a[i].data[j] = m[j - 1] + a[i].n;
-  }
-}
+STRUCTS = """typedef struct node node;
+typedef union either either;
+union either { int i; float f; };
+typedef struct flags flags;
+typedef union two { char *c; double *d; } two;
+struct pair { int a, b; };
+struct node { double x, v[2], *w; node *next; struct pair pair, *other; either u; flags *flags; void *any;
+              two *two; };
+struct flags { unsigned bit:1; double d; };
 """
 
 
-def test_what_a_call_returns_may_lead_into_what_it_was_given(tmp_path: Path) -> None:
-    """A struct that a call returns has any values, and its pointers may be any."""
-    path = tmp_path / "views.c"
-    path.write_text(VIEWS)
-    nest = survey(path).nests[0]
+def verdicts(path: Path, body: str) -> list[str]:
+    path.write_text(f"{STRUCTS}double f(node *p, int n) {{ double s = 0; {body} return s; }}\n")
+    (nest,) = survey(path).nests
     assert nest.codelet is not None
-    found = nest_facts(nest.codelet, Analysis(nest.codelet), nest.flags)
-    assert "parallel" not in {f.kind for f in found}
-    assert {"memory_of_float64", "m_address"} <= {p.name for p in nest.codelet.params}
+    return [f.kind for f in nest_facts(nest.codelet, Analysis(nest.codelet), nest.flags)]
 
 
-UNIONS = """typedef union { float f; unsigned u; } word;
-typedef struct node { int k, last : 4, first : 4; } bits;
-typedef struct row { int n; union { double value, *of; char bytes[8]; } u; } row;
-int g(row *p, bits *b, float *y, double *x, int n) {
-  for (int i = 0; i < n; i++) { word w; w.f = y[i]; w.u &= 0x7fffffff; y[i] = w.f; }
-  for (int i = 1; i < n; i++) p[i].u.value = p[i - 1].u.bytes[2];
-  for (int i = 1; i < n; i++) p->u.bytes[i] = i;
-  for (int i = 0; i < n; i++) { p[i].n = i; p[i].u.value = i; }
-  for (int i = 0; i < n; i++) b[i].last = b[0].first;
-  for (int i = 0; i < n; i++) x[i] = p[0].u.of[i];
-  for (int i = 0; i < n; i++) p[0].u.of[i] = p[1].u.of[i];
-  for (int i = 0; i < n; i++) p[i].u.of[0] = 1;
-}
-"""
+@pytest.mark.parametrize("body", SHARED.values(), ids=SHARED.keys())
+def test_memory_that_is_used_as_two_types_is_one_element(tmp_path: Path, body: str) -> None:
+    """Two iterations that use it depend on each other, and a sum of it is none."""
+    loop = f"for (int i = 0; i + 1 < n; i++) {{ node *q = p[i].next; {body} }}"
+    assert verdicts(tmp_path / "shared.c", loop) == ["sequential"]
 
 
-def test_all_fields_of_a_union_are_one_element(tmp_path: Path) -> None:
-    """So are the bit-fields of a struct; pointers in unions may be equal."""
-    path = tmp_path / "unions.c"
-    path.write_text(UNIONS)
-    kinds = []
-    for nest in survey(path).nests:
-        assert nest.codelet is not None
-        assert nest.refusal is not None
-        (fact,) = nest_facts(nest.codelet, Analysis(nest.codelet), nest.flags)
-        kinds.append(fact.kind)
-    assert kinds == [
-        "parallel", "sequential", "sequential", "parallel", "sequential", "parallel", "sequential", "sequential",
-    ]  # fmt: skip
+def test_memory_that_is_used_as_two_types_and_only_read(tmp_path: Path) -> None:
+    loop = "for (int i = 0; i < n; i++) { node *q = p[i].next; double *d = &q->x; s += *d * q->x; }"
+    assert verdicts(tmp_path / "read.c", loop) == ["reduction"]
 
 
-def test_a_call_beside_what_it_may_change_is_analysed(tmp_path: Path) -> None:
-    """Behind a pointer that is passed may be what the other operand reads; a scalar that is passed is refused."""
-    path = tmp_path / "calls.c"
-    path.write_text("""typedef struct { double *x; double sum; } s;
-double h(s *p) { double *q = &p->sum; *q += 1; return p->sum; }
-double k(int *i) { *i += 1; return 2.0 * *i; }
-void f(s *p, double *y, int n, int m) { for (int i = 0; i < n; i++) p->x[i] = h(p); }
-void g(s *p, double *y, int n, int m) { for (int i = 0; i < n; i++) y[m] = k(&m); }
-""")
-    assert [n.codelet is not None for n in survey(path).nests] == [True, False]
+def test_a_list_of_structs_whose_fields_are_listed_later(tmp_path: Path) -> None:
+    """Any number of pointers may lead back, and a size that is not known is some number."""
+    list_ = "for (; p; p = p->next->next->next->next->next) { p->flags->bit = 1; s += sizeof(flags); }"
+    assert verdicts(tmp_path / "list.c", list_) == ["sequential"]
 
 
-def test_a_constant_struct_of_the_file_is_memory(tmp_path: Path) -> None:
-    """Where pointers are numbers, its initial values are not known."""
-    path = tmp_path / "constant.c"
-    path.write_text("""typedef struct { int m; double e; } par;
-typedef struct node { double *s; struct node *next; double a; } node;
-static const par defaults = { 6, 1e-5 };
-void *get(int n);
-int f(int n, par *given) {
-  par p = given ? *given : defaults;
-  node *it = 0, *lm = get(p.m);
-  for (int i = 0; i < p.m; i++) { it = &lm[i]; it->a = defaults.e; it->s = get(n); }
-  return it != 0;
-}
+def test_a_table_of_pointers_that_ends_with_null(tmp_path: Path) -> None:
+    """As in Qhull: the pointers are elements of a union at the end of a struct."""
+    path = tmp_path / "set.c"
+    path.write_text("""typedef struct setT setT; typedef union setelemT setelemT;
+union setelemT { void *p; int i; };
+struct setT { int maxsize; setelemT e[1]; };
+typedef struct vertexT { double *point; int id; unsigned seen:1; } vertexT;
+double f(setT *set, double *c, int dim) {
+  vertexT *vertex, **vertexp; double s = 0; int k;
+  if ((set) && (vertexp = (vertexT **)&((set)->e[0].p)))
+    while ((vertex = *vertexp++)) { vertex->seen = 1; for (k = 0; k < dim; k++) c[k] += vertex->point[k]; }
+  return s; }
 """)
     (nest,) = survey(path).nests
     assert nest.codelet is not None
-    assert "defaults_address" in {p.name for p in nest.codelet.params}
+    kinds = [f.kind for f in nest_facts(nest.codelet, Analysis(nest.codelet), nest.flags)]
+    assert kinds == ["sequential", "parallel"]

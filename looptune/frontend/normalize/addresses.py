@@ -6,26 +6,35 @@
 A pointer is the number of its element in the memory of its type (R. Burstall, Some techniques for proving correctness
 of programs which alter data structures, 1972). Two pointers to one type may be equal, whatever they are called, so that
 less is found to be parallel than where arrays can be told apart: this is for statements that ``struct_fields`` and
-``pointer_offsets`` refuse. Memory is never read as another type than it is written as; casts, unions and addresses of
-fields that would do so are refused. A union is one element, whichever of its fields is used, and so are the bit-fields
-of a struct and all its other fields. It is assumed that no pointer to a number leads to a field of a struct. Arrays of
-numbers that are only indexed stay as they are, and so do structs that the statements declare and whose address is not
-taken. The rows to which a field points that is not set are disjoint.
+``pointer_offsets`` refuse. Memory that is used as several types, by casts, the addresses of fields, or pointers in a
+union, is one element (``shared_memory``). A union is one element, whichever of its fields is used, and so are the bit-
+fields of a struct and all its other fields. It is assumed that no pointer to a number leads to a field of a struct.
+Arrays of numbers that are only indexed stay as they are, and so do structs that the statements declare and whose
+address is not taken. The rows to which a field points that is not set are disjoint.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from looptune.frontend import c_ast
 from looptune.frontend.name_resolution import base
 from looptune.frontend.normalize.field_variable import FieldVariable
-from looptune.frontend.normalize.library_effects import HEAP, POINTERS, STATES
+from looptune.frontend.normalize.library_effects import HEAP, POINTERS
+from looptune.frontend.normalize.memory_names import MemoryNames
+from looptune.frontend.normalize.pointer_uses import (
+    elements,
+    is_array_of_numbers,
+    is_returned,
+    otherwise,
+    root,
+    targets,
+)
+from looptune.frontend.normalize.shared_memory import CELLS, SharedMemory, stored
 from looptune.frontend.normalize.struct_fields import SeparatedFields
-from looptune.frontend.normalize.struct_layout import constant_value, field_of, lvalue_type, members
+from looptune.frontend.normalize.struct_layout import field_of, lvalue_type, members
 from looptune.frontend.normalize.struct_values import copied_elements
 from looptune.frontend.symbol_table import refuse
 
@@ -45,12 +54,16 @@ _Compound = c_ast.Struct | c_ast.Overlapping
 def replace_memory(items: Items, types: Mapping[str, c_ast.Type], read_after: frozenset[str]) -> SeparatedFields:
     """Return the statements without pointers and structs; ``read_after`` are the pointers that are read after them.
 
-    Raises UnsupportedError where memory may be used as two types.
+    Raises UnsupportedError for addresses of variables and for values that are neither numbers nor pointers.
     """
-    memory = _Memory(dict(types), items)
-    made = memory.block(items)
-    if memory.embedded & memory.whole:
-        raise refuse("a struct that is also a field of another one", "one variable for each field", made[0].span)
+    shared = SharedMemory()
+    before = -1
+    while before != shared.changes:
+        before = shared.changes
+        memory = _Memory(dict(types), items, shared)
+        made = memory.block(items)
+        for tag in memory.whole & memory.embedded.keys():
+            shared.unite((memory.names.struct_name(tag), *sorted(memory.embedded[tag])))
     start = tuple(c_ast.Declare(new, _ADDRESS, c_ast.Name(old)) for new, old in memory.copies.values())
     end = tuple(_read(memory.copies[name][0]) for name in sorted(memory.copies) if name in read_after)
     return SeparatedFields((*start, *made, *end), memory.types, tuple(memory.outside.values()))
@@ -82,6 +95,8 @@ class _Place:
 class _Memory:
     types: dict[str, c_ast.Type]
     items: Items
+    shared: SharedMemory
+    names: MemoryNames = field(init=False)
     inside: dict[str, c_ast.Declare] = field(init=False)
     indexed: frozenset[str] = field(init=False)
     locals: frozenset[str] = field(init=False)
@@ -97,29 +112,28 @@ class _Memory:
     passed: list[c_ast.Type] = field(default_factory=list)
     heap: dict[str, str] = field(default_factory=dict)
     """The addresses of the arrays that the statements allocate."""
-    structs: dict[str, str] = field(default_factory=dict)
-    embedded: set[str] = field(default_factory=set)
-    """The structs that are fields of others, of which parts are used; ``whole`` are those that stand alone."""
+    embedded: dict[str, set[str]] = field(default_factory=dict)
+    """The structs that are fields of others, of which parts are used, with these; ``whole`` stand alone."""
     whole: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self.names = MemoryNames(self.types)
         nodes = [n for item in self.items for n in c_ast.walk(item)]
         self.inside = {n.name: n for n in nodes if isinstance(n, c_ast.Declare)}
         self.types |= {name: d.type for name, d in self.inside.items()}
-        self.assigned = frozenset(
-            target.name for n in nodes for target in _targets(n) if isinstance(target, c_ast.Name)
-        )
+        self.assigned = frozenset(target.name for n in nodes for target in targets(n) if isinstance(target, c_ast.Name))
         pointers = {n for n, d in self.inside.items() if isinstance(d.type, c_ast.Pointer)} | self.assigned
-        others = set().union(*(_otherwise(item, self.types) for item in self.items))
+        others = set().union(*(otherwise(item, self.types) for item in self.items))
         if any(self.is_set_by_call(n) for n in nodes):
             # what a call returns may lead into the arrays that it was given
-            others |= {_root(n) for n in nodes if isinstance(n, c_ast.Index) and _is_returned(n.index)}
+            others |= {root(n) for n in nodes if isinstance(n, c_ast.Index) and is_returned(n.index)}
         self.indexed = frozenset(
-            n for n, kind in self.types.items() if n not in others | pointers and _is_array_of_numbers(kind)
+            n for n, kind in self.types.items() if n not in others | pointers and is_array_of_numbers(kind)
         )
         taken = {
             n.arg.name for n in nodes if isinstance(n, c_ast.Unary) and n.op == "&" and isinstance(n.arg, c_ast.Name)
         }
+        taken |= self.shared.escaped
         self.locals = frozenset(n for n, d in self.inside.items() if isinstance(d.type, _Compound) and n not in taken)
         self.whole_set = frozenset(tag for n in nodes for tag in self.tags_set(n))
         self.valued = frozenset(found for item in self.items for found in self.fields_as_values(item))
@@ -141,7 +155,7 @@ class _Memory:
                 pass
             case _:
                 return False
-        return isinstance(kind, c_ast.Pointer | c_ast.Struct) and _is_returned(value)
+        return isinstance(kind, c_ast.Pointer | c_ast.Struct) and is_returned(value)
 
     def fields_as_values(self, node: Any) -> Iterator[tuple[str, str]]:
         """Yield the fields that are pointers and used otherwise than to get at the numbers they point to."""
@@ -194,24 +208,18 @@ class _Memory:
             own = self.copies[name][0]
         return replace(e, name=own)
 
-    def shown(self, tag: str) -> str:
-        """Return the name of a struct in those of its memory."""
-        if tag not in self.structs:
-            word = re.search(r"(?:struct )?([A-Za-z_]\w*)", tag)
-            name = "struct" if word is None or word[1] == "None" else word[1]
-            self.structs[tag] = name if name not in self.structs.values() else f"{name}_{len(self.structs)}"
-        return self.structs[tag]
+    def cell(self, kinds: Iterable[str], span: Span) -> c_ast.Expr | None:
+        """Return the element for memory of several types, None if the memory is of one type."""
+        number = self.shared.number(kinds)
+        if number is None:
+            return None
+        name = CELLS if number == 0 else f"{CELLS}_{number}"
+        array = self.variable(name, _CELL, "memory", span)
+        return c_ast.Index(c_ast.Name(array, span=span), _ZERO, span=span)
 
-    def memory_name(self, kind: c_ast.Type, span: Span) -> str:
-        """Return the name of the memory of a type that is no struct."""
-        match kind:
-            case c_ast.Basic(dtype) if dtype != "void":
-                return f"memory_of_{dtype}"
-            case c_ast.Pointer(c_ast.Struct(tag)):
-                return f"memory_of_{self.shown(tag)}_pointers"
-            case c_ast.Pointer(to):
-                return f"{self.memory_name(to, span)}_pointers"
-        raise refuse("memory of this type", "numbers", span)
+    def is_shared(self, e: c_ast.Expr) -> bool:
+        """Tell whether it is memory of several types."""
+        return isinstance(e, c_ast.Index) and isinstance(e.base, c_ast.Name) and e.base.name.startswith(CELLS)
 
     def part(self, local: str, path: Path, kind: c_ast.Type) -> str:
         """Return the variable that a field of a struct of the statements is."""
@@ -246,7 +254,9 @@ class _Memory:
             case c_ast.Declare(name, c_ast.ArrayOf(), on_heap=True) if name not in self.indexed:
                 yield from self.allocated(name, item.span)
             case c_ast.Declare(name, c_ast.ArrayOf()) if name not in self.indexed:
-                raise refuse(f"the address of {base(name)}", "an array from outside of the loops", item.span)
+                if item.init is not None:
+                    raise refuse(f"the address of {base(name)}", "an array from outside of the loops", item.span)
+                self.types[name] = item.type
             case c_ast.Declare(init=c_ast.InitializerList()):
                 yield item
             case c_ast.Declare():
@@ -254,7 +264,8 @@ class _Memory:
             case c_ast.Evaluate(c_ast.Assignment("", target, value)) if isinstance(self.kind(target), c_ast.Struct):
                 yield from self.copied(target, value, item.span)
             case c_ast.For(init):
-                yield c_ast.map_children(self.node, replace(item, init=self.block(init)))
+                first = self.block(init)
+                yield replace(c_ast.map_children(self.node, replace(item, init=())), init=first)
             case _:
                 yield self.node(item)
 
@@ -283,13 +294,16 @@ class _Memory:
         kind = self.kind(target)
         assert isinstance(kind, c_ast.Struct), "structs are copied"
         returned = not isinstance(self.kind(value), c_ast.Struct)
-        if (returned and not _is_returned(value)) or copied_elements(kind) is None:
+        if (returned and not is_returned(value)) or copied_elements(kind) is None:
             raise refuse("this value of a struct", "its fields one by one", span)
         for path, of_field in members(kind, ()):
-            for index in _elements(of_field):
+            for index in elements(of_field):
                 to = self.element(target, path, index, span)
                 of_value = self.node(value) if returned else self.element(value, path, index, span)
-                yield c_ast.Evaluate(c_ast.Assignment("", to, of_value, span=span), span=span)
+                made = (
+                    stored(to, of_value, span) if self.is_shared(to) else c_ast.Assignment("", to, of_value, span=span)
+                )
+                yield c_ast.Evaluate(made, span=span)
 
     def element(self, e: Any, path: Path, index: tuple[int, ...], span: Span) -> c_ast.Expr:
         for name in path:
@@ -315,6 +329,9 @@ class _Memory:
                 return made[0]
             case c_ast.Name(name):
                 return self.name(node, name)
+            case c_ast.SizeOf(of=of) if of is not None and not isinstance(of, c_ast.Syntax):
+                size = self.variable(f"size_of_{self.names.word(of)}", _ADDRESS, "memory", node.span)
+                return c_ast.Name(size, span=node.span)
             case c_ast.Index() | c_ast.Field() | c_ast.Unary("*"):
                 return self.lvalue(node)
             case c_ast.Unary("&", arg):
@@ -323,13 +340,24 @@ class _Memory:
                 return self.cast(to, arg, node.span)
             case c_ast.Call(args=args) if any(map(self.is_pointer, args)):
                 raise refuse(f"a call of {node.name} with a pointer", "its statements", node.span)
-            case c_ast.Assignment("", target, value) if self.is_pointer(target):
-                self.agree(self.kind(target), value, node.span)
+            case c_ast.Assignment() | c_ast.Unary("++" | "--"):
+                return self.assignment(node)
             case c_ast.Binary("+" | "-" | "<" | "<=" | ">" | ">=" | "==" | "!=", lhs, rhs):
                 self.agree(self.kind(lhs) if self.is_pointer(rhs) else None, rhs, node.span)
                 if any(isinstance(_led_to(self.kind(e)), c_ast.ArrayOf) for e in (lhs, rhs)):
                     raise refuse("a pointer to rows", "the array and its indices", node.span)
         return c_ast.map_children(self.node, node)
+
+    def assignment(self, node: Any) -> Any:
+        if isinstance(node, c_ast.Assignment) and not node.op and self.is_pointer(node.target):
+            self.agree(self.kind(node.target), node.value, node.span)
+        made = c_ast.map_children(self.node, node)
+        target = made.target if isinstance(node, c_ast.Assignment) else made.arg
+        if not self.is_shared(target):
+            return made
+        value = made.value if isinstance(node, c_ast.Assignment) else target
+        op = node.op if isinstance(node, c_ast.Assignment) else ""
+        return stored(target, c_ast.Binary(op, target, value, span=node.span) if op else value, node.span)
 
     def name(self, e: c_ast.Name, name: str) -> Any:
         kind = self.types.get(name)
@@ -346,13 +374,13 @@ class _Memory:
         return self.node(arg)
 
     def agree(self, kind: c_ast.Type | None, value: Any, span: Span) -> None:
-        """Check that a pointer is set to, or compared with, one to the same type, or void."""
-        mine, own = _led_to(kind), _led_to(self.kind(value))
+        """Note where a pointer is set to, or compared with, one to another type than void."""
+        mine, own = (None if k is None else self.names.known(k) for k in map(_led_to, (kind, self.kind(value))))
         if isinstance(value, c_ast.Ternary):
             self.agree(kind, value.then, span)
             self.agree(kind, value.other, span)
         elif own is not None and mine is not None and own != mine and not self.fits(own, mine, value):
-            raise refuse("memory that is read as another type", "one type for it", span)
+            self.shared.unite((*self.names.kinds(own), *self.names.kinds(mine)))
 
     def fits(self, own: c_ast.Type, to: c_ast.Type, value: Any) -> bool:
         """Tell whether a conversion is from or to void, and each pointer to void is one to only one type."""
@@ -364,8 +392,14 @@ class _Memory:
             return False
         types = [t for _, t in self.untyped]
         if types and self.passed:
-            return all(t == types[0] for t in (*types, *self.passed))
-        return all(t == other for name, t in self.untyped for again, other in self.untyped if name == again)
+            together = [(*types, *self.passed)]
+        else:
+            names = dict.fromkeys(name for name, _ in self.untyped)
+            together = [tuple(t for again, t in self.untyped if again == name) for name in names]
+        for several in together:
+            if any(t != several[0] for t in several):
+                self.shared.unite(k for kind in several for k in self.names.kinds(kind))
+        return True
 
     def address(self, e: Any, span: Span) -> Any:
         """Return the number that the address of an element or struct is."""
@@ -374,9 +408,28 @@ class _Memory:
                 return self.node(inner)
             case c_ast.Index(inner, index) if self.is_address(inner):
                 return c_ast.Binary("+", self.node(inner), self.node(index), span=span)
-            case c_ast.Name(name) if isinstance(self.types.get(name), c_ast.Struct):
+            case c_ast.Name(name) if isinstance(self.types.get(name), _Compound):
                 return self.pointer(e)
-        raise refuse("this address", "an array and an index", span)
+        place = self.place(e)
+        if place is None or not (place.path or place.overlapping):
+            raise refuse("this address", "an array and an index", span)
+        return self.inner_address(place, span)
+
+    def inner_address(self, place: _Place, span: Span) -> c_ast.Expr:
+        """Return the address of a part of a struct: a number of which nothing is known but the struct that it is in."""
+        if place.address is None:
+            self.shared.escape(place.local)
+            return _ZERO
+        self.shared.unite((*self.names.kinds(place.kind), "_".join((self.names.struct_name(place.tag), *place.path))))
+        kind: c_ast.Type = _ADDRESS
+        for extent in reversed(place.extents[:-1] if place.index else ()):
+            kind = c_ast.ArrayOf(kind, extent)
+        name = "_".join(("address_of", self.names.struct_name(place.tag), *place.path))
+        array = self.variable(name, c_ast.Pointer(kind), "memory", span)
+        found: c_ast.Expr = c_ast.Index(c_ast.Name(array, span=span), place.address, span=span)
+        for index in place.index[:-1]:
+            found = c_ast.Index(found, index, span=span)
+        return c_ast.Binary("+", found, place.index[-1], span=span) if place.index else found
 
     def is_address(self, e: Any) -> bool:
         """Tell whether an expression is a pointer to elements of memory, and no array in a struct."""
@@ -393,7 +446,7 @@ class _Memory:
         of = self.kind(e)
         match e:
             case c_ast.Index(inner, index):
-                if _root(e) in self.indexed:
+                if root(e) in self.indexed:
                     return c_ast.map_children(self.node, e)
             case c_ast.Unary("*", inner):
                 index = _ZERO
@@ -404,8 +457,11 @@ class _Memory:
             return c_ast.Index(row, self.node(index), span=e.span)
         if not self.is_address(inner) or of is None:
             raise refuse("this element", "an array and an index", e.span)
-        array = self.variable(self.memory_name(of, e.span), c_ast.Pointer(_stored(of)), "memory", e.span)
         at = self.node(inner)
+        if (cell := self.cell((self.names.memory_kind(of),), e.span)) is not None:
+            self.node(index)
+            return cell
+        array = self.variable(self.names.memory_name(of, e.span), c_ast.Pointer(_stored(of)), "memory", e.span)
         return c_ast.Index(c_ast.Name(array, span=e.span), at if index == _ZERO else
                            c_ast.Binary("+", at, self.node(index), span=e.span), span=e.span)  # fmt: skip
 
@@ -420,7 +476,9 @@ class _Memory:
         if (self.tag_of(e.base, e.arrow), e.name) in self.valued or place.tag in self.whole_set or kind.to == _VOID:
             return None
         assert place.address is not None, "it is in memory"
-        name = f"{'_'.join((self.shown(place.tag), *place.path))}_rows"
+        if self.cell(self.names.parts(place.tag, place.path), e.span) is not None:
+            return None
+        name = f"{'_'.join((self.names.struct_name(place.tag), *place.path))}_rows"
         array = self.variable(name, c_ast.Pointer(c_ast.Pointer(kind.to)), "memory", e.span)
         return c_ast.Index(c_ast.Name(array, span=e.span), place.address, span=e.span)
 
@@ -442,8 +500,10 @@ class _Memory:
                 if at is None or found is None:
                     raise refuse("this field", "a variable", e.span)
                 if at.path and isinstance(at.kind, c_ast.Struct) and not at.local:
-                    self.embedded.add(at.kind.tag)
-                return replace(at, kind=found[0], path=(*at.path, name))
+                    self.embedded.setdefault(at.kind.tag, set()).add(
+                        "_".join((self.names.struct_name(at.tag), *at.path))
+                    )
+                return replace(at, kind=self.names.known(found[0]), path=(*at.path, name))
             case c_ast.Unary("*", c_ast.Unary("&", inner)):
                 return self.place(inner)
             case c_ast.Index(inner, index) if self.is_address(inner):
@@ -455,9 +515,9 @@ class _Memory:
                 if at is not None and at.overlapping and isinstance(at.kind, c_ast.ArrayOf):
                     if any(isinstance(n, c_ast.Index | c_ast.Field | c_ast.Unary) for n in c_ast.walk(index)):
                         raise refuse("this subscript of a union", "a variable", e.span)
-                    return replace(at, kind=at.kind.of)
+                    return replace(at, kind=self.names.known(at.kind.of))
                 if at is not None and isinstance(at.kind, c_ast.ArrayOf):
-                    return replace(at, kind=at.kind.of, index=(*at.index, self.node(index)),
+                    return replace(at, kind=self.names.known(at.kind.of), index=(*at.index, self.node(index)),
                                    extents=(*at.extents, at.kind.extent))  # fmt: skip
         return None
 
@@ -465,6 +525,11 @@ class _Memory:
         """Return the union as the place of each of its fields, of which ``kind`` is the type of one."""
         if kind is None:
             raise refuse("this field", "a variable", span)
+        if isinstance(at.kind, c_ast.Overlapping) and at.kind.what == "a union":
+            led_to = [self.names.known(of.to) for _, of in at.kind.fields if isinstance(of, c_ast.Pointer)]
+            led_to = [of for of in led_to if of != _VOID]
+            if any(of != led_to[0] for of in led_to):
+                self.shared.unite(k for of in led_to for k in self.names.kinds(of))
         return replace(at, kind=kind, overlapping=True)
 
     def struct_at(self, e: Any, pointer: Any, index: c_ast.Expr) -> _Place | None:
@@ -477,7 +542,10 @@ class _Memory:
         return _Place(kind, kind.tag, at)
 
     def stored(self, at: _Place, e: Any) -> Any:
-        """Return the number or pointer at a place."""
+        """Return the number or pointer at a place, for an array the address of its first element."""
+        if isinstance(at.kind, c_ast.ArrayOf) and at.path and not isinstance(at.kind.of, c_ast.ArrayOf):
+            return self.inner_address(replace(at, kind=self.names.known(at.kind.of), index=(*at.index, _ZERO),
+                                              extents=(*at.extents, at.kind.extent)), e.span)  # fmt: skip
         if not isinstance(at.kind, c_ast.Basic | c_ast.Pointer) or at.kind == c_ast.Basic("void"):
             raise refuse("an array or a struct as a value", "its elements", e.span)
         kind: c_ast.Type = _CELL if at.overlapping else _stored(at.kind)
@@ -485,8 +553,10 @@ class _Memory:
             kind = c_ast.ArrayOf(kind, extent)
         if at.address is None:
             found: Any = c_ast.Name(self.part(at.local, at.path, kind), span=e.span)
+        elif (cell := self.cell(self.names.parts(at.tag, at.path), e.span)) is not None:
+            return cell
         else:
-            name = "_".join((self.shown(at.tag), *at.path, *(["any"] if at.overlapping else [])))
+            name = "_".join((self.names.struct_name(at.tag), *at.path, *(["any"] if at.overlapping else [])))
             array = self.variable(name, c_ast.Pointer(kind), "memory", e.span)
             found = c_ast.Index(c_ast.Name(array, span=e.span), at.address, span=e.span)
         for index in (*at.index, *([_ZERO] if at.overlapping else [])):
@@ -509,60 +579,3 @@ def _led_to(kind: c_ast.Type | None) -> c_ast.Type | None:
         case c_ast.Pointer(to) | c_ast.ArrayOf(to):
             return to
     return None
-
-
-def _is_array_of_numbers(kind: c_ast.Type) -> bool:
-    leaf, depth = kind, 0
-    while isinstance(leaf, c_ast.Pointer | c_ast.ArrayOf):
-        leaf, depth = leaf.to if isinstance(leaf, c_ast.Pointer) else leaf.of, depth + 1
-    return depth > 0 and isinstance(leaf, c_ast.Basic) and leaf.dtype != "void"
-
-
-def _root(e: Any) -> str:
-    while isinstance(e, c_ast.Index):
-        e = e.base
-    return e.name if isinstance(e, c_ast.Name) else ""
-
-
-def _otherwise(node: Any, types: Mapping[str, c_ast.Type]) -> set[str]:
-    """Return the names of arrays and pointers that are used otherwise than for one of their numbers."""
-    match node:
-        case c_ast.Index() | c_ast.Unary("*", c_ast.Name()) if isinstance(lvalue_type(node, types), c_ast.Basic):
-            found: set[str] = set()
-            e: Any = node
-            while isinstance(e, c_ast.Index):
-                found |= _otherwise(e.index, types)
-                e = e.base
-            e = e.arg if isinstance(e, c_ast.Unary) and e.op == "*" and e is node else e
-            return found if isinstance(e, c_ast.Name) else found | _otherwise(e, types)
-        case c_ast.Name(name):
-            return {name}
-    return set().union(*(_otherwise(child, types) for child in c_ast.children(node)))
-
-
-def _is_returned(e: Any) -> bool:
-    """Tell whether an expression may be what a call returns."""
-    return any(isinstance(n, c_ast.Name) and n.name in STATES for n in c_ast.walk(e))
-
-
-def _targets(node: Any) -> Iterator[c_ast.Expr]:
-    match node:
-        case c_ast.Assignment(_, target) | c_ast.Unary("++" | "--", target):
-            yield target
-
-
-def _taken(node: Any) -> Iterator[str]:
-    match node:
-        case c_ast.Unary("&", c_ast.Name(name)):
-            yield name
-
-
-def _elements(kind: c_ast.Type) -> Iterator[tuple[int, ...]]:
-    """Yield the indices of the numbers in a field."""
-    if not isinstance(kind, c_ast.ArrayOf):
-        yield ()
-        return
-    count = None if kind.extent is None else constant_value(kind.extent)
-    assert count is not None, "its elements were counted"
-    for k in range(count):
-        yield from ((k, *inner) for inner in _elements(kind.of))

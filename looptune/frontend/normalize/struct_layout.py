@@ -137,12 +137,16 @@ def field_of(kind: c_ast.Struct, name: str) -> tuple[c_ast.Type, int] | None:
 
 
 def lvalue_type(e: c_ast.Expr, types: Mapping[str, c_ast.Type]) -> c_ast.Type | None:
-    """Return the type of an lvalue or a pointer, None for other expressions."""
+    """Return the type of an lvalue or a pointer, None for other expressions.
+
+    ``types`` may have structs under ``struct TAG``, for pointers to structs whose fields are listed elsewhere.
+    """
     match e:
         case c_ast.Name(name):
             return types.get(name)
         case c_ast.Index(inner, _) | c_ast.Unary("*", inner):
-            return _led_to(lvalue_type(inner, types))
+            found = _led_to(lvalue_type(inner, types))
+            return types.get(found.what, found) if isinstance(found, c_ast.UnsupportedType) else found
         case c_ast.Unary("&", inner):
             found = lvalue_type(inner, types)
             return None if found is None else c_ast.Pointer(found)
@@ -155,6 +159,7 @@ def lvalue_type(e: c_ast.Expr, types: Mapping[str, c_ast.Type]) -> c_ast.Type | 
         case c_ast.Field(inner, name, arrow):
             of = lvalue_type(inner, types)
             of = _led_to(of) if arrow else of
+            of = types.get(of.what, of) if isinstance(of, c_ast.UnsupportedType) else of
             if isinstance(of, c_ast.Overlapping):
                 return dict(of.fields).get(name)
             member = field_of(of, name) if isinstance(of, c_ast.Struct) else None
