@@ -48,7 +48,7 @@ def hoist_conditions(around: Sequence[Expr], moving: Collection[str]) -> tuple[t
 
     The conditions ``around`` a statement are given outermost first.
 
-    What looks at an element or divides may only be asked where the conditions before it hold.
+    A condition that reads an element or divides may be evaluated only where those before it hold.
     """
     kept: dict[Expr, None] = {}
     complete = True

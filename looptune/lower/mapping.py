@@ -116,8 +116,8 @@ def check_names(codelet: Codelet) -> None:
 def map_loops(plan: Plan, machine: Machine) -> Plan:
     """Give the codelet of ``plan`` its host steps and kernels, whose parameters are not known yet.
 
-    Where threads come in blocks, as on a GPU, one that is alone does what stands beside its loop as well, which saves
-    launches. Without them a team's loop is a parallel one, see ``split_reduction``.
+    If threads form blocks, as on a GPU, a thread that is alone also runs the statements beside its loop, which saves
+    launches. If they do not, the loop of a team is a parallel loop (``split_reduction``).
     """
     codelet = plan.codelet
     sizes = frozenset(integer_parameters(codelet))

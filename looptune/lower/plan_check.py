@@ -201,7 +201,7 @@ class _PlanLoops:
         return body
 
     def summed(self, body: tuple[Stmt, ...]) -> tuple[Reduction, ...]:
-        """Return what the blocks that make parts accumulate into at once: the sums."""
+        """Return the reductions of a loop over the parts: the sums to which the body adds."""
         targets = [s.target for s in walk_stmts(body) if isinstance(s, Assign)]
         return tuple(
             dict.fromkeys(Reduction(op, t) for t in targets for name, op in self.sums if target_name(t) == name)

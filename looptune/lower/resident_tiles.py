@@ -39,7 +39,7 @@ def corner(dimension: int) -> Var:
 
 
 def stride(dimension: int) -> Var:
-    """Return how far the elements of a thread are apart along a dimension, where they are dealt out in turn."""
+    """Return how far the elements of a thread are apart along a dimension, if they are distributed cyclically."""
     return Var(f"stride{dimension}{POINT}")
 
 
@@ -114,7 +114,7 @@ class ResidentTile:
         """Return how far the elements of a thread are apart along a dimension, among those of a block.
 
         Lanes of a warp are neighbours along the innermost dimension. A thread's rows are neighbours, so that conditions
-        on rows mostly concern whole warps; dealt out in turn, they are not.
+        on rows mostly concern whole warps; rows that are distributed cyclically are not neighbours.
         """
         return 1 if self.in_row(d) else self.threads[d]
 

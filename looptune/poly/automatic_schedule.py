@@ -36,7 +36,7 @@ Fusion = Literal["max", "min"]
 
 @dataclass(frozen=True, slots=True)
 class ScheduleOptions:
-    """What an automatic schedule is asked for."""
+    """The options of an automatic schedule."""
 
     parallel: Parallel = "outer"
     fusion: Fusion = "max"

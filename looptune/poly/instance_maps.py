@@ -152,9 +152,9 @@ class _Comparing:
         self.names[c.name] = read
 
     def conditions(self, alike: StatementMatcher) -> list[tuple[int, int, Names]] | None:
-        """By number the original's conditions on data and the copy's that ask the same, and the names in them.
+        """Return, by number, the original's conditions on data with the copy's equal ones, and the names in them.
 
-        What the copy's iterations answer by themselves need not be asked. None where the two ask different things.
+        Conditions that follow from the copy's iterations are left out. Return None if the two have different ones.
         """
         s, c, asked = alike.original, alike.copy, list(alike.matched_conditions())
         found: list[tuple[int, int, Names]] = []

@@ -182,7 +182,7 @@ class _Within:
         return box.project_out(isl.dim_type.set, first, len(self.dims) - first)
 
     def holds(self, on: isl.Set, a: Expr, op: str, b: Expr) -> bool:
-        """In all of the set."""
+        """Tell whether the comparison holds in all of the set."""
         condition = self.condition(Binary(op, a, b))
         return condition is not None and on.is_subset(self.set(on.dim(isl.dim_type.set), [condition]))
 

@@ -92,7 +92,7 @@ class _Reader:
                     yield ("if", asked, *branches)
 
     def places(self, e: Node) -> Iterator[Data]:
-        """Where it surely looks."""
+        """Yield the elements that every evaluation of the expression reads."""
         match e:
             case Select(cond):
                 yield from self.places(cond)

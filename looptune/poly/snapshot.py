@@ -52,7 +52,7 @@ class Snapshot:
 
     @cached_property
     def old(self) -> tuple[Access, ...]:
-        """Those of them that take the value from before the loop in every iteration."""
+        """Return those of the reads whose value is from before the loop in every iteration."""
         return tuple(a for a in self.overwritten if not any(self._earlier(a)))
 
     def new(self) -> Violation:

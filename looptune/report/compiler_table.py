@@ -85,7 +85,7 @@ class Comparison:
 def compare_compilers(studies: Sequence[KernelStudy]) -> tuple[Comparison, ...]:
     """Compare the compilers of each kernel that several compilers built for one device at the same sizes.
 
-    Without those that have no configuration in common.
+    Kernels without a configuration in common are left out.
     """
     groups: dict[tuple[str, ...], list[KernelStudy]] = {}
     for study in sorted((s for s in studies if s.context.target in ORDER), key=lambda s: ORDER.index(s.context.target)):

@@ -54,7 +54,7 @@ def collect(
 ) -> list[Failure]:
     """Return the failures among ``rows``, by kernel and class, with the number of rows that share each.
 
-    With ``each``, none are merged.
+    If ``each``, no rows are merged.
     """
     groups: dict[tuple[object, ...], list[tuple[Row, Outcome]]] = {}
     for row in rows:

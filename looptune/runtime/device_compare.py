@@ -80,7 +80,7 @@ class Comparison:
     def wrong(self, arrays: Mapping[str, Any], relative: Mapping[str, float] = NOTHING) -> str | None:
         """Return what is wrong with arrays on the device, or None; see ``ReferenceComparison.wrong``.
 
-        With errors that the user allows, which few versions have, the host compares.
+        The host compares versions that have errors which the user allows; few do.
         """
         if relative:
             return self.judge.wrong(self.fetched(arrays), relative)

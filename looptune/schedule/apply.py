@@ -241,9 +241,9 @@ class Scheduler:
         self.decide_modes()
 
     def apply_in_order(self, bound: Iterable[BoundDirective]) -> None:
-        """Apply them in order.
+        """Apply the directives in this order.
 
-        What is for all pieces of a loop, or for all nests, is left out where it does not fit, if it fits one.
+        A directive for all pieces of a loop, or for all nests, is left out where it does not fit, if it fits one.
         """
         bound = list(bound)
         pieces = Counter(b.group for b in bound)
@@ -442,7 +442,7 @@ class Scheduler:
     def decide_modes(self) -> None:
         """Set the mode of every undecided loop: parallel if it carries no dependence, else sequential.
 
-        And the arrays that each iteration of a loop has its own of.
+        It also sets the arrays of which each iteration of a loop has its own copy.
         """
         now, arrays = self.current_tree, any(v.shape for v in self.codelet.locals)
 

@@ -128,7 +128,7 @@ def rows_may_overlap(unit: Unit) -> tuple[str, ...]:
 def may_overlap(unit: Unit, *, restrict: bool = False) -> tuple[tuple[str, str], ...]:
     """Return the pairs of array parameters, one of them written, that C allows to overlap.
 
-    With ``restrict``, those that a caller can pass although the text says ``restrict`` are among them.
+    Pairs whose text says ``restrict`` are among them if ``restrict`` is set, since a caller can overlap these too.
     """
     scalars = {name for part in unit.parts for name in part.element_names}
     arrays = [p for p in unit.codelet.params if isinstance(p, Array) and p.name not in scalars]

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 
 def with_copies(before: Codelet, made: Codelet, copies: Mapping[str, str]) -> Codelet:
-    """Return the codelet ``made`` of ``before`` without locals that it uses no more; ``copies`` stand for others."""
+    """Return the codelet ``made`` of ``before`` without the locals that only ``before`` uses.
+
+    ``copies`` maps each new local to the one that it replaces in private copies.
+    """
     old, used = referenced_names(before.body), referenced_names(made.body)
     kept = tuple(v for v in made.locals if v.name in used or v.name not in old)
     return verify(replace(made, body=_with_private_copies(made.body, copies), locals=kept))
@@ -65,7 +68,7 @@ def expansion_steps(
 ) -> tuple[AppliedDirective, ...]:
     """Return one step for each directive that fits its loop: it is refused where one of its variables is.
 
-    What was done along several loops was done at the outermost of them.
+    An expansion along several loops was applied at the outermost of them.
     """
     found: list[AppliedDirective] = []
     for b in bound:

@@ -32,7 +32,7 @@ class Job:
     ``finals_end`` they end then, however few rounds were made.
 
     The finals are repeated where something disturbed the machine, and allow no verdict if it still does; with
-    ``accept_disturbed`` nobody looks. ``energy``: the energy of the finalists is measured as well, for about
+    ``accept_disturbed`` this is not checked. ``energy``: the energy of the finalists is measured as well, for about
     ``energy_s`` seconds.
 
     ``text``: the program's own text, with which versions are compared; None if it cannot be compiled. If it takes more

@@ -160,7 +160,7 @@ class _Bands:
         return div(mul(band, self.whole.extents[0]), BANDS)
 
     def last(self, rows: RowLags) -> int:
-        """In the last step."""
+        """Return the largest lag of a nest in the last step, in rows."""
         return max(rows.nests) + rows.more * (steps_per_launch(self.whole.loop) - 1)
 
 

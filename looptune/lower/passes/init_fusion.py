@@ -89,9 +89,8 @@ def are_disjoint(into: Iterable[Accumulator]) -> bool:
 def fuse_initialization(begin: Stmt, made: tuple[Stmt, ...]) -> tuple[Stmt, ...] | None:
     """Fuse an initialisation loop into the combine nest of the split reduction after it, which saves a launch.
 
-    Returns the two nests, or None if the loop does more than assign the reduction targets.
-
-    None where it does more than to assign the elements that are added to, or what the parts need.
+    Return the two nests, or None if the loop does more than to assign the elements that are added to, or if it assigns
+    what the parts need.
     """
     match begin, made:
         case Loop(mode="parallel", reductions=(), thread_axis="") as first, (Loop() as shares, Loop() as sums):

@@ -272,7 +272,7 @@ class _Bodies:
     def where(self, conditions: Sequence[Expr], each: EachCell) -> tuple[Stmt, ...]:
         """Return ``each`` element of the thread whose place satisfies the conditions.
 
-        Where an equality decides along a dimension, it decides first.
+        If a condition along a dimension is an equality, it is evaluated before the others.
         """
         asked = list(dict.fromkeys(conditions))
         some = tuple(dict.fromkeys(ends[0] for c in asked if (ends := self.ends(c)) is not None))
@@ -336,7 +336,7 @@ class _Bodies:
     ) -> tuple[Stmt, ...]:  # fmt: skip
         """Return ``each`` element, one dimension after the other; ``flags``: those along the last one that are asked.
 
-        What is read along the last dimension is in registers.
+        The elements that are read along the last dimension are in registers.
         """
         if not order:
             return each((chosen.get(self.rank - 2, 0), chosen[self.rank - 1]))
@@ -357,7 +357,7 @@ class _Bodies:
     def ends(self, c: Expr) -> tuple[Expr, Expr | None] | None:
         """Return whether a condition may hold for an element of the thread, and whether it holds for all.
 
-        None where the condition is not a comparison that is affine in the place.
+        Return None if the condition is not a comparison that is affine in the place of the element.
         """
         match c:
             case Binary("<" | "<=" | ">" | ">=" | "==" as op, lhs, rhs):

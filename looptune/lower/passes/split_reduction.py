@@ -328,7 +328,7 @@ class _Splitting:
     ) -> dict[Var | Load, Load]:
         """Return the element that holds a part of each target.
 
-        Those constants apart, as of copies, are in one array.
+        Targets whose subscripts differ by constants, as those of copies do, share one array.
         """
         held: dict[Var | Load, Load] = {}
         loop = loops[0]

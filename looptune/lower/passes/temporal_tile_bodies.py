@@ -173,7 +173,7 @@ class ThreadCells:
     def core(self, cell: Cell, d: int, *, inner: bool = False) -> Iterator[Expr]:
         """Yield the condition that one of the thread's elements is in the core along a dimension.
 
-        1 or 0 if that is known. With ``inner``, that no other tile has it in its halo.
+        It is 1 or 0 if that is known. If ``inner``, it says instead that no other tile has the element in its halo.
         """
         dims = ALONG[len(self.whole.shape) - 1]
         dim, n, (before, behind) = dims[d], self.whole.shape[d], self.whole.halo[d]
@@ -284,7 +284,10 @@ class _Bodies:
         return self.cells.whole
 
     def body(self) -> TemporalBody:
-        """Of blocks that keep their tiles, all wait for the slowest ones, at the edge of space."""
+        """Return the code of the threads.
+
+        Blocks that keep their tiles have no shorter code inside all bounds: all wait for those at the edge of space.
+        """
         split = self.whole.fixed and not self.whole.resident
         inside = conjunction(tuple(self.inside())) if split else None
         interior = self.steps(asking=False) if split else None
@@ -425,9 +428,9 @@ class _Bodies:
         return d < last or any(n % columns for n in apart)
 
     def in_region(self, cell: Cell, region: Region, flags: Flags | None) -> tuple[Expr, ...]:
-        """Return the condition that an element is in the halo, or in the rim of the core, which has it.
+        """Return the condition that an element is in the halo, or in the rim of the core.
 
-        Where the block loads its whole tile or stores its whole core, all are.
+        If the block loads its whole tile or stores its whole core, this holds for all elements.
         """
         if region not in ("halo", "rim"):
             return ()

@@ -60,9 +60,9 @@ def block_size(loop: Loop) -> tuple[int, int]:
 
 
 def check(codelet: Codelet, *, tiles: bool) -> None:
-    """Raise InfeasibleDirective where a loop's steps cannot be taken at once.
+    """Raise InfeasibleDirective for a loop of which one launch cannot run several steps.
 
-    With ``tiles`` also where too few are left of a block's.
+    If ``tiles``, also raise it for tiles of which the halo leaves too few elements.
     """
     changed = written_names(codelet.body)
     for loop, around in _asked(codelet):
@@ -75,7 +75,7 @@ def _asked(codelet: Codelet) -> Found:
 
 
 def add_ping_pong_arrays(plan: Plan, machine: Machine) -> Plan:
-    """Return the plan of a codelet with another array for each that is kept in tiles."""
+    """Return the plan of a codelet with a second array for each array that blocks keep in tiles."""
     return replace(plan, codelet=_with_ping_pong_arrays(plan.codelet))
 
 
@@ -98,7 +98,7 @@ def declared_extents(array: Array | Local) -> tuple[Expr, ...]:
 
 
 def tile_in_time(loop: Loop, codelet: Codelet, *, tiles: bool) -> TemporalTile:
-    """Return one launch of ``loop``. Without ``tiles`` they need not be large enough.
+    """Return one launch of several steps of ``loop``; if not ``tiles``, tiles of any size are accepted.
 
     Raises InfeasibleDirective where there is none.
     """
@@ -295,7 +295,7 @@ class _Making:
         return PointwiseNest(bounds, substitute(moved, env), not fixed)
 
     def at_point(self, body: tuple[Stmt, ...], first: tuple[Expr, ...], inner: Collection[str]) -> tuple[Stmt, ...]:
-        """With offsets for the subscripts of the arrays kept in tiles."""
+        """Return the body with constant offsets as the subscripts of the arrays in tiles."""
 
         def rule(n: Node) -> Node | None:
             match n:

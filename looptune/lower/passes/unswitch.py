@@ -34,7 +34,7 @@ CONDITIONS, FEW = 2, 4
 def unswitch_kernel(kernel: Kernel, plan: Plan) -> Kernel:
     """Return the kernel with the loops that a core runs unswitched.
 
-    Of a loop that cores share by its iterations only what is in it.
+    Of a loop whose iterations the cores share, only the loops in it are unswitched.
     """
     if not kernel.loops and kernel.team is not None:
         (loop,) = kernel.serial

@@ -103,8 +103,8 @@ def facts_of_loop(analysis: Analysis, loop: Loop, depth: int, flags: Collection[
 def facts_of_text(loop: Loop, depth: int, flags: Collection[str] = ()) -> LoopFacts | None:
     """Return what the text of a loop shows about it, for loops on which isl gives up; None if that is nothing.
 
-    It is sequential if it calls what has an order, or reads scalars that the iteration before may have set. Scalars
-    that are only added to may be sums, of which nothing is said.
+    It is sequential if it calls functions whose order matters, or reads scalars that the iteration before may have set.
+    Scalars that are only added to may be sums; no fact is returned about these.
     """
     found = LoopFacts(loop.number, loop.var, depth, loop.span, "sequential")
     ordered = _ordered_call(loop)

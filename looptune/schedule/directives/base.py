@@ -208,7 +208,7 @@ class Rewrite:
 class Alternative:
     """A variant of a refused directive: ``directive`` for the loop called ``loop``; "" is the loop of the refused one.
 
-    ``text`` says in a message that it is legal, if more is to be said than that.
+    ``text`` is the sentence of the message; "" stands for "... is legal".
     """
 
     directive: Directive
@@ -317,7 +317,7 @@ def for_one_loop(directive: Directive, loops: Sequence[Arg]) -> Iterator[Directi
 def unknown_argument(cls: type[Transform], arg: Arg, words: Collection[str]) -> DirectiveError:
     """Return the error for an argument that ``cls`` does not know, with the nearest known one.
 
-    One of the known ``words`` is there again, or has a value that it does not take.
+    If it is one of the known ``words``, the directive has it twice, or with a value that it does not take.
     """
     if arg.key in words:
         what = f"{arg.key} is there twice, or has a value that it does not take"

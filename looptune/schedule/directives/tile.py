@@ -217,7 +217,10 @@ class _Block:
         return self.loop.mode == "parallel" and not self.loop.reductions and self.loop not in self.band.sink_targets
 
     def mode(self) -> Mode:
-        """Of the loop over the blocks: they may run at once where all the loops may, the outermost's where it may."""
+        """Return the mode of the loop over the blocks.
+
+        It may be parallel if all loops of the band are, or if it is the outermost one and parallel.
+        """
         everywhere = (
             all(f.mode == "parallel" and not f.reductions for f in self.band.loops) and not self.band.sink_targets
         )

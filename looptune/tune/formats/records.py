@@ -87,8 +87,8 @@ def ranked_entries(search: Search) -> tuple[Entry, ...]:
     """Return the versions of a search with the times of its finals, where a version ran in them.
 
     The finals decide which version is the best. The times of the screening stay where the finals were disturbed, and
-    where they were so much slower that a version which did not reach them would come before the winner. What the finals
-    found to be wrong is wrong in any case.
+    where they were so much slower that a version which did not reach them would come before the winner. Versions
+    that the finals found to be wrong are wrong in any case.
     """
     finals, best = search.finals, search.best
     ranked = tuple(_ranked(entry, finals.get(entry.row.directives)) for entry in search.entries)

@@ -106,10 +106,10 @@ class Finals:
         shown: Collection[str],
         rounds_s: float,
     ) -> dict[str, Energy]:
-        """Return the energy of what is ``shown``, or of all where it decides; nothing where nobody asks.
+        """Return the energy of the versions ``shown``, of all if energy decides, or of none if no energy is wanted.
 
-        The default, which all are compared with, comes first, then the fastest. A budget of time has set ``energy_s``
-        seconds apart, to which comes what the rounds, which took ``rounds_s``, have left of theirs.
+        The default, with which all are compared, is measured first, then the fastest. A budget of time reserves
+        ``energy_s`` seconds; the seconds that the rounds, which took ``rounds_s``, have left are added.
         """
         counter, job = self.device.counter, self.device.job
         if counter is None or not (lineup.energy or lineup.energy_decides):

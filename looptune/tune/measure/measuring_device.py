@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 
 
 def verification_text(judge: ReferenceComparison, odd: ReferenceComparison | None = None, sizes: str = "") -> str:
-    """Return a description of the verification.
+    """Return a description of the verification: ``judge`` compared the results at the sizes timed.
 
-    By ``judge`` at the sizes timed, and by ``odd`` at ``sizes``, if it took place.
+    ``odd`` compared those at the prime sizes ``sizes``, or is None if that did not take place.
     """
     widened = f" (4 times the rounding errors measured there: {judge.widened})" if judge.widened else ""
     here = f"at the sizes timed{widened}"

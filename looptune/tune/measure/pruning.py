@@ -79,7 +79,7 @@ def is_endless(reduced_us: float, growth: float, best: Incumbent) -> bool:
 def predicted_outcome(predicted_us: float, best: Incumbent, best_predicted_us: float) -> CutOff | None:
     """Return the outcome of a version that is hopeless by its predicted time, or None.
 
-    What the prediction of the best was too long by, that of any other is taken to be too long by as well.
+    The prediction is divided by the factor by which that of the best version was too long.
     """
     expected_us = predicted_us * min(1.0, best.us / best_predicted_us)
     if expected_us < HOPELESS_PREDICTED * best.us or expected_us < WAITED_US:

@@ -175,7 +175,7 @@ class Result:
         return None if peak is None or not _on_device(entry) or rate is None else rate / peak.best
 
     def cost(self, entry: Entry | None) -> Cost | None:
-        """Return the energy of one run of a version, or its EDP, by which the tuned one was chosen; None by time."""
+        """Return the energy of one run, or its EDP, by which the tuned version was chosen; None if the time decided."""
         if self.objective == "time" or entry is None or entry.times is None:
             return None
         return cost(self.objective, entry.times.median_us, entry.energy)

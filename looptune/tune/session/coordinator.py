@@ -139,7 +139,7 @@ class Coordinator:
         return self._tally.total - self._tally.done
 
     def advance(self) -> bool:
-        """Ask, and hand what is compiled to free devices; whether anything was asked."""
+        """Ask the strategy, and give compiled versions to free devices; return whether anything was asked."""
         asked = self._ask_some()
         self._measure_next()
         return asked
@@ -275,7 +275,7 @@ class Coordinator:
         return True
 
     def admit(self) -> None:
-        """Let in, in the order asked, what has been prepared."""
+        """Admit the versions that have been prepared, in the order in which the strategy asked for them."""
         while self._waiting and (self._waiting[0].repeated or self._waiting[0].answer is not None):
             opened = self._waiting.popleft()
             match opened.answer:

@@ -264,9 +264,9 @@ class KernelFinals:
         return Finals(times, found.wrong, disturbed=found.disturbed, energy=found.energy)
 
     def best(self, found: Finals) -> tuple[str, tuple[str, ...]] | None:
-        """Return the winner and what is as fast, or None where no version of the finals is right.
+        """Return the winner and the versions that are as fast, or None if no version of the finals is right.
 
-        Finals that were disturbed choose nobody: the version that was the fastest in the screening stays the best.
+        Finals that were disturbed choose no winner: the fastest version of the screening stays the best.
         Where no energy is known, the time decides (``decided_by``).
         """
         right = [text for text in self.texts if text in found.us]

@@ -213,9 +213,9 @@ def prepare(request: TuningRequest, executor: Executor = HERE) -> PreparedRun:
 
 
 def prepare_all(request: TuningRequest, executor: Executor = HERE) -> tuple[PreparedRun, ...]:
-    """Read, analyse and choose the target; every user error shows here, before anything is measured.
+    """Read and analyse the file and choose the target; mistakes of the user are reported here, before a measurement.
 
-    One for each model of device that the executor has for the target.
+    Return one run for each model of device that the executor has for the target.
     """
     begun = time.monotonic()
     if request.strategy is not None:

@@ -42,7 +42,7 @@ def measure(
 ) -> tuple[SweepResult, ...]:
     """Return the sweeps with the transferred configurations among the timed versions.
 
-    What the store knows is not measured again.
+    Configurations with an outcome in the store are not measured again.
     """
     if any(s.interrupted for s in searched):
         return tuple(searched)
@@ -124,7 +124,7 @@ def _together(some: TimeBreakdown, more: TimeBreakdown) -> TimeBreakdown:
 def finalists(prepared: PreparedRun, searched: SweepResult, texts: Sequence[str]) -> tuple[str, ...]:
     """Return the transferred configurations that run beside ``texts``.
 
-    Those with a time whose kernels none of these has.
+    These have a time, and none of ``texts`` has the same kernels.
     """
     rows = {row.directives: row for row in searched.timed}
     sources = {rows[text].emitted for text in texts if text in rows} - {""}

@@ -89,8 +89,8 @@ DEEPEST = 4
 def derive(analysis: Analysis, seconds: float = math.inf) -> str:
     """Return the derived space as text, one section for each idea.
 
-    For a loop that the file distributes, for each of its pieces. After so many ``seconds`` no further sections are
-    looked for: those that most often win come first.
+    A section for a loop that the file distributes is made for each of its pieces. After ``seconds`` no more sections
+    are made: those that win most often come first.
     """
     found, end = Patterns(analysis), time.monotonic() + seconds
     thoughts = (

@@ -47,7 +47,7 @@ def unimodal(probe: Probe, at: int, low: int, high: int) -> Steps[Best]:
 
     The search begins at ``at``.
 
-    What could not be timed is as high as anything, so strides over it go on until something was timed.
+    A position without a time is as high as any other, so strides continue over it until they reach one with a time.
     """
     cost = yield from probe(at)
     below, above = low - 1, high + 1
