@@ -111,10 +111,12 @@ def load_each(
     defines: Mapping[str, Value] | None = None,
     include_dirs: Sequence[str | Path] = (),
     begin: Mapping[str, str] | None = None,
+    first: Sequence[Path] = (),
 ) -> ProgramCodelets:
     """Return every codelet of a C file by itself, in textual order.
 
     ``begin`` are the macros with which the compiler reads the file, see ``macros_of``; None for the usual ones.
+    ``first`` are files that are included before its first line, as ``-include`` of a C compiler does.
 
     These are the functions and loops that ``kernels`` names (see ``load``), else the functions with an ``hmpp codelet``
     line and the parts of others that are a ``#pragma scop`` or an ``hmpp region``; none if the file has none of these.
@@ -136,7 +138,7 @@ def load_each(
         return gives_up
 
     try:
-        program = read_program(source, needed, defines=defines, include_dirs=include_dirs, begin=begin)
+        program = read_program(source, needed, defines=defines, include_dirs=include_dirs, begin=begin, first=first)
     except RecursionError as error:
         raise UnsupportedError(recursion.TOO_DEEP) from error
     unread = {name: e for e, name in zip(program.file.skipped, wanted, strict=False) if name}

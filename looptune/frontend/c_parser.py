@@ -134,7 +134,8 @@ class _Reader:
                 case c_ast.Pragma():
                     marks.append(self.pragma(node))
                 case c_ast.FuncDef():
-                    functions.append(self.function(node, join_continued(marks)))
+                    later = [self.pragma(d) for d in node.param_decls or () if isinstance(d, c_ast.Pragma)]
+                    functions.append(self.function(node, join_continued([*marks, *later])))
                     marks = []
                 case c_ast.Typedef():
                     # those of the prelude say only that the name is a type
@@ -181,7 +182,7 @@ class _Reader:
                 f"{node.decl.name} has no parameter list: write it here, not in a typedef", self.span(node.decl)
             )
         # as before C89: the types stand after the parentheses
-        later = {d.name: d for d in node.param_decls or ()}
+        later = {d.name: d for d in node.param_decls or () if not isinstance(d, c_ast.Pragma)}
         self.inner = []
         result = self.type(declaration.type)
         outer, self.constants = self.constants, []

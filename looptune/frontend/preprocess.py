@@ -12,14 +12,14 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pcpp
 
-from looptune.core.errors import ParseError, UnsupportedError
+from looptune.core.errors import ParseError
 from looptune.core.source import Span
 from looptune.frontend.condition import LIMITS, evaluate_condition
 from looptune.frontend.logical_lines import splice_lines
@@ -28,9 +28,9 @@ from looptune.frontend.other_languages import macros as cxx_macros
 from looptune.frontend.pragma import Pragma, read
 from looptune.frontend.predefined_macros import COMPLEX, COMPLEX_HEADERS, GNU, predefined
 from looptune.frontend.source_text import decode, read_source
+from looptune.frontend.token_text import LeftOut, place_of, would_glue
 
 _NEED_NAME = ("define", "undef", "ifdef", "ifndef", "if", "elif", "include")
-_GLUE = re.compile(r"\w\w|\+\+|--|&&|\|\||<<|>>|->|[-+*/%&|^<>=!]=|//|/\*|\.\.|##")
 _DEEPEST = 50
 """Includes inside includes; gcc stops at 200, pcpp's recursion allows fewer."""
 _MOST = 100_000
@@ -40,8 +40,6 @@ _ASKED = ("__has_include", "__has_include_next", "__has_attribute", "__has_built
 _OF_SYSTEM = ("sys", "linux", "asm", "bits", "net", "netinet", "arpa", "machine")
 """The first folders of headers that are not the program's."""
 _SYSTEM = ("/usr/local/include", "/usr/include")
-_MEANING = re.compile(r"\b_*(?:vector_size|ext_vector_type|mode)_*\b")
-"""Attributes that change what a type is."""
 _NUMBER = re.compile(r"0[xX](?:[pP][+-]|[\w.])*|\.?\d(?:[eE][+-]|[\w.])*", re.ASCII)
 _FIRST_OF_NUMBER = frozenset(".0123456789")
 _INTEGER = re.compile(r"(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
@@ -119,12 +117,12 @@ class Preprocessed:
 
 def preprocess(
     text: str, path: str, defines: Mapping[str, str], include_dirs: Sequence[Path],
-    begin: Mapping[str, str] | None = None, tolerant: bool = False,
+    begin: Mapping[str, str] | None = None, tolerant: bool = False, first: Sequence[Path] = (),
 ) -> Preprocessed:  # fmt: skip
     """Return ``text`` with its macros expanded.
 
     ``begin`` are the macros with which the file begins, those of the machine's compiler if it is None; unlike
-    ``defines``, the text may redefine them.
+    ``defines``, the text may redefine them. ``first`` are files that are included before the first line of the text.
 
     ``tolerant``: a header that no folder has under its path may be there under its name, an ``#error`` directive is
     ignored, and a condition that cannot be evaluated, such as the call of a
@@ -132,7 +130,7 @@ def preprocess(
 
     Raises ParseError at a malformed or ``#error`` directive.
     """
-    machine = _Preprocessor(text, path, defines, include_dirs, begin, tolerant)
+    machine = _Preprocessor(text, path, defines, include_dirs, begin, tolerant, first)
     machine.parse(machine.opened, path)
     return _write(machine)
 
@@ -142,10 +140,11 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
 
     def __init__(
         self, text: str, path: str, defines: Mapping[str, str], include_dirs: Sequence[Path],
-        begin: Mapping[str, str] | None, tolerant: bool,
+        begin: Mapping[str, str] | None, tolerant: bool, first: Sequence[Path] = (),
     ) -> None:  # fmt: skip
         super().__init__()
         self.tolerant = tolerant
+        self.first = first
         self.ignored: list[ParseError] = []
         self.main = path
         self.seen_main = False
@@ -163,8 +162,8 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
         self.numbered: dict[str, list[tuple[int, int]]] = {}
         usual = predefined()
         given = {} if begin is None else {n: v for n, v in begin.items() if n[0] != "_" and usual.get(n) != v}
-        first = usual if begin is None else {n: v for n, v in begin.items() if n not in given}
-        self.macros.update(_begun(tuple(first.items())))
+        others = usual if begin is None else {n: v for n, v in begin.items() if n not in given}
+        self.macros.update(_begun(tuple(others.items())))
         if is_cxx(path):
             self.macros.update(_begun(tuple(cxx_macros(text).items())))
         for name, value in (*given.items(), *defines.items()):
@@ -197,9 +196,12 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
         ``input`` has its trigraphs replaced, which gcc leaves as they are: the text as it was opened counts.
         """
         file = abssource if self.seen_main else self.main
+        before = () if self.seen_main else self.first
         self.seen_main = True
         source = self.opened
         self.sources[file] = self.shown
+        for path in before:
+            yield list(self.including(path))
         breaks = [0, *(m.end() for m in re.finditer("\n", source))]
         whole = splice_lines(source)
         line: list[Any] = []
@@ -216,6 +218,12 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
             last = copy(line[-1])
             last.type, last.value = self.t_NEWLINE, "\n"
             yield [*line, last]
+
+    def including(self, path: Path) -> Iterator[Any]:
+        """Yield the tokens of a directive before the first line, which no text has, that includes a file."""
+        for token in self.lexed(f'#include "{path.absolute()}"\n', self.main):
+            token.origin, token.place = (self.main, 1, 1), None
+            yield token
 
     def lexed(self, text: str, file: str) -> Iterator[Any]:
         """Yield pcpp's tokens with each number as one, by C's rule for numbers before macros are replaced.
@@ -282,7 +290,7 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
         comments = (self.t_COMMENT1, self.t_COMMENT2)
         words = [t for t in original_line if t.type not in self.t_WS and t.type not in comments][2:]
         path = self.found_path("".join(t.value for t in tokens).strip())
-        if path is not None and words:
+        if path is not None and words and words[0].place is not None:
             self.includes.append(Include(words[0].origin[0], words[0].place[0], words[-1].place[1], path))
         yield from super().include(tokens, original_line)
 
@@ -359,7 +367,7 @@ class _Preprocessor(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no typ
         previous: Any = None
         for token in expanded:
             blank = token.type in (*self.t_WS, self.t_COMMENT1, self.t_COMMENT2)
-            apart = blank or (previous is not None and _would_glue(previous, token))
+            apart = blank or (previous is not None and would_glue(previous, token))
             text += " " * apart + ("" if blank else token.value)
             previous = None if blank else token
         try:
@@ -492,105 +500,82 @@ def _copy(token: Any) -> Any:
     return new
 
 
+class _Text:
+    """The preprocessed text while it is written.
+
+    A pragma in the middle of a declaration at file scope, as between the type and the name of a function or in an
+    initializer, is written in front of it, where pycparser reads it.
+    """
+
+    def __init__(self) -> None:
+        self.out: list[str] = []
+        self.tokens: list[Token] = []
+        self.offset = self.depth = 0
+        self.opened_after = ""  # what is in front of the brace at file scope: ) or, as before C89, ; for a function
+        self.declaration: tuple[int, int] | None = None  # how many texts and tokens are in front of it
+
+    def put(self, text: str) -> None:
+        """Write a text that is no token."""
+        self.out.append(text)
+        self.offset += len(text)
+
+    def put_token(self, text: str, span: Span, macro: str | None, place: tuple[int, int] | None) -> None:
+        """Write a token, and note where the declaration begins that it is part of."""
+        if self.depth == 0 and self.declaration is None:
+            self.declaration = (len(self.out), len(self.tokens))
+        if self.depth == 0 and text == "{":
+            self.opened_after = self.tokens[-1].text if self.tokens else ""
+        self.depth += (text == "{") - (text == "}")
+        if self.depth == 0 and (text == ";" or (text == "}" and self.opened_after in (")", ";"))):
+            self.declaration = None
+        self.tokens.append(Token(text, self.offset, span, macro, place))
+        self.put(text)
+
+    def put_pragma(self, number: int) -> None:
+        """Write the line that stands for a pragma."""
+        if self.declaration is None or (self.depth > 0 and self.opened_after != "="):
+            self.put(f"#pragma {number}")
+            return
+        texts, tokens = self.declaration
+        line = f"\n#pragma {number}\n"
+        self.out.insert(texts, line)
+        self.offset += len(line)
+        self.tokens[tokens:] = [replace(t, offset=t.offset + len(line)) for t in self.tokens[tokens:]]
+        self.declaration = (texts + 1, tokens)
+
+
 def _write(machine: _Preprocessor) -> Preprocessed:
     """Return the token stream as text. Macro bodies are kept apart where their characters would run together."""
-    out: list[str] = []
-    tokens: list[Token] = []
-    offset = 0
+    made = _Text()
     previous: Any = None
     dropping = False
     cursor = Span("", 0, 0)
-    left_out = _LeftOut()
-
-    def put(text: str) -> None:
-        nonlocal offset
-        out.append(text)
-        offset += len(text)
-
+    left_out = LeftOut()
     while (token := machine.token()) is not None:
         if not token.value:
             continue
         if token.type in machine.t_WS or token.value.isspace():
             dropping = dropping and "\n" not in token.value
-            put("\n" if dropping is False and "\n" in token.value else " ")
+            made.put("\n" if dropping is False and "\n" in token.value else " ")
             previous = None
             continue
         if dropping or left_out.skips(token, machine):
             continue
         number = getattr(token, "pragma", None)
         if number is not None:
-            put(f"#pragma {number}")
+            made.put_pragma(number)
             dropping = True
             continue
-        if previous is not None and _would_glue(previous, token):
-            put(" ")
-        cursor, macro = _place(machine, token, cursor)
-        tokens.append(Token(token.value, offset, cursor, macro, getattr(token, "place", None)))
-        put(token.value)
+        if previous is not None and would_glue(previous, token):
+            made.put(" ")
+        cursor, macro = place_of(machine, token, cursor)
+        made.put_token(token.value, cursor, macro, getattr(token, "place", None))
         previous = token
-    text = "".join(out) + "\n"
+    text = "".join(made.out) + "\n"
     starts = (0, *(m.end() for m in re.finditer("\n", text)))
     own = {name: m for name, m in machine.macros.items() if not hasattr(m, "begun") and m.arglist is None}
     macros = {name: "".join(t.value for t in m.value) for name, m in own.items()}
     return Preprocessed(
-        text, tuple(tokens), tuple(machine.pragmas), machine.sources, macros, tuple(machine.skipped), starts,
+        text, tuple(made.tokens), tuple(machine.pragmas), machine.sources, macros, tuple(machine.skipped), starts,
         tuple(machine.missing), tuple(machine.defined), tuple(machine.ignored), tuple(machine.includes),
     )  # fmt: skip
-
-
-class _LeftOut:
-    """GNU C's attributes, and assembler names of functions, which do not affect results.
-
-    pycparser does not read them.
-    """
-
-    def __init__(self) -> None:
-        self.word = ""
-        self.said: list[str] = []
-        self.parens = self.braces = 0
-
-    def skips(self, token: Any, machine: _Preprocessor) -> bool:
-        """Whether the token is part of one. UnsupportedError for an attribute that makes the type another."""
-        if not self.word:
-            self.braces += (token.value == "{") - (token.value == "}")
-            attribute = token.value in ("__attribute__", "__attribute")
-            if not attribute and not (self.braces == 0 and token.value in ("__asm__", "__asm", "asm")):
-                return False
-            self.word = token.value
-            return True
-        self.parens += (token.value == "(") - (token.value == ")")
-        self.said.append(token.value)
-        if self.parens == 0 and token.value == ")":
-            found = _MEANING.search(" ".join(self.said))
-            where, _ = _place(machine, token, Span("", 0, 0))
-            of_system = re.search(r"\busr/(?:local/)?(?:include|lib)/", where.file)
-            if found is not None and self.word.startswith("__attribute") and not of_system:
-                raise UnsupportedError(f"the attribute {found[0]} is not supported: write plain C types", where)
-            self.word, self.said = "", []
-        return True
-
-
-def _would_glue(a: Any, b: Any) -> bool:
-    """Two tokens that were not neighbours would be read as one."""
-    if a.lexpos == b.lexpos or a.lexpos + len(a.value) == b.lexpos:
-        return False
-    return _GLUE.fullmatch(a.value[-1] + b.value[0]) is not None
-
-
-def _place(machine: _Preprocessor, token: Any, cursor: Span) -> tuple[Span, str | None]:
-    """Where the token stands, else where the macro it comes from is named, at or after ``cursor``.
-
-    And the macro whose text it is.
-    """
-    expanded = getattr(token, "expanded_from", None)
-    macro = expanded[0] if expanded else None
-    origin = getattr(token, "origin", None)
-    if origin is not None:
-        line = machine.line_span(origin[0], origin[1])
-        return Span(line.file, line.line, origin[2], len(token.value), line.text), macro
-    file = token.source if token.source in machine.sources else machine.main
-    line = machine.line_span(file, token.lineno)
-    start = cursor.col - 1 if (cursor.file, cursor.line) == (line.file, line.line) else 0
-    pattern = re.compile(rf"\b{re.escape(expanded[-1])}\b" if expanded else "(?!)")
-    named = pattern.search(line.text, start) or pattern.search(line.text)
-    return (line if named is None else Span(file, line.line, named.start() + 1, len(named[0]), line.text)), macro

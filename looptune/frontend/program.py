@@ -56,8 +56,9 @@ def read_program(
     target: str | None = None,
     begin: Mapping[str, str] | None = None,
     tolerant: bool = False,
+    first: Sequence[Path] = (),
 ) -> Program:
-    """Return the program of a C file, or of C text; see ``load``, and ``preprocess`` for ``begin`` and ``tolerant``.
+    """Return the program of a C file, or of C text; see ``load``, and ``preprocess`` for the last three.
 
     ``needed(source)`` returns what says of a function that cannot be parsed, by its name and text, whether that is an
     error; other functions are skipped.
@@ -77,11 +78,11 @@ def read_program(
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"no such folder: {folder}")
-    prepared, file = _parsed(bare_scops.wrapped(text, {}), path, macros, folders, dtype, needed, begin, tolerant)
+    prepared, file = _parsed(bare_scops.wrapped(text, {}), path, macros, folders, dtype, needed, begin, tolerant, first)
     bare = bare_scops.bare_scops(text)
     if bare:
         lacking = bare_scops.wrapped(text, bare_scops.undeclared(file, bare))
-        prepared, file = _parsed(lacking, path, macros, folders, dtype, needed, begin, tolerant)
+        prepared, file = _parsed(lacking, path, macros, folders, dtype, needed, begin, tolerant, first)
     return Program(
         prepared, file, path, Options(float_literals, prepared.macros), given, values, numbers, target, macros,
         tuple(folders), dtype, frozenset(map(bare_scops.function_name, bare)),
@@ -91,8 +92,9 @@ def read_program(
 def _parsed(
     text: str, path: str, macros: Mapping[str, str], folders: Sequence[Path], dtype: str | None,
     needed: Callable[[Preprocessed], Callable[[str, str], bool]], begin: Mapping[str, str] | None, tolerant: bool,
+    first: Sequence[Path],
 ) -> tuple[Preprocessed, s.File]:  # fmt: skip
-    prepared = preprocess(text, path, macros, folders, begin, tolerant)
+    prepared = preprocess(text, path, macros, folders, begin, tolerant, first)
     try:
         file = parse(prepared, dtype, needed(prepared))
         return prepared, replace(file, pure=pure_functions(prepared.sources.values()))

@@ -28,6 +28,21 @@ SPELLINGS = (
 )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "head",
+    ["static\nPRAGMA\nvoid f(int n, double *x)", "void f(int n, double *x)\nPRAGMA\n",
+     "void f(int n,\nPRAGMA\ndouble *x)", "void f(n, x)\nPRAGMA\nint n; double *x;",
+     "void f(n, x)\nint n;\ndouble *x;\nPRAGMA\n"],
+)  # fmt: skip
+def test_a_line_in_the_middle_of_a_declaration(head: str) -> None:
+    """It stands for what it stands for in front of the function, as a C compiler that ignores it has it."""
+    before = "struct s { int a; }\n#pragma omp none\nt;\nint a[] = { 1,\n#pragma omp none\n2 };\n"
+    text = f"{before}{head} {{ for (int i = 0; i < n; i++) x[i] += 1; }}\n"
+    unit = load(text.replace("PRAGMA", "#pragma hmpp label codelet, args[x].io=inout"))
+    line = unit.text.count("\n", 0, unit.text.index("f(")) + 1
+    assert (unit.codelet.name, unit.codelet.label, unit.codelet.span.line) == ("f", "label", line)
+
+
 @pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize("line", SPELLINGS)
 @pytest.mark.parametrize("pragma", ["#pragma hmppcg ", "# pragma  hmppcg(CUDA) ", "#pragma HMPPCG(opencl) "])

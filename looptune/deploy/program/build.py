@@ -105,7 +105,7 @@ class ProgramBuild:
         Raises UsageError for files that are not there and options that do not fit each other.
         """
         self._check()
-        command = (*_cc(), *self.command.compiling)
+        command = (*_cc(), *self.command.with_first_files(dict.fromkeys(self.command.first_files, "")))
         begin = macros_of(command) if self.command.sources else {}
         if self.command.sources and not begin:
             self.warn(f"nothing is replaced: the C compiler does not list its macros ({shlex.join(command)} -dM -E)")
@@ -154,7 +154,8 @@ class ProgramBuild:
         try:
             found = self._found(path, begin)
         except LooptuneError as error:
-            if self.options.kernels or mentions_codelets(path, self.command.include_dirs):
+            texts = (path, *self.command.first_files.values())
+            if self.options.kernels or any(mentions_codelets(p, self.command.include_dirs) for p in texts):
                 self.warn(f"{error}\nnothing of {path} is replaced")
             return None
         self.missing.append(found.missing)
@@ -211,7 +212,8 @@ class ProgramBuild:
 
     def _found(self, path: Path, begin: Mapping[str, str]) -> ProgramCodelets:
         found = load_each(
-            path, kernels=self.options.kernels, include_dirs=self.command.include_dirs, begin=begin
+            path, kernels=self.options.kernels, include_dirs=self.command.include_dirs, begin=begin,
+            first=tuple(self.command.first_files.values()),
         )  # fmt: skip
         for name, error in found.unread.items():
             self.warn(f"{error}\n{name} is not replaced")
@@ -381,7 +383,8 @@ class ProgramBuild:
         (folder / own.header_name).write_text(own.header)
         for header in own.headers:
             (folder / header.name).write_bytes(header.content)
-        jobs = [(["-iquote", str(own.path.parent), *self.command.compiling, "-iquote", str(folder)], source)]
+        options = ["-iquote", str(own.path.parent), *self._user_options(own, folder), "-iquote", str(folder)]
+        jobs = [(options, source)]
         generated = [*self.command.code_options, *self._generated_options()]
         jobs += [(generated, self._written(codelet, folder)) for codelet in own.codelets]
         jobs.append((generated, folder / RUNTIME))
@@ -393,6 +396,14 @@ class ProgramBuild:
             if code:
                 return code
         return _execute([*_cc(), *_machine(self.command.code_options), "-r", "-nostdlib", *parts, "-o", str(target)])
+
+    def _user_options(self, own: GeneratedSource, folder: Path) -> list[str]:
+        """Return the options for the edited source, with the copies of headers that ``-include`` names."""
+        copies = {header.path: str((folder / header.name).absolute()) for header in own.headers}
+        named = {name: path.resolve() for name, path in self.command.first_files.items()}
+        instead = {name: copies[path] for name, path in named.items() if path in copies}
+        declared = ["-include", str((folder / own.header_name).absolute())] if instead else []
+        return [*declared, *self.command.with_first_files(instead)]
 
 
 def _is_plain(unit: Unit) -> bool:

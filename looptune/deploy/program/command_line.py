@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +49,29 @@ class CompilerCommand:
     stops: str = ""
 
     @property
+    def first_files(self) -> Mapping[str, Path]:
+        """Return the files that ``-include`` names, by what it says, that a folder of the program has.
+
+        They are looked for as the compiler does: in the working directory, then in the folders of headers. Headers of
+        the system are not among them.
+        """
+        named = [value for item, value in itertools.pairwise(self.compiling) if item == "-include"]
+        paths = {name: [Path(name), *(folder / name for folder in self.include_dirs)] for name in named}
+        found = {name: next((p for p in tried if p.is_file()), None) for name, tried in paths.items()}
+        return {name: path for name, path in found.items() if path is not None and '"' not in str(path.absolute())}
+
+    def with_first_files(self, instead: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the options of compilation, with other files for those that ``-include`` names; "" for none."""
+        made: list[str] = []
+        items = iter(self.compiling)
+        for item in items:
+            value = [next(items)] if item in _SEPARATE else []
+            if item == "-include":
+                value = [instead.get(name, name) for name in value]
+            made += [item, *value] if value != [""] else []
+        return tuple(made)
+
+    @property
     def code_options(self) -> tuple[str, ...]:
         """Return the options that decide how machine code is made, for generated files."""
         kept: list[str] = []
@@ -70,6 +93,7 @@ def parse(arguments: Sequence[str]) -> CompilerCommand:
     folders: list[Path] = []
     output = stops = ""
     items = _expanded(arguments)
+    items = [part for item in items for part in _separated(item)]
     k = 0
     while k < len(items):
         item, k = items[k], k + 1
@@ -126,6 +150,12 @@ def _expanded(arguments: Sequence[str]) -> list[str]:
         else:
             found.append(item)
     return found
+
+
+def _separated(item: str) -> list[str]:
+    """Return ``-includeFILE`` as two words, and any other argument as it is."""
+    found = re.fullmatch(r"-(include|imacros)([^-].*)", item, re.DOTALL)
+    return [item] if found is None else [f"-{found[1]}", found[2]]
 
 
 def _add_folder(option: Sequence[str], folders: list[Path]) -> None:

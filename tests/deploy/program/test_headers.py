@@ -113,3 +113,23 @@ def test_an_inline_function_with_a_result(tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert "h.h:1:14: warning: sum is inline and returns a value: make it static" in done.err
     assert subprocess.run([tmp_path / "a"]).returncode == 3
+
+
+def test_codelets_in_headers_that_the_command_includes(tmp_path: Path, driver: Path) -> None:
+    """A header of ``-include`` that the file names again runs its codelet; one of the system is found too."""
+    (tmp_path / "inc").mkdir()
+    (tmp_path / "inc" / "conf.h").write_text('#pragma once\n#include "deep.h"\nenum { N = 300 };\n')
+    (tmp_path / "inc" / "deep.h").write_text(
+        "#ifndef DEEP\n#define DEEP\n#pragma hmpp twice codelet, args[x].io=inout\n"
+        "static void twice(int n, double *x)\n{\n  for (int i = 0; i < n; i++) x[i] *= FACTOR;\n}\n#endif\n"
+    )
+    (tmp_path / "main.c").write_text(
+        '#include "inc/deep.h"\n#include <stdio.h>\nint main(void) {\n  static double x[N];\n'
+        "  for (int i = 0; i < N; i++) x[i] = i;\n#pragma hmpp twice callsite\n  twice(N, x);\n"
+        '  printf("%g %d %s\\n", x[7], __LINE__, __FILE__);\n}\n'
+    )
+    options = ["-DFACTOR=2", f"-I{tmp_path}/inc", "-include", "conf.h", "-includemath.h"]
+    program = build([tmp_path / "main.c"], tmp_path, driver, options)
+    agrees(program)
+    assert "twice (deep.h:4): calls on NVIDIA H200: 1;" in program.on_device(LOOPTUNE_VERBOSE=1).said
+    assert "warning" not in program.said
