@@ -58,6 +58,7 @@ class PlanTexts:
     """The plans of a codelet as C, each kernel and each plan once.
 
     ``relative``: the errors that the user allows where factors are rounded, by array, see ``runtime.tolerance``.
+    ``parameters``: the types of the parameters of each kernel, by its number.
     """
 
     compiler: KernelCompiler
@@ -68,6 +69,7 @@ class PlanTexts:
     notes: dict[str, list[str]] = field(default_factory=dict)
     aligned: set[str] = field(default_factory=set)
     relative: dict[str, float] = field(default_factory=dict)
+    parameters: dict[int, list[str]] = field(default_factory=dict)
 
     def add(self, plan: Plan, note: str) -> str:
         """Return the name of the function with the launches of the plan.
@@ -123,12 +125,14 @@ class PlanTexts:
             f"    {{{i.capability}, {int(i.is_ptx)}, {array}, sizeof {array}}},\n"
             for array, i in named_images(name, kernel.images)
         )
+        sizes = ", ".join([*(f"sizeof({kind})" for kind in self.parameters.get(number, ())), "0"])
         x, y, z, shared = (*kernel.block[:2], *(*kernel.block[2:], 1, 0)[:2])
         return (
             f"static const struct looptune_image {name}_images[{len(kernel.images)}] = {{\n{rows}}};\n"
+            f"static const unsigned char {name}_parameters[] = {{{sizes}}};\n"
             f"static const struct looptune_kernel {name} = {{\n"
             f'    "{kernel.symbol}", "{kernel.symbol}", {name}_images, {len(kernel.images)}, '
-            f"{{{x}, {y}, {z}}}, {shared}\n}};\n"
+            f"{{{x}, {y}, {z}}}, {shared}, {name}_parameters\n}};\n"
         )
 
     # -- one plan ---------------------------------------------------------------------------------------------------
@@ -165,6 +169,7 @@ class PlanTexts:
         names = [*map(writer.name, kernel.arrays), *map(writer.name, kinds)]
         declared = [f"looptune_address {writer.name(a)}" for a in kernel.arrays]
         declared += [f"{writer.types[kind]} {writer.name(s)}" for s, kind in kinds.items()]
+        self.parameters[number] = ["looptune_address"] * len(kernel.arrays) + [writer.types[k] for k in kinds.values()]
         head = [f"struct looptune_run *{RUN}", *where, *declared]
         kernel_ = f"&{self._name(number)}"
         call = (

@@ -22,12 +22,13 @@ static const char ptx_80[] = "fake-ptx 80", ptx_90[] = "fake-ptx 90";
 static const struct looptune_image images[] = {{80, 0, cubin_80, sizeof cubin_80}, {86, 0, cubin_86, sizeof cubin_86},
                                                {90, 0, cubin_90, sizeof cubin_90}, {80, 1, ptx_80, sizeof ptx_80},
                                                {90, 1, ptx_90, sizeof ptx_90}};
-static const struct looptune_kernel axpy_default = {"axpy_default", "axpy", images, 5, {256, 1, 1}, 0};
-static const struct looptune_kernel axpy_tuned = {"axpy_tuned", "axpy tuned", images, 5, {128, 1, 1}, 65536};
-static const struct looptune_kernel axpy_wrong = {"axpy_wrong", "axpy wrong", images, 5, {256, 1, 1}, 0};
-static const struct looptune_kernel turn_blocks = {"turn_blocks", "turn", images, 5, {64, 1, 1}, 0};
-static const struct looptune_kernel add_scratch = {"add_scratch", "add scratch", images, 5, {256, 1, 1}, 0};
-static const struct looptune_kernel add_garbage = {"add_garbage", "add garbage", images, 5, {64, 1, 1}, 0};
+static const unsigned char of_axpy[] = {8, 8, 4, 4, 0}, of_turn[] = {8, 4, 0}, of_add[] = {8, 8, 4, 0};
+static const struct looptune_kernel axpy_default = {"axpy_default", "axpy", images, 5, {256, 1, 1}, 0, of_axpy};
+static const struct looptune_kernel axpy_tuned = {"axpy_tuned", "axpy tuned", images, 5, {128, 1, 1}, 65536, of_axpy};
+static const struct looptune_kernel axpy_wrong = {"axpy_wrong", "axpy wrong", images, 5, {256, 1, 1}, 0, of_axpy};
+static const struct looptune_kernel turn_blocks = {"turn_blocks", "turn", images, 5, {64, 1, 1}, 0, of_turn};
+static const struct looptune_kernel add_scratch = {"add_scratch", "add scratch", images, 5, {256, 1, 1}, 0, of_add};
+static const struct looptune_kernel add_garbage = {"add_garbage", "add garbage", images, 5, {64, 1, 1}, 0, of_add};
 
 /* `each`: blocks on every multiprocessor that wait for each other, 0 for a usual launch. */
 static int start_axpy(struct looptune_run *run, const struct looptune_kernel *kernel, const void *arguments,
@@ -359,8 +360,9 @@ static void *of_driver(const char *name) {
     memcpy(&name, &found_##name, sizeof name)
 
 /* A program with a context and a stream of its own calls on its own memory; `how`: none (no context), same (arrays
-   overlap), odd (one is not aligned), or a codelet. */
-static int on_device(const char *how) {
+   overlap), odd (one is not aligned), or a codelet. It calls so many times, or once into a graph that it launches so many
+   times. */
+static int on_device(const char *how, int times, int captured) {
     DRIVER(init, "cuInit", (unsigned));
     DRIVER(retain, "cuDevicePrimaryCtxRetain", (void **, int));
     DRIVER(release, "cuDevicePrimaryCtxRelease_v2", (int));
@@ -378,7 +380,7 @@ static int on_device(const char *how) {
     struct looptune_array described[2];
     looptune_address own[2], at[2];
     size_t bytes = (size_t)n * sizeof *x;
-    void *context, *queue, *still;
+    void *context, *queue, *still, *graph;
     int k, status;
     memset(&g, 0, sizeof g);
     memset(described, 0, sizeof described);
@@ -399,12 +401,31 @@ static int on_device(const char *how) {
     if (strcmp(how, "same") == 0) at[0] = at[1] + 16;
     if (strcmp(how, "odd") == 0) at[0] += 4;
     if (strcmp(how, "none") == 0) push(NULL);
-    status = looptune_call_on_device(codelet, &g, &n, at, described, 2, queue);
+    if (captured) {
+        DRIVER(begin, "cuStreamBeginCapture_v2", (void *, int));
+        begin(queue, 2);
+    }
+    for (k = 0, status = 0; k < (captured ? 1 : times); k++)
+        status |= looptune_call_on_device(codelet, &g, &n, at, described, 2, queue);
+    if (captured) {
+        DRIVER(end_capture, "cuStreamEndCapture", (void *, void **));
+        DRIVER(instantiate, "cuGraphInstantiateWithFlags", (void **, void *, unsigned long long));
+        DRIVER(destroy_graph, "cuGraphDestroy", (void *));
+        DRIVER(launch, "cuGraphLaunch", (void *, void *));
+        DRIVER(destroy, "cuGraphExecDestroy", (void *));
+        void *executable;
+        end_capture(queue, &graph);
+        instantiate(&executable, graph, 0);
+        destroy_graph(graph);
+        for (k = 0; k < times; k++) launch(executable, queue);
+        wait_for(queue);
+        destroy(executable);
+    }
     if (status == LOOPTUNE_OK) {
         printf("y is %s\n", right(y, n, 2, 0) ? "as before" : "changed");
         from(y, at[1], bytes, queue);
         wait_for(queue);
-        tell("on the device", status, y, n, 1);
+        tell("on the device", status, y, n, times);
     }
     current(&still);
     printf("%s; the context is %s\n", looptune_message(status), still == context ? "the same" : "another one");
@@ -435,7 +456,8 @@ int main(int argc, char **argv) {
     if (strcmp(mode, "aliased") == 0) result = aliased();
     if (strcmp(mode, "twice") == 0) result = read_twice();
     if (strcmp(mode, "many") == 0) result = many_arrays(times);
-    if (strcmp(mode, "device") == 0) result = on_device(which);
+    if (strcmp(mode, "device") == 0) result = on_device(which, times, 0);
+    if (strcmp(mode, "captured") == 0) result = on_device(which, times, 1);
     if (strcmp(mode, "late") == 0) {
         atexit(store_late);
         call(&axpy, n, 2, x, y, 0, LOOPTUNE_KEPT, 0, 1);

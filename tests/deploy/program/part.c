@@ -20,7 +20,7 @@ struct arguments {
 
 static const char ptx[] = "fake-ptx 80";
 static const struct looptune_image image = {80, 1, ptx, sizeof ptx};
-static const struct looptune_kernel kernel = {"axpy_default", "axpy", &image, 1, {256, 1, 1}, 0};
+static const struct looptune_kernel kernel = {"axpy_default", "axpy", &image, 1, {256, 1, 1}, 0, NULL};
 
 static int plan(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
     struct arguments g = *(const struct arguments *)arguments;

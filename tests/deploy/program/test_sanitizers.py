@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.wide, pytest.mark.skipif(shutil.which("g++") is None, 
 CALLS = (
     ("call", "1000"),
     ("call", "3000000", "steps"),
+    ("call", "1000", "steps", "4"),
     ("call", "1000", "beyond"),
     ("call", "1000", "saved"),
     ("call", "1000", "turned"),

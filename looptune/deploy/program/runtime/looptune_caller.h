@@ -46,8 +46,9 @@ LOOPTUNE_WEAK int looptune_call_on_device(struct looptune_codelet *codelet, cons
     if (status == LOOPTUNE_OK) {
         ch = chosen(state, run.device, sizes);
         tell_choice(state, ch, run.device, sizes);
+        run.record = record_of(state, &run);
         status = check_choice(&run, state, &ch, arguments, arrays);
-        if (status == LOOPTUNE_OK) status = run_plan(&run, ch.plan, arguments, arrays);
+        if (status == LOOPTUNE_OK) status = run_plan_again(&run, state, ch.plan, arguments, arrays);
         return_scratch(&run);
         if (status == LOOPTUNE_OK) count_run(state, ch);
     }

@@ -6,6 +6,7 @@ static int check_plan(struct looptune_run *run, looptune_plan plan, const void *
     int status;
     run->checking = 1;
     run->status = LOOPTUNE_OK;
+    begin_record(run->record);
     status = plan(run, arguments, at);
     if (run->status == LOOPTUNE_OK) run->status = status;
     run->checking = 0;
@@ -44,6 +45,13 @@ static int run_plan(struct looptune_run *run, looptune_plan plan, const void *ar
     status = plan(run, arguments, at);
     if (run->status == LOOPTUNE_OK) run->status = status;
     return run->status;
+}
+
+/* Run a plan that was checked, as a graph if it ran before. */
+static int run_plan_again(struct looptune_run *run, struct codelet_state *s, looptune_plan plan, const void *arguments,
+                          const looptune_address *at) {
+    if (replay(run, s, plan, arguments, at) || all.lost) return run->status;
+    return run_plan(run, plan, arguments, at);
 }
 
 /* Fetch what a call has written, to the arrays or to copies of them; `harmed` as in fetch. */
@@ -120,7 +128,7 @@ static int launch_all(struct call *c) {
     all.queued++;
     for (k = 0; k < c->count; k++)
         if (block_of(&c->bound[k])) block_of(&c->bound[k])->used = all.queued;
-    status = run_plan(&c->run, c->choice.plan, c->arguments, c->at);
+    status = run_plan_again(&c->run, s, c->choice.plan, c->arguments, c->at);
     if (status != LOOPTUNE_OK && !c->run.launched && !all.lost && by_default && c->choice.plan != by_default) {
         return_scratch(&c->run);
         use_default(s, &c->choice);
@@ -228,6 +236,7 @@ static int run_on_device(struct call *c) {
     c->run.own_stream = 1;
     c->run.arrays = c->arrays;
     c->run.array_count = c->count;
+    c->run.record = record_of(c->state, &c->run);
     status = run_bound(c);
     return_scratch(&c->run);
     for (k = 0; k < c->count; k++)

@@ -228,6 +228,8 @@ static int drop_oldest(void) {
     return oldest != NULL;
 }
 
+static int forget_graphs(void); /* see looptune_graphs.h */
+
 /* Memory of the device: one that was used before and is at most twice as large, else new memory. */
 static struct block *take(unsigned long long bytes) {
     struct block **link, **best = NULL, *b;
@@ -244,7 +246,7 @@ static struct block *take(unsigned long long bytes) {
     b = (struct block *)zeros(1, sizeof *b);
     b->bytes = bytes;
     error = cuda.allocate(&b->at, bytes);
-    while (error == CUDA_OUT_OF_MEMORY && (all.unused || drop_oldest())) {
+    while (error == CUDA_OUT_OF_MEMORY && (all.unused || forget_graphs() || drop_oldest())) {
         free_unused();
         error = all.lost ? error : cuda.allocate(&b->at, bytes);
     }

@@ -55,7 +55,16 @@ typedef void *cu_handle; /* of a context, stream, event, module or function */
     X(create_pool, "cuMemPoolCreate", (cu_handle *pool, const void *properties))                                     \
     X(set_pool_attribute, "cuMemPoolSetAttribute", (cu_handle pool, int attribute, void *value))                     \
     X(allocate_in_pool, "cuMemAllocFromPoolAsync",                                                                   \
-      (looptune_address *at, size_t bytes, cu_handle pool, cu_handle stream))
+      (looptune_address *at, size_t bytes, cu_handle pool, cu_handle stream))                                        \
+    X(is_captured, "cuStreamIsCapturing", (cu_handle stream, int *status))                                           \
+    X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", (int *mode))                                       \
+    X(begin_capture, "cuStreamBeginCapture_v2", (cu_handle stream, int mode))                                        \
+    X(end_capture, "cuStreamEndCapture", (cu_handle stream, cu_handle *graph))                                       \
+    X(instantiate, "cuGraphInstantiateWithFlags",                                                                    \
+      (cu_handle *executable, cu_handle graph, unsigned long long flags))                                            \
+    X(destroy_graph, "cuGraphDestroy", (cu_handle graph))                                                            \
+    X(launch_graph, "cuGraphLaunch", (cu_handle executable, cu_handle stream))                                       \
+    X(destroy_executable, "cuGraphExecDestroy", (cu_handle executable))
 
 #define MEMBER(name, symbol, parameters) int(*name) parameters;
 static struct { DRIVER_FUNCTIONS(MEMBER) NEWER_DRIVER_FUNCTIONS(MEMBER) } cuda;
@@ -64,6 +73,9 @@ static struct { DRIVER_FUNCTIONS(MEMBER) NEWER_DRIVER_FUNCTIONS(MEMBER) } cuda;
 enum {
     CUDA_OUT_OF_MEMORY = 2,
     CUDA_FIRST_OF_CAPTURE = 900,    /* what is not allowed while a stream is captured */
+    CUDA_LAST_OF_CAPTURE = 910,     /* …, or not possible with a graph */
+    CAPTURE_OF_THREAD = 1,          /* CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: other threads may do anything */
+    CAPTURE_RELAXED = 2,            /* CU_STREAM_CAPTURE_MODE_RELAXED: and this one */
     MOST_THREADS_PER_BLOCK = 0,     /* CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK */
     MOST_DYNAMIC_SHARED = 8,        /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
     MULTIPROCESSORS = 16,           /* CU_DEVICE_ATTRIBUTE_… */
@@ -139,6 +151,22 @@ struct ran {
     struct ran *next;
 };
 
+/* The launches of a call: kernels, grids, parameters, and memory that is set, one after the other. `whole`: all of them
+   are in it, and a graph can replace them. */
+struct record {
+    unsigned char *bytes;
+    size_t length, room;
+    int launches, whole;
+};
+
+/* A record of a codelet that was launched, and the graph of it once it was launched twice. */
+struct graph {
+    struct record record;
+    unsigned long long context, used; /* `used`: the number of the last call */
+    cu_handle executable;
+};
+enum { GRAPHS = 4 };
+
 /* The events of a call: around its copies to the device, and around its launches. */
 enum { SENDING, SENT, LAUNCHING, LAUNCHED, EVENTS };
 
@@ -157,6 +185,9 @@ struct codelet_state {
     struct choice choice;
     unsigned long compared, differing, widened;
     double worst; /* error over tolerance */
+    struct graph graphs[GRAPHS];
+    unsigned long replayed;
+    int without_graphs; /* they did not work */
     struct codelet_state *next;
 };
 
@@ -178,7 +209,7 @@ static struct {
     pid_t process;
     int used_in_parent; /* CUDA cannot be used in this process: its parent used it */
     int used_threads;   /* loops ran, with OpenMP where they are parallel */
-    int verbose, timed, check;
+    int verbose, timed, check, graphs;
     int left;
     enum opened driver, own_device;
     char unavailable[300]; /* why */
@@ -205,7 +236,8 @@ static struct {
     struct loaded_kernel *kernels[256];
     struct codelet_state *codelets;
     struct checked *checked;
-    unsigned long long calls;
+    struct record record; /* of the call that runs */
+    unsigned long long calls, recorded;
     unsigned long long loaded_bytes, stored_bytes; /* by data directives */
     double loaded_seconds, stored_seconds;
     char reason[300]; /* of the last status that is not LOOPTUNE_OK */
@@ -222,6 +254,7 @@ struct looptune_run {
     struct block *scratch, *next_scratch;
     const struct looptune_array *arrays;
     int array_count;
+    struct record *record; /* where a check notes the launches, NULL for nowhere */
 };
 
 static double now(void) {
@@ -345,6 +378,7 @@ static void set_up(void) {
         all.verbose = enabled("LOOPTUNE_VERBOSE");
         all.timed = all.verbose || (getenv("LOOPTUNE_REPORT") && *getenv("LOOPTUNE_REPORT"));
         all.check = enabled("LOOPTUNE_CHECK");
+        all.graphs = !getenv("LOOPTUNE_GRAPHS") || strcmp(getenv("LOOPTUNE_GRAPHS"), "0") != 0;
         pthread_atfork(before_fork, after_fork, in_child);
         atexit(at_exit);
     }

@@ -108,7 +108,10 @@ LOOPTUNE_WEAK int looptune_launch(struct looptune_run *run, const struct looptun
                                      "2147483647 x 65535 x 65535", kernel->name, x, y, z);
     k = loaded(kernel, run);
     if (k->status != LOOPTUNE_OK) return run->status = k->status;
-    if (run->checking) return LOOPTUNE_OK;
+    if (run->checking) {
+        record_launch(run, kernel, (unsigned long long)x, (unsigned long long)y, (unsigned long long)z, arguments);
+        return LOOPTUNE_OK;
+    }
     return launched(run, cuda.launch(k->function, (unsigned)x, (unsigned)y, (unsigned)z, b[0], b[1], b[2],
                                      kernel->shared_bytes, run->stream, arguments, NULL), "cuLaunchKernel");
 }
@@ -128,6 +131,7 @@ LOOPTUNE_WEAK int looptune_launch_together(struct looptune_run *run, const struc
         if (fit < each)
             run->status = because(LOOPTUNE_BAD_GRID, "%s needs %d blocks at one time on every multiprocessor, %d fit",
                                   kernel->name, each, fit);
+        record_launch(run, kernel, (unsigned long long)each, 0, 0, arguments);
         return run->status;
     }
     return launched(run, cuda.launch_together(k->function, (unsigned)(each * run->device->multiprocessors), 1, 1, b[0],
@@ -203,6 +207,7 @@ LOOPTUNE_WEAK looptune_address looptune_scratch(struct looptune_run *run, unsign
         b->next = NULL;
         for (end = &run->scratch; *end; end = &(*end)->next) {}
         *end = b;
+        if (zeroed) record_launch(run, NULL, b->at, bytes, 0, NULL);
         return b->at;
     }
     b = run->next_scratch;

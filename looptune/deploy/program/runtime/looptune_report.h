@@ -10,7 +10,7 @@ static void forget_counts(void) {
         struct ran *r;
         for (r = s->ran; r; r = r->next) r->calls = 0;
         memset(s->on_host, 0, sizeof s->on_host);
-        s->on_device = s->compared = s->differing = 0;
+        s->on_device = s->compared = s->differing = s->replayed = 0;
         s->kernel_seconds = s->to_seconds = s->from_seconds = s->host_seconds = s->worst = 0;
         s->to_bytes = s->from_bytes = 0;
         s->sending = s->launching = 0;
@@ -32,6 +32,7 @@ static void report_codelet(const struct codelet_state *s) {
             say("%s (%s):   %s match, calls: %lu; %s%s", c->name, c->place, LEVELS[r->level], r->calls,
                 r->version ? "directives: " : "no directives",
                 !r->version ? "" : r->version->directives && *r->version->directives ? r->version->directives : "none");
+    if (s->replayed) say("%s (%s):   kernels launched as one graph, calls: %lu", c->name, c->place, s->replayed);
     for (k = 0; k <= LOOPTUNE_REFUSED; k++) on_host += s->on_host[k];
     if (on_host)
         say("%s (%s): calls on the host: %lu; the original loops %.3f ms", c->name, c->place, on_host,
@@ -97,6 +98,7 @@ static void close_device(void) {
             for (k = 0; k < EVENTS; k++)
                 if (s->events[k]) cuda.destroy_event(s->events[k]);
         }
+        forget_graphs();
         while (*link)
             if ((*link)->newer) {
                 put_back((*link)->memory);

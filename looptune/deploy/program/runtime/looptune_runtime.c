@@ -2,6 +2,7 @@
  *
  *     the driver        libcuda, opened when first needed; which errors leave the device usable
  *     the device        its context, one stream, pinned memory for transfers, memory that is used again
+ *     graphs            the launches of a call that is repeated, as one
  *     machine code      the best image of a kernel, loaded once
  *     arrays            copies of the host's arrays on the device, and which side is current
  *     selection         of the tuned version
@@ -39,6 +40,7 @@ extern "C" {
 
 #include "looptune_driver.h"
 #include "looptune_device.h"
+#include "looptune_graphs.h"
 #include "looptune_machine_code.h"
 #include "looptune_arrays.h"
 #include "looptune_selection.h"

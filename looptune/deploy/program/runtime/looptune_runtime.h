@@ -9,7 +9,7 @@
  * runs the original loops, since what CUDA had set up is its parent's.
  *
  * Environment: LOOPTUNE_VERBOSE=1 (what ran where, and why), LOOPTUNE_CHECK=1 (compare each call with the original
- * loops), LOOPTUNE_DEVICE=none|0|1|...
+ * loops), LOOPTUNE_DEVICE=none|0|1|..., LOOPTUNE_GRAPHS=0 (launch kernels one after the other)
  *
  * Compile looptune_runtime.c as C99 or C++, and link with -ldl -lpthread -lm.
  */
@@ -61,6 +61,7 @@ struct looptune_kernel {
     int image_count;
     unsigned block[3];                      /* threads */
     unsigned shared_bytes;                  /* dynamic shared memory, 0 for none */
+    const unsigned char *parameters;        /* their sizes in bytes, and 0; NULL if they are not known */
 };
 
 struct looptune_run;                        /* one call on a device, while it runs */

@@ -1,6 +1,6 @@
 /* A libcuda.so.1 without a GPU: what looptune_runtime.c calls, with the rules that it has to keep.
  *
- * Work of a stream is deferred until something waits for it. Memory of a device lies between guard pages, and nobody
+ * Built with -DWITHOUT_GRAPHS it is a driver that has no graphs. Work of a stream is deferred until something waits for it. Memory of a device lies between guard pages, and nobody
  * can touch it but a copy or a kernel while it runs. Kernels are functions launch_SYMBOL of $FAKE_CUDA_KERNELS.
  *
  *   FAKE_CUDA_DEVICES=1  FAKE_CUDA_NAME="NVIDIA H200"  FAKE_CUDA_MULTIPROCESSORS=132  FAKE_CUDA_CAPABILITY=90
@@ -50,21 +50,22 @@ struct work {
     unsigned long long number; /* of the record of the event */
     struct work *next;
 };
-struct stream { struct context *context; struct work *first, **last; };
+struct graph { struct work *first, **last; struct context *context; int nodes; };
+struct stream { struct context *context; struct work *first, **last; struct graph *captured; pthread_t by; };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct memory memories[4096];
-static int memory_count, modules, streams, events, broken, initialised;
+static int memory_count, modules, streams, events, graphs, broken, initialised;
 static size_t allocated;
 static struct context contexts[MOST_DEVICES];
 static struct { void *at; size_t bytes; } pinned[64];
 static struct function *functions;
-static struct stream default_stream = {NULL, NULL, &default_stream.first};
+static struct stream default_stream;
 static struct stream *all_streams[256];
 static pid_t owner;
 static double ticks;
 static __thread struct context *stack[16];
-static __thread int depth;
+static __thread int depth, captures;
 
 static void note(const char *format, ...) {
     const char *path = getenv("FAKE_CUDA_LOG");
@@ -204,13 +205,39 @@ static void drain_all(void) {
     drain(&default_stream);
 }
 
+/* Give a kernel a copy of its arguments. */
+static void set_arguments(struct work *w, void **arguments) {
+    const unsigned *sizes = w->function->sizes;
+    size_t total = 0;
+    int count = 0, k;
+    while (sizes[count]) total += (sizes[count++] + 15) / 16 * 16;
+    w->arguments = calloc((size_t)count + 1, sizeof(void *));
+    w->arguments[0] = calloc(1, total + 16);
+    for (k = 0; k < count; k++) {
+        if (k) w->arguments[k] = (char *)w->arguments[k - 1] + (sizes[k - 1] + 15) / 16 * 16;
+        memcpy(w->arguments[k], arguments[k], sizes[k]);
+    }
+}
+
 static struct work *queue(void *stream, int kind) {
     struct stream *s = stream ? (struct stream *)stream : &default_stream;
     struct work *w = calloc(1, sizeof *w);
     w->kind = kind;
+    if (!s->last) s->last = &s->first;
+    if (s->captured) {
+        if (kind != KERNEL && kind != SET) misuse("what a graph of kernels does not hold is captured");
+        *s->captured->last = w;
+        s->captured->last = &w->next;
+        s->captured->nodes++;
+        return w;
+    }
     *s->last = w;
     s->last = &w->next;
     return w;
+}
+
+static const char *captured(const void *stream) {
+    return stream && ((const struct stream *)stream)->captured ? "captured " : "";
 }
 
 /* All but the first stream, which a program makes first. */
@@ -325,6 +352,7 @@ CUresult cuStreamGetCtx(void *stream, void **context) {
 }
 CUresult cuStreamSynchronize(void *stream) {
     BEGIN(1);
+    if (*captured(stream)) misuse("a stream is waited for while it is captured");
     drain(stream ? (struct stream *)stream : &default_stream);
     note("wait");
     return end(broken);
@@ -332,6 +360,7 @@ CUresult cuStreamSynchronize(void *stream) {
 CUresult cuStreamDestroy_v2(void *stream) {
     int k;
     BEGIN(1);
+    if (*captured(stream)) misuse("a stream is destroyed while it is captured");
     drain((struct stream *)stream);
     for (k = 0; k < 256; k++)
         if (all_streams[k] == stream) all_streams[k] = NULL;
@@ -398,11 +427,118 @@ CUresult cuEventDestroy_v2(void *event) {
     return end(SUCCESS);
 }
 
+#ifndef WITHOUT_GRAPHS
+static struct work *copied(const struct work *w) {
+    struct work *n = malloc(sizeof *n);
+    *n = *w;
+    n->next = NULL;
+    if (w->function) set_arguments(n, w->arguments);
+    return n;
+}
+/* A graph with copies of these nodes; an executable one takes 256 bytes of the device for each. */
+static struct graph *new_graph(const struct work *first) {
+    struct graph *g = calloc(1, sizeof *g);
+    const struct work *w;
+    g->context = stack[depth - 1];
+    g->last = &g->first;
+    for (w = first; w; w = w->next) {
+        *g->last = copied(w);
+        g->last = &(*g->last)->next;
+        g->nodes++;
+    }
+    return g;
+}
+static void free_graph(struct graph *g) {
+    while (g->first) {
+        struct work *w = g->first;
+        g->first = w->next;
+        if (w->arguments) free(w->arguments[0]);
+        free(w->arguments);
+        free(w);
+    }
+    free(g);
+}
+CUresult cuStreamIsCapturing(void *stream, int *status) {
+    BEGIN(1);
+    *status = stream && ((struct stream *)stream)->captured ? 1 : 0;
+    return end(SUCCESS);
+}
+CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
+    static __thread int capture_mode;
+    int before = capture_mode;
+    BEGIN(1);
+    capture_mode = *mode;
+    *mode = before;
+    return end(SUCCESS);
+}
+CUresult cuStreamBeginCapture_v2(void *stream, int mode) {
+    struct stream *s = (struct stream *)stream;
+    BEGIN(1);
+    if (!s || s->captured) misuse("a stream is captured that cannot be");
+    if (mode < 1) misuse("other threads are kept from what they do");
+    s->captured = new_graph(NULL);
+    s->by = pthread_self();
+    captures++;
+    return end(SUCCESS);
+}
+CUresult cuStreamEndCapture(void *stream, void **graph) {
+    struct stream *s = (struct stream *)stream;
+    CUresult e = begin(__func__, 1);
+    if (!s->captured || !pthread_equal(s->by, pthread_self())) misuse("another thread ends a capture");
+    captures--;
+    *graph = e == SUCCESS ? s->captured : NULL;
+    if (e == SUCCESS)
+        graphs++;
+    else
+        free_graph(s->captured);
+    s->captured = NULL;
+    return end(e);
+}
+CUresult cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags) {
+    struct graph *g = (struct graph *)graph;
+    BEGIN(1);
+    if (flags) misuse("a graph has no flags");
+    if (allocated + 256 * (size_t)g->nodes > (size_t)setting("FAKE_CUDA_MEMORY", 1 << 30)) return end(NO_MEMORY);
+    *executable = new_graph(g->first);
+    allocated += 256 * (size_t)g->nodes;
+    return end(SUCCESS);
+}
+CUresult cuGraphDestroy(void *graph) {
+    BEGIN(1);
+    graphs--;
+    free_graph((struct graph *)graph);
+    return end(SUCCESS);
+}
+CUresult cuGraphLaunch(void *executable, void *stream) {
+    struct graph *g = (struct graph *)executable;
+    const struct work *w;
+    BEGIN(1);
+    if (g->context != stack[depth - 1]) misuse("a graph of another context is launched");
+    if (stream && ((struct stream *)stream)->captured) misuse("a graph is launched into a capture");
+    for (w = g->first; w; w = w->next) {
+        struct work *n = queue(stream, w->kind), *made = copied(w);
+        memcpy(n, made, sizeof *n);
+        n->next = NULL;
+        free(made);
+    }
+    note("graph %d", g->nodes);
+    return end(SUCCESS);
+}
+CUresult cuGraphExecDestroy(void *executable) {
+    BEGIN(1);
+    allocated -= 256 * (size_t)((struct graph *)executable)->nodes;
+    free_graph((struct graph *)executable);
+    note("forget graph");
+    return end(SUCCESS);
+}
+#endif
+
 static CUresult allocate(CUdeviceptr *at, size_t bytes) {
     size_t inner = (bytes + 255) / 256 * 256, pages = (inner + GUARD - 1) / GUARD * GUARD;
     struct memory *m;
     int k;
     if (bytes == 0) return INVALID_VALUE;
+    if (captures) misuse("memory is allocated during a capture");
     if (allocated + bytes > (size_t)setting("FAKE_CUDA_MEMORY", 1 << 30)) return NO_MEMORY;
     for (k = 0; k < memory_count && memories[k].used; k++) {}
     if (k == 4096) misuse("too many allocations");
@@ -545,7 +681,7 @@ CUresult cuMemsetD8Async(CUdeviceptr at, unsigned char value, size_t bytes, void
     w->device = at;
     w->value = value;
     w->bytes = bytes;
-    note("set %zu", bytes);
+    note("%sset %zu", captured(stream), bytes);
     return end(SUCCESS);
 }
 
@@ -621,8 +757,6 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function
 static CUresult launch(const char *how, struct function *f, const unsigned *grid, const unsigned *block, unsigned shared,
                        void *stream, void **arguments) {
     struct work *w;
-    size_t total = 0;
-    int count = 0, k;
     if (f->context != stack[depth - 1]) misuse("a kernel of another context is launched");
     if (!grid[0] || !grid[1] || !grid[2] || grid[0] > 2147483647u || grid[1] > 65535 || grid[2] > 65535)
         return INVALID_VALUE;
@@ -633,14 +767,8 @@ static CUresult launch(const char *how, struct function *f, const unsigned *grid
     memcpy(w->grid, grid, sizeof w->grid);
     memcpy(w->block, block, sizeof w->block);
     w->shared = shared;
-    while (f->sizes[count]) total += (f->sizes[count++] + 15) / 16 * 16;
-    w->arguments = calloc((size_t)count + 1, sizeof(void *));
-    w->arguments[0] = calloc(1, total + 16);
-    for (k = 0; k < count; k++) {
-        if (k) w->arguments[k] = (char *)w->arguments[k - 1] + (f->sizes[k - 1] + 15) / 16 * 16;
-        memcpy(w->arguments[k], arguments[k], f->sizes[k]);
-    }
-    note("%s %s %ux%ux%u %ux%ux%u %u", how, f->symbol, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared);
+    set_arguments(w, arguments);
+    note("%s%s %s %ux%ux%u %ux%ux%u %u", captured(stream), how, f->symbol, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared);
     return SUCCESS;
 }
 CUresult cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by, unsigned bz,
@@ -669,6 +797,7 @@ __attribute__((destructor)) static void say_what_is_left(void) {
     }
     for (k = 0; k < MOST_DEVICES; k++) retained += contexts[k].retained;
     for (k = 0; k < 64; k++) pinned_left += pinned[k].at != NULL;
+    if (graphs) note("misuse: %d graphs are left", graphs);
     note("left: %zu bytes, %d pinned, %d modules, %d streams, %d events, %d contexts", allocated, pinned_left, modules,
          streams, events, retained);
 }
