@@ -12,7 +12,8 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
@@ -27,7 +28,7 @@ from looptune.deploy.build import CPU, GPU
 from looptune.deploy.c_source import best_on
 from looptune.deploy.program.arguments import call_arguments
 from looptune.deploy.program.codelet_text import CodeletFile, CodeletRequest, codelet_file
-from looptune.deploy.program.command_line import CompilerCommand
+from looptune.deploy.program.command_line import CompilerCommand, library_files
 from looptune.deploy.program.edited_headers import EditedHeader, check_copied, edited_headers, mentions_codelets
 from looptune.deploy.program.edited_source import ReplacedCodelet, codelet_edits, edited_source
 from looptune.deploy.program.file_names import digest, identifier
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
 
 RUNTIME = "looptune_runtime.c"
 LIBRARIES = ("-lpthread", "-ldl", "-lm")
+
+_INSIDE = "LOOPTUNE_CC_INSIDE"
+"""The variable of the environment that has a 1 for each of these commands that runs another one."""
 
 Say = Callable[[str], object]
 
@@ -105,11 +109,19 @@ class ProgramBuild:
         Raises UsageError for files that are not there and options that do not fit each other.
         """
         self._check()
+        if self.command.stops == "-S":
+            self.warn(
+                "-S shows the assembly of the files as they are: nothing is replaced, --keep DIR keeps what is made"
+            )
+            return self.compile_plain()
+        if "-" in self.command.inputs:
+            self.warn("nothing of the standard input is replaced: write it into a file")
         command = (*_cc(), *self.command.with_first_files(dict.fromkeys(self.command.first_files, "")))
-        begin = macros_of(command) if self.command.sources else {}
+        with _inside():
+            begin = macros_of(command) if self.command.sources else {}
         if self.command.sources and not begin:
             self.warn(f"nothing is replaced: the C compiler does not list its macros ({shlex.join(command)} -dM -E)")
-            return _execute([*_cc(), *self._user_arguments(self.command.inputs)])
+            return _execute([*_cc(), *self.command.arguments])
         if self.options.openmp and self.command.sources and not _has_openmp():
             self.warn(f"the C compiler {_cc()[0]} has no library for OpenMP: the original loops run on one core")
             self.options = replace(self.options, openmp=False)
@@ -127,16 +139,14 @@ class ProgramBuild:
 
     def compile_plain(self) -> int:
         """Compile the program as it is, without codelets, and return the exit code of the C compiler."""
-        links = not self.command.stops and any(map(_has_runtime, self.command.inputs))
-        needed = self._libraries() if links else []
-        return _execute([*_cc(), *self._user_arguments(self.command.inputs), *needed])
+        links = not self.command.stops and any(map(_has_runtime, library_files(self.command)))
+        needed = ["-x", "none", *self._libraries()] if links else []
+        return _execute([*_cc(), *self.command.arguments, *needed])
 
     def _check(self) -> None:
         for source in self.command.sources:
             if not Path(source).is_file():
                 raise UsageError(f"no such file: {source}")
-        if self.command.stops == "-S":
-            raise UsageError("-S has no program to build: --keep DIR shows the generated files")
         if self.command.stops and self.options.library:
             raise UsageError(f"{self.command.stops} and --{self.options.library} exclude each other")
         if self.command.stops and self.command.output and len(self.command.sources) > 1:
@@ -349,19 +359,13 @@ class ProgramBuild:
         text.write_text(before + codelet.text)
         return text
 
-    def _user_arguments(self, inputs: Sequence[str]) -> list[str]:
-        stops = [self.command.stops] if self.command.stops else []
-        output = ["-o", self.command.output] if self.command.output else []
-        own = [*self.command.compiling, *self.command.dependencies]
-        return [*own, *stops, *self.command.linking, *inputs, *output]
-
     def _object(self, path: Path, temporary: Path) -> Path:
         if self.command.stops == "-c":
             return Path(self.command.output) if self.command.output else Path(path.with_suffix(".o").name)
         return temporary / f"{identifier(path.stem)}_{digest(path)}.o"
 
     def _plain(self, source: str, target: Path) -> int:
-        return _execute([*_cc(), *self.command.compiling, "-c", source, "-o", str(target)])
+        return _execute([*_cc(), *self.command.compiling, "-x", "c", "-c", source, "-o", str(target)])
 
     def _dependencies(self, source: str, target: Path) -> int:
         """Write the rules for make that -MD or -MMD asks for, of the source as the user has it."""
@@ -374,7 +378,7 @@ class ProgramBuild:
         options += [] if "-MF" in asked else ["-MF", str(name.with_suffix(".d"))]
         options += [] if {"-MT", "-MQ"} & {*asked} else ["-MT", str(target if self.command.stops else made)]
         kind = "-MM" if "-MMD" in asked else "-M"
-        return _execute([*_cc(), *self.command.compiling, kind, *options, source])
+        return _execute([*_cc(), *self.command.compiling, kind, *options, "-x", "c", source])
 
     def _source(self, own: GeneratedSource, folder: Path, temporary: Path, target: Path) -> int:
         """Compile a source file, its codelets and the runtime into one object."""
@@ -419,11 +423,9 @@ def _is_plain(unit: Unit) -> bool:
     )
 
 
-def _has_runtime(path: str) -> bool:
+def _has_runtime(path: Path) -> bool:
     """Tell whether an object or an archive contains the runtime of programs, which needs libraries."""
-    if not path.endswith((".o", ".a")) or not Path(path).is_file():
-        return False
-    return b"looptune_call" in Path(path).read_bytes()
+    return path.suffix in (".o", ".a") and path.is_file() and b"looptune_call" in path.read_bytes()
 
 
 def _write_runtime(folder: Path) -> None:
@@ -433,9 +435,26 @@ def _write_runtime(folder: Path) -> None:
             (folder / file.name).write_text(file.read_text())
 
 
+@contextmanager
+def _inside() -> Iterator[None]:
+    """Let what is run know that this command runs it: a script that CC names may run this command again."""
+    before = os.environ.get(_INSIDE, "")
+    os.environ[_INSIDE] = f"{before}1"
+    try:
+        yield
+    finally:
+        os.environ[_INSIDE] = before
+
+
 def _cc() -> list[str]:
-    """Return the C compiler: CC, unless that is this command, as in ``CC="looptune cc" make``; else gcc, else cc."""
-    given = shlex.split(os.environ.get("CC", ""))
+    """Return the C compiler: CC, unless that is this command, as in ``CC="looptune cc" make``; else gcc, else cc.
+
+    Raises UsageError if there is none, or if it runs this command.
+    """
+    inside = len(os.environ.get(_INSIDE, ""))
+    if inside > 1:
+        raise UsageError("the C compiler that looptune cc runs is looptune cc: set CC to another one")
+    given = shlex.split(os.environ.get("CC", "")) if not inside else []
     if given and not any(Path(word).name == "looptune" for word in given):
         return given
     found = shutil.which("gcc") or shutil.which("cc")
@@ -446,7 +465,8 @@ def _cc() -> list[str]:
 
 def _execute(command: Sequence[str]) -> int:
     try:
-        return subprocess.run(command, check=False).returncode
+        with _inside():
+            return subprocess.run(command, check=False).returncode
     except OSError as error:
         raise UsageError(f"cannot run the C compiler {command[0]}: {error.strerror}") from error
 
@@ -459,7 +479,8 @@ def _has_openmp() -> bool:
         text = Path(folder) / "empty.c"
         text.write_text("int main(void) { return 0; }\n")
         command = [*_cc(), "-fopenmp", str(text), "-o", str(text.with_suffix(""))]
-        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+        with _inside():
+            return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def execute_compiler(arguments: Sequence[str]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,11 +34,14 @@ _OF_LINKER = re.compile(
 class CompilerCommand:
     """A command line of a C compiler.
 
-    ``sources`` are the C files, as they are spelled; ``compiling`` are the options of compilation and ``linking`` those
-    of the linker, with ``inputs`` in their order: sources, objects, archives and libraries. ``output`` is the file that
-    -o names. ``dependencies`` are the options that write rules for make. ``stops`` is "-c", "-S", "-E" or "".
+    ``arguments`` are its words. ``sources`` are the C files, as they are spelled, also those that ``-x c`` makes C;
+    ``compiling`` are the options of compilation and ``linking`` those of the linker, with ``inputs`` in their order:
+    sources, objects, archives and libraries, and files of other languages with the ``-x`` around them. ``output`` is
+    the file that -o names. ``dependencies`` are the options that write rules for make. ``stops`` is "-c", "-S", "-E" or
+    "".
     """
 
+    arguments: tuple[str, ...]
     sources: tuple[str, ...]
     inputs: tuple[str, ...]
     compiling: tuple[str, ...]
@@ -91,7 +94,7 @@ def parse(arguments: Sequence[str]) -> CompilerCommand:
     linking: list[str] = []
     dependencies: list[str] = []
     folders: list[Path] = []
-    output = stops = ""
+    output = stops = language = ""
     items = _expanded(arguments)
     items = [part for item in items for part in _separated(item)]
     k = 0
@@ -109,9 +112,12 @@ def parse(arguments: Sequence[str]) -> CompilerCommand:
                 stops = item
             case _ if item.startswith("-o"):
                 output = item[2:]
+            case "-x":
+                language = "" if value == "none" else value
             case _ if not item.startswith("-") or item == "-":
-                inputs.append(item)
-                sources += [item] if item.endswith(".c") else []
+                is_source = item != "-" and (language == "c" or (not language and item.endswith(".c")))
+                inputs += [item] if is_source or not language else ["-x", language, item, "-x", "none"]
+                sources += [item] if is_source else []
             case _:
                 whole = [item + value] if item in _JOINED else [item, *([value] if needs else [])]
                 if whole[0].startswith("-l"):
@@ -126,18 +132,31 @@ def parse(arguments: Sequence[str]) -> CompilerCommand:
     if not inputs:
         raise UsageError("no input file: give the C files of a program, as for gcc")
     return CompilerCommand(
-        tuple(sources), tuple(inputs), tuple(compiling), tuple(linking), tuple(folders), tuple(dependencies), output,
-        stops,
+        tuple(items), tuple(sources), tuple(inputs), tuple(compiling), tuple(linking), tuple(folders),
+        tuple(dependencies), output, stops,
     )  # fmt: skip
 
 
 def is_question(arguments: Sequence[str]) -> bool:
-    """Tell whether a command line builds nothing: it asks the compiler about itself, or for preprocessed text."""
-    asks = re.compile(r"--version$|--target-help$|-dump|-print-|-###$|-E$|-MM?$")
+    """Tell whether a command line builds nothing: it asks about the compiler, for preprocessed text or errors."""
+    asks = re.compile(r"--version$|--target-help$|-dump|-print-|-###$|-E$|-MM?$|-fsyntax-only$")
     pairs = itertools.pairwise(("", *arguments))
     return any(asks.match(item) is not None and before != "-Xlinker" for before, item in pairs) or (
         "-v" in arguments and all(item.startswith("-") for item in arguments)
     )
+
+
+def library_files(command: CompilerCommand) -> Iterator[Path]:
+    """Yield the objects and archives that a command links, also those that ``-l`` finds in a folder of ``-L``."""
+    folders = [Path(option[2:]) for option in command.linking if option.startswith("-L")]
+    for item in command.inputs:
+        if not item.startswith("-l"):
+            yield Path(item)
+            continue
+        names = [f"lib{item[2:]}.so", f"lib{item[2:]}.a"]
+        found = next((f / name for f in folders for name in names if (f / name).is_file()), None)
+        if found is not None:
+            yield found
 
 
 def _expanded(arguments: Sequence[str]) -> list[str]:
@@ -153,8 +172,8 @@ def _expanded(arguments: Sequence[str]) -> list[str]:
 
 
 def _separated(item: str) -> list[str]:
-    """Return ``-includeFILE`` as two words, and any other argument as it is."""
-    found = re.fullmatch(r"-(include|imacros)([^-].*)", item, re.DOTALL)
+    """Return ``-includeFILE`` and ``-xLANGUAGE`` as two words each, and any other argument as it is."""
+    found = re.fullmatch(r"-(include|imacros|x)([^-].*)", item, re.DOTALL)
     return [item] if found is None else [f"-{found[1]}", found[2]]
 
 

@@ -77,7 +77,27 @@ def test_arguments_in_files(tmp_path: Path) -> None:
 
 def test_commands_that_build_nothing() -> None:
     """What asks the compiler about itself, or for preprocessed text, is its own affair."""
-    for words in (["--version"], ["-v"], ["-dumpmachine"], ["a.c", "-E", "-P"], ["-MM", "a.c"], ["-print-search-dirs"]):
+    for words in (["--version"], ["-v"], ["-dumpmachine"], ["a.c", "-E", "-P"], ["-MM", "a.c"], ["-print-search-dirs"],
+                  ["-fsyntax-only", "a.c"]):  # fmt: skip
         assert is_question(words), words
     for words in (["a.c", "-v"], ["a.c", "-Xlinker", "-E"], ["a.c", "-MMD", "-c"], []):
         assert not is_question(words), words
+
+
+def test_the_language_of_inputs() -> None:
+    """``-x`` is for the files behind it: C is read whatever its name, other languages stay as they are."""
+    said = parse(["a.c", "-x", "c", "b.txt", "-", "-x", "c++", "d.c", "-x", "none", "e.c", "-xc", "f.txt"])
+    assert said.sources == ("a.c", "b.txt", "e.c", "f.txt")
+    assert said.inputs[2:10] == ("-x", "c", "-", "-x", "none", "-x", "c++", "d.c")
+    assert said.compiling == ()
+    assert said.arguments[1:4] == ("-x", "c", "b.txt")
+
+
+def test_files_that_are_included_first(tmp_path: Path) -> None:
+    """Those that a folder of the program has, and not those of the system, can be replaced by others."""
+    (tmp_path / "a.h").write_text("")
+    said = parse(["a.c", f"-I{tmp_path}", "-include", "a.h", "-includemath.h", "-O1", "-imacros", "m.h"])
+    assert said.first_files == {"a.h": tmp_path / "a.h"}
+    own = (f"-I{tmp_path}", "-include", "b.h", "-include", "math.h", "-O1", "-imacros", "m.h")
+    assert said.with_first_files({"a.h": "b.h"}) == own
+    assert said.with_first_files({"a.h": ""}) == (own[0], *own[3:])

@@ -84,6 +84,29 @@ def test_files_of_every_kind(name: str, ends: str, mark: str, tmp_path: Path) ->
     assert "calls on the host: 1" in printed(tmp_path, "own", LOOPTUNE_VERBOSE="1")
 
 
+@pytest.mark.wide
+def test_inputs_of_every_kind(tmp_path: Path) -> None:
+    """Files that -x makes C, an archive that -l finds, and what compiles nothing: as gcc does it, and not silently."""
+    main = "#include <stdio.h>\nvoid scale(int, double *);\nint main(void)\n{ double x[2] = {1, 2}; scale(2, x); "
+    (tmp_path / "main.c").write_text(f'{main}printf("%g\\n", x[1]); return 0; }}\n')
+    (tmp_path / "scale.txt").write_text(SCALE)
+    (tmp_path / "scale.c").write_text(SCALE)
+    for words in (["-x", "c", "scale.txt", "main.c"], ["main.c", "-xc", "scale.txt", "-x", "none", "-lm"]):
+        made = looptune("cc", "-w", "--arch", "none", *words, "-o", "own", cwd=tmp_path)
+        assert (made.code, made.err) == (0, "")
+        assert "scale (scale.txt:3): calls on the host: 1" in printed(tmp_path, "own", LOOPTUNE_VERBOSE="1")
+    assert looptune("cc", "-w", "--arch", "none", "-c", "scale.c", cwd=tmp_path).code == 0
+    subprocess.run(["ar", "rcs", "libs.a", "scale.o"], cwd=tmp_path, check=True)
+    made = looptune("cc", "-w", "--arch", "none", "main.c", "-L.", "-ls", "-o", "own", cwd=tmp_path)
+    assert (made.code, made.err) == (0, "")
+    assert printed(tmp_path, "own") == "4\n"
+    assert looptune("cc", "-w", "-fsyntax-only", "scale.c", cwd=tmp_path).code == 0
+    made = looptune("cc", "-w", "-S", "scale.c", cwd=tmp_path)
+    assert made.code == 0
+    assert "-S shows the assembly of the files as they are" in made.err
+    assert "scale:" in (tmp_path / "scale.s").read_text()
+
+
 def test_lines_that_the_text_numbers(tmp_path: Path) -> None:
     """A text that a generator wrote keeps the numbers and the names that it gives to its lines."""
     (tmp_path / "a.c").write_text(

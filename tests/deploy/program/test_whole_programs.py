@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -305,6 +306,26 @@ def test_a_makefile_whose_compiler_is_looptune(tmp_path: Path, monkeypatch: pyte
     assert subprocess.run([tmp_path / "a"]).returncode == 4
 
 
+@pytest.mark.wide
+def test_a_compiler_that_runs_this_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script that runs it may be CC, as for CMake: gcc is the compiler then. A gcc that runs it is refused."""
+    (tmp_path / "a.c").write_text("int main(void) { return 4; }\n")
+    script = tmp_path / "bin" / "gcc"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m looptune cc "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("CC", str(script))
+    done = subprocess.run([script, "a.c", "-o", "a"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert subprocess.run([tmp_path / "a"]).returncode == 4
+    monkeypatch.delenv("CC")
+    monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 2
+    assert "the C compiler that looptune cc runs is looptune cc: set CC to another one" in done.stderr
+
+
 def test_a_file_without_codelets_is_compiled_as_it_is(tmp_path: Path) -> None:
     """Nothing is added to it."""
     (tmp_path / "a.c").write_text("int main(void) { return 3; }\n")
@@ -321,7 +342,6 @@ def test_a_file_without_codelets_is_compiled_as_it_is(tmp_path: Path) -> None:
         (("a.c", "--kernel", "g"), "no codelet g in a.c: it has f"),
         (("a.c", "--kernel"), "--kernel needs a value"),
         (("a.c", "--arch", "sm_1"), "unknown architecture 'sm_1' in --arch"),
-        (("a.c", "-S"), "-S has no program to build"),
         (("a.c", "-o"), "-o needs a value"),
         (("a.c", "-c", "--shared"), "-c and --shared exclude each other"),
         (("a.c", "--static", "-o", "x.a"), "--static writes libNAME.a, and -o is x.a"),
