@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from looptune.core.source import Span
     from looptune.schedule.directive_lines import DirectiveLine
 
-EXCLUSIVE = ({"unroll", "tile", "fullunroll"}, {"parallel", "noparallel"})
-"""Directives of which a loop has one: a placed one takes the place of the file's."""
-
 Id = tuple[int, int]
 """A loop's number and its piece, 0 where it is whole."""
 
@@ -66,13 +63,7 @@ class BoundDirective:
 
     @property
     def kinds(self) -> frozenset[str]:
-        return replaced_kinds(self.directive)
-
-
-def replaced_kinds(directive: Directive) -> frozenset[str]:
-    """Return the names of the directives that this one replaces."""
-    name = directive.name.lower()
-    return frozenset(next((group for group in EXCLUSIVE if name in group), {name}))
+        return directives.replaced_names(self.directive)
 
 
 def applies(directive: Directive, target: str) -> bool:
@@ -103,9 +94,9 @@ def bind(
             given += [_Given(f, p.directive, 2 if "." in p.loop else 1) for f in here]
     best: dict[tuple[Id, frozenset[str]], int] = {}
     for g in given:
-        key = (identity(g.loop), replaced_kinds(g.directive))
+        key = (identity(g.loop), directives.replaced_names(g.directive))
         best[key] = max(g.rank, best.get(key, g.rank))
-    kept = [g for g in given if g.rank == best[identity(g.loop), replaced_kinds(g.directive)]]
+    kept = [g for g in given if g.rank == best[identity(g.loop), directives.replaced_names(g.directive)]]
     bound = _taken_apart(_uncovered(kept))
     _exclude(bound, loops)
     place = {identity(f): k for k, f in enumerate(loops)}
@@ -115,11 +106,11 @@ def bind(
 def _uncovered(given: Sequence[_Given]) -> list[_Given]:
     """Return the directives of the file without those that a directive from outside replaces."""
     over = {
-        (identity(loop), replaced_kinds(g.directive))
+        (identity(loop), directives.replaced_names(g.directive))
         for g in given if g.rank > 0 and directives.find(g.directive).applies_to_nested
         for loop in walk_stmts((g.loop,)) if isinstance(loop, (Loop, While))
     }  # fmt: skip
-    return [g for g in given if g.rank > 0 or (identity(g.loop), replaced_kinds(g.directive)) not in over]
+    return [g for g in given if g.rank > 0 or (identity(g.loop), directives.replaced_names(g.directive)) not in over]
 
 
 def _taken_apart(given: Sequence[_Given]) -> list[BoundDirective]:
@@ -157,7 +148,7 @@ def _exclude(bound: Sequence[BoundDirective], loops: Sequence[Loop | While]) -> 
     counted = {identity(f): f for f in loops if isinstance(f, Loop)}
     seen: set[tuple[Id, frozenset[str]]] = set()
     for b in bound:
-        if b.loop[0] in whiles and b.transform.name != "noparallel":
+        if b.loop[0] in whiles and not b.transform.fits_while:
             raise DirectiveError(
                 f"{b.transform.name} needs a counted loop, and this one runs as a while loop: write for (i = a; i < n; "
                 "i += s) with a bound of the type of i, and change i nowhere else", b.directive.span,

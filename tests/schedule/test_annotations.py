@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import looptune
-from looptune.ir.nodes import Annotation, Annotations, Const, Loop, Node, Var
+from looptune.ir.nodes import Annotation, Annotations, Const, Directive, Loop, Node, Var
 from looptune.ir.rewrite import substitute
 from looptune.schedule import directives
 from looptune.schedule.directives import base
@@ -81,6 +81,13 @@ def test_two_files_name_a_directive_without_annotation(word: str) -> None:
     names = {own.__module__, own.__name__, f"'{word}'"}
     files = {path for path, found in names_by_file().items() if names & found}
     assert files <= {f"schedule/directives/{word}.py", "schedule/directives/__init__.py"}
+
+
+def test_binding_names_no_directive() -> None:
+    """A class says which directives exclude each other, and which are for while loops."""
+    assert not names_by_file()["schedule/binding.py"] & {f"'{t.name}'" for t in directives.ALL}
+    assert directives.replaced_names(Directive("Tile", ())) == {"fullunroll", "tile", "unroll"}
+    assert directives.replaced_names(Directive("permute", ())) == {"permute"}
 
 
 def test_a_loop_has_few_fields() -> None:

@@ -130,6 +130,17 @@ def find(directive: Directive) -> type[Transform]:
     raise DirectiveError(f"unknown directive '{directive.name}'{hint}", directive.span)
 
 
+def replaced_names(directive: Directive) -> frozenset[str]:
+    """Return the names of the directives of which a loop takes one, this one or another; mostly its own alone."""
+    return _exclusive(find(directive))
+
+
+@cache
+def _exclusive(cls: type[Transform]) -> frozenset[str]:
+    group = cls.exclusive_group
+    return frozenset(t.name for t in ALL if group and t.exclusive_group == group) or frozenset({cls.name})
+
+
 @cache
 def _renamed() -> Mapping[str, str]:
     """Return the former names of directives, each with the present one."""

@@ -234,6 +234,10 @@ class Transform(ABC):
     """It is for a loop that reduces."""
     first_of_loop: ClassVar[bool] = False
     """Of several directives for one loop it is the first, whichever line stands first."""
+    exclusive_group: ClassVar[str] = ""
+    """A loop takes one directive of a group; one that is given outside of the file replaces that of the file."""
+    fits_while: ClassVar[bool] = False
+    """It is for ``while`` loops too."""
     applies_to_nested: ClassVar[bool] = False
     """It is for the loops in its loop too, where they have none of their own."""
     assumes: ClassVar[str] = ""

@@ -36,6 +36,7 @@ class FullUnroll(Transform):
     name: ClassVar = "fullunroll"
     syntax: ClassVar = "fullunroll"
     stage: ClassVar = "loop"
+    exclusive_group: ClassVar = "copies of the body"
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:

@@ -49,6 +49,7 @@ class Parallel(Transform):
     name: ClassVar = "parallel"
     syntax: ClassVar = "parallel [, team] [, reduce(OP:VARIABLE, ...)] [, private(VARIABLE, ...)] [, assume]"
     stage: ClassVar = "mode"
+    exclusive_group: ClassVar = "mode"
     former: ClassVar = {"trust": "assume"}
 
     assume: bool = False
@@ -92,6 +93,8 @@ class NoParallel(Transform):
     name: ClassVar = "noparallel"
     syntax: ClassVar = "noParallel [, team]"
     stage: ClassVar = "mode"
+    exclusive_group: ClassVar = "mode"
+    fits_while: ClassVar = True
 
     team: bool = False
 

@@ -53,6 +53,7 @@ class Tile(Transform):
     name: ClassVar = "tile"
     syntax: ClassVar = "tile LOOP:SIZE [, LOOP:SIZE ...]"
     stage: ClassVar = "loop"
+    exclusive_group: ClassVar = "copies of the body"
 
     sizes: tuple[tuple[str, int], ...]
     """(loop, size) pairs, outermost first; the name "" is the loop the directive stands before."""

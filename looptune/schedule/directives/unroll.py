@@ -58,6 +58,7 @@ class Unroll(Transform):
         "unroll U [, contiguous | split [, vector R]] [, remainder | guarded | noremainder] [, jam | noJam]"
     )
     stage: ClassVar = "loop"
+    exclusive_group: ClassVar = "copies of the body"
     former: ClassVar = {"runs": "vector"}
 
     factor: int

@@ -16,7 +16,7 @@ from looptune.core.errors import DirectiveError
 from looptune.ir.nodes import Codelet, Loop, While
 from looptune.ir.rewrite import walk_stmts
 from looptune.schedule import directives
-from looptune.schedule.binding import EXCLUSIVE, original_loops_at
+from looptune.schedule.binding import original_loops_at
 from looptune.schedule.directive_lines import DirectiveLine, current_words
 from looptune.tune.space import space, template
 
@@ -53,5 +53,4 @@ def _decides(p: DirectiveLine, c: PragmaChoices, codelet: Codelet) -> bool:
     inner = walk_stmts(addressed) if directives.find(p.directive).applies_to_nested else addressed
     on = any(f.number == c.loop for f in inner if isinstance(f, (Loop, While)))
     words = set(map(directives.current_name, re.findall(r"[a-z]+", c.text.lower())))
-    kinds = next((kinds for kinds in EXCLUSIVE if p.directive.name in kinds), {p.directive.name})
-    return on and bool(words & kinds)
+    return on and not words.isdisjoint(directives.replaced_names(p.directive))
