@@ -9,6 +9,7 @@ import pytest
 
 from tests.helpers.host_kernels import write_fake_driver
 from tests.helpers.runtime_programs import FREED, Programs
+from tests.helpers.whole_programs import agrees, build
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs gcc and g++")
 STEPS = ("call", "1000", "steps")
@@ -122,3 +123,34 @@ def test_streams_of_a_caller(programs: Programs) -> None:
     ran = programs.right("captured", "1000", "axpy", "3")
     assert (ran.count("captured launch"), ran.count("graph 1")) == (1, 3)
     assert ran.count("misuse") == 0
+
+
+@pytest.mark.wide
+def test_a_program(tmp_path: Path, driver: Path) -> None:
+    """What looptune cc writes says how large the parameters of kernels are, so that their launches can be a graph."""
+    (tmp_path / "main.c").write_text("""#include <stdio.h>
+#pragma hmpp steps codelet, args[x].io=inout, args[y].io=inout
+static void steps(int n, int t, double a, double *x, double *y)
+{
+    for (int k = 0; k < t; k++) {
+        for (int i = 1; i < n; i++)
+            y[i] = x[i - 1] * a + k;
+        for (int i = 1; i < n; i++)
+            x[i] = y[i];
+    }
+}
+int main(void)
+{
+    static double x[300], y[300];
+    for (int i = 0; i < 300; i++) x[i] = i;
+    for (int k = 0; k < 8; k++) {
+#pragma hmpp steps callsite
+        steps(k < 5 ? 300 : 200, 4, .5, x, y);
+        printf("%g\\n", x[7]);
+    }
+}
+""")
+    program = build([tmp_path / "main.c"], tmp_path, driver)
+    agrees(program)
+    ran = program.on_device()
+    assert (ran.count("launch") % 2, ran.count("graph")) == (0, 6)
