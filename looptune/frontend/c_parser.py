@@ -223,29 +223,38 @@ class _Reader:
         if node.name is None:
             self.inner.append(CGenerator().visit(node))
             return ()
-        flat = isinstance(kind, s.ArrayOf) and isinstance(kind.of, s.Basic)
-        init = None if node.init is None else self.initialiser(node.init, flat=flat)
+        init = None if node.init is None else self.initialiser(node.init, kind)
         if isinstance(kind, s.Struct) and isinstance(node.init, c_ast.InitList):
             init = self.struct_values(node.init, kind)
         static = "static" in node.storage
         const = "const" in node.quals or "constexpr" in node.storage
-        if isinstance(kind, s.ArrayOf) and kind.extent is None and isinstance(init, s.InitializerList):
+        if isinstance(kind, s.ArrayOf) and kind.extent is None and _has_each(init, kind):
+            assert isinstance(init, s.InitializerList)
             kind = replace(kind, extent=s.Number(str(len(init.parts))))
         return (s.Declare(node.name, kind, init, static, const, c=as_written(node), span=self.span(node)),)
 
-    def in_order(self, exprs: Sequence[Any]) -> tuple[s.Expr | s.InitializerList, ...]:
-        """Return the parts of an initialiser list, with zeros before those that name an element further on."""
+    def in_order(self, exprs: Sequence[Any], of: s.Type) -> tuple[s.Expr | s.InitializerList, ...]:
+        """Return the parts of the list of an array of ``of``, with zeros before those that name an element further on.
+
+        Where the elements are rows, those before have braces of their own, as parts without them are not counted.
+        """
         found: list[s.Expr | s.InitializerList] = []
         for e in exprs:
             named = e.name if isinstance(e, c_ast.NamedInitializer) else []
-            if [type(n) for n in named] == [c_ast.ArrayDesignator] and isinstance(named[0].expr, c_ast.Constant):
+            counted = isinstance(of, s.Basic) or all(isinstance(part, s.InitializerList) for part in found)
+            if (
+                counted
+                and [type(n) for n in named] == [c_ast.ArrayDesignator]
+                and isinstance(named[0].expr, c_ast.Constant)
+            ):
                 text, span = named[0].expr.value, self.span(named[0].expr)
                 place = int((character if text.startswith("'") else integer)(text, span).value)
                 if len(found) <= place < _MOST_PARTS:
-                    found += [s.Number("0", span=span)] * (place - len(found))
-                    found.append(self.initialiser(e.expr))
+                    blank = s.Number("0", span=span) if isinstance(of, s.Basic) else s.InitializerList((), span=span)
+                    found += [blank] * (place - len(found))
+                    found.append(self.initialiser(e.expr, of))
                     continue
-            found.append(self.initialiser(e))
+            found.append(self.initialiser(e, of))
         return tuple(found)
 
     def struct_values(self, node: Any, kind: s.Struct) -> s.InitializerList:
@@ -271,14 +280,15 @@ class _Reader:
         every = [found.pop(n, zero if isinstance(types[n], s.Basic) else blank) for n in names[: last + 1]]
         return s.InitializerList((*every, *found.values()), span=self.span(node))
 
-    def initialiser(self, node: Any, *, flat: bool = False) -> s.Expr | s.InitializerList:
-        """Return what a variable is initialised with; ``flat``: it is an array of numbers."""
+    def initialiser(self, node: Any, kind: s.Type | None = None) -> s.Expr | s.InitializerList:
+        """Return what a variable, an element or a row of the type ``kind`` is initialised with."""
         if isinstance(node, c_ast.NamedInitializer):
             inner = self.initialiser(node.expr)
             return s.Unsupported("a designated initialiser", "the values in order, zeros included", (), span=inner.span)
         if isinstance(node, c_ast.InitList):
             exprs = node.exprs or ()
-            parts = self.in_order(exprs) if flat else tuple(self.initialiser(e) for e in exprs)
+            of = kind.of if isinstance(kind, s.ArrayOf) and _is_of_numbers(kind) else None
+            parts = tuple(self.initialiser(e) for e in exprs) if of is None else self.in_order(exprs, of)
             return s.InitializerList(parts, span=self.span(node))
         return self.expr(node)
 
@@ -560,6 +570,19 @@ class _Reader:
                 return statement_expression(self.block(node), parts, span)
             case _:
                 return s.Unsupported("this expression", "plain arithmetic", parts, span=span)
+
+
+def _is_of_numbers(kind: s.ArrayOf) -> bool:
+    """Tell whether the elements are numbers or rows of numbers."""
+    return _is_of_numbers(kind.of) if isinstance(kind.of, s.ArrayOf) else isinstance(kind.of, s.Basic)
+
+
+def _has_each(init: s.Expr | s.InitializerList | None, kind: s.ArrayOf) -> bool:
+    """Tell whether an array is initialised with a list that has a part for each element."""
+    rows = isinstance(kind.of, s.ArrayOf)
+    return isinstance(init, s.InitializerList) and (
+        not rows or all(isinstance(part, s.InitializerList) for part in init.parts)
+    )
 
 
 def _complete_structs(

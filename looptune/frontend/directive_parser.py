@@ -35,6 +35,9 @@ _TOKEN = re.compile(
 )
 
 
+_CHOICES = ": choices in braces stand in a pragma of the file, or in a space file"
+
+
 @dataclass(frozen=True, slots=True)
 class _Token:
     kind: str
@@ -90,7 +93,11 @@ def _tokens(source: SourceText) -> tuple[_Token, ...]:
         match = _TOKEN.match(source.text, at)
         if match is None:
             start = at + len(source.text[at:]) - len(source.text[at:].lstrip())
-            raise ParseError(f"unexpected {source.text[start]!r} in a directive", source.span(start, start + 1))
+            at_brace = source.text[start] in "{}"
+            raise ParseError(
+                f"unexpected {source.text[start]!r} in a directive{_CHOICES if at_brace else ''}",
+                source.span(start, start + 1),
+            )
         kind = match.lastgroup
         assert kind is not None, "every alternative is named"
         found.append(_Token(kind, match[kind], source.span(*match.span(kind))))

@@ -124,7 +124,11 @@ def _stays(loop: c_ast.For, var: str, limits: Sequence[Limit], step: c_ast.Expr,
 def _start(
     init: tuple[c_ast.Item, ...], var: str
 ) -> tuple[c_ast.Expr | None, c_ast.Declare | None, tuple[c_ast.Item, ...]]:
-    """Return the first value of ``var``, its declaration where that is here, and the other initialisations."""
+    """Return the first value of ``var``, its declaration where that is here, and the other initialisations.
+
+    The others run before the value is computed. Where those after it read ``var``, as in ``j = 0, i = j``, or write
+    what the value is computed from, it is one of them, and ``var`` keeps the value that they leave.
+    """
     flat: list[c_ast.Item] = []
     for item in init:
         match item:
@@ -133,13 +137,31 @@ def _start(
             case _:
                 flat.append(item)
     for k, item in enumerate(flat):
-        others = (*flat[:k], *flat[k + 1 :])
         match item:
-            case c_ast.Declare(name, c_ast.Basic(), init_value) if name == var and isinstance(init_value, c_ast.Expr):
-                return init_value, item, others
+            case c_ast.Declare(name, c_ast.Basic(), value) if name == var and isinstance(value, c_ast.Expr):
+                declared: c_ast.Declare | None = item
             case c_ast.Evaluate(c_ast.Assignment("", c_ast.Name(name), value)) if name == var:
-                return value, None, others
+                declared = None
+            case _:
+                continue
+        later = [_with_value(i, var, value) for i in flat[k + 1 :]]
+        written = assigned_names(later)
+        if var in used_names(later) or var in written or written & used_names((value,)):
+            break
+        return value, declared, (*flat[:k], *later)
     return None, None, tuple(flat)
+
+
+def _with_value(item: c_ast.Item, var: str, value: c_ast.Expr) -> c_ast.Item:
+    """Return a statement with the value for ``var``, where it is 0 or 1, which every type holds."""
+    if not (isinstance(value, c_ast.Number) and value.text in ("0", "1")) or var in assigned_names((item,)):
+        return item
+
+    def rule(node: Any) -> Any:
+        return value if node == c_ast.Name(var) else c_ast.map_children(rule, node)
+
+    made: c_ast.Item = rule(item)
+    return made
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
+from math import prod
 from typing import TYPE_CHECKING, assert_never
 
 from looptune.core.errors import ParseError, UnsupportedError
@@ -146,6 +147,8 @@ class Statements:
             raise refuse(f"the pointer {name}", "the array it points to and an index", item.span)
         init = item.init
         if extents[0] is None and isinstance(init, c_ast.InitializerList):
+            if len(extents) > 1 and not all(isinstance(part, c_ast.InitializerList) for part in init.parts):
+                raise refuse("a list without inner braces for rows that are not counted", "their number", init.span)
             extents = (c_ast.Number(str(len(init.parts))), *extents[1:])
         if extents[0] is None and init is not None:
             raise refuse(f"this initialiser of {name}", "a list in braces", init.span)
@@ -200,17 +203,31 @@ class Statements:
             if isinstance(init, c_ast.InitializerList):
                 raise refuse("a list for one element", "one value", init.span)
             return [self.exprs.value(init)]
-        if not isinstance(init, c_ast.InitializerList):
-            raise refuse("a list without inner braces", "one pair of braces for each row", init.span)
+        assert isinstance(init, c_ast.InitializerList), "what has no braces is among the parts of a list"
+        found, used = self.rows(init.parts, 0, sizes)
+        if used < len(init.parts):
+            if len(sizes) == 1 or all(isinstance(part, c_ast.InitializerList) for part in init.parts):
+                raise ParseError(f"the list has {len(init.parts)} values for {sizes[0]} elements", init.span)
+            raise ParseError(f"the list has {len(init.parts) - used} more than fit {len(found)} elements", init.span)
+        return found
+
+    def rows(
+        self, parts: Sequence[c_ast.Expr | c_ast.InitializerList], at: int, sizes: Sequence[int]
+    ) -> tuple[list[Expr | None], int]:
+        """Return the values of an array, which are the parts from ``at`` on, and where those after it begin.
+
+        As in C, a row without braces of its own takes as many parts as it has elements.
+        """
         found: list[Expr | None] = []
-        row = 1
-        for n in sizes[1:]:
-            row *= n
-        for part in init.parts:
-            found += self.flat(part, sizes[1:])
-        if len(init.parts) > sizes[0]:
-            raise ParseError(f"the list has {len(init.parts)} values for {sizes[0]} elements", init.span)
-        return found + [None] * ((sizes[0] - len(init.parts)) * row)
+        count = prod(sizes)
+        while at < len(parts) and len(found) < count:
+            if len(sizes) == 1 or isinstance(parts[at], c_ast.InitializerList):
+                found += self.flat(parts[at], sizes[1:])
+                at += 1
+            else:
+                inner, at = self.rows(parts, at, sizes[1:])
+                found += inner
+        return found + [None] * (count - len(found)), at
 
     def evaluate(self, e: c_ast.Expr) -> tuple[Stmt, ...]:
         match e:

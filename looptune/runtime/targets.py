@@ -198,12 +198,12 @@ def names(own: Sequence[str] = NAMES) -> tuple[str, ...]:
     return (*own, *(n for n in plugins.names("target") if n not in own))
 
 
-def check_name(name: str) -> None:
-    """Check the name of a target. Raises UsageError if it is unknown."""
+def check_name(name: str, also: Sequence[str] = ()) -> None:
+    """Check the name of a target, one of ``names()`` or of ``also``. Raises UsageError if it is unknown."""
     if name in EMITTED and name not in names():
         raise UsageError(f"the target {name} can only be printed: looptune emit FILE --target {name}")
     if name not in names():
-        raise UsageError(f"unknown target '{name}': choose one of {', '.join(names())}")
+        raise UsageError(f"unknown target '{name}': choose one of {', '.join((*names(), *also))}")
 
 
 def check_own(name: str, what: str) -> None:
@@ -253,7 +253,7 @@ def emit(name: str, plan: Plan, cache: Path, arch: str = DEFAULT_ARCH, floats: F
     Raises ResourceError if no GPU can run it.
     """
     if name not in EMITTED:
-        check_name(name)
+        check_name(name, EMITTED)
     written = {"cuda-c": cuda_c_writer.file_text, "opencl": writer.file_text, "hip": hip.file_text}
     if name not in written:
         return backend(name, cache, arch, floats).emit(plan)
@@ -289,8 +289,17 @@ def backend(name: str, cache: Path, arch: str = DEFAULT_ARCH, floats: Floats = D
 
 
 def _check_arch(arch: str) -> None:
-    """UsageError for what is no architecture, or one that the compiler knows nothing of."""
-    known = importlib.import_module("looptune.backends.numba_cuda.backend").architectures()
+    """UsageError for what is no architecture, or one that the compiler knows nothing of.
+
+    Raises TargetError if the compiler's library cannot be loaded.
+    """
+    try:
+        known = importlib.import_module("looptune.backends.numba_cuda.backend").architectures()
+    except (ImportError, OSError, RuntimeError) as error:
+        why = str(error).partition("\n")[0]
+        raise TargetError(
+            f"the CUDA compiler cannot be loaded: {why}; `looptune doctor` says what is missing"
+        ) from None
     if arch not in known:
         raise UsageError(f"unknown GPU architecture '{arch}': choose one of {', '.join(known)}")
 

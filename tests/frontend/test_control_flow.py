@@ -48,6 +48,16 @@ void f(int n, int a[n + 3], int b[2]) {
   b[0] = k;
   for (k = 0; k < b[1] + 9; k++) b[1]--;
 }""",
+    "headers that set several variables": """
+void f(int n, int a[2 * n + 9], int b[2 * n + 9]) {
+  int i, j, k = n / 2;
+  for (i = j = 0; j < n; i += 2, ++j) b[i] = b[i + 1] += a[j];
+  for (j = 3, i = j + 1; j < n; ++i, j++) a[i] -= b[j] + i;
+  for (int p = 2, q = p; p < n; q += 2, p++) b[q] += 3 * p;
+  for (i = k, j = k++; j < n; i++, ++j) a[i + k] += b[j];
+  for (j = k, k = 7, i = 0; j < n; j++) b[j] += k + i--;
+  for (j = a[0] & 3, a[0] = 9; j < n; j++) b[j + 1] ^= a[0];
+}""",
     "break in an inner loop": """
 void f(int n, int m, double a[n][m], const int b[m]) {
   for (int i = 0; i < n; i++)

@@ -48,7 +48,10 @@ REFUSED = [
     ("permute i,,j", "an argument is missing between two commas"),
     ("tile i:", "an argument is missing after ':'"),
     ("gridify(k", "missing ')'"),
-    ("unroll {1,2}", "unexpected '{' in a directive"),
+    (
+        "unroll {1,2}",
+        "unexpected '{' in a directive: choices in braces stand in a pragma of the file, or in a space file",
+    ),
     ("unroll 4x", "unexpected '4' in a directive"),
     ("tile i:(4)", "expected an argument before '('"),
 ]

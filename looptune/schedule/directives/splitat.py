@@ -12,6 +12,7 @@ Legal when: always. Gain: pieces without the dependence or the condition of one 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -52,7 +53,7 @@ class SplitAt(GeneratedTransform):
         values = []
         for arg in directive.args:
             match arg:
-                case Arg("", (int() | str() as value,)):
+                case Arg("", (int() | str() as value,)) if not re.match(r"\d+[.eE]", str(value)):
                     values.append(str(value))
                 case Arg(str(word), ()):
                     values.append(word)

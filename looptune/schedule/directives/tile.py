@@ -78,6 +78,8 @@ class Tile(Transform):
         sizes = tuple((a.key, positive(a, f"tile size of {a.key}" if a.key else "tile size")) for a in directive.args)
         twice = next((a for k, a in enumerate(directive.args) if a.key in {v for v, _ in sizes[:k]}), None)
         if twice is not None:
+            if not twice.key:
+                raise DirectiveError(f"tile takes several sizes with their loops (syntax: {cls.syntax})", twice.span)
             raise DirectiveError(f"tile names loop {twice.key} twice", twice.span)
         return cls(sizes, span=directive.span)
 

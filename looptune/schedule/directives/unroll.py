@@ -84,6 +84,9 @@ class Unroll(Transform):
     def parse(cls, directive: Directive) -> Self:
         vectors = _vectors(cls, directive)
         factors = [a for a in directive.args if a.values and a not in vectors]
+        unknown = next((a for a in directive.args if not a.values and not _is_known(a.key)), None)
+        if unknown is not None:
+            raise unknown_argument(cls, unknown, _WORDS)
         if len(factors) != 1:
             raise DirectiveError(f"unroll takes one factor, got {len(factors)} (syntax: {cls.syntax})", directive.span)
         self = cls(positive(factors[0], "unroll factor"), span=directive.span)
@@ -252,6 +255,10 @@ def _divided(n: Expr, factor: Const) -> tuple[Expr, Expr]:
         part = mul(Const(abs(k) // by, n.dtype), term)
         q = add(q, part) if k > 0 else sub(q, part)
     return q, Const(0, n.dtype)
+
+
+def _is_known(word: str) -> bool:
+    return word.lower() in {"vector", *(known.lower() for known in _WORDS)}
 
 
 def _vectors(cls: type[Unroll], directive: Directive) -> list[Arg]:
