@@ -22,6 +22,7 @@ from looptune.frontend.c_constants import character, integer
 from looptune.frontend.c_types import enumerated_type, named_type
 from looptune.frontend.heap_arrays import declare_heap_arrays
 from looptune.frontend.incomplete_structs import completed, named_fields
+from looptune.frontend.initial_values import has_each, is_of_numbers, string_values
 from looptune.frontend.lower_expressions import Expressions
 from looptune.frontend.normalize.sizes import replace_sizeof
 from looptune.frontend.other_languages import is_cxx
@@ -228,7 +229,7 @@ class _Reader:
             init = self.struct_values(node.init, kind)
         static = "static" in node.storage
         const = "const" in node.quals or "constexpr" in node.storage
-        if isinstance(kind, s.ArrayOf) and kind.extent is None and _has_each(init, kind):
+        if isinstance(kind, s.ArrayOf) and kind.extent is None and has_each(init, kind):
             assert isinstance(init, s.InitializerList)
             kind = replace(kind, extent=s.Number(str(len(init.parts))))
         return (s.Declare(node.name, kind, init, static, const, c=as_written(node), span=self.span(node)),)
@@ -287,9 +288,11 @@ class _Reader:
             return s.Unsupported("a designated initialiser", "the values in order, zeros included", (), span=inner.span)
         if isinstance(node, c_ast.InitList):
             exprs = node.exprs or ()
-            of = kind.of if isinstance(kind, s.ArrayOf) and _is_of_numbers(kind) else None
+            of = kind.of if isinstance(kind, s.ArrayOf) and is_of_numbers(kind) else None
             parts = tuple(self.initialiser(e) for e in exprs) if of is None else self.in_order(exprs, of)
             return s.InitializerList(parts, span=self.span(node))
+        if isinstance(node, c_ast.Constant) and node.type == "string":
+            return string_values(node.value, kind, self.span(node)) or self.expr(node)
         return self.expr(node)
 
     def enumerated(self, node: Any) -> s.Type:
@@ -570,19 +573,6 @@ class _Reader:
                 return statement_expression(self.block(node), parts, span)
             case _:
                 return s.Unsupported("this expression", "plain arithmetic", parts, span=span)
-
-
-def _is_of_numbers(kind: s.ArrayOf) -> bool:
-    """Tell whether the elements are numbers or rows of numbers."""
-    return _is_of_numbers(kind.of) if isinstance(kind.of, s.ArrayOf) else isinstance(kind.of, s.Basic)
-
-
-def _has_each(init: s.Expr | s.InitializerList | None, kind: s.ArrayOf) -> bool:
-    """Tell whether an array is initialised with a list that has a part for each element."""
-    rows = isinstance(kind.of, s.ArrayOf)
-    return isinstance(init, s.InitializerList) and (
-        not rows or all(isinstance(part, s.InitializerList) for part in init.parts)
-    )
 
 
 def _complete_structs(

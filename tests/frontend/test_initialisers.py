@@ -44,6 +44,37 @@ void f(int n, double o[n]) {
     assert difference(text, {"n": 12}, tmp_path) is None
 
 
+STRINGS = [
+    r'const char w[] = "0123456789abcdef"',
+    r'char w[8] = "a\\b\"\n\0c\'"',
+    r'char w[4] = "abcd"',
+    r'signed char w[] = "\u00e9\xff"',
+    r'unsigned char w[9] = "h\xc3\xa9" "z"',
+    r'unsigned char w[] = "é\?"',
+    r"""char w[3][5] = {"ab", {'c'}, "defgh"}""",
+]
+
+
+@pytest.mark.parametrize("declared", STRINGS)
+@pytest.mark.parametrize("place", ["local", "global"])
+def test_a_string_has_the_bytes_that_gcc_gives_it(declared: str, place: str, tmp_path: Path) -> None:
+    """Where it is not known how the text was written, it is refused."""
+    element = "w[i / 5 % 3][i % 5]" if "][" in declared else "w[i % (int)sizeof w]"
+    out, inside = (f"static {declared};", "") if place == "global" else ("", f"{declared};")
+    text = f"""
+{out}
+void f(int n, int o[n]) {{
+  {inside}
+  for (int i = 0; i < n; i++) o[i] = 3 * {element} + (int)sizeof w;
+}}
+"""
+    if "\\x" in declared and (place == "local" or "[]" in declared):
+        with pytest.raises(LooptuneError, match=r"write (a list in braces|the number)"):
+            load(text)
+    else:
+        assert difference(text, {"n": 31}, tmp_path) is None
+
+
 @pytest.mark.parametrize(
     ("declared", "why"),
     [
