@@ -397,7 +397,7 @@ def scalar(p: Scalar, given: Any) -> int | float:
     if not math.isfinite(number) or number != int(number):
         raise UsageError(f"{p.name} is an integer, got {number}")
     if wrap(int(number), p.dtype) != number:
-        raise UsageError(f"{p.name} is an {p.dtype}, which {number} does not fit")
+        raise UsageError(f"{p.name} has the type {p.dtype}, which {number} does not fit")
     return int(number)
 
 

@@ -408,7 +408,7 @@ def _typed(param: Scalar, value: int | float) -> int | float:
     if not math.isfinite(value) or int(value) != value:
         raise UsageError(f"{param.name} must be an integer, got {value}")
     if wrap(int(value), param.dtype) != value:
-        raise UsageError(f"{param.name} is an {param.dtype}, which {value} does not fit")
+        raise UsageError(f"{param.name} has the type {param.dtype}, which {value} does not fit")
     return int(value)
 
 

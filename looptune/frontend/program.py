@@ -105,6 +105,8 @@ def _parsed(
 def _read(source: str | Path) -> tuple[str, str]:
     if isinstance(source, str) and any(mark in source for mark in "\n{"):
         return normalise_line_ends(source), "<source>"
+    if isinstance(source, str) and not source.strip():
+        raise UsageError("the source is empty: give C text with a function, or the path of a C file")
     path = Path(source)
     if path.is_dir():
         raise UsageError(f"a folder, not a C file: {path}")

@@ -47,7 +47,7 @@ class InputFile:
         if not is_integer(p.dtype):
             return float(number)
         if not math.isfinite(number) or wrap(int(number), p.dtype) != number:
-            raise UsageError(f"{p.name} is an {p.dtype}, but {self.path} contains {number}")
+            raise UsageError(f"{p.name} has the type {p.dtype}, but {self.path} contains {number}")
         return int(number)
 
     def sizes(self, p: Array) -> Iterator[tuple[str, int]]:

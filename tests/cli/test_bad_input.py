@@ -45,7 +45,7 @@ def test_a_long_sum_is_an_expression_like_others(tmp_path: Path) -> None:
 def test_sizes_that_no_parameter_holds_are_refused() -> None:
     """Before anything is computed with them."""
     for value in ("9" * 20, "-9999999999", "1e999", "nan", "1.5", "9" * 5000):
-        with pytest.raises(UsageError, match=r"n must be an integer|n is an int"):
+        with pytest.raises(UsageError, match=r"n must be an integer|n has the type int"):
             load(ONE.format("1"), defines={"n": value})
 
 

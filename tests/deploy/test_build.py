@@ -150,7 +150,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         ((3, 1, x, [1, 2, 3]), TypeError, "y must be an array of float32, got list"),
         ((4, 1, x, y), ValueError, "x must have the shape [4], got [3]"),
         ((2.5, 1, x, y), TypeError, "n is an integer (int32), got 2.5"),
-        ((2**40, 1, x, y), ValueError, "n is an int32, which 1099511627776 does not fit"),
+        ((2**40, 1, x, y), ValueError, "n has the type int32, which 1099511627776 does not fit"),
         ((-1, 1, x, y), ValueError, "x cannot have the shape [-1]: no extent is negative"),
         ((3, "a", x, y), TypeError, "a is a number (float32), got str"),
     ):

@@ -200,7 +200,7 @@ GOOD = {"n": 3, "a": 1.0, "x": np.ones(3, np.float32), "y": np.ones(3, np.float3
         ({"a": None}, "a is a number, got NoneType"),
         ({"a": 1j}, "a is a number, got complex"),
         ({"a": np.ones(3, np.float32)}, "a is a scalar, got an array"),
-        ({"n": 2**40}, "n is an int32, which 1099511627776 does not fit"),
+        ({"n": 2**40}, "n has the type int32, which 1099511627776 does not fit"),
         ({"n": -1}, "x must have the shape [-1], got [3]"),
     ],
     ids=lambda v: next(iter(v)) if isinstance(v, dict) else v,

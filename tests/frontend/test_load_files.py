@@ -16,6 +16,7 @@ from tests.helpers.codelets import nest
     ("arguments", "message"),
     [
         ({"source": "no.c"}, "no such file: no.c"),
+        ({"source": " "}, "the source is empty: give C text with a function, or the path of a C file"),
         ({"source": "."}, "a folder, not a C file: ."),
         ({"source": " \n"}, "empty file: <source>"),
         ({"source": nest(""), "defines": {"": "1"}}, "-D needs a name"),

@@ -30,6 +30,7 @@ OTHERWISE: Mapping[str, str] = {
     "empty file: ": "a file that holds its own message is not empty: test_cli",
     "invalid dtype": "an option, not the file: test_frontend_load",
     "no such folder: ": "an option, not the file: test_frontend_load",
+    "the source is empty: give ": "there is no text: test_load_files",
     "a folder, not a C file: ": "there is no file: test_cli",
     "no such file: ": "there is no file: test_cli",
     "cannot read ": "a file that cannot be read cannot hold its message: test_cli",

@@ -282,8 +282,8 @@ WRONG_FILES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an array for a number": ({"a": floats(1, 2)}, r"a is a number, but .*data.npz contains an array of \[2\]"),
     "a text for a number": ({"a": "two"}, r"a is a number, but .*data.npz contains <U3"),
-    "half a size": ({"n": 2.5}, r"n is an int32, but .*data.npz contains 2.5"),
-    "a size that does not fit": ({"n": 2**40}, r"n is an int32, but .*data.npz contains 1099511627776"),
+    "half a size": ({"n": 2.5}, r"n has the type int32, but .*data.npz contains 2.5"),
+    "a size that does not fit": ({"n": 2**40}, r"n has the type int32, but .*data.npz contains 1099511627776"),
     "objects": ({"x": np.array([{}], object)}, r"data.npz is not a .npz file of numbers"),
 }
 

@@ -147,7 +147,7 @@ def integer(p: Parameter, given: Any) -> int:
         raise TypeError(f"{p.name} is an integer ({p.dtype}), got {_shown(given)}") from None
     limits = np.iinfo(p.dtype) if p.dtype != "bool" else None
     if number not in (0, 1) if limits is None else not limits.min <= number <= limits.max:
-        raise ValueError(f"{p.name} is an {p.dtype}, which {number} does not fit")
+        raise ValueError(f"{p.name} has the type {p.dtype}, which {number} does not fit")
     return number
 
 
