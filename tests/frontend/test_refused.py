@@ -69,6 +69,7 @@ OTHERWISE: Mapping[str, str] = {
     "the loops are too complex to generate": "likewise",
     "the nest at loop \0 is too complex": "likewise",
     "the accesses to \0 are too complex to analyse": "likewise",
+    "the analysis failed, which is an error in looptune": "an exception of ours: test_survey",
 }  # fmt: skip
 """Messages without a file, by what they say, with the reason."""
 

@@ -159,7 +159,8 @@ def test_devices_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert json.loads(devices("--measure", "--remeasure", "--json")) != first
     said = devices("--measure").splitlines()
     assert [line.split()[0] for line in said[1:5]] == ["copy", "read", "FMA", "FMA"]
-    assert [line.split("(")[0].split()[-1] for line in said[1:5]] == ["GB/s", "GB/s", "GFLOP/s", "GFLOP/s"]
+    # the prefix of a unit depends on how busy the machine is
+    assert [line.split("(")[0].split()[-1][1:] for line in said[1:5]] == ["B/s", "B/s", "FLOP/s", "FLOP/s"]
     assert "peaks" not in json.loads(devices("--json"))[0]
 
 
