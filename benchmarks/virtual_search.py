@@ -241,7 +241,7 @@ def main() -> None:
             given.file, defines={f"{given.dataset}_DATASET": None}, dtype=given.dtype, target=given.target, sweep=True,
             budget=f"{given.budget:g}s", jobs=given.jobs,
         )  # fmt: skip
-        (prepared,) = prepare_all(request, Pretended(model))  # type: ignore[arg-type]
+        (prepared,) = prepare_all(request, Pretended(model))
         before_s = processor_s() - before
         print(f"| s after {before_s:.1f} s of preparation | predicted us | directives |\n|---:|---:|---|", flush=True)
         print(f"\n{search(prepared, given.jobs, given.budget, before_s, folder)}")

@@ -330,8 +330,7 @@ class Coordinator:
 
         That is a long one that is predicted to be faster than the best so far and all in flight, in a budget of time.
         """
-        known_us = math.inf if self._best_predicted_us is None else self._best_predicted_us
-        least_us = min(known_us, *map(_predicted_us, self._in_flight.values()))
+        least_us = min(self._best_predicted_us or math.inf, *map(_predicted_us, self._in_flight.values()))
         return self._budget.seconds is not None and lines > LONG_SOURCE and _predicted_us(opened) <= least_us
 
     def _build_order(self, predicted_us: float | None, lines: int) -> Order:
