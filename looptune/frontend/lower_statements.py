@@ -208,7 +208,8 @@ class Statements:
         if used < len(init.parts):
             if len(sizes) == 1 or all(isinstance(part, c_ast.InitializerList) for part in init.parts):
                 raise ParseError(f"the list has {len(init.parts)} values for {sizes[0]} elements", init.span)
-            raise ParseError(f"the list has {len(init.parts) - used} more than fit {len(found)} elements", init.span)
+            surplus = len(init.parts) - used
+            raise ParseError(f"the list fills all {len(found)} elements and has {surplus} more", init.span)
         return found
 
     def rows(

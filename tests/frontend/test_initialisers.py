@@ -78,7 +78,7 @@ void f(int n, int o[n]) {{
 @pytest.mark.parametrize(
     ("declared", "why"),
     [
-        ("w[2][2] = {1, 2, 3, 4, 5}", "the list has 1 more than fit 4 elements"),
+        ("w[2][2] = {1, 2, 3, 4, 5}", "the list fills all 4 elements and has 1 more"),
         ("w[2][2] = {{1, 2}, {3, 4}, {5, 6}}", "the list has 3 values for 2 elements"),
         ("w[2][3] = {{1, 2, 3, 4}}", "the list has 4 values for 3 elements"),
     ],

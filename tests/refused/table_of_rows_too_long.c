@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:21: the list has 1 more than fit 4 elements
+FILE:7:21: the list fills all 4 elements and has 1 more
     double t[2][2] = {1, 2, 3, 4, 5};
                       ^
 */
