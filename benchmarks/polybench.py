@@ -1,14 +1,14 @@
 """The 30 kernels of PolyBench/C 4.2.1 with derived spaces, each within a short budget, in one table.
 
-    python -m benchmarks.polybench --dtype float32 --budget 30s                         on all GPUs of this machine
+    python -m benchmarks.polybench --dtype float32,float64 --budget 30s                 on all GPUs of this machine
     python -m benchmarks.polybench --dtype float32 --target numba-cpu --beside 4        on four pairs of its cores
 
 For each kernel it runs ``looptune run polybench/c/KERNEL.c --sweep --dataset LARGE``, one kernel at a time on each
 GPU, or several side by side on cores of their own. Beside the tuned version stand, on a GPU, PPCG's best times on an
 H200 in float, which were measured elsewhere, and what torch (cuBLAS, cuSOLVER) takes for the same task where it is
-installed; on a CPU, ``gcc -O3 -march=native`` of the same file on one of the cores. Writes a Markdown table; a kernel
-without a result has a row that says why. ``--seconds`` ends the whole command: what has not been run by then is listed
-as such.
+installed; on a CPU, ``gcc -O3 -march=native`` of the same file on one of the cores.Writes a Markdown table
+for each type; a kernel without a result has a row that says why, and kernels of integers are run once, and stand in
+each table. ``--seconds`` ends the whole command: what has not been run by then is listed as such.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ class Row:
     """What one run came to; ``beside_us``: the library or gcc."""
 
     kernel: str
+    dtype: str
     record: Mapping[str, Any]
     why: str
     wall_s: float
@@ -86,14 +87,14 @@ def places(options: argparse.Namespace) -> list[Place]:
     return [Place(f"cores {name}", ("taskset", "-c", name), threads) for name in names]
 
 
-def run(kernel: str, place: Place, options: argparse.Namespace, folder: Path, end: float) -> Row:
+def run(kernel: str, dtype: str, place: Place, options: argparse.Namespace, folder: Path, end: float) -> Row:
     """Run one kernel; what fails is said in the row."""
-    start, own = time.monotonic(), folder / f"{kernel}-{options.dtype}"
+    start, own = time.monotonic(), folder / f"{kernel}-{dtype}"
     command = [
         *place.prefix, sys.executable, "-m", "looptune", "run", str(FOLDER / f"{kernel}.c"), "--sweep", "--dataset",
         options.dataset, "--target", options.target, "--budget", options.budget, "--db", f"{own}.sqlite",
         "--reports", str(own), "--json", "--no-handwritten",
-        *([] if kernel in INTEGERS else ["--dtype", options.dtype]),
+        *([] if kernel in INTEGERS else ["--dtype", dtype]),
     ]  # fmt: skip
     limit = min(GRACE_S + options.seconds_each, end - start)
     try:
@@ -101,24 +102,25 @@ def run(kernel: str, place: Place, options: argparse.Namespace, folder: Path, en
             command, env={**os.environ, **place.environment}, capture_output=True, text=True, timeout=limit, check=False
         )
     except subprocess.TimeoutExpired:
-        return Row(kernel, {}, f"stopped after {limit:.0f} s", time.monotonic() - start)
+        return Row(kernel, dtype, {}, f"stopped after {limit:.0f} s", time.monotonic() - start)
     wall = time.monotonic() - start
     try:
         records = json.loads(done.stdout)
     except ValueError:
-        return Row(kernel, {}, (done.stderr.strip().splitlines() or ["no output"])[-1][:120], wall)
+        return Row(kernel, dtype, {}, (done.stderr.strip().splitlines() or ["no output"])[-1][:120], wall)
     record = records[0] if isinstance(records, list) else records
-    beside = by_gcc(kernel, place, options, folder, end) if options.target == "numba-cpu" else None
+    beside = by_gcc(kernel, dtype, place, options, folder, end) if options.target == "numba-cpu" else None
     counts = ", ".join(f"{n} {name}" for name, n in record["versions"].items() if n and name != "space")
-    return Row(
-        kernel, record, "" if record["tuned_us"] else f"no version in time ({counts or 'none run'})", wall, beside
-    )
+    why = "" if record["tuned_us"] else f"no version in time ({counts or 'none run'})"
+    return Row(kernel, dtype, record, why, wall, beside)
 
 
-def by_gcc(kernel: str, place: Place, options: argparse.Namespace, folder: Path, end: float) -> float | None:
+def by_gcc(
+    kernel: str, dtype: str, place: Place, options: argparse.Namespace, folder: Path, end: float
+) -> float | None:
     """Return the microseconds of the file's own program by gcc -O3 -march=native on the first of the cores."""
-    program = folder / f"{kernel}-{options.dtype}.gcc"
-    kind = [] if kernel in INTEGERS or options.dtype == "float64" else ["-DDATA_TYPE=float"]
+    program = folder / f"{kernel}-{dtype}.gcc"
+    kind = [] if kernel in INTEGERS or dtype == "float64" else ["-DDATA_TYPE=float"]
     made = ["gcc", "-O3", "-march=native", "-DTIME", f"-D{options.dataset}_DATASET", *kind]
     subprocess.run([*made, str(FOLDER / f"{kernel}.c"), "-o", str(program), "-lm"], check=True, capture_output=True)
     found: list[float] = []
@@ -184,16 +186,15 @@ def by_torch(dtype: str) -> dict[str, float]:
     return found
 
 
-def table(rows: Sequence[Row], options: argparse.Namespace, libraries: Mapping[str, float]) -> list[str]:
-    """Return the lines of the Markdown table."""
-    gpu = options.target != "numba-cpu"
+def table(rows: Sequence[Row], dtype: str, gpu: bool, libraries: Mapping[str, float]) -> list[str]:
+    """Return the lines of the Markdown table of one type."""
     others = ["PPCG (us)", "over PPCG", "torch (us)"] if gpu else ["gcc -O3 (us)", "over gcc"]
     heads = ["kernel", "tuned (us)", "quartiles (us)", *others, "timed", "wall (s)", "note"]
     lines = [f"| {' | '.join(heads)} |", f"|---|{'---:|' * (len(heads) - 2)}---|"]
     for row in sorted(rows, key=lambda r: r.kernel):
         tuned = row.record.get("tuned_us")
         low, high = row.record.get("tuned_q1_us"), row.record.get("tuned_q3_us")
-        ppcg = PPCG.get(row.kernel) if options.dtype == "float32" or row.kernel in INTEGERS else None
+        ppcg = PPCG.get(row.kernel) if dtype == "float32" or row.kernel in INTEGERS else None
         beside = ppcg if gpu else row.beside_us
         bound = "> " if gpu and row.kernel == "floyd-warshall" and ppcg else ""
         cells = [
@@ -223,7 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kernels", nargs="*", help="default: all 30")
     parser.add_argument("--target", default="numba-cuda")
-    parser.add_argument("--dtype", default="float32", choices=["float32", "float64"])
+    parser.add_argument("--dtype", default="float32", help="float32, float64, or both with a comma between them")
     parser.add_argument("--dataset", default="LARGE")
     parser.add_argument("--budget", default="30s")
     parser.add_argument("--cores", type=int, default=2, help="of each kernel on a CPU")
@@ -237,19 +238,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folder = Path(tempfile.mkdtemp()) if options.folder is None else options.folder
     folder.mkdir(parents=True, exist_ok=True)
     kernels = options.kernels or sorted(path.stem for path in FOLDER.glob("*.c"))
-    waiting: queue.Queue[str] = queue.Queue()
+    types = options.dtype.split(",")
+    waiting: queue.Queue[tuple[str, str]] = queue.Queue()
     for kernel in sorted(kernels, key=lambda k: LONGEST.index(k) if k in LONGEST else len(LONGEST)):
-        waiting.put(kernel)
+        for dtype in types[:1] if kernel in INTEGERS else types:
+            waiting.put((kernel, dtype))
     rows: list[Row] = []
 
     def work(place: Place) -> None:
         while time.monotonic() < end - options.seconds_each:
             try:
-                kernel = waiting.get_nowait()
+                kernel, dtype = waiting.get_nowait()
             except queue.Empty:
                 return
-            rows.append(run(kernel, place, options, folder, end))
-            print(f"{kernel}: {_us(rows[-1].record.get('tuned_us'))} us {rows[-1].why}", file=sys.stderr, flush=True)
+            row = run(kernel, dtype, place, options, folder, end)
+            rows.append(row)
+            print(f"{kernel}, {dtype}: {_us(row.record.get('tuned_us'))} us {row.why}", file=sys.stderr, flush=True)
 
     found = places(options)
     threads = [threading.Thread(target=work, args=(place,)) for place in found]
@@ -257,12 +261,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    rows += [Row(kernel, {}, "not run", 0.0) for kernel in waiting.queue]
-    libraries = by_torch(options.dtype) if options.target != "numba-cpu" else {}
+    rows += [Row(kernel, dtype, {}, "not run", 0.0) for kernel, dtype in waiting.queue]
     device = next((row.record["device"] for row in rows if row.record.get("device")), "")
     command = shlex.join(["python", "-m", "benchmarks.polybench", *(sys.argv[1:] if arguments is None else arguments)])
-    lines = [f"{device}, {options.dtype}, {options.dataset}, {len(found)} kernels at once: `{command}`", ""]
-    lines += table(rows, options, libraries)
+    gpu, lines = options.target != "numba-cpu", [f"{device}, {options.dataset}, {len(found)} at once: `{command}`"]
+    for dtype in types:
+        own = [row for row in rows if row.dtype == dtype or row.kernel in INTEGERS]
+        lines += ["", f"{dtype}:", "", *table(own, dtype, gpu, by_torch(dtype) if gpu else {})]
     text = "\n".join(lines) + "\n"
     print(text)
     if options.output is not None:
