@@ -6,7 +6,7 @@
 For each kernel it runs ``looptune run polybench/c/KERNEL.c --sweep --dataset LARGE``, one kernel at a time on each
 GPU, or several side by side on cores of their own. Beside the tuned version stand, on a GPU, PPCG's best times on an
 H200 in float, which were measured elsewhere, and what torch (cuBLAS, cuSOLVER) takes for the same task where it is
-installed; on a CPU, ``gcc -O3 -march=native`` of the same file on one of the cores.Writes a Markdown table
+installed; on a CPU, ``gcc -O3 -march=native`` of the same file on one of the cores. Writes a Markdown table
 for each type; a kernel without a result has a row that says why, and kernels of integers are run once, and stand in
 each table. ``--seconds`` ends the whole command: what has not been run by then is listed as such.
 """
