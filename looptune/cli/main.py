@@ -111,6 +111,7 @@ def check(
     from looptune.report.check import json as loops_json
     from looptune.report.check import text as loops
     from looptune.report.check.explanation import explain
+    from looptune.runtime.problem_sizes import integers
     from looptune.schedule.analysis import Analysis
     from looptune.schedule.directive_lines import parse_lines, renamed_words
     from looptune.tune.space.derive import derive
@@ -126,7 +127,8 @@ def check(
     for message in (*unit.warnings, *renamed_words(unit.codelet, lines)):
         warn(message)
     if derived:
-        click.echo(derive(Analysis(unit.codelet, not no_reassociate)), nl=False)
+        sizes = integers(unit.codelet, unit.values)
+        click.echo(derive(Analysis(unit.codelet, not no_reassociate), sizes=sizes), nl=False)
         return 0
     lines = "\n".join((*directives, *directives_of_config(config))).splitlines()
     found = explain(unit, parse_lines(lines), reassociate=not no_reassociate, everything=everything)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from looptune.core.cache_file import read_file
 from looptune.core.errors import DirectiveError, UsageError
 from looptune.frontend import Unit, directive_parser
+from looptune.runtime.problem_sizes import integers
 from looptune.schedule import directives
 from looptune.schedule.binding import original_loops_at
 from looptune.tune.formats import t1
@@ -39,7 +40,7 @@ def find_space(
     path = given if given is not None else space_file(file)
     if path is None:
         own = pragma_space(unit)
-        text = "" if own is not None else derive(analysis, seconds)
+        text = "" if own is not None else derive(analysis, seconds, integers(unit.codelet, unit.values))
         return own if own is not None else parse(text if gpu else without_blocks(text), "<derived>").on(device)
     try:
         text = read_file(path).decode()
@@ -51,7 +52,7 @@ def find_space(
     name = f"{path} as a space file" if problem_file else str(path)
     space = parse(t1.space_text(path, text) if problem_file else text, name)
     _check(space, analysis.codelet)
-    if given is None and gpu and (cores := matrix_products(analysis)):
+    if given is None and gpu and (cores := matrix_products(analysis, integers(unit.codelet, unit.values))):
         space = replace(space, sections=(*parse(cores, "<derived>").sections, *space.sections))
     return space.on(device)
 

@@ -25,9 +25,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations, takewhile
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from looptune.ir.nodes import Loop
@@ -36,6 +37,7 @@ from looptune.schedule.binding import at_loops, identity, loop_label
 from looptune.tune.space import (
     blocked,
     core_parts,
+    fitted_tiles,
     forms,
     matrix_units,
     owners,
@@ -86,13 +88,14 @@ DEEPEST = 4
 """Nests of more loops than this are not permuted whole: 120 orders and more are the user's to ask for."""
 
 
-def derive(analysis: Analysis, seconds: float = math.inf) -> str:
+def derive(analysis: Analysis, seconds: float = math.inf, sizes: Mapping[str, int] = MappingProxyType({})) -> str:
     """Return the derived space as text, one section for each idea.
 
     A section for a loop that the file distributes is made for each of its pieces. After ``seconds`` no more sections
-    are made: those that win most often come first.
+    are made: those that win most often come first. Where ``sizes`` say how many iterations loops have, there are tiles
+    that divide them.
     """
-    found, end = Patterns(analysis), time.monotonic() + seconds
+    found, end = Patterns(analysis, sizes=sizes), time.monotonic() + seconds
     thoughts = (
         ("Innermost loops along rows, whose iterations are a CPU's vectors.", vector_order.sections(found)),
         ("A part of the sums for each core, all from one read.", core_parts.sections(found)),
@@ -128,9 +131,9 @@ def derive(analysis: Analysis, seconds: float = math.inf) -> str:
     return "\nor\n".join(sections) + "\n"
 
 
-def matrix_products(analysis: Analysis) -> str:
+def matrix_products(analysis: Analysis, sizes: Mapping[str, int] = MappingProxyType({})) -> str:
     """Return the sections of a derived space for tensor cores, as text; "" where no product is one for them."""
-    found = Patterns(analysis)
+    found = Patterns(analysis, sizes=sizes)
     cores = (matrix_units.sections(f, *_products_in(f)) for f in (found, found.perfect_products))
     return "\nor\n".join(dict.fromkeys(section for some in cores for section in some))
 
@@ -274,6 +277,10 @@ def _in_tiles(found: Patterns) -> Iterator[str]:
     products, first = _products_in(found)
     yield from matrix_units.sections(found, products, first)
     even = [p for p in products if not p.uneven]
+    for outer, inner, blocks in fitted_tiles.of_threads(found, even):
+        lines = _staged(even, outer, inner, "tile 16", "out")
+        if found.legal(lines):
+            yield "\n".join([*first, *_factors(found, even), *lines, f"codelet: grid blocksize {{{blocks}}}"])
     for outer, inner, strip, read, blocks in STAGED:
         fit = [p for p in even if found.legal(_staged([p], outer, inner, strip, read))]
         if fit:

@@ -13,6 +13,7 @@ from looptune.ir.nodes import Assign, Const, Var
 from looptune.ir.rewrite import walk_stmts
 from looptune.ir.simplify import add
 from looptune.schedule.binding import loop_label
+from looptune.tune.space import fitted_tiles
 
 if TYPE_CHECKING:
     from looptune.ir.nodes import Stmt
@@ -38,13 +39,17 @@ PACK = "codelet: pack"
 def sections(found: Patterns, products: Sequence[ReductionPattern], first: Sequence[str]) -> Iterator[str]:
     """Yield the sections; ``first`` are the lines that they begin with."""
     doubles = [p for p in products if all(_is_double(s) for s in walk_stmts(p.loop.body))]
+    around = [line for line in first if line.startswith("loop ") and line not in found.lines]
     for half in (True, False):
-        made = [(p, own) for p in doubles if (own := _before(found, p, half)) is not None]
+        made = [(p, own) for p in doubles if (own := _before(found, p, half, around)) is not None]
         if not made:
             continue
         lines = [line for _, own in made for line in own]
         packed = [PACK] if half or any(p.triangular for p, _ in made) else []
         loops = ", ".join(dict.fromkeys(loop_label(p.loop) for p, _ in made))
+        fitted = [] if half else fitted_tiles.of_warps(found, [p for p, _ in made])
+        for tiles in fitted:
+            yield "\n".join([*first, *lines, f"loop {loops}: {tiles}", *packed])
         for tiles, more in TILES:
             yield "\n".join([*first, *lines, f"loop {loops}: {tiles}", *more, *packed])
 
@@ -60,9 +65,10 @@ def _is_double(stmt: Stmt) -> bool:
     return isinstance(stmt, Assign) and stmt.target.dtype == "float64"
 
 
-def _before(found: Patterns, product: ReductionPattern, half: bool) -> list[str] | None:
+def _before(found: Patterns, product: ReductionPattern, half: bool, around: Sequence[str]) -> list[str] | None:
     """Return what a product needs besides the directive for tensor cores, or None where that is illegal.
 
+    ``around`` are lines that come first, such as the grids of products that a loop repeats.
     Of a triangle, both loops are the grid's, and begin and end at multiples of what is copied at once: one without its
     diagonal has 217 us for its product instead of 175 on an H200, where each float is copied by itself. A common factor
     is taken out, so that strips are copied as they are.
@@ -73,6 +79,6 @@ def _before(found: Patterns, product: ReductionPattern, half: bool) -> list[str]
         grid = [f"loop {outer}, {loop_label(product.inner)}: box 8", *grid]
     lines = [f"loop {outer}: fold", *grid] if half else grid if product.triangular else []
     for apart in ([f"loop {loop}: factor"], []):
-        if found.legal([*lines, *apart, f"loop {loop}: tensor"]):
+        if found.legal([*around, *lines, *apart, f"loop {loop}: tensor"]):
             return [*lines, *apart]
     return None

@@ -11,21 +11,22 @@ Nothing here is a promise: what is proposed is judged and measured like everythi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
 from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.intervals import affine_terms
-from looptune.ir.nodes import Array, Assign, Expr, If, Load, Local, Loop, Stmt, Var, While
-from looptune.ir.rewrite import has_loop, walk, walk_stmts
+from looptune.ir.nodes import Array, Assign, Const, Expr, If, Load, Local, Loop, Stmt, Var, While
+from looptune.ir.rewrite import has_loop, substitute, walk, walk_stmts
 from looptune.poly.disjoint import Surroundings, never_written
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import apply_distribution, schedule
 from looptune.schedule.binding import Id, identity, loop_label
 from looptune.schedule.directive_lines import parse_lines
+from looptune.schedule.directives.base import trip_count
 from looptune.tune.space.space import parse
 
 
@@ -81,10 +82,14 @@ class ReductionPattern:
 
 @dataclass(frozen=True)
 class Patterns:
-    """The patterns of a codelet after the ``distribute`` directives of the file and of ``lines``."""
+    """The patterns of a codelet after the ``distribute`` directives of the file and of ``lines``.
+
+    ``sizes`` are the integer parameters whose values are known.
+    """
 
     analysis: Analysis
     lines: tuple[str, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     @cached_property
     def body(self) -> tuple[Stmt, ...]:
@@ -280,25 +285,26 @@ class Patterns:
             line = f"loop {loop_label(p.outer)}: distribute" if follows else ""
             if line and line not in lines and self.legal([*lines, line]):
                 lines.append(line)
-        return Patterns(self.analysis, (*self.lines, *lines)) if lines else None
+        return replace(self, lines=(*self.lines, *lines)) if lines else None
 
     @cached_property
     def perfect_products(self) -> Patterns:
         """Return the patterns after distribution of imperfect products.
 
-        If there are statements between the parallel loops of a product, the nest is cut before the inner one, or
-        wherever that is legal if statements follow it, so that these loops can form the grid.
+        If there are statements between the parallel loops of a product, the nest is cut before the inner one and
+        behind it, or wherever that is legal if it cannot be, so that these loops can form the grid.
         """
         lines: list[str] = []
         for p in (s for s in self.sums if s.product):
             whole = p.outer if p.batch is None else p.batch
             if len(p.outer.body) == len(whole.body) == 1:
                 continue
-            cut = [f"loop {loop_label(p.inner)}: cut"] if p.outer.body[-1] is p.inner else []
-            more = [f"loop {loop_label(whole)}: distribute", *cut]
-            if not {*more} & {*lines} and self.legal([*lines, *more]):
-                lines += more
-        return Patterns(self.analysis, (*self.lines, *lines)) if lines else self
+            apart = [f"loop {loop_label(whole)}: distribute"]
+            for more in ([*apart, *_cuts_around(p)], apart):
+                if not {*more} & {*lines} and self.legal([*lines, *more]):
+                    lines += more
+                    break
+        return replace(self, lines=(*self.lines, *lines)) if lines else self
 
     @cached_property
     def distributed_column_sums(self) -> Patterns | None:
@@ -316,7 +322,12 @@ class Patterns:
             more = [f"loop {loop_label(s.around[-1])}: distribute", f"loop {loop_label(later)}: cut"]
             if not {*more} & {*lines} and self.legal([*lines, *more]):
                 lines += more
-        return Patterns(self.analysis, (*self.lines, *lines)) if lines else None
+        return replace(self, lines=(*self.lines, *lines)) if lines else None
+
+    def iterations(self, loop: Loop) -> int | None:
+        """Return the number of iterations of a loop if the sizes tell it, else None."""
+        known = substitute(trip_count(loop), {name: Const(value) for name, value in self.sizes.items()})
+        return int(known.value) if isinstance(known, Const) else None
 
     def strided_nests(self, band: Sequence[Loop]) -> bool:
         """Return whether the outer one of two loops is contiguous in memory and the inner one is not."""
@@ -328,6 +339,16 @@ class Patterns:
         """Return nests of two parallel loops with elements of both a row and a column."""
         bands = (band for band in self.stencils if len(band) == 2)
         return tuple((p, q) for p, q in bands if not is_smooth(q, q.var))
+
+
+def _cuts_around(product: ReductionPattern) -> list[str]:
+    """Return lines that cut off what stands before the inner loop of a product, and the loop behind it."""
+    beside = product.outer.body
+    place = next((k for k, s in enumerate(beside) if s is product.inner), len(beside) - 1)
+    first = [product.inner] if place else []
+    behind = beside[place + 1 : place + 2]
+    cut = [*first, *(s for s in behind if isinstance(s, Loop) and s.number)]
+    return [] if behind and len(cut) == len(first) else [f"loop {loop_label(f)}: cut" for f in cut]
 
 
 def _never_written(loop: Loop, array: str) -> frozenset[tuple[Expr, ...]]:
