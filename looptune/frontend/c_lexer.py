@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from copy import copy
 from typing import Any
 
 from pycparser.c_lexer import CLexer
@@ -11,15 +13,22 @@ from pycparser.c_lexer import CLexer
 class Lexer(CLexer):  # type: ignore[misc]  # pycparser has no types
     """pycparser's lexer, which remembers its last token: some complaints come without their place.
 
-    An imaginary constant of GNU C (``2.0i``) is one token, and so is one of ``_Float16`` (``2.0f16``); the one after a
-    constant is ``pending``.
+    An imaginary constant of GNU C (``2.0i``) is one token, and so is one of ``_Float16`` (``2.0f16``). At the places
+    ``implied_ints``, lines and columns, an ``int`` comes first. The token that was read too early is ``pending``.
     """
 
     last: Any = None
     pending: Any = None
 
+    def __init__(self, *given: Any, implied_ints: Collection[tuple[int, int]] = (), **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.implied_ints = implied_ints
+
     def token(self) -> Any:
         token, self.pending = super().token() if self.pending is None else self.pending, None
+        if token is not None and (token.lineno, token.column) in self.implied_ints and not _is_int(self.last, token):
+            self.pending, token = token, copy(token)
+            token.type, token.value = "INT", "int"
         if token is not None and token.type in ("INT_CONST_DEC", "FLOAT_CONST", "HEX_FLOAT_CONST"):
             self.pending = super().token()
             if self.pending is not None and _ends_imaginary(token, self.pending):
@@ -31,6 +40,11 @@ class Lexer(CLexer):  # type: ignore[misc]  # pycparser has no types
                 self.pending = None
         self.last = token
         return token
+
+
+def _is_int(last: Any, token: Any) -> bool:
+    """Tell whether the last token is the ``int`` that is implied before this one."""
+    return last is not None and (last.lineno, last.column) == (token.lineno, token.column)
 
 
 def _is_beside(number: Any, after: Any) -> bool:

@@ -201,9 +201,11 @@ class _Reader:
 
     def parameter(self, node: Any) -> tuple[s.Declare, ...]:
         match node:
-            case c_ast.EllipsisParam() | c_ast.ID():
+            case c_ast.EllipsisParam():
                 span = self.span(node)
                 return (s.Declare("...", s.UnsupportedType("a variable or untyped parameter"), span=span),)
+            case c_ast.ID():  # before C89, without a type after the parentheses
+                return (s.Declare(node.name, s.Basic("int32"), c=(f"int {node.name}",) * 2, span=self.span(node)),)
             case _:
                 kind = self.type(node.type)
                 if kind == s.Basic("void") and node.name is None:

@@ -7,6 +7,8 @@ needed: the codelet, its callers, the types and the variables at file scope are 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pycparser.c_parser import CParser
@@ -14,6 +16,8 @@ from pycparser.c_parser import ParseError as SyntaxProblem
 
 from looptune.frontend.c_lexer import Lexer
 from looptune.frontend.c_types import HEADER_TYPES, type_of_width
+from looptune.frontend.old_style import implied_ints
+from looptune.frontend.other_languages import is_cxx
 from looptune.frontend.parse_errors import explain, skippable_range, unknown_type
 
 if TYPE_CHECKING:
@@ -48,9 +52,10 @@ def parsed(source: Preprocessed, needed: Callable[[str, str], bool]) -> Parsed:
     skipped: list[ParseError] = []
     emptied: set[int] = set()
     own: set[str] = set()
+    lexer = partial(Lexer, implied_ints=_implied_ints(source))
     while True:
         prelude = "".join(f"typedef int {name};" for name in assumed)
-        parser = CParser(lexer=Lexer)
+        parser = CParser(lexer=lexer)
         try:
             # the prelude stands on a line of its own: lines of the text are one off, columns are right
             return Parsed(parser.parse(prelude + "\n" + text, ""), assumed, skipped, emptied)
@@ -75,3 +80,12 @@ def parsed(source: Preprocessed, needed: Callable[[str, str], bool]) -> Parsed:
                 before = _PRAGMAS.search(text[: gap[0]])
                 gap = (gap[0] if before is None else before.start(), gap[1])
             text = text[: gap[0]] + re.sub(r"[^\n]", " ", text[slice(*gap)]) + text[gap[1] :]
+
+
+def _implied_ints(source: Preprocessed) -> frozenset[tuple[int, int]]:
+    """Return where C89 implies an ``int``: the lines, which are one more than those of the text, and the columns."""
+    if is_cxx(next(iter(source.sources))):
+        return frozenset()
+    offsets = (source.tokens[k].offset for k in implied_ints(source.tokens))
+    lines = ((bisect_right(source.starts, offset), offset) for offset in offsets)
+    return frozenset((line + 1, offset - source.starts[line - 1] + 1) for line, offset in lines)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from looptune.core.errors import ParseError
 from looptune.frontend import cxx_constructs
+from looptune.frontend.old_style import old_definitions
 from looptune.frontend.other_languages import is_cxx
 
 if TYPE_CHECKING:
@@ -157,15 +158,18 @@ def skippable_range(source: Preprocessed, at: int, needed: Callable[[str, str], 
     """Return the offsets of the function body or declaration around a token that parsing can skip."""
     depth = 0
     start, opened, name = 0, None, None
+    braces = {d.name: d.brace for d in old_definitions(source.tokens)}
+    head = 0  # where the brace is of the definition around the token, if its parameters are declared before it
     for k, token in enumerate(source.tokens):
+        head = braces.get(k, head)
         if token.text in "({[":
             if depth == 0 and token.text == "(" and name is None and k:
                 name = source.tokens[k - 1].text
-            if depth == 0 and token.text == "{" and (k == start or source.tokens[k - 1].text == ")"):
+            if depth == 0 and token.text == "{" and (k in (start, head) or source.tokens[k - 1].text == ")"):
                 opened = k
             depth += 1
         depth -= token.text in ")}]"
-        ends = depth == 0 and (token.text == ";" or (token.text == "}" and opened is not None))
+        ends = depth == 0 and k >= head and (token.text == ";" or (token.text == "}" and opened is not None))
         if ends and start <= at <= k:
             first = source.tokens[start].offset
             end = token.offset + len(token.text)

@@ -161,3 +161,11 @@ def test_random_transfers(seed: int, tmp_path: Path, driver: Path) -> None:
         ran = program.on_device("700000", **settings)
         assert (ran.code, ran.out) == (0, wanted), ran.said
     assert any(line.endswith("beside") for line in program.on_device().log)
+
+
+def test_definitions_before_c89(tmp_path: Path, driver: Path) -> None:
+    """Types after the parentheses or none, and no type of the result: all codelets run on the device."""
+    program = build([HERE / "old_style.c"], tmp_path, driver)
+    agrees(program)
+    assert program.on_device(LOOPTUNE_VERBOSE=1).said.count(": calls on NVIDIA H200: ") == 4
+    assert "defined in another file" not in program.said
